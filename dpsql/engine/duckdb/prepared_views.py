@@ -42,13 +42,19 @@ class _Opened:
     file: Path | None
 
 
+def _attach(cursor: duckdb.DuckDBPyConnection, token: str, file: Path) -> str:
+    """Attach a prepared copy, unless it is attached; return its name in SQL. Raises duckdb.Error."""
+    index = name("#" + token)
+    cursor.execute(f"ATTACH IF NOT EXISTS {constant(str(file))} AS {index} (READ_ONLY)")
+    return index
+
+
 def _open(cursor: duckdb.DuckDBPyConnection, opened: _Opened) -> None:
     """Make a view and the function that counts its units. Raises duckdb.Error."""
     view, place, unit, count = opened.view, opened.place, name(UNIT), "count(DISTINCT unit)"
     rows = f"SELECT {', '.join([*view.names, *view.integers])}, {unit}, {unit} AS {name(UNIT_ID)} FROM ({view.every})"
     if opened.file is not None:
-        index = name("#" + opened.token)
-        cursor.execute(f"ATTACH IF NOT EXISTS {constant(str(opened.file))} AS {index} (READ_ONLY)")
+        index = _attach(cursor, opened.token, opened.file)
         units = cursor.execute(f"SELECT units FROM {index}.main.about").fetchall()[0][0]
         rows = f"SELECT * FROM {index}.main.bounded"
         if units <= MOST_UNIT_BITS:
@@ -98,7 +104,7 @@ class Views:
         if not self._lock.acquire(blocking=False):  # who opens a view may wait for whoever called this
             return
         try:
-            if self._limited or not all(view.file is None or view.file.is_file() for view in self._opened.values()):
+            if self._limited:
                 return
             cursor = take()
             if cursor is not None:
@@ -109,6 +115,18 @@ class Views:
                     cursor.close()
         finally:
             self._lock.release()
+
+    def attach(self, connection: duckdb.DuckDBPyConnection) -> bool:
+        """Attach the copies that views are read from to another database; return whether all of them are there. For `take`."""
+        try:
+            for opened in self._opened.values():
+                if opened.file is not None:
+                    place = _attach(connection, opened.token, opened.file)
+                    connection.execute(f"SELECT units FROM {place}.main.about")
+        except duckdb.Error as error:
+            _log.error("a prepared copy cannot be opened again: %s", error)
+            return False
+        return True
 
     @contextmanager
     def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:

@@ -95,7 +95,6 @@ class Sources:
         self._runs = self._running = 0
         self._entering = threading.Condition(threading.Lock())
         self._drain_at, self._drain_until = 2, 0.0
-        self._thread = threading.local()
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """Return a new cursor with objects given in Python and CSV files, which cursors do not inherit."""
@@ -108,41 +107,39 @@ class Sources:
         if not self._may_reopen:
             return self.cursor()
         with self._entering:
-            held = getattr(self._thread, "cursors", 0)
-            if not held:
-                self._wait_for_the_end_of_others()
             self._running += 1
-            self._thread.cursors = held + 1
             try:
                 return self.cursor()
             except BaseException:
                 self._running -= 1
-                self._thread.cursors = held
                 raise
 
     def _wait_for_the_end_of_others(self) -> None:
         """Let the queries that run come to their end, so that the database is opened again, where there was no moment without
-        one. All that come wait until then, for `DRAIN_SECONDS` at most; the next time is after `MOST_RUNS` more queries.
+        one. All that come wait until then, for `DRAIN_SECONDS` at most; the next time is after `MOST_RUNS` more queries. They
+        wait here before they are charged, and nowhere afterwards: whoever is cancelled meanwhile pays nothing.
 
         There are no two databases side by side, one for the queries that run: closing it would take the process's lock of the
         file along, and others could write to the file under the queries of the new one.
         """
-        if self._runs < self._drain_at * MOST_RUNS or not self._running:
+        if not self._may_reopen:
             return
-        now = time.monotonic()
-        self._drain_until = self._drain_until or now + DRAIN_SECONDS
-        done = self._entering.wait_for(lambda: not self._drain_until, max(0.0, self._drain_until - now))
-        if not done:
-            self._drain_at = self._runs // MOST_RUNS + 1
-            self._drain_until = 0.0
-            self._entering.notify_all()
+        with self._entering:
+            if self._runs < self._drain_at * MOST_RUNS or not self._running:
+                return
+            now = time.monotonic()
+            self._drain_until = self._drain_until or now + DRAIN_SECONDS
+            done = self._entering.wait_for(lambda: not self._drain_until, max(0.0, self._drain_until - now))
+            if not done:
+                self._drain_at = self._runs // MOST_RUNS + 1
+                self._drain_until = 0.0
+                self._entering.notify_all()
 
     def leave(self) -> None:
         """Count a query that has ended; open the database again where there were many and none runs."""
         if not self._may_reopen:
             return
         with self._entering:
-            self._thread.cursors = getattr(self._thread, "cursors", 1) - 1
             self._running -= 1
             self._runs += 1
             if self._runs >= MOST_RUNS and not self._running:
@@ -175,19 +172,21 @@ class Sources:
 
     def _reopened(self, views: Views) -> duckdb.DuckDBPyConnection | None:
         """Replace the connection and return a cursor; None if the file is another one now, or another thread has opened it, so
-        that `views` are of former data. The old one is closed first: what a process closes of a file takes the locks of all its
-        descriptors along."""
+        that `views` are of former data, or if a prepared copy is gone, which the present connection still reads. That one is
+        closed before the source is opened: what a process closes of a file takes the locks of all its descriptors along."""
         with self._lock:
             self._runs = 0
             if self.views is not views:
                 return None
-            if self._file is None:
-                connection = kept_in_children(duckdb.connect())
-            elif self._opened is None or identity_of([self._file]) != self._opened:
+            if self._file is not None and (self._opened is None or identity_of([self._file]) != self._opened):
                 return None  # `_attach_anew` opens it
-            else:
+            connection = kept_in_children(duckdb.connect())
+            if not views.attach(connection):
+                connection.close()
+                return None
+            if self._file is not None:
                 self.connection.close()
-                connection, self._version, self._opened = attached(self._file)
+                connection, self._version, self._opened = attached(self._file, connection)
             self._settings = PinnedSettings(connection, owned=True)
             self.connection = connection
         return self.cursor()
@@ -319,8 +318,10 @@ class Sources:
 
     def check_readable(self, tables: tuple[str, ...]) -> None:
         """Check that tables (and those on their way to the unit) exist and can be read, as far as that is possible
-        without reading rows. Cheap unless a file changed since the last call. Raises Fault.
+        without reading rows. Cheap unless a file changed since the last call. Waits for a moment where the database is
+        about to be opened again. Raises Fault.
         """
+        self._wait_for_the_end_of_others()
         try:
             self._attach_anew()
         except duckdb.Error as error:
@@ -425,13 +426,16 @@ def catalog(file: Path) -> str:
     return "source" if file.stem.lower() in ("memory", "temp", "system") else file.stem
 
 
-def attached(path: Path) -> tuple[duckdb.DuckDBPyConnection, str, Identity]:
-    """A database of its own with the file attached read-only, the version of its data, and the file's identity.
+def attached(
+    path: Path, connection: duckdb.DuckDBPyConnection | None = None
+) -> tuple[duckdb.DuckDBPyConnection, str, Identity]:
+    """A database of its own with the file attached read-only, the version of its data, and the file's identity. `connection`: of
+    that database, if there is one already.
 
     `duckdb.connect(path)` would share one database with whatever else in the process has opened that path, which may
     still be what the path named earlier. Raises duckdb.Error.
     """
-    connection = kept_in_children(duckdb.connect())
+    connection = connection or kept_in_children(duckdb.connect())
     connection.execute(f"SET temp_directory = {constant(f'{path}.tmp')}")
     for _ in range(_MOST_TRIES):
         before = identity_of([path])

@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 import math
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 from sqlglot import exp
@@ -31,14 +31,15 @@ from dpsql.frontends.pgwire.commands import Command
 from dpsql.frontends.pgwire.parameters import dummies, parameter_types, with_dummies, with_values
 from dpsql.frontends.pgwire.rows import OIDS, ResultField, StatementResult, oid_of
 from dpsql.frontends.pgwire.settings import Settings
+from dpsql.frontends.pgwire.stop import Stop
 from dpsql.release.release import Release
 from dpsql.release.value_text import half_width_text
 from dpsql.session.response_times import Pace
 from dpsql.session.session import Session
 from dpsql.sql.lexer import DIALECT, POSTGRESQL, Piece
 
+_Answer = TypeVar("_Answer", pa.Table, pa.Schema)
 _VECTORS = {"indkey": e.INT2VECTOR, "indoption": e.INT2VECTOR, "indclass": e.OIDVECTOR, "indcollation": e.OIDVECTOR}
-_NAG_SECONDS = 0.05
 _MOST_BARS = 300
 _MOST_NAMED = 6
 _QUERY_WORDS = {"select", "with", "values", "from", "("}
@@ -68,75 +69,6 @@ class PreparedStatement:
                 prepared.piece.forget()
 
 
-class Stop:
-    """What a cancel request does: it ends the waiting for the statement that runs on this connection now, and no other.
-    When the client is gone, nothing begins any more either."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._interrupt: Callable[[], None] | None = None
-        self.requested = False
-        self.late = False
-        self.gone = False
-
-    @contextmanager
-    def running(self, interrupt: Callable[[], None], seconds: float | None) -> Iterator[None]:
-        """While this is entered, `interrupt` is what stops; it is called after `seconds` in any case."""
-        with self._lock:
-            self._interrupt, self.requested, self.late = interrupt, self.gone, False
-        self.check()
-        timer = None if seconds is None else threading.Timer(seconds, self._expire, (interrupt,))
-        if timer is not None:
-            timer.daemon = True
-            timer.start()
-        try:
-            yield
-        finally:
-            if timer is not None:
-                timer.cancel()
-            with self._lock:
-                self._interrupt = None
-
-    def _expire(self, interrupt: Callable[[], None]) -> None:
-        with self._lock:
-            if self._interrupt is not interrupt:
-                return
-            self.late = True
-        self.ask()
-
-    def ask(self) -> None:
-        """Interrupt until the statement has ended: one interrupt between two steps of it would be lost."""
-        with self._lock:
-            mine = self._interrupt
-        while mine is not None:
-            with self._lock:
-                if self._interrupt is not mine:
-                    return
-                self.requested = True
-                mine()
-            time.sleep(_NAG_SECONDS)
-
-    def leave(self) -> None:
-        """The client is gone: stop what runs, and whatever would run next."""
-        with self._lock:
-            self.gone = True
-        self.ask()
-
-    def check(self) -> None:
-        """Raises wire_cancelled or wire_timeout when it was asked for."""
-        if self.requested:
-            raise self.refusal()
-
-    def check_gone(self) -> None:
-        """Raises wire_cancelled when the client is gone, so that nothing is begun for it."""
-        if self.gone:
-            raise self.refusal()
-
-    def refusal(self, charged: bool = False, hint: str = "") -> Error:
-        """Return what a statement that was stopped says."""
-        return refuse("wire_timeout" if self.late else "wire_cancelled", charged=charged, hint=hint)
-
-
 class Questions:
     """Made for each connection; used by one thread at a time, except for `stop`."""
 
@@ -160,11 +92,12 @@ class Questions:
     @contextmanager
     def reading(self, sql: str) -> Iterator[None]:
         """Entered to read and plan a text. Long ones take turns: while one is read no other thread of the server computes,
-        so that a few of them at once would keep every answer, also the free ones, waiting for all of them."""
-        if len(sql) <= LONG_TEXT:
-            yield
-            return
-        with self._texts.place(self._place.user, self.stop.check_gone):
+        so that a few of them at once would keep every answer, also the free ones, waiting for all of them. Raises
+        wire_cancelled and wire_timeout while it waits."""
+        with ExitStack() as turn:
+            if len(sql) > LONG_TEXT:
+                with self.stop.waiting(self.settings.statement_seconds()):
+                    turn.enter_context(self._texts.place(self._place.user, self.stop.check))
             yield
 
     # --- understanding ------------------------------------------------------------------------------------------------
@@ -249,7 +182,7 @@ class Questions:
             assert prepared.tree is not None
             tree = prepared.tree
             filled = with_dummies(tree, prepared.oids) if values is None else with_values(tree, values)
-            return _fields(self._catalog.describe(filled, self._place))
+            return _fields(self._in_catalog(partial(self._catalog.describe, filled, self._place)))
         try:
             parameters = list(dummies(prepared.oids) if values is None else values)
             with self.reading(prepared.piece.sql):
@@ -299,10 +232,15 @@ class Questions:
 
     def _run_catalog(self, prepared: PreparedStatement, values: Sequence[Any]) -> pa.Table:
         assert prepared.tree is not None
+        return self._in_catalog(partial(self._catalog.run, with_values(prepared.tree, values), self._place))
+
+    def _in_catalog(self, ask: Callable[[Callable[[Callable[[], None]], None]], _Answer]) -> _Answer:
+        """Return what `ask` returns, which is called with what it tells how to interrupt it. Raises wire_cancelled and
+        wire_timeout, also while it waits for a process."""
         interrupt = _Interrupt()
         with self.stop.running(interrupt, self.settings.statement_seconds()):
             try:
-                return self._catalog.run(with_values(prepared.tree, values), self._place, interrupt.set)
+                return ask(interrupt.set)
             except Error as error:
                 if self.stop.requested and error.slug == "sandbox_time":
                     raise self.stop.refusal() from None
@@ -328,9 +266,11 @@ class Questions:
             )
             raise error
         try:
-            return self._catalog.run(with_dummies(tree, prepared.oids), self._place).slice(0, 0)
-        except Error:
-            raise error from None
+            return self._in_catalog(partial(self._catalog.run, with_dummies(tree, prepared.oids), self._place)).slice(
+                0, 0
+            )
+        except Error as failure:
+            raise failure if self.stop.requested else error from None
 
     def _notices(self, release: Release) -> tuple[tuple[str, str], ...]:
         receipt = release.receipt

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import duckdb
@@ -151,7 +150,7 @@ def test_what_cannot_be_opened_again_is_refused_before_a_charge_and_works_when_i
     fill(tmp_path / "clinic.duckdb", rows(1))
     engine = open_duckdb(load_policy(clinic(tmp_path)))
 
-    def failing(path: Path) -> None:
+    def failing(*_: object) -> None:
         raise duckdb.IOException("no such device")
 
     with monkeypatch.context() as patch:
@@ -250,28 +249,40 @@ def test_a_question_may_be_cancelled_while_its_thread_opens_the_database_again(
     engine.close()
 
 
+def charges(session: Session) -> int:
+    """Return the number of charges in the ledger."""
+    return sum(entry.kind == "charge" for entry in session.ledger.history())
+
+
+def always_one(engine: DuckDBEngine) -> duckdb.DuckDBPyConnection:
+    """Return the cursor of a question that runs on while so many others have run that new ones wait for its end."""
+    running = engine._sources.enter()
+    for _ in range(2 * sources.MOST_RUNS):
+        engine.run(ONE)
+    return running
+
+
 def test_new_questions_wait_for_those_that_run_where_there_always_is_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without waiting, the question that runs here would never have ended before the next one began."""
+    """Without waiting, the question that runs here would never have ended before the next one began. What is charged already
+    does not wait."""
     fill(tmp_path / "clinic.duckdb", rows(1))
     monkeypatch.setattr(sources, "DRAIN_SECONDS", 300.0)
     engine = open_duckdb(load_policy(clinic(tmp_path)))
     tables, first = engine._sources, engine._connection
-    running = tables.enter()
-    for _ in range(2 * sources.MOST_RUNS):
-        engine.run(ONE)  # of the same thread, which waits for no question of its own
-    assert engine._connection is first
-    answers: list[object] = []
-    other = threading.Thread(target=lambda: answers.append(engine.run(ONE).unseal().to_pydict()))
+    running = always_one(engine)
+    looked: list[object] = []
+    other = threading.Thread(target=lambda: looked.append(engine.check_readable(("visits",))))
     other.start()
-    while not tables._drain_until:
+    while other.is_alive() and not tables._drain_until:
         time.sleep(0.001)
-    assert engine._connection is first and not answers
+    engine.run(ONE)
+    assert engine._connection is first and not looked
     running.close()
     tables.leave()
     other.join()
-    assert engine._connection is not first and answers == [{"n": [1]}] and not tables._drain_until
+    assert engine._connection is not first and looked == [None] and not tables._drain_until
     engine.close()
 
 
@@ -286,12 +297,70 @@ def test_a_question_that_takes_longer_holds_others_up_for_a_moment_alone(
     real = tables._entering.wait_for
     monkeypatch.setattr(tables._entering, "wait_for", lambda done, most: waits.append(most) or real(done, most))
     running = tables.enter()
-    with ThreadPoolExecutor(1) as thread:
-        for _ in range(4 * sources.MOST_RUNS):
-            assert thread.submit(engine.run, ONE).result().unseal().to_pydict() == {"n": [1]}
+    engine.check_readable(("visits",))
+    tables._runs = 0
+    for _ in range(4 * sources.MOST_RUNS):
+        engine.check_readable(("visits",))
+        assert engine.run(ONE).unseal().to_pydict() == {"n": [1]}
     assert engine._connection is first
     assert len(waits) == 2 and all(0 < seconds <= 0.02 for seconds in waits)
     running.close()
     tables.leave()
     assert engine._connection is not first
     engine.close()
+
+
+def test_who_is_cancelled_while_others_end_is_not_charged_and_does_not_wait_for_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by Ctrl-C, a cancel request, a statement timeout and the end of a connection, which all end the waiting of a session."""
+    fill(tmp_path / "clinic.duckdb", rows(1))
+    monkeypatch.setattr(sources, "DRAIN_SECONDS", 300.0)
+    with open_clinic(clinic(tmp_path)) as session:
+        engine = engine_of(session)
+        session.execute(QUESTIONS[0])
+        charged = charges(session)
+        running = always_one(engine)
+        slugs: list[str] = []
+
+        def ask() -> None:
+            with pytest.raises(Error) as refusal:
+                session.execute(QUESTIONS[1])
+            slugs.append(refusal.value.slug)
+
+        asking = threading.Thread(target=ask)
+        asking.start()
+        while asking.is_alive() and not engine._sources._drain_until:
+            time.sleep(0.001)
+        session.interrupt()
+        asking.join()
+        assert slugs == ["stopped"] and engine._sources._drain_until
+        running.close()
+        engine._sources.leave()
+        session.context.room.stop()
+        assert charges(session) == charged
+        session.execute(QUESTIONS[1])
+        assert charges(session) == charged + 1
+
+
+@pytest.mark.parametrize("how", ["removed", "replaced"])
+def test_a_question_whose_text_is_written_is_answered_where_its_prepared_copy_is_gone(tmp_path: Path, how: str) -> None:
+    """The database stays open, and with it the copy, instead of being opened again without it: the question may be charged."""
+    fill(tmp_path / "clinic.duckdb", rows(2))
+    policy = clinic(tmp_path)
+    with open_clinic(policy) as session:
+        index_of(session).prepare(copy=True)
+    with open_clinic(policy) as session:
+        engine, prepared = engine_of(session), exact(session, VISITS)
+        planned = session.plan(session.planner.parse(VISITS, None))
+        emitter = Emitter(session.policy, engine.dialect, engine.source, index_of(session).views())
+        text = emitter.block(planned.price.blocks[0].block)
+        answer = sorted(engine.run(text).unseal().to_pylist(), key=str)
+        for file in list(tmp_path.rglob("*.duckdb")):
+            if file.name != "clinic.duckdb":
+                file.unlink()
+                if how == "replaced":
+                    file.write_bytes(b"no database")
+        assert not run_until_reopened(engine)
+        assert sorted(engine.run(text).unseal().to_pylist(), key=str) == answer
+        assert exact(session, VISITS) == prepared

@@ -50,9 +50,11 @@ class Catalog:
         PostgreSQL's SQLSTATEs."""
         return self._rows(to_duckdb(tree, place), MOST_ROWS, started)
 
-    def describe(self, tree: exp.Expr, place: CatalogContext) -> pa.Schema:
-        """Return the columns of one SELECT without running it."""
-        return self._rows(f"SELECT * FROM ({to_duckdb(tree, place)}) LIMIT 0", 0, None).schema
+    def describe(
+        self, tree: exp.Expr, place: CatalogContext, started: Callable[[Callable[[], None]], None] | None = None
+    ) -> pa.Schema:
+        """Return the columns of one SELECT without running it; `started` as in `run`."""
+        return self._rows(f"SELECT * FROM ({to_duckdb(tree, place)}) LIMIT 0", 0, started).schema
 
     def _rows(self, sql: str, most_rows: int, started: Callable[[Callable[[], None]], None] | None) -> pa.Table:
         waiting = _Waiting()

@@ -11,7 +11,7 @@ from support.gated_engine import PATIENCE, Gated, gated
 from support.raw_client import Client, error_of, framed, rows_of, text
 from support.served_clinic import PASSWORD, Served, build_clinic
 
-from dpsql.frontends.pgwire.questions import Stop
+from dpsql.frontends.pgwire.stop import Stop
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 from support.gated_engine import PATIENCE, Gated, gated
-from support.raw_client import Client, fields, framed, rows_of, text
+from support.raw_client import Client, error_of, fields, framed, rows_of, text
 from support.served_clinic import PASSWORD, Served, build_clinic, serving
 
 from dpsql.engine.fair_queue import FairQueue
@@ -153,3 +154,44 @@ def test_long_texts_are_read_one_after_the_other(clinic: Served, monkeypatch: py
         for client in clients:
             assert rows_of(client.until(b"Z")) == [[b"1"]]
         assert both == [1, 1]
+
+
+@pytest.mark.parametrize("how", ["cancel", "timeout"])
+def test_whoever_waits_to_be_read_may_stop_waiting(clinic: Served, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    """Before the text was read a cancel request met no statement, and was lost."""
+    go_on, inside, waiting = threading.Event(), threading.Event(), threading.Event()
+    read, look = backend.read_script, FairQueue._is_next
+
+    def slow(sql: str, dialect: str) -> Any:
+        if len(sql) > LONG_TEXT:
+            inside.set()
+            assert go_on.wait(PATIENCE)
+        return read(sql, dialect)
+
+    def noticed(queue: FairQueue, ticket: Any) -> bool:
+        found = look(queue, ticket)
+        if not found:
+            waiting.set()
+        return found
+
+    monkeypatch.setattr(backend, "read_script", slow)
+    monkeypatch.setattr(FairQueue, "_is_next", noticed)
+    long = framed(b"Q", text("SELECT 1 -- " + "x" * LONG_TEXT))
+    with serving(open_server_state(clinic.policy)) as port:
+        first, second = logged_in(port, "research"), logged_in(port, "clinic")
+        if how == "timeout":
+            second.query("SET statement_timeout = 50")
+        first.send(long)
+        assert inside.wait(PATIENCE)
+        waiting.clear()
+        second.send(long)
+        assert waiting.wait(PATIENCE)
+        if how == "cancel":
+            Client(port).send(struct.pack("!II", 16, 80877102) + second.key)
+        failure = error_of(second.until(b"Z"))
+        words = {"cancel": "user request", "timeout": "statement timeout"}[how]
+        assert (failure["C"], failure["M"]) == ("57014", f"canceling statement due to {words}")
+        assert not go_on.is_set()
+        go_on.set()
+        assert rows_of(first.until(b"Z")) == [[b"1"]]
+        assert rows_of(second.query("SELECT 2")) == [[b"2"]], "the next statement is another one"
