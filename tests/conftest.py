@@ -33,6 +33,7 @@ SLOW_FILES = frozenset(
         "unit/engine/test_postgresql_functions.py",
         "unit/engine/test_prepared_on_postgresql.py",
         "unit/engine/test_prepared_on_spark.py",
+        "unit/engine/test_sample_statistics.py",
         "unit/engine/test_sources.py",
         "unit/engine/test_spark_agrees.py",
         "unit/engine/test_spark_engine.py",

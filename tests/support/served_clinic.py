@@ -22,6 +22,7 @@ from dpsql.frontends.pgwire.logins import open_logins
 from dpsql.frontends.pgwire.server import Server, ServerState
 from dpsql.ledger import open_ledger
 from dpsql.policy import load_policy
+from dpsql.release.confinement import ConfinedPool
 from dpsql.session.opening import open_session
 from support.forked import Forked
 from support.raw_client import Client
@@ -116,7 +117,8 @@ def build_clinic(folder: Path) -> Served:
 
 @contextmanager
 def serving(state: ServerState, limits: Limits | None = None) -> Iterator[int]:
-    """The state served from this process, where its parts can be replaced, and closed at the end; the port."""
+    """The state served from this process, where its parts can be replaced, and closed at the end; the port. Processes for confined
+    statements start when they are needed, not before: most questions need none."""
     state.logins.prepare()
     loop = asyncio.new_event_loop()
     server = Server(state, limits=limits)
@@ -127,7 +129,10 @@ def serving(state: ServerState, limits: Limits | None = None) -> Iterator[int]:
         return asyncio.run_coroutine_threadsafe(work, loop).result(60)
 
     try:
-        yield run(server.start("127.0.0.1", 0))[1]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(ConfinedPool, "start", lambda pool: None)
+            address = run(server.start("127.0.0.1", 0))
+        yield address[1]
     finally:
         run(server.drain())
         loop.call_soon_threadsafe(loop.stop)

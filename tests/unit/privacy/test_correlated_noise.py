@@ -35,6 +35,7 @@ def test_the_delta_over_all_w_is_the_mean_of_the_gaussians(example: ModuleType) 
     assert mean > 1e-3
 
 
+@pytest.mark.slow
 def test_repeats_of_correlated_noise_are_found_out_and_stored_ones_are_not(example: ModuleType) -> None:
     """Medians of five series: an answer from the store is nearer and stays; repeats lie on a line whose end is found."""
     runs = [example.figures(seed) for seed in range(5)]
