@@ -23,6 +23,16 @@ Condition = Expr | None
 """FILTER (WHERE ...) of a measure."""
 
 
+@dataclass(frozen=True)
+class Squares:
+    """Noisy sums that follow from one shared row: `count` of rows, `total` of the distances d from `centre`, `squares` of d^2."""
+
+    count: Formula
+    total: Formula
+    squares: Formula
+    centre: Fraction
+
+
 class Basis(Protocol):
     """The noisy numbers that formulas are made of; asking for an equal one again measures nothing more.
 
@@ -46,6 +56,9 @@ class Basis(Protocol):
 
     def clipped_sum(self, value: Expr, condition: Condition) -> Formula | None:
         """Sum of clamp(value) under max_total; None where no unit can exceed it."""
+
+    def squares(self, value: Expr, condition: Condition) -> Squares | None:
+        """Return the sums of squares and of values around the middle that share each row; None where they do not."""
 
     def total(self, value: Expr, condition: Condition) -> Formula:
         """Sum of clamp(value), from sums that are measured anyway where there are some."""
@@ -92,6 +105,7 @@ class SharedPart(Flag):
 
     SUM = auto()
     COUNT = auto()
+    SQUARES = auto()
 
 
 UnitFacts = Callable[[Measure, int], Facts]

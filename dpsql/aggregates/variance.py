@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpsql.aggregates.contract import Aggregate, Arguments, Basis
+from dpsql.aggregates.contract import Aggregate, Arguments, Basis, SharedPart
 from dpsql.aggregates.distances import distance
 from dpsql.aggregates.estimates import Bound, assumed_variance, leaning, nearer, row_count
 from dpsql.aggregates.registry import register
@@ -31,7 +31,7 @@ class _Sums:
 
 def _sums(basis: Basis, measure: Measure) -> _Sums:
     """With d = x - centre and h = max |d|: n, sum d and sum (d^2 - h^2 / 2) are measured (the centring halves the
-    sensitivity of the squares).
+    sensitivity of the squares), or n, sum d and sum d^2 follow from sums that share each row (`pricing.joint_sums`).
 
     Of distinct values the squares are those of x - L: those around the middle would be equal for two values."""
     value, condition = measure.arguments[0], measure.filter
@@ -43,6 +43,9 @@ def _sums(basis: Basis, measure: Measure) -> _Sums:
         d = distance(inside, low)  # squares from the lower end are as different as the values
         squares, middle = basis.distinct_sum(call("mul", d, d), condition, True)
         return _Sums(count, total, squares, middle, low, float(Fraction(centre) - Fraction(low)))
+    shared = basis.squares(value, condition)
+    if shared is not None:
+        return _Sums(shared.count, shared.total, shared.squares, 0, shared.centre, 0.0)
     total, centre = basis.sum(value, condition, True)
     count = basis.count(value, condition)
     d = distance(inside, centre)
@@ -91,6 +94,11 @@ for _word, _nodes, _sample, _root in (
 ):
     register(
         Aggregate(
-            _word, dict.fromkeys(_nodes, Arguments.NUMBER), _variance(_sample, _root), distinct=True, centred=True
+            _word,
+            dict.fromkeys(_nodes, Arguments.NUMBER),
+            _variance(_sample, _root),
+            distinct=True,
+            centred=True,
+            shared=SharedPart.SQUARES,
         )
     )

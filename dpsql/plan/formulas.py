@@ -323,19 +323,19 @@ def _estimated(value: Formula, term_deviations: tuple[tuple[str, float], ...]) -
             noisy = any(deviations[term] for term in terms_of(part.shrunk))
             return change(part.shrunk if noisy else part.plug_in)
         if isinstance(part, Deviation):
-            weights = _weights(part.linear)
+            weights = weights_of(part.linear)
             return Number(math.hypot(*(weight * deviations[term] for term, weight in weights.items())))
         return _rebuilt(part, change)
 
     return change(value)
 
 
-def _weights(linear: Formula) -> dict[str, float]:
+def weights_of(linear: Formula) -> dict[str, float]:
     """The weight of each term in a sum of terms. Raises ValueError for what is none."""
     if isinstance(linear, NoisyValue):
         return {linear.term: 1.0}
     if isinstance(linear, Operation) and linear.operator in _SUMS:
-        first, *further = (_weights(operand) for operand in linear.operands)
+        first, *further = (weights_of(operand) for operand in linear.operands)
         sign = 1.0 if linear.operator is Operator.ADD else -1.0
         if not further:
             return {term: -weight for term, weight in first.items()}
@@ -347,9 +347,9 @@ def _weights(linear: Formula) -> dict[str, float]:
         left, right = linear.operands
         if isinstance(right, Number):
             factor = right.value if linear.operator is Operator.MULTIPLY else 1 / right.value
-            return {term: weight * factor for term, weight in _weights(left).items()}
+            return {term: weight * factor for term, weight in weights_of(left).items()}
         if isinstance(left, Number) and linear.operator is Operator.MULTIPLY:
-            return {term: weight * left.value for term, weight in _weights(right).items()}
+            return {term: weight * left.value for term, weight in weights_of(right).items()}
     raise ValueError("the noise of a formula that is no sum of terms")
 
 

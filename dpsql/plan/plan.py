@@ -262,12 +262,12 @@ class TermKind(str, Enum):
     UNITS = "units"
     DISTINCT = "distinct"
     DISTINCT_SUM = "distinct sum"
+    SQUARE_PART = "square part"
 
 
 @dataclass(frozen=True)
 class Clip:
-    """A unit's vector of sums over all groups is scaled down to `norm` (None until pricing has chosen the mechanism) at most
-    `most` (grid units, an integer >= 1)."""
+    """A unit's vector of sums over all groups is scaled down to `norm` (None: not chosen yet) at most `most` (grid units)."""
 
     most: int
     norm: Norm | None = None
@@ -280,9 +280,10 @@ class Term:
     COUNT: rows that pass `filter` and whose `value` (when given) is not NULL. SUM: the integer
     round(clamp(value, lower, upper) - centre) * 2**grid); `lower`, `upper`, `centre` are doubles for real columns and
     ints for integer columns. UNITS: distinct privacy units. DISTINCT: distinct values of `value`; DISTINCT_SUM: their SUM.
-    `magnitude` bounds the absolute value that one row (unit, value) adds, in grid units. `clip`: COUNT and SUM only; their
-    grid then lets nothing overflow (`basis.clipped`), `finer` bits finer than that of the rows' integers, of which a unit adds
-    a share in steps of 2**-finer. `shares`: a set to which any row adds one W in all (`sharing.Shared`, also for `absent`).
+    SQUARE_PART: (W - q)**2, 2 q (W - q) or q**2 by `place` 0, 1, 2, q and W of a SUM around `lower` on half of `grid`.
+    `magnitude` bounds what one row (unit, value) adds, in grid units. `clip`: COUNT and SUM only; their grid then lets nothing
+    overflow (`sum_terms`), `finer` bits finer than that of the rows' integers, of which a unit adds a share in steps of
+    2**-finer. `shares`: a set to which a row adds one `magnitude` in all (`joint_sums`, also for `absent`).
     """
 
     name: str
@@ -298,6 +299,7 @@ class Term:
     finer: int = 0
     shares: str = ""
     absent: bool = False
+    place: int = field(default=0, metadata=ADDED)
 
 
 @dataclass(frozen=True)

@@ -200,6 +200,8 @@ def _term(term: Term | None, noisy: TermNoise, rows: int, groups: int) -> _Expec
     value = float(rows)
     if term is not None and term.kind in (TermKind.SUM, TermKind.DISTINCT_SUM):
         value = rows * (_mean(term) - float(term.centre))
+    elif term is not None and term.kind is TermKind.SQUARE_PART:
+        value = rows * _mean_square(term)
     elif term is not None and term.shares:
         value = 0.0  # rows without a value
     unit = 2.0 ** (noisy.noise.shift - noisy.grid)
@@ -207,7 +209,20 @@ def _term(term: Term | None, noisy: TermNoise, rows: int, groups: int) -> _Expec
 
 
 def _mean(term: Term) -> float:
-    """Return the assumed mean of the values of a sum, over synthetic rows whose columns vary independently."""
+    """Return the assumed mean of the values of a sum."""
+    values = _values(term)
+    return sum(values) / len(values)
+
+
+def _mean_square(term: Term) -> float:
+    """Return the assumed mean of one part of the squares of a shared row (`TermKind.SQUARE_PART`)."""
+    low, high = float(term.lower), float(term.upper)
+    parts = [((high - v) ** 2, 2 * (v - low) * (high - v), (v - low) ** 2)[term.place] for v in _values(term)]
+    return sum(parts) / len(parts)
+
+
+def _values(term: Term) -> list[float]:
+    """Return the values of a sum in synthetic rows whose columns vary independently."""
     low, high = float(term.lower), float(term.upper)
     assert term.value is not None
     names = sorted({named.name: named for named in _inputs(term.value)}.items())
@@ -217,9 +232,9 @@ def _mean(term: Term) -> float:
         row_values = {name: _assumed(column, place) for (name, column), place in zip(names, places, strict=True)}
         value = None if None in row_values.values() else evaluate(term.value, row_values)
         if isinstance(value, bool) or not isinstance(value, (int, float, Fraction)):
-            return low + (high - low) * _MEAN
+            return [low + (high - low) * _MEAN]
         values.append(min(max(float(value), low), high))
-    return sum(values) / len(values)
+    return values
 
 
 def _assumed(column: Column | ReleasedValue, place: int) -> float | int | None:

@@ -27,6 +27,7 @@ from dpsql.planning.total_cuts import with_cuts
 from dpsql.policy import Policy, PolicyColumn, Table
 from dpsql.policy.bounds import UNBOUNDED
 from dpsql.pricing.bounding import bounded
+from dpsql.pricing.budget_parts import shares_squares
 from dpsql.pricing.budget_shares import Objective
 from dpsql.pricing.explain import describe_loss
 from dpsql.pricing.local_sensitivity import requested
@@ -233,13 +234,14 @@ class Planner:
         local = requested(options)
         bars = options.confidence if options.quantile_bars or local is not None else None
         means = MeanRequest(options.confidence, options.mechanism)
+        squares = shares_squares(options, self.accountant)
         choosing = {cut.block for cut in plan.cuts}
 
         def of_block(block: Block) -> BoundedBlock:
             if block.name in choosing:
                 return bounded(block, self.policy, UNBOUNDED)
             cuts = {(cut.value, cut.filter): cut for cut in plan.cuts if block.name in cut.readers}
-            return bounded(block, self.policy, options.bounds, bars, local, means, cuts)
+            return bounded(block, self.policy, options.bounds, bars, local, means, cuts, squares)
 
         return tuple(map(of_block, plan.blocks))
 

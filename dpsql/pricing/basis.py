@@ -5,16 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
+from math import isqrt
 from typing import Any
 
-from dpsql.aggregates.contract import SharedPart
+from dpsql.aggregates.contract import SharedPart, Squares
 from dpsql.aggregates.registry import aggregate_of
 from dpsql.functions.numeric import both, call, clamped
 from dpsql.plan.formulas import Formula, NoisyValue, Number, ReleasedNumber
 from dpsql.plan.plan import Clip, Column, Expr, Measure, Term, TermKind, TotalCut
 from dpsql.policy.bounds import ContributionBounds, smallest
 from dpsql.pricing import end_rows, local_sensitivity, most_frequent, sample_values
-from dpsql.pricing.joint_sums import Shared, Sharing, can_be_missing, sharable
+from dpsql.pricing.joint_sums import (
+    Shared,
+    SharedSquares,
+    Sharing,
+    can_be_missing,
+    sharable,
+    square_parts,
+    with_squares,
+)
 from dpsql.pricing.rank_histograms import cell_value, end_values, leaning, measured, with_ends
 from dpsql.pricing.sum_terms import FINER_BITS, GRID_BITS, clipped, summed
 from dpsql.pricing.total_cuts import share_of
@@ -39,12 +48,14 @@ class TermBasis:
         bars: Fraction | None = None,
         means: sample_values.MeanRequest | None = None,
         cuts: Cuts | None = None,
+        squares: bool = False,
     ) -> None:
         """`one_row`: a unit has at most one row, so that counting units is counting rows. `rows`: rows_per_unit.
 
-        `sharing`: terms that can share each row do, COUNT(*) among them with `stars`. `groups`: how many the answer has, as far
-        as that is public. `bars`: the confidence of the error bars of quantiles that are measured (None: there are none).
-        `means`: what is asked of means of samples. `cuts`: of sums whose bound on a unit is chosen privately.
+        `sharing`: terms that can share each row do, COUNT(*) among them with `stars`, variances with `squares`. `groups`: how
+        many the answer has, as far as that is public. `bars`: the confidence of the error bars of quantiles that are measured
+        (None: there are none). `means`: what is asked of means of samples. `cuts`: of sums whose bound on a unit is chosen
+        privately.
         """
         self.cuts = cuts or {}
         self.one_row = one_row
@@ -64,12 +75,13 @@ class TermBasis:
             for measure in measures
             if aggregate_of(measure.aggregate).centred and not measure.distinct
         }
-        self.shared: dict[tuple[Expr, Expr | None], Shared] = {}
-        self.stars: dict[Expr | None, Shared] = {}
+        self.shared: dict[tuple[Expr, Expr | None], Shared | SharedSquares] = {}
+        self.stars: dict[Expr | None, Shared | SharedSquares] = {}
         if sharing:
             uncut = tuple(measure for measure in measures if not self._is_cut(measure))
-            for summand, how in sharable(uncut, rows, bounds, stars).items():
-                self._share(*summand, how)
+            squared = with_squares(uncut)
+            for summand, how in sharable(uncut, rows, bounds, stars, squares).items():
+                (self._share_squares if summand in squared else self._share)(*summand, how)
 
     def _name(self, term: Term) -> NoisyValue:
         if term in self._unnamed:
@@ -92,7 +104,23 @@ class TermBasis:
             missing = both(condition, call("is_null", clamped(value)))
             third = self._name(Term("", TermKind.COUNT, None, missing, plain.magnitude, plain.grid, shares=name))
         width = Number(float(Fraction(plain.magnitude) / Fraction(2) ** plain.grid))
-        shared = Shared(first, second, width, third, everything or not can_be_missing(value))
+        self._follow(value, condition, Shared(first, second, width, third, everything or not can_be_missing(value)))
+
+    def _share_squares(self, value: Expr, condition: Expr | None, how: Sharing) -> None:
+        """The set of terms of one argument and its squares, named like its first term."""
+        name, parts = f"t{len(self.terms)}", square_parts(value, condition)
+        first, second, third = (self._name(replace(part, shares=name)) for part in parts)
+        magnitude, grid = parts[0].magnitude, parts[0].grid
+        missing = None
+        if how is Sharing.MISSING:
+            absent = both(condition, call("is_null", clamped(value)))
+            missing = self._name(Term("", TermKind.COUNT, None, absent, magnitude, grid, shares=name, place=3))
+        width = Fraction(isqrt(magnitude)) / Fraction(2) ** (grid // 2)
+        lower, everything = Fraction(parts[0].lower), not can_be_missing(value)
+        self._follow(value, condition, SharedSquares((first, second, third), width, lower, missing, everything))
+
+    def _follow(self, value: Expr, condition: Expr | None, shared: Shared | SharedSquares) -> None:
+        """Enter a set: the count of its argument follows from it, and that of all rows where nothing is missing."""
         self.shared[value, condition] = shared
         if shared.rows is not None:
             self.stars.setdefault(condition, shared)
@@ -139,12 +167,19 @@ class TermBasis:
         term, centre = summed(value, condition, centred)
         return self._name(term), centre
 
+    def squares(self, value: Expr, condition: Expr | None) -> Squares | None:
+        """The sums around the middle that follow from the squares of a shared row, where the argument has them."""
+        shared = self.shared.get((value, condition))
+        return shared.squares if isinstance(shared, SharedSquares) else None
+
     def total(self, value: Expr, condition: Expr | None) -> Formula:
         """Sum of clamp(value); from the centred or shared sum and the count, at no charge, where those are measured."""
         centred, shared = ((value, condition) in measured for measured in (self.centred, self.shared))
         term, centre = self.sum(value, condition, centred)
         around = centre != 0 if shared else centred
-        return term + float(centre) * self.count(value, condition) if around else term
+        parts = self.shared.get((value, condition))
+        counted = parts.counted if isinstance(parts, SharedSquares) else None
+        return term + float(centre) * (counted or self.count(value, condition)) if around else term
 
     def _is_cut(self, measure: Measure) -> bool:
         summing = SharedPart.SUM in (aggregate_of(measure.aggregate).shared or SharedPart(0))

@@ -15,6 +15,7 @@ from dpsql.plan.stability import owned, rows_in_group, rows_per_unit, tables
 from dpsql.policy import Policy
 from dpsql.policy.bounds import UNBOUNDED, ContributionBounds
 from dpsql.pricing.basis import Cuts, TermBasis
+from dpsql.pricing.joint_sums import with_squares
 from dpsql.pricing.local_sensitivity import LocalRequest
 from dpsql.pricing.measurements import PARTS
 from dpsql.pricing.rank_histograms import PRIVATE_GROUPS
@@ -32,10 +33,12 @@ def bounded(
     local: LocalRequest | None = None,
     means: MeanRequest | None = None,
     cuts: Cuts | None = None,
+    squares: bool = False,
 ) -> BoundedBlock:
     """The basis of a block under contribution bounds: the smallest of `bounds` and those of its tables. `bars`: the confidence
     of the error bars of quantiles that are measured. `local`: noise follows the local sensitivity of measures.
-    `means`: what is asked of means of samples. `cuts`: of sums whose bound on a unit is chosen privately."""
+    `means`: what is asked of means of samples. `cuts`: of sums whose bound on a unit is chosen privately. `squares`: variances
+    share each row, too (`joint_sums`)."""
     if any(measure.per_group is not None for measure in block.measures):
         raise refuse("internal", what="bounds of a unit in a group that nothing enforces")
     block = without_neutral(block)
@@ -61,12 +64,15 @@ def bounded(
     basis, formulas = _basis(block, one_row, rows, bounds, assumed_groups, bars, local, means, cuts=cuts)
     # A count of rows that admits private keys stays a term of its own, so that a threshold on it costs delta alone.
     stars, parts = not (private_keys and one_row), _parts(basis, private_keys)
-    if parts != 1 and local is None:
+    kinds = (True, False) if squares and with_squares(block.measures) else (False,)
+    for squared in kinds if parts != 1 and local is None else ():
         shared = _basis(
-            block, one_row, rows, bounds, assumed_groups, bars, None, means, sharing=True, stars=stars, cuts=cuts
-        )
+            block, one_row, rows, bounds, assumed_groups, bars, None, means,
+            sharing=True, stars=stars, cuts=cuts, squares=squared,
+        )  # fmt: skip
         if 2 * _parts(shared[0], private_keys) <= parts:
             basis, formulas = shared
+            break
     if not has_owner and any(term.clip is not None for term in basis.terms):
         raise refuse("internal", what="a sum clipped by unit over rows that belong to no unit")
     # Under row privacy, and above DISTINCT, a unit with c > 1 rows moves a count of rows by up to c; a threshold on it
@@ -112,8 +118,9 @@ def _basis(
     sharing: bool = False,
     stars: bool = True,
     cuts: Cuts | None = None,
+    squares: bool = False,
 ) -> tuple[TermBasis, tuple[MeasureFormula, ...]]:
-    basis = TermBasis(block.measures, one_row, rows, bounds, sharing, stars, groups, bars, means, cuts)
+    basis = TermBasis(block.measures, one_row, rows, bounds, sharing, stars, groups, bars, means, cuts, squares)
     if local is not None:
         return basis, tuple((measure.name, basis.local(measure, local), Type.REAL) for measure in block.measures)
     return basis, tuple(

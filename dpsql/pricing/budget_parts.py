@@ -89,6 +89,12 @@ def mechanisms_of(options: Options, accountant: Accountant) -> tuple[Mechanism, 
     return tuple(mechanism for mechanism in askable() if not accountant.spends_delta(mechanism))
 
 
+def shares_squares(options: Options, accountant: Accountant) -> bool:
+    """Return whether variances are made of sums that share each row: where all noise is Laplace's and epsilon is charged."""
+    in_l1 = all(mechanism.norm is Norm.L1 for mechanism in mechanisms_of(options, accountant))
+    return in_l1 and accountant.request(options.epsilon).epsilon is not None
+
+
 @lru_cache(maxsize=1024, typed=True)
 def _loss(noise: Noise) -> PrivacyLoss:
     return noise.loss

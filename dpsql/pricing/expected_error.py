@@ -2,7 +2,8 @@
 
 A term mostly is what is shown. Where terms share each row (`sharing`), COUNT and SUM are weighted sums of them, with an error
 and a unit of their own: the sum around the lower end stands for SUM, that around the upper end for the number of rows that
-both have a part of, and the count of rows without a value for the number of all rows.
+both have a part of, and the count of rows without a value for the number of all rows. Of the squares of a shared row the first
+stands for the number of rows with a value, the second for SUM and the last for itself, the sum of (x - L)^2.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import isqrt
 
+from dpsql.plan.formulas import Formula, Operation, Operator, weights_of
 from dpsql.plan.plan import BoundedBlock, Term, TermKind
 from dpsql.privacy.mechanisms.contract import TermNoise
 from dpsql.privacy.mechanisms.registry import registered
@@ -42,12 +45,36 @@ def expected_error(term: Term, noisy: TermNoise) -> float:
     return registered(noisy.noise).weighted_expected_error(weights) * unit
 
 
+def measure_half_width(measure: Formula, noises: Sequence[TermNoise], confidence: float) -> float:
+    """Return the half width of a COUNT or SUM that is a weighted sum of terms of one set, `noises`, in the unit of the answer."""
+    if isinstance(measure, Operation) and measure.operator is Operator.WHOLE:
+        (measure,) = measure.operands
+    weights = weights_of(measure)
+    read = [noise for noise in noises if weights.get(noise.name)]
+    sizes = sorted((abs(weights[noise.name]) for noise in read), reverse=True)
+    return registered(read[0].noise).weighted_half_width(sizes, confidence) * 2.0 ** -read[0].grid if read else 0.0
+
+
+def _of_squares(term: Term, step: float) -> tuple[float, list[float]]:
+    width = isqrt(term.magnitude)
+    if term.place == 0:
+        return 1 / term.magnitude, [1.0, 1.0, 1.0]
+    if term.place == 2:
+        return step, [1.0]
+    lowest = float(Fraction(term.lower) * Fraction(2) ** (term.grid // 2) / width)
+    values = sorted((abs(lowest + above) for above in (0.0, 0.5, 1.0)), reverse=True)
+    return 2.0 ** -(term.grid // 2) / width, [value for value in values if value]
+
+
 def _stands_for(term: Term | None, step: float) -> tuple[float, list[float]]:
-    """The unit, and the weights of independent noise of one law, largest first: SUM is low + L (low - high) / W."""
+    """The unit, and the weights of independent noise of one law, largest first: SUM is low + L (low - high) / W; with squares it
+    is the sum of the parts times the values L, L + W / 2 and L + W, over W^2."""
     if term is None or not term.shares:
         return step, [1.0]
+    if term.kind is TermKind.SQUARE_PART:
+        return _of_squares(term, step)
     if term.kind is not TermKind.SUM:
-        return 1 / term.magnitude, [1.0, 1.0, 1.0]
+        return 1 / term.magnitude, [1.0] * (4 if term.place else 3)
     if term.centre != term.lower:
         return 1 / term.magnitude, [1.0, 1.0]
     moved = float(Fraction(term.lower) * Fraction(2) ** term.grid / term.magnitude)

@@ -14,13 +14,10 @@ from typing import Any
 
 from sqlglot import exp
 
-from dpsql.aggregates.contract import SharedPart
-from dpsql.aggregates.registry import aggregate_of
 from dpsql.plan.expression_text import expression_text
-from dpsql.plan.formulas import terms_of
-from dpsql.plan.plan import Block, Measure, Plan, Term, TermKind
+from dpsql.plan.plan import Block, Plan, Term, TermKind
 from dpsql.pricing.expected_error import term_errors
-from dpsql.pricing.explained_sums import PLUS_MINUS, TIMES_THE_CUT, in_cuts, of_cut, term_text
+from dpsql.pricing.explained_sums import PLUS_MINUS, TIMES_THE_CUT, in_cuts, made_of, of_cut, reading, text_of
 from dpsql.pricing.local_sensitivity import WAYS as LOCAL
 from dpsql.pricing.measurements import PARTS
 from dpsql.pricing.pricing import Price, PricedBlock, shown_half_of_the_time
@@ -202,7 +199,7 @@ def tile_rows(price: Price, confidence: Fraction) -> Iterator[TileRow]:
             now_noises = [replace(noise, noise=after[tile.block, noise.name]) for noise in noises]
             before, now = (term_errors(priced.block, laws, float(confidence)) for laws in (alone, now_noises))
             sums = tuple(
-                (_aggregate(term, priced), before[term.name].half_width, now[term.name].half_width)
+                (text_of(term, priced), before[term.name].half_width, now[term.name].half_width)
                 for term in priced.block.terms
                 if term.name in tile.terms
             )
@@ -250,7 +247,7 @@ def _running_line(
     key = expression_text(priced.block.keys[-1].expression)
     term = next(term for term in priced.block.terms if term.name == noises[0].name)
     return (
-        f"by {key}: {_aggregate(term, priced)} {PLUS_MINUS} {now.half_width:.3g} ({before.half_width:.3g} apart); its running "
+        f"by {key}: {text_of(term, priced)} {PLUS_MINUS} {now.half_width:.3g} ({before.half_width:.3g} apart); its running "
         f"totals about {PLUS_MINUS} {now.half_width * math.sqrt(running / single):.3g} ({before.half_width * summed:.3g} apart)"
     )
 
@@ -275,7 +272,7 @@ def _terms(
     stored_errors = shown_errors(stored, priced, confidence) if stored else {}
     for noisy in priced.noise.terms:
         term = named.get(noisy.name) or Term(noisy.name, TermKind.UNITS, None, None, 1)  # counted for selection alone
-        names = [name for measure in _made_of(term, block, priced) for name in used.get(measure.name, [])]
+        names = [name for measure in made_of(term, block, priced) for name in used.get(measure.name, [])]
         step, error = errors[noisy.name].unit, errors[noisy.name].half_width
         noise, loss = noisy.noise, noisy.noise.loss
         if noisy.shares not in ("", noisy.name):  # the price of a set stands at its first term
@@ -284,7 +281,7 @@ def _terms(
             PlannedOutput(
                 block=block.name,
                 output=", ".join(dict.fromkeys(names)),
-                aggregate=_aggregate(term, priced),
+                aggregate=text_of(term, priced),
                 keys=_kind(priced),
                 mechanism=noise.mechanism,
                 l0=noise.sensitivity.l0,
@@ -313,7 +310,7 @@ def _numbers(block: Block, priced: PricedBlock, used: dict[str, list[str]], conf
             if law.loss == PrivacyLoss.nothing():
                 continue  # an end of an error bar that follows from the number itself
             number, loss = part.explained(measurement, plan, name, confidence), law.loss
-            names = [label for measure in _reading(name, block, priced) for label in used.get(measure.name, [])]
+            names = [label for measure in reading(name, block, priced) for label in used.get(measure.name, [])]
             rows.append(
                 PlannedOutput(
                     block=block.name,
@@ -348,45 +345,6 @@ def shown_errors(errors: Mapping[str, tuple[float, float]], priced: PricedBlock,
     }
 
 
-def _reading(name: str, block: Block, priced: PricedBlock) -> list[Measure]:
-    """The measures whose formula reads the released number `name`."""
-    formulas = zip(block.measures, priced.block.formulas, strict=True)
-    return [measure for measure, (_, formula, _) in formulas if name in terms_of(formula)]
-
-
-def _made_of(term: Term, block: Block, priced: PricedBlock) -> list[Measure]:
-    """Return the measures that read a term; for terms that share each row those that it represents (`term_errors`)."""
-    measures = _reading(term.name, block, priced)
-    if not term.shares:
-        return measures
-    summing = term.kind is TermKind.SUM and term.centre == term.lower
-    chosen = [measure for measure in measures if (_shared(measure) == SharedPart.COUNT) is not summing]
-    last = next(
-        (other for other in priced.block.terms if other.shares == term.shares and other.kind is TermKind.COUNT), None
-    )
-    if term.kind is TermKind.SUM and last is not None and not summing:
-        rows = {measure.name for measure in _made_of(last, block, priced)}
-        chosen = [measure for measure in chosen if measure.name not in rows]
-    return chosen or [measure for measure in measures if _shared(measure) == SharedPart.SUM | SharedPart.COUNT]
-
-
-def _shared(measure: Measure) -> SharedPart | None:
-    return aggregate_of(measure.aggregate).shared
-
-
-def _aggregate(term: Term, priced: PricedBlock) -> str:
-    """Describe a term as SQL-like text."""
-    if priced.block.unit_weights and term.name == priced.block.selection_term:
-        return "units, one weight each shared among its keys"
-    if not term.shares:
-        return term_text(term.kind.value, term.value, term.filter, bool(term.centre))
-    low = next(other for other in priced.block.terms if other.shares == term.shares and other.kind is TermKind.SUM)
-    if term.kind is TermKind.SUM and term.centre == term.lower:
-        return term_text("sum", term.value, term.filter, False)
-    everything = term.kind is TermKind.COUNT or term.absent
-    return term_text("count", None if everything else low.value, low.filter, False)
-
-
 def _caps(priced: PricedBlock) -> str:
     """Describe the bounds on a unit's rows and groups."""
     caps = priced.block.caps
@@ -403,7 +361,8 @@ def _bound(term: Term, priced: PricedBlock) -> str:
         words.append(f"clipped to {option} {most} in {term.clip.norm.value}")
     if term.shares:
         first = next(other for other in priced.block.terms if other.name == term.shares)
-        with_ = "the counts beside it" if first.name == term.name else _aggregate(first, priced)
+        companions = "sums" if first.kind is TermKind.SQUARE_PART else "counts"
+        with_ = f"the {companions} beside it" if first.name == term.name else text_of(first, priced)
         words.append(f"shares each row, and its price, with {with_}")
     return ", ".join(words)
 

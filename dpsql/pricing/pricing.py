@@ -8,7 +8,7 @@ finished mechanisms are asked for their loss again, by the second road of each; 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -25,7 +25,7 @@ from dpsql.plan.stability import owned
 from dpsql.policy import Policy
 from dpsql.pricing.budget_parts import BudgetParts, recomputed_loss
 from dpsql.pricing.budget_shares import Objective
-from dpsql.pricing.expected_error import term_errors
+from dpsql.pricing.expected_error import measure_half_width, term_errors
 from dpsql.pricing.measurements import PARTS, farthest
 from dpsql.pricing.options import Options
 from dpsql.pricing.private_keys import weighted_thresholds, whole_rows, with_counted_rows
@@ -344,5 +344,23 @@ def widest_term(priced: Price, options: Options, measures: frozenset[str] | None
             for noise in measured.noise.terms
         ]
         errors = term_errors(measured.block, noises, confidence)
+        if measures is not None:
+            squares = {term.shares for term in measured.block.terms if term.kind is TermKind.SQUARE_PART}
+            names -= {term.name for term in measured.block.terms if term.shares in squares}
+            half_widths += _of_squares(
+                measured, [noise for noise in noises if noise.shares in squares], measures, confidence
+            )
         half_widths += [error.half_width for name, error in errors.items() if measures is None or name in names]
     return max(half_widths, default=0.0)
+
+
+def _of_squares(
+    priced: PricedBlock, noises: Sequence[TermNoise], measures: frozenset[str], confidence: float
+) -> list[float]:
+    """Return the half widths of those of `measures`, COUNTs and SUMs, that follow from squares of shared rows (`noises`)."""
+    names = {noise.name for noise in noises}
+    return [
+        measure_half_width(formula, noises, confidence)
+        for measure, formula, _ in priced.block.formulas
+        if measure in measures and not names.isdisjoint(terms_of(formula))
+    ]

@@ -23,9 +23,13 @@ noise is b / epsilon at least, and the worst case stays below the share n epsilo
 million rows and epsilon 1, as much as the noise at n epsilon = 2**30. Rounded independently (errors of variance
 step**2 / 12) n rows come to sqrt(n / 3) b 2**-30, which no n that exists brings to the noise.
 
-Expressions keep GRID_BITS: they are computed for each row anyway, and more bits cost no time there. So do squares and
-products of VAR and CORR, whose formulas subtract large numbers that are nearly equal; sums of one unit's rows, to which
-no noise is added; and terms clipped to less than one row may add, whose noise is that much smaller, have more than KEPT_BITS.
+The squares of a shared row (`joint_sums`) are those of integers of KEPT_BITS, so that 64 bits hold them: exactly the squares of
+rounded values, each of which is half a step off at most.
+
+Expressions keep GRID_BITS: they are computed for each row anyway, and more bits cost no time there. So do squares and products
+of VAR and CORR that are measured apart, whose formulas subtract large numbers that are nearly equal; sums of one unit's rows,
+to which no noise is added; and terms clipped to less than one row may add, whose noise is that much smaller, have more than
+KEPT_BITS.
 """
 MOST_GRID = 900
 UNIT_BITS = 62

@@ -28,7 +28,6 @@ from dpsql.plan.canonical_text import fingerprint
 from dpsql.plan.measurements import RankHistogram
 from dpsql.plan.plan import Call, Column, Expr, Literal, Term, TermKind
 from dpsql.pricing.pricing import PricedBlock, key_array
-from dpsql.pricing.sum_terms import summed
 from dpsql.privacy.mechanisms.rank_histogram import RANK_HISTOGRAM
 from dpsql.release.remainder import ReleasedBlock
 from dpsql.reuse.disjoint_sums import DisjointSums, Impossible, Mask, Part, disjoint, grid
@@ -45,6 +44,7 @@ from dpsql.reuse.record import (
     measure_of,
     selection_of,
 )
+from dpsql.reuse.stored_sets import counts_of_sets, sum_of_squares
 
 MOST_TESTED = 100_000
 """A condition on two keys is looked at for each combination of their values, up to this many."""
@@ -239,27 +239,22 @@ class _Derivation:
                 counted = self._counted(count, required) if weight else []
                 parts += [(weight * part, source, cells) for part, source, cells in counted]
             return parts
+        squares = sum_of_squares(self.stored.terms, term)
+        chosen = self._chosen(squares[0][1], required) if squares else None
+        if chosen is not None and self._usable(term.kind, chosen):
+            return [(weight, stored, chosen) for weight, stored in squares]
         raise Impossible
 
     def _counted(self, term: Term, required: frozenset[str]) -> list[Part]:
-        """A count of rows: a stored one, or what the sums of a shared row say of it (`basis.Shared`)."""
+        """A count of rows: a stored one, or what the sums of a shared row say of it (`stored_sets`)."""
         for counted in self._measuring(measure_of(term)):
             chosen = self._chosen(counted, required)
             if chosen is not None and self._usable(TermKind.COUNT, chosen):
                 return [(Fraction(1), counted, chosen)]
-        for name in dict.fromkeys(t.shares for t in self.stored.terms if t.shares):
-            shared = [t for t in self.stored.terms if t.shares == name]
-            low, high = (t for t in shared if t.kind == TermKind.SUM.value)
-            chosen = self._chosen(low, required)
-            if chosen is None or not self._usable(TermKind.COUNT, chosen):
-                continue
-            weight = 1 / (high.centre - low.centre)
-            pair: list[Part] = [(weight, low, chosen), (-weight, high, chosen)]
-            missing: list[Part] = [(weight, t, chosen) for t in shared if t.kind == TermKind.COUNT.value]
-            if term.value is None and (low.everything or missing):
-                return pair + missing
-            if term.value is not None and not low.absent and low.measure == _measure_of_sum(term.value):
-                return pair
+        for weights in counts_of_sets(self.stored.terms, term):
+            chosen = self._chosen(weights[0][1], required)
+            if chosen is not None and self._usable(TermKind.COUNT, chosen):
+                return [(weight, stored, chosen) for weight, stored in weights]
         raise Impossible
 
     def _measuring(self, measure: str) -> list[StoredTerm]:
@@ -427,10 +422,6 @@ def _ranked(terms: tuple[Term, ...]) -> set[tuple[str, Fraction, int, frozenset[
     """Return the sums (measure, centre, grid, conditions) by which `max_rows_per_group` ranks the rows of a group."""
     ranking = {(measure_of(t), Fraction(t.centre), t.grid, frozenset(conjuncts(t.filter))) for t in terms}
     return {entry for entry in ranking if entry[0] not in _NO_VALUE or entry[3]}
-
-
-def _measure_of_sum(value: Expr) -> str | None:
-    return measure_of(summed(value, None, False)[0]) if value.facts.bounded else None
 
 
 def _countable(term: Term) -> Expr | None:

@@ -10,6 +10,7 @@ import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from math import isqrt
 from typing import Any
 
 import pyarrow as pa
@@ -67,7 +68,7 @@ class StoredKey:
 class StoredTerm:
     """A noisy sum: `measure` names what is summed, `conditions` the conjuncts of its FILTER, `centre` is subtracted
     from every row's value before it is summed (with `absent`, from 0 for a row without one). `shares` names a set of terms
-    that share each row; `everything`: its sums have a part of every row."""
+    that share each row; `everything`: its sums have a part of every row. `width`: of the values whose squares are shared."""
 
     name: str
     kind: str
@@ -80,6 +81,7 @@ class StoredTerm:
     shares: str = ""
     absent: bool = False
     everything: bool = False
+    width: Fraction | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +132,8 @@ def measure_of(term: Term) -> str:
     """
     clip = () if term.clip is None else (term.clip, term.grid)
     step: tuple[float, ...] = (term.magnitude, term.grid) if term.shares and term.kind is TermKind.COUNT else ()
+    if term.kind is TermKind.SQUARE_PART:
+        step = (term.place, term.grid)
     if term.kind is TermKind.DISTINCT_SUM:
         step = (float(term.centre), term.grid)  # no count of rows moves it to another centre
     return fingerprint((term.kind, term.value, float(term.lower), float(term.upper), *clip, *step))
@@ -220,6 +224,8 @@ def _measured(term: Term | None) -> dict[str, Any]:
     if term.shares:
         everything = term.value is not None and (term.absent or not can_be_missing(term.value))
         entry |= {"shares": term.shares, "absent": term.absent, "everything": everything}
+    if term.kind is TermKind.SQUARE_PART:
+        entry["width"] = str(Fraction(isqrt(term.magnitude)) / Fraction(2) ** (term.grid // 2))
     return entry
 
 
@@ -284,8 +290,10 @@ def _term(facts: Mapping[str, Any]) -> StoredTerm:
         "conditions": frozenset(facts["conditions"]), "centre": Fraction(facts["centre"]),
         "noise": registry.from_json(facts["noise"]),
     }  # fmt: skip
+    if "width" in facts:
+        read["width"] = Fraction(facts["width"])
     return StoredTerm(**{**facts, **read})
 
 
-ADDITIVE = (TermKind.COUNT.value, TermKind.SUM.value)
+ADDITIVE = (TermKind.COUNT.value, TermKind.SUM.value, TermKind.SQUARE_PART.value)
 """Kinds whose sums over disjoint groups are the sum of the union; distinct units and values are not."""

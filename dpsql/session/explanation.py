@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from dpsql.plan.expression_text import expression_text
+from dpsql.plan.intervals import Type
 from dpsql.plan.stability import tables
 from dpsql.planning.expected_bars import ExpectedBars
 from dpsql.planning.planner import Planned
@@ -58,6 +59,8 @@ def error_lines(
             error = rows[0].bound.partition("; ")[2] if alone else "chosen; EXPLAIN VERBOSE shows its rank error"
         elif len(rows) == 1 and rows[0].error_95 is not None:
             width = rows[0].error_95 if rows[0].stored_error_95 is None else rows[0].stored_error_95
+            if column.type is Type.INTEGER:
+                width = math.floor(width + 0.5)  # what is shown is rounded, and so is its bar
             error = f"\N{PLUS-MINUS SIGN} {half_width_text(width)} ({_confidence_text(options)})"
         elif position in bars.of_terms and not stored:
             error = f"\N{PLUS-MINUS SIGN} {half_width_text(bars.of_terms[position])} ({_confidence_text(options)})"

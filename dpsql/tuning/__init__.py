@@ -328,8 +328,9 @@ class _Work:
         priced = self._priced(policy, bounds)
         if summed is None:
             return _noise_of(priced, lambda term: _counts_rows(term, priced))
-        return _noise_of(priced, lambda term: term.kind is TermKind.SUM
-                         and (term.value, term.filter) == (summed.value, summed.filter))  # fmt: skip
+        return _noise_of(
+            priced, lambda term: _sums(term) and (term.value, term.filter) == (summed.value, summed.filter)
+        )
 
     def _priced(self, policy: Policy, bounds: ContributionBounds) -> PricedBlock:
         """Return the tuned question's block, priced under other bounds at its own epsilon."""
@@ -346,12 +347,18 @@ def _noise_of(priced: PricedBlock, matches: Callable[[Term], bool]) -> tuple[Ter
     )
 
 
+def _sums(term: Term) -> bool:
+    """Return whether a term stands for SUM: of squares that share each row the second does (`pricing.expected_error`)."""
+    return term.kind is TermKind.SUM or (term.kind is TermKind.SQUARE_PART and term.place == 1)
+
+
 def _counts_rows(term: Term, priced: PricedBlock) -> bool:
-    """Return whether a term stands for COUNT(*): where terms share each row, the last of them does."""
+    """Return whether a term stands for COUNT(*): where terms share each row, the last of them does, or the first of squares."""
     if not term.shares:
         return term.kind is TermKind.COUNT and term.filter is None
     set_terms = [other for other in priced.block.terms if other.shares == term.shares]
-    return term is set_terms[-1] and set_terms[0].filter is None
+    last = set_terms[0] if set_terms[-1].kind is TermKind.SQUARE_PART else set_terms[-1]
+    return term is last and set_terms[0].filter is None
 
 
 def _around(measured: NoisyHistogram) -> list[Fraction]:

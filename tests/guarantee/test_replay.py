@@ -6,6 +6,7 @@ no more than was claimed and charged. The pairs must come near the claims, or th
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
@@ -84,6 +85,23 @@ def test_one_entity_moves_private_keys_within_the_claim_under_zcdp(case: Case) -
                 assert compare(price, left.blocks, right.blocks).problems == [], (pair.name, name)
                 seen |= any(left.counts != right.counts for left, right in zip(left.blocks, right.blocks, strict=True))
     assert seen, "no pair differs in what admits keys"
+
+
+@pytest.mark.parametrize(
+    "case", [c for c in ACCEPTED if re.search(r"\b(VAR|STDDEV)\w*\((?!DISTINCT)", c.sql)], ids=lambda case: case.id
+)
+def test_one_entity_moves_sums_of_variances_within_the_claim_under_zcdp(case: Case) -> None:
+    """Squares are measured apart there, and share each row under pure accounting."""
+    place = weighing_hospital()
+    prices = place.prices(case)
+    reached = Verdict()
+    for pair in place.pairs(case, read(prices["zcdp"])):
+        for name, price in prices.items():
+            if ("change" in name) == pair.changed:
+                found = compare(price, *(seen.blocks for seen in same_stages(prices["zcdp"], pair.left, pair.right)))
+                assert found.problems == [], (pair.name, name)
+                reached.reach(found.reached)
+    assert weakest(reached) >= Fraction(1, 2), reached.reached
 
 
 def with_laplace(case: Case) -> Case:

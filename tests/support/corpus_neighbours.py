@@ -11,6 +11,7 @@ from sql.corpus import Case
 from dpsql.audit.distances import Verdict, compare
 from dpsql.audit.observation import Observed
 from dpsql.audit.replay import same_outcome, same_stages
+from dpsql.plan.plan import TermKind
 from dpsql.planning.planner import Planner
 from dpsql.policy import Policy
 from dpsql.pricing.options import Options
@@ -139,7 +140,10 @@ class Hospital:
 
 def _admitting_alike(other: Price, own: Price, planner: Planner, options: Options, observed: bool) -> Price | None:
     """`other` with the counts that admit private keys in `own`, under which the runs were observed: rows, units or their
-    weights. None where `planner` takes another count whatever it is given: units have other weights under other laws."""
+    weights. None where `planner` takes another count whatever it is given: units have other weights under other laws. Where it
+    measures other terms (variances share rows under pure accounting alone), it prices those of the runs."""
+    if _kinds(other) != _kinds(own):
+        other = price(tuple(priced.block for priced in own.blocks), options, planner.policy, planner.accountant)
     columns = [priced.block.selection_term for priced in own.blocks]
 
     def weights(found: Price) -> list[tuple[tuple[int, int], ...]]:
@@ -154,6 +158,10 @@ def _admitting_alike(other: Price, own: Price, planner: Planner, options: Option
     again = price(tuple(blocks), options, planner.policy, planner.accountant)
     alike = [priced.block.selection_term for priced in again.blocks] == columns and weights(again) == weights(own)
     return again if alike else None
+
+
+def _kinds(found: Price) -> list[list[TermKind]]:
+    return [[term.kind for term in priced.block.terms] for priced in found.blocks]
 
 
 def _changing(known: Policy) -> Policy:

@@ -287,7 +287,6 @@ class Emitter(RelationText):
     def _term(self, term: Term, block: BoundedBlock, values: dict[str, tuple[str, str]], units: str) -> str:
         value, condition = values[term.name]
         if (low := lower_part(term, block)) is not None:
-            value, condition = values[low.name]
             return companion_sum(term, low, self._integer(low, block, value), condition, self.dialect)
         if term.kind is TermKind.SUM:
             row = self._integer(term, block, value)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil, exp, expm1, floor, gcd, log, log1p, log2, sqrt
+from math import ceil, exp, expm1, floor, gcd, log, log1p, log2, prod, sqrt
 
 import numpy as np
 
@@ -21,6 +21,7 @@ MOST_SCALE = 1 << 40
 """Bound of t and of s (`samplers.MOST_LAPLACE_SCALE`): beyond it the noise grid is coarsened."""
 MOST_SHIFT = 127
 
+_ALIKE_OF_THREE = 1e-3
 _ALIKE = 1e-6
 """Weights as near as this to each other are taken for equal: the general formula divides by their difference."""
 _FINEST = 1024
@@ -113,8 +114,10 @@ class Laplace:
         """The integral of `_weighted_tail`."""
         if len(weights) == 1:
             return weights[0] * self.expected_error()
+        if len(weights) > 2 and weights[0] == weights[-1]:
+            return self._row_scale() * weights[0] * (15 / 8 if len(weights) == 3 else 35 / 16)
         if len(weights) == 3:
-            return self._row_scale() * (weights[0] * 15 / 8)
+            return self._row_scale() * sum(part * weight for part, weight in _partial_fractions(weights))
         a, b = weights
         return self._row_scale() * ((a * a + a * b + b * b) / (a + b))
 
@@ -197,17 +200,37 @@ def _tail_point(noise: Laplace, probability: Fraction) -> int:
 
 
 def _weighted_tail(h: float, weights: Sequence[float]) -> float:
-    """P(|weighted sum of Laplace variables of scale 1| > h), of two, or of three with equal weights.
+    """P(|weighted sum of Laplace variables of scale 1| > h), of two, of three, or of four with equal weights.
 
     The characteristic function of two is 1 / ((1 + a^2 t^2)(1 + b^2 t^2)), by partial fractions a^2 / (a^2 - b^2) of one
-    of scale a less b^2 / (a^2 - b^2) of one of scale b. Three equal ones have the density exp(-u)(3 + 3 u + u^2) / 16.
+    of scale a less b^2 / (a^2 - b^2) of one of scale b. Three equal ones have the density exp(-u)(3 + 3 u + u^2) / 16, four
+    exp(-u)(15 + 15 u + 6 u^2 + u^3) / 96.
     """
     a, b = weights[:2]
+    u = h / a
+    if len(weights) == 4:
+        return exp(-u) * (1 + 11 * u / 16 + 3 * u * u / 16 + u**3 / 48)
+    if len(weights) == 3 and a == weights[2]:
+        return exp(-u) * (1 + 5 * u / 8 + u * u / 8)
     if len(weights) == 3:
-        return exp(-h / a) * (1 + 5 * h / (8 * a) + h * h / (8 * a * a))
+        return sum(part * exp(-h / weight) for part, weight in _partial_fractions(weights))
     if a - b <= _ALIKE * a:
         return exp(-h / a) * (1 + h / (2 * a))
     return (a * a * exp(-h / a) - b * b * exp(-h / b)) / (a * a - b * b)
+
+
+def _partial_fractions(weights: Sequence[float]) -> list[tuple[float, float]]:
+    """Return parts and scales of the law of a sum of three, whose characteristic function is the product of 1 / (1 + w^2 t^2).
+
+    Weights that are nearly equal are moved apart by a thousandth: less, and digits would be lost to cancellation."""
+    scales: list[float] = []
+    for weight in weights:
+        scales.append(min(weight, scales[-1] * (1 - _ALIKE_OF_THREE)) if scales else weight)
+    squares = [scale * scale for scale in scales]
+    return [
+        (prod(square / (square - other) for other in squares if other != square), scale)
+        for scale, square in zip(scales, squares, strict=True)
+    ]
 
 
 @dataclass(frozen=True)

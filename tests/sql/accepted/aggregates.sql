@@ -90,14 +90,14 @@ SELECT AVG(cost), SUM(cost), COUNT(cost) FROM visits
 
 -- query: variance
 -- keys: none
--- l1: 128, 1, 8192
--- rows: 128, 1, 8192
+-- l1: 65536, 65536, 65536
+-- rows: 65536, 65536, 65536
 SELECT VAR_POP(weight), VAR_SAMP(weight) FROM patients
 
 -- query: deviation
 -- keys: none
--- l1: 10000, 20, 2500000
--- rows: 500, 1, 125000
+-- l1: 20000000, 20000000, 20000000
+-- rows: 1000000, 1000000, 1000000
 SELECT STDDEV(cost), STDDEV_POP(cost) FROM visits
 
 -- query: covariance

@@ -131,8 +131,8 @@ SELECT COUNT(*), SUM(change) FROM visits
 
 -- query: variance_per_group
 -- keys: public
--- l1: 10000, 20, 2500000
--- rows: 500, 1, 125000
+-- l1: 20000000, 20000000, 20000000
+-- rows: 1000000, 1000000, 1000000
 SELECT ward, VAR_POP(cost) FROM visits GROUP BY ward
 
 -- query: no_aggregate

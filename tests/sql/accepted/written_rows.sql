@@ -54,8 +54,8 @@ SELECT AVG(log2(age + 1)) FROM patients
 
 -- query: variance_by_its_short_name
 -- keys: none
--- l1: 60, 1, 1800
--- rows: 60, 1, 1800
+-- l1: 14400, 14400, 14400
+-- rows: 14400, 14400, 14400
 SELECT VAR(age) FROM patients
 
 -- query: seconds_since_1970

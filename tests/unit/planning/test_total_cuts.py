@@ -173,6 +173,7 @@ def test_counts_and_medians_have_no_bound_to_choose(opener: Opener) -> None:
         "SELECT COUNT(*) FROM visits",
         "SELECT MEDIAN(cost) FROM visits",
         "SELECT SUM(DISTINCT cost) FROM visits",
+        "SELECT VAR_POP(cost), STDDEV(cost) FROM visits",
     ):
         assert session.plan(session.planner.parse(sql, None)).plan.cuts == ()
 

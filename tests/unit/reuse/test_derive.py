@@ -387,3 +387,26 @@ def test_clipped_sums_answer_only_the_same_clipped_sums(deriving: Session) -> No
     assert deriving.execute("SELECT SUM(cost) FROM visits").reused
     deriving.execute("SET dp.max_total = 60")
     assert not deriving.execute("SELECT SUM(cost) FROM visits").reused
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ("COUNT(*), VAR_POP(age)", "COUNT(*)"),
+        ("COUNT(*), VAR_POP(age)", "COUNT(age)"),
+        ("COUNT(*), VAR_POP(age)", "SUM(age)"),
+        ("COUNT(*), VAR_POP(age)", "COUNT(*), AVG(age)"),
+        ("VAR_POP(age)", "STDDEV(age), AVG(age)"),
+        ("VAR_POP(age), AVG(age)", "SUM(age), COUNT(age)"),
+    ],
+)
+def test_counts_and_sums_follow_from_squares_that_share_each_row(deriving: Session, first: str, then: str) -> None:
+    """By region from a release by region and plan; at a large epsilon they are the exact numbers but for little noise."""
+    deriving.execute("SET dp.epsilon = 50")
+    released = deriving.execute(f"SELECT region, plan, {first} FROM patients GROUP BY ALL")
+    answer = deriving.execute(f"SELECT region, {then} FROM patients GROUP BY region")
+    assert not released.reused and answer.reused and spent(deriving) == "50"
+    deriving.execute("SET dp.reuse = off")
+    again = deriving.execute(f"SELECT region, {then} FROM patients GROUP BY region")
+    for derived, measured in zip(answer.rows(), again.rows(), strict=True):
+        assert derived[1:] == pytest.approx(measured[1:], rel=0.1, abs=20)

@@ -117,6 +117,18 @@ def test_the_recommendation_beats_the_default(session: Session) -> None:
     assert count_rows.now == 20 and default.lost == pytest.approx(before[0], abs=0.07)
 
 
+def test_counts_and_sums_beside_a_variance_are_tuned_whatever_they_are_made_of(folder: Path, session: Session) -> None:
+    """Under pure accounting all three come from sums that share each row, under zCDP the count and the sum have terms of their own."""
+    sql = "SELECT region, COUNT(*) AS n, SUM(amount) AS s, VAR_POP(amount) AS v FROM orders GROUP BY region"
+    (folder / "pure.yaml").write_text(SHOP.replace("zcdp", "pure").replace("ledger.db", "pure.db"))
+    with open_session(folder / "pure.yaml", create_ledger=True) as pure:
+        tuned = [
+            {(one.setting, one.of) for one in tune(each, sql, epsilon=Fraction(1)).tables} for each in (session, pure)
+        ]
+    assert tuned[0] == tuned[1]
+    assert {setting for setting, _ in tuned[1]} == {"max_count", "max_total", "max_rows"}
+
+
 def test_no_clip_is_recommended_where_the_engine_does_not_clip(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:

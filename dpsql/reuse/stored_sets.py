@@ -1,0 +1,88 @@
+"""What stored sums that share each row (`pricing.joint_sums`) say of counts and sums: weighted sums of their terms.
+
+A set around both ends has q and q - W of a row, so that their difference is W times the rows; a set of squares has (W - q)^2,
+2 q (W - q) and q^2, whose sum is W^2 times the rows, and of which the last and half of the second are W times the sum of q.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from dpsql.plan.plan import Expr, Term, TermKind
+from dpsql.pricing.joint_sums import can_be_missing, square_parts
+from dpsql.pricing.sum_terms import summed
+from dpsql.reuse.record import StoredTerm, measure_of
+
+Weighted = list[tuple[Fraction, StoredTerm]]
+
+
+def counts_of_sets(stored: Sequence[StoredTerm], term: Term) -> Iterator[Weighted]:
+    """Yield, for each set that says it, the number of rows that `term` counts, but for its conditions: of all rows, or of those
+    with a value; a count that shares rows with sums counts in steps of theirs."""
+    if term.shares:
+        yield from _missing(stored, term)
+        return
+    for name in dict.fromkeys(t.shares for t in stored if t.shares):
+        members = [t for t in stored if t.shares == name]
+        parts = [t for t in members if t.kind == TermKind.SQUARE_PART.value]
+        weights = _squared_count(parts) if parts else _ends_count(members, term.value)
+        missing = [(weights[0][0], t) for t in members if t.kind == TermKind.COUNT.value] if weights else []
+        if weights and term.value is None and (weights[0][1].everything or missing):
+            yield weights + missing
+        if weights and term.value is not None and _measures(weights[0][1], term.value):
+            yield weights
+
+
+def sum_of_squares(stored: Sequence[StoredTerm], term: Term) -> Weighted:
+    """Return a SUM around any centre from a set of squares of its value; empty where none is stored, and for other kinds."""
+    absent = term.absent and term.value is not None and can_be_missing(term.value)
+    if term.kind is not TermKind.SUM or term.clip is not None or absent or term.value is None:
+        return []
+    parts = _parts_of(stored, term.value)
+    width = parts[0].width if parts else None
+    if not width:
+        return []
+    rows = (parts[0].centre - Fraction(term.centre)) / width**2
+    weights = [(rows, parts[0]), (rows + 1 / (2 * width), parts[1]), (rows + 1 / width, parts[2])]
+    return [(weight, part) for weight, part in weights if weight]
+
+
+def _missing(stored: Sequence[StoredTerm], term: Term) -> Iterator[Weighted]:
+    """Yield the count of rows without a value in steps of W, from one in steps of W^2 of the same conditions."""
+    measure = measure_of(replace(term, magnitude=term.magnitude**2, grid=2 * term.grid))
+    for other in stored:
+        if other.measure == measure:
+            yield [(Fraction(2) ** term.grid / term.magnitude, other)]
+
+
+def _ends_count(members: Sequence[StoredTerm], value: Expr | None) -> Weighted:
+    sums = [t for t in members if t.kind == TermKind.SUM.value]
+    if len(sums) != 2 or (value is not None and sums[0].absent):
+        return []
+    low, high = sums
+    weight = 1 / (high.centre - low.centre)
+    return [(weight, low), (-weight, high)]
+
+
+def _squared_count(parts: Sequence[StoredTerm]) -> Weighted:
+    return [(1 / part.width**2, part) for part in parts if part.width]
+
+
+def _measures(stored: StoredTerm, value: Expr) -> bool:
+    """Return whether a stored term of a set is of this value."""
+    if not value.facts.bounded:
+        return False
+    if stored.kind == TermKind.SQUARE_PART.value:
+        return stored.measure in {measure_of(part) for part in square_parts(value, None)}
+    return stored.measure == measure_of(summed(value, None, False)[0])
+
+
+def _parts_of(stored: Sequence[StoredTerm], value: Expr) -> list[StoredTerm]:
+    """Return the stored squares of a value, by place; empty without them."""
+    if not value.facts.bounded:
+        return []
+    by_measure = {t.measure: t for t in stored if t.kind == TermKind.SQUARE_PART.value}
+    parts = [by_measure[measure] for part in square_parts(value, None) if (measure := measure_of(part)) in by_measure]
+    return parts if len(parts) == 3 else []
