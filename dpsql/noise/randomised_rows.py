@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dpsql.errors.exceptions import refuse
 from dpsql.noise.local_randomizers import (
+    Codes,
     Integers,
     draw_categories,
     draw_numbers,
@@ -35,7 +36,7 @@ class RandomisedColumn:
     """Outputs of one column's law, one row each (of sets of values: one row of the array each). `interval`: which outputs are of
     the piecewise law of a number; None for categories."""
 
-    outputs: Integers
+    outputs: Codes
     interval: NDArray[np.bool_] | None = None
 
 
@@ -44,7 +45,7 @@ class ExactRows:
     """Exact rows of a table: for each column its codes or row integers, `missing` where a number is NULL."""
 
     count: int
-    values: tuple[Integers, ...]
+    values: tuple[NDArray[Any], ...]
     missing: tuple[NDArray[np.bool_], ...]
 
 
@@ -53,30 +54,30 @@ def exact_rows(table: Any, plan: ExportPlan) -> ExactRows:
     as they belong to no group of a question. Raises Fault noise_answer."""
     read = [_read(table.column(f"k{number}"), column) for number, column in enumerate(plan.columns)]
     counts = table.column("n").to_numpy()
-    inside = np.ones(counts.size, dtype=bool)
     for _, _, belongs in read:
-        inside &= belongs
-    counts = np.where(inside, counts, 0)
+        if belongs is not None:
+            counts = np.where(belongs, counts, 0)
     if (counts == 1).all():  # as combinations with numbers often are
         return ExactRows(counts.size, tuple(v for v, _, _ in read), tuple(m for _, m, _ in read))
     values = tuple(np.repeat(v, counts) for v, _, _ in read)
     return ExactRows(int(counts.sum()), values, tuple(np.repeat(m, counts) for _, m, _ in read))
 
 
-def _read(keys: Any, column: ExportedColumn) -> tuple[Integers, NDArray[np.bool_], NDArray[np.bool_]]:
-    """Codes or integers of one column, which of them are missing, and which rows are inside."""
+def _read(keys: Any, column: ExportedColumn) -> tuple[NDArray[Any], NDArray[np.bool_], NDArray[np.bool_] | None]:
+    """Codes or integers of one column, which of them are missing, and which rows are inside (None: all)."""
+    present = np.zeros(len(keys), dtype=bool)
     if column.term is not None:
-        missing = keys.is_null().to_numpy()
+        missing = keys.is_null().to_numpy() if keys.null_count else present
         numbers = keys.cast(pa.int64()).fill_null(0).to_numpy() >> spare_bits(column)
-        return numbers, missing, ~missing if not _may_be_missing(column) else np.ones(len(keys), dtype=bool)
+        return numbers, missing, None if _may_be_missing(column) or not keys.null_count else ~missing
     assert column.values is not None
     try:
-        codes = pc.index_in(keys, value_set=column.values.cast(keys.type)).fill_null(-1).to_numpy()
+        codes = pc.index_in(keys, value_set=column.values.cast(keys.type))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         # The types of the column and the values of the policy decide this, not rows.
         raise refuse("noise_answer", charged=True) from None
-    inside = codes >= 0
-    return np.maximum(codes, 0).astype(np.int64), np.zeros(len(keys), dtype=bool), inside
+    inside = codes.is_valid().to_numpy() if codes.null_count else None
+    return codes.fill_null(0).to_numpy(), present, inside
 
 
 def _may_be_missing(column: ExportedColumn) -> bool:

@@ -55,7 +55,7 @@ def guard(holds: bool) -> None:
 
 
 def words(count: int, randomness: Randomness, bits: int = 64) -> NDArray[Any]:
-    """`count` independent uniform integers in [0, 2**bits), unsigned and as wide; `bits`: 16, 32 or 64."""
+    """`count` independent uniform integers in [0, 2**bits), unsigned and as wide; `bits`: 8, 16, 32 or 64."""
     raw = randomness.read(bits // 8 * count)
     guard(len(raw) == bits // 8 * count)
     return np.frombuffer(raw, dtype=f"<u{bits // 8}")

@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 from support.noise_laws import ALPHA
 
+from dpsql.noise import local_randomizers
 from dpsql.noise.local_randomizers import (
     below,
     draw_categories,
@@ -50,8 +51,17 @@ def sets_of(law: CategoryLaw, code: int, ratio: float) -> tuple[list[tuple[int, 
     return sets, weights / weights.sum()
 
 
-@pytest.mark.parametrize("size", [2, 4, 7])
+@pytest.fixture(params=["listed", "marked"])
+def _sets(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sets are taken from a list of all, or from marks in blocks of some thousand rows."""
+    if request.param == "marked":
+        monkeypatch.setattr(local_randomizers, "_LISTED_CELLS", 0)
+        monkeypatch.setattr(local_randomizers, "_BLOCK_CELLS", 1 << 17)
+
+
+@pytest.mark.parametrize("size", [2, 4, 7, 12])
 @pytest.mark.parametrize("factor", FACTORS, ids=float)
+@pytest.mark.usefixtures("_sets")
 def test_categories_follow_the_law_of_their_epsilon_alone(size: int, factor: Fraction) -> None:
     claimed = CategoryLaw.for_epsilon(Fraction(1), size)
     code = size - 2
@@ -62,6 +72,43 @@ def test_categories_follow_the_law_of_their_epsilon_alone(size: int, factor: Fra
     for chosen, count in zip(*np.unique(drawn, axis=0, return_counts=True), strict=True):
         observed[numbers[tuple(chosen)]] = count
     assert agree(observed, chance) == (factor == 1)
+
+
+@pytest.mark.parametrize("code", [0, 40, 99])
+def test_large_sets_have_every_other_value_equally_often_alone_and_in_pairs(code: int) -> None:
+    law = CategoryLaw.for_epsilon(Fraction(1), 100)
+    drawn = draw_categories(np.full(DRAWS // 4, code), law, R)
+    assert drawn.shape == (DRAWS // 4, law.subset) == (DRAWS // 4, 27)
+    assert (np.diff(drawn, axis=1) > 0).all() and drawn.min() >= 0 and drawn.max() < 100
+    has = np.zeros((len(drawn), 100), dtype=np.float32)
+    has[np.arange(len(drawn))[:, None], drawn] = 1
+    own = has[:, code].mean()
+    assert stats.binomtest(int(has[:, code].sum()), len(drawn), float(law.own_share)).pvalue > ALPHA
+    others = np.delete(has, code, axis=1)
+    # Of uniform sets, the counts of values and of pairs have chi-square laws once they are scaled by what sets allow.
+    share = (law.subset - own) / 99
+    deviations = others.sum(axis=0) - share * len(drawn)
+    scaled = float((deviations**2).sum() / (share * (1 - share) * len(drawn)) * 98 / 99)
+    assert ALPHA < stats.chi2.sf(scaled, 98) < 1 - ALPHA
+    together = (others.T @ others)[np.triu_indices(99, 1)]
+    expected = len(drawn) * (
+        own * (law.subset - 1) * (law.subset - 2) + (1 - own) * law.subset * (law.subset - 1)
+    ) / (99 * 98)  # fmt: skip
+    assert np.abs(together - expected).max() < stats.norm.isf(ALPHA / together.size) * np.sqrt(expected)
+
+
+def test_blocks_of_rows_are_drawn_each_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows beyond the first block have the law of their own value, and no two blocks are alike."""
+    monkeypatch.setattr(local_randomizers, "_BLOCK_ROWS", 1_000)
+    codes = np.arange(4_500) % 3
+    drawn = draw_categories(codes, CategoryLaw.for_epsilon(Fraction(15), 3), R)
+    assert (drawn != codes).sum() < 20
+    uniform = draw_categories(codes, CategoryLaw.for_epsilon(Fraction(1, 100), 3), R)
+    assert len({uniform[start : start + 1_000].tobytes() for start in range(0, 4_000, 1_000)}) == 4
+    law = NumberLaw.for_epsilon(Fraction(15), False)
+    outputs, interval = draw_numbers(np.arange(4_500) % 2, np.zeros(4_500, bool), 1, law, R)
+    high = np.where(interval, outputs > law.places / 2, outputs == 1)
+    assert (high != np.arange(4_500) % 2).sum() < 20
 
 
 @pytest.mark.parametrize("factor", FACTORS, ids=float)
@@ -94,6 +141,7 @@ def test_a_missing_number_has_a_window_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("size", [2, 7])
+@pytest.mark.usefixtures("_sets")
 def test_padding_is_uniform_among_all_sets(size: int) -> None:
     law = CategoryLaw.for_epsilon(Fraction(1), size)
     drawn = padding_categories(DRAWS, law, R).reshape(DRAWS, law.subset)
@@ -109,12 +157,12 @@ def test_padding_of_numbers_is_uniform_under_the_law_of_its_coin() -> None:
     assert interval.mean() == pytest.approx(float(law.interval_share), abs=0.01)
     assert agree(np.bincount(outputs[~interval], minlength=3), np.full(3, 1 / 3))
     size = law.interval.inside + law.interval.outside
-    observed = np.bincount(outputs[interval] * 64 // size, minlength=64)
+    observed = np.bincount(outputs[interval].astype(np.int64) * 64 // size, minlength=64)
     law_of_cells = np.bincount(np.arange(size) * 64 // size, minlength=64) / size
     assert agree(observed, law_of_cells)
 
 
-@pytest.mark.parametrize("bound", [2, 3, 1000, 3 << 60])
+@pytest.mark.parametrize("bound", [2, 3, 200, 1000, 3 << 22, 3 << 40, 3 << 60])
 def test_whole_numbers_below_a_bound_are_uniform(bound: int) -> None:
     drawn = below(DRAWS, bound, R)
     assert drawn.min() >= 0 and drawn.max() < bound
@@ -139,6 +187,13 @@ def test_windows_at_the_end_of_all_outputs_leave_none_out() -> None:
     assert drawn.max() == law.places - 1 and drawn.min() < 10
 
 
+@pytest.fixture(params=["in words", "beside words"])
+def _places(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "beside words":
+        monkeypatch.setattr(local_randomizers, "_PLACE_BITS", 0)
+
+
+@pytest.mark.usefixtures("_places")
 def test_every_order_is_equally_likely() -> None:
     orders = [tuple(random_order(3, R)) for _ in range(6_000)]
     observed = np.array([orders.count(order) for order in itertools.permutations(range(3))])
@@ -146,6 +201,7 @@ def test_every_order_is_equally_likely() -> None:
     assert random_order(0, R).size == 0
 
 
+@pytest.mark.usefixtures("_places")
 def test_equal_words_are_drawn_again() -> None:
     """An order among equal words would be that of the sort, not of chance."""
 
