@@ -22,6 +22,7 @@ from benchmarks import (
     coverage_questions,
     errors,
     estimates,
+    exports,
     fixed_cost,
     large,
     limits,
@@ -60,6 +61,9 @@ def _peers(context: click.Context, parameter: click.Parameter, value: str | None
 @click.option("--growth", is_flag=True, help="growth with rows, groups and units")
 @click.option("--clients", "clients_", type=click.IntRange(min=1), help="so many clients at once, e.g. 16")
 @click.option("--cold", "cold_", is_flag=True, help="cold start of the command line")
+@click.option(
+    "--exports", "exports_", is_flag=True, help="tables of randomised rows beside Parquet of the rows as they are"
+)
 @click.option("--peers", callback=_peers, help=f"time beside other systems, with commas: {','.join(PEERS)}")
 @click.option("--errors", "errors_", callback=_peers, help="the error beside them, which a busy machine may measure")
 @click.option(
@@ -213,6 +217,7 @@ def _parts(given: dict[str, Any], folder: Path) -> dict[str, Callable[[], Any]]:
             lambda: many(clients.concurrent(folder, given["clients_"], min(repeat, 5), 8, _say, rows(clients.ROWS))),
         ),
         "cold": (given["cold_"], lambda: many(cold.cold(folder, repeat))),
+        "exports": (given["exports_"], lambda: many(exports.exports(folder, repeat, _say, rows(exports.ROWS)))),
         "peers": (bool(given["peers"]), peers),
         "errors": (bool(given["errors_"] and usual), lambda: wrong(usual)),
         "ranks": (bool(given["errors_"] and ranked), lambda: wrong(ranked)),

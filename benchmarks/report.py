@@ -28,6 +28,7 @@ PARTS: dict[str, Callable[[Any], str]] = {
     "growth": tables.growth,
     "clients": tables.clients,
     "cold": tables.cold,
+    "exports": tables.exports,
     "peers": tables.peers,
     "errors": tables.errors,
     "ranks": tables.errors,

@@ -146,6 +146,18 @@ def cold(found: Sequence[Mapping[str, Any]]) -> str:
     return "\n\n".join(parts)
 
 
+def exports(found: Sequence[Mapping[str, Any]]) -> str:
+    """Milliseconds on the wall and of processor time beside plain DuckDB's, with their ratios."""
+    rows = [
+        [f"{one['case']}, {one['how']}", f"{one['rows']:,}"]
+        + [f"{one[name]:.0f}" for name in ("raw", "median", "raw_cpu", "cpu")]
+        + [f"{one[name]:.2f}" for name in ("ratio", "cpu_ratio")]
+        for one in found
+    ]
+    head = ["columns, ms", "rows", "as they are", "randomised", "processor", "processor", "ratio", "of processor time"]
+    return grid(head, rows)
+
+
 def _target(target: float) -> str:
     return f"{target:.0f}" if target else ""
 

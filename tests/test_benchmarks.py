@@ -30,6 +30,7 @@ from benchmarks import (
     coverage,
     errors,
     estimates,
+    exports,
     large,
     limits,
     measure,
@@ -239,6 +240,14 @@ def test_clients_at_once(tmp_path: Path) -> None:
     assert [one.way for one in found] == ["raw", *ways, "stored"]
     assert all(one.per_second > 0 and one.clients == 3 for one in found)
     assert "questions a second" in tables.clients([vars(one) for one in found])
+
+
+def test_exports_are_measured_beside_plain_parquet_of_the_same_rows(tmp_path: Path) -> None:
+    found = exports.exports(tmp_path, 1, lambda line: None, rows=2_000)
+    assert [one.case for one in found] == [*exports.CASES, next(iter(exports.CASES))]
+    assert [one.rows for one in found] == [2_000, 2_000, 2_000, 2_000 // exports.FEW, 2_000]
+    assert all(one.raw > 0 and one.median > 0 and one.ratio > 0 and one.cpu_ratio > 0 for one in found)
+    assert "4 values, a number, as a process" in tables.exports([asdict(one) for one in found])
 
 
 def test_cold_start_names_imports(tmp_path: Path) -> None:

@@ -184,7 +184,7 @@ def _mark_share(law: CategoryLaw) -> int:
 
 
 def draw_numbers(
-    values: Integers, missing: NDArray[np.bool_], most: int, law: NumberLaw, randomness: Randomness
+    values: NDArray[Any], missing: NDArray[np.bool_], most: int, law: NumberLaw, randomness: Randomness
 ) -> tuple[Codes, NDArray[np.bool_]]:
     """For each value in [0, most] (or `missing`) an output, and whether it is of the piecewise law.
 
@@ -192,7 +192,7 @@ def draw_numbers(
     """
     drawn, interval = np.empty(values.size, dtype=np.int16), np.empty(values.size, dtype=np.bool_)
     for rows in _blocks(values.size, _BLOCK_ROWS):
-        drawn[rows], interval[rows] = _numbers(values[rows], missing[rows], most, law, randomness)
+        drawn[rows], interval[rows] = _numbers(values[rows].astype(np.int64), missing[rows], most, law, randomness)
     return drawn, interval
 
 

@@ -68,7 +68,10 @@ def _read(keys: Any, column: ExportedColumn) -> tuple[NDArray[Any], NDArray[np.b
     present = np.zeros(len(keys), dtype=bool)
     if column.term is not None:
         missing = keys.is_null().to_numpy() if keys.null_count else present
-        numbers = keys.cast(pa.int64()).fill_null(0).to_numpy() >> spare_bits(column)
+        spare = spare_bits(column)
+        keys = keys.cast(pa.int64() if int(column.term.magnitude) >> 31 else pa.int32())
+        numbers = (keys.fill_null(0) if keys.null_count else keys).to_numpy()
+        numbers = numbers >> spare if spare else numbers
         return numbers, missing, None if _may_be_missing(column) or not keys.null_count else ~missing
     assert column.values is not None
     try:
@@ -77,7 +80,7 @@ def _read(keys: Any, column: ExportedColumn) -> tuple[NDArray[Any], NDArray[np.b
         # The types of the column and the values of the policy decide this, not rows.
         raise refuse("noise_answer", charged=True) from None
     inside = codes.is_valid().to_numpy() if codes.null_count else None
-    return codes.fill_null(0).to_numpy(), present, inside
+    return (codes if inside is None else codes.fill_null(0)).to_numpy(), present, inside
 
 
 def _may_be_missing(column: ExportedColumn) -> bool:
@@ -96,8 +99,9 @@ def randomise_rows(
     """`written` rows: the exact ones, each randomised, with padding rows or a uniform choice of them, in random order."""
     order = random_order(max(written, rows.count), randomness)[:written]
     padding = order >= rows.count
-    columns = []
-    places = np.where(padding, 0, order) if padding.any() else order
+    columns, places = [], order
+    if written > rows.count:
+        places[padding] = 0
     for column, values, missing in zip(plan.columns, rows.values, rows.missing, strict=True):
         chosen = _taken(values, places)
         law = column.law
