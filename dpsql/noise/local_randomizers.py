@@ -89,13 +89,14 @@ def draw_categories(codes: NDArray[Any], law: CategoryLaw, randomness: Randomnes
     if law.subset == 1:
         drawn = np.empty(codes.size, dtype=np.int16)
         for rows in _blocks(codes.size, _BLOCK_ROWS):
-            drawn[rows] = in_windows(codes[rows].astype(np.int64), weights, randomness)
+            starts = codes[rows].astype(np.int64)
+            drawn[rows] = in_windows(starts, weights, randomness)
         return drawn
     sets = np.empty((codes.size, law.subset), dtype=np.int16)
     for rows in _blocks(codes.size, _rows_together(law)):
-        own = codes[rows].astype(np.int64)
-        included = below(own.size, weights.total, randomness) < weights.inside_weight * weights.inside
-        sets[rows] = _sets(own, included, law, randomness)
+        values = codes[rows].astype(np.int64)
+        included = below(values.size, weights.total, randomness) < weights.inside_weight * weights.inside
+        sets[rows] = _sets(values, included, law, randomness)
     return sets
 
 
@@ -125,10 +126,10 @@ def _sets(codes: Integers, included: NDArray[np.bool_], law: CategoryLaw, random
     """Ascending sets of law.subset values, those `included` with their code, all others without, else uniform."""
     if not _is_listed(law):
         return _marked_sets(codes, included, law, randomness)
-    own, others = comb(law.size - 1, law.subset - 1), comb(law.size - 1, law.subset)
-    number = below(codes.size, others, randomness) + own
-    number[included] = below(int(included.sum()), own, randomness)
-    return np.take(_listed_sets(law.size, law.subset), codes * (own + others) + number, axis=0)
+    having, lacking = comb(law.size - 1, law.subset - 1), comb(law.size - 1, law.subset)
+    number = below(codes.size, lacking, randomness) + having
+    number[included] = below(int(included.sum()), having, randomness)
+    return np.take(_listed_sets(law.size, law.subset), codes * (having + lacking) + number, axis=0)
 
 
 @lru_cache(maxsize=4)
@@ -141,7 +142,7 @@ def _listed_sets(size: int, subset: int) -> NDArray[np.uint8]:
     flat = chain.from_iterable(combinations(range(size), subset))
     sets = np.fromiter(flat, dtype=np.uint8, count=count * subset).reshape(count, subset)
     has = [(sets == value).any(axis=1) for value in range(size)]
-    listed = np.concatenate([part for own in has for part in (sets[own], sets[~own])])
+    listed = np.concatenate([part for rows in has for part in (sets[rows], sets[~rows])])
     listed.flags.writeable = False
     return listed
 
@@ -176,7 +177,7 @@ def _marked_sets(codes: Integers, included: NDArray[np.bool_], law: CategoryLaw,
 
 
 def _mark_share(law: CategoryLaw) -> int:
-    """How many of 256 words mark a value at first: most rows then lack a few of their `subset` marks, and few have too many.
+    """Return how many of 256 words mark a value at first: most rows then lack a few of their marks.
 
     It decides the work alone, not the law.
     """
