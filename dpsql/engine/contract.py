@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
@@ -76,13 +76,30 @@ class PreparedViews(Protocol):
         """
 
     def write(
-        self, view: BoundedView, key: str, file: Path, *, in_place: bool, progress: Callable[[str, float], None]
+        self,
+        view: BoundedView,
+        key: str,
+        file: Path,
+        *,
+        in_place: bool,
+        progress: Callable[[str, float], None],
+        made_of: str = "",
     ) -> bool:
         """Write the view into the new file. Returns False, with nothing written, if `in_place` allows it and every
         row stays.
 
-        `progress` is called with the activity and its share done, from 0 to 1. Raises Fault index_not_written.
+        `made_of`: a text that the file keeps. `progress` is called with the activity and its share done, from 0 to 1. Raises Fault index_not_written.
         """
+
+    def made_of(self, file: Path) -> tuple[str, bool] | None:
+        """Return the text that a file keeps, and whether every row of the table it was written from had reached its unit; None
+        where it keeps none or cannot be read."""
+
+    def extend(
+        self, view: BoundedView | None, key: str, copy: Path, file: Path, *, progress: Callable[[str, float], None], made_of: str
+    ) -> None:
+        """Write into the new `file` the view of the rows of `copy`, a file of the same view with the same key, and of those of
+        `view` (None: of no more). Raises Fault index_not_written."""
 
     def limit(self, memory: str | None, jobs: int | None, scratch: Path) -> None:
         """Set memory and threads for `write` (None: unchanged), and the folder for data that exceed memory."""
@@ -115,6 +132,9 @@ class Engine(Protocol):
     def identity(self, table: str) -> Identity | None:
         """Return the identity of a table's files (and of those on its way to the unit); None if rows could change
         unnoticed."""
+
+    def of_files(self, files: Mapping[str, Sequence[Path]]) -> Engine:
+        """Return the same source in which the tables of `files` have these files of theirs alone, for a process that prepares."""
 
     def check_readable(self, tables: tuple[str, ...]) -> None:
         """Check that tables (and those on their way to the unit) exist and can be read, as far as that is possible

@@ -7,7 +7,7 @@ import logging
 import os
 import zlib
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
@@ -28,7 +28,7 @@ from dpsql.engine.csv_lines import (
     records,
     whole_lines,
 )
-from dpsql.engine.files import identity_of, matching
+from dpsql.engine.files import identity_of
 from dpsql.errors.exceptions import refuse
 from dpsql.policy.types import CsvDialect
 
@@ -42,14 +42,16 @@ _UNREADABLE = (OSError, EOFError, zlib.error, TooLong)
 class CsvFiles:
     """The files of one table. Thread-safe: the cached dataset is replaced as a whole."""
 
-    def __init__(self, table: str, pattern: str, dialect: CsvDialect, columns: Mapping[str, str], public: bool) -> None:
-        """`pattern`: a path, possibly with wildcards; `columns`: names in the policy to names in the header; no others are
+    def __init__(
+        self, table: str, files: Callable[[], list[Path]], dialect: CsvDialect, columns: Mapping[str, str], public: bool
+    ) -> None:
+        """`files` returns those that there are now; `columns`: names in the policy to names in the header; no others are
         read."""
         self.table = table
         self.dialect = dialect
-        self._pattern = pattern
+        self._files = files
         self._columns = columns
-        self._whole = pattern.lower().endswith(".gz") or (dialect.multiline and public)
+        self._read_first = dialect.multiline and public
         self._current: tuple[str, CsvDataset] | None = None
 
     @property
@@ -67,27 +69,27 @@ class CsvFiles:
 
         Raises Fault source_table_missing, source_table_unreadable, source_files_differ, source_column_missing.
         """
-        now = identity_of(matching(self._pattern))
+        now = identity_of(self._files())
         current = self._current
         if current is not None and now is not None and current[0] == now.text:
             return current[1]
         paths, header = self._files_and_header()
         layout = self._layout(header)
         dataset = CsvDataset(paths, layout, tuple(header))
-        if self._whole:
+        if self._read_first or any(path.suffix.lower() == ".gz" for path in paths):
             self._read_through(dataset)
         self._current = (now.text if now is not None else "", dataset)
         return dataset
 
     def _files_and_header(self) -> tuple[list[Path], list[str]]:
         """Return the files and their common header."""
-        paths = matching(self._pattern)
+        paths = self._files()
         if not paths:
             raise refuse("source_table_missing", table=self.table)
         try:
             headers = {path: tuple(header_of(path, self.dialect)) for path in paths}
         except (*_UNREADABLE, UnicodeDecodeError) as error:
-            _log.error("cannot read the header of %s: %s", self._pattern, error)
+            _log.error("cannot read the header of the files of %s: %s", self.table, error)
             raise refuse("source_table_unreadable", table=self.table) from None
         if len(set(headers.values())) > 1:
             raise refuse("source_files_differ", table=self.table)
@@ -108,7 +110,7 @@ class CsvFiles:
             for _ in dataset.blocks():
                 pass
         except _UNREADABLE as error:
-            _log.error("cannot read %s: %s", self._pattern, error)
+            _log.error("cannot read the files of %s: %s", self.table, error)
             raise refuse("source_table_unreadable", table=self.table) from None
 
     def broken(self) -> Broken:
@@ -118,7 +120,7 @@ class CsvFiles:
             for _, broken in _parsed(dataset.blocks(), dataset.layout):
                 counts.add(broken)
         except _UNREADABLE as error:
-            _log.error("cannot read %s: %s", self._pattern, error)
+            _log.error("cannot read the files of %s: %s", self.table, error)
             raise refuse("source_table_unreadable", table=self.table) from None
         return counts
 

@@ -14,6 +14,10 @@ def matching(pattern: str | Path) -> list[Path]:
     return [Path(path) for path in sorted(glob.glob(str(pattern), recursive=True, include_hidden=True))]
 
 
+IDENTITIES = "|"
+"""Stands between the texts of files in that of an identity."""
+
+
 def stamp(path: Path) -> str:
     """Return name, size and time of the last change; only the name if the file does not exist."""
     try:
@@ -25,15 +29,15 @@ def stamp(path: Path) -> str:
 
 def identity_of(paths: list[Path]) -> Identity | None:
     """Return the identity of files, with the write-ahead logs of DuckDB files; None if one of them does not exist."""
-    texts, changed = [], 0
+    texts, changed = {}, 0
     # Texts instead of Paths: this runs for every question.
     files = {os.fspath(path) for path in paths}
     logs = {wal for file in files if os.path.exists(wal := f"{file}.wal")}
     try:
         for file in sorted(files | logs, key=lambda file: file.split(os.sep)):
             status = os.stat(file)
-            texts.append(f"{file}:{status.st_ino}:{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}")
+            texts[file] = f"{file}:{status.st_ino}:{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}"
             changed = max(changed, status.st_ctime_ns)
     except OSError:
         return None
-    return Identity("|".join(texts), changed / 1e9) if texts else None
+    return Identity(IDENTITIES.join(texts.values()), changed / 1e9, files=texts) if texts else None

@@ -30,10 +30,14 @@ class EngineQuery:
 
 @dataclass(frozen=True)
 class Source:
-    """Where a policy's table is: `sql` is the qualified name or scan of the engine, `types` its columns' types."""
+    """Where a policy's table is: `sql` is the qualified name or scan of the engine, `types` its columns' types.
+
+    `reader` names what reads files, where several could: one value may be read differently by two of them.
+    """
 
     sql: str
     types: dict[str, str]
+    reader: str = ""
 
 
 @dataclass(frozen=True)
@@ -57,8 +61,10 @@ class Identity:
     """Which rows a table's source holds: `text` differs when they do; `changed_seconds`: time of the last change.
 
     `place` says what is read, by whom, without which version of it: equal for two versions of the rows of one place.
+    `files`: the path of each file with a text that differs when the file is another one or was changed; `text` are these.
     """
 
     text: str
     changed_seconds: float
     place: str = ""
+    files: Mapping[str, str] = field(default_factory=dict, compare=False)

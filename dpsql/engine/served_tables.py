@@ -7,7 +7,9 @@ import threading
 import time
 import uuid
 from abc import ABC, abstractmethod
-from typing import Any, Self
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn, Self
 
 from dpsql.engine.csv_lines import Broken
 from dpsql.engine.query import Identity
@@ -44,6 +46,10 @@ class ServedTables(ABC):
         places = tuple(self._policy.table_source(name) for name in (table, *parents))
         place = canonical_text((places, self._readers()))
         return Identity(canonical_text((self.data_version(()), place)), 0.0, place)
+
+    def of_files(self, files: Mapping[str, Sequence[Path]]) -> NoReturn:
+        """Never asked for: a policy declares no table of a server as append-only. Raises TypeError."""
+        raise TypeError("the tables of a server are not read from files")
 
     def _readers(self) -> tuple[str, ...]:
         """Return the names of those on whose rights it depends which rows a copy holds."""

@@ -22,10 +22,27 @@ class NoPreparedViews:
         return None
 
     def write(
-        self, view: BoundedView, key: str, file: Path, *, in_place: bool, progress: Callable[[str, float], None]
+        self,
+        view: BoundedView,
+        key: str,
+        file: Path,
+        *,
+        in_place: bool,
+        progress: Callable[[str, float], None],
+        made_of: str = "",
     ) -> bool:
         """Never asked for: `Engine.identity` of such a source is None. Raises Fault index_not_written."""
         raise refuse("index_not_written", table=view.table, incident="")
+
+    def made_of(self, file: Path) -> tuple[str, bool] | None:
+        """Nothing: there are no files."""
+        return None
+
+    def extend(
+        self, view: BoundedView | None, key: str, copy: Path, file: Path, *, progress: Callable[[str, float], None], made_of: str
+    ) -> None:
+        """Never asked for: there is no copy. Raises Fault index_not_written."""
+        raise refuse("index_not_written", table="" if view is None else view.table, incident="")
 
     def limit(self, memory: str | None, jobs: int | None, scratch: Path) -> None:
         """Do nothing: the engine has its own limits."""

@@ -160,6 +160,7 @@ def _tables(policy: PolicyShape, row_privacy: bool, problems: Problems) -> dict[
             bounds=_bounds_of_table(shape, row_privacy),
             description=shape.description,
             schema=shape.schema_name,
+            append_only=shape.append_only,
             csv=_csv(shape.csv, policy.csv) if is_csv(shape.source or policy.source or "") else None,
         )
         for name, shape in shapes.items()

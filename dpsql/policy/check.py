@@ -18,6 +18,8 @@ from dpsql.privacy.mechanisms.registry import MECHANISMS
 
 _PHYSICAL = re.compile(r"[A-Za-z_][A-Za-z0-9_$]{0,62}(?:\.[A-Za-z_][A-Za-z0-9_$]{0,62}){0,2}\Z", re.ASCII)
 
+_WILDCARD = re.compile(r"[*?\[]")
+
 
 class Names:
     """The names in the file, invalid entries included, so that an invalid entry is not reported as missing."""
@@ -43,6 +45,7 @@ def check_policy(policy: Policy, tree: Any, problems: Problems) -> None:
     names = Names(tree)
     _check_addresses(policy, problems)
     _check_csv(policy, names, problems)
+    _check_additions(policy, problems)
     if not problems.within(("budget",)):
         _check_limits(policy, problems)
     _check_case(("analysts",), names.below("analysts"), problems)
@@ -106,6 +109,23 @@ def _check_preparation(policy: Policy, problems: Problems) -> None:
         problems.add(
             ("prepare",), "needs `into`: a schema of the PostgreSQL server that holds the data, or a folder for Spark"
         )
+
+
+def _check_additions(policy: Policy, problems: Problems) -> None:
+    """Check that tables which only grow are protected, and read from files whose names tell which rows are new."""
+    on_server = (policy.source or "").startswith(SERVERS)
+    for name, table in policy.tables.items():
+        place, source = ("tables", name, "append_only"), table.source or policy.source or ""
+        if table.append_only and table.public:
+            problems.add(place, "is about prepared copies of protected tables; a public table has none")
+        elif table.append_only and (on_server or not is_file(source)):
+            problems.add(
+                place,
+                "needs Parquet or CSV files read by DuckDB, one more for each load: new rows are known by the names of new "
+                "files, and in a table by values of people's rows alone. Leave it out",
+            )
+        elif table.append_only and not _WILDCARD.search(source):
+            problems.add(place, "needs a `source` with a wildcard, such as visits/*.parquet: new rows come in new files")
 
 
 def _check_csv(policy: Policy, names: Names, problems: Problems) -> None:

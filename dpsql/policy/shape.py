@@ -260,6 +260,9 @@ class TableShape(_GroupBoundsShape):
         Name | None, Field(alias="schema", description="the schema in which analysts see it, when not public")
     ] = None
     csv: Annotated[CsvShape | None, Field(description="how this table's CSV files are written")] = None
+    append_only: Annotated[
+        Truth, Field(description="rows only come, in new files of a glob: a prepared copy takes them from these alone")
+    ] = False
     public: Truth = False
     max_rows: Annotated[Count | None, Field(description="the most rows one privacy unit contributes")] = None
     primary_key: Names = ()

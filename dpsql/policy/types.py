@@ -202,7 +202,8 @@ class Table:
     contributes (`max_rows` is 1 under row privacy; a public table has none). `columns` holds every column that the policy
     names, key columns included. `csv` is how its files are written, None where it is not read from CSV files. `rows` are names of
     columns and the rows of a public table, as its source has them, where they are few (None: not known; never from the
-    policy file), `row_count` the number of its rows.
+    policy file), `row_count` the number of its rows. `append_only`: rows only come, and in new files, so that which of a unit's
+    rows stay is decided for all versions of the data alike.
     """
 
     name: str
@@ -219,6 +220,7 @@ class Table:
     description: str = ""
     csv: CsvDialect | None = None
     schema: str | None = field(default=None, metadata=LEFT_OUT_AT_DEFAULT)
+    append_only: bool = field(default=False, metadata=LEFT_OUT_AT_DEFAULT)
     rows: tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]] | None = field(default=None, compare=False, repr=False)
     row_count: int | None = field(default=None, compare=False, repr=False)
 

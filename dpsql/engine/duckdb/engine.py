@@ -6,7 +6,7 @@ import copy
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,11 @@ import duckdb
 from dpsql.engine.contract import ExactAnswer, PreparedViews
 from dpsql.engine.csv_lines import Broken
 from dpsql.engine.dialect import Dialect
+from dpsql.engine.duckdb.database_files import attached
 from dpsql.engine.duckdb.dialect import DUCKDB
 from dpsql.engine.duckdb.forks import kept_in_children
 from dpsql.engine.duckdb.literals import cast_column, name
-from dpsql.engine.duckdb.sources import Sources, attached
+from dpsql.engine.duckdb.sources import Sources
 from dpsql.engine.duckdb.statements import Statements
 from dpsql.engine.faults import CUSTODIAN_LOG, fault_of
 from dpsql.engine.query import EngineQuery, Identity, Source
@@ -93,6 +94,12 @@ class DuckDBEngine:
     def identity(self, table: str) -> Identity | None:
         """Number, size and times of the files that a table and those on its way to the unit are read from."""
         return self._sources.identity(table)
+
+    def of_files(self, files: Mapping[str, Sequence[Path]]) -> DuckDBEngine:
+        """Return the same database, in which the tables of `files` have these files of theirs alone."""
+        some = self.another()
+        some._sources, some._checked = self._sources.of_files(files), {}
+        return some
 
     def check_readable(self, tables: tuple[str, ...]) -> None:
         """Make sure that tables can be read, as far as that shows without reading rows. Raises Fault."""

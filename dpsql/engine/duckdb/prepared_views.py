@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import secrets
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -18,7 +19,7 @@ import duckdb
 
 from dpsql.engine.contract import StoredViews
 from dpsql.engine.duckdb.literals import constant, name
-from dpsql.engine.emit.bounded_view import BoundedView
+from dpsql.engine.emit.bounded_view import RANK, BoundedView
 from dpsql.engine.query import UNIT_ID
 from dpsql.errors.exceptions import refuse
 from dpsql.plan.plan import UNIT
@@ -152,38 +153,96 @@ class Views:
             _log.error("the engine takes no such limit: %s", error)
             raise refuse("index_limit", memory=memory or "", jobs=jobs or 0) from None
 
-    def write(self, view: BoundedView, key: str, file: Path, *, in_place: bool, progress: Progress) -> bool:
+    def write(
+        self, view: BoundedView, key: str, file: Path, *, in_place: bool, progress: Progress, made_of: str = ""
+    ) -> bool:
         """Two scans of the source, and a third of the rows of units that have more than max_rows, which alone are
         ranked. Memory: one entry for each unit; what the ranking needs beyond the memory limit goes to disk.
         """
-        try:
-            return self._write(view, key, file, in_place, progress)
-        except (duckdb.Error, OSError) as error:
-            incident = secrets.token_hex(6)
-            _log.error("incident %s: %s", incident, error)
-            raise refuse("index_not_written", table=view.table, incident=incident) from None
+        with _as_fault(view.table), self._new_file(file) as cursor:
+            if not view.units:
+                with _watched(cursor, "writing", progress):
+                    cursor.execute(_BOUNDED.format(columns=", ".join([*view.names, *view.narrow]), rows=view.rows))
+                cursor.execute(f'CREATE TABLE "#new".main.about AS SELECT 0 AS units; {_made_of(made_of, "TRUE")}')
+                cursor.execute('CHECKPOINT "#new"')
+                return True
+            with _watched(cursor, "counting", progress):
+                cursor.execute(_COUNT.format(rows=view.rows, unit=name(UNIT), id=name(UNIT_ID), most=view.most))
+            if in_place and cursor.execute(_ALL_STAY.format(every=view.every)).fetchall()[0][0]:
+                return False
+            with _watched(cursor, "writing", progress):
+                cursor.execute(_bounded_rows(view, key))
+            cursor.execute('CREATE TABLE "#new".main.about AS SELECT count(*) AS units FROM "#new".main.units')
+            cursor.execute(_made_of(made_of, _all_reached(view, "n") if view.joined else "TRUE"))
+            cursor.execute('DROP TABLE "#new".main.units; CHECKPOINT "#new"')
+            return True
 
-    def _write(self, view: BoundedView, key: str, file: Path, in_place: bool, progress: Progress) -> bool:
+    def made_of(self, file: Path) -> tuple[str, bool] | None:
+        """The text that a file keeps, and whether every row had reached its unit. A file that cannot be read keeps none."""
+        try:
+            with duckdb.connect(str(file), read_only=True) as connection:
+                text, complete = connection.execute("SELECT * FROM made_of").fetchall()[0]
+        except duckdb.Error as error:
+            _log.error("the prepared copy %s cannot be read: %s", file, error)
+            return None
+        return str(text), bool(complete)
+
+    def extend(
+        self, view: BoundedView | None, key: str, copy: Path, file: Path, *, progress: Progress, made_of: str
+    ) -> None:
+        """Two scans of the new rows; those of units that have more than max_rows are ranked with what the copy has of them."""
+        with _as_fault("" if view is None else view.table):
+            shutil.copyfile(copy, file)
+            with self._new_file(file) as cursor:
+                cursor.execute("BEGIN")
+                complete = '(SELECT complete FROM "#new".main.made_of)'
+                if view is not None and not view.units:
+                    with _watched(cursor, "writing", progress):
+                        cursor.execute(_insertion(", ".join([*view.names, *view.narrow]), view.rows))
+                elif view is not None:
+                    with _watched(cursor, "counting", progress):
+                        cursor.execute(_COUNT_MORE.format(rows=view.rows, unit=name(UNIT), id=name(UNIT_ID), most=view.most))
+                    if view.joined:
+                        complete += f" AND {_all_reached(view, 'added')}"
+                    with _watched(cursor, "writing", progress):
+                        for statement in _continued(view, key):
+                            cursor.execute(statement)
+                cursor.execute(_made_of(made_of, complete))
+                cursor.execute('DROP TABLE IF EXISTS "#new".main.units; COMMIT; CHECKPOINT "#new"')
+
+    @contextmanager
+    def _new_file(self, file: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A cursor that has the file attached as "#new", to be written."""
         with self._cursor() as cursor:
             cursor.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
             cursor.execute(f'ATTACH {constant(str(file))} AS "#new"')
             try:
-                if not view.units:
-                    with _watched(cursor, "writing", progress):
-                        cursor.execute(_BOUNDED.format(columns=", ".join([*view.names, *view.narrow]), rows=view.rows))
-                    cursor.execute('CREATE TABLE "#new".main.about AS SELECT 0 AS units; CHECKPOINT "#new"')
-                    return True
-                with _watched(cursor, "counting", progress):
-                    cursor.execute(_COUNT.format(rows=view.rows, unit=name(UNIT), id=name(UNIT_ID), most=view.most))
-                if in_place and cursor.execute(_ALL_STAY.format(every=view.every)).fetchall()[0][0]:
-                    return False
-                with _watched(cursor, "writing", progress):
-                    cursor.execute(_bounded_rows(view, key))
-                cursor.execute('CREATE TABLE "#new".main.about AS SELECT count(*) AS units FROM "#new".main.units')
-                cursor.execute('DROP TABLE "#new".main.units; CHECKPOINT "#new"')
-                return True
+                yield cursor
             finally:
+                with suppress(duckdb.Error):
+                    cursor.execute("ROLLBACK")
                 cursor.execute('DETACH "#new"')
+
+
+@contextmanager
+def _as_fault(table: str) -> Iterator[None]:
+    """Raise Fault index_not_written in place of what the engine or the disk raises in the block."""
+    try:
+        yield
+    except (duckdb.Error, OSError) as error:
+        incident = secrets.token_hex(6)
+        _log.error("incident %s: %s", incident, error)
+        raise refuse("index_not_written", table=table, incident=incident) from None
+
+
+def _made_of(text: str, complete: str) -> str:
+    """Return the statement that keeps a text and the condition `complete` in a copy; none for the empty text."""
+    return f'CREATE OR REPLACE TABLE "#new".main.made_of AS SELECT {constant(text)} AS text, {complete} AS complete' * bool(text)
+
+
+def _all_reached(view: BoundedView, counted: str) -> str:
+    """Return the condition that every row of the table has reached its unit: as many as `counted` of the units say."""
+    return f'(SELECT coalesce(sum({counted}), 0) FROM "#new".main.units) = (SELECT count(*) FROM {view.alone})'
 
 
 _BOUNDED = 'CREATE TABLE "#new".main.bounded AS SELECT {columns} FROM ({rows})'
@@ -212,6 +271,46 @@ def _bounded_rows(view: BoundedView, key: str) -> str:
     heavy = view.within_max_rows(f"{numbered} u.heavy", key, (unit, number))
     columns = ", ".join([*view.names, *view.narrow, unit, number])
     return _BOUNDED.format(columns=columns, rows=f"{light} UNION ALL {heavy}") + f" ORDER BY {number}"
+
+
+_COUNT_MORE = (
+    'CREATE TABLE "#new".main.units AS WITH more AS (SELECT {unit}, count(*) AS added FROM ({rows}) GROUP BY {unit}), '
+    'kept AS (SELECT {unit}, any_value({id}) AS {id}, count(*) AS n FROM "#new".main.bounded SEMI JOIN more USING ({unit}) '
+    "GROUP BY {unit}) SELECT {unit}, added, coalesce(n, 0) + added > {most} AS heavy, coalesce(kept.{id}, "
+    '(SELECT units FROM "#new".main.about) + row_number() OVER (PARTITION BY kept.{id} IS NULL) - 1) AS {id} '
+    "FROM more LEFT JOIN kept USING ({unit})"
+)
+"""The units of new rows: those that the copy has keep their numbers, the others are numbered on from there."""
+
+
+def _continued(view: BoundedView, key: str) -> Iterator[str]:
+    """Yield the statements that bring new rows into a copy, and take out what then is beyond max_rows."""
+    unit, number, kept, hidden = name(UNIT), name(UNIT_ID), name("#kept"), [name(UNIT), name(UNIT_ID)]
+    numbered = (
+        f'SELECT r.*, u.{number} FROM ({view.rows}) AS r JOIN "#new".main.units AS u ON r.{unit} = u.{unit} WHERE '
+    )
+    columns = ", ".join([*view.names, *hidden])
+    there = (
+        f'SELECT {columns}, rowid AS {kept} FROM "#new".main.bounded WHERE {number} IN '
+        f'(SELECT {number} FROM "#new".main.units WHERE heavy)'
+    )
+    new = f"SELECT {columns}, NULL::BIGINT AS {kept} FROM ({numbered} u.heavy)"
+    yield f'CREATE TABLE "#new".main.ranked AS {view.ranked(f"{there} UNION ALL {new}", key)}'
+    beyond = f'SELECT {kept} FROM "#new".main.ranked WHERE {kept} IS NOT NULL AND {RANK} > {view.most}'
+    yield f'DELETE FROM "#new".main.bounded WHERE rowid IN ({beyond})'
+    light = f"SELECT {columns} FROM ({numbered} NOT u.heavy)"
+    heavy = f'SELECT {columns} FROM "#new".main.ranked WHERE {kept} IS NULL AND {RANK} <= {view.most}'
+    yield _insertion(", ".join([*view.names, *view.narrow, *hidden]), f"{light} UNION ALL {heavy}") + f" ORDER BY {number}"
+    yield (
+        'CREATE OR REPLACE TABLE "#new".main.about AS SELECT greatest(units, (SELECT coalesce(max('
+        f'{number}) + 1, 0) FROM "#new".main.units)) AS units FROM "#new".main.about'
+    )
+    yield 'DROP TABLE "#new".main.ranked'
+
+
+def _insertion(columns: str, rows: str) -> str:
+    """Return the statement that adds `columns` of `rows` to a copy."""
+    return f'INSERT INTO "#new".main.bounded SELECT {columns} FROM ({rows})'
 
 
 @contextmanager

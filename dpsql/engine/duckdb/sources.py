@@ -6,10 +6,11 @@ again, before anything is charged.
 
 from __future__ import annotations
 
+import glob
 import logging
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -23,6 +24,7 @@ import pyarrow.parquet
 from dpsql.engine.arrow_total import TotalParquet, is_risky, total_table
 from dpsql.engine.csv_files import CsvFiles
 from dpsql.engine.csv_lines import Broken
+from dpsql.engine.duckdb.database_files import attached, catalog
 from dpsql.engine.duckdb.forks import kept_in_children
 from dpsql.engine.duckdb.literals import constant, name
 from dpsql.engine.duckdb.prepared_views import Views
@@ -34,7 +36,6 @@ from dpsql.policy import Policy, Table
 from dpsql.policy.reach import is_file
 
 _log = logging.getLogger("dpsql.custodian")
-_MOST_TRIES = 3
 MOST_RUNS = 500
 """Queries after which a database is opened again, once none runs. DuckDB keeps a note of each block that it ever let go, up to
 tens of thousands for each kind of block: about 6 kB a question, which only the end of the database gives back."""
@@ -65,13 +66,16 @@ class Sources:
         owned: bool,
         file: Path | None = None,
         objects: Mapping[str, Any] | None = None,
+        only: Mapping[str, Sequence[Path]] | None = None,
     ) -> None:
-        """As `DuckDBEngine`."""
+        """As `DuckDBEngine`. `only`: tables of which some files alone are there."""
         self.connection = connection
         self._settings = PinnedSettings(connection, owned=owned)
         self.views = Views(self.cursor)
         self._policy = policy
         self._version = version
+        self._owned = owned
+        self._only = only or {}
         self._file = file
         self._opened = None if file is None else identity_of([file])
         self._objects = {
@@ -81,7 +85,7 @@ class Sources:
         self._total: dict[str, TotalParquet] = {}
         self._whatever: set[str] = set()
         self._csv = {
-            table: CsvFiles(table, policy.table_source(table), about.csv, _names_in_source(about), about.public)
+            table: CsvFiles(table, partial(self._files, table), about.csv, _names_in_source(about), about.public)
             for table, about in policy.tables.items()
             if about.csv is not None
         }
@@ -95,6 +99,25 @@ class Sources:
         self._runs = self._running = 0
         self._entering = threading.Condition(threading.Lock())
         self._drain_at, self._drain_until = 2, 0.0
+
+    def of_files(self, files: Mapping[str, Sequence[Path]]) -> Sources:
+        """Return the same tables, of which those of `files` have these files alone. For a process that prepares: it is not to
+        outlive this one's connection."""
+        some = Sources(
+            self.connection, self._policy, self._version, owned=self._owned, file=self._file, objects=self._objects, only=files
+        )  # fmt: skip
+        some._opened, some._whatever, some._may_reopen = self._opened, set(self._whatever), False
+        return some
+
+    def _files(self, table: str) -> list[Path]:
+        """Return the files of a table that is read from files."""
+        return matching(self._policy.table_source(table)) if table not in self._only else list(self._only[table])
+
+    def _files_text(self, table: str) -> str:
+        """Return what DuckDB's functions take as the files of a table that is read from files: a glob, or a list of names."""
+        if table not in self._only:
+            return constant(self._policy.table_source(table))
+        return f"[{', '.join(constant(glob.escape(str(path))) for path in self._only[table])}]"
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """Return a new cursor with objects given in Python and CSV files, which cursors do not inherit."""
@@ -226,7 +249,7 @@ class Sources:
             with self._lock:
                 self._sources.pop(table, None)
         if table in self._csv:
-            return Source(self.place(table), dict.fromkeys(self._csv[table].dataset().layout.names, "VARCHAR"))
+            return Source(self.place(table), dict.fromkeys(self._csv[table].dataset().layout.names, "VARCHAR"), "csv")
         with self._lock:
             if table in self._sources:
                 return self._sources[table]
@@ -242,7 +265,8 @@ class Sources:
             if column.lower() not in folded:
                 raise refuse("source_column_missing", table=table, column=column)
             types[column] = folded[column.lower()][1]
-        source = Source(self.place(table), types)
+        reader = "arrow" if table in self._total else "parquet by name" if table in self._united else ""
+        source = Source(self.place(table), types, reader)
         with self._lock:
             self._sources[table] = source
         return source
@@ -256,7 +280,7 @@ class Sources:
             united = ", union_by_name = true" if table in self._united else ""
             # Without this DuckDB concludes from a file's statistics, which leave NaN out, that no row has one: then what is
             # counted of the rows with NaN depends on whether another row makes the statistics.
-            return f"read_parquet({constant(source)}{united}, can_have_nan = true)"
+            return f"read_parquet({self._files_text(table)}{united}, can_have_nan = true)"
         parts = source.split(".")
         if self._file is not None:
             parts = [catalog(self._file), *(["main"] if len(parts) == 1 else []), *parts][-3:]
@@ -286,7 +310,7 @@ class Sources:
         for table in tables:
             source = self._policy.table_source(table)
             if is_file(source):
-                stamps += [stamp(path) for path in matching(source)]
+                stamps += [stamp(path) for path in self._files(table)]
         return "|".join(stamps)
 
     def identity(self, table: str) -> Identity | None:
@@ -302,7 +326,7 @@ class Sources:
             source = self._policy.table_source(read)
             places.append(source)
             if is_file(source):
-                paths += matching(source)
+                paths += self._files(read)
             elif self._file is not None and self.is_base_table(read):
                 paths.append(self._file)
             else:
@@ -340,7 +364,7 @@ class Sources:
         path = self._policy.table_source(table)
         now: object = None
         if is_file(path):
-            identity = identity_of(matching(path))
+            identity = identity_of(self._files(table))
             if identity is None:
                 raise refuse("source_table_missing", table=table)
             now = identity.text
@@ -359,7 +383,7 @@ class Sources:
 
     def _choose_reader(self, table: str) -> None:
         """Choose DuckDB's reader for Parquet files, or pyarrow's where DuckDB's may raise at a value."""
-        paths, columns = matching(self._policy.table_source(table)), tuple(self._policy.tables[table].columns)
+        paths, columns = self._files(table), tuple(self._policy.tables[table].columns)
         read = {column.lower() for column in columns}
         self._total.pop(table, None)
         try:
@@ -378,16 +402,15 @@ class Sources:
         """Check that every file is complete and has the columns of the policy, or none has (they may be in the path).
         If types differ between files, the widest is read: the first file's would raise at values of others.
         """
-        path = self._policy.table_source(table)
-        if not is_file(path):
+        if not is_file(self._policy.table_source(table)):
             return
-        if not matching(path):
+        if not self._files(table):
             raise refuse("source_table_missing", table=table)
         types = 1
         try:
             with self._reading() as cursor:
                 for column in self._policy.tables[table].columns:
-                    text = _IN_FILES.format(files=constant(path), column=constant(column))
+                    text = _IN_FILES.format(files=self._files_text(table), column=constant(column))
                     holding, different, files = cursor.execute(text).fetchall()[0]
                     if holding not in (0, files):
                         raise refuse("source_files_differ", table=table)
@@ -419,32 +442,3 @@ class Sources:
 def _scan_name(table: str) -> str:
     """No table of a source can have this name."""
     return f"#csv {table}"
-
-
-def catalog(file: Path) -> str:
-    """The name of a file's database inside the engine: the one that DuckDB itself gives it, as views in it may say."""
-    return "source" if file.stem.lower() in ("memory", "temp", "system") else file.stem
-
-
-def attached(
-    path: Path, connection: duckdb.DuckDBPyConnection | None = None
-) -> tuple[duckdb.DuckDBPyConnection, str, Identity]:
-    """A database of its own with the file attached read-only, the version of its data, and the file's identity. `connection`: of
-    that database, if there is one already.
-
-    `duckdb.connect(path)` would share one database with whatever else in the process has opened that path, which may
-    still be what the path named earlier. Raises duckdb.Error.
-    """
-    connection = connection or kept_in_children(duckdb.connect())
-    connection.execute(f"SET temp_directory = {constant(f'{path}.tmp')}")
-    for _ in range(_MOST_TRIES):
-        before = identity_of([path])
-        connection.execute(f"ATTACH {constant(str(path))} AS {name(catalog(path))} (READ_ONLY)")
-        if before is not None and before == identity_of([path]):
-            break
-        connection.execute(f"DETACH {name(catalog(path))}")
-    else:
-        raise duckdb.IOException("the file keeps changing")
-    wal = path.with_name(path.name + ".wal")
-    stamps = [stamp(path)] + ([stamp(wal)] if wal.exists() else [])
-    return connection, "|".join(stamps), before

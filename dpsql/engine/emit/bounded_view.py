@@ -27,7 +27,7 @@ class BoundedView:
     """The texts of one table's view.
 
     `every`: a SELECT of `names` (quoted columns of the policy, in its types) and the unit's key of every row; `rows`:
-    of the rows that have a unit; `content`: what rows are ordered by; `most`: max_rows; `joined`: whether other tables
+    of the rows that have a unit; `alone`: the table, without those on its way to the unit; `content`: what rows are ordered by; `most`: max_rows; `joined`: whether other tables
     are read to find the unit; `integers`: select items over `names`, the integers that questions sum
     (`quantization.kept_integers`), and `narrow`: the same, as narrow as a copy keeps them. Under row privacy `rows`
     is `every`, no row has a unit and `most` is 1.
@@ -36,6 +36,7 @@ class BoundedView:
     table: str
     every: str
     rows: str
+    alone: str
     names: tuple[str, ...]
     content: tuple[str, ...]
     most: int
@@ -49,10 +50,12 @@ class BoundedView:
         """Return a SELECT of the rows within max_rows, with their `hidden` columns. `rows` holds all rows of a unit
         or none."""
         columns = ", ".join([*self.names, *hidden])
-        text = self.dialect
-        position = rank(text, key, [text.identifier(UNIT)], self.content)
-        ranked = f"SELECT *, {position} AS {RANK} FROM {text.derived(rows)}"
-        return f"SELECT {columns} FROM {text.derived(ranked)} WHERE {RANK} <= {self.most}"
+        return f"SELECT {columns} FROM {self.dialect.derived(self.ranked(rows, key))} WHERE {RANK} <= {self.most}"
+
+    def ranked(self, rows: str, key: str) -> str:
+        """Return a SELECT of `rows`, as for `within_max_rows`, with the place of each among those of its unit."""
+        position = rank(self.dialect, key, [self.dialect.identifier(UNIT)], self.content)
+        return f"SELECT *, {position} AS {RANK} FROM {self.dialect.derived(rows)}"
 
 
 def rank(
@@ -90,7 +93,7 @@ def bounded_view(dialect: Dialect, policy: Policy, source: Callable[[str], Sourc
     )
     if policy.privacy_unit is None:
         every = f"SELECT {', '.join(items)} FROM {scanned.sql} AS s0"
-        return BoundedView(table, every, every, names, names, 1, False, integers, narrow, False, dialect)
+        return BoundedView(table, every, every, scanned.sql, names, names, 1, False, integers, narrow, False, dialect)
     assert most is not None
     tables, unit = _unit_path(dialect, policy, source, table)
     every = f"SELECT {', '.join([*items, f'{unit} AS {dialect.identifier(UNIT)}'])} FROM {tables}"
@@ -98,7 +101,7 @@ def bounded_view(dialect: Dialect, policy: Policy, source: Callable[[str], Sourc
     signs = tuple(dialect.sign_of(dialect.identifier(column.name)) for column in columns if column.type == "real")
     rows = f"{every} WHERE {unit} IS NOT NULL"
     joined = bool(policy.unit_joins(table))
-    return BoundedView(table, every, rows, names, names + signs, most, joined, integers, narrow, True, dialect)
+    return BoundedView(table, every, rows, scanned.sql, names, names + signs, most, joined, integers, narrow, True, dialect)
 
 
 def _unit_path(dialect: Dialect, policy: Policy, source: Callable[[str], Source], start: str) -> tuple[str, str]:

@@ -1,0 +1,113 @@
+"""Which files a prepared copy of an append-only table holds, and whether it can be continued with files that are new.
+
+Files are known by path, inode, size and times, as everywhere (`engine.files`): the owner's own facts, and public as the version
+of the data is (privacy.md 1). No value of a row tells what is new. A file that changed or is gone may have held any row, so
+then the copy is written anew from all files.
+
+**Why a continued copy is the copy of all rows.** Let < be the order in which a unit's rows are kept: the keyed hash of the
+unit and the row's content, then the content; rows that neither tells apart are equal in all that a copy holds. The key of an
+append-only table is one for all versions of its data, so < is too. Let k(M) be the first R rows of a bag M of one unit's rows
+(all if there are fewer). Then k(A + B) = k(k(A) + B) for bags A and B: a row of A that is not in k(A) has R rows of A before
+it, or equal to it, which A + B holds as well, so leaving it out changes nothing of k(A + B). Hence the copy of the rows A,
+with the rows B of new files, ranked again and cut, is that of all rows, whatever B is and however often this was done. A row
+that once fell out never comes back. What the copy keeps of a row (values, its unit's key, integers on grids) is a function of
+that row, its ancestors and the policy, and the copy's name depends on the policy's part; how files are read (types of columns,
+the reader) is compared, since among several files it depends on all of them.
+
+**Rows that reach their unit through other tables.** Declared keys are unique, so a row's ancestors stay its only ones when
+tables only grow. A row without a parent might find one in the parents' new files: so where these have any, a copy is continued
+only if every row that it was made from had reached its unit (`complete`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dpsql.engine.contract import Engine
+from dpsql.engine.files import IDENTITIES, matching
+from dpsql.engine.query import Identity, Source
+from dpsql.policy import Policy
+from dpsql.policy.reach import is_file
+
+OF_CHANGED_FILES = "files of the copy before were changed or are gone, so all rows were read"
+OF_ANOTHER_READER = "files are read in another way than for the copy before, so all rows were read"
+OF_LATE_PARENTS = "rows of before had no parent and there are new parents, so all rows were read"
+OF_DAMAGE = "the copy before cannot be read, so all rows were"
+
+
+@dataclass(frozen=True)
+class CopiedFiles:
+    """What a copy says of the files that it was made from: the text of each, and how each table's files were read."""
+
+    files: tuple[str, ...]
+    read: str
+
+    @property
+    def identity(self) -> str:
+        """Return the text of the identity of these files."""
+        return IDENTITIES.join(self.files)
+
+    def text(self) -> str:
+        """Return the text that a copy keeps."""
+        return json.dumps({"files": self.files, "read": self.read})
+
+
+def copied_files(text: str) -> CopiedFiles | None:
+    """Return what `CopiedFiles.text` gave, None for another text."""
+    try:
+        kept = json.loads(text)
+        return CopiedFiles(tuple(map(str, kept["files"])), str(kept["read"]))
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+class TableFiles:
+    """The present files of an append-only table and of those on its way to the unit."""
+
+    def __init__(self, policy: Policy, engine: Engine, table: str, identity: Identity, total: bool) -> None:
+        """`identity`: of the table now; `total`: as in `Engine.source`."""
+        self._policy, self._engine, self._table, self._total = policy, engine, table, total
+        self._identity = identity
+        self._parents = [parent for _, _, parent, _ in policy.unit_joins(table)]
+
+    def copied(self) -> CopiedFiles:
+        """Return what a copy of the present files says of them. Raises Fault where they cannot be read."""
+        sources = [self._engine.source(name, total=self._total) for name in (self._table, *self._parents)]
+        return CopiedFiles(tuple(self._identity.files.values()), json.dumps([_how(source) for source in sources]))
+
+    def added(self, before: CopiedFiles, complete: bool) -> tuple[Path, ...] | str:
+        """Return the table's own files that a copy made from `before` lacks, or the reason why it cannot be continued.
+
+        `complete`: every row that the copy was made from had reached its unit. Raises Fault where files cannot be read.
+        """
+        there = set(self._identity.files.values())
+        if not there.issuperset(before.files):
+            return OF_CHANGED_FILES
+        new = {path for path, text in self._identity.files.items() if text not in set(before.files)}
+        own, of_parents = self._among(new, [self._table]), self._among(new, self._parents)
+        if new != {str(path) for path in (*own, *of_parents)}:  # the log of a DuckDB file: its tables changed
+            return OF_CHANGED_FILES
+        if of_parents and not complete:
+            return OF_LATE_PARENTS
+        if self.copied().read != before.read:
+            return OF_ANOTHER_READER
+        if own and _how(self.engine_of(own).source(self._table, total=self._total)) != json.loads(before.read)[0]:
+            return OF_ANOTHER_READER
+        return own
+
+    def engine_of(self, files: Sequence[Path]) -> Engine:
+        """Return the same source in which the table has these files alone."""
+        return self._engine.of_files({self._table: files})
+
+    def _among(self, paths: set[str], tables: list[str]) -> tuple[Path, ...]:
+        """Return the paths that are files of the tables."""
+        sources = filter(is_file, map(self._policy.table_source, tables))
+        return tuple(path for source in sources for path in matching(source) if str(path) in paths)
+
+
+def _how(source: Source) -> list[object]:
+    """Return what of a source may differ between files, as JSON has it."""
+    return [source.reader, source.types]
