@@ -40,10 +40,12 @@ OF_DAMAGE = "the copy before cannot be read, so all rows were"
 
 @dataclass(frozen=True)
 class CopiedFiles:
-    """What a copy says of the files that it was made from: the text of each, and how each table's files were read."""
+    """What a copy says of the files that it was made from: the text of each, how each table's files were read, and whether
+    every row had reached its unit."""
 
     files: tuple[str, ...]
     read: str
+    complete: bool = False
 
     @property
     def identity(self) -> str:
@@ -55,13 +57,10 @@ class CopiedFiles:
         return json.dumps({"files": self.files, "read": self.read})
 
 
-def copied_files(text: str) -> CopiedFiles | None:
-    """Return what `CopiedFiles.text` gave, None for another text."""
-    try:
-        kept = json.loads(text)
-        return CopiedFiles(tuple(map(str, kept["files"])), str(kept["read"]))
-    except (ValueError, KeyError, TypeError):
-        return None
+def copied_files(text: str, complete: bool) -> CopiedFiles:
+    """Return what `CopiedFiles.text` gave; no files for the empty text."""
+    kept = json.loads(text or '{"files": [], "read": ""}')
+    return CopiedFiles(tuple(kept["files"]), kept["read"], complete)
 
 
 class TableFiles:
@@ -69,38 +68,36 @@ class TableFiles:
 
     def __init__(self, policy: Policy, engine: Engine, table: str, identity: Identity, total: bool) -> None:
         """`identity`: of the table now; `total`: as in `Engine.source`."""
-        self._policy, self._engine, self._table, self._total = policy, engine, table, total
-        self._identity = identity
+        self.table, self.identity, self.total = table, identity, total
+        self._policy, self._engine = policy, engine
         self._parents = [parent for _, _, parent, _ in policy.unit_joins(table)]
 
     def copied(self) -> CopiedFiles:
         """Return what a copy of the present files says of them. Raises Fault where they cannot be read."""
-        sources = [self._engine.source(name, total=self._total) for name in (self._table, *self._parents)]
-        return CopiedFiles(tuple(self._identity.files.values()), json.dumps([_how(source) for source in sources]))
+        sources = [self._engine.source(name, total=self.total) for name in (self.table, *self._parents)]
+        return CopiedFiles(tuple(self.identity.files.values()), json.dumps([_how(source) for source in sources]))
 
-    def added(self, before: CopiedFiles, complete: bool) -> tuple[Path, ...] | str:
+    def added(self, before: CopiedFiles) -> tuple[Path, ...] | str:
         """Return the table's own files that a copy made from `before` lacks, or the reason why it cannot be continued.
-
-        `complete`: every row that the copy was made from had reached its unit. Raises Fault where files cannot be read.
-        """
-        there = set(self._identity.files.values())
+        Raises Fault where files cannot be read."""
+        there = set(self.identity.files.values())
         if not there.issuperset(before.files):
             return OF_CHANGED_FILES
-        new = {path for path, text in self._identity.files.items() if text not in set(before.files)}
-        own, of_parents = self._among(new, [self._table]), self._among(new, self._parents)
+        new = {path for path, text in self.identity.files.items() if text not in set(before.files)}
+        own, of_parents = self._among(new, [self.table]), self._among(new, self._parents)
         if new != {str(path) for path in (*own, *of_parents)}:  # the log of a DuckDB file: its tables changed
             return OF_CHANGED_FILES
-        if of_parents and not complete:
+        if of_parents and not before.complete:
             return OF_LATE_PARENTS
         if self.copied().read != before.read:
             return OF_ANOTHER_READER
-        if own and _how(self.engine_of(own).source(self._table, total=self._total)) != json.loads(before.read)[0]:
+        if own and _how(self.engine_of(own).source(self.table, total=self.total)) != json.loads(before.read)[0]:
             return OF_ANOTHER_READER
         return own
 
     def engine_of(self, files: Sequence[Path]) -> Engine:
         """Return the same source in which the table has these files alone."""
-        return self._engine.of_files({self._table: files})
+        return self._engine.of_files({self.table: files})
 
     def _among(self, paths: set[str], tables: list[str]) -> tuple[Path, ...]:
         """Return the paths that are files of the tables."""

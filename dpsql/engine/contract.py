@@ -88,15 +88,23 @@ class PreparedViews(Protocol):
         """Write the view into the new file. Returns False, with nothing written, if `in_place` allows it and every
         row stays.
 
-        `made_of`: a text that the file keeps. `progress` is called with the activity and its share done, from 0 to 1. Raises Fault index_not_written.
+        `made_of`: a text that the file keeps. `progress` is called with the activity and its share done, from 0 to 1.
+        Raises Fault index_not_written.
         """
 
-    def made_of(self, file: Path) -> tuple[str, bool] | None:
-        """Return the text that a file keeps, and whether every row of the table it was written from had reached its unit; None
-        where it keeps none or cannot be read."""
+    def made_of(self, file: Path) -> tuple[str, bool]:
+        """Return the text that a file keeps ("" where it keeps none, or cannot be read), and whether every row of the table
+        that it was written from had reached its unit."""
 
     def extend(
-        self, view: BoundedView | None, key: str, copy: Path, file: Path, *, progress: Callable[[str, float], None], made_of: str
+        self,
+        view: BoundedView | None,
+        key: str,
+        copy: Path,
+        file: Path,
+        *,
+        progress: Callable[[str, float], None],
+        made_of: str,
     ) -> None:
         """Write into the new `file` the view of the rows of `copy`, a file of the same view with the same key, and of those of
         `view` (None: of no more). Raises Fault index_not_written."""

@@ -37,11 +37,12 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 
+from dpsql.engine.appended_files import OF_DAMAGE, TableFiles, copied_files
 from dpsql.engine.contract import Engine, StoredViews
 from dpsql.engine.emit.bounded_view import bounded_view
 from dpsql.engine.emit.quantization import kept_integers
 from dpsql.engine.query import Identity, View
-from dpsql.errors.exceptions import refuse
+from dpsql.errors.exceptions import Fault, refuse
 from dpsql.ledger.chain import mac
 from dpsql.plan.canonical_text import canonical_text
 from dpsql.policy import Policy
@@ -66,7 +67,8 @@ Progress = Callable[[str, str, float], None]
 
 @dataclass(frozen=True)
 class PreparationState:
-    """The outcome for one table. `state`: "written", "in place", "there already", or "left" with the reason `why`."""
+    """The outcome for one table. `state`: "written", "extended" (by the rows of new files), "in place", "there already", or
+    "left"; `why` gives a reason."""
 
     table: str
     state: str
@@ -146,7 +148,9 @@ class ContributionIndex:
 
     def _order(self, table: str) -> str:
         """Return the secret key of the order of a table's bounded view: the same for every question over one version
-        of its data."""
+        of its data; over all versions where rows only come (why that is as private: privacy.md 2)."""
+        if self._policy.tables[table].append_only:
+            return mac(self._key(), "bounded view of all versions", table.encode())
         version = self._engine.data_version((table, *self._parents(table)))
         return mac(self._key(), "bounded view", table.encode(), version.encode())
 
@@ -289,20 +293,52 @@ class ContributionIndex:
         if index.exists() or (mark.exists() and not copy):
             return PreparationState(table, "there already"), token
         self._engine.check_readable((table,))
-        texts = bounded_view(self._engine.dialect, self._policy, partial(self._engine.source, total=copy), table)
         part = folder / f"{token}.part{secrets.token_hex(4)}"
+        report = partial(progress or _nobody, table)
         try:
-            in_place = not copy and texts.units and not texts.joined and not self._is_csv(table)
-            report = partial(progress or _nobody, table)
-            written = self._engine.views.write(texts, order, part, in_place=in_place, progress=report)
+            if self._policy.tables[table].append_only:
+                state = self._grown(folder, part, TableFiles(self._policy, self._engine, table, identity, copy), report)
+            else:
+                texts = bounded_view(
+                    self._engine.dialect, self._policy, partial(self._engine.source, total=copy), table
+                )
+                in_place = not copy and texts.units and not texts.joined and not self._is_csv(table)
+                written = self._engine.views.write(texts, order, part, in_place=in_place, progress=report)
+                state = PreparationState(table, "written" if written else "in place")
             if self._engine.identity(table) != identity:
                 raise refuse("index_source_changed", table=table)
-            if not written:
+            if state.state == "in place":
                 part.write_bytes(b"")
-            _appear(part, index if written else mark)
+            _appear(part, mark if state.state == "in place" else index)
         finally:
             part.unlink(missing_ok=True)
-        return PreparationState(table, "written" if written else "in place"), token
+        return state, token
+
+    def _grown(
+        self, folder: Path, part: Path, files: TableFiles, report: Callable[[str, float], None]
+    ) -> PreparationState:
+        """Write the copy of an append-only table: from the copy before and the rows of new files, else from all rows."""
+        table, views, why = files.table, self._engine.views, ""
+        order, made_of = self._order(table), files.copied().text()
+        for before in folder.glob(f"{self._view_mark(table, files.identity.place)}*.duckdb"):
+            held = copied_files(*views.made_of(before))
+            if before.stem != self._token(table, order, replace(files.identity, text=held.identity)):
+                continue  # of another order, format or engine; or not made by us
+            added = files.added(held)
+            if isinstance(added, str):
+                why = added
+                continue
+            try:
+                some = files.engine_of(added) if added else self._engine
+                rows = bounded_view(some.dialect, self._policy, partial(some.source, total=files.total), table)
+                some.views.extend(rows if added else None, order, before, part, progress=report, made_of=made_of)
+                return PreparationState(table, "extended", f"new files: {len(added)}")
+            except Fault:  # a damaged copy; a full disk fails once more
+                part.unlink(missing_ok=True)
+                why = OF_DAMAGE
+        texts = bounded_view(self._engine.dialect, self._policy, partial(self._engine.source, total=files.total), table)
+        views.write(texts, order, part, in_place=False, progress=report, made_of=made_of)
+        return PreparationState(table, "written", why)
 
     def _prepare_stored(self, stored: StoredViews, progress: Progress | None) -> tuple[PreparationState, ...]:
         """Write the views that are stored beside the source, then remove those of other versions."""

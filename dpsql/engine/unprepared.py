@@ -34,12 +34,19 @@ class NoPreparedViews:
         """Never asked for: `Engine.identity` of such a source is None. Raises Fault index_not_written."""
         raise refuse("index_not_written", table=view.table, incident="")
 
-    def made_of(self, file: Path) -> tuple[str, bool] | None:
+    def made_of(self, file: Path) -> tuple[str, bool]:
         """Nothing: there are no files."""
-        return None
+        return "", False
 
     def extend(
-        self, view: BoundedView | None, key: str, copy: Path, file: Path, *, progress: Callable[[str, float], None], made_of: str
+        self,
+        view: BoundedView | None,
+        key: str,
+        copy: Path,
+        file: Path,
+        *,
+        progress: Callable[[str, float], None],
+        made_of: str,
     ) -> None:
         """Never asked for: there is no copy. Raises Fault index_not_written."""
         raise refuse("index_not_written", table="" if view is None else view.table, incident="")

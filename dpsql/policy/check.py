@@ -125,7 +125,9 @@ def _check_additions(policy: Policy, problems: Problems) -> None:
                 "files, and in a table by values of people's rows alone. Leave it out",
             )
         elif table.append_only and not _WILDCARD.search(source):
-            problems.add(place, "needs a `source` with a wildcard, such as visits/*.parquet: new rows come in new files")
+            problems.add(
+                place, "needs a `source` with a wildcard, such as visits/*.parquet: new rows come in new files"
+            )
 
 
 def _check_csv(policy: Policy, names: Names, problems: Problems) -> None:

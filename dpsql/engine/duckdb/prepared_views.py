@@ -177,14 +177,14 @@ class Views:
             cursor.execute('DROP TABLE "#new".main.units; CHECKPOINT "#new"')
             return True
 
-    def made_of(self, file: Path) -> tuple[str, bool] | None:
+    def made_of(self, file: Path) -> tuple[str, bool]:
         """The text that a file keeps, and whether every row had reached its unit. A file that cannot be read keeps none."""
         try:
             with duckdb.connect(str(file), read_only=True) as connection:
                 text, complete = connection.execute("SELECT * FROM made_of").fetchall()[0]
         except duckdb.Error as error:
-            _log.error("the prepared copy %s cannot be read: %s", file, error)
-            return None
+            _log.info("the prepared copy %s does not say what it is made of: %s", file, error)
+            return "", False
         return str(text), bool(complete)
 
     def extend(
@@ -201,7 +201,9 @@ class Views:
                         cursor.execute(_insertion(", ".join([*view.names, *view.narrow]), view.rows))
                 elif view is not None:
                     with _watched(cursor, "counting", progress):
-                        cursor.execute(_COUNT_MORE.format(rows=view.rows, unit=name(UNIT), id=name(UNIT_ID), most=view.most))
+                        cursor.execute(
+                            _COUNT_MORE.format(rows=view.rows, unit=name(UNIT), id=name(UNIT_ID), most=view.most)
+                        )
                     if view.joined:
                         complete += f" AND {_all_reached(view, 'added')}"
                     with _watched(cursor, "writing", progress):
@@ -237,7 +239,10 @@ def _as_fault(table: str) -> Iterator[None]:
 
 def _made_of(text: str, complete: str) -> str:
     """Return the statement that keeps a text and the condition `complete` in a copy; none for the empty text."""
-    return f'CREATE OR REPLACE TABLE "#new".main.made_of AS SELECT {constant(text)} AS text, {complete} AS complete' * bool(text)
+    return (
+        f'CREATE OR REPLACE TABLE "#new".main.made_of AS SELECT {constant(text)} AS text, {complete} AS complete'
+        * bool(text)
+    )
 
 
 def _all_reached(view: BoundedView, counted: str) -> str:
@@ -300,7 +305,10 @@ def _continued(view: BoundedView, key: str) -> Iterator[str]:
     yield f'DELETE FROM "#new".main.bounded WHERE rowid IN ({beyond})'
     light = f"SELECT {columns} FROM ({numbered} NOT u.heavy)"
     heavy = f'SELECT {columns} FROM "#new".main.ranked WHERE {kept} IS NULL AND {RANK} <= {view.most}'
-    yield _insertion(", ".join([*view.names, *view.narrow, *hidden]), f"{light} UNION ALL {heavy}") + f" ORDER BY {number}"
+    yield (
+        _insertion(", ".join([*view.names, *view.narrow, *hidden]), f"{light} UNION ALL {heavy}")
+        + f" ORDER BY {number}"
+    )
     yield (
         'CREATE OR REPLACE TABLE "#new".main.about AS SELECT greatest(units, (SELECT coalesce(max('
         f'{number}) + 1, 0) FROM "#new".main.units)) AS units FROM "#new".main.about'

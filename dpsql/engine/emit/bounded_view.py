@@ -27,10 +27,10 @@ class BoundedView:
     """The texts of one table's view.
 
     `every`: a SELECT of `names` (quoted columns of the policy, in its types) and the unit's key of every row; `rows`:
-    of the rows that have a unit; `alone`: the table, without those on its way to the unit; `content`: what rows are ordered by; `most`: max_rows; `joined`: whether other tables
-    are read to find the unit; `integers`: select items over `names`, the integers that questions sum
-    (`quantization.kept_integers`), and `narrow`: the same, as narrow as a copy keeps them. Under row privacy `rows`
-    is `every`, no row has a unit and `most` is 1.
+    of the rows that have a unit; `alone`: the table, without those on its way to the unit; `content`: what rows are
+    ordered by; `most`: max_rows; `joined`: whether other tables are read to find the unit; `integers`: select items over
+    `names`, the integers that questions sum (`quantization.kept_integers`), and `narrow`: the same, as narrow as a copy
+    keeps them. Under row privacy `rows` is `every`, no row has a unit and `most` is 1.
     """
 
     table: str
@@ -101,7 +101,9 @@ def bounded_view(dialect: Dialect, policy: Policy, source: Callable[[str], Sourc
     signs = tuple(dialect.sign_of(dialect.identifier(column.name)) for column in columns if column.type == "real")
     rows = f"{every} WHERE {unit} IS NOT NULL"
     joined = bool(policy.unit_joins(table))
-    return BoundedView(table, every, rows, scanned.sql, names, names + signs, most, joined, integers, narrow, True, dialect)
+    return BoundedView(
+        table, every, rows, scanned.sql, names, names + signs, most, joined, integers, narrow, True, dialect
+    )
 
 
 def _unit_path(dialect: Dialect, policy: Policy, source: Callable[[str], Source], start: str) -> tuple[str, str]:

@@ -361,7 +361,7 @@ def test_too_many_open_files_tell_no_path(make: Make, tmp_path: Path, monkeypatc
 def test_a_column_is_read_under_the_name_that_its_header_has(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("age,Alk.Phos,my age,alk_phos\n1,2.5,40,wrong\n2,3.5,50,wrong\n", encoding="utf-8")
     names = {"years": "my age", "alk_phos": "alk.phos"}
-    dataset = CsvFiles("t", str(tmp_path / "t.csv"), CsvDialect(), names, False).dataset()
+    dataset = CsvFiles("t", lambda: [tmp_path / "t.csv"], CsvDialect(), names, False).dataset()
     with duckdb.connect() as connection:
         connection.register("t", dataset)
         assert connection.execute("SELECT years, alk_phos FROM t ORDER BY 1").fetchall() == [
@@ -374,7 +374,7 @@ def test_a_column_is_read_under_the_name_that_its_header_has(tmp_path: Path) -> 
     ):
         (tmp_path / "t.csv").write_text(f"{header}\n1,2,3\n")
         with pytest.raises(Error) as error:
-            CsvFiles("t", str(tmp_path / "t.csv"), CsvDialect(), names, False).dataset()
+            CsvFiles("t", lambda: [tmp_path / "t.csv"], CsvDialect(), names, False).dataset()
         assert error.value.slug == slug and "alk_phos" in error.value.message, (
             "header names may be hidden from analysts"
         )

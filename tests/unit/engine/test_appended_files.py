@@ -1,0 +1,440 @@
+"""A copy that is continued with the rows of new files is the copy of all rows, and any other change is noticed."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pytest
+from click.testing import CliRunner
+from support.places import TESTS
+from support.visits_clinic import QUESTIONS, engine_sql, exact, index_of, open_clinic, rows
+
+from dpsql.engine.appended_files import (
+    OF_ANOTHER_READER,
+    OF_CHANGED_FILES,
+    OF_DAMAGE,
+    OF_LATE_PARENTS,
+)
+from dpsql.engine.contribution_index import ContributionIndex, PreparationState
+from dpsql.engine.duckdb.engine import open_duckdb
+from dpsql.errors.exceptions import Error, Fault
+from dpsql.frontends.cli.prepare import erased, prepare
+from dpsql.policy import load_policy
+
+POLICY = """
+dataset: growing
+privacy_unit: {unit}
+budget: {{epsilon: 10000, delta: 1e-6, accountant: zcdp}}
+per_query: {{epsilon: 1, delta: 1e-9}}
+ledger: sqlite:///growing-ledger.db
+tables:
+  patients:
+    source: patients/*.{kind}
+    append_only: true
+    max_rows: 2
+    primary_key: [patient_id]
+    columns:
+      patient_id: {{type: text}}
+      region: {{type: text, domain: [north, south, east]}}
+  visits:
+    source: visits/*.{kind}
+    append_only: true
+    max_rows: {most}
+    primary_key: [visit_id]
+    foreign_keys: {{patient_id: patients.patient_id}}
+    columns:
+      visit_id: {{type: integer}}
+      cost: {{type: real, lower: -50, upper: 50}}
+      ward: {{type: text, domain: [a, b, c]}}
+      day: {{type: date, lower: 2024-01-01, upper: 2024-01-10}}
+  labs:
+    source: labs/*.{kind}
+    append_only: true
+    max_rows: {most}
+    foreign_keys: {{visit_id: visits.visit_id}}
+    columns: {{value: {{type: integer, lower: 0, upper: 9}}}}
+"""
+BY_ROW = """
+dataset: growing
+privacy_unit: row
+budget: {{epsilon: 10000, delta: 1e-6, accountant: zcdp}}
+per_query: {{epsilon: 1, delta: 1e-9}}
+ledger: sqlite:///growing-ledger.db
+tables:
+  visits:
+    source: visits/*.{kind}
+    append_only: true
+    columns:
+      cost: {{type: real, lower: -50, upper: 50}}
+      ward: {{type: text, domain: [a, b, c]}}
+"""
+COLUMNS = {
+    "patients": "patient_id, region",
+    "visits": "patient_id, visit_id, cost, ward, day",
+    "labs": "visit_id, value",
+}
+TYPES = {
+    "patients": "patient_id::VARCHAR AS patient_id, region::VARCHAR AS region",
+    "visits": "patient_id::VARCHAR AS patient_id, visit_id::INTEGER AS visit_id, cost::DOUBLE AS cost, ward::VARCHAR AS ward, day::DATE AS day",
+    "labs": "visit_id::INTEGER AS visit_id, value::INTEGER AS value",
+}
+KEY = b"k" * 32
+
+
+@pytest.fixture(autouse=True)
+def _places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("DPSQL_CACHE", str(tmp_path / "cache"))
+
+
+def written_policy(folder: Path, kind: str = "parquet", most: int = 4, text: str = POLICY) -> Path:
+    path = folder / "growing.yaml"
+    path.write_text(text.format(kind=kind, most=most, unit="{table: patients, column: patient_id}"))
+    return path
+
+
+def add(folder: Path, table: str, values: list[str], name: str, kind: str = "parquet", types: str = "") -> Path:
+    """One more file of a table."""
+    file = folder / table / f"{name}.{kind}"
+    file.parent.mkdir(exist_ok=True)
+    with duckdb.connect() as connection:
+        listed = (
+            f"(VALUES {', '.join(values)}) AS v({COLUMNS[table]})"
+            if values
+            else f"(SELECT {', '.join(['NULL'] * COLUMNS[table].count(',') + ['NULL'])} WHERE false) AS v({COLUMNS[table]})"
+        )
+        form = "FORMAT parquet" if kind == "parquet" else "FORMAT csv, HEADER"
+        connection.execute(f"COPY (SELECT {types or TYPES[table]} FROM {listed}) TO '{file}' ({form})")
+    return file
+
+
+def index(policy: Path) -> ContributionIndex:
+    loaded = load_policy(policy)
+    return ContributionIndex(loaded, open_duckdb(loaded), lambda: KEY)
+
+
+def states(policy: Path) -> dict[str, PreparationState]:
+    return {each.table: each for each in index(policy).prepare()}
+
+
+def kept(cache: Path) -> dict[str, Counter[tuple[str, ...]]]:
+    """The rows of the copies in a folder, whatever numbers units have; the numbers are one for each unit, from 0."""
+    contents = {}
+    for file in cache.glob("*/*.duckdb"):
+        with duckdb.connect(str(file), read_only=True) as copy:
+            columns = [row[0] for row in copy.execute("DESCRIBE bounded").fetchall()]
+            table = next(
+                name for name, own in (("patients", "region"), ("visits", "ward"), ("labs", "value")) if own in columns
+            )
+            units = '"#id"' in map(name_of, columns)
+            shown = ['* EXCLUDE ("#id")' if units else "*", *(["signbit(cost)"] if "cost" in columns else [])]
+            rows = copy.execute(f"SELECT {', '.join(shown)} FROM bounded").fetchall()
+            contents[table] = Counter(tuple(map(str, row)) for row in rows)
+            assert copy.execute("SELECT count(*) FROM duckdb_tables()").fetchall() == [(3,)]
+            if units:
+                numbers = 'count(DISTINCT "#unit"), count(DISTINCT ("#id", "#unit")), coalesce(max("#id") + 1, 0)'
+                found = copy.execute(f'SELECT count(DISTINCT "#id"), {numbers} FROM bounded').fetchall()[0]
+                assert set(found) == {copy.execute("SELECT units FROM about").fetchall()[0][0]}, (table, found)
+    return contents
+
+
+def name_of(column: str) -> str:
+    return f'"{column}"'
+
+
+def batches(seed: int, count: int) -> Iterator[dict[str, list[str]]]:
+    """The clinic's rows in loads: a patient comes before visits and a visit before its tests, or with them."""
+    chance = random.Random(seed)
+    found = rows(seed)
+    first = {}
+    for table in COLUMNS:
+        for row in found[table]:
+            cells = row.strip("()").split(", ")
+            above = first.get(cells[0], 0) if table != "patients" else 0
+            load = chance.randrange(above, count)
+            if table == "patients":
+                first[cells[0]] = load
+            elif table == "visits":
+                first[cells[1]] = load
+            found.setdefault(f"{table} {load}", []).append(row)
+    for load in range(count):
+        yield {table: found.get(f"{table} {load}", []) for table in COLUMNS}
+
+
+@pytest.mark.parametrize(
+    ("kind", "most", "seed"), [("parquet", 1, 0), ("csv", 4, 1), ("parquet", 4, 2), ("parquet", 100, 3)]
+)
+def test_a_continued_copy_is_that_of_all_rows(
+    tmp_path: Path, seed: int, most: int, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its rows, its integers, and one number for each unit; whether new files sort before old ones or after them."""
+    policy, chance = written_policy(tmp_path, kind, most), random.Random(seed)
+    for number, load in enumerate(batches(seed, 4)):
+        for table, values in load.items():
+            add(tmp_path, table, values, f"{chance.choice('amz')} [{number}]*", kind)
+        done = states(policy)
+        assert {state.state for state in done.values()} == {"extended" if number else "written"}, done
+    assert len(list((tmp_path / "cache").glob("*/*.duckdb"))) == 3, "copies of before are removed"
+    continued = kept(tmp_path / "cache")
+    monkeypatch.setenv("DPSQL_CACHE", str(tmp_path / "whole"))
+    assert {state.state for state in states(policy).values()} == {"written"}
+    assert continued == kept(tmp_path / "whole") and continued.keys() == COLUMNS.keys()
+    of_people = sum(not row.startswith("(NULL") for row in rows(seed)["visits"])
+    assert (sum(continued["visits"].values()) < of_people) == (most < 100), (
+        "there is power only where rows are left out"
+    )
+
+
+def test_rows_that_are_somebody_else_are_added(tmp_path: Path) -> None:
+    policy = written_policy(tmp_path, text=BY_ROW)
+    for number, load in enumerate(batches(0, 2)):
+        add(tmp_path, "visits", load["visits"], str(number))
+        assert states(policy)["visits"].state == ("extended" if number else "written")
+    (copy,) = kept(tmp_path / "cache").values()
+    assert sum(copy.values()) == len(rows(0)["visits"]) and len(copy) > 3
+
+
+def test_rows_of_old_files_are_not_read(tmp_path: Path) -> None:
+    """The copy is changed under its name: what it lacks then stays missing."""
+    policy = written_policy(tmp_path, text=BY_ROW)
+    add(tmp_path, "visits", ["('p1', 1, 1.5, 'a', DATE '2024-01-02')"], "old")
+    states(policy)
+    (file,) = (tmp_path / "cache").glob("*/*.duckdb")
+    with duckdb.connect(str(file)) as copy:
+        copy.execute("DELETE FROM bounded")
+    add(tmp_path, "visits", ["('p2', 2, 2.5, 'b', DATE '2024-01-02')"], "new")
+    assert states(policy)["visits"] == PreparationState("visits", "extended", "new files: 1")
+    assert [row[:2] for row in kept(tmp_path / "cache")["visits"]] == [("2.5", "b")]
+
+
+def test_the_rows_that_stay_are_those_of_every_version(tmp_path: Path) -> None:
+    """Of a person without new rows nothing changes, prepared or not; and the rows of one who has some are never new choices."""
+    policy, before = written_policy(tmp_path, most=1), None
+    open_clinic(policy).close()
+    for number, load in enumerate(batches(5, 3)):
+        for table, values in load.items():
+            add(tmp_path, table, values, str(number))
+        with open_clinic(policy) as session:
+            unprepared = [exact(session, sql) for sql in QUESTIONS]
+            assert all("OVER" in engine_sql(session, sql) for sql in QUESTIONS[:2])
+            key = index_of(session).views()("visits").key
+            assert {state.state for state in index_of(session).prepare()} == {"extended" if number else "written"}
+            assert [exact(session, sql) for sql in QUESTIONS] == unprepared
+            assert "OVER" not in engine_sql(session, QUESTIONS[0])
+            assert before in (None, key), "the secret of the order is one for all versions"
+            before = key
+
+
+# --- what else may happen to files --------------------------------------------------------------------------------------
+
+
+def two_files(folder: Path) -> tuple[Path, Path, Path]:
+    """A policy, and the two files of its only table, prepared."""
+    policy = written_policy(folder, text=BY_ROW)
+    first = add(folder, "visits", ["('p1', 1, 1.5, 'a', DATE '2024-01-02')"], "1")
+    second = add(folder, "visits", ["('p2', 2, 2.5, 'b', DATE '2024-01-02')"], "2")
+    assert states(policy)["visits"].state == "written"
+    return policy, first, second
+
+
+@pytest.mark.parametrize("change", ["rewritten", "touched", "gone", "replaced", "renamed"])
+def test_a_file_that_changed_makes_the_copy_anew(tmp_path: Path, change: str) -> None:
+    policy, first, _ = two_files(tmp_path)
+    times = first.stat()
+    if change == "rewritten":
+        add(tmp_path, "visits", ["('p3', 3, 3.5, 'c', DATE '2024-01-02')"], "1")
+        os.utime(first, ns=(times.st_atime_ns, times.st_mtime_ns))
+    elif change == "touched":
+        os.utime(first, ns=(1, 1))
+    elif change == "gone":
+        first.unlink()
+    elif change == "replaced":
+        other = add(tmp_path, "visits", ["('p3', 3, 3.5, 'c', DATE '2024-01-02')"], "3")
+        os.utime(other, ns=(times.st_atime_ns, times.st_mtime_ns))
+        other.rename(first)
+    else:
+        first.rename(first.with_name("0.parquet"))
+    add(tmp_path, "visits", ["('p4', 4, 4.5, 'a', DATE '2024-01-02')"], "4")
+    assert states(policy)["visits"] == PreparationState("visits", "written", OF_CHANGED_FILES)
+    there = {"rewritten": {"3.5"}, "gone": set(), "replaced": {"3.5"}}.get(change, {"1.5"}) | {"2.5", "4.5"}
+    assert {row[0] for row in kept(tmp_path / "cache")["visits"]} == there
+
+
+def test_erased_rows_are_in_no_copy(tmp_path: Path) -> None:
+    """The owner takes them out of their file; the copy is not continued."""
+    policy = written_policy(tmp_path, text=BY_ROW)
+    add(tmp_path, "visits", ["('p1', 1, 1.5, 'a', DATE '2024-01-02')"], "1")
+    add(tmp_path, "visits", ["('p2', 2, 2.5, 'b', DATE '2024-01-02')"], "2")
+    open_clinic(policy).close()
+    assert CliRunner().invoke(prepare, ["-p", str(policy)]).exit_code == 0
+    assert {row[0] for row in kept(tmp_path / "cache")["visits"]} == {"1.5", "2.5"}
+    add(tmp_path, "visits", [], "1")
+    assert CliRunner().invoke(erased, ["-p", str(policy)]).exit_code == 0
+    assert {row[0] for row in kept(tmp_path / "cache")["visits"]} == {"2.5"}
+
+
+@pytest.mark.parametrize(
+    "types", ["cost::INTEGER AS cost, ward::VARCHAR AS ward", "cost::FLOAT AS cost, ward::VARCHAR AS ward"]
+)
+def test_files_of_other_types_make_the_copy_anew(tmp_path: Path, types: str) -> None:
+    """Among files of several types all are read in one, so a value may be read as it was not before."""
+    policy, _, _ = two_files(tmp_path)
+    add(tmp_path, "visits", ["('p4', 4, 4.5, 'a', DATE '2024-01-02')"], "4", types=types)
+    assert states(policy)["visits"] == PreparationState("visits", "written", OF_ANOTHER_READER)
+
+
+def test_files_of_mixed_types_are_read_together(tmp_path: Path) -> None:
+    """Integers and doubles are read as doubles, and integers of a new file alone would not be."""
+    policy = written_policy(tmp_path, text=BY_ROW)
+    add(tmp_path, "visits", ["('p1', 1, 1.5, 'a', DATE '2024-01-02')"], "1")
+    for name in ("2", "3"):
+        types = "cost::BIGINT AS cost, ward::VARCHAR AS ward"
+        add(tmp_path, "visits", ["('p2', 2, 2, 'b', DATE '2024-01-02')"], name, types=types)
+        told = PreparationState("visits", "written", OF_ANOTHER_READER if name == "3" else "")
+        assert states(policy)["visits"] == told
+
+
+def test_parents_of_other_types_make_the_copy_anew(tmp_path: Path) -> None:
+    policy = written_policy(tmp_path, most=9)
+    add(tmp_path, "patients", ["('p1', 'north')"], "1")
+    add(tmp_path, "visits", ["('p1', 1, 1.5, 'a', DATE '2024-01-02')"], "1")
+    add(tmp_path, "labs", ["(1, 5)"], "1")
+    states(policy)
+    row = ["('p1', 2, 1.5, 'a', DATE '2024-01-02')"]
+    add(tmp_path, "visits", row, "2", types=TYPES["visits"].replace("visit_id::INTEGER", "visit_id::BIGINT"))
+    assert states(policy)["labs"] == PreparationState("labs", "written", OF_ANOTHER_READER)
+    add(tmp_path, "visits", [row[0].replace("2,", "3,", 1)], "3")
+    assert states(policy)["labs"] == PreparationState("labs", "extended", "new files: 0")
+
+
+def test_another_order_of_the_policys_makes_the_copy_anew(tmp_path: Path) -> None:
+    """A copy of before the declaration holds the rows of one version; so does one after it is taken back."""
+    policy, _, _ = two_files(tmp_path)
+    text = policy.read_text()
+    policy.write_text(text.replace("    append_only: true\n", ""))
+    assert states(policy)["visits"] == PreparationState("visits", "written")
+    add(tmp_path, "visits", ["('p4', 4, 4.5, 'a', DATE '2024-01-02')"], "4")
+    policy.write_text(text)
+    assert states(policy)["visits"] == PreparationState("visits", "written")
+
+
+def test_a_copy_under_another_name_is_not_continued(tmp_path: Path) -> None:
+    """A name is an HMAC of all that the copy holds: without the key nobody names one that is believed."""
+    policy, _, _ = two_files(tmp_path)
+    (file,) = (tmp_path / "cache").glob("*/*.duckdb")
+    file.rename(file.with_name(f"{file.stem[:-1]}{'0' if file.stem[-1] != '0' else '1'}.duckdb"))
+    add(tmp_path, "visits", ["('p4', 4, 4.5, 'a', DATE '2024-01-02')"], "4")
+    assert states(policy)["visits"] == PreparationState("visits", "written")
+
+
+def test_a_damaged_copy_is_made_anew(tmp_path: Path) -> None:
+    policy, _, _ = two_files(tmp_path)
+    (file,) = (tmp_path / "cache").glob("*/*.duckdb")
+    with duckdb.connect(str(file)) as copy:
+        copy.execute("ALTER TABLE bounded RENAME TO other")
+    add(tmp_path, "visits", ["('p4', 4, 4.5, 'a', DATE '2024-01-02')"], "4")
+    assert states(policy)["visits"] == PreparationState("visits", "written", OF_DAMAGE)
+    assert len(kept(tmp_path / "cache")["visits"]) == 3
+
+
+def test_a_row_whose_parent_comes_later_is_found(tmp_path: Path) -> None:
+    """It belonged to nobody when the copy was made, so a copy that lacks it is not continued once there are new parents."""
+    policy = written_policy(tmp_path, most=9)
+    add(tmp_path, "patients", ["('p1', 'north')"], "1")
+    add(tmp_path, "visits", ["('p1', 1, 1.5, 'a', DATE '2024-01-02')"], "1")
+    add(tmp_path, "labs", ["(1, 5)", "(2, 6)"], "1")
+    states(policy)
+    add(tmp_path, "labs", ["(1, 7)", "(NULL, 7)"], "2")
+    assert states(policy)["labs"] == PreparationState("labs", "extended", "new files: 1"), (
+        "the parents are those of before"
+    )
+    add(tmp_path, "visits", ["('p1', 2, 1.5, 'a', DATE '2024-01-02')"], "2")
+    done = states(policy)
+    assert (done["visits"].state, done["labs"]) == ("extended", PreparationState("labs", "written", OF_LATE_PARENTS))
+    assert sorted(row[0] for row in kept(tmp_path / "cache")["labs"]) == ["5", "6", "7"]
+
+
+# --- interruption, the command, the policy -----------------------------------------------------------------------------
+
+_PREPARE = """
+import sys, time
+sys.path.insert(0, sys.argv[2])
+from pathlib import Path
+from unit.engine.test_appended_files import index
+import dpsql.engine.contribution_index as module
+whole = module._appear
+def appear(part, name):
+    print("here", flush=True); time.sleep(3600)
+def told(table, what, share):
+    if f"{what} {share}" == sys.argv[3]:
+        appear(None, None)
+if sys.argv[3] == "rename":
+    module._appear = appear
+index(Path(sys.argv[1])).prepare(progress=told)
+"""
+
+
+@pytest.mark.parametrize("stop", ["counting 1.0", "writing 1.0", "rename"])
+def test_killed_at_any_step_the_copy_of_before_stands(tmp_path: Path, stop: str) -> None:
+    policy = written_policy(tmp_path, most=1)
+    for number, load in enumerate(batches(0, 2)):
+        for table, values in load.items():
+            add(tmp_path, table, values, str(number))
+        if not number:
+            states(policy)
+    before = {file: file.read_bytes() for file in (tmp_path / "cache").glob("*/*.duckdb")}
+    arguments = [sys.executable, "-c", _PREPARE, str(policy), str(TESTS), stop]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None and child.stdout.readline() == "here\n"
+        os.kill(child.pid, signal.SIGKILL)
+    assert {file: file.read_bytes() for file in (tmp_path / "cache").glob("*/*.duckdb")} == before
+    assert {state.state for state in states(policy).values()} == {"extended"}
+    assert not list((tmp_path / "cache").glob("*/*.part*")) and len(kept(tmp_path / "cache")) == 3
+
+
+def test_a_change_during_the_work_is_a_fault(tmp_path: Path) -> None:
+    policy, _, _ = two_files(tmp_path)
+    add(tmp_path, "visits", ["('p4', 4, 4.5, 'a', DATE '2024-01-02')"], "4")
+
+    def change(table: str, what: str, share: float) -> None:
+        if (what, share) == ("writing", 1.0):
+            add(tmp_path, "visits", ["('p5', 5, 5.5, 'a', DATE '2024-01-02')"], "5")
+
+    with pytest.raises(Fault, match="changed while"):
+        index(policy).prepare(progress=change)
+    assert states(policy)["visits"] == PreparationState("visits", "extended", "new files: 2")
+
+
+def test_the_command_tells_how_many_files_are_new(tmp_path: Path) -> None:
+    policy = written_policy(tmp_path, text=BY_ROW)
+    add(tmp_path, "visits", ["('p1', 1, 1.5, 'a', DATE '2024-01-02')"], "1")
+    open_clinic(policy).close()
+    for told in ("visits: written\n", "visits: extended, new files: 1\n", f"visits: written, {OF_CHANGED_FILES}\n"):
+        assert CliRunner().invoke(prepare, ["-p", str(policy)]).stderr == told
+        add(tmp_path, "visits", ["('p2', 2, 2.5, 'b', DATE '2024-01-02')"], "2")
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (("visits/*.parquet", "visits.parquet"), "needs a `source` with a wildcard"),
+        (("source: visits/*.parquet", "source: main.visits"), "needs Parquet or CSV files read by DuckDB"),
+        (("dataset: growing", "dataset: growing\nsource: spark://local[1]"), "needs Parquet or CSV files read by DuckDB"),
+        (("    append_only: true", "    append_only: true\n    public: true"), "is about prepared copies of protected tables"),
+        (("append_only: true", "append_only: nightly"), "append_only"),
+    ],
+)  # fmt: skip
+def test_a_declaration_that_says_nothing_is_a_problem(tmp_path: Path, change: tuple[str, str], told: str) -> None:
+    policy = written_policy(tmp_path, text=BY_ROW)
+    policy.write_text(policy.read_text().replace(*change))
+    with pytest.raises(Error, match="append_only") as refused:
+        load_policy(policy)
+    assert told in str(refused.value)
