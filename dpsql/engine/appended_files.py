@@ -59,8 +59,8 @@ class CopiedFiles:
 
 def copied_files(text: str, complete: bool) -> CopiedFiles:
     """Return what `CopiedFiles.text` gave; no files for the empty text."""
-    kept = json.loads(text or '{"files": [], "read": ""}')
-    return CopiedFiles(tuple(kept["files"]), kept["read"], complete)
+    record = json.loads(text or '{"files": [], "read": ""}')
+    return CopiedFiles(tuple(record["files"]), record["read"], complete)
 
 
 class TableFiles:
@@ -80,20 +80,23 @@ class TableFiles:
     def added(self, before: CopiedFiles) -> tuple[Path, ...] | str:
         """Return the table's own files that a copy made from `before` lacks, or the reason why it cannot be continued.
         Raises Fault where files cannot be read."""
-        there = set(self.identity.files.values())
-        if not there.issuperset(before.files):
+        copied, present = set(before.files), self.identity.files
+        if not copied.issubset(present.values()):
             return OF_CHANGED_FILES
-        new = {path for path, text in self.identity.files.items() if text not in set(before.files)}
-        own, of_parents = self._among(new, [self.table]), self._among(new, self._parents)
-        if new != {str(path) for path in (*own, *of_parents)}:  # the log of a DuckDB file: its tables changed
+        new = {path for path, text in present.items() if text not in copied}
+        own_files, parent_files = self._among(new, [self.table]), self._among(new, self._parents)
+        if new != {str(path) for path in (*own_files, *parent_files)}:  # the log of a DuckDB file: its tables changed
             return OF_CHANGED_FILES
-        if of_parents and not before.complete:
+        if parent_files and not before.complete:
             return OF_LATE_PARENTS
         if self.copied().read != before.read:
             return OF_ANOTHER_READER
-        if own and _how(self.engine_of(own).source(self.table, total=self.total)) != json.loads(before.read)[0]:
+        if (
+            own_files
+            and _how(self.engine_of(own_files).source(self.table, total=self.total)) != json.loads(before.read)[0]
+        ):
             return OF_ANOTHER_READER
-        return own
+        return own_files
 
     def engine_of(self, files: Sequence[Path]) -> Engine:
         """Return the same source in which the table has these files alone."""

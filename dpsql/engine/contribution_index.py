@@ -321,10 +321,10 @@ class ContributionIndex:
         table, views, why = files.table, self._engine.views, ""
         order, made_of = self._order(table), files.copied().text()
         for before in folder.glob(f"{self._view_mark(table, files.identity.place)}*.duckdb"):
-            held = copied_files(*views.made_of(before))
-            if before.stem != self._token(table, order, replace(files.identity, text=held.identity)):
+            copied = copied_files(*views.made_of(before))
+            if before.stem != self._token(table, order, replace(files.identity, text=copied.identity)):
                 continue  # of another order, format or engine; or not made by us
-            added = files.added(held)
+            added = files.added(copied)
             if isinstance(added, str):
                 why = added
                 continue

@@ -290,21 +290,21 @@ _COUNT_MORE = (
 
 def _continued(view: BoundedView, key: str) -> Iterator[str]:
     """Yield the statements that bring new rows into a copy, and take out what then is beyond max_rows."""
-    unit, number, kept, hidden = name(UNIT), name(UNIT_ID), name("#kept"), [name(UNIT), name(UNIT_ID)]
+    unit, number, row, hidden = name(UNIT), name(UNIT_ID), name("#row"), [name(UNIT), name(UNIT_ID)]
     numbered = (
         f'SELECT r.*, u.{number} FROM ({view.rows}) AS r JOIN "#new".main.units AS u ON r.{unit} = u.{unit} WHERE '
     )
     columns = ", ".join([*view.names, *hidden])
-    there = (
-        f'SELECT {columns}, rowid AS {kept} FROM "#new".main.bounded WHERE {number} IN '
+    old_rows = (
+        f'SELECT {columns}, rowid AS {row} FROM "#new".main.bounded WHERE {number} IN '
         f'(SELECT {number} FROM "#new".main.units WHERE heavy)'
     )
-    new = f"SELECT {columns}, NULL::BIGINT AS {kept} FROM ({numbered} u.heavy)"
-    yield f'CREATE TABLE "#new".main.ranked AS {view.ranked(f"{there} UNION ALL {new}", key)}'
-    beyond = f'SELECT {kept} FROM "#new".main.ranked WHERE {kept} IS NOT NULL AND {RANK} > {view.most}'
+    new_rows = f"SELECT {columns}, NULL::BIGINT AS {row} FROM ({numbered} u.heavy)"
+    yield f'CREATE TABLE "#new".main.ranked AS {view.ranked(f"{old_rows} UNION ALL {new_rows}", key)}'
+    beyond = f'SELECT {row} FROM "#new".main.ranked WHERE {row} IS NOT NULL AND {RANK} > {view.most}'
     yield f'DELETE FROM "#new".main.bounded WHERE rowid IN ({beyond})'
     light = f"SELECT {columns} FROM ({numbered} NOT u.heavy)"
-    heavy = f'SELECT {columns} FROM "#new".main.ranked WHERE {kept} IS NULL AND {RANK} <= {view.most}'
+    heavy = f'SELECT {columns} FROM "#new".main.ranked WHERE {row} IS NULL AND {RANK} <= {view.most}'
     yield (
         _insertion(", ".join([*view.names, *view.narrow, *hidden]), f"{light} UNION ALL {heavy}")
         + f" ORDER BY {number}"

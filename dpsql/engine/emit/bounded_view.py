@@ -50,7 +50,8 @@ class BoundedView:
         """Return a SELECT of the rows within max_rows, with their `hidden` columns. `rows` holds all rows of a unit
         or none."""
         columns = ", ".join([*self.names, *hidden])
-        return f"SELECT {columns} FROM {self.dialect.derived(self.ranked(rows, key))} WHERE {RANK} <= {self.most}"
+        text, ranked = self.dialect, self.ranked(rows, key)
+        return f"SELECT {columns} FROM {text.derived(ranked)} WHERE {RANK} <= {self.most}"
 
     def ranked(self, rows: str, key: str) -> str:
         """Return a SELECT of `rows`, as for `within_max_rows`, with the place of each among those of its unit."""
