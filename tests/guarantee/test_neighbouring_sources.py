@@ -4,7 +4,7 @@ A source with one hostile unit more, or without it: every vector of exact sums m
 error never stands on one side alone, and price, plan, notes, engine SQL and catalog are the same. Where the bounded
 view is prepared, questions find the rows that they find without.
 
-`DPSQL_NEIGHBOUR_PAIRS` says how many pairs a run compares at least (2,000 unless it is set),
+`DPSQL_NEIGHBOUR_PAIRS` says how many pairs a run compares at least (1,000 unless it is set),
 `DPSQL_NEIGHBOUR_SEED` chooses others.
 """
 
@@ -30,7 +30,7 @@ from dpsql.audit.replay import same_outcome, same_stages
 from dpsql.engine.contribution_index import ContributionIndex
 from dpsql.pricing.pricing import Price
 
-PAIRS = int(os.environ.get("DPSQL_NEIGHBOUR_PAIRS", "2000"))
+PAIRS = int(os.environ.get("DPSQL_NEIGHBOUR_PAIRS", "1000"))
 UNITS, QUESTIONS = 8, 16
 SEED = int(os.environ.get("DPSQL_NEIGHBOUR_SEED", "0"))
 SEEDS = range(SEED, SEED + -(-PAIRS // (UNITS * QUESTIONS * len(KINDS))))
