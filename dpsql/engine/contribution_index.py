@@ -170,11 +170,13 @@ class ContributionIndex:
         return self._marks[table, place]
 
     def _shape(self, table: str) -> str:
-        """Return the parts of the policy on which a view depends: columns, their stored integers (which depend on
-        bounds), the foreign keys to the unit, and the format of CSV files."""
+        """Return the parts of the policy on which a view depends: columns and where they are read from, their stored integers
+        (which depend on bounds), the foreign keys to the unit, and the format of CSV files."""
         if table not in self._shapes:
             chain = [self._policy.tables[name] for name in (table, *self._parents(table))]
-            columns = [tuple((column.name, column.type) for column in each.columns.values()) for each in chain]
+            columns = [
+                tuple((c.name, c.type, *filter(None, [c.source])) for c in each.columns.values()) for each in chain
+            ]
             stored = [kept_integers(column) for column in chain[0].columns.values()]
             integers = [
                 (name, t.lower, t.upper, t.centre, t.grid) for columns_of in stored for name, t in columns_of.items()
@@ -272,7 +274,7 @@ class ContributionIndex:
             with _alone(folder):
                 for file in folder.iterdir():
                     is_view = file.suffix in _ENDINGS and file.stem not in current
-                    if is_view or ".part" in file.suffix:
+                    if is_view or ".part" in file.name:  # the log of an unfinished one, too
                         file.unlink(missing_ok=True)
                         removed += is_view
                 sync(folder)

@@ -167,6 +167,8 @@ MUTANTS = (
     Mutant("a condition that is never true is left out", "functions/neutral_conditions.py", "_joined", "return _truth(deciding)", "continue", 'sql/test_same_question.py'),
     Mutant("a NULL in a condition is left out", "functions/neutral_conditions.py", "_joined", "value is None", "value is None and (not isinstance(part, Literal))", 'sql/test_same_question.py'),
     Mutant("rows kept as they come", "engine/emit/bounded_view.py", "rank", "f\"{function}() OVER (PARTITION BY {', '.join(partition)} ORDER BY {', '.join(order)})\"", "f\"{function}() OVER (PARTITION BY {', '.join(partition)} ORDER BY 1)\"", REPLAY, 'test_one_entity_moves_sums_within_the_claim and rows_per_group'),
+    Mutant("a copy for columns read from any place", "engine/contribution_index.py", "ContributionIndex._shape", "(c.name, c.type, *filter(None, [c.source]))", "(c.name, c.type)", 'unit/engine/test_appended_files.py', 'another_place'),
+    Mutant("the log of a killed preparation stays", "engine/contribution_index.py", "ContributionIndex.remove_outdated", "'.part' in file.name", "'.part' in file.suffix", 'unit/engine/test_erased.py', 'who_was_erased'),
     Mutant("a copy for all bounds", "engine/contribution_index.py", "ContributionIndex._shape", "(name, t.lower, t.upper, t.centre, t.grid)", "name", 'unit/engine/test_contribution_index.py', 'another_policy_is_not_used'),
     Mutant("31 bits are 32", "engine/emit/quantization.py", "integer_type", "term.magnitude >> term.finer < 2 ** 31", "term.magnitude >> term.finer < 2 ** 32", 'unit/engine/test_bounded_view.py', 'kept_in_32_bits'),
     Mutant("a grid for kept columns two bits coarser", "pricing/sum_terms.py", "", "KEPT_BITS = 30", "KEPT_BITS = 28", 'unit/engine/test_quantization.py', 'kept_narrow'),

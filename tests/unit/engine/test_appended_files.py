@@ -326,6 +326,33 @@ def test_another_order_of_the_policys_makes_the_copy_anew(tmp_path: Path) -> Non
     assert states(policy)["visits"] == PreparationState("visits", "written")
 
 
+@pytest.mark.parametrize("declared", ["", "    append_only: true\n"])
+def test_a_column_that_is_read_from_another_place_makes_the_copy_anew(tmp_path: Path, declared: str) -> None:
+    """Else the copy holds `max_rows` rows of each of those who were its people before: all rows of a person, if each was one."""
+    (tmp_path / "visits").mkdir()
+    lines = "".join(f"v{number},p,{number}\n" for number in range(10))
+    (tmp_path / "visits" / "1.csv").write_text(f"visit,person,cost\n{lines}")
+    policy = tmp_path / "growing.yaml"
+    for number, unit in enumerate(("visit", "person"), 2):
+        columns = f"person: {{type: text, from: {unit}}}, cost: {{type: integer, lower: 0, upper: 9}}"
+        policy.write_text(
+            f"dataset: growing\nprivacy_unit: {{table: visits, column: person}}\nbudget: {{epsilon: 1, delta: 1e-6}}\n"
+            f"ledger: sqlite:///growing-ledger.db\ntables:\n  visits:\n    source: visits/*.csv\n    max_rows: 1\n{declared}"
+            f"    columns: {{{columns}}}\n"
+        )
+        assert states(policy)["visits"] == PreparationState("visits", "written")
+        with open_clinic(policy) as session:
+            assert index_of(session).unprepared() == ("visits",), "under another key"
+        (tmp_path / "visits" / f"{number}.csv").write_text(f"visit,person,cost\nw{number},p,1\n")
+    copied = [
+        duckdb.connect(str(file), read_only=True)
+        .execute('SELECT count(*), count(DISTINCT "#unit") FROM bounded')
+        .fetchall()
+        for file in (tmp_path / "cache").glob("*/*.duckdb")
+    ]
+    assert sorted(copied) == [[(1, 1)], [(10, 10)]]
+
+
 def test_a_copy_under_another_name_is_not_continued(tmp_path: Path) -> None:
     """A name is an HMAC of all that the copy holds: without the key nobody names one that is believed."""
     policy, _, _ = two_files(tmp_path)

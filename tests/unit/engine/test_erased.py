@@ -59,7 +59,9 @@ def test_no_copy_of_any_folder_has_a_person_who_was_erased(
     old = [*beside, *copies(tmp_path / "cache")]
     assert len(old) > len(beside) > 0 and any(map(has_person, beside)) and any(map(has_person, old[len(beside) :]))
     fill(tmp_path / "clinic.duckdb", before)
-    (beside[0].parent / "x.part0123").write_text(PERSON)
+    unfinished = [beside[0].parent / f"x.part0123{log}" for log in ("", ".wal")]
+    for file in unfinished:
+        file.write_text(PERSON)
     capsys.readouterr()
     assert status_of(["erased", "-p", str(policy)]) == 0
     told = capsys.readouterr().out
@@ -68,13 +70,15 @@ def test_no_copy_of_any_folder_has_a_person_who_was_erased(
         and re.search(r"^[1-9]\d* stored releases stay", told, re.M)
         and "free blocks" in told
     )
-    assert not any(file.exists() for file in old) and not (beside[0].parent / "x.part0123").exists()
+    assert not any(file.exists() for file in [*old, *unfinished])
     new = [*copies(tmp_path / "clinic.duckdb.bounded"), *copies(tmp_path / "cache")]
     assert new and not any(map(has_person, new))
     with open_clinic(policy) as session:
         assert any("visits prepared" in note for note in session.explain(QUESTION).notes)
+    unfinished[1].write_text(PERSON)
     assert status_of(["erased", "-p", str(policy)]) == 0
     assert capsys.readouterr().out.startswith("0 prepared copies") and copies(tmp_path / "clinic.duckdb.bounded")
+    assert not unfinished[1].exists(), "the log of a preparation that was killed"
 
 
 def test_prepare_says_what_it_leaves_and_who_removes_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
