@@ -44,10 +44,16 @@ class _Opened:
 
 
 def _attach(cursor: duckdb.DuckDBPyConnection, token: str, file: Path) -> str:
-    """Attach a prepared copy, unless it is attached; return its name in SQL. Raises duckdb.Error."""
-    index = name("#" + token)
-    cursor.execute(f"ATTACH IF NOT EXISTS {constant(str(file))} AS {index} (READ_ONLY)")
-    return index
+    """Attach a prepared copy, unless it is attached; return its name in SQL. Raises duckdb.Error.
+
+    Not by IF NOT EXISTS: where another database of this process has the file under this name, DuckDB 2.0.0 now and then waits in
+    it for ever, with a core at work.
+    """
+    index = "#" + token
+    names = cursor.execute("SELECT database_name FROM duckdb_databases()").fetchall()
+    if (index,) not in names:
+        cursor.execute(f"ATTACH {constant(str(file))} AS {name(index)} (READ_ONLY)")
+    return name(index)
 
 
 def _open(cursor: duckdb.DuckDBPyConnection, opened: _Opened) -> None:

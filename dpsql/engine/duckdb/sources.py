@@ -34,6 +34,7 @@ from dpsql.engine.query import Identity, Source
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.policy import Policy, Table
 from dpsql.policy.reach import is_file
+from dpsql.storage.allocator import return_free_memory
 
 _log = logging.getLogger("dpsql.custodian")
 MOST_RUNS = 500
@@ -192,6 +193,8 @@ class Sources:
                 self._runs = 0
                 self._opened = None
                 self.views = Views(self.cursor)
+        if not self._runs:
+            return_free_memory()
 
     def _reopened(self, views: Views) -> duckdb.DuckDBPyConnection | None:
         """Replace the connection and return a cursor; None if the file is another one now, or another thread has opened it, so

@@ -19,6 +19,7 @@ from dpsql.errors.audit_log import audit
 from dpsql.errors.exceptions import Error, Exit, refuse
 from dpsql.errors.traces import TRACES
 from dpsql.frontends.cli.shared import FiniteRange, policy_option
+from dpsql.storage.allocator import use_few_arenas
 
 if TYPE_CHECKING:
     from dpsql.frontends.pgwire.logins import Logins
@@ -68,6 +69,7 @@ def serve(
     host, port = _address(listen)
     if (tls_cert is None) != (tls_key is None):
         raise click.UsageError("--tls-cert and --tls-key go together")
+    use_few_arenas()
     if traces:
         TRACES.start()
     state = open_server_state(policy)

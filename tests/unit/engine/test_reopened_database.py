@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.visits_clinic import QUESTIONS, clinic, exact, fill, index_of, open_clinic, rows
 
-from dpsql.engine.duckdb import sources
+from dpsql.engine.duckdb import prepared_views, sources
 from dpsql.engine.duckdb.engine import DuckDBEngine, open_duckdb
 from dpsql.engine.emit.emitter import Emitter
 from dpsql.engine.query import EngineQuery
@@ -364,3 +364,29 @@ def test_a_question_whose_text_is_written_is_answered_where_its_prepared_copy_is
         assert not run_until_reopened(engine)
         assert sorted(engine.run(text).unseal().to_pylist(), key=str) == answer
         assert exact(session, VISITS) == prepared
+
+
+def test_a_copy_is_attached_once_and_never_by_words_at_which_the_engine_may_wait_for_ever(tmp_path: Path) -> None:
+    """Two databases of one process that attached a file by IF NOT EXISTS kept a core at work, for ever, about once in some hundred
+    times."""
+    copy = tmp_path / "copy.duckdb"
+    with duckdb.connect(str(copy)) as connection:
+        connection.execute("CREATE TABLE about AS SELECT 7 AS units")
+    statements: list[str] = []
+
+    class Noted:
+        """A cursor that keeps what it is told."""
+
+        def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
+            self.cursor = cursor
+
+        def execute(self, text: str) -> duckdb.DuckDBPyConnection:
+            statements.append(text)
+            return self.cursor.execute(text)
+
+    for database in (duckdb.connect(), duckdb.connect()):
+        for _ in range(2):
+            place = prepared_views._attach(Noted(database.cursor()), "token", copy)  # type: ignore[arg-type]
+            assert database.execute(f"SELECT units FROM {place}.main.about").fetchall() == [(7,)]
+    attached = [text for text in statements if text.startswith("ATTACH")]
+    assert len(attached) == 2 and not any("IF NOT EXISTS" in text for text in attached)
