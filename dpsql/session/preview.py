@@ -16,6 +16,7 @@ from dpsql.release.reconciled import AS_RELEASED, can_be_consistent, consistent_
 from dpsql.release.release import group_notices
 from dpsql.reuse.lookup import PaidBlock, shown_term_errors
 from dpsql.session.budget import Remaining
+from dpsql.session.clamp_notices import clamp_notices
 from dpsql.session.context import SessionContext
 from dpsql.session.explanation import (
     cheaper_line,
@@ -58,6 +59,7 @@ def preview(context: SessionContext, planned: Planned) -> PrivacyPlan:
         *workload_notices(planned),
         *group_notices(columns, planned.plan.blocks),
         *key_notices(planned),
+        *clamp_notices(planned, context.policy),
         *min_units_notice(planned, context.policy),
         *cut_notices(planned, context.policy),
         *missing_keys_notice(planned, any(column.of_groups for column in columns)),

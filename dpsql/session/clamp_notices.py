@@ -1,0 +1,197 @@
+"""Notices of EXPLAIN about values that the policy's bounds move: what is beyond them counts as the nearest bound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import date, datetime
+from fractions import Fraction
+from typing import Any
+
+from dpsql.aggregates.registry import aggregate_of
+from dpsql.functions.sample_statistics import parts_of, statistic_of
+from dpsql.functions.signatures import WrongArguments, call
+from dpsql.plan.expression_text import expression_text
+from dpsql.plan.intervals import Facts, hull
+from dpsql.plan.plan import (
+    Call,
+    Column,
+    Distinct,
+    Expr,
+    Filter,
+    Join,
+    Measure,
+    Project,
+    Relation,
+    Scan,
+    SemiJoin,
+    Union_,
+    UnitAggregate,
+    UnitWindow,
+    Window,
+)
+from dpsql.plan.stability import parts
+from dpsql.planning.planner import Planned
+from dpsql.policy import Policy
+from dpsql.privacy.loss import plain_decimal
+
+_MOST_LINES = 5
+_CLAMPED_OF_UNIT = ("sum", "avg")
+"""Aggregates of one unit's rows that sum integers on a grid between the bounds of their argument."""
+_VALUES_OF_ROWS = ("min", "max", "lag", "lead", "first_value")
+"""Aggregates and windows of one unit's rows whose result is one of the values of their argument, as it is stored."""
+
+
+def clamp_notices(planned: Planned, policy: Policy) -> tuple[str, ...]:
+    """Return which values of the data would count as the policy's bounds, in sums, means, and choices among values.
+
+    They follow from policy and text alone: whether there are such values is nobody's to know. Bounds that follow from the
+    question, as of CASE with two numbers, move nothing and are not named.
+    """
+    notices = dict.fromkeys(
+        notice
+        for block in planned.plan.blocks
+        for value, source in (*_measured(block.measures, block.source), *_summed_within(block.source))
+        if (notice := _notice(value, _stored(value, source, policy)))
+    )
+    lines = list(notices)
+    more = len(lines) - _MOST_LINES
+    return (*lines[:_MOST_LINES], *([f"{more} more expressions are kept within the policy's bounds"] if more > 0 else []))
+
+
+def _measured(measures: tuple[Measure, ...], source: Relation) -> Iterator[tuple[Expr, Relation]]:
+    """Yield the values that measures of a block clamp, with the relation that they are over."""
+    for measure in measures:
+        if aggregate_of(measure.aggregate).counts:
+            continue
+        for argument in measure.arguments:
+            for value in _of_samples(argument):
+                yield value, source
+
+
+def _of_samples(argument: Expr) -> Iterator[Expr]:
+    """Yield what statistics of samples sum; an argument without statistics as it is."""
+    statistics = list(_statistics(argument))
+    if not statistics:
+        yield argument
+    for found in statistics:
+        statistic = statistic_of(found)
+        if statistic is not None and statistic.power:
+            yield from parts_of(found)[0]
+
+
+def _statistics(expression: Expr) -> Iterator[Call]:
+    if statistic_of(expression) is not None:
+        assert isinstance(expression, Call)
+        yield expression
+    elif isinstance(expression, Call):
+        for argument in expression.arguments:
+            yield from _statistics(argument)
+
+
+def _summed_within(relation: Relation) -> Iterator[tuple[Expr, Relation]]:
+    """Yield the values that exact sums of one unit's rows clamp, anywhere in a relation."""
+    for below in parts(relation):
+        yield from _summed_within(below)
+    if isinstance(relation, UnitAggregate):
+        for _, word, argument, _, _ in relation.columns:
+            if word in _CLAMPED_OF_UNIT and argument is not None:
+                yield argument, relation.source
+    elif isinstance(relation, UnitWindow):
+        for window in relation.windows:
+            if window.word in _CLAMPED_OF_UNIT and window.argument is not None:
+                yield window.argument, relation.source
+
+
+def _notice(value: Expr, stored: Expr) -> str:
+    """Return which of the values of `stored` are moved to the bounds of `value`; "" where there are none."""
+    facts, without = value.facts, stored.facts
+    if not (facts.type.numeric or facts.type.temporal) or not facts.bounded:
+        return ""
+    low, high = facts.lower != without.lower, facts.upper != without.upper
+    if not low and not high:
+        return ""
+    before, after = ("before", "after") if facts.type.temporal else ("below", "above")
+    ends = [(before, facts.lower)] * low + [(after, facts.upper)] * high
+    beyond = " or ".join(f"{side} {_text(end)}" for side, end in ends)
+    return f"values of {expression_text(stored)} {beyond} count as {' or '.join(_text(end) for _, end in ends)}"
+
+
+def _text(end: Any) -> str:
+    if isinstance(end, datetime):
+        return end.isoformat(" ")
+    return end.isoformat() if isinstance(end, date) else plain_decimal(Fraction(end))
+
+
+def _stored(expression: Expr, relation: Relation, policy: Policy) -> Expr:
+    """Return an expression over the columns of tables, with the facts that it has when columns may be beyond their bounds."""
+    if isinstance(expression, Column):
+        return _column(expression, relation, policy)
+    if not isinstance(expression, Call):
+        return expression
+    arguments = tuple(_stored(argument, relation, policy) for argument in expression.arguments)
+    try:
+        return call(expression.function, *arguments)
+    except (WrongArguments, KeyError):
+        return replace(expression, arguments=arguments)
+
+
+def _column(column: Column, relation: Relation, policy: Policy) -> Expr:
+    """Return what a column of a relation is of the columns of tables."""
+    if isinstance(relation, Scan):
+        return replace(column, facts=_unbounded(column.facts)) if policy.is_protected(relation.table) else column
+    if isinstance(relation, Join):
+        side = relation.left if column.name.startswith("a.") else relation.right
+        return _column(replace(column, name=column.name[2:]), side, policy)
+    if isinstance(relation, SemiJoin):
+        return _column(column, relation.left, policy)
+    if isinstance(relation, (Filter, Distinct)):
+        return _column(column, relation.source, policy)
+    if isinstance(relation, Project):
+        return _stored(dict(relation.columns)[column.name], relation.source, policy)
+    if isinstance(relation, Union_):
+        sides = [_of_position(column, relation, source, policy) for source in relation.sources]
+        return replace(sides[0], facts=hull([side.facts for side in sides], column.facts.type))
+    if isinstance(relation, UnitWindow):
+        window = next((window for window in relation.windows if window.name == column.name), None)
+        return _column(column, relation.source, policy) if window is None else _of_window(window, relation, policy)
+    if isinstance(relation, UnitAggregate):
+        return _of_unit(column, relation, policy)
+    return column
+
+
+def _of_position(column: Column, union: Union_, source: Relation, policy: Policy) -> Expr:
+    """Return what a column of a UNION ALL is in one of its sources, where columns have the same place."""
+    first = union.sources[0]
+    if not isinstance(first, Project) or not isinstance(source, Project):
+        return column
+    place = [name for name, _ in first.columns].index(column.name)
+    return _stored(source.columns[place][1], source.source, policy)
+
+
+def _of_unit(column: Column, relation: UnitAggregate, policy: Policy) -> Expr:
+    """Return a key of an aggregation by unit as it is below, the smallest or largest value of a unit, or a sum as it is."""
+    keys = dict(relation.keys)
+    if column.name in keys:
+        return _stored(keys[column.name], relation.source, policy)
+    for name, word, argument, _, _ in relation.columns:
+        if name == column.name:
+            return _value_of_rows(column, word, argument, relation.source, policy)
+    return column
+
+
+def _of_window(window: Window, relation: UnitWindow, policy: Policy) -> Expr:
+    column = Column(window.name, window.facts)
+    return _value_of_rows(column, window.word, window.argument, relation.source, policy)
+
+
+def _value_of_rows(column: Column, word: str, argument: Expr | None, below: Relation, policy: Policy) -> Expr:
+    """Return a call of `word` with the facts of its argument where the result is one of its values; else with those of
+    `column`, whose bounds hold."""
+    stored = None if argument is None else _stored(argument, below, policy)
+    shown = () if stored is None else (stored,)
+    return Call(word, shown, stored.facts if stored is not None and word in _VALUES_OF_ROWS else column.facts)
+
+
+def _unbounded(facts: Facts) -> Facts:
+    return replace(facts, lower=None, upper=None, values=None)
