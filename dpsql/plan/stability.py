@@ -153,8 +153,10 @@ def _joined_rows(relation: Join, policy: Policy) -> int:
     left = _rows(relation.left, policy)
     if not relation.on_unit:
         rows = unfiltered(relation.right)
-        if isinstance(rows, ReleasedRows) and not unique_on(rows, relation.keys, "b."):
-            raise refuse("internal", what="released rows whose keys are not unique")
+        if isinstance(rows, ReleasedRows):
+            most = most_met(rows, relation.keys, "b.")
+            if most is None or most > relation.multiplicity:
+                raise refuse("internal", what="released rows of which a row meets more than is promised")
         return left * relation.multiplicity
     right = _rows(relation.right, policy)
     forward = left * min(relation.multiplicity, right)
@@ -164,10 +166,15 @@ def _joined_rows(relation: Join, policy: Policy) -> int:
     return min(forward, right * back + (left - back if relation.kind == "left" else 0))
 
 
-def unique_on(rows: ReleasedRows, keys: tuple[tuple[Expr, Expr], ...], prefix: str = "") -> bool:
-    """Return whether equal keys (second of each pair, named with `prefix`) are those of one row at most."""
+def most_met(rows: ReleasedRows, keys: tuple[tuple[Expr, Expr], ...], prefix: str = "") -> int | None:
+    """Return how many rows have equal keys (second of each pair, named with `prefix`) at most; None where nobody knows.
+
+    A row that has these values agrees with the others that have them on each set of columns among the keys.
+    """
     names = {b.name.removeprefix(prefix) for a, b in keys if isinstance(b, Column) and told_apart(a, b)}
-    return any(names.issuperset(unique) for unique in rows.unique)
+    limits = [1 for unique in rows.unique if names.issuperset(unique)]
+    limits += [max(1, most) for columns, most in rows.repeats if names.issuperset(columns)]
+    return min(limits, default=None)
 
 
 def told_apart(a: Expr, b: Expr) -> bool:

@@ -56,7 +56,10 @@ def clamp_notices(planned: Planned, policy: Policy) -> tuple[str, ...]:
     )
     lines = list(notices)
     more = len(lines) - _MOST_LINES
-    return (*lines[:_MOST_LINES], *([f"{more} more expressions are kept within the policy's bounds"] if more > 0 else []))
+    return (
+        *lines[:_MOST_LINES],
+        *([f"{more} more expressions are kept within the policy's bounds"] if more > 0 else []),
+    )
 
 
 def _measured(measures: tuple[Measure, ...], source: Relation) -> Iterator[tuple[Expr, Relation]]:

@@ -15,6 +15,7 @@ all stages together, before the first one runs.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import date, datetime
@@ -97,8 +98,12 @@ class Stages:
         result_rows = answer(self._sandbox, remainder, float(planned.options.confidence)).table
         columns = [_typed(result_rows.column(column.name), column.facts.type) for column in result.columns]
         table = pa.table(dict(zip(names, columns, strict=True)))
-        for unique in result.unique:
-            _check_unique(table, unique)
+        for key, of_table, named in result.promised:
+            if _rows_together(table, key) > 1:
+                raise refuse("promise_broken", table=of_table, columns=named, most=1)
+        for key, most in (*((unique, 1) for unique in result.unique), *result.repeats):
+            if _rows_together(table, key) > most:
+                raise refuse("internal", what="more rows of a released result than promised have the same key")
         return table
 
     def _with_released(self, part: Any) -> Any:
@@ -145,13 +150,9 @@ def _constant(value: Any) -> Any:
     return Fraction(value) if isinstance(value, float) and isfinite(value) else value
 
 
-def _check_unique(table: pa.Table, names: tuple[str, ...]) -> None:
-    """Check in the released (public) rows that keys are unique, as stability assumes."""
+def _rows_together(table: pa.Table, names: tuple[str, ...]) -> int:
+    """Return how many of the released (public) rows agree on some columns (but NULL) at most: stability relies on it."""
     if not names:
-        rows, different = table.num_rows, 1
-    else:
-        listed = zip(*(table.column(name).to_pylist() for name in names), strict=True)
-        complete = [row for row in listed if None not in row]
-        rows, different = len(complete), len(set(complete))
-    if rows > different:
-        raise refuse("internal", what="a released key is not unique")
+        return int(table.num_rows)
+    listed = zip(*(table.column(name).to_pylist() for name in names), strict=True)
+    return max(Counter(row for row in listed if None not in row).values(), default=0)

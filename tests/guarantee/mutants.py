@@ -372,7 +372,14 @@ reservation = reserve(context, receipt_id, loss, planned, request.work)""", 'uni
     Mutant("a comparison under a bound that is chosen", "session/watches.py", "watched", "planned.plan.cuts", "False", "unit/planning/test_total_cuts.py", "know_the_noise"),
     # stages
     Mutant("a released key that is not shown", "sql/binder/result_facts.py", "_output_positions", "names <= place.keys()", "True or names", REFUSALS, 'result_without_its_key'),
-    Mutant("some of the keys are unique", "plan/stability.py", "unique_on", "names.issuperset(unique)", "names & set(unique)", REFUSALS, 'one_of_two_keys'),
+    Mutant("some of the keys are unique", "plan/stability.py", "most_met", "names.issuperset(unique)", "names & set(unique)", REFUSALS, 'one_of_two_keys'),
+    Mutant("rows agree on keys that nobody compares", "plan/stability.py", "most_met", "names.issuperset(columns)", "True", PLANS, 'equal_written_rows_on_anything'),
+    Mutant("a join with a result repeats no row", "sql/binder/joins.py", "_public_multiplicity", "return met", "return 1", PLANS, 'written_rows_on_anything'),
+    Mutant("a result has any number of rows", "sql/binder/joins.py", "_few_rows", "most is not None and most <= MOST_CROSSED", "most is not None", REFUSALS, 'result_limited_to_many_rows'),
+    Mutant("written keys are unique", "sql/binder/written_rows.py", "with_facts", "max(Counter(together).values())", "1", PLANS, 'written_rows_of_equal_keys'),
+    Mutant("a LIMIT lets one row through", "sql/binder/result_facts.py", "limited", "(frozenset(), most)", "(frozenset(), 1)", PLANS, 'first_rows_of_a_result_on_anything'),
+    Mutant("groups of written rows are as many", "sql/binder/result_facts.py", "over_results", "len(sources) == 1 and node.args.get('group') is None", "len(sources) == 1", REFUSALS, 'written_rows_in_grouping_sets'),
+    Mutant("a promise about public rows is believed", "session/stages.py", "Stages._rows", "_rows_together(table, key) > 1", "False", "guarantee/test_same_outcome.py", 'first_rows_of_a_public_table'),
     Mutant("integers equal one real each", "plan/stability.py", "told_apart", "not (a.facts.type is Type.REAL and b.facts.type is Type.INTEGER)", "True", REFUSALS, 'integer_key_as_a_real'),
     Mutant("what RIGHT JOIN merges is of the left side", "sql/binder/scope.py", "using", "side == 'RIGHT'", "side == 'LEFT'", 'answers/test_answers.py', 'right_join_merges'),
     Mutant("what FULL JOIN merges is of the first side", "sql/binder/scope.py", "using", "side == 'FULL'", "side == 'FULL OUTER'", 'answers/test_answers.py', 'full_join_merges'),
@@ -695,6 +702,6 @@ self.context.engine.interrupt()""", 'unit/session/test_response_times.py', 'inte
     Mutant("UNPIVOT drops equal rows", "sql/unpivots.py", "_stacked", "exp.Union(this=rows, expression=select, distinct=False)", "exp.Union(this=rows, expression=select, distinct=True)", 'unit/sql/test_unpivots.py', 'rows_are_those'),
     Mutant("any condition makes a subquery one join", "sql/binder/combined_rows.py", "InnerQueries._together", "columns.outer_names(query) <= fixed", "fixed", 'unit/sql/test_combined_rows.py', 'one_join'),
     Mutant("several sources of a subquery may name columns around it", "sql/binder/combined_rows.py", "InnerQueries._together", "columns.outer_names(alone)", "False", 'unit/sql/test_combined_rows.py', 'one_join'),
-    Mutant("declared keys do not bound products", "sql/binder/combined_rows.py", "_Steps._keys", "self.sources[number].unique | self.sources[number].declared", "self.sources[number].unique", 'answers/test_queries.py', 'q02'),
+    Mutant("declared keys do not bound products", "sql/binder/combined_rows.py", "_Steps._keys", "self.sources[number].unique | {positions for positions, _, _ in self.sources[number].declared}", "self.sources[number].unique", 'answers/test_queries.py', 'q02'),
     Mutant("no subquery is one join", "sql/binder/combined_rows.py", "InnerQueries._together", "columns.outer_names(query) <= fixed", "False", 'unit/sql/test_combined_rows.py', 'one_join'),
 )  # fmt: skip

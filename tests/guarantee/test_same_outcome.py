@@ -72,6 +72,15 @@ def test_a_broken_promise_gives_no_answer() -> None:
     assert observed.charged and observed.blocks == [] and observed.engine_sql == []
 
 
+def test_a_broken_promise_about_the_first_rows_of_a_public_table_gives_no_answer() -> None:
+    world = World(policy("hospital"))
+    world.load({**together(crowd(), {}), "regions": PUBLIC["regions"] * 2})
+    regions = "(SELECT * FROM regions ORDER BY population DESC LIMIT 3)"
+    observed = world.observe(f"SELECT COUNT(*) FROM patients AS p JOIN {regions} AS r USING (region)")
+    assert observed.outcome.startswith("55000 promise_broken")
+    assert observed.blocks == [] and observed.engine_sql == []
+
+
 def test_a_public_table_that_has_grown_since_it_was_read_gives_no_answer() -> None:
     """Every protected row meets all rows of it, whose number is part of the sensitivity."""
     world = World(policy("hospital"))

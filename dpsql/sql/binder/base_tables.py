@@ -59,7 +59,7 @@ def base_table(policy: Policy, node: exp.Table, public: dict[str, PublicInput]) 
         rows = Protected(scan, tuple((column.name, column) for column in scan.columns))
         most_rows = UNCOUNTED if table.row_count is None else table.row_count
         declared = frozenset(
-            frozenset(map(names.index, keys))
+            (frozenset(map(names.index, keys)), name, ", ".join(keys))
             for keys in (table.primary_key, *table.unique)
             if keys and set(keys) <= set(names)
         )

@@ -289,7 +289,7 @@ class _Steps:
         return min(every, values_of(source.column_facts[position], source.null_repeats) or every)
 
     def _keys(self, number: int) -> list[frozenset[Position]]:
-        keys = self.sources[number].unique | self.sources[number].declared
+        keys = self.sources[number].unique | {positions for positions, _, _ in self.sources[number].declared}
         return [frozenset((number, position) for position in key) for key in keys]
 
     def _conditions(self, number: int) -> list[Equality]:

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.plan.plan import Call, Column, Expr, Filter, Join, Project, Relation, ReleasedRows, Scan, SemiJoin
-from dpsql.plan.stability import base_column, base_rows, rows_per_unit, told_apart, unfiltered, unique_on
+from dpsql.plan.stability import base_column, base_rows, most_met, rows_per_unit, told_apart, unfiltered
 from dpsql.policy import Policy
 from dpsql.sql.binder.context import BindingContext
 from dpsql.sql.binder.public_selects import labelled
@@ -21,7 +21,10 @@ from dpsql.sql.parse import place
 
 MOST_SOURCES = 12
 MOST_CROSSED = 1000
-"""Rows of a public table that every protected row may meet."""
+"""Rows of a public table, or of a result, that every protected row may meet."""
+_ANY_CONDITION = (
+    f"a public table or VALUES of at most {MOST_CROSSED:,} rows, or a result with LIMIT, may be joined on anything"
+)
 _UNITS_WAY = "join on the privacy unit's key, or along a foreign key that the policy declares"
 
 
@@ -305,15 +308,18 @@ def _condition(
             left_scalars.call("eq", bare, *pair)
             pairs.append(pair)
     if not pairs and not _few_rows(right, policy):
-        hint = "add ON with equal keys"
+        hint = "add ON with equal keys" + ("" if right.protected else f"; {_ANY_CONDITION}")
         raise refuse("join", reason="no key of one side equals a key of the other", way=hint, position=place(node))
     return pairs, rest
 
 
 def _few_rows(side: _Side, policy: Policy) -> bool:
-    """Return whether every row may meet all rows of a side: a result of one row, or a public table of known rows."""
+    """Return whether every row may meet all rows of a side: a result, or a public table, of few and known rows."""
     rows = unfiltered(side.relation)
-    return (isinstance(rows, ReleasedRows) and unique_on(rows, ())) or _all_rows(side, policy) is not None
+    if isinstance(rows, ReleasedRows):
+        most = most_met(rows, ())
+        return most is not None and most <= MOST_CROSSED
+    return _all_rows(side, policy) is not None
 
 
 def _all_rows(side: _Side, policy: Policy) -> int | None:
@@ -344,14 +350,15 @@ def _names(right: _Side, pairs: list[tuple[Expr, Expr]]) -> tuple[str, ...]:
 def _public_multiplicity(right: _Side, pairs: list[tuple[Expr, Expr]], policy: Policy, node: exp.Join) -> int:
     """Return the most rows of a public table that share the key, as the policy declares and the engine has checked.
 
-    A result has one row for each value of its unique columns, whatever is released.
+    A result has one row for each value of its unique columns, whatever is released, and no more rows than its text allows.
     """
     rows = unfiltered(right.relation)
     if isinstance(rows, ReleasedRows):
-        if not unique_on(rows, tuple(pairs)):
+        met = most_met(rows, tuple(pairs))
+        if met is None or met > MOST_CROSSED:
             reason, hint = "several rows of the result may have the same key", "compare all keys of its GROUP BY"
             raise refuse("join", reason=reason, way=hint, position=place(node))
-        return 1
+        return met
     assert right.table is not None
     most = policy.tables[right.table].multiplicity(_names(right, pairs)) if pairs else _all_rows(right, policy)
     if most is None:

@@ -230,7 +230,8 @@ class QueryBinder:
         result = self._result(bound, node)
         columns = tuple((bound.columns[_position(column)], column) for column in result.columns)
         names = frozenset(label.lower() for label in bound.columns) - {label.lower() for label, _ in columns}
-        return Protected(ReleasedRows(result.name, result.columns, result.unique, result.name), columns, untyped=names)
+        released = ReleasedRows(result.name, result.columns, result.unique, result.name, result.repeats)
+        return Protected(released, columns, untyped=names)
 
     def value(self, node: exp.Expr, environment: Environment, around: Scope) -> Expr:
         """Bind a scalar subquery over protected rows: the single value of a result."""
@@ -268,18 +269,19 @@ class QueryBinder:
         put_in_front(query, self.common)
         columns = tuple(Column(f"c{index}", facts) for index, facts in typed)
         typed_columns = {index for index, _ in typed}
-        unique = tuple(
-            sorted(
-                tuple(f"c{index}" for index in sorted(positions))
-                for positions in bound.unique
-                if positions <= typed_columns
-            )
+        promised = tuple(
+            sorted((_names(key), table, named) for key, table, named in bound.declared if key <= typed_columns)
         )
+        unique = {_names(positions) for positions in bound.unique if positions <= typed_columns}
+        unique |= {names for names, _, _ in promised}
+        repeats = tuple(sorted((_names(places), most) for places, most in bound.repeats if places <= typed_columns))
         text = query.sql(dialect())
         if text not in self.results:
             if len(self.results) >= MOST_BLOCKS:
                 raise refuse("many_blocks", most=MOST_BLOCKS)
-            self.results[text] = Result(f"dp_result_{len(self.results)}", query, columns, unique)
+            self.results[text] = Result(
+                f"dp_result_{len(self.results)}", query, columns, tuple(sorted(unique)), repeats, promised
+            )
         return self.results[text]
 
     def _distinct_rows(self, node: exp.Expr, environment: Environment) -> Protected | None:
@@ -444,6 +446,11 @@ class QueryBinder:
             columns += tuple(name for other in released[1:] for name in other.columns if name.lower() not in named_left)
         order_by_all(copy, len(columns))
         return united_rows(node, replace(results.united(node, released), tree=copy, columns=columns), released)
+
+
+def _names(positions: frozenset[int]) -> tuple[str, ...]:
+    """Return the names of columns of a result by their positions."""
+    return tuple(f"c{index}" for index in sorted(positions))
 
 
 def _position(column: Column) -> int:

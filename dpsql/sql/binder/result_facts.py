@@ -169,7 +169,26 @@ def over_results(node: exp.Select, sources: Sources, starred: Sequence[exp.Expr]
         unique |= _distinct(outputs)
     null_repeats = any(source.null_repeats for _, source in sources)
     facts = tuple(column.facts for column in outputs)
-    return Released(node, (), facts, unique | _limited(node), null_repeats=null_repeats)
+    released = Released(node, (), facts, unique, null_repeats=null_repeats)
+    if len(sources) == 1 and node.args.get("group") is None:
+        released = _as_source(released, sources[0][1], outputs)
+    return limited(node, released)
+
+
+def _as_source(released: Released, source: Released, outputs: Sequence[Output]) -> Released:
+    """Return a SELECT from one source, each of whose rows is one of it, with what is known of the source's rows."""
+    return replace(
+        released,
+        repeats=tuple((places, most) for key, most in source.repeats for places in _moved(key, outputs)),
+        declared=frozenset(
+            (places, table, named) for key, table, named in source.declared for places in _moved(key, outputs)
+        ),
+    )
+
+
+def _moved(positions: frozenset[int], outputs: Sequence[Output]) -> Unique:
+    """Return columns of the only source as output positions, where all of them are outputs."""
+    return _output_positions({frozenset(f"0.{position}" for position in positions)}, outputs)
 
 
 def _pairs_rows(join: exp.Join) -> bool:
@@ -219,16 +238,15 @@ def _output_positions(unique: set[frozenset[str]], outputs: Sequence[Output]) ->
     return frozenset(frozenset(place[name] for name in names) for names in unique if names <= place.keys())
 
 
-def _limited(node: exp.Expr) -> Unique:
-    """Return the uniqueness of at most one row for LIMIT 1, and none for other limits."""
+def limited(node: exp.Expr, released: Released) -> Released:
+    """Return `released` with the number of rows that a literal LIMIT of `node` allows."""
     limit = node.args.get("limit")
     number = limit.expression if isinstance(limit, exp.Limit) else None
-    return ONE_ROW if isinstance(number, exp.Literal) and number.name == "1" else frozenset()
-
-
-def limited(node: exp.Expr, released: Released) -> Released:
-    """Return `released` with the uniqueness that LIMIT 1 of `node` adds."""
-    return replace(released, unique=released.unique | _limited(node))
+    if not isinstance(number, exp.Literal) or not number.name.isdecimal():
+        return released
+    most = int(number.name)
+    unique = released.unique | (ONE_ROW if most == 1 else frozenset())
+    return replace(released, unique=unique, repeats=(*released.repeats, (frozenset(), most)))
 
 
 def united(node: exp.SetOperation, sides: Sequence[Released]) -> Released:
@@ -239,7 +257,7 @@ def united(node: exp.SetOperation, sides: Sequence[Released]) -> Released:
     outputs = [Output(column_facts, f"0.{position}") for position, column_facts in enumerate(facts)]
     unique = _distinct(outputs) if node.args.get("distinct") else frozenset()
     null_repeats = any(side.null_repeats for side in sides)
-    return Released(node, (), tuple(facts), unique | _limited(node), null_repeats=null_repeats)
+    return limited(node, Released(node, (), tuple(facts), unique, null_repeats=null_repeats))
 
 
 def _both(columns: Sequence[Facts | None]) -> Facts | None:

@@ -69,7 +69,10 @@ class Released:
     each of which no two rows have the same values (but NULL); an empty set means at most one row. `rows`: of a public table, or
     a plain SELECT from it, the relation with these columns. `most_rows`: how many rows it has at most, `work`: how many all steps
     up to it have (`combined_rows`). `null_repeats`: rows that agree on a set of `unique` may repeat where one of it is NULL.
-    `declared`: sets of positions that the policy calls unique in a public table; only numbers of rows rely on them, unchecked.
+    `declared`: sets of positions that the policy calls unique in a public table, with the names of table and columns; numbers of
+    rows rely on them, unchecked, and joins with a result, which checks them.
+    `repeats`: sets of positions with the most rows that agree on them (but NULL), as the question writes them; the empty set
+    with the number of all rows.
     """
 
     tree: exp.Expr
@@ -80,7 +83,8 @@ class Released:
     most_rows: int = 1
     work: int = 0
     null_repeats: bool = False
-    declared: frozenset[frozenset[int]] = frozenset()
+    declared: frozenset[tuple[frozenset[int], str, str]] = frozenset()
+    repeats: tuple[tuple[frozenset[int], int], ...] = ()
 
     @property
     def column_facts(self) -> tuple[Facts | None, ...]:

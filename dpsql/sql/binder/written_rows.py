@@ -1,12 +1,14 @@
 """VALUES, UNNEST and generate_series in FROM: rows that the question itself lists, read as a UNION ALL of SELECTs without FROM.
 
-They are public, so joining with them is joining with a result: a row of a privacy unit meets at most one of them where the
-compared columns are unique. That is decided here, on the values as they are compared: integers exactly, numbers with a
-fraction as the doubles that they become, texts by their characters. Nothing is claimed of anything else.
+They are public, so joining with them is joining with a result: a row of a privacy unit meets as many of them as agree on the
+compared columns, one where these are unique, and never more than there are. That is decided here, on the values as they are
+compared: integers exactly, numbers with a fraction as the doubles that they become, texts by their characters. Of values that
+are no literals only the number of rows is known.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, datetime
@@ -69,6 +71,7 @@ def with_facts(bound: Released, rows: Rows) -> Released:
     facts = tuple(column if column is None else column[0] for column in columns)
     exact = {number: column[1] for number, column in enumerate(columns) if column is not None}
     unique, null_repeats = set(), False
+    repeats = {frozenset[int](): len(rows)}
     for size in range(1, _MOST_TOGETHER + 1):
         for numbers in combinations(exact, size):
             together = [
@@ -77,7 +80,16 @@ def with_facts(bound: Released, rows: Rows) -> Released:
             if len(set(together)) == len(together):
                 unique.add(frozenset(numbers))
                 null_repeats = null_repeats or len(together) < len(rows)
-    return replace(bound, facts=facts, unique=frozenset(unique), work=0, null_repeats=null_repeats)
+            else:
+                repeats[frozenset(numbers)] = max(Counter(together).values())
+    return replace(
+        bound,
+        facts=facts,
+        unique=frozenset(unique),
+        work=0,
+        null_repeats=null_repeats,
+        repeats=tuple(repeats.items()),
+    )
 
 
 def _stacked(rows: Rows) -> exp.Query:

@@ -131,3 +131,71 @@ SELECT * FROM visits PIVOT (COUNT(*) AS n, SUM(nights) AS nights FOR ward IN ('e
 -- l1: 1
 -- rows: 1
 SELECT * FROM (SELECT region, sex, COUNT(*) AS n FROM patients GROUP BY region, sex) PIVOT (SUM(n) FOR sex IN ('f', 'm', NULL))
+
+-- query: written_rows_on_anything
+-- keys: public
+-- l1: 40
+-- rows: 2
+SELECT a, COUNT(*) FROM visits, (VALUES (1), (3)) AS v(a) WHERE nights > a GROUP BY a
+
+-- query: written_rows_cross_joined
+-- keys: none
+-- l1: 4
+-- rows: 4
+-- loose: 0.75 (one row of a person meets 1 and 2, and not 2 twice)
+SELECT SUM(a) FROM patients CROSS JOIN (VALUES (1), (2)) AS v(a) WHERE age >= 0
+
+-- query: series_between
+-- keys: public
+-- l1: 3
+-- rows: 3
+SELECT n, COUNT(*) FROM patients JOIN generate_series(18, 20) AS g(n) ON age BETWEEN n - 10 AND n + 10 GROUP BY n
+
+-- query: written_rows_of_equal_keys
+-- keys: none
+-- l1: 2
+-- rows: 2
+SELECT COUNT(*) FROM patients JOIN UNNEST(['north', 'south', 'north']) AS v(r) ON region = r
+
+-- query: written_numbers_that_are_the_same_double
+-- keys: none
+-- l1: 2
+-- rows: 2
+SELECT COUNT(*) FROM patients JOIN (VALUES (20), (20.00000000000000000001), (21)) AS v(a) ON age = a WHERE age = 20
+
+-- query: written_dates_that_are_one_day
+-- keys: none
+-- l1: 40
+-- rows: 2
+-- loose: 0.2 (the rows of one unit in the data have other days, too)
+SELECT COUNT(*) FROM visits AS v JOIN (VALUES (DATE '2024-01-01 10:00'), (DATE '2024-01-01 11:00')) AS w(d) ON v.day = w.d
+
+-- query: written_rows_chosen_in_a_subquery
+-- keys: none
+-- l1: 2
+-- rows: 2
+SELECT COUNT(*) FROM patients JOIN (SELECT n, r FROM (VALUES (1, 'north'), (2, 'north')) AS v(n, r) WHERE n < 9) AS w ON region = r
+
+-- query: first_rows_of_a_public_table_on_its_key
+-- keys: public
+-- l1: 1
+-- rows: 1
+SELECT zone, COUNT(*) FROM patients JOIN (SELECT * FROM regions ORDER BY population DESC LIMIT 2) AS r USING (region) GROUP BY zone
+
+-- query: first_rows_of_a_public_table_on_anything
+-- keys: none
+-- l1: 2
+-- rows: 2
+SELECT COUNT(*) FROM patients CROSS JOIN (SELECT item FROM prices ORDER BY price DESC, item LIMIT 2) AS t
+
+-- query: first_rows_of_a_result_on_anything
+-- keys: public
+-- l1: 20, 2
+-- rows: 1, 2
+SELECT ward, COUNT(*) FROM patients CROSS JOIN (SELECT ward FROM visits GROUP BY ward ORDER BY COUNT(*) DESC LIMIT 2) AS t GROUP BY ward
+
+-- query: equal_written_rows_on_anything
+-- keys: none
+-- l1: 3
+-- rows: 3
+SELECT COUNT(*) FROM patients CROSS JOIN UNNEST(['a', 'a', 'b']) AS v(r)

@@ -91,21 +91,6 @@ SELECT COUNT(*) FROM visits AS v JOIN (SELECT ward, COUNT(*) AS n FROM visits GR
 -- at: patients
 SELECT COUNT(*) FROM visits SEMI JOIN patients USING (patient_id)
 
--- query: written_rows_of_equal_keys
--- sqlstate: ZP009
--- at: 'north', 'south', 'north'
-SELECT COUNT(*) FROM patients JOIN UNNEST(['north', 'south', 'north']) AS v(r) ON region = r
-
--- query: written_numbers_that_are_the_same_double
--- sqlstate: ZP009
--- at: 20), (20.00000000000000000001)
-SELECT COUNT(*) FROM patients JOIN (VALUES (20), (20.00000000000000000001)) AS v(a) ON age = a
-
--- query: written_rows_without_a_key
--- sqlstate: ZP009
--- at: 1), (2)
-SELECT COUNT(*) FROM patients CROSS JOIN (VALUES (1), (2)) AS v(a)
-
 -- query: public_numbers_beside_kept_rows
 -- sqlstate: ZP009
 -- at: patients
@@ -116,12 +101,27 @@ SELECT zone, SUM(population) FROM regions AS r LEFT JOIN patients AS p USING (re
 -- at: patients
 SELECT zone, COVAR_POP(population, population) FROM regions AS r LEFT JOIN patients AS p USING (region) GROUP BY zone
 
--- query: written_dates_that_are_one_day
--- sqlstate: ZP009
--- at: '2024-01-01 10:00'
-SELECT COUNT(*) FROM visits AS v JOIN (VALUES (DATE '2024-01-01 10:00'), (DATE '2024-01-01 11:00')) AS w(d) ON v.day = w.d
-
 -- query: natural_join_of_nothing
 -- sqlstate: ZP009
 -- at: regions
 SELECT COUNT(*) FROM labs NATURAL JOIN regions
+
+-- query: result_of_unknown_size_on_anything
+-- sqlstate: ZP009
+-- at: diagnosis
+SELECT COUNT(*) FROM visits AS v CROSS JOIN (SELECT diagnosis, COUNT(*) AS n FROM visits GROUP BY diagnosis) AS t
+
+-- query: result_limited_to_many_rows
+-- sqlstate: ZP009
+-- at: ward
+SELECT COUNT(*) FROM visits AS v CROSS JOIN (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward LIMIT 1001) AS t
+
+-- query: written_rows_kept_on_anything
+-- sqlstate: ZP009
+-- at: v.nights
+SELECT COUNT(*) FROM visits AS v LEFT JOIN (VALUES (1), (2)) AS a(n) ON v.nights > a.n
+
+-- query: written_rows_in_grouping_sets
+-- sqlstate: ZP009
+-- at: r
+SELECT COUNT(*) FROM patients CROSS JOIN (SELECT r FROM UNNEST(['a', 'a', 'b']) AS v(r) GROUP BY ROLLUP(r)) AS t

@@ -67,6 +67,8 @@ def test_notes_of_the_whole_plan_have_them_too_and_answers_do_not(session: Sessi
 
 def test_many_values_are_named_in_few_lines(session: Session) -> None:
     sums = ", ".join(f"SUM(age + {number})" for number in range(8))
-    *named, rest = [line for line in session.explain(f"SELECT {sums} FROM patients").lines if "bounds" in line or "count as" in line]
+    *named, rest = [
+        line for line in session.explain(f"SELECT {sums} FROM patients").lines if "bounds" in line or "count as" in line
+    ]
     assert len(named) == 5
     assert rest == "3 more expressions are kept within the policy's bounds"
