@@ -153,29 +153,24 @@ class UnitAggregate:
     columns: tuple[tuple[str, str, Expr | None, Expr | None, Facts], ...]
 
 
-Repeats = tuple[tuple[tuple[str, ...], int], ...]
-"""Sets of columns, and how many rows have the same values in them at most."""
-
-
 @dataclass(frozen=True)
 class ReleasedRows:
     """Rows of the `Result` called `name`: a public table once that is released.
 
     `unique`: sets of columns, in each of which no two rows have the same values (but NULL); an empty set means at most
-    one row. `content` tells the rows apart: the name until they are known, then their digest (`filled`). `repeats`: sets of
-    columns with the most rows that have the same values in them (but NULL); an empty set with the number of all rows.
+    one row. `content`: the name until they are known, then their digest (`filled`). `repeats`: sets with the most equal rows.
     """
 
     name: str = field(compare=False)
     columns: tuple[Column, ...]
     unique: tuple[tuple[str, ...], ...]
     content: str
-    repeats: Repeats = field(default=(), metadata=ADDED)
+    repeats: tuple[tuple[tuple[str, ...], int], ...] = field(default=(), metadata=ADDED)
 
 
 @dataclass(frozen=True)
 class Sorting:
-    """One expression of a window's ORDER BY."""
+    """One expression of ORDER BY."""
 
     by: Expr
     descending: bool
@@ -379,14 +374,14 @@ class PublicInput:
 @dataclass(frozen=True, eq=False)
 class Result:
     """A subquery whose rows a later block reads: `query` is like the remainder of a plan, over earlier blocks and public
-    tables, and returns `columns` in their types. `unique`, `repeats`: see `ReleasedRows`. `promised`: of the sets in
-    `unique` those that the policy promises of a public table, each with the names of the table and of its columns."""
+    tables, and returns `columns` in their types. `unique`, `repeats`: see `ReleasedRows`. `promised`: those that the policy
+    promises of a public table, with the names of the table and of its columns."""
 
     name: str
     query: exp.Query
     columns: tuple[Column, ...]
     unique: tuple[tuple[str, ...], ...]
-    repeats: Repeats = ()
+    repeats: tuple[tuple[tuple[str, ...], int], ...] = ()
     promised: tuple[tuple[tuple[str, ...], str, str], ...] = ()
 
 

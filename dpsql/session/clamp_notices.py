@@ -77,10 +77,10 @@ def _of_samples(argument: Expr) -> Iterator[Expr]:
     statistics = list(_statistics(argument))
     if not statistics:
         yield argument
-    for found in statistics:
-        statistic = statistic_of(found)
+    for statistic_call in statistics:
+        statistic = statistic_of(statistic_call)
         if statistic is not None and statistic.power:
-            yield from parts_of(found)[0]
+            yield from parts_of(statistic_call)[0]
 
 
 def _statistics(expression: Expr) -> Iterator[Call]:
@@ -191,9 +191,10 @@ def _of_window(window: Window, relation: UnitWindow, policy: Policy) -> Expr:
 def _value_of_rows(column: Column, word: str, argument: Expr | None, below: Relation, policy: Policy) -> Expr:
     """Return a call of `word` with the facts of its argument where the result is one of its values; else with those of
     `column`, whose bounds hold."""
-    stored = None if argument is None else _stored(argument, below, policy)
-    shown = () if stored is None else (stored,)
-    return Call(word, shown, stored.facts if stored is not None and word in _VALUES_OF_ROWS else column.facts)
+    if argument is None:
+        return Call(word, (), column.facts)
+    stored = _stored(argument, below, policy)
+    return Call(word, (stored,), stored.facts if word in _VALUES_OF_ROWS else column.facts)
 
 
 def _unbounded(facts: Facts) -> Facts:

@@ -1,4 +1,4 @@
-"""Correlated scalar subqueries in WHERE, in a SELECT list and inside aggregates.
+"""Correlated scalar subqueries in WHERE, in a SELECT list, in GROUP BY and inside aggregates.
 
 (SELECT f(...) FROM t WHERE t.k = outer.k AND ...) has one value for each k: it is grouped by k, and joined. What is
 then proven, measured and charged is that join and that aggregation; a correlation that is no equality is refused.
@@ -25,7 +25,7 @@ def joined(
     context: BindingContext, node: exp.Select, bound: Sources, environment: Environment
 ) -> tuple[exp.Select, Sources]:
     """`node` with its correlated values as columns of subqueries that are joined in FROM, and all its sources."""
-    if not any(part.find(exp.Subquery) for part in _places(node)):
+    if not any(part.find(exp.Subquery) for part in (*_places(node), *_keys(node, set()))):
         return node, bound
     protected = any(isinstance(source, Protected) for _, source in bound)
     copy, added = node.copy(), list(bound)
@@ -33,14 +33,17 @@ def joined(
         if isinstance(item, exp.Subquery):
             name = exp.to_identifier(output_name(item), quoted=True)
             item.replace(exp.Alias(this=exp.Subquery(this=item.this), alias=name))
-    for subquery in [value for part in _places(copy) for value in _values(part)]:
+    aliases: dict[exp.Expr, str] = {}  # equal subqueries, as of a GROUP BY and its SELECT list, are one join
+    named = {label for _, source in bound for label in _labels(source)}
+    for subquery in [value for part in (*_places(copy), *_keys(copy, named)) for value in _values(part)]:
         inner = _Inner(context, subquery, environment)
         if not inner.around or not (protected or inner.protected):
             continue  # without a name from around it is a value of its own; over results the sandbox can do it
-        alias = f"{HIDDEN}{len(added)}"
-        join = inner.join(alias)
-        copy.append("joins", join)
-        added.append((alias, context.source(join.this, environment)[1]))
+        alias = aliases.setdefault(subquery.this, f"{HIDDEN}{len(added)}")
+        if len(aliases) + len(bound) > len(added):
+            join = inner.join(alias)
+            copy.append("joins", join)
+            added.append((alias, context.source(join.this, environment)[1]))
         subquery.replace(inner.value(alias))
     if len(added) > len(bound) and not protected:
         for join in copy.args["joins"]:
@@ -49,16 +52,40 @@ def joined(
     return copy, added
 
 
+def _keys(node: exp.Select, named: set[str]) -> list[exp.Expr]:
+    """Parts of a SELECT that groups are made of: what stands behind GROUP BY, and the items of the list that are meant there by
+    position, alias or ALL. `named`: columns of the sources, which go before aliases."""
+    group = node.args.get("group")
+    if group is None:
+        return (
+            [] if node.args.get("distinct") is None else [item for item in node.expressions if not has_aggregate(item)]
+        )
+    keys = list(group.expressions)
+    names = {key.name.lower() for key in keys if isinstance(key, exp.Column) and not key.table} - named
+    places = {key.name for key in keys if isinstance(key, exp.Literal)}
+    items = [
+        item
+        for number, item in enumerate(node.expressions, 1)
+        if not has_aggregate(item)
+        and (group.args.get("all") or str(number) in places or item.alias.lower() in names or item.unalias() in keys)
+    ]
+    return [group, *items]
+
+
 def _places(node: exp.Select) -> list[exp.Expr]:
     """Parts of a SELECT that are computed for each row: WHERE, the arguments of aggregates, and where nothing is grouped the
     items of its list."""
-    grouped = any(node.args.get(clause) is not None for clause in ("group", "distinct", "having"))
-    grouped = grouped or any(has_aggregate(item) for item in node.expressions)
     parts = list(node.expressions)
-    if grouped:
+    if _grouped(node):
         parts = [call for item in node.expressions for call in _aggregate_calls(item)]
     where = node.args.get("where")
     return parts if where is None else [where, *parts]
+
+
+def _grouped(node: exp.Select) -> bool:
+    """Return whether a SELECT makes groups of its rows."""
+    grouped = any(node.args.get(clause) is not None for clause in ("group", "distinct", "having"))
+    return grouped or any(has_aggregate(item) for item in node.expressions)
 
 
 def _aggregate_calls(node: exp.Expr) -> Iterator[exp.Expr]:

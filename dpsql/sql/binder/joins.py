@@ -8,13 +8,25 @@ from itertools import takewhile
 from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.plan.plan import Call, Column, Expr, Filter, Join, Project, Relation, ReleasedRows, Scan, SemiJoin
+from dpsql.plan.plan import Call, Column, Expr, Filter, Join, Relation, ReleasedRows, Scan
 from dpsql.plan.stability import base_column, base_rows, most_met, rows_per_unit, told_apart, unfiltered
 from dpsql.policy import Policy
 from dpsql.sql.binder.context import BindingContext
+from dpsql.sql.binder.equal_keys import along_key
 from dpsql.sql.binder.public_selects import labelled
 from dpsql.sql.binder.scalars import Scalars
-from dpsql.sql.binder.scope import Bound, Kind, Protected, Scope, only, same_unit, shown_names, using, using_name
+from dpsql.sql.binder.scope import (
+    HIDDEN,
+    Bound,
+    Kind,
+    Protected,
+    Scope,
+    only,
+    same_unit,
+    shown_names,
+    using,
+    using_name,
+)
 from dpsql.sql.binder.trees import conjuncts
 from dpsql.sql.binder.unpaired_rows import UnpairedRows, unpaired_rows
 from dpsql.sql.parse import place
@@ -238,6 +250,8 @@ def _join(left: _Side, right: _Side, node: exp.Join, equalities: list[exp.Expr] 
         if on_unit
         else _public_multiplicity(right, pairs, policy, node)
     )
+    if most > 1 and not on_unit and any(alias.startswith(HIDDEN) for alias, _ in right.sources):
+        raise refuse("several_rows", position=place(node.find(exp.Subquery)))  # a correlated value, written as a join
     keys = tuple((_moved("a.", a), _moved("b.", b)) for a, b in pairs)
     back = _promised(left, _swapped(pairs), policy) if on_unit else None
     relation: Relation = Join(left.relation, right.relation, kind, keys, on_unit, most, back)
@@ -317,8 +331,7 @@ def _few_rows(side: _Side, policy: Policy) -> bool:
     """Return whether every row may meet all rows of a side: a result, or a public table, of few and known rows."""
     rows = unfiltered(side.relation)
     if isinstance(rows, ReleasedRows):
-        most = most_met(rows, ())
-        return most is not None and most <= MOST_CROSSED
+        return most_met(rows, ()) is not None
     return _all_rows(side, policy) is not None
 
 
@@ -356,7 +369,8 @@ def _public_multiplicity(right: _Side, pairs: list[tuple[Expr, Expr]], policy: P
     if isinstance(rows, ReleasedRows):
         met = most_met(rows, tuple(pairs))
         if met is None or met > MOST_CROSSED:
-            reason, hint = "several rows of the result may have the same key", "compare all keys of its GROUP BY"
+            hint = f"compare all keys of its GROUP BY, or give it a LIMIT of at most {MOST_CROSSED:,} rows"
+            reason = "several rows of the result may have the same key"
             raise refuse("join", reason=reason, way=hint, position=place(node))
         return met
     assert right.table is not None
@@ -393,59 +407,6 @@ def _promised(side: _Side, pairs: list[tuple[Expr, Expr]], policy: Policy) -> in
 
 def _swapped(pairs: list[tuple[Expr, Expr]]) -> list[tuple[Expr, Expr]]:
     return [(b, a) for a, b in pairs]
-
-
-def along_key(left: Relation, right: Relation, pairs: list[tuple[Expr, Expr]], policy: Policy) -> bool:
-    """Return whether some pair is a foreign key that the policy declares between protected tables, in either direction, or two
-    foreign keys to the same one, or the pairs are a unique key of one table on both sides: equal keys then belong to one unit."""
-    if _same_rows(left, right, pairs, policy):
-        return True
-    for a, b in pairs:
-        left_column, right_column = origin(left, a), origin(right, b)
-        if (
-            left_column is None
-            or right_column is None
-            or not (policy.is_protected(left_column[0]) and policy.is_protected(right_column[0]))
-        ):
-            continue
-        targets = [policy.tables[table].foreign_keys.get(column) for table, column in (left_column, right_column)]
-        if targets[0] == right_column or targets[1] == left_column:
-            return True
-        if targets[0] is not None and targets[0] == targets[1] and policy.is_protected(targets[0][0]):
-            return True
-    return False
-
-
-def _same_rows(left: Relation, right: Relation, pairs: list[tuple[Expr, Expr]], policy: Policy) -> bool:
-    """Return whether equal keys are those of one row of a protected table, which stands on both sides."""
-    named: dict[str, set[str]] = {}
-    for a, b in pairs:
-        place_left, place_right = origin(left, a), origin(right, b)
-        if place_left is not None and place_left == place_right:
-            named.setdefault(place_left[0], set()).add(place_left[1])
-    return any(
-        policy.is_protected(table) and policy.tables[table].is_unique(tuple(sorted(columns)))
-        for table, columns in named.items()
-    )
-
-
-def origin(relation: Relation, expression: Expr) -> tuple[str, str] | None:
-    """The policy's table and column that an expression over `relation` is, unchanged; None for anything computed."""
-    if not isinstance(expression, Column):
-        return None
-    name = expression.name
-    if isinstance(relation, Scan):
-        return relation.table, name
-    if isinstance(relation, Join):
-        side = relation.left if name.startswith("a.") else relation.right
-        return origin(side, Column(name[2:], expression.facts))
-    if isinstance(relation, SemiJoin):
-        return origin(relation.left, expression)
-    if isinstance(relation, Filter):
-        return origin(relation.source, expression)
-    if isinstance(relation, Project):
-        return origin(relation.source, dict(relation.columns)[name])
-    return None
 
 
 def _moved(prefix: str, expression: Expr) -> Expr:

@@ -268,20 +268,12 @@ class QueryBinder:
         query = exp.Select(expressions=items, from_=exp.From(this=inner))
         put_in_front(query, self.common)
         columns = tuple(Column(f"c{index}", facts) for index, facts in typed)
-        typed_columns = {index for index, _ in typed}
-        promised = tuple(
-            sorted((_names(key), table, named) for key, table, named in bound.declared if key <= typed_columns)
-        )
-        unique = {_names(positions) for positions in bound.unique if positions <= typed_columns}
-        unique |= {names for names, _, _ in promised}
-        repeats = tuple(sorted((_names(places), most) for places, most in bound.repeats if places <= typed_columns))
         text = query.sql(dialect())
         if text not in self.results:
             if len(self.results) >= MOST_BLOCKS:
                 raise refuse("many_blocks", most=MOST_BLOCKS)
-            self.results[text] = Result(
-                f"dp_result_{len(self.results)}", query, columns, tuple(sorted(unique)), repeats, promised
-            )
+            rows = results.rows_of(bound, {index for index, _ in typed})
+            self.results[text] = Result(f"dp_result_{len(self.results)}", query, columns, *rows)
         return self.results[text]
 
     def _distinct_rows(self, node: exp.Expr, environment: Environment) -> Protected | None:
@@ -446,11 +438,6 @@ class QueryBinder:
             columns += tuple(name for other in released[1:] for name in other.columns if name.lower() not in named_left)
         order_by_all(copy, len(columns))
         return united_rows(node, replace(results.united(node, released), tree=copy, columns=columns), released)
-
-
-def _names(positions: frozenset[int]) -> tuple[str, ...]:
-    """Return the names of columns of a result by their positions."""
-    return tuple(f"c{index}" for index in sorted(positions))
 
 
 def _position(column: Column) -> int:

@@ -6,7 +6,7 @@ released numbers. Nothing can multiply rows in the remainder but a join, and its
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -125,6 +125,26 @@ def _typed(node: exp.Expr, scope: Scope) -> Facts | None:
         whole = not isinstance(node, exp.Div) and all(side is not None and side.type is Type.INTEGER for side in sides)
         return Facts(Type.INTEGER if whole else Type.REAL)
     return None
+
+
+RowFacts = tuple[
+    tuple[tuple[str, ...], ...],
+    tuple[tuple[tuple[str, ...], int], ...],
+    tuple[tuple[tuple[str, ...], str, str], ...],
+]
+"""`unique`, `repeats` and `promised` of a `Result`."""
+
+
+def rows_of(bound: Released, typed: Collection[int]) -> RowFacts:
+    """Return what is known of the rows of a result that has the columns at the positions `typed`, named c0, c1, ..."""
+    promised = {(_names(key), table, named) for key, table, named in bound.declared if key <= set(typed)}
+    unique = {_names(key) for key in bound.unique if key <= set(typed)} | {names for names, _, _ in promised}
+    repeats = {(_names(key), most) for key, most in bound.repeats if key <= set(typed)}
+    return tuple(sorted(unique)), tuple(sorted(repeats)), tuple(sorted(promised))
+
+
+def _names(positions: frozenset[int]) -> tuple[str, ...]:
+    return tuple(f"c{index}" for index in sorted(positions))
 
 
 # --- SELECTs --------------------------------------------------------------------------------------------------------

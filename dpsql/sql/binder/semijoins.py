@@ -15,7 +15,7 @@ from dpsql.plan.stability import rows_per_unit
 from dpsql.sql.binder.aggregates import has_aggregate
 from dpsql.sql.binder.base_tables import base_scan, base_table, project
 from dpsql.sql.binder.context import BindingContext
-from dpsql.sql.binder.joins import along_key
+from dpsql.sql.binder.equal_keys import along_key
 from dpsql.sql.binder.scalars import Scalars
 from dpsql.sql.binder.scope import Environment, Protected, Released, Scope, only, same_unit
 from dpsql.sql.binder.trees import condition_of, conjuncts, output_name

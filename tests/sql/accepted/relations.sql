@@ -262,3 +262,22 @@ SELECT SUM(cost) FROM visits JOIN (SELECT DISTINCT ward AS w FROM visits) AS t O
 -- l1: 20
 -- rows: refused join
 SELECT COUNT(*) FROM visits AS v JOIN patients AS p ON ((v.patient_id = p.patient_id AND p.age > 50) AND (v.cost > 1))
+
+-- query: correlated_value_as_a_key
+-- keys: public
+-- l1: 1
+-- rows: 1
+SELECT (SELECT zone FROM regions AS r WHERE r.region = p.region) AS z, COUNT(*) FROM patients AS p GROUP BY z
+
+-- query: correlated_value_as_a_key_by_its_text
+-- keys: public
+-- l1: 1
+-- rows: 1
+SELECT (SELECT zone FROM regions AS r WHERE r.region = p.region), COUNT(*) FROM patients AS p
+GROUP BY (SELECT zone FROM regions AS r WHERE r.region = p.region)
+
+-- query: different_correlated_values
+-- keys: public
+-- l1: 1
+-- rows: 1
+SELECT DISTINCT upper((SELECT zone FROM regions AS r WHERE r.region = p.region)) FROM patients AS p

@@ -43,3 +43,8 @@ SELECT p.region, (SELECT COUNT(*) FROM patients AS q WHERE q.region = p.region) 
 -- sqlstate: 0A000
 -- at: p.region) AS
 SELECT region, (SELECT zone FROM regions AS r WHERE r.region = p.region) AS z, COUNT(*) FROM patients AS p GROUP BY region
+
+-- query: a_column_of_that_name_is_the_key
+-- sqlstate: 0A000
+-- at: p.region) AS
+SELECT (SELECT zone FROM regions AS r WHERE r.region = p.region) AS sex, COUNT(*) FROM patients AS p GROUP BY sex

@@ -12,3 +12,13 @@ SELECT COUNT(*) FROM patients WHERE age > (SELECT population FROM regions)
 -- sqlstate: 21000
 -- at: COUNT
 SELECT COUNT(*) FROM visits WHERE nights > (SELECT COUNT(*) FROM visits GROUP BY ward LIMIT 2)
+
+-- query: correlated_public_rows_with_equal_keys
+-- sqlstate: 21000
+-- at: price
+SELECT COUNT(*) FROM visits AS v WHERE 10 < (SELECT price FROM prices AS r WHERE r.ward = v.ward)
+
+-- query: correlated_listed_rows_with_equal_keys
+-- sqlstate: 21000
+-- at: w FROM
+SELECT COUNT(*) FROM visits AS v WHERE 'a' < (SELECT w FROM (VALUES ('er', 'b'), ('er', 'c')) AS r(k, w) WHERE r.k = v.ward)
