@@ -448,7 +448,5 @@ def results_read(value: Any) -> tuple[str, ...]:
     return tuple(names)
 
 
-KEPT_TEXTS |= {
-    Facts: 4_000,
-    Scan: 1 << 30,
-}  # every expression holds facts; the scan of a table is one value for all questions
+KEPT_TEXTS |= {Facts: 4_000, Scan: 1 << 30}
+"""Every expression holds facts; the scan of a table is one value for all questions."""
