@@ -2,7 +2,7 @@
 
 Spark's and Trino's percentile_approx(x, q [, accuracy]), approx_percentile and percentile, and PostgreSQL's mode() WITHIN GROUP
 (ORDER BY x). The accuracy says how much memory an approximation may take, which there is none of here; for the same reason
-APPROX_COUNT_DISTINCT(x) is COUNT(DISTINCT x).
+APPROX_COUNT_DISTINCT(x) is COUNT(DISTINCT x). FETCH FIRST n ROWS ONLY is LIMIT n.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ def in_own_spelling(tree: exp.Query) -> exp.Query:
     the first joins of a FROM, which change nothing: joins are made from the left."""
     for select in list(tree.find_all(exp.Select)):
         _without_brackets(select)
+    for fetch in list(tree.find_all(exp.Fetch)):
+        _as_limit(fetch)
     for listed in tree.find_all(exp.Values):
         _as_list(listed)
     for node in list(tree.find_all(exp.Anonymous, exp.WithinGroup, exp.ApproxDistinct)):
@@ -31,6 +33,13 @@ def in_own_spelling(tree: exp.Query) -> exp.Query:
         if respelt is not None:
             node.replace(respelt)
     return tree
+
+
+def _as_limit(fetch: exp.Fetch) -> None:
+    """Read FETCH FIRST n ROWS ONLY as LIMIT n."""
+    options = fetch.args.get("limit_options")
+    if options is None or not (options.args.get("percent") or options.args.get("with_ties")):
+        fetch.replace(exp.Limit(expression=fetch.args.get("count") or exp.Literal.number(1)))
 
 
 def _as_list(values: exp.Values) -> None:

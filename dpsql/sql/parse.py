@@ -254,7 +254,7 @@ def _query(sql: str, tokens: list[Token], parameters: Parameters) -> Statement:
         kinds = _kinds(tree)
     if _has(kinds, exp.Tuple, exp.Anonymous, exp.Any, exp.All):
         tree = with_plain_comparisons(tree)
-    if _has(kinds, exp.Anonymous, exp.WithinGroup, exp.Subquery, exp.Values, exp.ApproxDistinct):
+    if _has(kinds, exp.Anonymous, exp.WithinGroup, exp.Subquery, exp.Values, exp.ApproxDistinct, exp.Fetch):
         tree = with_group_bounds(in_own_spelling(tree))
     return Statement("query", sql, tree, options=options, kinds=kinds)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpsql.errors.exceptions import Error, Exit
 from dpsql.ledger import open_ledger
-from dpsql.policy import Policy, load_policy, policy_problems
+from dpsql.policy import Policy, Table, load_policy, policy_problems
 from dpsql.policy.load import policy_text
 from dpsql.session.budget import windows_in_words
 from dpsql.session.opening import source_fingerprint
@@ -17,6 +18,9 @@ from dpsql.sql.binder.base_tables import check_row_filters
 
 if TYPE_CHECKING:
     from dpsql.engine.csv_lines import Broken
+
+
+_MOST_NAMED = 8
 
 
 @dataclass
@@ -109,19 +113,12 @@ def _check_source(policy: Policy, findings: Findings) -> None:
         findings.fail(error)
         return
     try:
-        for name, table in policy.tables.items():
+        for name in policy.tables:
             columns = engine.columns(name)
             if columns is None:
                 findings.problems.append(f"table {name} of the policy is not in the source")
                 continue
-            folded = {column.lower(): type_ for column, type_ in columns.items()}
-            for column in table.columns.values():
-                engine_type = folded.get(column.source_name.lower())
-                if engine_type is None:
-                    findings.problems.append(f"column {name}.{column.name} of the policy is not in the source")
-                elif engine_type == "VARCHAR" and column.type != "text":
-                    subject = f"{name}.{column.name} is text in the source"
-                    findings.notes.append(f"note: {subject}; what does not read as {column.type} counts as NULL")
+            _check_columns(policy.tables[name], columns, findings)
             if not findings.problems:
                 findings.notes += _broken_lines(name, engine.broken(name))
         advice = engine.advice()
@@ -135,6 +132,26 @@ def _check_source(policy: Policy, findings: Findings) -> None:
     else:
         findings.notes += [f"note: {sentence}" for sentence in advice]
         findings.notes.append("source: every table and column is there")
+
+
+def _check_columns(table: Table, columns: Mapping[str, str], findings: Findings) -> None:
+    """Note columns of the policy that the source lacks, and in one line those that it has as texts."""
+    folded = {column.lower(): type_ for column, type_ in columns.items()}
+    texts: dict[str, list[str]] = {}
+    for column in table.columns.values():
+        engine_type = folded.get(column.source_name.lower())
+        if engine_type is None:
+            findings.problems.append(f"column {table.name}.{column.name} of the policy is not in the source")
+        elif engine_type == "VARCHAR" and column.type != "text":
+            texts.setdefault(column.type, []).append(column.name)
+    if texts:
+        read = [
+            f"{type_} ({', '.join([*names[:_MOST_NAMED], *(['...'] if len(names) > _MOST_NAMED else [])])})"
+            for type_, names in texts.items()
+        ]
+        findings.notes.append(
+            f"note: texts in {table.name} are read as {', '.join(read)}; what does not read so counts as NULL"
+        )
 
 
 def _broken_lines(table: str, broken: Broken | None) -> list[str]:

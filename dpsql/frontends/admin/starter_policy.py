@@ -30,6 +30,10 @@ _TYPES = (
 )
 _BUDGET, _DELTA, _EPSILON = "1", "1e-6", "0.03"
 _YAML_WORDS = ("null", "true", "false", "yes", "no", "on", "off", "y", "n")
+_OF_TEXTS = (
+    "  #? numbers and days: {type: integer, lower: 0, upper: 120}, real, date; of texts domain: [...] makes public keys"
+)
+"""What the columns of a CSV file wait for, which says no types."""
 _BOUNDS = {
     "integer": "  #? lower: , upper: (what can be, not what is)",
     "real": "  #? lower: , upper: (what can be, not what is)",
@@ -203,7 +207,7 @@ def _table(
     if links:
         written = (f"{yaml_scalar(column)}: {yaml_scalar('.'.join(parent))}" for column, parent in links.items())
         yield f"    foreign_keys: {{{', '.join(written)}}}"
-    yield "    columns:"
+    yield f"    columns:{_OF_TEXTS if table.delimiter else ''}"
     for column, engine_type in table.columns.items():
         if plain_name(column) != column:
             yield f"      # column {quoted(column)} has no plain name: a view can give it one"
@@ -216,7 +220,9 @@ def _table(
         filled = ", nullable: false" if column in table.filled else ""
         renamed = f", from: {quoted(table.renamed[column])}" if column in table.renamed else ""
         about = f"{{type: {type_}{filled}{renamed}}}"
-        yield f"      {yaml_scalar(column)}: {about}" + ("" if column in keys else _BOUNDS.get(type_, ""))
+        yield f"      {yaml_scalar(column)}: {about}" + (
+            "" if column in keys or table.delimiter else _BOUNDS.get(type_, "")
+        )
 
 
 def _with_plain_names(table: SourceTable) -> SourceTable:

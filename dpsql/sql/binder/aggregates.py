@@ -24,7 +24,8 @@ from dpsql.sql.binder.sql_words import sql_word
 from dpsql.sql.binder.unit_keys import kind
 from dpsql.sql.parse import place
 
-LEAKING = (exp.ArrayAgg, exp.GroupConcat, exp.AnyValue, exp.First, exp.Last, exp.JSONObjectAgg)
+_LISTS = (exp.ArrayAgg, exp.GroupConcat, exp.JSONObjectAgg)
+LEAKING = (*_LISTS, exp.AnyValue, exp.First, exp.Last)
 
 
 def spelling(node: exp.Expr) -> str:
@@ -109,7 +110,12 @@ def _measure(name: str, node: exp.Expr, scalars: Scalars, per_unit: bool) -> Mea
 
 def _unknown(node: exp.Expr, where: str = "") -> Exception:
     if isinstance(node, LEAKING):
-        return refuse("row_list", function=f"{sql_word(node)}{where}", position=place(node))
+        hint = (
+            None
+            if isinstance(node, _LISTS)
+            else "MODE(x) is the most frequent of few values, QUANTILE_DISC(x, 0.5) the middle"
+        )
+        return refuse("row_list", function=f"{sql_word(node)}{where}", position=place(node), hint=hint)
     hint = None
     if not where and spelling(node) in SPELLED:
         hint = (
@@ -200,13 +206,19 @@ def _numbers(call: _Call, count: int) -> Measure:
         operands = tuple(operands[0].expressions)
     if not operands:
         raise MissingArgument
-    arguments = tuple(call.scalars.bind(part) for part in operands[:count])
+    arguments = tuple(_as_number(call.scalars, part) for part in operands[:count])
     if len(operands) != count:
         reason = f"takes {count} argument{'s' if count > 1 else ''}"
         raise refuse("wrong_arguments", function=word, reason=reason, position=place(node))
     for argument, part in zip(arguments, operands, strict=True):
         _check_bounded(word, argument, part, call.scalars)
     return Measure(call.name, call.aggregate.word, arguments, distinct, call.condition)
+
+
+def _as_number(scalars: Scalars, part: exp.Expr) -> Expr:
+    """Return an argument of a sum or a mean; a condition is 1 where it is true and 0 where it is false, as in DuckDB."""
+    argument = scalars.bind(part)
+    return argument if argument.facts.type is not Type.BOOLEAN else scalars.call("to_integer", part, argument)
 
 
 def _check_bounded(word: str, argument: Expr, part: exp.Expr, scalars: Scalars) -> None:

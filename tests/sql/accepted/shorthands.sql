@@ -116,3 +116,21 @@ SELECT * FROM (SELECT sex, COUNT(*) AS n, AVG(age) AS age FROM patients GROUP BY
 -- l1: 2
 -- rows: 2
 SELECT name, value, COUNT(*) FROM (UNPIVOT (SELECT sex, region FROM patients) ON sex, region) AS u GROUP BY name, value
+
+-- query: first_rows_as_in_the_standard
+-- keys: public
+-- l1: 20
+-- rows: 1
+SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward ORDER BY n DESC FETCH FIRST 2 ROWS ONLY
+
+-- query: sum_of_a_condition
+-- keys: public
+-- l1: 20
+-- rows: 1
+SELECT ward, SUM(nights > 3) FROM visits GROUP BY ward
+
+-- query: mean_of_a_truth_value
+-- keys: none
+-- l1: 1, 1
+-- rows: 1, 1
+SELECT AVG(smoker) FROM patients
