@@ -42,6 +42,7 @@ def query(
     from dpsql.frontends.interruptible import ask
     from dpsql.frontends.rendering.formats import (
         BINARY_FORMATS,
+        fitting,
         price_lines,
         with_bars,
         write_binary,
@@ -62,7 +63,7 @@ def query(
             require_drawable(session, text)
         release = ask(session, text, waiting=waiting())
         # The price is shown first: it has been charged, even if the answer cannot be written.
-        for line in price_lines(session, release):
+        for line in fitting(price_lines(session, release)):
             click.echo(line, err=True)
         if out is not None:
             write_file(release, out, format, bars)

@@ -42,7 +42,7 @@ def plot(*, chosen: SessionOptions, out: Path, errors: bool, exact: bool, sql: s
     the same text, without bounds and noise, beside the noisy answer.
     """
     from dpsql.frontends.interruptible import ask
-    from dpsql.frontends.rendering.formats import paid, price_lines
+    from dpsql.frontends.rendering.formats import fitting, paid, price_lines
     from dpsql.frontends.rendering.plots import (
         check_owners_plot,
         check_plot,
@@ -68,7 +68,7 @@ def plot(*, chosen: SessionOptions, out: Path, errors: bool, exact: bool, sql: s
         require_drawable(session, text)
         exact_rows = _exact_rows(session, chosen.policy, text) if exact else None
         release = ask(session, text)
-        for line in price_lines(session, release):
+        for line in fitting(price_lines(session, release)):
             click.echo(line, err=True)
         if exact_rows is None:
             draw_release(release, out)

@@ -11,7 +11,7 @@ import click
 
 from dpsql.frontends.demo.data import build_demo
 from dpsql.frontends.interruptible import ask
-from dpsql.frontends.rendering.formats import left_text, price_lines
+from dpsql.frontends.rendering.formats import fitting, left_text, price_lines
 from dpsql.frontends.rendering.spinner import waiting
 from dpsql.frontends.rendering.tables import write_table
 from dpsql.session.opening import open_session
@@ -99,7 +99,7 @@ def _ask_all(session: Session, questions: Sequence[DemoQuestion]) -> None:
         release = ask(session, question.sql, waiting=waiting())
         write_table(release, sys.stdout)
         sys.stdout.flush()
-        for line in price_lines(session, release):
+        for line in fitting(price_lines(session, release)):
             _say(line, dim=True)
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
+import sys
 from collections import deque
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 from itertools import islice
 from pathlib import Path
+from textwrap import wrap
 from typing import IO, TYPE_CHECKING, Any, TextIO
 
 from dpsql.errors.exceptions import Error, refuse
@@ -269,6 +272,16 @@ def price_lines(session: Session, release: Release) -> list[str]:
         exact = f"({f'{release.receipt.charged}; ' if paid(release) else ''}receipt {release.receipt_id})"
         lines.append(f"price: {release.receipt.price or release.receipt.charged} {exact}{bars}")
     return [*lines, f"left: {left_text(session)}"]
+
+
+def fitting(lines: Iterable[str]) -> list[str]:
+    """Return lines broken between words where standard error is a terminal that is too narrow for them, with an indent."""
+    if not sys.stderr.isatty():
+        return list(lines)
+    width = max(40, shutil.get_terminal_size().columns)
+    return [
+        part for line in lines for part in wrap(line, width, subsequent_indent="  ", break_on_hyphens=False) or [""]
+    ]
 
 
 def left_text(session: Session) -> str:

@@ -12,7 +12,7 @@ import click
 from dpsql.errors.custodian_log import unexpected_text
 from dpsql.errors.exceptions import Error, Exit, refuse
 from dpsql.frontends.interruptible import ask
-from dpsql.frontends.rendering.formats import left_text, price_lines
+from dpsql.frontends.rendering.formats import fitting, left_text, price_lines
 from dpsql.frontends.rendering.spinner import waiting
 from dpsql.frontends.repl.commands import Leave, Prompt, as_command, command
 from dpsql.sql.split import read_script
@@ -124,7 +124,7 @@ class _Talk:
 
 
 def _tell_price(session: Session, release: Release) -> None:
-    for line in price_lines(session, release):
+    for line in fitting(price_lines(session, release)):
         click.secho(line, err=True, dim=True)
 
 

@@ -278,6 +278,6 @@ GROUP BY (SELECT zone FROM regions AS r WHERE r.region = p.region)
 
 -- query: different_correlated_values
 -- keys: public
--- l1: 1
--- rows: 1
+-- l1: nothing
+-- rows: nothing
 SELECT DISTINCT upper((SELECT zone FROM regions AS r WHERE r.region = p.region)) FROM patients AS p

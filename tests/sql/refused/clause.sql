@@ -37,8 +37,3 @@ WITH c0 AS (SELECT nights AS x FROM visits),
   c8 AS (SELECT x FROM c7 UNION ALL SELECT x FROM c7),
   c9 AS (SELECT x FROM c8 UNION ALL SELECT x FROM c8)
 SELECT COUNT(x) FROM c9
-
--- query: first_rows_with_ties
--- sqlstate: 0A000
--- at: none
-SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward ORDER BY n DESC FETCH FIRST 2 ROWS WITH TIES
