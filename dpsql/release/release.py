@@ -223,7 +223,8 @@ class Release:
         errors = [
             self.error.column(position).to_pylist() if is_noisy else None for position, is_noisy in enumerate(noisy)
         ]
-        price = "nothing charged" if self.reused else f"charged {self.receipt.charged}"
+        words = "nothing charged" if self.reused else f"charged {self.receipt.charged}"
+        price = words if self.reused or not self.receipt.price else f"price: {self.receipt.price}; {words}"
         bars_text = f"; error bars hold in {self.confidence * 100:g} % of cases" if any(noisy) else ""
         remarks = (f"{price}, receipt {self.receipt_id}{bars_text}", *self.notices, *self.bars.notes)
         return answer_html([column.name for column in self.columns], self.rows(), errors, len(self), remarks)

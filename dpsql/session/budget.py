@@ -130,7 +130,8 @@ class ChargeShare:
     every: str | None = None
 
     @property
-    def _share(self) -> str:
+    def share(self) -> str:
+        """Return the part in words: "1.7 % of the budget"."""
         kind, _, name = parts(self.scope)[1].partition(":")
         whose = {"dataset": "", "session": " of this session", "project": f" of project {name}"}.get(
             kind, f" of {name}"
@@ -140,12 +141,12 @@ class ChargeShare:
     def before(self) -> str:
         """Return the price in words, before it is paid."""
         if not self.times:
-            return f"{self._share}, which is more than what is left: it would be refused"
-        return f"{self._share}; {_questions(self.times)} like this one can still be asked"
+            return f"{self.share}, which is more than what is left: it would be refused"
+        return f"{self.share}; {_questions(self.times)} like this one can still be asked"
 
     def after(self) -> str:
         """Return the price in words, once it is paid."""
-        return f"{self._share}; {_questions(self.times)} like this one can still be asked"
+        return f"{self.share}; {_questions(self.times)} like this one can still be asked"
 
 
 def _questions(number: int) -> str:

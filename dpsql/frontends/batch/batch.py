@@ -101,6 +101,7 @@ class Batch:
         self._anew: dict[str, str] = {}
         self._reports: list[StatementReport] = []
         self._price: str | None = None
+        self._share: str | None = None
         self._left: Mapping[str, Mapping[str, str]] = {}
         self._used: set[str] = set()
         self._repeats: Counter[str] = Counter()
@@ -118,8 +119,8 @@ class Batch:
     def summary(self, status: int, error: Error | None, *, dry_run: bool) -> dict[str, Any]:
         """Return what became of each statement, as an object for JSON. `error`: what ended the run as a whole."""
         return summary_object(
-            self._reports, dataset=self._session.policy.dataset, price=self._price, left=self._left, status=status,
-            error=error, dry_run=dry_run, plans=self.plans,
+            self._reports, dataset=self._session.policy.dataset, price=self._price, share=self._share, left=self._left,
+            status=status, error=error, dry_run=dry_run, plans=self.plans,
         )  # fmt: skip
 
     def plan_lines(self) -> list[str]:
@@ -292,8 +293,11 @@ class Batch:
             state = states.get(step.state, "priced")
             step.report.state, step.report.price = state, price if state == "priced" else None
         self._price = charge_text(_total(steps))
+        part = self._session.budget().price(_total(steps))
+        self._share = None if part is None else part.share
         self._left = self._session.budget().remaining
-        watcher.say(f"the whole set: {self._price}; left: {left_text(self._session)}")
+        share = f", {self._share}" if self._share else ""
+        watcher.say(f"the whole set: {self._price}{share}; left: {left_text(self._session)}")
 
     def _require_fit(self, steps: Sequence[Step]) -> None:
         """Raise BudgetRefusal if the set as a whole does not fit every scope."""

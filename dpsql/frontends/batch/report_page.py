@@ -104,7 +104,7 @@ def report_page(
     ended = summary["error"]
     head = [
         f"{answers} of {len(statements)} statements have an answer",
-        f"price of the set: {summary['price'] or 'unknown'}",
+        f"price of the set: {', '.join(filter(None, (summary['share'], summary['price']))) or 'unknown'}",
     ]
     head += [f"left: {left}", f"written {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"]
     facts = "".join(f'<p class="facts">{escape(line)}</p>' for line in head)

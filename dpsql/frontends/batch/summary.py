@@ -32,16 +32,18 @@ class ReportedStatement:
 
 
 def summary_object(
-    reports: list[StatementReport], *, dataset: str, price: str | None, left: Mapping[str, Mapping[str, str]], status: int,
-    error: Error | None, dry_run: bool, plans: Mapping[str, Any] | None = None,
+    reports: list[StatementReport], *, dataset: str, price: str | None, share: str | None,
+    left: Mapping[str, Mapping[str, str]], status: int, error: Error | None, dry_run: bool,
+    plans: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Return the run as a JSON object. `error`: what ended the run as a whole; `left`: the accounts after it; `plans`: what is
-    measured as one, of a run that does so."""
+    """Return the run as a JSON object. `share`: the price as a part of the budget, in words; `error`: what ended the run as a
+    whole; `left`: the accounts after it; `plans`: what is measured as one, of a run that does so."""
     return {
         "dataset": dataset,
         "dry_run": dry_run,
         "status": status,
         "price": price,
+        "share": share,
         "left": {account: dict(amounts) for account, amounts in left.items()},
         "error": _error_object(error),
         **({} if plans is None else {"workload": plans}),

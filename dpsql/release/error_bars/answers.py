@@ -28,7 +28,7 @@ from dpsql.storage.recent_values import RecentValues
 Extra = dict[str, dict[str, Floats]]
 _Rows = tuple[pa.Table, npt.NDArray[np.int64] | None]
 _MOST_SHAPES = 512
-CHOSEN = "it was chosen among values, not computed, or has noise of a secret scale; EXPLAIN shows its error in rows"
+CHOSEN = "chosen among values, not computed, or with noise of a secret scale; EXPLAIN shows the error in rows"
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,14 +92,17 @@ def bars(sandbox: Sandbox, answered: Answer) -> Bars:
     numbers = [
         position for position, noisy in enumerate(answered.noisy) if noisy and numeric(table.column(position).type)
     ]
+    chosen: dict[str, None] = {}
     barred = [position for position in numbers if position not in answered.of_groups | answered.chosen]
     for position, noisy in enumerate(answered.noisy):
         if position in answered.of_groups and len(table):
             notes.append(f"no error bar for {table.field(position).name}: it depends on which groups exist")
         elif position in answered.chosen and len(table):
-            notes.append(f"no error bar for {table.field(position).name}: {CHOSEN}")
+            chosen[table.field(position).name] = None
         elif noisy and position not in numbers and len(table):
             notes.append(f"no error bar for {table.field(position).name}: it is no number")
+    if chosen:
+        notes.append(f"no error bar for {', '.join(chosen)}: {CHOSEN}")
     if answered.simultaneous and barred:
         notes += run.widen(len(table))
     by_position = run.rowwise(barred, answered.place) if len(table) else {}
