@@ -374,8 +374,7 @@ class PublicInput:
 @dataclass(frozen=True, eq=False)
 class Result:
     """A subquery whose rows a later block reads: `query` is like the remainder of a plan, over earlier blocks and public
-    tables, and returns `columns` in their types. `unique`, `repeats`: see `ReleasedRows`. `promised`: those that the policy
-    promises of a public table, with the names of the table and of its columns."""
+    tables, and returns `columns` in their types. `unique`, `repeats`: as of `ReleasedRows`; `promised`: by the policy."""
 
     name: str
     query: exp.Query
@@ -448,5 +447,4 @@ def results_read(value: Any) -> tuple[str, ...]:
     return tuple(names)
 
 
-KEPT_TEXTS |= {Facts: 4_000, Scan: 1 << 30}
-"""Every expression holds facts; the scan of a table is one value for all questions."""
+KEPT_TEXTS |= {Facts: 4_000, Scan: 1 << 30}  # every expression holds facts; a scan is one value for all questions

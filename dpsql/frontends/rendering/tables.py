@@ -56,7 +56,7 @@ def _decimals(error: float) -> int:
     return min(_MOST_DECIMALS, max(0, 1 - math.floor(math.log10(error)))) if math.isfinite(error) else 0
 
 
-def _known(error: float | None, otherwise: float | None) -> float | None:
+def _error_or(error: float | None, otherwise: float | None) -> float | None:
     """Return an error that is known, or the one by whose digits a number without one is written."""
     return otherwise if error is None or not math.isfinite(error) else error
 
@@ -72,7 +72,7 @@ def shown_columns(release: Release, between: str = "±") -> list[list[str]]:
         errors = release.error.column(index).to_pylist()
         whole = column.type.value == "integer"
         widest = max((error for error in errors if error is not None and math.isfinite(error)), default=None)
-        left = [shown_value(value, _known(error, widest)) for value, error in zip(values, errors, strict=True)]
+        left = [shown_value(value, _error_or(error, widest)) for value, error in zip(values, errors, strict=True)]
         right = ["" if value is None else shown_error(e, whole) for value, e in zip(values, errors, strict=True)]
         widths = (max(map(len, left), default=0), max(map(len, right), default=0))
         columns.append(
