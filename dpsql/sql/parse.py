@@ -26,6 +26,7 @@ from dpsql.sql.dropped_arguments import check_arguments
 from dpsql.sql.lexer import DIALECT, Piece, SqlText, as_piece, parser_dialect, word
 from dpsql.sql.other_spellings import in_own_spelling
 from dpsql.sql.pivots import without_pivots
+from dpsql.sql.reserved_names import quoting_hint
 from dpsql.sql.row_comparisons import with_plain_comparisons
 from dpsql.sql.top_rows import tops_as_limits
 from dpsql.sql.unpivots import without_unpivots
@@ -233,7 +234,7 @@ def _query(sql: str, tokens: list[Token], parameters: Parameters) -> Statement:
         details = getattr(error, "errors", None)
         place = _error_place(tokens, details[0]) if details else None
         detail = _first_line(details[0].get("description") or str(error) if details else str(error))
-        raise refuse("syntax", detail=detail, position=place) from None
+        raise refuse("syntax", detail=detail, position=place, hint=quoting_hint(tokens)) from None
     except RecursionError:
         raise refuse("too_deep", most=MOST_BRACKETS) from None
     except Exception:  # an operator without its operand and the like surprise the parser; it has seen the text alone

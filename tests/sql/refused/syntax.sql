@@ -60,3 +60,8 @@ SELECT TOP ٣ region, COUNT(*) FROM patients GROUP BY region
 -- sqlstate: 42601
 -- at: ward
 SELECT COUNT(*) FROM visits WHERE (ward, nights) IN (('er', 1), ('icu', 2, 3))
+
+-- query: column_called_like_a_word_of_sql
+-- sqlstate: 42601
+-- at: , AVG
+SELECT union, AVG(age) FROM patients GROUP BY union
