@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date, datetime
 from fractions import Fraction
 from typing import Any
 
-from dpsql.plan.plan import Call, Column, Expr, Literal, ReleasedValue
+from dpsql.plan.plan import (
+    Call,
+    Column,
+    Distinct,
+    Expr,
+    Filter,
+    Join,
+    Literal,
+    Project,
+    Relation,
+    ReleasedValue,
+    SemiJoin,
+    UnitAggregate,
+    UnitWindow,
+)
 from dpsql.privacy.loss import plain_decimal
 
 _INFIX = {
@@ -21,14 +36,16 @@ _AROUND = {
 """How functions of one argument are written in SQL."""
 
 
-def expression_text(expression: Expr) -> str:
-    """Return a row expression as short text for people."""
+def expression_text(expression: Expr, columns: Mapping[str, str] | None = None) -> str:
+    """Return a row expression as short text for people. `columns`: texts of columns that have no name of their own
+    (`column_texts`)."""
     if isinstance(expression, (Column, ReleasedValue)):
-        return expression.name.rpartition(".")[2]  # without the side of a join, which the plan alone knows
+        named = (columns or {}).get(expression.name) if isinstance(expression, Column) else None
+        return named or expression.name.rpartition(".")[2]  # without the side of a join, which the plan alone knows
     if isinstance(expression, Literal):
         return _value(expression.value)
     assert isinstance(expression, Call)
-    name, parts = expression.function, [expression_text(argument) for argument in expression.arguments]
+    name, parts = expression.function, [expression_text(argument, columns) for argument in expression.arguments]
     if name in _INFIX:
         return "(" + f" {_INFIX[name]} ".join(parts) + ")"
     if name in _AROUND and len(parts) == 1:
@@ -38,6 +55,34 @@ def expression_text(expression: Expr) -> str:
     if name == "case":
         return _case(parts)
     return f"{name}({', '.join(parts)})"
+
+
+def column_texts(relation: Relation) -> dict[str, str]:
+    """Return the texts of the columns of a relation that the plan has named itself, in words of the question."""
+    match relation:
+        case Filter() | Distinct():
+            return column_texts(relation.source)
+        case SemiJoin():
+            return column_texts(relation.left)
+        case Join():
+            sides = (("a", relation.left), ("b", relation.right))
+            return {f"{side}.{name}": text for side, source in sides for name, text in column_texts(source).items()}
+        case Project():
+            inner = column_texts(relation.source)
+            return inner | {name: expression_text(value, inner) for name, value in relation.columns}
+        case UnitAggregate():
+            inner = column_texts(relation.source)
+            keys = {name: expression_text(value, inner) for name, value in relation.keys}
+            return keys | {name: _applied(word, value, inner) for name, word, value, _, _ in relation.columns}
+        case UnitWindow():
+            inner = column_texts(relation.source)
+            return inner | {window.name: _applied(window.word, window.argument, inner) for window in relation.windows}
+        case _:
+            return {}
+
+
+def _applied(word: str, argument: Expr | None, columns: Mapping[str, str]) -> str:
+    return f"{word}({'*' if argument is None else expression_text(argument, columns)})"
 
 
 def _case(parts: list[str]) -> str:

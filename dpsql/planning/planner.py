@@ -261,7 +261,8 @@ class Planner:
 
         Both have the same budget. The choice follows from the laws of noise, so from text, policy and options.
         """
-        further, ranges = levels(plan.blocks, blocks)
+        power = 2 if self.accountant.request(options.epsilon).rho is None else 1
+        further, ranges = levels(plan.blocks, blocks, power)
         if not ranges:
             return plan, alone
         extended = replace(plan, blocks=(*plan.blocks, *further))

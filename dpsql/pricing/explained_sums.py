@@ -10,9 +10,9 @@ from dpsql.aggregates.contract import SharedPart
 from dpsql.aggregates.distances import distance
 from dpsql.aggregates.registry import aggregate_of
 from dpsql.functions.numeric import call, clamped
-from dpsql.plan.expression_text import expression_text
+from dpsql.plan.expression_text import column_texts, expression_text
 from dpsql.plan.formulas import terms_of
-from dpsql.plan.plan import Block, Expr, Measure, Plan, Term, TermKind
+from dpsql.plan.plan import Block, Expr, Measure, Plan, Relation, Term, TermKind, TotalCut
 from dpsql.pricing.pricing import PricedBlock
 from dpsql.pricing.total_cuts import is_share
 
@@ -34,7 +34,7 @@ def in_cuts(rows: Sequence[Row], priced: PricedBlock, plan: Plan, confidence: fl
         output: Any = row
         width = f"{PLUS_MINUS} {output.error_95:.3g} ({confidence * 100:.4g} %)"
         bound = f"{output.bound.partition(', clipped to')[0]}; {width} {TIMES_THE_CUT}"
-        yield replace(output, aggregate=term_text("sum", cut.value, cut.filter, False), error_95=None, bound=bound)
+        yield replace(output, aggregate=cut_text(cut, plan), error_95=None, bound=bound)
 
 
 def of_cut(rows: list[Row], plan: Plan, priced: PricedBlock) -> list[Row]:
@@ -42,20 +42,29 @@ def of_cut(rows: list[Row], plan: Plan, priced: PricedBlock) -> list[Row]:
     cut = next((cut for cut in plan.cuts if cut.block == priced.block.name), None)
     if cut is None:
         return rows
-    text = f"bound on the {term_text('sum', cut.value, cut.filter, False)} of a unit"
+    text = f"bound on the {cut_text(cut, plan)} of a unit"
     outputs: list[Any] = list(rows)
     return [replace(row, aggregate=text) for row in outputs]
 
 
-def term_text(kind: str, value: Expr | None, condition: Expr | None, centred: bool) -> str:
-    """Describe a term as SQL-like text."""
-    inside = "*" if value is None else expression_text(value)
+def cut_text(cut: TotalCut, plan: Plan) -> str:
+    """Describe a sum under a bound that is chosen as SQL-like text."""
+    source = next(block.source for block in plan.blocks if block.name in cut.readers)
+    return term_text("sum", cut.value, cut.filter, False, source)
+
+
+def term_text(
+    kind: str, value: Expr | None, condition: Expr | None, centred: bool, source: Relation | None = None
+) -> str:
+    """Describe a term as SQL-like text; `source`: the rows it sums, where their columns may have no names in the question."""
+    columns = {} if source is None else column_texts(source)
+    inside = "*" if value is None else expression_text(value, columns)
     text = {
         "count": f"count({inside})", "sum": f"{'centred ' if centred else ''}sum({inside})",
         "units": "count(distinct unit)", "distinct": f"count(distinct {inside})",
         "distinct sum": f"{'centred ' if centred else ''}sum(distinct {inside})",
     }[kind]  # fmt: skip
-    return text if condition is None else f"{text} filter (where {expression_text(condition)})"
+    return text if condition is None else f"{text} filter (where {expression_text(condition, columns)})"
 
 
 def reading(name: str, block: Block, priced: PricedBlock) -> list[Measure]:

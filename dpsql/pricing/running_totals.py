@@ -26,20 +26,24 @@ from dpsql.pricing.workloads import Tile, Workload, adding_up, axes_of
 
 LEAST_VALUES = 8
 """Of a key with ranges; fewer are summed up as they are."""
-BASE = 5
-"""How many ranges are one range of the next table. For 60 to 1,000 values the mean errors of running totals are within a tenth
-of those with the best number, under Gaussian and under Laplace noise."""
+BASES = range(2, 17)
+"""How many ranges may be one range of the next table."""
+NEARLY_BEST = 1.04
+"""Fewer tables are measured where the variance of running totals is at most so many times that of the best number."""
 
 
-def levels(blocks: Sequence[Block], bounded: Sequence[BoundedBlock]) -> tuple[list[Block], list[Workload]]:
+def levels(
+    blocks: Sequence[Block], bounded: Sequence[BoundedBlock], power: int
+) -> tuple[list[Block], list[Workload]]:
     """Further blocks by ranges of the last keys of `blocks`, and the workloads of these with the blocks themselves.
 
-    `bounded`: the same blocks with their sums.
+    `bounded`: the same blocks with their sums. `power`: the variance of one of k tables with equal shares of a budget is that of
+    one alone times k**power (1 of rho, 2 of epsilon).
     """
     further: list[Block] = []
     workloads: list[Workload] = []
     for block, sums in zip(blocks, bounded, strict=True):
-        widths = _widths(sums)
+        widths = _widths(sums, power)
         if len(widths) < 2:
             continue
         tables = [block, *(_by_ranges(block, width) for width in widths[1:])]
@@ -51,16 +55,29 @@ def levels(blocks: Sequence[Block], bounded: Sequence[BoundedBlock]) -> tuple[li
     return further, workloads
 
 
-def _widths(block: BoundedBlock) -> list[int]:
-    """The widths of ranges that are measured, 1 first; [1] alone where a block has no ordered key with ranges."""
-    axes, widths = axes_of(block), [1]
+def _widths(block: BoundedBlock, power: int) -> tuple[int, ...]:
+    """The widths of ranges that are measured, 1 first; (1,) alone where a block has no ordered key with ranges."""
+    axes = axes_of(block)
     added_up = sum(map(len, adding_up(block))) == len(block.terms) > 0
     if not axes or not added_up or block.measurements or not _is_ordered(block.keys[-1]):
-        return widths
+        return (1,)
     count = len(block.keys[-1].values or ())
-    while widths[-1] * BASE < count:
-        widths.append(widths[-1] * BASE)
-    return widths if len(axes) - 1 + len(widths) <= MOST_KEYS and count >= LEAST_VALUES else [1]
+    return best_widths(count, MOST_KEYS + 1 - len(axes), power) if count >= LEAST_VALUES else (1,)
+
+
+@lru_cache(maxsize=64)
+def best_widths(count: int, most: int, power: int) -> tuple[int, ...]:
+    """The widths 1, b, b**2, ... below `count`, at most `most` of them, with which running totals err least, or nearly so with
+    fewer tables; (1,) where there are none. `power`: as in `levels`."""
+    every = {base: tuple(base**level for level in range(64) if base**level < count) for base in BASES}
+    errors = {
+        widths: _mean_variances(count, widths, (1.0,) * len(widths))[0] * len(widths) ** power
+        for widths in every.values()
+        if 2 <= len(widths) <= most
+    }
+    least = min(errors.values(), default=0.0)
+    near = (widths for widths, error in errors.items() if error <= NEARLY_BEST * least)
+    return min(near, key=lambda widths: (len(widths), errors[widths]), default=(1,))
 
 
 def _is_ordered(key: Key) -> bool:
@@ -98,7 +115,7 @@ def _distance(value: Expr, first: Expr) -> Expr:
 def _marginals(block: BoundedBlock, widths: Sequence[int]) -> Marginals:
     """Tables by the other keys and the leading digits of places; the first digit has as many values as there are."""
     *earlier_sizes, count = [len(key.values or ()) for key in block.keys]
-    digits = (-(-count // widths[-1]), *([BASE] * (len(widths) - 1)))
+    digits = (-(-count // widths[-1]), *([widths[1]] * (len(widths) - 1)))
     keys = len(earlier_sizes) + len(digits)
     tiles = tuple(tuple(range(keys - level)) for level in range(len(widths)))
     return Marginals((*earlier_sizes, *digits), tiles, tuple(-(-count // width) for width in widths))

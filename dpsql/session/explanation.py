@@ -15,7 +15,7 @@ from dpsql.planning.planner import Planned
 from dpsql.policy import Policy
 from dpsql.pricing.budget_shares import Objective
 from dpsql.pricing.explain import PlannedOutput, tile_count, tile_lines
-from dpsql.pricing.explained_sums import TIMES_THE_CUT
+from dpsql.pricing.explained_sums import TIMES_THE_CUT, cut_text
 from dpsql.pricing.options import Options
 from dpsql.pricing.total_cuts import EMPTY_CELLS, cut_at, units_above
 from dpsql.privacy.loss import PrivacyLoss, plain_decimal
@@ -167,7 +167,7 @@ def cut_notices(planned: Planned, policy: Policy, blocks: Sequence[ReleasedBlock
     whose = _unit_word(policy)
     notices = []
     for cut in planned.plan.cuts:
-        summed = f"sum({expression_text(cut.value)})"
+        summed = cut_text(cut, planned.plan)
         ((_, law),) = priced[cut.block].noise.measurements[0].laws
         assert isinstance(law, Choice)
         missed = 1 - float(planned.options.confidence)

@@ -38,6 +38,6 @@ SELECT ward, COUNT(*) FROM visits GROUP BY ward
 -- query: running_totals_by_ranges
 -- set: dp.workload = running
 -- keys: public
--- l1: 1, 1, 1
--- rows: 1, 1, 1
+-- l1: 1, 1
+-- rows: 1, 1
 SELECT age, COUNT(*) AS n, SUM(COUNT(*)) OVER (ORDER BY age) AS total FROM patients WHERE age IS NOT NULL GROUP BY age

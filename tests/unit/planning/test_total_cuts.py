@@ -283,6 +283,26 @@ def test_a_bound_of_the_column_below_all_cells_of_a_row_is_never_exceeded(opener
     assert cut.least * 2**DOUBLINGS == cut.most * OFF_VALUES
 
 
+@pytest.mark.parametrize(
+    ("sql", "named"),
+    [
+        ("SELECT SUM(c) FROM (SELECT patient_id, SUM(cost) AS c FROM visits GROUP BY patient_id) AS t", "sum(sum(cost))"),
+        ("SELECT SUM(c) FROM (SELECT cost * 2 AS c FROM visits) AS t", "sum((cost * 2))"),
+        ("SELECT SUM(c) FROM (SELECT cost * 2 AS c, patient_id FROM visits) AS t JOIN patients USING (patient_id)", "sum((cost * 2))"),
+        (
+            "SELECT SUM(n) FROM (SELECT COUNT(*) OVER (PARTITION BY patient_id) AS n FROM visits) AS t",
+            "sum(count(*))",
+        ),
+    ],
+    ids=["each person's", "computed", "joined", "window"],
+)  # fmt: skip
+def test_what_is_bounded_is_named_in_words_of_the_question(opener: Opener, sql: str, named: str) -> None:
+    session, _ = opener(NoiselessGate())
+    assert f"{named}: a part of the price" in session.explain(sql).to_text()
+    assert f"bound on the {named} of a unit" in session.explain(sql).details()
+    assert any(notice.startswith(f"{named}: one patient_id") for notice in session.execute(sql).receipt.notices)
+
+
 def test_the_option_is_shown_and_put_back(opener: Opener) -> None:
     session, _ = opener()
     assert session.options.show()["dp.max_total"] == "auto"

@@ -16,7 +16,7 @@ from dpsql.noise.perturb import Gate
 from dpsql.policy import load_policy
 from dpsql.pricing.marginals import Marginals
 from dpsql.pricing.pricing import Price
-from dpsql.pricing.running_totals import BASE, is_better, mean_terms, mean_variances
+from dpsql.pricing.running_totals import BASES, NEARLY_BEST, best_widths, is_better, mean_terms, mean_variances
 from dpsql.pricing.workloads import Tile, Workload
 from dpsql.session.session import Session
 
@@ -80,13 +80,29 @@ def workload(count: int, base: int) -> Workload:
     return Workload(marginals, tuple(Tile(f"dp_{level}", ("t0",)) for level in range(levels)))
 
 
-@pytest.mark.parametrize(("base", "power", "most"), [(BASE, 1, 3.45), (BASE, 2, 6.9)], ids=["rho", "epsilon"])
-def test_a_year_of_running_totals_has_the_expected_error(base: int, power: int, most: float) -> None:
+def mean_variance(count: int, base: int, power: int) -> float:
+    """Of a running total, in variances of a cell of one table alone."""
+    ranges = workload(count, base)
+    levels = len(ranges.tiles)
+    return mean_variances(ranges, [float(levels**power)] * levels)[0]
+
+
+@pytest.mark.parametrize(("power", "most"), [(1, 3.3), (2, 6.4)], ids=["rho", "epsilon"])
+def test_a_year_of_running_totals_has_the_expected_error(power: int, most: float) -> None:
     """In deviations of one table alone, whose running totals err by 13.5 of them."""
-    year = workload(365, base)
-    levels = len(year.tiles)
-    running, _ = mean_variances(year, [float(levels**power)] * levels)
-    assert running**0.5 < most < 13.5 == round(mean_terms(year) ** 0.5, 1)
+    widths = best_widths(365, 6, power)
+    assert mean_variance(365, widths[1], power) ** 0.5 < most < 13.5 == round(mean_terms(workload(365, 5)) ** 0.5, 1)
+
+
+@pytest.mark.parametrize("power", [1, 2])
+@pytest.mark.parametrize("count", [8, 31, 90, 365, 1000])
+def test_widths_are_nearly_the_best_and_few(count: int, power: int) -> None:
+    errors = {base: mean_variance(count, base, power) for base in BASES if base < count}
+    widths = best_widths(count, 64, power)
+    assert errors[widths[1]] <= NEARLY_BEST * min(errors.values())
+    for base, error in errors.items():
+        assert error > NEARLY_BEST * min(errors.values()) or len(workload(count, base).tiles) >= len(widths)
+    assert len(best_widths(count, 2, power)) <= 2 and best_widths(count, 1, power) == (1,)
 
 
 @pytest.mark.parametrize(("count", "base"), [(16, 4), (64, 8), (64, 4), (23, 4), (70, 8), (25, 5), (70, 5)])
@@ -148,8 +164,8 @@ def test_whole_numbers_agree_in_every_total() -> None:
 
 def test_each_table_has_an_equal_share_and_the_same_sensitivity(session: Session) -> None:
     price = priced(session, DAYS)
-    assert [block.block.name for block in price.blocks] == ["dp_0", "dp_0_by_5", "dp_0_by_25"]
-    assert [len(block.block.keys[-1].values or ()) for block in price.blocks] == [70, 14, 3]
+    assert [block.block.name for block in price.blocks] == ["dp_0", "dp_0_by_15"]
+    assert [len(block.block.keys[-1].values or ()) for block in price.blocks] == [70, 5]
     assert {block.noise.terms[0].noise.sensitivity.l1 for block in price.blocks} == {3}
     assert len({block.loss for block in price.blocks}) == 1
     asked = session.planner.accountant.request(session.options.epsilon).epsilon
