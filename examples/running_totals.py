@@ -2,9 +2,9 @@
 
     python examples/running_totals.py
 
-A line has the root mean square error of the 365 running totals, in deviations of a day when days alone are measured with the same
-noise: from the matrix of what is measured, its largest column (by which noise is calibrated, in L2 for Gaussian noise and in L1 for
-Laplace noise, where a person is in one day), and least squares. The square root of the matrix of running totals is that of
+A line has the root mean square error of the 365 running totals, in deviations of a day when days alone are measured with the
+same noise: from the matrix of what is measured, its largest column (by which noise is calibrated, in L2 for Gaussian noise and in
+L1 for Laplace noise, where a person is in one day), and least squares. The square root of the matrix of running totals is that of
 Henzinger, Upadhyay and Upadhyay (2023, "Almost tight error bounds on differentially private continual counting").
 """
 

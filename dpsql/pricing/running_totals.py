@@ -32,9 +32,7 @@ NEARLY_BEST = 1.04
 """Fewer tables are measured where the variance of running totals is at most so many times that of the best number."""
 
 
-def levels(
-    blocks: Sequence[Block], bounded: Sequence[BoundedBlock], power: int
-) -> tuple[list[Block], list[Workload]]:
+def levels(blocks: Sequence[Block], bounded: Sequence[BoundedBlock], power: int) -> tuple[list[Block], list[Workload]]:
     """Further blocks by ranges of the last keys of `blocks`, and the workloads of these with the blocks themselves.
 
     `bounded`: the same blocks with their sums. `power`: the variance of one of k tables with equal shares of a budget is that of
