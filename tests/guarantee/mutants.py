@@ -470,7 +470,7 @@ self.context.engine.interrupt()""", 'unit/session/test_response_times.py', 'inte
     Mutant("extremes widen what stands beside them", "release/error_bars/extremes.py", "_of_item", "Extreme.NONE", "Extreme.INSIDE", 'unit/release/test_extremes.py', 'leaves_the_bars or has_of_extremes'),
     Mutant("made-up releases know what is chosen", "planning/expected_bars.py", "expected_bars", "answered.of_groups | answered.chosen", "answered.of_groups", 'unit/planning/test_expected_bars.py', 'hides_no_error'),
     Mutant("outputs of one name share an error", "session/explanation.py", "error_lines", "names[column.name] > 1", "names[column.name] > 9", 'unit/planning/test_expected_bars.py', 'errors_of_their_own'),
-    Mutant("replicated bars a fifth too narrow", "release/error_bars/bootstrap.py", "Replicates._replicated", "uniforms(key, 2 * self.draws * len(released))", "(0.025 + 0.95 * uniforms(key, 2 * self.draws * len(released)))", 'unit/release/test_bars.py', 'differences_from_a_mean'),
+    Mutant("replicated bars a fifth too narrow", "release/error_bars/draws.py", "_independent", "uniforms(key, draws * cells)", "(0.025 + 0.95 * uniforms(key, draws * cells))", 'unit/release/test_bars.py', 'differences_from_a_mean'),
     Mutant("groups are not likely anywhere", "release/error_bars/bootstrap.py", "Rerun.families", "4", "3", 'unit/release/test_bars.py', 'above_a_threshold'),
     Mutant("empty bins hide nothing", "tuning/choices.py", "NoisyHistogram.margin", "self.least", "0.0", 'unit/tuning/test_light_tails.py', ''),
     Mutant("the winner had no luck", "release/error_bars/answers.py", "_Run.widen", "self.confidence = 1 - (1 - self.confidence) * row_count / most", "pass", 'unit/release/test_bars.py', 'put_first_are_held and 1'),

@@ -6,6 +6,8 @@ pass would hold nothing.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -277,6 +279,31 @@ def test_keys_that_were_shown_for_their_count_are_held(sandbox: Sandbox, law: st
     assert rate(held) >= LEAST
     assert rate(few_held) >= LEAST
     assert rate(few) < 0.7
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_differences_of_keys_that_were_shown_for_their_count_are_held(sandbox: Sandbox, law: str) -> None:
+    """Replicates are drawn of counts that are shown; bars a fifth narrower hold too few."""
+    make, size = LAWS[law]
+    threshold, held, narrower = 30.0, [], []
+    sizes = np.tile([26.0, 29.0, 32.0, 40.0], 10)
+    for again in range(60):
+        made = counts(sizes, make(size), f"shown differences {law} {again}")
+        kept = made.terms[0].values >= threshold
+        term = replace(made.terms[0], values=made.terms[0].values[kept])
+        shown = replace(
+            made,
+            terms=(term,),
+            rows=int(kept.sum()),
+            keys=made.keys.filter(pa.array(kept)),
+            shown_from={"t0": threshold},
+        )
+        answered = release(sandbox, "SELECT k0, 2 * m0 - sum(m0) OVER () / 40.0 FROM dp_0", [shown])
+        truth = 2 * sizes[kept] - sizes[kept].sum() / 40
+        for share, rates in ((1.0, held), (0.8, narrower)):
+            rates.append(hits(answered, 1, truth, share))
+    assert rate(held) >= LEAST
+    assert rate(narrower) < LEAST
 
 
 def test_counts_from_zero_are_not_negative_and_are_held(sandbox: Sandbox) -> None:
