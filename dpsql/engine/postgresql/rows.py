@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import psycopg
@@ -13,6 +12,8 @@ import pyarrow.csv
 
 from dpsql.engine.postgresql.literals import binary, quoted
 
+PIECE_BYTES = 1 << 22
+"""Bytes of CSV that become Arrow at once."""
 _ARROW: Mapping[int, pa.DataType] = {
     16: pa.bool_(), 20: pa.int64(), 21: pa.int64(), 23: pa.int64(), 25: pa.string(), 701: pa.float64(),
     1082: pa.date32(), 1114: pa.timestamp("us"), 1700: pa.decimal128(38, 0),
@@ -25,26 +26,39 @@ _OURS = (
 
 
 def copied(connection: psycopg.Connection[Any], sql: str) -> pa.Table:
-    """The rows of one SELECT, which the server sends as it makes them. Raises psycopg.Error, pa.ArrowException."""
+    """The rows of one SELECT, which the server sends as it makes them. Of their text no more than a piece is held at a time
+    (`PIECE_BYTES` and one message of the server). Raises psycopg.Error, pa.ArrowException."""
     with connection.cursor() as cursor:
         cursor.execute(f'SELECT * FROM ({sql}) AS "#answer" LIMIT 0')
-        columns = [(column.name, _ARROW[column.type_code]) for column in cursor.description or ()]
-        buffer = io.BytesIO()
+        schema = pa.schema([(column.name, _ARROW[column.type_code]) for column in cursor.description or ()])
         with cursor.copy(f"COPY ({sql}) TO STDOUT (FORMAT csv)") as copy:
-            for block in copy:
-                buffer.write(block)
-    schema = pa.schema(columns)
-    if not buffer.tell():
-        return schema.empty_table()
-    names = [str(place) for place in range(len(columns))]
-    size = buffer.tell()
-    buffer.seek(0)
+            pieces = [_parsed(piece, schema) for piece in _pieces(copy)]
+    return pa.concat_tables(pieces) if pieces else schema.empty_table()
+
+
+def _pieces(blocks: Iterable[Any]) -> Iterator[bytes]:
+    """Yield the text of blocks of CSV in pieces of whole records: a record ends where a line does and every quote is closed.
+    A quote inside quotes is doubled, so quotes are closed where their number is even."""
+    piece, quotes = bytearray(), 0
+    for block in blocks:
+        piece += block
+        quotes += bytes(block).count(b'"')
+        if len(piece) >= PIECE_BYTES and quotes % 2 == 0 and piece.endswith(b"\n"):
+            yield bytes(piece)
+            piece, quotes = bytearray(), 0
+    if piece:
+        yield bytes(piece)
+
+
+def _parsed(piece: bytes, schema: pa.Schema) -> pa.Table:
+    """Return the records of a piece of CSV in the columns of `schema`. Raises pa.ArrowException."""
+    names = [str(place) for place in range(len(schema))]
     table = pyarrow.csv.read_csv(
-        buffer,
-        pyarrow.csv.ReadOptions(use_threads=False, block_size=size + 1, column_names=names),
+        pa.BufferReader(piece),
+        pyarrow.csv.ReadOptions(use_threads=False, block_size=len(piece) + 1, column_names=names),
         pyarrow.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
         pyarrow.csv.ConvertOptions(
-            column_types={name: type_ for name, (_, type_) in zip(names, columns, strict=True)},
+            column_types=dict(zip(names, schema.types, strict=True)),
             null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False,
             true_values=["t"], false_values=["f"],
         ),

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import psycopg
+import pyarrow as pa
 import pytest
 from support.engine_contract import PEOPLE, SECRET, VISITS, WARDS, EngineContract, Loaded, contract_policy
 from support.neighbouring_hospitals import policy as policy_of
@@ -18,6 +19,7 @@ from support.postgres_source import Server, ServerWorld, server
 
 from dpsql.engine.postgresql import catalog
 from dpsql.engine.postgresql import engine as module
+from dpsql.engine.postgresql import rows as rows_module
 from dpsql.engine.postgresql.dialect import PostgreSQLDialect
 from dpsql.engine.postgresql.engine import PostgreSQLEngine
 from dpsql.engine.query import EngineQuery
@@ -78,6 +80,37 @@ def one(engine: PostgreSQLEngine, sql: str) -> Any:
 
 
 # --- data -----------------------------------------------------------------------------------------------------------
+
+
+def test_many_groups_come_back_in_pieces(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Never is more of their text held than a piece; no key is cut in two, whatever quotes and line ends are in it."""
+    engine, sizes, parse = PostgreSQLEngine(contract_policy(tmp_path, source=url)), [], rows_module._parsed
+    monkeypatch.setattr(rows_module, "PIECE_BYTES", 1000)
+    monkeypatch.setattr(rows_module, "_parsed", lambda piece, schema: sizes.append(len(piece)) or parse(piece, schema))
+    keys = """CASE n % 5 WHEN 0 THEN NULL WHEN 1 THEN '' WHEN 2 THEN E'"\\n",' || n WHEN 3 THEN E'\\n\\n""' ELSE 'k' || n END"""
+    table = engine.run(
+        EngineQuery(f"SELECT {keys} AS k, n AS m0 FROM generate_series(1, 20000) AS g(n)", ("k",), ("m0",))
+    )
+    made = (lambda n: None, lambda n: "", lambda n: f'"\n",{n}', lambda n: '\n\n""', lambda n: f"k{n}")
+    assert table.unseal().to_pydict() == {
+        "k": [made[n % 5](n) for n in range(1, 20001)], "m0": list(range(1, 20001)),
+    }  # fmt: skip
+    assert len(sizes) > 100 and max(sizes) < 1100
+    engine.close()
+
+
+@pytest.mark.parametrize("size", [1, 3, 64])
+def test_a_record_may_come_in_any_blocks(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A message of the server is a row today; nothing promises that."""
+    monkeypatch.setattr(rows_module, "PIECE_BYTES", 1)
+    records = [b'"a\n",1\n', b'"""\n""",2\n', b",3\n", b'"\n",4\n']
+    text = b"".join(records)
+    blocks = [text[start : start + size] for start in range(0, len(text), size)]
+    pieces = list(rows_module._pieces(blocks))
+    assert b"".join(pieces) == text and (size > 1 or pieces == records)
+    schema = pa.schema([("k", pa.string()), ("m0", pa.int64())])
+    read = pa.concat_tables([rows_module._parsed(piece, schema) for piece in pieces])
+    assert read.to_pydict() == {"k": ["a\n", '"\n"', None, "\n"], "m0": [1, 2, 3, 4]}
 
 
 class TestAwkwardColumns:
