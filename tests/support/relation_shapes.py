@@ -54,6 +54,7 @@ def shapes() -> Iterator[Shape]:
     more = PER_UNIT.format(further=", ward, code", inner="COUNT(*)", where="")
     yield Shape("per unit, ward, code, by ward", (more,), "ward")
     yield Shape("per unit, ward, by ward", (more.replace(", code", ""),), "ward")
+    yield Shape("listed rows, some equal", ("visits AS v CROSS JOIN UNNEST(['a', 'a', 'b']) AS l(letter)",), "ward")
 
 
 def _key(tables: tuple[str, ...], text: str) -> str:
