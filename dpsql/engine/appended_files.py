@@ -58,9 +58,12 @@ class CopiedFiles:
 
 
 def copied_files(text: str, complete: bool) -> CopiedFiles:
-    """Return what `CopiedFiles.text` gave; no files for the empty text."""
-    record = json.loads(text or '{"files": [], "read": ""}')
-    return CopiedFiles(tuple(record["files"]), record["read"], complete)
+    """Return what `CopiedFiles.text` gave; no files, of which no copy is made, for any other text."""
+    try:
+        record = json.loads(text)
+        return CopiedFiles(tuple(map(str, record["files"])), str(record["read"]), complete)
+    except (ValueError, KeyError, TypeError):
+        return CopiedFiles((), "")
 
 
 class TableFiles:

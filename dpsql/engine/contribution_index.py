@@ -171,19 +171,18 @@ class ContributionIndex:
 
     def _shape(self, table: str) -> str:
         """Return the parts of the policy on which a view depends: columns and where they are read from, their stored integers
-        (which depend on bounds), the foreign keys to the unit, and the format of CSV files."""
+        (which depend on bounds), the foreign keys to the unit, the format of CSV files, and whether rows only come."""
         if table not in self._shapes:
             chain = [self._policy.tables[name] for name in (table, *self._parents(table))]
-            columns = [
-                tuple((c.name, c.type, *filter(None, [c.source])) for c in each.columns.values()) for each in chain
-            ]
+            columns = [tuple((c.name, c.type, *filter(None, [c.source])) for c in t.columns.values()) for t in chain]
             stored = [kept_integers(column) for column in chain[0].columns.values()]
             integers = [
                 (name, t.lower, t.upper, t.centre, t.grid) for columns_of in stored for name, t in columns_of.items()
             ]
             path = (self._policy.unit_joins(table), self._policy.unit_column(table), chain[0].bounds.max_rows)
             dialects = [each.csv for each in chain]
-            self._shapes[table] = canonical_text((columns, integers, path, dialects))
+            parts = (columns, integers, path, dialects, *(["append-only"] if chain[0].append_only else []))
+            self._shapes[table] = canonical_text(parts)
         return self._shapes[table]
 
     # --- where indexes are --------------------------------------------------------------------------------------------

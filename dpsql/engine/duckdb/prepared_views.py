@@ -187,11 +187,11 @@ class Views:
         """The text that a file keeps, and whether every row had reached its unit. A file that cannot be read keeps none."""
         try:
             with duckdb.connect(str(file), read_only=True) as connection:
-                text, complete = connection.execute("SELECT * FROM made_of").fetchall()[0]
+                row = connection.execute("SELECT text, complete FROM made_of LIMIT 1").fetchone()
         except duckdb.Error as error:
             _log.info("the prepared copy %s does not say what it is made of: %s", file, error)
             return "", False
-        return str(text), bool(complete)
+        return ("", False) if row is None else (str(row[0]), bool(row[1]))
 
     def extend(
         self, view: BoundedView | None, key: str, copy: Path, file: Path, *, progress: Progress, made_of: str

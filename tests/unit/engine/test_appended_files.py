@@ -315,15 +315,17 @@ def test_parents_of_other_types_make_the_copy_anew(tmp_path: Path) -> None:
     assert states(policy)["labs"] == PreparationState("labs", "extended", "new files: 0")
 
 
-def test_another_order_of_the_policys_makes_the_copy_anew(tmp_path: Path) -> None:
-    """A copy of before the declaration holds the rows of one version; so does one after it is taken back."""
+def test_copies_with_and_without_the_declaration_leave_each_other_alone(tmp_path: Path) -> None:
+    """Each holds its own order's rows: neither is continued or removed by the other, of another policy or of one that changed."""
     policy, _, _ = two_files(tmp_path)
-    text = policy.read_text()
-    policy.write_text(text.replace("    append_only: true\n", ""))
-    assert states(policy)["visits"] == PreparationState("visits", "written")
+    other = policy.with_name("other.yaml")
+    other.write_text(policy.read_text().replace("    append_only: true\n", ""))
+    assert states(other)["visits"] == PreparationState("visits", "written")
+    for each in (policy, other, policy):
+        assert states(each)["visits"] == PreparationState("visits", "there already")
     add(tmp_path, "visits", ["('p4', 4, 4.5, 'a', DATE '2024-01-02')"], "4")
-    policy.write_text(text)
-    assert states(policy)["visits"] == PreparationState("visits", "written")
+    assert states(other)["visits"] == PreparationState("visits", "written")
+    assert states(policy)["visits"] == PreparationState("visits", "extended", "new files: 1")
 
 
 @pytest.mark.parametrize("declared", ["", "    append_only: true\n"])
@@ -358,6 +360,19 @@ def test_a_copy_under_another_name_is_not_continued(tmp_path: Path) -> None:
     policy, _, _ = two_files(tmp_path)
     (file,) = (tmp_path / "cache").glob("*/*.duckdb")
     file.rename(file.with_name(f"{file.stem[:-1]}{'0' if file.stem[-1] != '0' else '1'}.duckdb"))
+    add(tmp_path, "visits", ["('p4', 4, 4.5, 'a', DATE '2024-01-02')"], "4")
+    assert states(policy)["visits"] == PreparationState("visits", "written")
+
+
+@pytest.mark.parametrize(
+    "record",
+    ["", "SELECT '[1]' AS text, true AS complete", "SELECT 'no JSON' AS text, 1 AS complete", "SELECT 7 AS other"],
+)
+def test_a_copy_whose_record_is_not_ours_is_not_continued(tmp_path: Path, record: str) -> None:
+    policy, _, _ = two_files(tmp_path)
+    (file,) = (tmp_path / "cache").glob("*/*.duckdb")
+    with duckdb.connect(str(file)) as copy:
+        copy.execute("DELETE FROM made_of" if not record else f"CREATE OR REPLACE TABLE made_of AS {record}")
     add(tmp_path, "visits", ["('p4', 4, 4.5, 'a', DATE '2024-01-02')"], "4")
     assert states(policy)["visits"] == PreparationState("visits", "written")
 

@@ -366,6 +366,18 @@ def test_a_question_whose_text_is_written_is_answered_where_its_prepared_copy_is
         assert exact(session, VISITS) == prepared
 
 
+def test_free_memory_is_given_back_once_the_database_is_opened_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(tmp_path / "clinic.duckdb", rows(1))
+    returned: list[duckdb.DuckDBPyConnection] = []
+    with open_clinic(clinic(tmp_path)) as session:
+        engine = engine_of(session)
+        monkeypatch.setattr(sources, "return_free_memory", lambda: returned.append(engine._connection))
+        assert run_until_reopened(engine)
+        assert returned and returned[-1] is engine._connection
+
+
 def test_a_copy_is_attached_once_and_never_by_words_at_which_the_engine_may_wait_for_ever(tmp_path: Path) -> None:
     """Two databases of one process that attached a file by IF NOT EXISTS kept a core at work, for ever, about once in some hundred
     times."""
