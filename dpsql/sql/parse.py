@@ -26,7 +26,7 @@ from dpsql.sql.dropped_arguments import check_arguments
 from dpsql.sql.lexer import DIALECT, Piece, SqlText, as_piece, parser_dialect, word
 from dpsql.sql.other_spellings import in_own_spelling
 from dpsql.sql.pivots import without_pivots
-from dpsql.sql.reserved_names import quoting_hint
+from dpsql.sql.reserved_names import OWN_NAMES, quoting_hint
 from dpsql.sql.row_comparisons import with_plain_comparisons
 from dpsql.sql.top_rows import tops_as_limits
 from dpsql.sql.unpivots import without_unpivots
@@ -122,7 +122,7 @@ def _explained(tokens: list[Token]) -> int:
 
 
 def _checked(lexed: Sequence[Token]) -> list[Token]:
-    """Tokens without the closing semicolon; refuses what is too much or too deep before any recursion."""
+    """Tokens without the closing semicolon; refuses what is too much or too deep before any recursion, and dpsql's own names."""
     tokens = list(lexed)
     if len(tokens) > MOST_TOKENS:
         raise refuse("too_many_tokens", most=MOST_TOKENS, position=tokens[MOST_TOKENS].start + 1)
@@ -143,6 +143,9 @@ def _checked(lexed: Sequence[Token]) -> list[Token]:
     for token in tokens:
         if token.token_type is TokenType.SEMICOLON:
             raise refuse("many_statements", position=token.start + 1)
+        if token.token_type is TokenType.IDENTIFIER and OWN_NAMES in token.text.lower():
+            detail, hint = f"names with {OWN_NAMES} in them are dpsql's own", "choose another name"
+            raise refuse("syntax", detail=detail, hint=hint, position=token.start + 1)
     return tokens
 
 

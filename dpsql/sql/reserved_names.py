@@ -1,4 +1,4 @@
-"""Columns that are called like a word of SQL, as `union`: what to write where a text does not read because of one."""
+"""Names that a text should not have: columns that are called like a word of SQL, as `union`, and names of dpsql's own."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from sqlglot.tokenizer_core import Token
 
 from dpsql.sql.lexer import word
 
+OWN_NAMES = "dp#"
+"""Text in each name that dpsql gives to a part of a question. No question may use such names, so that they mean one thing."""
 _FOLLOWED_BY = {
     **dict.fromkeys(
         ("UNION", "INTERSECT", "EXCEPT"), ("ALL", "DISTINCT", "SELECT", "WITH", "FROM", "VALUES", "BY", "TABLE", "(")

@@ -13,33 +13,23 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from dpsql.errors.exceptions import refuse
+from dpsql.sql.reserved_names import OWN_NAMES
 
 MOST_COMPARISONS = 1_000
-COLUMN = "dp#c"
-"""What columns of a subquery behind IN are called beside the row that is compared, with `#` added until no name of the question
-has it in it."""
+COLUMN = f"{OWN_NAMES}c"
+"""What the names of columns of a subquery behind IN begin with, beside the row that is compared: no question has such names."""
 _Pattern = (exp.Like, exp.ILike)
 _KEEPING = (exp.And, exp.Or, exp.Paren)
 
 
 def with_plain_comparisons(tree: exp.Query) -> exp.Query:
     """Return the tree with plain comparisons in place of those of rows and of lists of patterns."""
-    prefix = ""
     for node in list(tree.find_all(exp.In, exp.EQ, exp.NEQ, *_Pattern)):
         if isinstance(node, _Pattern):
             _replace_patterns(node)
         elif (row := _row(node.this)) is not None:
-            prefix = prefix or _free_prefix(tree)
-            _replace_rows(node, row, prefix)
+            _replace_rows(node, row)
     return tree
-
-
-def _free_prefix(tree: exp.Query) -> str:
-    """Return a text that is part of no name in a question."""
-    prefix = COLUMN
-    while any(prefix in name.this.lower() for name in tree.find_all(exp.Identifier)):
-        prefix += "#"
-    return prefix
 
 
 def _row(node: exp.Expr | None) -> list[exp.Expr] | None:
@@ -49,7 +39,7 @@ def _row(node: exp.Expr | None) -> list[exp.Expr] | None:
     return list(bare.expressions) if bare is not None and written and len(bare.expressions) > 1 else None
 
 
-def _replace_rows(node: exp.Expr, row: list[exp.Expr], prefix: str) -> None:
+def _replace_rows(node: exp.Expr, row: list[exp.Expr]) -> None:
     if isinstance(node, (exp.EQ, exp.NEQ)):
         other = _row(node.expression)
         if other is not None:
@@ -57,7 +47,7 @@ def _replace_rows(node: exp.Expr, row: list[exp.Expr], prefix: str) -> None:
             node.replace(exp.Paren(this=equal if isinstance(node, exp.EQ) else exp.Not(this=exp.Paren(this=equal))))
         return
     if node.args.get("query") is not None:
-        _replace_subquery(node, row, prefix)
+        _replace_subquery(node, row)
         return
     listed = node.expressions
     if len(listed) == 1 and isinstance(listed[0], exp.Values):
@@ -71,7 +61,7 @@ def _replace_rows(node: exp.Expr, row: list[exp.Expr], prefix: str) -> None:
     node.replace(exp.Paren(this=_joined(exp.Or, alternatives)))
 
 
-def _replace_subquery(node: exp.Expr, row: list[exp.Expr], prefix: str) -> None:
+def _replace_subquery(node: exp.Expr, row: list[exp.Expr]) -> None:
     query = node.args["query"]
     if not _keeps_rows(node):
         reason = "rows of several values are compared with it under NOT, or outside a condition"
@@ -80,13 +70,13 @@ def _replace_subquery(node: exp.Expr, row: list[exp.Expr], prefix: str) -> None:
     selected = query.this.unnest().selects if isinstance(query, exp.Subquery) else []
     if not any(item.is_star for item in selected) and len(selected) != len(row):
         _refuse_lengths(node, len(row), len(selected))
-    names = [f"{prefix}{number}" for number in range(len(row))]
+    names = [f"{COLUMN}{number}" for number in range(len(row))]
     compared = [
         exp.EQ(this=exp.column(exp.to_identifier(name, quoted=True)), expression=value.copy())
         for name, value in zip(names, row, strict=True)
     ]
     alias = exp.TableAlias(
-        this=exp.to_identifier(f"listed rows {prefix}", quoted=True),
+        this=exp.to_identifier(f"listed rows {COLUMN}", quoted=True),
         columns=[exp.to_identifier(name, quoted=True) for name in names],
     )
     source = exp.Subquery(this=query.this, alias=alias)

@@ -700,7 +700,7 @@ self.context.engine.interrupt()""", 'unit/session/test_response_times.py', 'inte
     Mutant("IN for NOT IN of patterns", "sql/row_comparisons.py", "_replace_patterns", "exp.Not(this=comparison) if negated else comparison", "comparison", 'unit/sql/test_row_comparisons.py', 'lists_of_patterns'),
     Mutant("ALL as ANY", "sql/row_comparisons.py", "_replace_patterns", "exp.And if every else exp.Or", "exp.Or", 'unit/sql/test_row_comparisons.py', 'lists_of_patterns'),
     Mutant("rows of a subquery under NOT", "sql/row_comparisons.py", "_keeps_rows", "isinstance(above, (exp.Where, exp.Having, exp.Qualify))", "True", 'unit/sql/test_row_comparisons.py', 'where_null_and_false_differ'),
-    Mutant("names of a question are taken", "sql/row_comparisons.py", "_free_prefix", "prefix in name.this.lower()", "False", 'unit/sql/test_row_comparisons.py', 'names_of_a_question'),
+    Mutant("names of a question are taken", "sql/parse.py", "_checked", "OWN_NAMES in token.text.lower()", "False", REFUSALS, 'name_of_our_own'),
     Mutant("UNPIVOT keeps NULL", "sql/unpivots.py", "_stacked", "not pivot.args.get('include_nulls')", "False", 'unit/sql/test_unpivots.py', 'rows_are_those'),
     Mutant("UNPIVOT drops equal rows", "sql/unpivots.py", "_stacked", "exp.Union(this=rows, expression=select, distinct=False)", "exp.Union(this=rows, expression=select, distinct=True)", 'unit/sql/test_unpivots.py', 'rows_are_those'),
     Mutant("any condition makes a subquery one join", "sql/binder/combined_rows.py", "InnerQueries._together", "columns.outer_names(query) <= fixed", "fixed", 'unit/sql/test_combined_rows.py', 'one_join'),

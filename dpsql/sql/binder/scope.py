@@ -16,8 +16,9 @@ from dpsql.plan.plan import Column, Expr, Relation
 from dpsql.sql.binder.sql_words import slot_word, sql_word
 from dpsql.sql.binder.unpaired_rows import UnpairedRows
 from dpsql.sql.parse import place
+from dpsql.sql.reserved_names import OWN_NAMES
 
-HIDDEN = "dp#"
+HIDDEN = OWN_NAMES
 """What aliases and columns of sources start with that no question has written: SELECT * and hints do not show them."""
 
 

@@ -65,3 +65,18 @@ SELECT COUNT(*) FROM visits WHERE (ward, nights) IN (('er', 1), ('icu', 2, 3))
 -- sqlstate: 42601
 -- at: , AVG
 SELECT union, AVG(age) FROM patients GROUP BY union
+
+-- query: column_with_a_name_of_our_own
+-- sqlstate: 42601
+-- at: "dp#at"
+SELECT region AS "dp#at", COUNT(*) FROM patients GROUP BY region
+
+-- query: table_with_a_name_of_our_own
+-- sqlstate: 42601
+-- at: "DP#1"
+SELECT COUNT(*) FROM patients AS "DP#1"
+
+-- query: subquery_with_a_name_that_a_comparison_of_rows_has
+-- sqlstate: 42601
+-- at: "listed rows
+SELECT COUNT(*) FROM (SELECT ward, nights FROM visits) AS "listed rows dp#c" WHERE (ward, nights) IN (('er', 1), ('icu', 2))

@@ -80,13 +80,6 @@ def test_rows_among_those_of_a_subquery() -> None:
     assert kept("SELECT a, b FROM t WHERE (b, a) IN (SELECT * FROM u) OR (a, b) IN (SELECT 1, 1)") == [(1, 1), (2, 1)]
 
 
-def test_names_of_a_question_are_its_own() -> None:
-    """A quoted name may be any text, also the one that the comparison's own columns would have."""
-    renamed = 'SELECT "dp#c0", "DP#C1" FROM (SELECT a AS "dp#c0", b AS "DP#C1" FROM t) AS "listed rows dp#c" WHERE '
-    assert kept(renamed + '("dp#c0", "dp#c1") IN (SELECT x, y FROM u)') == [(1, 2)]
-    assert kept(renamed + '("listed rows dp#c"."dp#c1", "dp#c0") IN (SELECT x, y FROM u)') == [(2, 1)]
-
-
 @pytest.mark.parametrize("sql", [
     "SELECT COUNT(*) FROM t WHERE (a, b) NOT IN (SELECT x, y FROM u)",
     "SELECT (a, b) IN (SELECT x, y FROM u) FROM t",
