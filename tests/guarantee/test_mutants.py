@@ -4,8 +4,9 @@ Every mutant is one expression (or a few statements) of one function replaced in
 there, where they are green without it. A mutant that survives fails, and so does one whose code is no longer in its function: then the
 table is mended with the code.
 
-`DPSQL_MUTANTS=all` runs every mutant. Otherwise those of files that changed since `DPSQL_MUTANTS_BASE` (a commit; the fifteenth before
-this one unless it is set) run, and each of the others is only applied.
+`DPSQL_MUTANTS=all` runs every mutant. Otherwise those run that changed since `DPSQL_MUTANTS_BASE` (a commit; the fifteenth before this
+one unless it is set): their function or what it uses in its module, the tests that must notice them, or they themselves. Of the others
+a twentieth runs, another one after each commit, and each is applied.
 """
 
 from __future__ import annotations
@@ -16,30 +17,81 @@ import subprocess
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import pytest
+from support.changed_code import Code, asks_differently, differs, entries
 from support.forked import LIBRARIES, Forked
 from support.places import ROOT
 from support.syntax_mutations import mutated
 
 from guarantee.mutants import MUTANTS, Mutant
 
+BASE = os.environ.get("DPSQL_MUTANTS_BASE", "HEAD~15")
+EVERY = os.environ.get("DPSQL_MUTANTS") == "all"
+TABLE = "guarantee/mutants.py"
+SHARES = 20
+"""Of the mutants that nothing touched, one in so many runs."""
+
+
+def git(*command: str) -> str | None:
+    """Return what a git command prints; None where it fails."""
+    done = subprocess.run(["git", *command], cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout if done.returncode == 0 else None
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Modules that changed since the base, by their place in a folder, before (None: it is new) and now; the names of mutants that
+    are new in the table or changed there; how many commits there are."""
+
+    package: tuple[dict[str, Code | None], dict[str, Code]]
+    tests: tuple[dict[str, Code | None], dict[str, Code]]
+    mutants: frozenset[str]
+    commits: int
+
+
+def changed_modules(folder: str) -> tuple[dict[str, Code | None], dict[str, Code]] | None:
+    """Return the modules of a folder that changed, before and now; None where git cannot say."""
+    listed = git("diff", "--name-only", f"--relative={folder}", BASE, "--", folder)
+    if listed is None:
+        return None
+    names = [
+        name for name in listed.split() if name.endswith(".py") and (ROOT / folder / name).exists() and name != TABLE
+    ]
+    before = {name: git("show", f"{BASE}:{folder}/{name}") for name in names}
+    old = {name: None if source is None else Code(source) for name, source in before.items()}
+    return old, {name: Code((ROOT / folder / name).read_text(encoding="utf-8")) for name in names}
+
 
 @cache
-def changed_files() -> frozenset[str] | None:
-    """Files of the package that changed since the base, relative to the package; None where git cannot say."""
-    base = os.environ.get("DPSQL_MUTANTS_BASE", "HEAD~15")
-    command = ["git", "diff", "--name-only", "--relative=dpsql", base, "--", "dpsql"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    return frozenset(done.stdout.split()) if done.returncode == 0 else None
+def changes() -> Changes | None:
+    """Return what changed since the base; None where git cannot say."""
+    package, tests = changed_modules("dpsql"), changed_modules("tests")
+    table, commits = git("show", f"{BASE}:tests/{TABLE}"), git("rev-list", "--count", "HEAD")
+    if package is None or tests is None or table is None or commits is None:
+        return None
+    before, now = (entries(text, "Mutant") for text in (table, (ROOT / "tests" / TABLE).read_text(encoding="utf-8")))
+    assert set(now) == {mutant.name for mutant in MUTANTS}
+    return Changes(package, tests, frozenset(name for name in now if before.get(name) != now[name]), int(commits))
+
+
+def is_touched(mutant: Mutant, since: Changes) -> bool:
+    """Return whether what the mutant is about changed."""
+    old, new = since.package
+    if mutant.file in new and differs(old[mutant.file], new[mutant.file], mutant.function):
+        return True
+    return mutant.name in since.mutants or asks_differently(*since.tests, mutant.tests, mutant.only)
 
 
 def is_run(mutant: Mutant) -> bool:
-    """Whether the tests of the mutant run, or it is only applied."""
-    changed = changed_files()
-    return os.environ.get("DPSQL_MUTANTS") == "all" or changed is None or mutant.file in changed
+    """Return whether the tests of the mutant run, or it is only applied."""
+    since = None if EVERY else changes()
+    return (
+        since is None or is_touched(mutant, since) or (zlib.crc32(mutant.name.encode()) - since.commits) % SHARES == 0
+    )
 
 
 @pytest.fixture(scope="session")
@@ -98,9 +150,7 @@ def test_mutants_are_noticed_by_their_tests(mutant: Mutant, copy: Path, tmp_path
 
 
 EVERY_SELECTION = sorted({(mutant.tests, mutant.only) for mutant in MUTANTS})
-SELECTIONS = (
-    EVERY_SELECTION if os.environ.get("DPSQL_MUTANTS") == "all" else [("unit/privacy/test_exponential.py", "targets")]
-)
+SELECTIONS = EVERY_SELECTION if EVERY else [("unit/privacy/test_exponential.py", "targets")]
 
 
 @pytest.mark.parametrize(("tests", "only"), SELECTIONS)
@@ -137,3 +187,86 @@ def test_code_that_is_not_there_or_twice_is_no_mutant() -> None:
         mutated(source, "f", "x + 2", "x")
     with pytest.raises(AssertionError, match="no function"):
         mutated(source, "h", "x + 2", "x")
+
+
+MODULE = """
+import enum
+from x import far
+LIMIT = 3
+class C:
+    def m(self): return self.n() + LIMIT
+    def n(self): return far()
+    def other(self): return 1
+def f(x):
+    def inner(y): return y
+    return helper(x) + inner(x)
+def helper(x): return LIMIT * x
+def g(x): return enum.auto()
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "touched"),
+    [
+        ("LIMIT = 3", "LIMIT = 4", {"C", "C.m", "f", "f.inner", "helper"}),
+        ("return far()", "return far() + 1", {"C", "C.m", "C.n"}),
+        ("from x import", "from y import", {"C", "C.m", "C.n"}),
+        ("return 1", "return 2", {"C", "C.other"}),
+        ("return y", "return -y", {"f", "f.inner"}),
+        ("LIMIT * x", "x * LIMIT", {"f", "f.inner", "helper"}),
+        ("import enum", "import enum # a comment", set()),
+        ("auto()", "auto( )", set()),
+        ("def g(x)", "def g(x=0)", {"g"}),
+    ],
+)
+def test_a_change_touches_the_functions_that_use_what_changed(old: str, new: str, touched: set[str]) -> None:
+    before, now = Code(MODULE), Code(MODULE.replace(old, new))
+    functions = ["C", "C.m", "C.n", "C.other", "f", "f.inner", "helper", "g"]
+    assert {function for function in functions if differs(before, now, function)} == touched
+    assert differs(before, now, "") == bool(touched)
+    assert differs(None, now, "g") and differs(before, Code(""), "g")
+
+
+TESTS_BEFORE = """
+CASES = [1, 2]
+@mark(CASES)
+def test_words_hold(x): assert x
+def test_rows_hold(): check()
+def check(): assert True
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "left_out"),
+    [
+        ("[1, 2]", "[1]", {"rows and hold", "words and rows"}),
+        ("assert True", "pass", {"words", "words and rows", "::test_words_hold"}),
+    ],
+)
+def test_a_change_of_a_test_touches_what_selects_it(old: str, new: str, left_out: set[str]) -> None:
+    """A word that is in no test's name may be a value of a parameter of any of them."""
+    before, now = {"t.py": Code(TESTS_BEFORE)}, {"t.py": Code(TESTS_BEFORE.replace(old, new))}
+    words = {"", "words", "rows and hold", "rows or words", "hold and some_case", "not words", "words and rows"}
+    touched = {only for only in words if asks_differently(before, now, "other.py t.py", only)}
+    touched |= {"::test_words_hold"} if asks_differently(before, now, "t.py::test_words_hold", "") else set()
+    assert touched == (words | {"::test_words_hold"}) - left_out
+    assert not asks_differently(before, now, "other.py", "")
+    assert asks_differently({"t.py": None}, now, "t.py", "words")
+
+
+def test_an_entry_of_the_table_is_compared_by_its_name() -> None:
+    table = 'A = "t.py"\nM = (Mutant("one", "x", A), Mutant("two", "y", A), other("three"))'
+    before, now = entries(table, "Mutant"), entries(table.replace('"y"', '"z"') + "\n", "Mutant")
+    assert set(before) == {"one", "two"}
+    assert [name for name in now if before[name] != now[name]] == ["two"]
+
+
+def test_each_mutant_runs_in_one_of_so_many_commits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("guarantee.test_mutants.EVERY", False)
+    runs: list[set[str]] = []
+    for commits in range(100, 100 + SHARES):
+        quiet = Changes(({}, {}), ({}, {}), frozenset(), commits)
+        monkeypatch.setattr("guarantee.test_mutants.changes", lambda quiet=quiet: quiet)
+        runs.append({mutant.name for mutant in MUTANTS if is_run(mutant)})
+    assert sum(map(len, runs)) == len(set().union(*runs)) == len(MUTANTS)
+    assert max(map(len, runs)) <= len(MUTANTS) // 10

@@ -15,7 +15,7 @@ def mutated(source: str, function: str, old: str, new: str) -> str:
     more statements, and stands there exactly once; `new` is of the same kind. Raises AssertionError otherwise.
     """
     module = ast.parse(source)
-    scopes = [scope for name, scope in _scopes(module, "") if name == function]
+    scopes = [scope for name, scope in scopes_of(module) if name == function]
     assert len(scopes) == 1, f"no function is called {function}"
     expression = _expression(old)
     if expression is not None and _expression(new) is not None:
@@ -26,15 +26,16 @@ def mutated(source: str, function: str, old: str, new: str) -> str:
     return ast.unparse(ast.fix_missing_locations(module))
 
 
-def _scopes(scope: ast.AST, prefix: str) -> Iterator[tuple[str, Scope]]:
+def scopes_of(scope: ast.AST, prefix: str = "") -> Iterator[tuple[str, Scope]]:
+    """Yield functions and classes with their dotted names, and of a module itself as ""; each name begins with `prefix`."""
     if isinstance(scope, ast.Module):
         yield "", scope
     for child in ast.iter_child_nodes(scope):
         if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             yield prefix + child.name, child
-            yield from _scopes(child, f"{prefix}{child.name}.")
+            yield from scopes_of(child, f"{prefix}{child.name}.")
         else:
-            yield from _scopes(child, prefix)
+            yield from scopes_of(child, prefix)
 
 
 def _expression(text: str) -> ast.expr | None:
