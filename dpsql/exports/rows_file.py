@@ -30,7 +30,18 @@ ENDINGS = (".parquet", ".csv")
 def rows_table(plan: ExportPlan, columns: tuple[RandomisedColumn, ...]) -> pa.Table:
     """The randomised rows as they are written."""
     arrays = [_written(column, outputs) for column, outputs in zip(plan.columns, columns, strict=True)]
-    return pa.table(arrays, names=[column.name for column in plan.columns])
+    fields = [
+        pa.field(column.name, array.type, nullable=_may_be_null(column))
+        for column, array in zip(plan.columns, arrays, strict=True)
+    ]
+    return pa.table(arrays, schema=pa.schema(fields))
+
+
+def _may_be_null(column: ExportedColumn) -> bool:
+    """Return whether an output of the column's law is written as NULL; what cannot be NULL is written faster."""
+    if isinstance(column.law, CategoryLaw):
+        return column.law.subset == 1 and column.values is not None and column.values.null_count > 0
+    return column.law.missing
 
 
 def _written(column: ExportedColumn, randomised: RandomisedColumn) -> Any:

@@ -231,16 +231,17 @@ def random_order(count: int, randomness: Randomness) -> Integers:
     bits = np.uint64(max(count - 1, 1).bit_length())
     if bits > _PLACE_BITS:
         return _order_of_words(count, randomness)
-    places = np.arange(count, dtype=np.uint64)
+    place_mask = (np.uint64(1) << bits) - np.uint64(1)
     barren = 0
     while True:
-        keys = words(count, randomness) >> bits
-        keys <<= bits
-        keys |= places
+        keys = words(count, randomness) & ~place_mask
+        for rows in _blocks(count, _BLOCK_ROWS):
+            keys[rows] |= np.arange(rows.start, rows.stop, dtype=np.uint64)
         keys.sort()  # several times faster than argsort
-        ascending = keys >> bits
-        if not (ascending[1:] == ascending[:-1]).any():
-            keys &= (np.uint64(1) << bits) - np.uint64(1)
+        # Neighbours in the order that differ in their places alone have equal words.
+        pairs = ((keys[rows], keys[rows.start + 1 : rows.stop + 1]) for rows in _blocks(count - 1, _BLOCK_ROWS))
+        if not any((lower ^ upper <= place_mask).any() for lower, upper in pairs):
+            keys &= place_mask
             return keys.view(np.int64)
         barren += 1
         guard(barren < _MOST_BARREN)

@@ -69,7 +69,7 @@ def _read(keys: Any, column: ExportedColumn) -> tuple[NDArray[Any], NDArray[np.b
     if column.term is not None:
         missing = keys.is_null().to_numpy() if keys.null_count else present
         spare = spare_bits(column)
-        keys = keys.cast(pa.int64() if int(column.term.magnitude) >> 31 else pa.int32())
+        keys = keys.cast(_narrowest(int(column.term.magnitude)))
         numbers = (keys.fill_null(0) if keys.null_count else keys).to_numpy()
         numbers = numbers >> spare if spare else numbers
         return numbers, missing, None if _may_be_missing(column) or not keys.null_count else ~missing
@@ -80,7 +80,13 @@ def _read(keys: Any, column: ExportedColumn) -> tuple[NDArray[Any], NDArray[np.b
         # The types of the column and the values of the policy decide this, not rows.
         raise refuse("noise_answer", charged=True) from None
     inside = codes.is_valid().to_numpy() if codes.null_count else None
-    return (codes if inside is None else codes.fill_null(0)).to_numpy(), present, inside
+    codes = codes if inside is None else codes.fill_null(0)
+    return codes.cast(_narrowest(len(column.values))).to_numpy(), present, inside
+
+
+def _narrowest(most: int) -> Any:
+    """Return the narrowest of the types that values in [0, most] are taken from fast."""
+    return pa.int16() if most < 1 << 15 else pa.int32() if most < 1 << 31 else pa.int64()
 
 
 def _may_be_missing(column: ExportedColumn) -> bool:

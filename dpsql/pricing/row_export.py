@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import prod
 from typing import Any
 
 from dpsql.errors.exceptions import refuse
@@ -70,6 +71,14 @@ class ExportedColumn:
     upper: float = 0.0
     whole: bool = False
 
+    @property
+    def size(self) -> int:
+        """The number of values that the engine tells apart: those of the list, or the term's integers, and NULL."""
+        if self.values is not None:
+            return len(self.values) + 1
+        assert self.term is not None
+        return int(self.term.magnitude) + 2
+
 
 @dataclass(frozen=True)
 class ExportPlan:
@@ -83,6 +92,11 @@ class ExportPlan:
     rows_per_unit: int
     count_noise: Noise | None
     loss: PrivacyLoss
+
+    @property
+    def combinations(self) -> int:
+        """The number of different rows of the engine's values that the table may have."""
+        return prod(column.size for column in self.columns)
 
 
 def plan_export(

@@ -14,6 +14,8 @@ from dpsql.pricing.row_export import ExportPlan
 
 ROWS = "n"
 """The result column that says how many rows have a combination."""
+_GROUPED_COMBINATIONS = 1 << 16
+"""Up to so many combinations the engine counts the rows of each, which is cheaper than handing out the rows."""
 
 
 def exported_rows(emitter: Emitter, plan: ExportPlan) -> EngineQuery:
@@ -32,8 +34,8 @@ def exported_rows(emitter: Emitter, plan: ExportPlan) -> EngineQuery:
     rows = dialect.derived(f"SELECT {', '.join(keys)} FROM {below}")
     names = tuple(f"k{number}" for number in range(len(plan.columns)))
     listed = ", ".join(names)
-    if any(column.term is not None for column in plan.columns):  # combinations with numbers hardly repeat
-        text = f"SELECT {listed}, {dialect.constant(1)} AS {ROWS} FROM {rows}"
-    else:
+    if plan.combinations <= _GROUPED_COMBINATIONS or all(column.term is None for column in plan.columns):
         text = f"SELECT {listed}, count(*) AS {ROWS} FROM {rows} GROUP BY {listed}"
+    else:  # combinations with numbers of many values hardly repeat
+        text = f"SELECT {listed}, {dialect.constant(1)} AS {ROWS} FROM {rows}"
     return EngineQuery(text, names, (ROWS,), emitter.unchanged(plan.source))

@@ -215,3 +215,22 @@ def test_equal_words_are_drawn_again() -> None:
     source = Twice()
     assert sorted(random_order(5, source)) == [0, 1, 2, 3, 4]
     assert source.calls == 2
+
+
+@pytest.mark.parametrize("place", range(6))
+def test_two_equal_words_are_seen_wherever_a_block_ends(place: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of seven words, which are compared in blocks of two, those at `place` and after it are equal."""
+    monkeypatch.setattr(local_randomizers, "_BLOCK_ROWS", 2)
+
+    class PairFirst:
+        calls = 0
+
+        def read(self, size: int) -> bytes:
+            self.calls += 1
+            drawn = np.arange(7, dtype="<u8") << 40
+            drawn[place + 1] = drawn[place] if self.calls == 1 else drawn[place + 1]
+            return drawn.tobytes()
+
+    source = PairFirst()
+    assert random_order(7, source).tolist() == [0, 1, 2, 3, 4, 5, 6]
+    assert source.calls == 2

@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.export_clinic import export_session, people, policy_facts
+from support.export_clinic import PEOPLE, export_session, people, policy_facts
 from support.released_blocks import Keyed
 
 from dpsql.errors.exceptions import BudgetRefusal, Error, Fault
 from dpsql.noise.perturb import Gate, randomise
+from dpsql.noise.randomised_rows import exact_rows
 from dpsql.pricing import row_export
 from dpsql.pricing.row_export import plan_export
 from dpsql.privacy.mechanisms import local_randomizers
@@ -139,6 +141,33 @@ def test_rows_of_one_table_come_in_another_order_each_time(tmp_path: Path) -> No
         exact = exact_answer(session, plan)
         grades = [randomise(exact, plan, Gate())[0].outputs.tolist() for _ in range(2)]
     assert sorted(grades[0]) == sorted(grades[1]) and grades[0] != grades[1]
+
+
+@pytest.mark.parametrize("most", [0, 1 << 16], ids=["row by row", "counted"])
+def test_the_same_rows_are_read_as_combinations_or_row_by_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    """400 people have 52 combinations of a grade and an age, which may be NULL."""
+    monkeypatch.setattr("dpsql.engine.emit.exported_rows._GROUPED_COMBINATIONS", most)
+    with export_session(tmp_path, 400) as session:
+        plan = plan_export(session.policy, "people", ("grade", "age"), Fraction(40), Fraction(500))
+        assert plan.combinations == 5 * 102
+        table = exact_answer(session, plan).unseal()
+    rows = exact_rows(table, plan)
+    assert table.num_rows == (52 if most else 400)
+    read = Counter(zip(*(column.tolist() for column in (*rows.values, rows.missing[1])), strict=True))
+    grades, ages = (people(400).column(name).to_pylist() for name in ("grade", "age"))
+    assert read == Counter((grade - 1, age or 0, age is None) for grade, age in zip(grades, ages, strict=True))
+
+
+@pytest.mark.parametrize("upper", [(1 << bits) - less for bits in (15, 31, 40) for less in (1, 0)])
+def test_the_largest_integers_of_a_column_are_read(tmp_path: Path, upper: int) -> None:
+    facts = policy_facts()
+    facts["tables"]["people"]["columns"] = {**PEOPLE, "age": {"type": "integer", "lower": 0, "upper": upper}}
+    with export_session(tmp_path, 0, tables=facts["tables"]) as session:
+        plan = plan_export(session.policy, "people", ("age",), ONE)
+        rows = exact_rows(pa.table({"k0": [0, upper, None], "n": [1, 1, 1]}), plan)
+    assert [rows.values[0].tolist(), rows.missing[0].tolist()] == [[0, upper, 0], [False, False, True]]
 
 
 class Counted(Gate):
