@@ -33,6 +33,17 @@ class Squares:
     centre: Fraction
 
 
+@dataclass(frozen=True)
+class Products:
+    """Noisy sums of pairs of numbers: `count` of rows with both, `totals` of the distances from `centres`, and `product` of both
+    distances' products; those of the first number first."""
+
+    count: Formula
+    totals: tuple[Formula, Formula]
+    product: Formula
+    centres: tuple[Fraction | float, Fraction | float]
+
+
 class Basis(Protocol):
     """The noisy numbers that formulas are made of; asking for an equal one again measures nothing more.
 
@@ -59,6 +70,9 @@ class Basis(Protocol):
 
     def squares(self, value: Expr, condition: Condition) -> Squares | None:
         """Return the sums of squares and of values around the middle that share each row; None where they do not."""
+
+    def products(self, values: tuple[Expr, Expr], condition: Condition) -> Products | None:
+        """Return the sums of products and of both values around the middles that share each row; None where they do not."""
 
     def total(self, value: Expr, condition: Condition) -> Formula:
         """Sum of clamp(value), from sums that are measured anyway where there are some."""
@@ -106,6 +120,7 @@ class SharedPart(Flag):
     SUM = auto()
     COUNT = auto()
     SQUARES = auto()
+    PRODUCTS = auto()
 
 
 UnitFacts = Callable[[Measure, int], Facts]

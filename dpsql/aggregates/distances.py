@@ -1,10 +1,10 @@
-"""Distances of values from a centre, whose squares and products are summed."""
+"""Distances of values from a centre, whose squares and products are summed, and the rows that have both values of a product."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 
-from dpsql.functions.numeric import call, constant
+from dpsql.functions.numeric import both, call, clamped, constant
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Expr
 
@@ -18,3 +18,9 @@ def distance(value: Expr, centre: float | int) -> Expr:
     if value.facts.type is Type.INTEGER and max(abs(low), abs(high)) >= _MOST_DISTANCE:
         value = call("to_real", value)
     return call("sub", value, constant(centre, value))
+
+
+def present(values: tuple[Expr, Expr], condition: Expr | None) -> Expr:
+    """The rows that pass the FILTER and have both values."""
+    first, second = (call("not", call("is_null", clamped(value))) for value in values)
+    return both(condition, call("and", first, second))

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpsql.aggregates.contract import Aggregate, Arguments, Basis
-from dpsql.aggregates.distances import distance
+from dpsql.aggregates.contract import Aggregate, Arguments, Basis, Products, SharedPart
+from dpsql.aggregates.distances import distance, present
 from dpsql.aggregates.estimates import denominator, mean, row_count
 from dpsql.aggregates.registry import register
-from dpsql.functions.numeric import both, call, clamped
-from dpsql.plan.formulas import Deviation, Estimate, Formula, greatest, null_if, square_root, within
+from dpsql.functions.numeric import call, clamped
+from dpsql.plan.formulas import Deviation, Estimate, Formula, Number, greatest, null_if, square_root, within
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Expr, Measure
 
@@ -47,9 +47,8 @@ class _Pair:
 
 
 def _rows(measure: Measure) -> Expr:
-    """The rows that pass the FILTER and have both values."""
-    y, x = (clamped(argument) for argument in measure.arguments)
-    return both(measure.filter, call("and", call("not", call("is_null", y)), call("not", call("is_null", x))))
+    first, second = measure.arguments
+    return present((first, second), measure.filter)
 
 
 def _pairs(basis: Basis, measure: Measure) -> tuple[_Pair, _Pair]:
@@ -67,6 +66,59 @@ def _pairs(basis: Basis, measure: Measure) -> tuple[_Pair, _Pair]:
     product, _ = basis.sum(call("mul", *distances), condition, False)
     y, x = columns
     return _plugged_in(y, x, product, greatest(count, 1)), _shrunk(y, x, product, count)
+
+
+def _covaried(sample: bool) -> Callable[[Basis, Measure], Formula]:
+    """Of products that share each row cov = P / n - (S / n)(S' / n), no larger than the means allow: its square is at most the
+    product of two variances (Cauchy and Schwarz), and those of values in [L, U] with the mean m are at most (m - L)(U - m)
+    (Bhatia and Davis 2000). Of sums that are measured apart it is no larger than the variances allow."""
+
+    def covariance(sums: Products, measure: Measure, rows: Formula) -> Formula:
+        means: list[Formula] = []
+        limit: Formula = Number(1.0)
+        for argument, total, centre in zip(measure.arguments, sums.totals, sums.centres, strict=True):
+            lower, upper = (
+                float(Fraction(end) - Fraction(centre)) for end in (argument.facts.lower, argument.facts.upper)
+            )
+            mean_ = within(total / rows, lower, upper)
+            limit = limit * square_root((mean_ - lower) * (-mean_ + upper))
+            means.append(mean_)
+        return within(sums.product / rows - means[0] * means[1], -limit, limit)
+
+    def corrected(value: Formula, rows: Formula) -> Formula:
+        return value * rows / greatest(rows - 1, 1) if sample else value
+
+    def formula(basis: Basis, measure: Measure) -> Formula:
+        first, second = measure.arguments
+        sums = basis.products((first, second), measure.filter)
+        if sums is None:
+            apart, steady = _pairs(basis, measure)
+            return Estimate(corrected(apart.covariance, apart.n), corrected(steady.covariance, steady.n))
+        few, (rows, real) = greatest(sums.count, 1), row_count(sums.count, 1)
+        # Assumed rows have no covariance; and where they are many, what the real ones seem to have is mostly noise.
+        shrunk = covariance(sums, measure, rows) * real * real
+        return Estimate(corrected(covariance(sums, measure, few), few), corrected(shrunk, rows))
+
+    return formula
+
+
+def _mean_of(place: int) -> Callable[[Basis, Measure], Formula]:
+    """The mean of one of both values, y (0) or x (1), over the rows that have both."""
+
+    def formula(basis: Basis, measure: Measure) -> Formula:
+        first, second = measure.arguments
+        shared = basis.products((first, second), measure.filter)
+        if shared is None:
+            count = basis.count(None, _rows(measure))
+            total, centre = basis.sum(clamped(measure.arguments[place]), _rows(measure), True)
+        else:
+            count, total = shared.count, shared.totals[place]
+            centre = float(shared.centres[place])
+        bounds = measure.arguments[place].facts
+        plug_in = within(float(centre) + total / greatest(count, 1), float(bounds.lower), float(bounds.upper))
+        return Estimate(plug_in, mean(total, centre, count, bounds))
+
+    return formula
 
 
 def _covariance(y: _Sums, x: _Sums, product: Formula, rows: Formula, limit: Formula) -> Formula:
@@ -113,16 +165,22 @@ def _over(formula: Callable[[_Pair], Formula]) -> Callable[[Basis, Measure], For
 
 
 for _word, _node, _over_results, _of_pair in (
-    ("covar_pop", "CovarPop", True, lambda p: p.covariance),
-    ("covar_samp", "CovarSamp", True, lambda p: p.covariance * p.n / greatest(p.n - 1, 1)),
     ("corr", "Corr", True, lambda p: p.covariance / p.root),
     ("regr_slope", "RegrSlope", True, lambda p: p.covariance / p.spread_x),
     ("regr_intercept", "RegrIntercept", True, lambda p: p.mean_y - p.covariance / p.spread_x * p.mean_x),
     ("regr_r2", "RegrR2", False, lambda p: (p.covariance / p.root) * (p.covariance / p.root)),
-    ("regr_avgx", "RegrAvgx", False, lambda p: p.mean_x),
-    ("regr_avgy", "RegrAvgy", False, lambda p: p.mean_y),
 ):
     register(Aggregate(_word, {_node: Arguments.PAIR}, _over(_of_pair), over_results=_over_results))
+
+for _word, _node, _over_results, _formula in (
+    ("covar_pop", "CovarPop", True, _covaried(False)),
+    ("covar_samp", "CovarSamp", True, _covaried(True)),
+    ("regr_avgx", "RegrAvgx", False, _mean_of(1)),
+    ("regr_avgy", "RegrAvgy", False, _mean_of(0)),
+):
+    register(
+        Aggregate(_word, {_node: Arguments.PAIR}, _formula, over_results=_over_results, shared=SharedPart.PRODUCTS)
+    )
 
 register(
     Aggregate(
@@ -130,6 +188,7 @@ register(
         {"RegrCount": Arguments.PAIR},
         lambda basis, measure: basis.count(None, _rows(measure)),
         Type.INTEGER,
+        shared=SharedPart.COUNT,
         zero_without_rows=True,
         counts=True,
         over_results=False,

@@ -264,6 +264,7 @@ class TermKind(str, Enum):
     DISTINCT = "distinct"
     DISTINCT_SUM = "distinct sum"
     SQUARE_PART = "square part"
+    PRODUCT_PART = "product part"
 
 
 @dataclass(frozen=True)
@@ -278,13 +279,13 @@ class Clip:
 class Term:
     """One basis term (privacy.md 4).
 
-    COUNT: rows that pass `filter` and whose `value` (when given) is not NULL. SUM: the integer
-    round(clamp(value, lower, upper) - centre) * 2**grid); `lower`, `upper`, `centre` are doubles for real columns and
-    ints for integer columns. UNITS: distinct privacy units. DISTINCT: distinct values of `value`; DISTINCT_SUM: their SUM.
-    SQUARE_PART: (W - q)**2, 2 q (W - q) or q**2 by `place` 0, 1, 2, q and W of a SUM around `lower` on half of `grid`.
-    `magnitude` bounds what one row (unit, value) adds, in grid units. `clip`: COUNT and SUM only; their grid then lets nothing
-    overflow (`sum_terms`), `finer` bits finer than that of the rows' integers, of which a unit adds a share in steps of
-    2**-finer. `shares`: a set to which a row adds one `magnitude` in all (`joint_sums`, also for `absent`).
+    COUNT: rows that pass `filter` and whose `value` (when given) is not NULL. SUM: the integer round((clamp(value, lower, upper)
+    - centre) * 2**grid); `lower`, `upper`, `centre` are doubles for real columns and ints for integer columns. UNITS: distinct
+    privacy units. DISTINCT: distinct values of `value`; DISTINCT_SUM: their SUM. SQUARE_PART, PRODUCT_PART: products of a row's
+    integers, by `place` (`joint_sums`). `magnitude` bounds what one row (unit, value) adds, in grid units. `clip`: COUNT and SUM
+    only; their grid then lets nothing overflow (`sum_terms`), `finer` bits finer than that of the rows' integers, of which a unit
+    adds a share in steps of 2**-finer. `shares`: a set to which a row adds one `magnitude` in all (`joint_sums`, also for
+    `absent`).
     """
 
     name: str
@@ -305,9 +306,8 @@ class Term:
 
 @dataclass(frozen=True)
 class Caps:
-    """Contribution bounds of one block. `rows_per_unit`: stability of the relation; `groups`: most groups of the answer
-    that one unit touches; `bounds`: those that the engine enforces (None: it follows from the others); `rows_in_group`: most
-    rows of one unit in one group, as they follow from relation and keys (`stability.rows_in_group`)."""
+    """Contribution bounds of one block. `rows_per_unit`: stability of the relation; `groups`: most that one unit touches;
+    `bounds`: those that the engine enforces; `rows_in_group`: most rows of one unit in one group (`stability.rows_in_group`)."""
 
     rows_per_unit: int
     groups: int

@@ -21,6 +21,7 @@ from dpsql.errors.exceptions import Error
 from dpsql.functions.evaluate import evaluate
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Call, Column, Expr, Plan, ReleasedValue, Term, TermKind
+from dpsql.pricing.joint_sums import factors_of
 from dpsql.pricing.options import Options
 from dpsql.pricing.pricing import Price, PricedBlock, widest_term
 from dpsql.privacy.mechanisms.contract import Constant, KeyColumn, Noise, Sensitivity, TermNoise
@@ -202,6 +203,8 @@ def _term(term: Term | None, noisy: TermNoise, rows: int, groups: int) -> _Expec
         value = rows * (_mean(term) - float(term.centre))
     elif term is not None and term.kind is TermKind.SQUARE_PART:
         value = rows * _mean_square(term)
+    elif term is not None and term.kind is TermKind.PRODUCT_PART:
+        value = rows * _mean_product(term)
     elif term is not None and term.shares:
         value = 0.0  # rows without a value
     unit = 2.0 ** (noisy.noise.shift - noisy.grid)
@@ -219,6 +222,16 @@ def _mean_square(term: Term) -> float:
     low, high = float(term.lower), float(term.upper)
     parts = [((high - v) ** 2, 2 * (v - low) * (high - v), (v - low) ** 2)[term.place] for v in _values(term)]
     return sum(parts) / len(parts)
+
+
+def _mean_product(term: Term) -> float:
+    """Return the assumed mean of one part of the products of a shared row (`TermKind.PRODUCT_PART`): of values that do not
+    covary."""
+    means = []
+    for bit, factor in zip((1, 2), factors_of(term), strict=True):
+        mean = _mean(factor)
+        means.append(mean - float(factor.lower) if term.place & bit else float(factor.upper) - mean)
+    return means[0] * means[1]
 
 
 def _values(term: Term) -> list[float]:

@@ -8,7 +8,8 @@ from fractions import Fraction
 from math import isqrt
 from typing import Any
 
-from dpsql.aggregates.contract import SharedPart, Squares
+from dpsql.aggregates.contract import Products, SharedPart, Squares
+from dpsql.aggregates.distances import present
 from dpsql.aggregates.registry import aggregate_of
 from dpsql.functions.numeric import both, call, clamped
 from dpsql.plan.formulas import Formula, NoisyValue, Number, ReleasedNumber
@@ -17,9 +18,13 @@ from dpsql.policy.bounds import ContributionBounds, smallest
 from dpsql.pricing import end_rows, local_sensitivity, most_frequent, sample_values
 from dpsql.pricing.joint_sums import (
     Shared,
+    SharedProducts,
     SharedSquares,
     Sharing,
     can_be_missing,
+    factors_of,
+    multiplied,
+    product_parts,
     sharable,
     square_parts,
     with_squares,
@@ -52,10 +57,10 @@ class TermBasis:
     ) -> None:
         """`one_row`: a unit has at most one row, so that counting units is counting rows. `rows`: rows_per_unit.
 
-        `sharing`: terms that can share each row do, COUNT(*) among them with `stars`, variances with `squares`. `groups`: how
-        many the answer has, as far as that is public. `bars`: the confidence of the error bars of quantiles that are measured
-        (None: there are none). `means`: what is asked of means of samples. `cuts`: of sums whose bound on a unit is chosen
-        privately.
+        `sharing`: terms that can share each row do, COUNT(*) among them with `stars`, variances and covariances with `squares`.
+        `groups`: how many the answer has, as far as that is public. `bars`: the confidence of the error bars of quantiles that
+        are measured (None: there are none). `means`: what is asked of means of samples. `cuts`: of sums whose bound on a unit is
+        chosen privately.
         """
         self.cuts = cuts or {}
         self.one_row = one_row
@@ -76,12 +81,15 @@ class TermBasis:
             if aggregate_of(measure.aggregate).centred and not measure.distinct
         }
         self.shared: dict[tuple[Expr, Expr | None], Shared | SharedSquares] = {}
-        self.stars: dict[Expr | None, Shared | SharedSquares] = {}
+        self.stars: dict[Expr | None, Shared | SharedSquares | SharedProducts] = {}
+        self.pairs: dict[tuple[Expr, Expr, Expr | None], SharedProducts] = {}
         if sharing:
             uncut = tuple(measure for measure in measures if not self._is_cut(measure))
             squared = with_squares(uncut)
             for summand, how in sharable(uncut, rows, bounds, stars, squares).items():
                 (self._share_squares if summand in squared else self._share)(*summand, how)
+            for first, second, condition in multiplied(uncut, bounds, rows) if squares else ():
+                self._share_products((first, second), condition)
 
     def _name(self, term: Term) -> NoisyValue:
         if term in self._unnamed:
@@ -118,6 +126,22 @@ class TermBasis:
         width = Fraction(isqrt(magnitude)) / Fraction(2) ** (grid // 2)
         lower, everything = Fraction(parts[0].lower), not can_be_missing(value)
         self._follow(value, condition, SharedSquares((first, second, third), width, lower, missing, everything))
+
+    def _share_products(self, values: tuple[Expr, Expr], condition: Expr | None) -> None:
+        """The set of terms of the products of two arguments, named like its first term."""
+        both_there = present(values, condition)
+        name, parts = f"t{len(self.terms)}", product_parts(values, both_there)
+        if not parts:
+            return
+        names = [self._name(replace(part, shares=name)) for part in parts]
+        factors = factors_of(parts[0])
+        widths = [Fraction(factor.magnitude) / Fraction(2) ** factor.grid for factor in factors]
+        lowers = [Fraction(factor.lower) for factor in factors]
+        shared = SharedProducts(
+            (names[0], names[1], names[2], names[3]), (widths[0], widths[1]), (lowers[0], lowers[1])
+        )
+        self.pairs[*values, condition] = shared
+        self.stars.setdefault(both_there, shared)
 
     def _follow(self, value: Expr, condition: Expr | None, shared: Shared | SharedSquares) -> None:
         """Enter a set: the count of its argument follows from it, and that of all rows where nothing is missing."""
@@ -171,6 +195,11 @@ class TermBasis:
         """The sums around the middle that follow from the squares of a shared row, where the argument has them."""
         shared = self.shared.get((value, condition))
         return shared.squares if isinstance(shared, SharedSquares) else None
+
+    def products(self, values: tuple[Expr, Expr], condition: Expr | None) -> Products | None:
+        """The sums around the middles that follow from the products of a shared row, where the pair has them."""
+        shared = self.pairs.get((*values, condition))
+        return None if shared is None else shared.products
 
     def total(self, value: Expr, condition: Expr | None) -> Formula:
         """Sum of clamp(value); from the centred or shared sum and the count, at no charge, where those are measured."""

@@ -15,7 +15,7 @@ from dpsql.plan.stability import owned, rows_in_group, rows_per_unit, tables
 from dpsql.policy import Policy
 from dpsql.policy.bounds import UNBOUNDED, ContributionBounds
 from dpsql.pricing.basis import Cuts, TermBasis
-from dpsql.pricing.joint_sums import with_squares
+from dpsql.pricing.joint_sums import in_parts
 from dpsql.pricing.local_sensitivity import LocalRequest
 from dpsql.pricing.measurements import PARTS
 from dpsql.pricing.rank_histograms import PRIVATE_GROUPS
@@ -38,7 +38,7 @@ def bounded(
     """The basis of a block under contribution bounds: the smallest of `bounds` and those of its tables. `bars`: the confidence
     of the error bars of quantiles that are measured. `local`: noise follows the local sensitivity of measures.
     `means`: what is asked of means of samples. `cuts`: of sums whose bound on a unit is chosen privately. `squares`: variances
-    share each row, too (`joint_sums`)."""
+    and covariances share each row, too (`joint_sums`)."""
     if any(measure.per_group is not None for measure in block.measures):
         raise refuse("internal", what="bounds of a unit in a group that nothing enforces")
     block = without_neutral(block)
@@ -64,7 +64,7 @@ def bounded(
     basis, formulas = _basis(block, one_row, rows, bounds, assumed_groups, bars, local, means, cuts=cuts)
     # A count of rows that admits private keys stays a term of its own, so that a threshold on it costs delta alone.
     stars, parts = not (private_keys and one_row), _parts(basis, private_keys)
-    kinds = (True, False) if squares and with_squares(block.measures) else (False,)
+    kinds = (True, False) if squares and in_parts(block.measures) else (False,)
     for squared in kinds if parts != 1 and local is None else ():
         shared = _basis(
             block, one_row, rows, bounds, assumed_groups, bars, None, means,

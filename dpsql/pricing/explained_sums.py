@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 from dpsql.aggregates.contract import SharedPart
 from dpsql.aggregates.distances import distance
 from dpsql.aggregates.registry import aggregate_of
-from dpsql.functions.numeric import call, clamped
+from dpsql.functions.numeric import call, clamped, constant
 from dpsql.plan.expression_text import column_texts, expression_text
 from dpsql.plan.formulas import terms_of
-from dpsql.plan.plan import Block, Expr, Measure, Plan, Relation, Term, TermKind, TotalCut
+from dpsql.plan.plan import Block, Call, Expr, Measure, Plan, Relation, Term, TermKind, TotalCut
 from dpsql.pricing.pricing import PricedBlock
 from dpsql.pricing.total_cuts import is_share
 
@@ -78,6 +78,9 @@ def made_of(term: Term, block: Block, priced: PricedBlock) -> list[Measure]:
     measures = reading(term.name, block, priced)
     if not term.shares:
         return measures
+    if term.kind is TermKind.PRODUCT_PART:
+        counting = [measure for measure in measures if _shared(measure) != SharedPart.PRODUCTS]
+        return counting or measures if not term.place else [m for m in measures if m not in counting]
     if term.kind is TermKind.SQUARE_PART or term.place:
         return _made_of_squares(term, measures, priced)
     summing = term.kind is TermKind.SUM and term.centre == term.lower
@@ -116,6 +119,8 @@ def text_of(term: Term, priced: PricedBlock) -> str:
         return "units, one weight each shared among its keys"
     if not term.shares:
         return term_text(term.kind.value, term.value, term.filter, bool(term.centre))
+    if term.kind is TermKind.PRODUCT_PART:
+        return _text_of_product(term)
     summed = (TermKind.SUM, TermKind.SQUARE_PART)
     low = next(other for other in priced.block.terms if other.shares == term.shares and other.kind in summed)
     if term.kind is TermKind.SQUARE_PART and term.place:
@@ -127,3 +132,15 @@ def text_of(term: Term, priced: PricedBlock) -> str:
         return term_text("sum", term.value, term.filter, False)
     everything = term.kind is TermKind.COUNT or term.absent
     return term_text("count", None if everything else low.value, low.filter, False)
+
+
+def _text_of_product(term: Term) -> str:
+    if term.place == 0:
+        return term_text("count", None, term.filter, False)
+    assert isinstance(term.value, Call)
+    factors = []
+    for bit, value in zip((1, 2), term.value.arguments, strict=True):
+        inside = clamped(value)
+        above, below = distance(inside, value.facts.lower), call("sub", constant(value.facts.upper, value), inside)
+        factors.append(above if term.place & bit else below)
+    return term_text("sum", call("mul", *factors), term.filter, False)

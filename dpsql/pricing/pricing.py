@@ -345,13 +345,16 @@ def widest_term(priced: Price, options: Options, measures: frozenset[str] | None
         ]
         errors = term_errors(measured.block, noises, confidence)
         if measures is not None:
-            squares = {term.shares for term in measured.block.terms if term.kind is TermKind.SQUARE_PART}
+            squares = {term.shares for term in measured.block.terms if term.kind in _IN_PARTS}
             names -= {term.name for term in measured.block.terms if term.shares in squares}
             half_widths += _of_squares(
                 measured, [noise for noise in noises if noise.shares in squares], measures, confidence
             )
         half_widths += [error.half_width for name, error in errors.items() if measures is None or name in names]
     return max(half_widths, default=0.0)
+
+
+_IN_PARTS = (TermKind.SQUARE_PART, TermKind.PRODUCT_PART)
 
 
 def _of_squares(

@@ -35,7 +35,7 @@ from dpsql.plan.plan import (
     TermKind,
 )
 from dpsql.policy.bounds import ContributionBounds
-from dpsql.pricing.joint_sums import can_be_missing
+from dpsql.pricing.joint_sums import can_be_missing, factors_of
 from dpsql.pricing.pricing import PricedBlock, shown_half_of_the_time
 from dpsql.privacy.mechanisms import registry
 from dpsql.privacy.mechanisms.contract import Noise
@@ -134,6 +134,9 @@ def measure_of(term: Term) -> str:
     step: tuple[float, ...] = (term.magnitude, term.grid) if term.shares and term.kind is TermKind.COUNT else ()
     if term.kind is TermKind.SQUARE_PART:
         step = (term.place, term.grid)
+    if term.kind is TermKind.PRODUCT_PART:
+        bounds = (float(end) for factor in factors_of(term) for end in (factor.lower, factor.upper))
+        step = (term.place, term.grid, *bounds)
     if term.kind is TermKind.DISTINCT_SUM:
         step = (float(term.centre), term.grid)  # no count of rows moves it to another centre
     return fingerprint((term.kind, term.value, float(term.lower), float(term.upper), *clip, *step))
@@ -295,5 +298,5 @@ def _term(facts: Mapping[str, Any]) -> StoredTerm:
     return StoredTerm(**{**facts, **read})
 
 
-ADDITIVE = (TermKind.COUNT.value, TermKind.SUM.value, TermKind.SQUARE_PART.value)
+ADDITIVE = (TermKind.COUNT.value, TermKind.SUM.value, TermKind.SQUARE_PART.value, TermKind.PRODUCT_PART.value)
 """Kinds whose sums over disjoint groups are the sum of the union; distinct units and values are not."""

@@ -357,7 +357,7 @@ def _counts_rows(term: Term, priced: PricedBlock) -> bool:
     if not term.shares:
         return term.kind is TermKind.COUNT and term.filter is None
     set_terms = [other for other in priced.block.terms if other.shares == term.shares]
-    last = set_terms[0] if set_terms[-1].kind is TermKind.SQUARE_PART else set_terms[-1]
+    last = set_terms[-1] if set_terms[-1].kind in (TermKind.COUNT, TermKind.SUM) else set_terms[0]
     return term is last and set_terms[0].filter is None
 
 

@@ -14,7 +14,7 @@ from dpsql.engine.emit.bounded_view import rank
 from dpsql.engine.emit.clipping import Grouped, RowTerm, clipped_total, shared_sum, shares
 from dpsql.engine.emit.column_pruning import narrowed
 from dpsql.engine.emit.columns import RowsOf, group_key, in_groups, strict
-from dpsql.engine.emit.joint_sums import companion_sum, lower_part
+from dpsql.engine.emit.joint_sums import companion_sum, lower_part, product_part
 from dpsql.engine.emit.quantization import distinct_sum, kept_integer, row_integer, value_text
 from dpsql.engine.emit.relations import RelationText
 from dpsql.engine.query import UNIT_ID, EngineQuery
@@ -31,6 +31,7 @@ from dpsql.plan.plan import (
 )
 from dpsql.plan.stability import tables
 from dpsql.pricing.bounding import SELECTION
+from dpsql.pricing.joint_sums import factors_of
 
 MOST_UNIT_SETS = 1_000
 """Groups (times terms) whose sets of units are held as bits; the index sees to it that one set is small."""
@@ -202,9 +203,12 @@ class Emitter(RelationText):
         for term in block.terms:
             row_term = lower_part(term, block) or _summed_too(term, block) or term
             passed = row_term.filter if term.shares else term.filter
-            value = "" if row_term.value is None else _shared(items, "v", self._value(row_term, block))
+            alone = row_term.value is None or term.kind is TermKind.PRODUCT_PART
+            value = "" if alone else _shared(items, "v", self._value(row_term, block))
             condition = "" if passed is None else _shared(items, "f", self.dialect.condition(passed))
             values[term.name] = (value, condition)
+            for place, factor in enumerate(factors_of(term) if term.kind is TermKind.PRODUCT_PART else ()):
+                values[f"{term.name}.{place}"] = (_shared(items, "v", self._value(factor, block)), condition)
         columns = [f"{expression} AS {name}" for name, expression in items.items()]
         columns += self._hidden(block.source)
         if not columns:
@@ -288,6 +292,8 @@ class Emitter(RelationText):
         value, condition = values[term.name]
         if (low := lower_part(term, block)) is not None:
             return companion_sum(term, low, self._integer(low, block, value), condition, self.dialect)
+        if term.kind is TermKind.PRODUCT_PART:
+            return self._product(term, block, values)
         if term.kind is TermKind.SUM:
             row = self._integer(term, block, value)
             filtered = f" FILTER (WHERE {condition})" if condition else ""
@@ -308,6 +314,13 @@ class Emitter(RelationText):
             return self._finer(term, f"count({counted or '*'}){filtered}")
         counted_values = self._name(UNIT) if term.kind is TermKind.UNITS else value
         return f"count(DISTINCT {counted_values}){filtered}"
+
+    def _product(self, term: Term, block: BoundedBlock, values: dict[str, tuple[str, str]]) -> str:
+        factors = factors_of(term)
+        first, second = (
+            self._integer(factor, block, values[f"{term.name}.{place}"][0]) for place, factor in enumerate(factors)
+        )
+        return product_part(term, factors, (first, second), values[term.name][1], self.dialect)
 
     def _finer(self, term: Term, total: str) -> str:
         """A count or a sum in steps of the term's grid, which is finer than that of the rows where it may be clipped."""

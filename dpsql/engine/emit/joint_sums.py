@@ -13,7 +13,8 @@ def lower_part(term: Term, block: BoundedBlock) -> Term | None:
     """Return the sum around `lower` of the set of joint sums to which `term` belongs; None if `term` is that sum or in no set.
 
     Of a set of squares that sum is none of the terms, which are made of its integers."""
-    if not term.shares or (term.kind is TermKind.SUM and term.centre == term.lower):
+    alone = term.kind is TermKind.SUM and term.centre == term.lower
+    if not term.shares or alone or term.kind is TermKind.PRODUCT_PART:
         return None
     members = [other for other in block.terms if other.shares == term.shares]
     square = next((other for other in members if other.kind is TermKind.SQUARE_PART), None)
@@ -40,6 +41,32 @@ def companion_sum(term: Term, low: Term, row: str, condition: str, dialect: Dial
     counted = dialect.wide(f"count({'*' if term.absent else row}){filtered}")
     total = dialect.exact_sum(row, filtered, low.magnitude)
     return f"(coalesce({total}, 0) - {counted} * {low.magnitude})"
+
+
+def product_part(
+    term: Term, factors: tuple[Term, Term], rows: tuple[str, str], condition: str, dialect: Dialect
+) -> str:
+    """Return a part of the products of a shared row, from the integers q and r of both (`rows`) and their SUMs `factors`.
+
+    The parts are V W n - W Q - V R + P, W Q - P, V R - P and P for n rows with both and the sums Q of q, R of r and P of q r:
+    integers of 38 digits, as q <= V <= 2**30 and r <= W <= 2**30. A row without one of them is in none of the sums.
+    """
+    (first, second), (width, other) = rows, (factor.magnitude for factor in factors)
+    present = [f"{first} IS NOT NULL", f"{second} IS NOT NULL", *([condition] if condition else [])]
+    filtered = f" FILTER (WHERE {' AND '.join(present)})"
+
+    def total(row: str, most: int) -> str:
+        return f"coalesce({dialect.wide(dialect.exact_sum(row, filtered, most))}, 0)"
+
+    products = total(f"(CAST({first} AS BIGINT) * {second})", width * other)
+    if term.place == 3:
+        return products
+    if term.place == 1:
+        return f"({total(first, width)} * {other} - {products})"
+    if term.place == 2:
+        return f"({total(second, other)} * {width} - {products})"
+    counted = dialect.wide(f"count(*){filtered}")
+    return f"({counted} * {width * other} - {total(first, width)} * {other} - {total(second, other)} * {width} + {products})"
 
 
 def _square_part(place: int, width: int, row: str, filtered: str, dialect: Dialect) -> str:

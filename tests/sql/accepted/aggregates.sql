@@ -102,20 +102,20 @@ SELECT STDDEV(cost), STDDEV_POP(cost) FROM visits
 
 -- query: covariance
 -- keys: none
--- l1: 20, 10000, 2500000, 200, 1000, 100000
--- rows: 1, 500, 125000, 10, 50, 5000
+-- l1: 400000, 400000, 400000, 400000
+-- rows: 20000, 20000, 20000, 20000
 SELECT COVAR_POP(cost, change) FROM visits
 
 -- query: covariance_of_a_sample
 -- keys: none
--- l1: 20, 10000, 2500000, 200, 1000, 100000
--- rows: 1, 500, 125000, 10, 50, 5000
+-- l1: 400000, 400000, 400000, 400000
+-- rows: 20000, 20000, 20000, 20000
 SELECT COVAR_SAMP(cost, change) FROM visits
 
 -- query: means_of_pairs
 -- keys: none
--- l1: 20, 10000, 2500000, 200, 1000, 100000
--- rows: 1, 500, 125000, 10, 50, 5000
+-- l1: 400000, 400000, 400000, 400000
+-- rows: 20000, 20000, 20000, 20000
 SELECT REGR_AVGX(cost, change), REGR_AVGY(cost, change) FROM visits
 
 -- query: correlation

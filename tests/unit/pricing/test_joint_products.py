@@ -1,0 +1,168 @@
+"""Products of pairs that share each row: what a row adds to all of them, who shares, at what price, and the law of what comes out."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+from support.database_files import create_database
+from support.gates import NoiselessGate
+
+from dpsql.pricing.pricing import charged_noises
+from dpsql.session.opening import open_session
+from dpsql.session.session import Session
+
+GROUPS = 4_000
+VALUES = "(NULL), ('NaN'::DOUBLE), ('-Infinity'), ('Infinity'), (-9.5), (0), (0.1), (1e-300), (7 / 3.0), (11), (99)"
+POLICY = """
+dataset: sharing
+source: duckdb:///sharing.duckdb
+privacy_unit: row
+budget: {{epsilon: 1000, delta: 1e-6, accountant: {accountant}}}
+per_query: {{epsilon: 1, delta: 1e-9, timeout_seconds: 30, max_public_groups: 100000}}
+ledger: sqlite:///{accountant}.db
+tables:
+  t:
+    columns:
+      cell: {{type: integer, lower: 1, upper: {groups}, nullable: false}}
+      x: {{type: real, lower: -3, upper: 11}}
+      y: {{type: real, lower: 0, upper: 10.7}}
+      z: {{type: integer, lower: 2, upper: 9}}
+      w: {{type: integer, lower: 0, upper: 5, nullable: false}}
+      part: {{type: text, domain: [even, odd], nullable: false}}
+"""
+PARTS = [("product part", "t0")] * 4
+APART = [("count", ""), *[("sum", "")] * 5]
+SHARED = {
+    "covar_pop(y, x)": PARTS,
+    "covar_samp(z, w)": PARTS,
+    "covar_pop(y, x) FILTER (WHERE w > 1)": PARTS,
+    "regr_avgx(y, x)": PARTS,
+    "regr_avgy(y, z), regr_avgx(y, z), regr_count(y, z), covar_samp(y, z)": PARTS,
+}
+TOGETHER = {
+    "regr_count(y, x)": [("count", "")],
+    "covar_pop(y, x), covar_pop(x, y)": [*PARTS, *[("product part", "t4")] * 4],
+    "covar_pop(y, x), corr(y, x)": APART,  # which reads squares, too
+    "covar_pop(y, x), covar_pop(z, w), corr(z, x), covar_pop(z, x)": [*PARTS, *[("product part", "t4")] * 4, *APART],
+    "covar_pop(y, x), avg(y)": [*[("product part", "t2")] * 4, ("sum", "t0"), ("sum", "t0")],
+    "covar_pop(z * 400000000, w * 400000000)": APART,  # whose products have more than 60 bits
+    "covar_pop(x, 3)": APART,
+}
+
+
+@pytest.fixture(params=["pure", "zcdp"])
+def session(request: pytest.FixtureRequest, tmp_path: Path) -> Session:
+    """Cell 1 holds every pair of values in x and y, all others nothing."""
+    create_database(
+        tmp_path / "sharing.duckdb",
+        "CREATE TABLE t AS SELECT 1 AS cell, s.v AS x, r.v AS y, TRY_CAST(r.v AS BIGINT) AS z, 4 AS w, "
+        "CASE WHEN s.v > 2 THEN 'even' ELSE 'odd' END AS part "
+        f"FROM (VALUES {VALUES}) AS s(v), (VALUES {VALUES}) AS r(v)",
+    )
+    path = tmp_path / "policy.yaml"
+    path.write_text(POLICY.format(accountant=request.param, groups=GROUPS))
+    return open_session(path, create_ledger=True)
+
+
+def terms(session: Session, sql: str) -> list[tuple[str, str]]:
+    """Kind and set of every term."""
+    (priced,) = session.planner.plan(session.planner.parse(sql, None), session.options, True).price.blocks
+    return [(term.kind.value, term.shares) for term in priced.block.terms]
+
+
+@pytest.mark.parametrize("chosen", [*SHARED, *TOGETHER])
+@pytest.mark.parametrize("session", ["pure"], indirect=True)
+def test_pairs_share_rows_where_all_that_is_asked_follows_from_products(session: Session, chosen: str) -> None:
+    expected = SHARED.get(chosen) or TOGETHER[chosen]
+    assert sorted(terms(session, f"SELECT {chosen} FROM t")) == sorted(expected)
+
+
+@pytest.mark.parametrize("session", ["zcdp"], indirect=True)
+def test_nothing_is_shared_under_zcdp_and_means_of_pairs_measure_what_they_read(session: Session) -> None:
+    assert terms(session, "SELECT covar_pop(y, x) FROM t") == APART
+    assert sorted(terms(session, "SELECT regr_avgx(y, x), regr_count(y, x) FROM t")) == [("count", ""), ("sum", "")]
+
+
+@pytest.mark.parametrize("session", ["pure"], indirect=True)
+@pytest.mark.parametrize("chosen", SHARED)
+def test_a_row_adds_the_product_of_both_widths_in_all(session: Session, tmp_path: Path, chosen: str) -> None:
+    """Every pair of values alone, as the engine adds it up: no part is negative, all are V W, or nothing where one is missing."""
+    planned = session.planner.plan(session.planner.parse(f"SELECT {chosen} FROM t", None), session.options, True)
+    (priced,) = planned.price.blocks
+    (width,) = {term.magnitude for term in priced.block.terms}
+    (text,) = [sql for _, sql in session.explain(f"SELECT {chosen} FROM t").engine_sql]
+    moved = set()
+    with duckdb.connect() as connection:
+        connection.execute(f"ATTACH '{tmp_path / 'sharing.duckdb'}' AS sharing (READ_ONLY)")
+        ((rows,),) = connection.execute("SELECT count(*) FROM sharing.t").fetchall()
+        for row in range(rows):
+            alone = f"(SELECT * FROM sharing.main.t LIMIT 1 OFFSET {row})"
+            (sums,) = connection.execute(text.replace('"sharing"."main"."t"', alone)).fetchall()
+            assert min(sums) >= 0
+            moved.add(sum(sums))
+    assert moved == {0, width}
+    (noise,) = charged_noises(priced.noise.terms)
+    assert (planned.price.loss.epsilon, planned.price.loss.rho) == (noise.loss.epsilon, noise.loss.rho)
+    assert noise.sensitivity.l0 == 4 and noise.sensitivity.l1 == width and noise.sensitivity.l2_squared == width**2
+    assert float(noise.noise_scale) * 2.0**noise.shift == pytest.approx(width, rel=1e-5)
+
+
+@pytest.mark.parametrize("session", ["pure"], indirect=True)
+def test_the_law_of_counts_of_pairs(session: Session) -> None:
+    """Empty groups: the count is the sum of four Laplace laws over V W, E|sum| = 35/16. Rejects 0.7 and 1.3 of the scale by far."""
+    table = session.execute(
+        "SELECT cell, regr_count(y, x) AS n, covar_pop(y, x) FROM t WHERE cell > 1 GROUP BY cell"
+    ).table
+    counts = np.abs(table.column("n").to_numpy()[1:])
+    assert counts.mean() == pytest.approx(35 / 16, abs=0.06 + 5 * 2 / math.sqrt(GROUPS))
+
+
+def test_answers_are_those_of_the_engine_without_noise(session: Session) -> None:
+    """Values outside the bounds count as the bounds, pairs with NULL or NaN not at all."""
+    session.context = replace(session.context, gate=NoiselessGate())
+    chosen = "regr_count({0}, {1}), regr_avgx({0}, {1}), regr_avgy({0}, {1}), covar_pop({0}, {1}), covar_samp({0}, {1})"
+    (answered,) = session.execute(f"SELECT {chosen.format('y', 'x')} FROM t WHERE cell = 1").rows()
+    values = [-3.0, 11.0, -3.0, 0.0, 0.1, 1e-300, 7 / 3, 11.0, 11.0]
+    x = np.repeat(values, len(values))
+    y = np.tile(np.clip(values, 0, 10.7), len(values))
+    truth = (len(x), x.mean(), y.mean(), 0.0, 0.0)
+    assert answered == pytest.approx(truth, abs=1e-5)  # grids of products are that coarse
+
+
+@pytest.mark.parametrize("session", ["pure"], indirect=True)
+def test_explain_tells_the_count_of_pairs_and_the_price_once(session: Session) -> None:
+    sql = "SELECT regr_count(y, x) AS n, covar_pop(y, x) AS c FROM t"
+    plan = session.explain(sql)
+    assert [row.output for row in plan.outputs] == ["n", "c", "c", "c"]
+    assert plan.outputs[0].aggregate.startswith("count(*) filter")
+    assert "(clamp(x, -3, 11) - -3)" in plan.outputs[3].aggregate
+    assert [row.epsilon for row in plan.outputs] == [1.0, 0.0, 0.0, 0.0]
+    answer = session.execute(sql)
+    assert answer.error.column("n")[0].as_py() == pytest.approx(plan.outputs[0].error_95, rel=0.2)
+
+
+@pytest.mark.parametrize("session", ["pure"], indirect=True)
+def test_a_pair_that_was_released_is_not_measured_again(session: Session) -> None:
+    session.context = replace(session.context, gate=NoiselessGate())
+    first = session.execute("SELECT covar_pop(y, x) AS c, regr_count(y, x) AS n FROM t")
+    again = session.execute("SELECT regr_count(y, x) AS n, covar_pop(y, x) AS c FROM t")
+    means = session.execute("SELECT regr_avgx(y, x) AS m, regr_avgy(y, x) AS n FROM t")
+    assert again.reused and list(again.rows()) == [row[::-1] for row in first.rows()]
+    assert means.reused and next(iter(means.rows())) == pytest.approx((3.27, 3.837), abs=0.01)
+    assert not session.execute("SELECT covar_pop(x, y) AS c FROM t").reused
+
+
+@pytest.mark.parametrize("session", ["pure"], indirect=True)
+def test_totals_follow_from_products_of_groups(session: Session) -> None:
+    """Each part is told from the others, and from those of the same columns in another order."""
+    session.context = replace(session.context, gate=NoiselessGate())
+    session.execute("SET dp.reuse = derive")
+    session.execute("SELECT part, covar_pop(y, x) AS c, covar_pop(x, y) AS d FROM t GROUP BY part")
+    total = session.execute("SELECT regr_count(y, x) AS k, regr_avgx(y, x) AS m, regr_avgy(y, x) AS n FROM t")
+    assert total.reused and next(iter(total.rows())) == pytest.approx((81, 3.27, 3.837), abs=0.01)
+    assert not session.execute("SELECT covar_pop(y, greatest(x, 1)) AS c FROM t").reused
