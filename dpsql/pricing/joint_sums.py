@@ -192,7 +192,7 @@ def multiplied(
         return []
     read_by: dict[tuple[Expr, Expr, Expr | None], list[SharedPart | None]] = {}
     for measure in measures:
-        if Arguments.PAIR in aggregate_of(measure.aggregate).spellings.values():
+        if _of_pair(measure):
             first, second = measure.arguments
             read_by.setdefault((first, second, measure.filter), []).append(aggregate_of(measure.aggregate).shared)
     return [
@@ -200,6 +200,10 @@ def multiplied(
         for pair, parts in read_by.items()
         if None not in parts and SharedPart.PRODUCTS in parts and _spread(pair[0]) and _spread(pair[1])
     ]
+
+
+def _of_pair(measure: Measure) -> bool:
+    return Arguments.PAIR in aggregate_of(measure.aggregate).spellings.values()
 
 
 def _spread(value: Expr) -> bool:
@@ -226,8 +230,9 @@ def sharable(
     starred = {measure.filter for measure in measures if _counts_rows(measure)} if stars else set()
     parts: dict[tuple[Expr, Expr | None], list[SharedPart | None]] = {}
     for measure in measures:
-        if measure.arguments and not measure.distinct:
-            read = aggregate_of(measure.aggregate).shared
+        read = aggregate_of(measure.aggregate).shared
+        of_rows_with_both = read is not None and _of_pair(measure)
+        if measure.arguments and not measure.distinct and not of_rows_with_both:
             parts.setdefault((measure.arguments[0], measure.filter), []).append(read)
     for (value, condition), read_by in parts.items():
         shared = [part for part in read_by if part is not None]
