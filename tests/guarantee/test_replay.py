@@ -88,10 +88,12 @@ def test_one_entity_moves_private_keys_within_the_claim_under_zcdp(case: Case) -
 
 
 @pytest.mark.parametrize(
-    "case", [c for c in ACCEPTED if re.search(r"\b(VAR|STDDEV)\w*\((?!DISTINCT)", c.sql)], ids=lambda case: case.id
+    "case",
+    [c for c in ACCEPTED if re.search(r"\b(VAR|STDDEV|COVAR|REGR)\w*\((?!DISTINCT)", c.sql)],
+    ids=lambda case: case.id,
 )
 def test_one_entity_moves_sums_of_variances_within_the_claim_under_zcdp(case: Case) -> None:
-    """Squares are measured apart there, and share each row under pure accounting."""
+    """Squares and products are measured apart there, and share each row under pure accounting."""
     place = weighing_hospital()
     prices = place.prices(case)
     reached = Verdict()
