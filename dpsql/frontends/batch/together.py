@@ -21,6 +21,12 @@ from dpsql.session.session import Session
 OBJECTIVES = {"worst": Objective.RELATIVE, "mean": Objective.ABSOLUTE}
 """What a plan makes small: the largest error relative to the mean of a table's cells, or the mean error of a cell."""
 _WORDS = {objective: word for word, objective in OBJECTIVES.items()}
+_WHY_WIDER = {
+    Objective.RELATIVE: "which makes the largest relative error small (--objective mean: the mean error of a cell)",
+    Objective.ABSOLUTE: "which makes the mean error of a cell small",
+}
+_LEAST_WIDER = 1.005
+"""Error bars that are less wider than that look the same with three digits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,9 +91,11 @@ class QuestionPlans:
         lines = [
             f"{questions} measured as one ({_WORDS[self._objective]}): {together} in one charge; one by one: {apart}"
         ]
-        for table in self._tables(plan):
+        tables = self._tables(plan)
+        for table in tables:
             errors = ", ".join(
-                f"{each['sum']} {PLUS_MINUS} {each['error']:.3g} (one by one {PLUS_MINUS} {each['error_one_by_one']:.3g})"
+                f"{each['sum']} {PLUS_MINUS} {each['error']:.3g} (one by one {PLUS_MINUS} {each['error_one_by_one']:.3g}"
+                f"{', wider' if _wider(each) else ''})"
                 for each in table["sums"]
             )
             lines.append(f"  {table['table']}: {errors}; price {table['price']}; read by {', '.join(table['read_by'])}")
@@ -95,6 +103,13 @@ class QuestionPlans:
             lines.append(
                 f"  {gain.sums} in {gain.tables} tables: the largest relative error is {gain.worst:.3g} times, the mean error "
                 f"{gain.mean:.3g} times that one by one"
+            )
+        wider = sum(any(map(_wider, table["sums"])) for table in tables)
+        if wider:
+            has = "has" if wider == 1 else "have"
+            lines.append(
+                f"  {wider} of {len(tables)} tables {has} wider error bars than one by one, for the sake of the others, "
+                f"{_WHY_WIDER[self._objective]}; '-- weight: 3' before a statement makes the errors of its tables count more"
             )
         return lines
 
@@ -143,6 +158,11 @@ class QuestionPlans:
 
     def _price(self, loss: PrivacyLoss) -> str:
         return charge_text(self._session.planner.accountant.units(loss))
+
+
+def _wider(sum_in_table: Mapping[str, Any]) -> bool:
+    """Return whether the error bars of a sum of a table are wider in the plan than where its question is asked by itself."""
+    return bool(sum_in_table["error"] > _LEAST_WIDER * sum_in_table["error_one_by_one"])
 
 
 def _gains(plan: JointPlan) -> list[_Gain]:

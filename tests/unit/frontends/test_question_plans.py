@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import sys
+from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import duckdb
 import pytest
 from support.clinic_folder import Clinic, Outcome, process
 
-from dpsql.errors.exceptions import refuse
+from dpsql.errors.exceptions import Error, refuse
+from dpsql.frontends.batch.statements import asked_questions
+from dpsql.frontends.batch.together import OBJECTIVES, QuestionPlans
+from dpsql.session.opening import open_session
 from dpsql.session.session import Session
 
 from .test_batch import KILLED
@@ -66,6 +73,53 @@ def test_a_plan_shows_errors_and_prices_one_by_one_and_together(tiles: Clinic, d
     assert any(line.startswith("  count(*) in 3 tables: the largest relative error is 0.") for line in lines)
     alone = [line for line in lines if "asked by itself, as ever" in line]
     assert [line.split()[1] for line in alone] == ["smokers:", "ages:"]
+
+
+def test_a_plan_says_where_error_bars_get_wider(tiles: Clinic, dpsql: Run) -> None:
+    """The total of all pays for 363 cells: the line of its table and a line below say so; where no table pays nothing does."""
+    assert "wider" not in dpsql(*PLAN).out
+    Path("q.sql").write_text("".join(f"SELECT COUNT(*) FROM patients{by};" for by in ("", " GROUP BY age, smokes")))
+    lines = dpsql(*PLAN).out.splitlines()
+    (everybody,) = [line for line in lines if line.startswith("  in all: ")]
+    bars = re.fullmatch(r"  in all: .* \S (\S+) \(one by one \S (\S+), wider\); price .*", everybody)
+    assert bars is not None and float(bars[1]) > 1.1 * float(bars[2])
+    assert sum(", wider)" in line for line in lines) == 1
+    (why,) = [line for line in lines if "wider error bars" in line]
+    assert why.startswith("  1 of 2 tables has wider error bars than one by one") and "--objective mean" in why
+
+
+def test_planning_is_the_same_work_whatever_the_data(tiles: Clinic) -> None:
+    """Counted in calls of functions of dpsql, not in seconds: with all patients, with a third of them twice, and with none."""
+
+    def work() -> Counter[tuple[str, str]]:
+        calls: Counter[tuple[str, str]] = Counter()
+
+        def note_call(frame: FrameType, event: str, argument: Any) -> None:
+            if event == "call" and "dpsql" in frame.f_code.co_filename:
+                calls[frame.f_code.co_filename, frame.f_code.co_qualname] += 1
+
+        with open_session(Path("clinic.yaml")) as session:
+            asked = asked_questions(session, [(Path("q.sql"), Path("q.sql").read_text())], refused, left_out)
+            sys.setprofile(note_call)
+            try:
+                assert len(QuestionPlans(session, asked, OBJECTIVES["worst"]).lines()) >= 6
+            finally:
+                sys.setprofile(None)
+        return calls
+
+    def refused(place: str, sql: str, error: Error) -> None:
+        raise AssertionError(place)
+
+    def left_out(path: Path, line: int) -> None:
+        raise AssertionError(path)
+
+    work()  # what is computed once in a process is there
+    seen = [work()]
+    for change in ("INSERT INTO patients SELECT * FROM patients WHERE age > 40", "DELETE FROM patients"):
+        with duckdb.connect("clinic.duckdb") as connection:
+            connection.execute(change)
+        seen.append(work())
+    assert seen[0] == seen[1] == seen[2] and sum(seen[0].values()) > 1_000
 
 
 def test_a_plan_for_programs(tiles: Clinic, dpsql: Run) -> None:
