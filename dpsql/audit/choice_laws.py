@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -45,14 +45,31 @@ def target(law: Choice, rows: int) -> Fraction:
     return law.quantile * rows
 
 
-def distance(law: Choice, run: Run, rows: int) -> Fraction:
+def distances(law: Choice, parts: Sequence[Run], rows: int) -> tuple[list[int], int]:
+    """Return the distance of each run from the target in whole steps, and how many steps a unit of distance has."""
     rank = target(law, rows)
-    return max(Fraction(0), run.below - rank, rank - run.below - run.inside)
+    step, sought = rank.denominator, rank.numerator
+    befores = [run.below * step for run in parts]
+    behind = [below + run.inside * step for run, below in zip(parts, befores, strict=True)]
+    return [max(0, below - sought, sought - end) for below, end in zip(befores, behind, strict=True)], step
 
 
-def above(law: Choice, run: Run, rows: int) -> Fraction:
-    """The distance of a leaning choice but for the lean: rows in later cells beyond `rank` - 1/2."""
-    return max(Fraction(0), rows - run.below - run.inside - (law.rank - Fraction(1, 2)))
+def distance(law: Choice, run: Run, rows: int) -> Fraction:
+    multiples, step = distances(law, [run], rows)
+    return Fraction(multiples[0], step)
+
+
+def leaning_distances(law: Choice, cells: int, rows: Rows) -> tuple[list[int], int]:
+    """Return the same of each cell for a leaning choice: rows in later cells beyond `rank` - 1/2, a lean for each cell before it,
+    all less the smallest of them."""
+    total = sum(rows.values())
+    above = [
+        max(0, 2 * (total - run.below - run.inside) - (2 * law.rank - 1))
+        for run in runs(cells, list(range(cells)), rows)
+    ]
+    far = [2 * law.lean * place + halves * law.denominator for place, halves in enumerate(above)]
+    nearest = min(far)
+    return [each - nearest for each in far], 2 * law.denominator
 
 
 def runs(cells: int, points: list[int], rows: Rows) -> list[Run]:
@@ -70,20 +87,25 @@ def log_law(law: AnyChoice, cells: int, rows: Rows, points: list[int] | None = N
     """The log probability of one cell of each run (where a law leans: of each cell), or of each key of rows at an end."""
     if isinstance(law, EndKey):
         counts = keys_at_end(law, rows)
-        weights = [float(law.epsilon_0 * (count - max(counts)) / 2) for count in counts]
-        return _log_chances(law.mechanism, weights, [1] * law.keys)
-    parts = runs(cells, sorted(rows) if points is None else points, rows)
+        most = max(counts)
+        return _log_chances(law.mechanism, _logs([most - count for count in counts], law.epsilon_0 / 2), [1] * law.keys)
     if isinstance(law, Choice) and law.lean:
-        steps = Fraction(law.lean, law.denominator)
-        apart = runs(cells, list(range(cells)), rows)
-        far = [above(law, run, sum(rows.values())) + steps * place for place, run in enumerate(apart)]
-        return _log_chances(law.mechanism, [-float(law.rate * (each - min(far))) for each in far], [1] * cells)
+        far, step = leaning_distances(law, cells, rows)
+        return _log_chances(law.mechanism, _logs(far, law.rate / step), [1] * cells)
+    parts = runs(cells, sorted(rows) if points is None else points, rows)
     if isinstance(law, Choice):
-        weights = [-float(law.rate * distance(law, run, sum(rows.values()))) for run in parts]
+        far, step = distances(law, parts, sum(rows.values()))
+        weights = _logs(far, law.rate / step)
     else:
         most = max(rows.values(), default=0)
-        weights = [-float(law.epsilon_0 * (most - run.inside)) for run in parts]
+        weights = _logs([most - run.inside for run in parts], law.epsilon_0)
     return _log_chances(law.mechanism, weights, [run.width for run in parts])
+
+
+def _logs(multiples: list[int], rate: Fraction) -> list[float]:
+    """Return the logarithms of weights that fall by `rate` for each of so many steps, each the float nearest to it."""
+    falls, divisor = -rate.numerator, rate.denominator
+    return [falls * multiple / divisor for multiple in multiples]
 
 
 def _log_chances(mechanism: str, weights: list[float], widths: list[int]) -> list[float]:

@@ -246,7 +246,8 @@ def rows_moved(left: Histograms, right: Histograms) -> dict[Key, int]:
     """Return how many rows of each group came or went, whichever cells they are in."""
     keys = {**dict.fromkeys(left), **dict.fromkeys(right)}
     both = {key: (left.get(key, {}), right.get(key, {})) for key in keys}
-    moved = {key: sum(abs(b.get(c, 0) - a.get(c, 0)) for c in {**a, **b}) for key, (a, b) in both.items()}
+    differ = {key: dict.fromkeys(cell for cell, _ in a.items() ^ b.items()) for key, (a, b) in both.items()}
+    moved = {key: sum(abs(b.get(c, 0) - a.get(c, 0)) for c in differ[key]) for key, (a, b) in both.items()}
     return {key: rows for key, rows in moved.items() if rows}
 
 

@@ -309,8 +309,9 @@ def same_stages(price: Price, left: Observed, right: Observed) -> tuple[Observed
     differ = [
         number for number, (_, left_block, right_block) in enumerate(blocks) if left_block.keys != right_block.keys
     ]
-    reading = [number for number, priced in enumerate(price.blocks) if results_read(priced.block)]
-    later = [number for number in reading if differ and number > differ[0]]
+    if not differ:
+        return left, right
+    later = [number for number, priced in enumerate(price.blocks) if number > differ[0] and results_read(priced.block)]
     if not later:
         return left, right
     cut = [

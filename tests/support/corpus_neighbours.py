@@ -61,6 +61,7 @@ class Hospital:
         self.crowd = self._world(self.base, {})
         self.scratch = self._world({}, {})
         self._loaded: dict[tuple[str, str], World] = {}
+        self._units: dict[tuple[str, ...], list[tuple[str, Data]]] = {}
         zcdp = replace(self.policy.budget, accountant="zcdp")
         self.priced = {
             accountant: self.planner,
@@ -102,12 +103,19 @@ class Hospital:
         for table in tables:
             yield f"{profile.name} ({table})", row(profile, table)
 
+    def fixed_units(self, profile: Profile, tables: list[str]) -> list[tuple[str, Data]]:
+        """Return the units of one of the `FIXED` profiles, which are made once for all questions; nobody changes them."""
+        key = (profile.name, *(tables if self.by_rows else ()))
+        if key not in self._units:
+            self._units[key] = list(self.units(profile, tables))
+        return self._units[key]
+
     def pairs(self, case: Case, tables: list[str]) -> Iterator[Pair]:
         """The crowd and nobody, each with and without one more unit; the crowd with one unit instead of another."""
         crowd, none = self.observe(case, self.crowd), self.observe(case, self.none)
         before: list[tuple[str, Observed]] = []
         for profile in FIXED:
-            for name, rows in self.units(profile, tables):
+            for name, rows in self.fixed_units(profile, tables):
                 here = self.observe(case, self._fixed(name, True, rows))
                 yield Pair(name, crowd, here, False)
                 for other, there in before:

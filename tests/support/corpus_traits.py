@@ -1,15 +1,22 @@
-"""What a question asks of an engine, and the first questions of the corpus that together ask all of it."""
+"""What a question asks of an engine, or says, and the first questions of the corpus that together ask or say all of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from typing import Any, get_args
 
 from sql.corpus import ACCEPTED, Case
+from sqlglot import exp
+from sqlglot.errors import ParseError
 
 from dpsql.plan.plan import BoundedBlock, Relation
 from support.corpus_neighbours import Hospital
+from support.neighbouring_hospitals import tree_of
+
+BESIDE = 4
+"""Of questions that say nothing new, one in so many is chosen as well."""
 
 
 def traits(hospital: Hospital, case: Case) -> set[tuple[Any, ...]]:
@@ -57,3 +64,32 @@ def covering(hospital: Hospital) -> frozenset[str]:
             chosen.append(case.id)
         seen |= new
     return frozenset(chosen)
+
+
+def words(case: Case) -> Iterator[tuple[Any, ...]]:
+    """Yield the theme, the kind of keys, the settings and bounds of a question, and each kind of expression that its text has, joins
+    and functions by their names; of a text that our parser alone reads that it is this one. Nothing is planned for it."""
+    yield "theme", case.group, case.mark("keys")
+    yield from (("setting", setting) for setting in case.marks.get("set", []))
+    yield from (("bounds", name) for name in re.findall(r"contribution_bounds_per_\w+|\bmax_\w+", case.sql))
+    try:
+        tree = tree_of(case.sql)
+    except ParseError:
+        yield "text", case.id
+        return
+    for node in tree.walk():
+        name = node.name.upper() if isinstance(node, exp.Anonymous) else ""
+        yield type(node).__name__, name, *(str(node.args.get(part) or "") for part in ("kind", "side", "method"))
+
+
+def spread(cases: Iterable[Case]) -> list[Case]:
+    """Return every question that says something which none before it says, and every fourth of the others."""
+    seen: set[tuple[Any, ...]] = set()
+    chosen, others = [], 0
+    for case in cases:
+        new = set(words(case)) - seen
+        seen |= new
+        others += not new
+        if new or others % BESIDE == 0:
+            chosen.append(case)
+    return chosen

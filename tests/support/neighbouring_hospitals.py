@@ -193,7 +193,7 @@ FIXED = (
 def literals(sql: str) -> dict[str, list[Any]]:
     """For each column what a predicate of the query compares it with, one less and one more: where it is sharp."""
     found: dict[str, list[Any]] = {}
-    for test in _tree(sql).find_all(exp.Predicate, exp.Between, exp.In):
+    for test in tree_of(sql).find_all(exp.Predicate, exp.Between, exp.In):
         names = {column.name.lower() for column in test.find_all(exp.Column)} & set(PLAIN)
         for literal in test.find_all(exp.Literal):
             for name in names:
@@ -201,7 +201,7 @@ def literals(sql: str) -> dict[str, list[Any]]:
     return found
 
 
-def _tree(sql: str) -> exp.Expr:
+def tree_of(sql: str) -> exp.Expr:
     """The text as it is parsed, without the named arguments that only our own parser reads."""
     return sqlglot.parse_one(re.sub(r", contribution_bounds_per_\w+ => \([^)]*\)", "", sql), read="duckdb")
 
@@ -238,7 +238,7 @@ CORNERS: dict[str, list[Any]] = {
 
 def improvements(best: Profile, sql: str) -> Iterator[Profile]:
     """`best` with one thing changed, for the things that the query names."""
-    named = {column.name.lower() for column in _tree(sql).find_all(exp.Column)}
+    named = {column.name.lower() for column in tree_of(sql).find_all(exp.Column)}
     sharp = literals(sql)
     for column in sorted(named & set(PLAIN)):
         for value in [*sharp.get(column, []), *CORNERS[column]]:
