@@ -38,12 +38,21 @@ SLOW_FILES = frozenset(
         "unit/engine/test_spark_agrees.py",
         "unit/engine/test_spark_engine.py",
         "unit/engine/test_spark_functions.py",
+        "unit/frontends/pgwire/test_abuse.py",
+        "unit/frontends/pgwire/test_disconnect.py",
         "unit/frontends/pgwire/test_identity.py",
         "unit/frontends/pgwire/test_limits.py",
+        "unit/frontends/pgwire/test_reload.py",
         "unit/frontends/pgwire/test_server.py",
         "unit/frontends/pgwire/test_stuck.py",
         "unit/frontends/pgwire/test_throughput.py",
         "unit/frontends/test_background_copies.py",
+        "unit/frontends/test_batch.py",
+        "unit/frontends/test_init_wizard.py",
+        "unit/frontends/test_plots.py",
+        "unit/frontends/test_question_plans.py",
+        "unit/frontends/test_repl.py",
+        "unit/privacy/test_correlated_noise.py",
         "unit/release/test_bars.py",
         "unit/release/test_coverage.py",
         "unit/release/test_direct.py",
@@ -52,7 +61,8 @@ SLOW_FILES = frozenset(
         "unit/tuning/test_tuning.py",
     }
 )
-"""Files whose tests take more than a quarter of a minute together, as .ci/run measures them."""
+"""Files whose tests take long together, most of them more than a quarter of a minute with the programs that they start or wait
+for, so that `pytest` alone stays under five minutes."""
 STATISTICAL_FILES = frozenset(
     {
         "guarantee/test_gate_law.py",

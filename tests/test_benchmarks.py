@@ -23,6 +23,7 @@ import dpsql.session.pipeline
 from benchmarks import (
     accuracy,
     audit_peers,
+    before_after,
     chart,
     clients,
     cold,
@@ -608,3 +609,21 @@ def test_parts_are_kept_apart(tmp_path: Path) -> None:
     report.write(tmp_path, "clients", "two", (0.0, 0.0), [])
     assert list(report.read(tmp_path)) == ["clients", "cold"]
     assert json.loads((tmp_path / "cold.json").read_text())["machine"]["cores"] == str(os.cpu_count())
+
+
+def test_a_change_is_slower_where_the_whole_interval_is() -> None:
+    wobble = [1 + 0.01 * (number % 5) for number in range(30)]
+    for factor, slower in ((1.0, False), (1.03, False), (1.05, True), (0.9, False)):
+        change = before_after.change_of("groups", wobble, [factor * part for part in reversed(wobble)])
+        assert change.ratio == pytest.approx(factor) and change.low < factor < change.high
+        assert change.is_slower == slower
+    few = before_after.change_of("groups", [1, 1], [1, 1.3])
+    assert few.low < 1 < few.high and not few.is_slower
+
+
+def test_two_trees_are_asked_every_kind_of_question(tmp_path: Path) -> None:
+    changes = before_after.compared((before_after.ROOT, before_after.ROOT), tmp_path, 2)
+    assert [change.kind for change in changes] == list(before_after.KINDS)
+    assert all(0 < change.low <= change.ratio <= change.high and change.after > 0 for change in changes)
+    by_kind = {change.kind: change for change in changes}
+    assert by_kind["stored answer"].after < by_kind["groups"].after

@@ -35,6 +35,8 @@ memory, threads and time there are, what is logged, written or loaded, or which 
 _SPELLINGS = {"ASCENDING": "ASC", "Etc/UTC": "UTC"}
 """What the engine calls a value that it was never given, and the same value as it is given."""
 
+_ANY_OWN_FUNCTION = "SELECT 1 FROM duckdb_functions() WHERE NOT internal AND schema_name <> '#bounded' LIMIT 1"
+"""Most databases have none; each list of all functions takes the engine longer than a question."""
 _OWN_FUNCTIONS = (
     "SELECT DISTINCT function_name FROM duckdb_functions() WHERE NOT internal AND schema_name <> '#bounded' "
     "AND function_name IN (SELECT function_name FROM duckdb_functions() WHERE internal) ORDER BY 1 LIMIT 1"
@@ -57,7 +59,8 @@ class PinnedSettings:
         cursor = connection.cursor()
         try:
             self.pin(cursor)
-            shadowed = cursor.execute(_OWN_FUNCTIONS).fetchone()
+            any_own = cursor.execute(_ANY_OWN_FUNCTION).fetchone() is not None
+            shadowed = cursor.execute(_OWN_FUNCTIONS).fetchone() if any_own else None
         finally:
             cursor.close()
         if shadowed is not None:
