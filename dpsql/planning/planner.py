@@ -57,6 +57,11 @@ MOST_ROWS = 10_000
 Value = TypeVar("Value")
 
 
+_CONDITIONS = (exp.Predicate, exp.Connector, exp.Not)
+_MOST_SHOWN = 60
+"""Characters of a condition that a notice repeats."""
+
+
 class QuestionToken:
     """Identity of one planned question, for caches with weak keys."""
 
@@ -110,6 +115,19 @@ class Planned:
 
         filled(self.plan.blocks, note)
         return tuple(notices)
+
+    @cached_property
+    def counted_conditions(self) -> tuple[str, ...]:
+        """Return a notice on each COUNT of a condition, which counts the rows where it is false, too."""
+        query = self.statement.query
+        if query is None or not self.statement.has(exp.Count):
+            return ()
+        counted = [count.this for count in query.find_all(exp.Count) if isinstance(count.this, _CONDITIONS)]
+        texts = dict.fromkeys(condition.sql(dialect()) for condition in counted)
+        return tuple(
+            f"COUNT({text}) counts every row where {text} is true or false; COUNT_IF({text}) counts those where it is true"
+            for text in (text if len(text) <= _MOST_SHOWN else "condition" for text in texts)
+        )
 
     def waiting(self, index: int) -> tuple[str, ...]:
         """Names of the results that block number `index` reads and that are not released yet."""

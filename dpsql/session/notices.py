@@ -27,11 +27,12 @@ _MOST_NAMED = 5
 _remarks: RecentValues[str] = RecentValues(_MOST_REMARKS)
 
 
-def unlisted_notices(planned: Planned, policy: Policy) -> tuple[str, ...]:
-    """Return notices on compared values that the policy does not list; none where the asker sees some rows of a table alone,
-    since the values of that condition are not the asker's to know."""
+def condition_notices(planned: Planned, policy: Policy) -> tuple[str, ...]:
+    """Return notices on conditions that are counted and on compared values that the policy does not list; none on values where
+    the asker sees some rows of a table alone, since the values of that condition are not the asker's to know."""
     read = {table for priced in planned.price.blocks for table in tables(priced.block.source)}
-    return () if any(policy.row_filter(table) is not None for table in read) else planned.unlisted
+    unlisted = () if any(policy.row_filter(table) is not None for table in read) else planned.unlisted
+    return (*planned.counted_conditions, *unlisted)
 
 
 def stage_notices(planned: Planned) -> tuple[str, ...]:

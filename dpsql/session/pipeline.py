@@ -41,11 +41,11 @@ from dpsql.session.explanation import cut_notices, row_notices, target_notices, 
 from dpsql.session.measured_outputs import MeasuredOutputs
 from dpsql.session.notices import (
     choice_notices,
+    condition_notices,
     key_notices,
     min_units_notice,
     missing_keys_notice,
     stage_notices,
-    unlisted_notices,
 )
 from dpsql.session.response_times import Pace
 from dpsql.session.stages import Stages, tables_read
@@ -277,7 +277,7 @@ def _release(
     blocks = tuple(part.block for part in stored)
     notices = (
         *derived_notices(planned, stored),
-        *unlisted_notices(planned, context.policy),
+        *condition_notices(planned, context.policy),
         *row_notices(planned, context.policy),
         *target_notices(planned),
         *workload_notices(planned),

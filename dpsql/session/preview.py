@@ -28,7 +28,7 @@ from dpsql.session.explanation import (
     workload_lines,
     workload_notices,
 )
-from dpsql.session.notices import key_notices, min_units_notice, missing_keys_notice, stage_notices, unlisted_notices
+from dpsql.session.notices import condition_notices, key_notices, min_units_notice, missing_keys_notice, stage_notices
 from dpsql.session.rehearsal import rehearse
 
 
@@ -53,7 +53,7 @@ def preview(context: SessionContext, planned: Planned) -> PrivacyPlan:
     budget = context.accounts.budget(planned.options.project)
     price = budget.price(context.planner.accountant.units(charged))
     rows = (
-        *unlisted_notices(planned, context.policy),
+        *condition_notices(planned, context.policy),
         *row_notices(planned, context.policy),
         *target_notices(planned),
         *workload_notices(planned),

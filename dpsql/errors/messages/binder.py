@@ -7,6 +7,12 @@ from dpsql.errors.exceptions import register
 register("clause", "0A000", "{what} is not allowed here", "`dpsql help sql` says what can be asked")
 register("unknown_table", "42P01", 'relation "{name}" does not exist', "")
 register("unknown_column", "42703", 'column "{name}" does not exist', "")
+register(
+    "aggregate_in_where",
+    "42803",
+    "{name} is computed from groups or windows, which WHERE comes before",
+    "put the condition on an aggregate behind HAVING, that on a window behind QUALIFY",
+)
 register("ambiguous_column", "42702", 'column reference "{name}" is ambiguous', "write table.{name}")
 register("duplicate_name", "42712", 'table name "{name}" specified more than once', "give one of them another alias")
 register("alias_count", "42P10", "the alias names {got} columns, there are {want}", "name as many columns as there are")

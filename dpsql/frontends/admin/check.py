@@ -161,7 +161,10 @@ def _broken_lines(table: str, broken: Broken | None) -> list[str]:
     kinds = (
         (broken.wrong_width, "more or fewer cells than the header: dropped"),
         (broken.too_long, "more than 1 MiB: dropped"),
-        (broken.open_quote, "a quote that is never closed: it ends with the line"),
+        (
+            broken.open_quote,
+            "a quote that is never closed: it ends with the line (if cells hold line breaks: csv: {multiline: true})",
+        ),
         (broken.not_text, "bytes that are no UTF-8 text: such cells count as NULL"),
     )
     return [f"note: {table} has {n} line{'s' if n > 1 else ''} with {fault}" for n, fault in kinds if n]

@@ -71,7 +71,8 @@ def simulated_errors(policy: Policy, people: int) -> Iterator[str]:
     questions = [_question(table) for table in policy.tables.values() if policy.is_protected(table.name)][:_MOST_TABLES]
     sizes = {question.table: _units_of(policy.tables[question.table], people) for question in questions}
     who = "rows" if policy.privacy_unit is None else "persons"
-    yield f"\nWith made-up rows of {people:,} {who}, values spread evenly (the data were not looked at):"
+    made_up = f"{people:,} made-up rows" if policy.privacy_unit is None else f"made-up rows of {people:,} {who}"
+    yield f"\nWith {made_up}, values spread evenly (the data were not looked at):"
     for question in questions:
         try:
             yield from _answered(policy, question, sizes[question.table])

@@ -40,4 +40,4 @@ def name_problem(name: str) -> str:
         return f"is longer than {_MOST_CHARACTERS} characters"
     if name.lower() == "run":
         return "is that of the record of the run"
-    return "" if _NAME.fullmatch(name) else "has other characters than letters, digits, _ and -"
+    return "" if _NAME.fullmatch(name) else "has blanks or other characters than letters, digits, _ and -"

@@ -49,7 +49,6 @@ def check(
 @click.option(
     "--from",
     "source",
-    required=True,
     type=click.Path(path_type=Path),
     help="A DuckDB file, a Parquet or CSV file, a glob, or a folder of them.",
 )
@@ -64,13 +63,20 @@ def check(
 @click.option(
     "--starter", is_flag=True, help="Ask nothing; mark what is open with #? (so it is where there is no terminal)."
 )
-def init(source: Path, out: Path | None, unit: str | None, answers_file: Path | None, starter: bool) -> None:
+@click.argument("path", required=False, type=click.Path(path_type=Path))
+def init(
+    source: Path | None, out: Path | None, unit: str | None, answers_file: Path | None, starter: bool, path: Path | None
+) -> None:
     """Write a policy from a source's structure, never from its values, and the owner's answers.
 
     At a terminal the questions are asked in the order in which an owner decides; Ctrl-C keeps the answers.
     """
     from dpsql.frontends.admin.starter_policy import data_set_name, write_starter
 
+    if (source is None) == (path is None):
+        raise click.UsageError("name one source: dpsql init PATH, or dpsql init --from PATH")
+    source = source or path
+    assert source is not None
     if starter and answers_file is not None:
         raise click.UsageError("--starter asks nothing, so that --answers has no questions")
     place = out or Path(f"{data_set_name(source)}.yaml")

@@ -13,6 +13,7 @@ from sqlglot import exp
 from dpsql.aggregates.registry import spelled
 from dpsql.errors.exceptions import refuse
 from dpsql.sql.bigquery import PER_GROUP
+from dpsql.sql.binder.function_hints import unknown_function
 from dpsql.sql.binder.scope import lacks_argument
 from dpsql.sql.binder.sql_words import function_word, sql_word
 from dpsql.sql.parse import place
@@ -88,15 +89,17 @@ def check_node(node: exp.Expr) -> None:
         if name == "clamp":
             raise refuse("clamp_over_results", position=place(node))
         if name not in NAMES and not _aggregates_results(name):
-            raise refuse("unknown_function", name=name, position=place(node))
+            raise unknown_function(name, place(node))
         if name in DISTANCE and len(node.expressions) != 1:
             reason = "takes one output expression"
             raise refuse("wrong_arguments", function=name.upper(), reason=reason, position=place(node))
         return
     if type(node) not in NODES and not _aggregates_results(type(node).__name__):
         if isinstance(node, exp.Func):
-            raise refuse("unknown_function", name=function_word(node).lower(), position=place(node))
-        raise refuse("clause", what=sql_word(node), position=place(node))
+            raise unknown_function(function_word(node).lower(), place(node))
+        ties = isinstance(node, exp.LimitOptions) and node.args.get("with_ties")
+        hint = "write LIMIT n, or QUALIFY rank() OVER (ORDER BY ...) <= n, which keeps rows with ties" if ties else None
+        raise refuse("clause", what=sql_word(node), position=place(node), hint=hint)
     if isinstance(node, exp.Literal) and not node.is_string:
         _check_number(node)
     if isinstance(node, (exp.Mod, exp.IntDiv)) and _is_zero(node.expression):

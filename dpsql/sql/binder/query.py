@@ -58,6 +58,7 @@ from dpsql.sql.binder.trees import (
     with_names,
 )
 from dpsql.sql.binder.unpaired_rows import check_unread
+from dpsql.sql.binder.where_aliases import where_written_out
 from dpsql.sql.binder.windows import WindowScalars
 from dpsql.sql.binder.written_rows import column_names, with_facts, written_rows
 from dpsql.sql.parse import dialect, place
@@ -317,7 +318,7 @@ class QueryBinder:
         node = joins.in_any_order(joins.with_shared_names(node, bound), bound)
         scope, relation = joins.joined(self, node, bound)
         scope.subquery = lambda inner: self.value(inner, environment, scope)
-        where = node.args.get("where")
+        where = where_written_out(node, scope)
         if where is not None:
             relation = semijoins.filtered(self, where, scope, relation, environment)
         if blocks.aggregates(node):

@@ -18,6 +18,7 @@ from dpsql.functions.row_costs import MOST_NANOSECONDS, cost, part_read, way_out
 from dpsql.plan.intervals import Type, literal_facts
 from dpsql.plan.plan import Call, Column, Expr, Literal
 from dpsql.privacy.loss import exact_number
+from dpsql.sql.binder.function_hints import comparison_hint, expression_hint, unknown_function
 from dpsql.sql.binder.scope import Scope, lacks_argument, only
 from dpsql.sql.binder.sql_words import function_word, sql_word
 from dpsql.sql.binder.unlisted_values import COMPARISONS, check_spelling
@@ -73,7 +74,10 @@ class Scalars:
         try:
             bound = call(name, *(part_read(name, argument) for argument in _meet(name, arguments, node)))
         except WrongArguments as wrong:
-            raise refuse("wrong_arguments", function=_word(name), reason=str(wrong), position=place(node)) from None
+            hint = comparison_hint(name, arguments)
+            raise refuse(
+                "wrong_arguments", function=_word(name), reason=str(wrong), position=place(node), hint=hint
+            ) from None
         if bound.facts.type.temporal and all(isinstance(argument, Literal) for argument in bound.arguments):
             # now() cut to its month is the same question all month long, and is answered from the store.
             constant = evaluate(bound, {})
@@ -118,8 +122,8 @@ def not_allowed(node: exp.Expr) -> Exception:
     if isinstance(node, exp.AggFunc):
         return refuse("nested_aggregate", function=sql_word(node), position=place(node))
     if isinstance(node, exp.Func):
-        return refuse("unknown_function", name=function_word(node).lower(), position=place(node))
-    return refuse("unknown_expression", what=sql_word(node), position=place(node))
+        return unknown_function(function_word(node).lower(), place(node))
+    return refuse("unknown_expression", what=sql_word(node), position=place(node), hint=expression_hint(node))
 
 
 # --- texts that stand for dates -------------------------------------------------------------------------------------

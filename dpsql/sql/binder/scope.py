@@ -156,7 +156,9 @@ class Scope:
             raise refuse("untyped_column", name=name, position=place(node))
         labels = shown_names(label for source in candidates for label, _ in source.columns)
         if name.lower() not in map(str.lower, labels):
-            raise refuse("unknown_column", name=name, position=place(node), hint=suggestion(name, labels))
+            text = "; a text stands in single quotes: '...'" if node.this.args.get("quoted") and not node.table else ""
+            hint = suggestion(name, labels) + text
+            raise refuse("unknown_column", name=name, position=place(node), hint=hint.removeprefix("; "))
         raise refuse("ambiguous_column", name=name, position=place(node))
 
     def has(self, node: exp.Column) -> bool:

@@ -58,6 +58,8 @@ def function_word(node: exp.Func) -> str:
 
 def sql_word(node: exp.Expr) -> str:
     """The word or sign that stands for `node` in SQL: BETWEEN, LOG, &, or a description such as "a list in brackets"."""
+    if isinstance(node, exp.LimitOptions) and node.args.get("with_ties"):
+        return "WITH TIES"
     named = next((_WORDS[kind] for kind in type(node).__mro__ if kind in _WORDS), None)
     if named is not None:
         return named

@@ -106,3 +106,15 @@ SELECT COUNT(*), SUM(cost) FROM visits WHERE patient_id = 900
 -- l1: 20
 -- rows: 1
 SELECT COUNT(*) FROM visits WHERE CASE WHEN ward = 'er' THEN cost ELSE change END > 5
+
+-- query: alias_of_the_list
+-- keys: public
+-- l1: 20
+-- rows: 1
+SELECT nights // 10 AS weeks, COUNT(*) AS n FROM visits WHERE weeks > 0 AND Weeks < 3 GROUP BY weeks
+
+-- query: alias_in_a_subquery
+-- keys: none
+-- l1: 20
+-- rows: 1
+SELECT COUNT(*) FROM (SELECT cost / 2 AS half FROM visits WHERE half > 100) AS v

@@ -190,6 +190,11 @@ def test_init_leaves_the_privacy_unit_open(bare_clinic: Clinic, dpsql: Run) -> N
     assert "Secret" not in text and "91827" not in text and '"no": {type: text}' in text
     assert {path for path, _ in policy_problems(text)} >= {"$.privacy_unit"}
     assert dpsql("init", "--from", "people.csv", "--out", "rows.yaml", "--unit", "row").status == 0
+    assert dpsql("init", "people.csv", "--out", "same.yaml", "--unit", "row").status == 0
+    assert Path("same.yaml").read_text() == Path("rows.yaml").read_text()
+    for sources in ((), ("people.csv", "--from", "people.csv")):
+        outcome = dpsql("init", *sources)
+        assert outcome.status == 2 and "name one source: dpsql init PATH" in outcome.err
     assert policy_problems(Path("rows.yaml").read_text()) == []
 
 

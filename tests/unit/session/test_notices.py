@@ -143,6 +143,28 @@ def test_a_value_that_no_policy_lists_is_named_before_it_is_paid_and_with_the_an
         assert sum(note.startswith(notice) for note in release.notices) == 1
 
 
+def test_a_counted_condition_is_remarked_before_it_is_paid_and_with_the_answer(session: Session) -> None:
+    notice = "COUNT(age > 60) counts every row where age > 60 is true or false; COUNT_IF(age > 60) counts those where it is true"
+    sql = "SELECT COUNT(age > 60) AS n, COUNT(age) AS m FROM patients"
+    assert session.explain(sql).notes.count(notice) == session.execute(sql).notices.count(notice) == 1
+    for condition in ("age IS NULL OR age > 60", "NOT (age > 60)", "region LIKE 'n%'"):
+        notes = session.explain(f"SELECT COUNT({condition}) AS n FROM patients").notes
+        assert sum("is true or false" in note for note in notes) == 1
+    long = " OR ".join(f"age > {bound}" for bound in range(60, 70))
+    notes = session.explain(f"SELECT COUNT({long}) AS n FROM patients").notes
+    assert sum(note.startswith("COUNT(condition) counts") for note in notes) == 1
+    for part in (
+        "COUNT(*)",
+        "COUNT(age)",
+        "COUNT(DISTINCT age > 60)",
+        "COUNT_IF(age > 60)",
+        "COUNT(CASE WHEN age > 60 THEN 1 END)",
+    ):
+        assert not any(
+            "is true or false" in note for note in session.explain(f"SELECT {part} AS n FROM patients").notes
+        )
+
+
 def test_a_listed_value_in_another_spelling_is_refused_and_nothing_charged(session: Session) -> None:
     before = session.budget().spent
     for text in ("North", "north ", "NORTH"):

@@ -1,0 +1,89 @@
+"""How to write what a refused function, or a comparison of different types, was meant to say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from dpsql.errors.exceptions import Error, refuse
+from dpsql.errors.suggestions import nearest
+from dpsql.plan.intervals import Type
+from dpsql.plan.plan import Expr, Literal
+from dpsql.sql.binder.unlisted_values import COMPARISONS
+
+_ORDERS = ("lt", "le", "gt", "ge")
+_WAYS = {
+    "histogram": "a histogram is SELECT width_bucket(x, 0, 100, 10) AS bucket, COUNT(*) ... GROUP BY bucket",
+    "entropy": (
+        "entropy follows from counts: SELECT -SUM(s * ln(s)) FROM (SELECT n / SUM(n) OVER () AS s FROM "
+        "(SELECT x, COUNT(*) AS n FROM t GROUP BY x) AS counts WHERE n > 0) AS shares"
+    ),
+    "mad": "write MEDIAN(abs(x - (SELECT MEDIAN(x) FROM t)))",
+    "geomean": "write exp(AVG(ln(clamp(x, 1, 1000)))) with bounds above 0",
+    "product": "write exp(SUM(ln(clamp(x, 1, 1000)))) with bounds above 0",
+    "sumif": "write SUM(x) FILTER (WHERE condition)",
+    "averageif": "write AVG(x) FILTER (WHERE condition)",
+    "average": "write AVG(x)",
+    "isnull": "write x IS NULL",
+    "zeroifnull": "write coalesce(x, 0)",
+    "count_distinct": "write COUNT(DISTINCT x)",
+    "safe_divide": "write x / y: it is NULL where y is 0",
+    "ratio_to_report": "write COUNT(*) / SUM(COUNT(*)) OVER ()",
+    "random": "answers have noise already, and the same question has the same answer",
+}
+_OTHER_NAMES = {
+    "median_absolute_deviation": "mad", "geometric_mean": "geomean", "sum_if": "sumif", "avgif": "averageif",
+    "avg_if": "averageif", "average_if": "averageif", "div0": "safe_divide", "countd": "count_distinct", "rand": "random",
+    "countdistinct": "count_distinct",
+}  # fmt: skip
+_NAMES = (
+    "abs", "arg_max", "arg_min", "avg", "ceil", "clamp", "coalesce", "concat", "contains", "corr", "count", "covar_samp",
+    "date_diff", "date_part", "date_trunc", "exp", "floor", "greatest", "least", "left", "length", "ln", "log", "lower", "max",
+    "median", "min", "mod", "mode", "nullif", "power", "quantile_cont", "quantile_disc", "regexp_matches", "regexp_replace",
+    "regr_slope", "replace", "right", "round", "split_part", "sqrt", "starts_with", "stddev", "strftime", "strpos", "substr",
+    "sum", "to_char", "trim", "upper", "variance", "width_bucket",
+)  # fmt: skip
+"""Names that a misspelt one may have meant."""
+
+
+def function_hint(name: str) -> str | None:
+    """Return how to write what the refused function `name` (in lower case) says elsewhere, or the name that it is nearest to;
+    None where neither is clear."""
+    written = _WAYS.get(_OTHER_NAMES.get(name, name))
+    if written is not None:
+        return written
+    near = nearest(name, _NAMES)
+    return None if near is None or near == name else f"did you mean {near}?"
+
+
+def unknown_function(name: str, position: int | None) -> Error:
+    """Return the refusal of the function `name`, in lower case, with how to write what it was meant to say."""
+    return refuse("unknown_function", name=name, position=position, hint=function_hint(name))
+
+
+def expression_hint(node: exp.Expr) -> str | None:
+    """Return how to write what a refused operator was meant to say; None where that is not clear."""
+    return (
+        "IS stands before NULL, TRUE and FALSE; other values are compared with =" if isinstance(node, exp.Is) else None
+    )
+
+
+def comparison_hint(function: str, arguments: Sequence[Expr]) -> str | None:
+    """Return how to write a comparison with literals of another type; None for other functions, and where no literal is."""
+    if function not in COMPARISONS and function not in _ORDERS:
+        return None
+    types = {argument.facts.type for argument in arguments if not isinstance(argument, Literal)} - {Type.NULL}
+    literals = [
+        argument.value for argument in arguments if isinstance(argument, Literal) and argument.value is not None
+    ]
+    if len(types) != 1 or not literals:
+        return None
+    type_ = types.pop()
+    if type_ is Type.TEXT:
+        return (
+            "the column is a text: texts stand in single quotes, x = '3'; or compare CAST(x AS INTEGER) with a number"
+        )
+    if type_ is Type.BOOLEAN:
+        return "the column is true or false: write x for what is true, NOT x for what is false"
+    return "numbers stand without quotes: x = 3" if type_.numeric else None

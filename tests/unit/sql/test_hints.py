@@ -1,0 +1,74 @@
+"""Refusals say how to write what was meant, and what they say is answered."""
+
+from __future__ import annotations
+
+import pytest
+from sql.test_refused import worlds
+
+from dpsql.errors.exceptions import Error
+from dpsql.sql.binder.function_hints import _NAMES, _OTHER_NAMES, _WAYS, function_hint
+
+HINTS = {
+    "HISTOGRAM(nights)": "width_bucket(x, 0, 100, 10)", "ENTROPY(ward)": "entropy follows from counts",
+    "MAD(nights)": "MEDIAN(abs(x - (SELECT MEDIAN(x) FROM t)))", "SUMIF(nights, nights > 3)": "SUM(x) FILTER (WHERE condition)",
+    "AVERAGE(nights)": "write AVG(x)", "MEDAIN(nights)": "did you mean median?", "DIV0(SUM(nights), COUNT(*))": "write x / y",
+}  # fmt: skip
+MEANT = (
+    "SELECT width_bucket(nights, 0, 100, 10) AS bucket, COUNT(*) FROM visits GROUP BY bucket",
+    "SELECT -SUM(s * ln(s)) FROM (SELECT n / SUM(n) OVER () AS s FROM "
+    "(SELECT ward AS x, COUNT(*) AS n FROM visits GROUP BY x) AS counts WHERE n > 0) AS shares",
+    "SELECT MEDIAN(abs(nights - (SELECT MEDIAN(nights) FROM visits))) FROM visits",
+    "SELECT exp(AVG(ln(clamp(cost, 1, 1000)))) FROM visits",
+    "SELECT exp(SUM(ln(clamp(cost, 1, 1000)))) FROM visits",
+    "SELECT SUM(nights) FILTER (WHERE nights > 3), AVG(nights) FILTER (WHERE nights > 3) FROM visits",
+    "SELECT ward, COUNT(*) / SUM(COUNT(*)) OVER () FROM visits GROUP BY ward",
+    "SELECT coalesce(SUM(nights), 0), COUNT(DISTINCT patient_id) FROM visits WHERE cost IS NULL",
+)
+CONDITIONS = {
+    "nights = '3'": "numbers stand without quotes", "ward = 3": "texts stand in single quotes",
+    "smoker = 1": "write x for what is true", "nights < '3'": "numbers stand without quotes",
+    "ward IS 'er'": "other values are compared with =", 'ward = "er"': "a text stands in single quotes: '...'",
+}  # fmt: skip
+
+
+def refusal(sql: str) -> Error:
+    with pytest.raises(Error) as caught:
+        worlds(False)[0].session.execute(sql)
+    return caught.value
+
+
+@pytest.mark.parametrize("call", HINTS)
+def test_a_refused_function_comes_with_how_to_write_it(call: str) -> None:
+    for sql in (
+        f"SELECT {call} FROM visits",
+        f"SELECT {call} FROM (SELECT ward, SUM(nights) AS nights FROM visits GROUP BY ward)",
+    ):
+        error = refusal(sql)
+        assert error.slug in ("unknown_function", "unknown_column") and (
+            error.slug != "unknown_function" or HINTS[call] in error.hint
+        )
+    assert refusal(f"SELECT {call} FROM visits").slug == "unknown_function"
+
+
+@pytest.mark.parametrize("sql", MEANT)
+def test_what_hints_say_can_be_asked(sql: str) -> None:
+    session = worlds(False)[0].session
+    session.plan(session.planner.parse(sql, None))
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_a_comparison_that_means_nothing_comes_with_how_to_write_it(condition: str) -> None:
+    assert (
+        CONDITIONS[condition]
+        in refusal(f"SELECT COUNT(*) FROM visits JOIN patients USING (patient_id) WHERE {condition}").hint
+    )
+
+
+def test_names_of_hints_are_those_of_functions() -> None:
+    assert set(_OTHER_NAMES.values()) <= set(_WAYS) and not set(_NAMES) & (set(_WAYS) | set(_OTHER_NAMES))
+    assert function_hint("xyzzy") is None and function_hint("median") is None
+
+
+def test_ties_have_a_way_to_be_written() -> None:
+    error = refusal("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward ORDER BY n DESC FETCH FIRST 3 ROWS WITH TIES")
+    assert error.message == "WITH TIES is not allowed here" and "QUALIFY rank() OVER (ORDER BY ...) <= n" in error.hint
