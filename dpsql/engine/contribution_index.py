@@ -141,7 +141,7 @@ class ContributionIndex:
                 if not os.path.exists(file):
                     continue
                 texts = partial(bounded_view, self._engine.dialect, self._policy, self._engine.source, table)
-                place = self._engine.views.opened(table, token, None if marked else Path(file), texts)
+                place = self._engine.views.opened(table, token, None if marked else Path(file), texts, order)
                 if place is not None:
                     return View(order, place, place, marked)
         return View(order)

@@ -17,7 +17,9 @@ class NoPreparedViews:
         """`stored`: views beside the source, if the owner allows them."""
         self.engine, self.stored = engine, stored
 
-    def opened(self, table: str, token: str, file: Path | None, view: Callable[[], BoundedView]) -> str | None:
+    def opened(
+        self, table: str, token: str, file: Path | None, view: Callable[[], BoundedView], key: str
+    ) -> str | None:
         """No view."""
         return None
 

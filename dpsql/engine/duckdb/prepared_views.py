@@ -12,7 +12,7 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import duckdb
@@ -35,12 +35,15 @@ _POLL_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class _Opened:
-    """A view under its `place`, over an index file or over the source itself (None)."""
+    """A view under its `place`, over an index file or over the source itself (None). `lost`: the file was there and is gone, so
+    that rows beyond max_rows are left out by the view itself, in the order of `key`."""
 
     place: str
     token: str
     view: BoundedView
+    key: str
     file: Path | None
+    lost: bool = False
 
 
 def _attach(cursor: duckdb.DuckDBPyConnection, token: str, file: Path) -> str:
@@ -59,7 +62,9 @@ def _attach(cursor: duckdb.DuckDBPyConnection, token: str, file: Path) -> str:
 def _open(cursor: duckdb.DuckDBPyConnection, opened: _Opened) -> None:
     """Make a view and the function that counts its units. Raises duckdb.Error."""
     view, place, unit, count = opened.view, opened.place, name(UNIT), "count(DISTINCT unit)"
-    rows = f"SELECT {', '.join([*view.names, *view.integers])}, {unit}, {unit} AS {name(UNIT_ID)} FROM ({view.every})"
+    every = view.within_max_rows(view.rows, opened.key, (unit,)) if opened.lost and view.units else view.every
+    of_unit = [unit, f"{unit} AS {name(UNIT_ID)}"] if view.units else []
+    rows = f"SELECT {', '.join([*view.names, *view.integers, *of_unit])} FROM ({every})"
     if opened.file is not None:
         index = _attach(cursor, opened.token, opened.file)
         units = cursor.execute(f"SELECT units FROM {index}.main.about").fetchall()[0][0]
@@ -84,14 +89,17 @@ class Views:
         self._limited = False
         self._lock = threading.Lock()
 
-    def opened(self, table: str, token: str, file: Path | None, view: Callable[[], BoundedView]) -> str | None:
-        """Name of the view and of the function that counts its units; made when `token` is new for the table."""
+    def opened(
+        self, table: str, token: str, file: Path | None, view: Callable[[], BoundedView], key: str
+    ) -> str | None:
+        """Name of the view and of the function that counts its units; made when `token` is new for the table, or when its copy
+        was gone."""
         place = f"{_SCHEMA}.{name(table)}"
         with self._lock:
             before = self._opened.get(table)
-            if before is not None and before.token == token:
+            if before is not None and before.token == token and not before.lost:
                 return place
-            opened = _Opened(place, token, view(), file)
+            opened = _Opened(place, token, view(), key, file)
             try:
                 with self._cursor() as cursor:
                     _open(cursor, opened)
@@ -99,7 +107,7 @@ class Views:
                 _log.error("the prepared view of %s cannot be read: %s", table, error)
                 return None
             self._opened[table] = opened
-            if before is not None:
+            if before is not None and before.token != token:
                 with self._cursor() as cursor, suppress(duckdb.Error):
                     cursor.execute(f"DETACH DATABASE IF EXISTS {name('#' + before.token)}")
         return place
@@ -123,17 +131,18 @@ class Views:
         finally:
             self._lock.release()
 
-    def attach(self, connection: duckdb.DuckDBPyConnection) -> bool:
-        """Attach the copies that views are read from to another database; return whether all of them are there. For `take`."""
-        try:
-            for opened in self._opened.values():
-                if opened.file is not None:
-                    place = _attach(connection, opened.token, opened.file)
-                    connection.execute(f"SELECT units FROM {place}.main.about")
-        except duckdb.Error as error:
-            _log.error("a prepared copy cannot be opened again: %s", error)
-            return False
-        return True
+    def attach(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Attach the copies that views are read from to another database. A view whose copy cannot be read is made of the source
+        there, with the same rows, until the copy is prepared again. For `take`."""
+        for table, opened in self._opened.items():
+            if opened.file is None:
+                continue
+            try:
+                place = _attach(connection, opened.token, opened.file)
+                connection.execute(f"SELECT units FROM {place}.main.about")
+            except duckdb.Error as error:
+                _log.error("the prepared copy of %s is gone, its view is read from the source: %s", table, error)
+                self._opened[table] = replace(opened, file=None, lost=True)
 
     @contextmanager
     def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:

@@ -37,7 +37,7 @@ from dpsql.policy.reach import is_file
 from dpsql.storage.allocator import return_free_memory
 
 _log = logging.getLogger("dpsql.custodian")
-MOST_RUNS = 500
+MOST_RUNS = 250
 """Queries after which a database is opened again, once none runs. DuckDB keeps a note of each block that it ever let go, up to
 tens of thousands for each kind of block: about 6 kB a question, which only the end of the database gives back."""
 DRAIN_SECONDS = 1.0
@@ -198,8 +198,8 @@ class Sources:
 
     def _reopened(self, views: Views) -> duckdb.DuckDBPyConnection | None:
         """Replace the connection and return a cursor; None if the file is another one now, or another thread has opened it, so
-        that `views` are of former data, or if a prepared copy is gone, which the present connection still reads. That one is
-        closed before the source is opened: what a process closes of a file takes the locks of all its descriptors along."""
+        that `views` are of former data. The present connection is closed before the source is opened: what a process closes of
+        a file takes the locks of all its descriptors along."""
         with self._lock:
             self._runs = 0
             if self.views is not views:
@@ -207,9 +207,7 @@ class Sources:
             if self._file is not None and (self._opened is None or identity_of([self._file]) != self._opened):
                 return None  # `_attach_anew` opens it
             connection = kept_in_children(duckdb.connect())
-            if not views.attach(connection):
-                connection.close()
-                return None
+            views.attach(connection)
             if self._file is not None:
                 self.connection.close()
                 connection, self._version, self._opened = attached(self._file, connection)

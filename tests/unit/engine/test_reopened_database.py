@@ -19,6 +19,7 @@ from dpsql.engine.emit.emitter import Emitter
 from dpsql.engine.query import EngineQuery
 from dpsql.errors.exceptions import Error
 from dpsql.policy import load_policy
+from dpsql.session.opening import open_session
 from dpsql.session.session import Session
 
 POLICY = """
@@ -345,7 +346,7 @@ def test_who_is_cancelled_while_others_end_is_not_charged_and_does_not_wait_for_
 
 @pytest.mark.parametrize("how", ["removed", "replaced"])
 def test_a_question_whose_text_is_written_is_answered_where_its_prepared_copy_is_gone(tmp_path: Path, how: str) -> None:
-    """The database stays open, and with it the copy, instead of being opened again without it: the question may be charged."""
+    """It may be charged: what it names is made of the source, with the same rows within max_rows, and memory is given back."""
     fill(tmp_path / "clinic.duckdb", rows(2))
     policy = clinic(tmp_path)
     with open_clinic(policy) as session:
@@ -356,14 +357,55 @@ def test_a_question_whose_text_is_written_is_answered_where_its_prepared_copy_is
         emitter = Emitter(session.policy, engine.dialect, engine.source, index_of(session).views())
         text = emitter.block(planned.price.blocks[0].block)
         answer = sorted(engine.run(text).unseal().to_pylist(), key=str)
-        for file in list(tmp_path.rglob("*.duckdb")):
-            if file.name != "clinic.duckdb":
-                file.unlink()
-                if how == "replaced":
-                    file.write_bytes(b"no database")
-        assert not run_until_reopened(engine)
-        assert sorted(engine.run(text).unseal().to_pylist(), key=str) == answer
-        assert exact(session, VISITS) == prepared
+        lose_copies(tmp_path, how)
+        for _ in range(2):
+            assert run_until_reopened(engine)
+            assert sorted(engine.run(text).unseal().to_pylist(), key=str) == answer
+            assert exact(session, VISITS) == prepared
+
+
+def test_a_question_whose_text_is_written_is_answered_where_the_copy_of_private_rows_is_gone(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"i": [1, 2, 3, 5000]}), tmp_path / "t.parquet")
+    (tmp_path / "t.yaml").write_text(POLICY.format(place="source: t.parquet"))
+    with open_session(tmp_path / "t.yaml", create_ledger=True) as session:
+        index_of(session).prepare(copy=True)
+    with open_session(tmp_path / "t.yaml") as session:
+        engine = engine_of(session)
+        planned = session.plan(session.planner.parse("SELECT sum(i) AS s, count(*) AS n FROM t", None))
+        emitter = Emitter(session.policy, engine.dialect, engine.source, index_of(session).views())
+        text = emitter.block(planned.price.blocks[0].block)
+        assert "#bounded" in text.sql
+        answer = engine.run(text).unseal().to_pylist()
+        lose_copies(tmp_path, "removed")
+        assert run_until_reopened(engine)
+        assert engine.run(text).unseal().to_pylist() == answer
+
+
+def test_a_copy_that_is_prepared_again_after_it_was_gone_is_read_again(tmp_path: Path) -> None:
+    fill(tmp_path / "clinic.duckdb", rows(2))
+    policy = clinic(tmp_path)
+    with open_clinic(policy) as session:
+        index_of(session).prepare(copy=True)
+    with open_clinic(policy) as session:
+        engine, prepared = engine_of(session), exact(session, VISITS)
+        lose_copies(tmp_path, "removed")
+        assert run_until_reopened(engine) and exact(session, VISITS) == prepared
+        with open_clinic(policy) as other:
+            index_of(other).prepare(copy=True)
+        for _ in range(2):
+            assert exact(session, VISITS) == prepared
+            attached = engine.exact_rows("SELECT database_name AS n FROM duckdb_databases()").to_pydict()["n"]
+            assert any(name.startswith("#") for name in attached)
+            assert run_until_reopened(engine)
+
+
+def lose_copies(folder: Path, how: str) -> None:
+    """Remove all prepared copies, or let something else stand in their place."""
+    for file in list(folder.rglob("*.duckdb")):
+        if file.name != "clinic.duckdb":
+            file.unlink()
+            if how == "replaced":
+                file.write_bytes(b"no database")
 
 
 def test_free_memory_is_given_back_once_the_database_is_opened_again(

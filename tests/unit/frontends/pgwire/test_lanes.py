@@ -10,14 +10,16 @@ from typing import Any
 
 import pytest
 from support.gated_engine import PATIENCE, Gated, gated
-from support.raw_client import Client, error_of, fields, framed, rows_of, text
+from support.raw_client import Client, describe, error_of, fields, framed, parse, rows_of, text
 from support.served_clinic import PASSWORD, Served, build_clinic, serving
 
 from dpsql.engine.fair_queue import FairQueue
+from dpsql.errors.exceptions import refuse
 from dpsql.frontends.cli.serve import open_server_state
 from dpsql.frontends.pgwire import backend
 from dpsql.frontends.pgwire.limits import Limits
 from dpsql.frontends.pgwire.questions import LONG_TEXT
+from dpsql.release.confinement import ConfinedDuckDB
 
 STORED = "SELECT COUNT(*) AS n FROM patients WHERE age > 41"
 FREE = (
@@ -195,3 +197,56 @@ def test_whoever_waits_to_be_read_may_stop_waiting(clinic: Served, monkeypatch: 
         go_on.set()
         assert rows_of(first.until(b"Z")) == [[b"1"]]
         assert rows_of(second.query("SELECT 2")) == [[b"2"]], "the next statement is another one"
+
+
+@pytest.mark.parametrize("place", ["running", "waiting"])
+@pytest.mark.parametrize("how", ["cancel", "timeout"])
+def test_the_description_of_a_catalog_question_can_be_stopped(
+    clinic: Served, monkeypatch: pytest.MonkeyPatch, how: str, place: str
+) -> None:
+    """Drivers ask for columns before they run a question. `waiting`: for the process, which another connection of the user has."""
+    begun, waits, go_on = threading.Event(), threading.Event(), threading.Event()
+    ask_process, look = ConfinedDuckDB.query, FairQueue._is_next
+    interrupted: set[ConfinedDuckDB] = set()
+
+    def slow(process: ConfinedDuckDB, *about: Any, **limits: Any) -> Any:
+        if go_on.is_set():
+            return ask_process(process, *about, **limits)
+        begun.set()
+        for _ in range(PATIENCE * 100):
+            if process in interrupted:
+                interrupted.clear()
+                raise refuse("sandbox_time")
+            if go_on.wait(0.01):
+                return ask_process(process, *about, **limits)
+        raise AssertionError("nothing stopped it")
+
+    def noticed(queue: FairQueue, ticket: Any) -> bool:
+        is_next = look(queue, ticket)
+        if not is_next:
+            waits.set()
+        return is_next
+
+    monkeypatch.setattr(ConfinedDuckDB, "query", slow)
+    monkeypatch.setattr(ConfinedDuckDB, "interrupt", interrupted.add)
+    monkeypatch.setattr(FairQueue, "_is_next", noticed)
+    question = "SELECT relname FROM pg_class WHERE relname = 'patients'"
+    with serving(open_server_state(clinic.policy)) as port:
+        first, second = logged_in(port, "research"), logged_in(port, "research")
+        if how == "timeout":
+            second.query("SET statement_timeout = 50")
+        if place == "waiting":
+            first.send(framed(b"Q", text(question)))
+            assert begun.wait(PATIENCE)
+        second.send(parse(question), describe(b"S"), framed(b"S"))
+        assert (begun if place == "running" else waits).wait(PATIENCE)
+        if how == "cancel":
+            Client(port).send(struct.pack("!II", 16, 80877102) + second.key)
+        failure = error_of(second.until(b"Z"))
+        words = {"cancel": "user request", "timeout": "statement timeout"}[how]
+        assert (failure["C"], failure["M"]) == ("57014", f"canceling statement due to {words}")
+        assert not go_on.is_set()
+        go_on.set()
+        if place == "waiting":
+            assert rows_of(first.until(b"Z")) == [[b"patients"]]
+        assert rows_of(second.query("RESET statement_timeout; " + question)) == [[b"patients"]]
