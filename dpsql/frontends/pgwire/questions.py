@@ -44,6 +44,7 @@ _MOST_BARS = 300
 _MOST_NAMED = 6
 _QUERY_WORDS = {"select", "with", "values", "from", "("}
 _CATALOG_WORDS = ("pg_", "information_schema")
+_STOPPED = frozenset({"wire_cancelled", "wire_timeout"})
 _NAME_ERRORS = ("unknown_column", "unknown_table", "unknown_function", "ambiguous_column", "syntax", "not_a_query")
 LONG_TEXT = 5_000
 """Characters of a text from which on it is read in turns; reading as many takes some hundredths of a second."""
@@ -149,7 +150,8 @@ class Questions:
 
     def look_at_names(self, prepared: PreparedStatement) -> None:
         """Raise, when a statement is prepared, what PostgreSQL finds then: names that do not exist. All else waits for the
-        values, as a value that stands in for a parameter may be one that cannot stand there."""
+        values, as a value that stands in for a parameter may be one that cannot stand there, but for the end of the waiting:
+        whoever has stopped the statement does not wait for its description again."""
         if prepared.kind not in ("data", "catalog"):
             return
         with self._trace(prepared):
@@ -158,6 +160,8 @@ class Questions:
             except Error as error:
                 if error.slug in _NAME_ERRORS:
                     self._activity.failed(self._place.user, error, prepared.piece.sql)
+                    raise
+                if error.slug in _STOPPED:
                     raise
             else:
                 if not prepared.oids:

@@ -204,7 +204,8 @@ def test_whoever_waits_to_be_read_may_stop_waiting(clinic: Served, monkeypatch: 
 def test_the_description_of_a_catalog_question_can_be_stopped(
     clinic: Served, monkeypatch: pytest.MonkeyPatch, how: str, place: str
 ) -> None:
-    """Drivers ask for columns before they run a question. `waiting`: for the process, which another connection of the user has."""
+    """Drivers ask for columns before they run a question; Parse looks at them, too, and a stop there was lost: Describe began anew.
+    `waiting`: for the process, which another connection of the user has."""
     begun, waits, go_on = threading.Event(), threading.Event(), threading.Event()
     ask_process, look = ConfinedDuckDB.query, FairQueue._is_next
     interrupted: set[ConfinedDuckDB] = set()
@@ -221,6 +222,9 @@ def test_the_description_of_a_catalog_question_can_be_stopped(
                 return ask_process(process, *about, **limits)
         raise AssertionError("nothing stopped it")
 
+    def interrupt(process: ConfinedDuckDB) -> None:
+        interrupted.add(process)
+
     def noticed(queue: FairQueue, ticket: Any) -> bool:
         is_next = look(queue, ticket)
         if not is_next:
@@ -228,7 +232,7 @@ def test_the_description_of_a_catalog_question_can_be_stopped(
         return is_next
 
     monkeypatch.setattr(ConfinedDuckDB, "query", slow)
-    monkeypatch.setattr(ConfinedDuckDB, "interrupt", interrupted.add)
+    monkeypatch.setattr(ConfinedDuckDB, "interrupt", interrupt)
     monkeypatch.setattr(FairQueue, "_is_next", noticed)
     question = "SELECT relname FROM pg_class WHERE relname = 'patients'"
     with serving(open_server_state(clinic.policy)) as port:
