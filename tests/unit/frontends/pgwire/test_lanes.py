@@ -213,6 +213,7 @@ def test_the_description_of_a_catalog_question_can_be_stopped(
     def slow(process: ConfinedDuckDB, *about: Any, **limits: Any) -> Any:
         if go_on.is_set():
             return ask_process(process, *about, **limits)
+        assert not begun.is_set(), "it began anew"
         begun.set()
         for _ in range(PATIENCE * 100):
             if process in interrupted:
