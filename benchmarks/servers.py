@@ -4,8 +4,10 @@
 own and into a Parquet file for Spark (two threads), and asks Q2 to Q6 of both sides in turn. Printed is the median over the
 rounds of dpsql's seconds over those of the plain query in the same round. Nothing is reused, and every answer is charged.
 
-`--processor` counts the seconds of processor that this process and the PostgreSQL server use instead (Linux): other work on the
-machine hardly moves them. `--workers N` lets the server use N parallel workers for a query, of either side.
+`--processor` counts the seconds of processor that this process and the PostgreSQL server, or Spark's Java, use instead (Linux):
+other work on the machine hardly moves them. `--workers N` lets the server use N parallel workers for a query, of either side.
+`--way` asks in some ways only: at 100 million rows an unprepared question about users sorts them all on one machine. Spark's
+memory comes from its own settings (`spark.driver.memory` in `$SPARK_CONF_DIR/spark-defaults.conf`). `--folder` keeps the data.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from benchmarks.workload import WORKLOAD
 from dpsql.session.opening import open_session
 from dpsql.session.session import Session
 
+WAYS = ("row", "row, prepared", "user", "user, prepared")
 QUESTIONS = tuple(question for question in WORKLOAD if question.name in ("Q2", "Q3", "Q4", "Q5", "Q6"))
 Ways = dict[str, Session]
 
@@ -58,7 +61,7 @@ def processor_clock(server: int) -> Callable[[], float]:
 
 @contextmanager
 def postgresql(
-    folder: Path, file: Path, workers: int | None = None
+    folder: Path, file: Path, asked: tuple[str, ...], workers: int | None = None
 ) -> Iterator[tuple[Callable[[str], Any], Ways, Callable[[], float]]]:
     """The rows in a server of its own: a function that runs a plain query, a session for each way, and the server's
     processor time. `workers`: parallel workers of a query, None: as the server has it."""
@@ -87,6 +90,7 @@ def postgresql(
                 ("row", False, ""), ("row, prepared", False, _prepared("copies_a")),
                 ("user", True, ""), ("user, prepared", True, _prepared("copies_b")),
             )
+            if way in asked
         }  # fmt: skip
         _prepare(ways)
         yield (lambda sql: owner.execute(sql).fetchall()), ways, processor_clock(started)
@@ -94,7 +98,7 @@ def postgresql(
 
 @contextmanager
 def spark(
-    folder: Path, file: Path, workers: int | None = None
+    folder: Path, file: Path, asked: tuple[str, ...], workers: int | None = None
 ) -> Iterator[tuple[Callable[[str], Any], Ways, Callable[[], float]]]:
     """The file in a Spark application of this process."""
     from dpsql.engine.spark.sessions import application
@@ -103,15 +107,17 @@ def spark(
     running.read.parquet(str(file)).createOrReplaceTempView("purchases")
     with ExitStack() as stack:
         stack.callback(running.stop)
+        java = int(running._jvm.ProcessHandle.current().pid())  # type: ignore[union-attr]
         ways = {
-            way: stack.enter_context(_session(folder, f"spark-{way}", "spark://local[2]", users, more, file.name))
+            way: stack.enter_context(_session(folder, f"spark-{way}", "spark://local[2]", users, more, str(file)))
             for way, users, more in (
                 ("row", False, ""), ("row, prepared", False, _prepared("./copies-a")),
                 ("user", True, ""), ("user, prepared", True, _prepared("./copies-b")),
             )
+            if way in asked
         }  # fmt: skip
         _prepare(ways)
-        yield (lambda sql: running.sql(sql).toArrow()), ways, time.perf_counter
+        yield (lambda sql: running.sql(sql).toArrow()), ways, processor_clock(java)
 
 
 def _prepared(place: str) -> str:
@@ -138,47 +144,60 @@ def _session(folder: Path, name: str, source: str, users: bool, more: str, file:
     return open_session(policy, create_ledger=True)
 
 
-def ratios(plain: Callable[[str], Any], ways: Ways, rounds: int, clock: Callable[[], float]) -> dict[str, list[str]]:
-    """For each question its ratio in each way, and the seconds of the plain query, by a clock."""
-    rows = {}
+def ratios(
+    plain: Callable[[str], Any], ways: Ways, rounds: int, clock: Callable[[], float], warmed: bool
+) -> Iterator[tuple[str, list[str]]]:
+    """Yield each question with the seconds of the plain query, by a clock, and its ratio in each way. `warmed`: the first round
+    only warms up, and is one more."""
     for question in QUESTIONS:
         seconds: dict[str, list[float]] = {way: [] for way in ("plain", *ways)}
-        for turn in range(rounds + 1):
+        for turn in range(0 if warmed else 1, rounds + 1):
             for way, ask in (("plain", plain), *((way, session.execute) for way, session in ways.items())):
                 start = clock()
                 ask(question.sql)
-                if turn:  # the first warms up
+                if turn:
                     seconds[way].append(clock() - start)
         compared = [
             statistics.median(ours / theirs for ours, theirs in zip(seconds[way], seconds["plain"], strict=True))
             for way in ways
         ]
-        rows[question.title] = [f"{statistics.median(seconds['plain']):.2f} s", *(f"{ratio:.2f}" for ratio in compared)]
-    return rows
+        yield question.title, [f"{statistics.median(seconds['plain']):.2f} s", *(f"{ratio:.2f}" for ratio in compared)]
 
 
 @click.command()
 @click.option("--rows", default=1_000_000, show_default=True)
 @click.option("--rounds", default=3, show_default=True)
 @click.option("--engine", "engines", multiple=True, type=click.Choice(("postgresql", "spark")))
-@click.option("--processor", is_flag=True, help="Seconds of processor, on PostgreSQL.")
+@click.option("--processor", is_flag=True, help="Count seconds of processor.")
 @click.option("--workers", type=int, help="Parallel workers of a query of PostgreSQL.")
-def main(rows: int, rounds: int, engines: tuple[str, ...], processor: bool, workers: int | None) -> None:
+@click.option("--way", "asked", multiple=True, type=click.Choice(WAYS), default=WAYS)
+@click.option("--warm-up/--no-warm-up", "warmed", default=True, help="Ask everything once before it counts.")
+@click.option("--folder", "kept", type=click.Path(path_type=Path, exists=True), help="Where the data are kept.")
+def main(
+    rows: int,
+    rounds: int,
+    engines: tuple[str, ...],
+    processor: bool,
+    workers: int | None,
+    asked: tuple[str, ...],
+    warmed: bool,
+    kept: Path | None,
+) -> None:
     """Print one table for each engine."""
     makers = {"postgresql": postgresql, "spark": spark}
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory(dir=kept) as name:
         folder = Path(name)
         os.environ["DPSQL_STATE"] = str(folder / "state")
-        file = build_parquet(folder, rows)
+        file = build_parquet(kept or folder, rows)
         for engine in engines or tuple(makers):
-            with makers[engine](folder, file, workers) as (plain, ways, used):
+            with makers[engine](folder, file, asked, workers) as (plain, ways, used):
                 for session in ways.values():
                     session.execute("SET dp.reuse = off")
                 click.echo(
                     f"\n| {engine}, {rows:,} rows | plain | {' | '.join(ways)} |\n| --- {'| --- ' * (len(ways) + 1)}|"
                 )
-                clock = used if processor and engine == "postgresql" else time.perf_counter
-                for title, cells in ratios(plain, ways, rounds, clock).items():
+                clock = used if processor else time.perf_counter
+                for title, cells in ratios(plain, ways, rounds, clock, warmed):
                     click.echo(f"| {title} | {' | '.join(cells)} |")
 
 

