@@ -30,8 +30,8 @@ extra `dpsql[spark]` |
 as Parquet files in a folder that the owner names |
 | which rows stay under bounds | keyed hash of DuckDB | keyed SHA-256 of the row as text: other rows than in \
 DuckDB, as few | keyed SHA-256 of its own texts |
-| rows leave the engine | the engine is in dpsql's process | no: groups come back, with the texts of their keys | \
-as in PostgreSQL |
+| rows leave the engine | the engine is in dpsql's process | no: groups come back, with the texts of their keys; \
+exported columns do | as in PostgreSQL |
 | `SAMPLE_AGGREGATE` | yes | yes, but for ENTROPY | no |
 | clipping (`max_total`, `max_count`) | yes | yes | no: rows would be read several times |
 | bound on the time of one row (privacy.md 10) | measured | computed alike, not measured there | as in PostgreSQL |

@@ -12,11 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 from support.export_clinic import PEOPLE, export_session, people, policy_facts
 from support.postgres_source import Server, load, server
+from support.server_folder import server_folder
 
 from dpsql.errors.exceptions import Error
 from dpsql.policy import load_policy
 from dpsql.session.opening import open_session
 from dpsql.session.row_export import RowExport
+from unit.engine.test_postgresql_engine import Wire
 
 __all__ = ["server"]
 TYPES = {
@@ -58,3 +60,36 @@ def test_a_server_exports_the_rows_that_duckdb_exports(
         written.append((Counter(zip(*(column.to_pylist() for column in table.columns), strict=True)), means))
     assert written[0][0] == written[1][0] and sum(written[0][0].values()) == 300
     assert written[0][1] == pytest.approx(written[1][1], rel=0.02, abs=1e16)
+
+
+@pytest.mark.slow
+def test_nothing_leaves_the_server_but_the_exported_columns(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Values are randomised in the process of dpsql, so those of exported columns are sent; keys of persons and other columns are
+    not: canaries are put there, and none is among the bytes that the server sends."""
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    url, rows = server.database(), people(40)
+    schema = pa.schema([(name, TYPES[facts["type"]]) for name, facts in PEOPLE.items()])
+    canaries = [
+        {**row, "patient_id": 731_000_000_000 + row["patient_id"], "weight": 137.0625, "note": "canary", "job": "job 7"}
+        for row in rows.select(schema.names).to_pylist()
+    ]
+    with psycopg.connect(url, autocommit=True) as connection:
+        load(connection, "people", schema, canaries)
+    with server_folder() as folder:
+        wire = Wire(folder, server.folder)
+        opened = export_session(
+            tmp_path, 0, rows={"people": rows}, tables={"people": policy_facts()["tables"]["people"]}
+        )
+        opened.close()
+        text = (tmp_path / "clinic.yaml").read_text()
+        source = url.replace(f"host={server.folder}", f"host={folder}")
+        (tmp_path / "clinic.yaml").write_text(f"source: {source}\n{text}")
+        with open_session(load_policy(tmp_path / "clinic.yaml")) as session:
+            RowExport(session, "people", ("region", "age"), Fraction(2)).write(tmp_path / "rows.parquet")
+        wire.close()
+    heard = bytes(wire.heard)
+    assert b"COPY" in heard and b"north" in heard
+    for canary in (b"731000000", b"137.0625", b"canary", b"job 7"):
+        assert canary not in heard, canary
