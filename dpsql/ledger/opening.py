@@ -22,6 +22,8 @@ from dpsql.ledger.tables import FORMAT, create_ledger, layout
 from dpsql.ledger.witness import Head, Witness, known_ledger, new_witness, other_ledgers
 from dpsql.storage.directories import state_directory
 
+_LOG_ENDINGS = ("-wal", "-shm", "-journal")
+
 
 def open_checked(
     url: str,
@@ -80,12 +82,24 @@ def _has_ledger(store: Store, dataset: str) -> bool:
 
 
 def _require_own(path: Path | None) -> None:
-    """Refuse a file that other users may write to (ledger_open)."""
+    """Refuse a file that other users may write to (ledger_open), and links beside it (ledger_linked)."""
+    if path is None:
+        return
     try:
-        if path is not None and stat.S_IMODE(path.stat().st_mode) & 0o022:
+        if stat.S_IMODE(path.stat().st_mode) & 0o022:
             raise refuse("ledger_open", place=str(path))
     except OSError:
         return  # what follows says why it cannot be read
+    require_no_links(path)
+
+
+def require_no_links(path: Path) -> None:
+    """Refuse symbolic links in place of the log files that SQLite writes beside a file (ledger_linked). SQLite follows none of
+    them, and says only that it cannot write."""
+    for ending in _LOG_ENDINGS:
+        log = f"{os.path.realpath(path)}{ending}"
+        if os.path.islink(log):
+            raise refuse("ledger_linked", place=log)
 
 
 def touch(path: Path, file: str) -> None:

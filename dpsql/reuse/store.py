@@ -26,7 +26,7 @@ from dpsql.ledger.chain import mac, same
 from dpsql.ledger.driver_statements import DriverStatement
 from dpsql.ledger.entries import now
 from dpsql.ledger.ledger import Ledger
-from dpsql.ledger.opening import touch
+from dpsql.ledger.opening import require_no_links, touch
 from dpsql.ledger.records import canonical
 from dpsql.ledger.store import Place, Store
 from dpsql.ledger.tables import release_tables, releases
@@ -209,6 +209,7 @@ def open_releases(ledger: Ledger) -> ReleaseStore:
     place = ledger.store.place
     if place.path is not None:
         path = place.path.with_name(place.path.name + ".releases")
+        require_no_links(path)
         touch(path, "the store of releases")
         place = Place(place.url, path, f"sqlite:///{path}")
     store = Store(place, ledger.store.timeout_seconds, name="the store of releases")

@@ -251,3 +251,10 @@ register(
     "chmod go-w: the ledger and its state directory are one user's own",
     Fault,
 )
+register(
+    "ledger_linked",
+    "42501",
+    "{place} is a symbolic link, where a file of the ledger belongs",
+    "find out who made it, and remove it: the ledger makes its files itself",
+    Fault,
+)

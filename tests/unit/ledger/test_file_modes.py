@@ -14,6 +14,7 @@ from dpsql.errors.custodian_log import CustodianLog
 from dpsql.errors.exceptions import Error
 from dpsql.frontends.cli.shared import read_text
 from dpsql.ledger import open_ledger
+from dpsql.reuse.store import open_releases
 
 NOBODY = 65534
 
@@ -60,6 +61,35 @@ def test_a_state_directory_that_others_may_write_to_is_refused(sqlite_home: Home
         assert slug(sqlite_home) == "ledger_open"
         folder.chmod(0o700)
     assert sqlite_home.open().verify().sound
+
+
+@pytest.mark.parametrize("ending", ["-wal", "-shm", "-journal"])
+def test_a_link_in_place_of_a_log_file_is_named_and_not_written_through(
+    sqlite_home: Home, tmp_path: Path, ending: str
+) -> None:
+    sqlite_home.new().close()
+    assert sqlite_home.file is not None
+    victim, link = tmp_path / "victim", Path(f"{sqlite_home.file}{ending}")
+    victim.write_text("whole")
+    link.unlink(missing_ok=True)
+    link.symlink_to(victim)
+    with pytest.raises(Error, match=f"{link.name} is a symbolic link") as caught:
+        sqlite_home.open()
+    assert caught.value.slug == "ledger_linked" and victim.read_text() == "whole"
+    link.unlink()
+    assert sqlite_home.open().verify().sound
+
+
+def test_a_link_in_place_of_a_log_file_of_the_stored_releases_is_named(sqlite_home: Home, tmp_path: Path) -> None:
+    ledger = sqlite_home.new()
+    open_releases(ledger).close()
+    assert sqlite_home.file is not None
+    link = Path(f"{sqlite_home.file}.releases-wal")
+    link.unlink(missing_ok=True)
+    link.symlink_to(tmp_path / "victim")
+    with pytest.raises(Error, match="is a symbolic link"):
+        open_releases(ledger)
+    ledger.close()
 
 
 @pytest.mark.parametrize("left", [("-wal", "-shm"), ("-wal",), ()])
