@@ -24,6 +24,7 @@ from dpsql.functions.possible_values import Possible, follows_order, possible
 from dpsql.functions.row_search import (
     MOST_PUBLIC_WORK,
     MOST_WORK,
+    ListedTable,
     Row,
     SearchBudget,
     TooMany,
@@ -83,14 +84,6 @@ def conjuncts(condition: Expr) -> Iterator[Expr]:
 
 
 @dataclass(frozen=True)
-class _Table:
-    """A scan of a public table of which all rows are known: its base columns, and their values."""
-
-    names: tuple[str, ...]
-    rows: Sequence[tuple[Any, ...]]
-
-
-@dataclass(frozen=True)
 class _Tied:
     """Keys (by position), conditions and columns that are tied together."""
 
@@ -106,7 +99,7 @@ class KeyBranch:
     keys: list[Expr]
     values: list[Values]
     conditions: list[Expr]
-    tables: list[_Table]
+    tables: list[ListedTable]
     within: frozenset[str]
 
     @classmethod
@@ -219,13 +212,11 @@ class KeyBranch:
         ]
         listed = set(names)
         for table in self.tables:
-            used = [(index, name) for index, name in enumerate(table.names) if name in names]
-            if used:
-                listed -= {name for _, name in used}
-                rows = dict.fromkeys(tuple(row[index] for index, _ in used) for row in table.rows)
-                columns_read = [name for _, name in used]
+            columns_read, rows = table.distinct(names)
+            if columns_read:
+                listed -= set(columns_read)
                 yield Variable(
-                    frozenset(columns_read), [Row(dict(zip(columns_read, row, strict=True)), {}) for row in rows]
+                    frozenset(columns_read), [Row(dict(zip(columns_read, row, strict=True))) for row in rows]
                 )
         for name in sorted(listed):
             column = tied.columns[name]
@@ -359,9 +350,18 @@ class _Places:
         return [*(position for position in inside if self._present[position] not in image.excluded), *missing]
 
 
-def _tables(branch: Branch, public: PublicRows) -> list[_Table]:
+def _tables(branch: Branch, public: PublicRows) -> list[ListedTable]:
     named = ((prefix, public[table]) for prefix, table in branch.tables if table in public)
-    return [_Table(tuple(prefix + name for name in names), rows) for prefix, (names, rows) in named]
+    return [ListedTable(tuple(prefix + name for name in names), rows) for prefix, (names, rows) in named]
+
+
+def _meets_many(searched: KeyBranch) -> bool:
+    """Return whether keys that nothing restricts have too many values, as columns of one table show: rows of others repeat them
+    (and where one has no row, nothing is met, and nothing is said either)."""
+    if searched.conditions or not all(isinstance(key, Column) for key in searched.keys):
+        return False
+    named = {name for key in searched.keys for name in names_of(key)}
+    return any(len(table.distinct(named)[1]) > MOST_MET for table in searched.tables)
 
 
 def _without_partner(unmatched: UnmatchedRows, public: PublicRows) -> Iterator[Expr]:
@@ -374,6 +374,8 @@ def _without_partner(unmatched: UnmatchedRows, public: PublicRows) -> Iterator[E
     public_names = {name for table in searched.tables for name in table.names}
     unreleased = any(names_of(expression) - columns.keys() for expression in (*searched.keys, *conditions))
     if not columns.keys() <= public_names or unreleased or unmatched.branch.unmatched:
+        return
+    if _meets_many(searched):
         return
     every = _Tied((), tuple(conditions), columns)
     try:

@@ -7,8 +7,11 @@ after the other, conditions are tried as soon as their columns are bound, and wh
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
+from operator import itemgetter
+from types import NoneType
 from typing import Any
 
 from dpsql.functions.column_cells import typed
@@ -42,6 +45,15 @@ class Row:
         cells = {name: single(self.values[name]) for name in names & self.values.keys()}
         return possible(expression, {**cells, **self.cells})
 
+    @property
+    def is_first(self) -> bool:
+        """Return whether nothing is bound yet, so that any other row beside this one is that row."""
+        return self.named and not self.values and not self.cells
+
+    def joined_with(self, other: Row) -> Row:
+        """Return the row of both, which have no column in common."""
+        return Row({**self.values, **other.values}, {**self.cells, **other.cells}, self.named and other.named)
+
     def has(self, expression: Expr) -> bool:
         """Return whether the row has one value of every column of an expression."""
         return names_of(expression) <= self.values.keys()
@@ -61,6 +73,20 @@ class Variable:
 
     names: frozenset[str]
     rows: Sequence[Row]
+
+
+@dataclass(frozen=True)
+class ListedTable:
+    """A scan of a public table of which all rows are known: its base columns, and their values."""
+
+    names: tuple[str, ...]
+    rows: Sequence[tuple[Any, ...]]
+
+    def distinct(self, names: Container[str]) -> tuple[list[str], Mapping[tuple[Any, ...], None]]:
+        """Return which columns are among `names`, and their values in each row, each combination once."""
+        places = [place for place, name in enumerate(self.names) if name in names]
+        pick = itemgetter(*places) if len(places) > 1 else lambda row: tuple(row[place] for place in places)
+        return [self.names[place] for place in places], dict.fromkeys(map(pick, self.rows))
 
 
 class SearchBudget:
@@ -123,7 +149,7 @@ def _paired(rows: list[Row], variable: Variable, tests: list[_Test], budget: Sea
         if partners is not None:
             budget.spend(len(candidates) * work)
         for other in candidates:
-            both = Row({**row.values, **other.values}, {**row.cells, **other.cells}, row.named and other.named)
+            both = other if row.is_first else row.joined_with(other)
             if all(test.may_be_true(both) for test in tests):
                 pairs.append(both)
     return pairs
@@ -148,16 +174,26 @@ def _distinct(rows: Sequence[Row], names: frozenset[str]) -> list[Row]:
     order = sorted(names)
     distinct_rows: dict[Any, Row] = {}
     for row in rows:
-        mark = (*(row.values.get(name) for name in order), *(row.cells.get(name) for name in order), row.named)
-        if mark not in distinct_rows:
-            values = {name: row.values[name] for name in order if name in row.values}
-            distinct_rows[mark] = Row(values, {name: row.cells[name] for name in order if name in row.cells}, row.named)
+        whole = not row.cells and row.values.keys() >= names
+        # The two kinds of marks differ in length, which is 2 or odd.
+        mark: Any = (
+            (tuple(map(row.values.__getitem__, order)), row.named)
+            if whole
+            else (*map(row.values.get, order), *map(row.cells.get, order), row.named)
+        )
+        if mark in distinct_rows:
+            continue
+        if whole and len(row.values) == len(order):
+            distinct_rows[mark] = row
+            continue
+        values = {name: row.values[name] for name in order if name in row.values}
+        distinct_rows[mark] = Row(values, {name: row.cells[name] for name in order if name in row.cells}, row.named)
     return list(distinct_rows.values())
 
 
 class _Test:
-    """One condition, tried on many rows. Comparisons of one column with literals are the same for all values between
-    two neighbouring literals, so that the result for one of them is remembered for the others."""
+    """One condition, tried on many rows. A column that is equal to itself is not NULL. Comparisons of one column with literals
+    are the same for all values between two neighbouring literals, so the result for one of them is remembered for the others."""
 
     def __init__(self, condition: Expr, every: frozenset[str]) -> None:
         self._condition = condition
@@ -166,6 +202,9 @@ class _Test:
         self.work = max(1, calls(condition))
         self._points: list[Any] | None = None
         self._remembered: dict[tuple[int, int], bool] = {}
+        self._by_value: dict[tuple[type, Any], bool] = {}
+        pair = equal_columns(condition)
+        self._present = pair[0].name if pair is not None and pair[0].name == pair[1].name else None
         columns = {column.name: column for column in columns_of(condition)}
         if len(columns) == 1 == len(self._names) and compares_literals(condition):
             (column,) = columns.values()
@@ -176,13 +215,27 @@ class _Test:
         """Return whether the condition may be true in a row."""
         if not self._names <= row.values.keys():
             return row.image(self._condition).holds(True)
-        value = row.values[next(iter(self._names))] if self._points is not None else None
-        if value is None or self._points is None:
+        if self._present is not None:
+            return row.values[self._present] is not None
+        if len(self._names) != 1:
             return evaluate(self._condition, row.values) is True
+        value = row.values[next(iter(self._names))]
+        if value is None or self._points is None:
+            return self._of_value(value, row)
         between = (bisect_left(self._points, value), bisect_right(self._points, value))
         if between not in self._remembered:
             self._remembered[between] = evaluate(self._condition, row.values) is True
         return self._remembered[between]
+
+    def _of_value(self, value: Any, row: Row) -> bool:
+        """Return whether the condition is true for `value` of its only column, which `row` has. Remembered for types whose equal
+        values are the same to every function, as -0.0 and 0.0 are not."""
+        if type(value) not in (str, int, bool, date, NoneType):
+            return evaluate(self._condition, row.values) is True
+        key = (type(value), value)
+        if key not in self._by_value:
+            self._by_value[key] = evaluate(self._condition, row.values) is True
+        return self._by_value[key]
 
     def equal(self, names: frozenset[str]) -> tuple[str | None, str | None]:
         """The column of `names` and the other that the condition says are equal, where they are of one type."""

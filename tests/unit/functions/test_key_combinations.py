@@ -15,11 +15,15 @@ from typing import Any
 import pytest
 from support.seeds import seeds
 
+from dpsql.functions import row_search
 from dpsql.functions.evaluate import evaluate
-from dpsql.functions.key_branches import PublicRows
+from dpsql.functions.key_branches import PublicRows, _without_partner
 from dpsql.functions.key_narrowing import RemainingKeys, remaining
 from dpsql.functions.numeric import call
+from dpsql.functions.possible_values import single
+from dpsql.functions.row_search import Row, _Test
 from dpsql.plan.intervals import Facts, Type
+from dpsql.plan.origins import Branch, UnmatchedRows
 from dpsql.plan.plan import Column, Expr, Filter, Join, Relation, Scan, SemiJoin
 from unit.functions.test_key_narrowing import (
     AGE,
@@ -213,6 +217,54 @@ def test_a_public_table_that_is_too_long_to_look_at_leaves_every_value() -> None
     assert remaining(where, [(TOWN, TOWNS)], ()).values == (TOWNS,)
     long = {**PUBLIC, "shops": (PUBLIC["shops"][0], [(at, f"t{at}", 1) for at in range(70_000)])}
     assert remaining(where, [(TOWN, TOWNS)], (), long).values == (TOWNS,)
+
+
+@pytest.mark.parametrize("kind", ["inner", "left"])
+def test_work_grows_with_values_of_long_public_tables_and_not_with_their_rows(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A condition on a town is tried once for each town; that a shop is its own costs nothing."""
+    towns = tuple(f"t{number}" for number in range(9))
+    where = Filter(joined(kind, "left"), call("like", TOWN, literal("%1%")))
+    tried: list[Expr] = []
+
+    def counted(expression: Expr, values: Any) -> Any:
+        tried.append(expression)
+        return evaluate(expression, values)
+
+    monkeypatch.setattr(row_search, "evaluate", counted)
+    works = []
+    for rows in (900, 3600):
+        tried.clear()
+        listed = [(number, towns[number % 9], None) for number in range(rows)]
+        long = {**PUBLIC, "shops": (PUBLIC["shops"][0], listed)}
+        left = remaining(where, [(TOWN, (*towns, None))], (), long)
+        assert left.values == (("t1",),)
+        works.append(len(tried))
+    assert works[0] == works[1] < 100
+
+
+def test_values_that_are_equal_but_of_other_types_are_tried_apart() -> None:
+    test = _Test(call("eq", call("add", AGE, literal(0)), literal(1)), frozenset({"age"}))
+    tried = [test.may_be_true(Row({"age": value})) for value in (1, True, 1, 0, False, None)]
+    assert tried == [evaluate(test._condition, {"age": value}) is True for value in (1, True, 1, 0, False, None)]
+    real = Column("real", Facts(Type.REAL))
+    near = _Test(call("eq", call("add", real, literal(0)), literal(0)), frozenset({"real"}))
+    assert near.may_be_true(Row({"real": 0.0})) and near.may_be_true(Row({"real": -0.0})) and near._by_value == {}
+
+
+def test_a_column_that_is_itself_is_not_null() -> None:
+    same = _Test(call("eq", AGE, AGE), frozenset({"age"}))
+    assert [same.may_be_true(Row({"age": value})) for value in (3, None, 0)] == [True, False, True]
+    assert same.may_be_true(Row({}, {"age": single(None)})) is False
+
+
+@pytest.mark.parametrize(("other", "said"), [(200, 200), (201, 0)])
+def test_of_rows_that_meet_none_nothing_is_said_where_these_are_many(other: int, said: int) -> None:
+    branch = Branch({}, tables=(("b.", "shops"),))
+    unmatched = UnmatchedRows(((SHOP, Column("b.id", INTEGER)),), branch, False)
+    long = {**PUBLIC, "shops": (PUBLIC["shops"][0], [(number, "oslo", 1) for number in range(other)])}
+    assert len(list(_without_partner(unmatched, long))) == said
 
 
 def test_many_values_are_narrowed_one_by_one() -> None:
