@@ -63,7 +63,7 @@ SLOW_FILES = frozenset(
     }
 )
 """Files whose tests take long together, most of them more than a quarter of a minute with the programs that they start or wait
-for, so that `pytest` alone stays under five minutes."""
+for: `pytest` alone is to stay under five minutes on two cores."""
 STATISTICAL_FILES = frozenset(
     {
         "guarantee/test_gate_law.py",
