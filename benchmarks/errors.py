@@ -39,7 +39,7 @@ from benchmarks.order_statistics import (
 )
 from benchmarks.order_statistics import QUESTIONS as QUANTILES
 from benchmarks.peers.drive import QUANTILES_ALONE, WITHOUT_QUANTILES, Peer, Rows, Unusable, environment
-from benchmarks.peers.marks import NOTES
+from benchmarks.peers.marks import CAPPED_BY_REGION, note_of
 from benchmarks.truth import bounded, exact
 from benchmarks.workload import WORKLOAD, Question
 from dpsql.errors.exceptions import Refusal
@@ -55,6 +55,8 @@ SECONDS = 60.0
 CONFIDENCE = 0.99
 REPLICATES = 20_000
 HEAVY_ROWS = 320
+ROWS_OF_REGION = 2
+"""Of a user, where a system has to bound keys and rows of each key instead of all rows together."""
 PRIVATE = Question("Q9", "COUNT by 50 private regions", "SELECT region, count(*) AS n FROM purchases GROUP BY region")
 HEAVY = (
     Question("Q10", "COUNT by region", "SELECT region, count(*) AS n FROM purchases GROUP BY region"),
@@ -71,8 +73,10 @@ class Case:
     """Data, privacy unit and noise of a comparison. `max_rows`: None where every row is a privacy unit.
 
     `private`: no system is told the regions. `gaussian`: the noise of every system that has it is Gaussian, (EPSILON,
-    DELTA) reached through zCDP here. `totals`: dpsql is also asked with these bounds on a user's total. `ranked`: order
-    statistics of data of their own, in which nobody has more than `max_rows` rows.
+    DELTA) reached through zCDP here. `totals`: dpsql is also asked with these bounds on a user's total. `rows_of_region`: also
+    with this bound on a user's rows of a region, as systems of CAPPED_BY_REGION are, whose numbers are compared with these:
+    under Gaussian noise it bounds a user by less (in L2) than `max_rows` alone. `ranked`: order statistics of data of their own,
+    in which nobody has more than `max_rows` rows.
     """
 
     name: str
@@ -83,6 +87,7 @@ class Case:
     gaussian: bool = False
     heavy: bool = False
     totals: tuple[int, ...] = ()
+    rows_of_region: int | None = None
     ranked: bool = False
     epsilon: float = EPSILON
 
@@ -100,7 +105,7 @@ CASES = (
     Case("row", None, ANSWERED),
     Case("user", MAX_ROWS, ANSWERED),
     Case("row, Gaussian noise", None, ANSWERED[:6], gaussian=True),
-    Case("user, Gaussian noise", MAX_ROWS, ANSWERED[:6], gaussian=True),
+    Case("user, Gaussian noise", MAX_ROWS, ANSWERED[:6], gaussian=True, rows_of_region=ROWS_OF_REGION),
     Case("row, private regions", None, (PRIVATE,), private=True),
     Case("user, private regions", MAX_ROWS, (PRIVATE,), private=True),
     Case("user, heavy tail", HEAVY_ROWS, HEAVY, upper=100, heavy=True, totals=(10_000,)),
@@ -116,7 +121,7 @@ class Error:
     `error`: median over groups and repeats of |answer - exact| / |exact|, exact over all rows; a group that is not shown
     has error 1. Of order statistics (column `rows`) it is the mean share of a group's rows between the two. `noise`: the same
     to the exact answer that is expected after bounding. `bias`: median of the signed relative error. `ratio`: error of dpsql
-    to this one, with its interval of `CONFIDENCE`; `noise_ratio` likewise. `note`: what the system does otherwise than it was
+    (with the same caps, see `twin_of`) to this one, with its interval of `CONFIDENCE`; `noise_ratio` likewise. `note`: what the system does otherwise than it was
     asked to. `problem`: why there is no number.
     """
 
@@ -199,14 +204,27 @@ def behind_twice(
 Ask = Callable[[Question], Rows]
 
 
+def _twin(case: Case) -> str | None:
+    """Return the name of dpsql with a bound on a user's rows of a region, if it is asked so."""
+    return None if case.rows_of_region is None else f"dpsql, {case.rows_of_region} rows of a region"
+
+
+def twin_of(case: Case, system: str, question: str) -> str:
+    """Return what dpsql is called with the caps that a system has in a question."""
+    twin = _twin(case)
+    return twin if twin is not None and (system, question) in CAPPED_BY_REGION else "dpsql"
+
+
 def _systems(
     stack: ExitStack, folder: Path, data: Path, environments: Path, names: Sequence[str], case: Case
 ) -> tuple[dict[str, Ask], dict[str, str]]:
     """How each system is asked, dpsql first; and why some cannot be."""
     policy = _policy(folder, data, case)
-    asked: dict[str, Ask] = {"dpsql": _own(stack, policy, None)}
+    asked: dict[str, Ask] = {"dpsql": _own(stack, policy)}
     for total in case.totals:
-        asked[f"dpsql, max_total {total:,}"] = _own(stack, policy, total)
+        asked[f"dpsql, max_total {total:,}"] = _own(stack, policy, f"dp.max_total = {total}")
+    if twin := _twin(case):
+        asked[twin] = _own(stack, policy, f"dp.max_rows_per_group = {case.rows_of_region}")
     facts = {
         "data": str(data), "level": "row" if case.max_rows is None else "user", "epsilon": case.epsilon, "delta": DELTA,
         "rows": _count(data), "max_rows": case.max_rows or 1, "upper": case.upper, "private": case.private,
@@ -250,11 +268,11 @@ def _without_domain(column: str) -> str:
     return "region: {type: text, nullable: false}" if column.startswith("region:") else column
 
 
-def _own(stack: ExitStack, policy: Path, total: int | None) -> Ask:
+def _own(stack: ExitStack, policy: Path, option: str | None = None) -> Ask:
     session: Session = stack.enter_context(open_session(policy, create_ledger=True))
     session.execute("SET dp.reuse = off")
-    if total is not None:
-        session.execute(f"SET dp.max_total = {total}")
+    if option is not None:
+        session.execute(f"SET {option}")
 
     def ask(question: Question) -> Rows:
         try:
@@ -324,6 +342,9 @@ def _question(
     repeats = max(LEAST_REPEATS, math.ceil(cells / groups))
     answers: dict[str, list[Rows]] = {}
     problems: dict[str, str] = {}
+    twin = _twin(case)
+    if twin not in {twin_of(case, name, question.name) for name in asked}:
+        asked = {name: ask for name, ask in asked.items() if name != twin}
     for name, ask in asked.items():
         try:
             answers[name] = _answers(partial(ask, question), repeats, seconds)
@@ -331,7 +352,6 @@ def _question(
             problems[name] = str(reason)
     found = []
     for measure in measures:
-        own = [np.abs(error(answers["dpsql"])) for error in (measure.signed, measure.noise)]
         for name in asked:
             head = (case.name, question.name, question.title, measure.column, name)
             if name in problems:
@@ -340,9 +360,11 @@ def _question(
             signed, noise = measure.signed(answers[name]), measure.noise(answers[name])
             ratios = [None, None]
             if name != "dpsql":
+                same = answers[twin_of(case, name, question.name)]
+                own = [np.abs(error(same)) for error in (measure.signed, measure.noise)]
                 ratios = [measure.ratio(own[0], np.abs(signed)), measure.ratio(own[1], np.abs(noise))]
             middles = [float(measure.middle(some)) for some in (np.abs(signed), np.abs(noise), signed)]
-            note = NOTES.get((name, question.name), "")
+            note = note_of(name, question.name, measure.column)
             found.append(Error(*head, groups, len(answers[name]), *middles, *ratios, note))
     return found
 

@@ -210,12 +210,16 @@ def errors(found: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _verdict(compared: Sequence[Mapping[str, Any]]) -> str:
+    """How many comparisons with other systems dpsql wins and loses; those that answer something else, or nothing, are apart."""
+    compared = [one for one in compared if not one["system"].startswith("dpsql")]
     nothing = [one for one in compared if answers_nothing(one)]
-    answered = [one for one in compared if not answers_nothing(one)]
+    other = [one for one in compared if one["note"] and not answers_nothing(one)]
+    answered = [one for one in compared if not (one["note"] or answers_nothing(one))]
     below = sum(one["ratio"][2] < 1 for one in answered)
     above = [one for one in answered if one["ratio"][1] > 1]
     told = "; ".join(f"{o['case']} {o['question']} {o['column']} beside {o['system']}" for o in above)
     apart = f" In {len(nothing)} more the other answers nothing (zeros, or groups not shown)." if nothing else ""
+    apart += f" In {len(other)} more it does not do what it was asked to (see below)." if other else ""
     return (
         f"{len(answered)} comparisons: dpsql's error is below the other's beyond chance in {below}, above it in "
         f"{len(above)}{f' ({told})' if told else ''}, and in the others the interval holds 1.{apart}"

@@ -11,12 +11,14 @@ import venv
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from support.places import ROOT
 
 import dpsql.session.pipeline
@@ -41,7 +43,7 @@ from benchmarks import (
     tables,
     wide,
 )
-from benchmarks.__main__ import without_places
+from benchmarks.__main__ import main, without_places
 from benchmarks.data import (
     COLUMNS,
     DAYS,
@@ -56,6 +58,7 @@ from benchmarks.data import (
 )
 from benchmarks.large import Point
 from benchmarks.peers.drive import PEERS, Peer, Unusable, environment
+from benchmarks.peers.marks import note_of
 from benchmarks.stages import STEPS, stopwatch
 from benchmarks.truth import bounded, exact
 from benchmarks.workload import WORKLOAD
@@ -539,10 +542,96 @@ def test_a_comparison_is_lost_when_the_whole_interval_is_above_one_twice() -> No
     assert errors.behind_twice(records[2:], again) == [] and len(asked) == 1, "nothing is measured again for nothing"
 
 
+RIVAL = """
+import json, random
+class Peer:
+    def __init__(self, facts):
+        with open("rival.json") as file:
+            self.totals, self.scale = json.load(file)
+        self.random = random.Random(11)
+    def ask(self, question):
+        def noise():
+            return self.scale * (self.random.expovariate(1) - self.random.expovariate(1))
+        return [(key, [total + noise()]) for key, total in self.totals]
+"""
+
+
+@pytest.mark.parametrize(("loss", "red"), [(1.3, True), (0.8, False)])
+def test_the_gate_is_red_where_dpsql_errs_by_1_3_times_another_system(
+    loss: float, red: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sums of rows of [0, 500] have Laplace noise of scale 500 here; the other system's is `loss` times less.
+
+    Of 4,000 numbers each, the logarithm of the ratio of medians has a standard error of 0.032, so that an interval of 99 % holds 1
+    at a loss of 1.3 with a chance of 1e-8, and is above 1 at 0.8 with less.
+    """
+    (tmp_path / "rival.py").write_text(RIVAL)
+    (tmp_path / "serve.py").write_text((ROOT / "benchmarks" / "peers" / "serve.py").read_text())
+    monkeypatch.setattr("benchmarks.peers.drive.HERE", tmp_path)
+    monkeypatch.setitem(PEERS, "rival", ("rival", ()))
+    environments = tmp_path / "environments"
+    venv.create(environments / "rival", with_pip=False)
+    (environments / "rival" / "ready").touch()
+    question = next(question for question in errors.HEAVY if question.name == "Q11")
+    monkeypatch.setattr(errors, "CASES", (errors.Case("row", None, (question,)),))
+    monkeypatch.setattr(errors, "compare_errors", partial(errors.compare_errors, cells=4000))
+    truth, _ = exact(build_parquet(tmp_path, 3000), question)
+    (tmp_path / "rival.json").write_text(
+        json.dumps([[[list(key), total] for key, (total,) in truth.items()], 500 / loss])
+    )
+    given = ["--errors", "rival", "--gate", "--rows", "3000", "--seconds", "600"]
+    places = ["--data", str(tmp_path), "--environments", str(environments), "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(main, [*given, *places])
+    assert done.exit_code == int(red), done.output
+    told = "row Q11 total: the error of rival is smaller beyond chance, twice"
+    assert (told in str(done.exception) + done.output) is red
+
+
+def test_a_system_is_compared_with_dpsql_under_the_same_caps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it bounds a user's rows of a region, so does dpsql beside it; other systems are compared with dpsql without."""
+    (tmp_path / "rival.py").write_text(RIVAL)
+    (tmp_path / "serve.py").write_text((ROOT / "benchmarks" / "peers" / "serve.py").read_text())
+    monkeypatch.setattr("benchmarks.peers.drive.HERE", tmp_path)
+    place = tmp_path / "environments" / "rival"
+    venv.create(place, with_pip=False)
+    (place / "ready").touch()
+    for name in ("rival", "other"):
+        monkeypatch.setitem(PEERS, name, ("rival", ()))
+    (tmp_path / "environments" / "other").symlink_to(place)
+    monkeypatch.setattr("benchmarks.errors.CAPPED_BY_REGION", frozenset({("rival", "Q11")}))
+    questions = tuple(question for question in errors.HEAVY if question.name in ("Q10", "Q11"))
+    case = errors.Case("user, Gaussian noise", MAX_ROWS, questions, gaussian=True, rows_of_region=2)
+    truth, _ = exact(build_parquet(tmp_path, 3000), questions[1])
+    (tmp_path / "rival.json").write_text(json.dumps([[[list(key), total] for key, (total,) in truth.items()], 500.0]))
+    found = errors.compare_errors(
+        tmp_path,
+        tmp_path / "environments",
+        ["rival", "other"],
+        rows=3000,
+        seconds=0.2,
+        say=str,
+        cells=200,
+        cases=[case],
+    )
+    own = {(one["question"], one["system"]): one for one in found}
+    twin = own["Q11", "dpsql, 2 rows of a region"]
+    assert own["Q11", "rival"]["ratio"][0] == pytest.approx(twin["error"] / own["Q11", "rival"]["error"])
+    assert own["Q11", "other"]["ratio"][0] == pytest.approx(own["Q11", "dpsql"]["error"] / own["Q11", "other"]["error"])
+    assert twin["error"] < own["Q11", "dpsql"]["error"] / 2, "a bound in L2 of 2 sqrt(30) instead of 60 rows"
+    assert ("Q10", twin["system"]) not in own, "asked only where somebody is compared with it"
+
+
 def test_cells_without_an_answer_are_counted_apart() -> None:
-    text = tables.errors([compared("opendp", 0.5), compared("smartnoise", 0.5, error=1.0)])
+    other = compared("qrlew", 1.4, note="another question")
+    twin = compared("dpsql, 2 rows of a region", 1.4)
+    text = tables.errors([compared("opendp", 0.5), compared("smartnoise", 0.5, error=1.0), other, twin])
     assert text.startswith("1 comparisons: dpsql's error is below the other's beyond chance in 1, above it in 0")
-    assert "In 1 more the other answers nothing" in text
+    assert "In 1 more the other answers nothing" in text and "In 1 more it does not do what it was asked to" in text
+
+
+def test_notes_are_about_a_column_or_a_question() -> None:
+    assert note_of("pipelinedp", "Q4", "mean") and not note_of("pipelinedp", "Q4", "total")
+    assert note_of("qrlew", "Q5", "n") and note_of("qrlew", "Q5", "total") and not note_of("opendp", "Q5", "n")
 
 
 def test_what_bounding_leaves_is_what_even_draws_leave_on_average(tmp_path: Path) -> None:

@@ -24,11 +24,14 @@ class Peer:
     def __init__(self, facts: dict[str, Any]) -> None:
         self._facts = facts
         listed = "user_id, region, CAST(day AS VARCHAR), merchant, coalesce(amount, 0)"
-        text = f"SELECT {listed}, row_number() OVER () FROM read_parquet('{facts['data']}')"
-        self._rows = duckdb.connect().execute(text).fetchall()
+        text = f"SELECT {listed}, row_number() OVER (), amount IS NULL FROM read_parquet('{facts['data']}')"
+        rows = duckdb.connect().execute(text).fetchall()
+        self._rows = [row[:-1] for row in rows]
+        self._rows_with_amount = [row[:-1] for row in rows if not row[-1]]
 
     def ask(self, question: str) -> list[tuple[list[Any], list[Any]]]:
-        """Rows of a question. A missing amount counts as 0: PipelineDP knows no NULL."""
+        """Rows of a question. PipelineDP knows no NULL: a mean alone is of rows with an amount, beside a count of all rows a
+        missing amount counts as 0."""
         ranked = question in self._facts["quantiles"]
         if ranked:
             keys, shares = self._facts["quantiles"][question]
@@ -68,7 +71,8 @@ class Peer:
             value_extractor=lambda row: row[AMOUNT],
         )
         engine = pipeline_dp.DPEngine(accountant, pipeline_dp.LocalBackend())
-        found = engine.aggregate(self._rows, params, extractors, public_partitions=public)
+        rows = self._rows_with_amount if metrics == [MEAN] else self._rows
+        found = engine.aggregate(rows, params, extractors, public_partitions=public)
         accountant.compute_budgets()
         names = [f"percentile_{round(100 * q)}" for q in shares] if ranked else [m.name.lower() for m in metrics]
         return [(list(key), [getattr(values, name) for name in names]) for key, values in found]
