@@ -121,8 +121,8 @@ class Error:
     `error`: median over groups and repeats of |answer - exact| / |exact|, exact over all rows; a group that is not shown
     has error 1. Of order statistics (column `rows`) it is the mean share of a group's rows between the two. `noise`: the same
     to the exact answer that is expected after bounding. `bias`: median of the signed relative error. `ratio`: error of dpsql
-    (with the same caps, see `twin_of`) to this one, with its interval of `CONFIDENCE`; `noise_ratio` likewise. `note`: what the system does otherwise than it was
-    asked to. `problem`: why there is no number.
+    (with the same caps, see `twin_of`) to this one, with its interval of `CONFIDENCE`; `noise_ratio` likewise. `note`: what
+    the system does otherwise than it was asked to. `problem`: why there is no number.
     """
 
     case: str

@@ -75,7 +75,7 @@ def shares(
         start[tile] = np.log(8.0 * count)
         starts.append(start)
     counting = np.array(weights) if weights else np.ones(count)
-    candidates = [_rounded(_descended(marginals, even, power, objective, start, counting)) for start in starts]
+    candidates = [in_steps(_descended(marginals, even, power, objective, start, counting)) for start in starts]
 
     def after(chosen: tuple[Fraction, ...]) -> float:
         variances = even / np.array([float(share) for share in chosen]) ** power
@@ -84,7 +84,8 @@ def shares(
     return min(candidates, key=after)
 
 
-def _rounded(descended: Floats) -> tuple[Fraction, ...]:
+def in_steps(descended: Floats) -> tuple[Fraction, ...]:
+    """Return shares as fractions with the denominator STEPS, rounded down, 1 / STEPS at least."""
     return tuple(Fraction(max(1, floor(share * STEPS)), STEPS) for share in descended)
 
 

@@ -3,15 +3,17 @@
 A running total over n values is a sum of up to n noisy sums, and its error grows like the square root of n. Measured also by
 ranges of b, b**2, ... values it is a sum of few numbers (Hay, Rastogi, Miklau and Suciu 2010, arXiv 0904.0942, with least
 squares; Chan, Shi and Song 2011 for running totals). Each of these tables is an ordinary block of integer sums with a noise
-and a price of its own: each has an equal share of what the table alone would have had. The tables are a workload (`workloads`)
-whose keys are the digits of a value's place: a range of b**l values is what places with the same leading digits have in
-common. So least squares is that of `marginals`; places beyond the last value have no rows, and are known to be 0.
+and a price of its own; together they have what the table alone would have had, in the shares with which running totals err least.
+The tables are a workload (`workloads`) whose keys are the digits of a value's place: a range of b**l values is what places with
+the same leading digits have in common. So least squares is that of `marginals`; places beyond the last value have no rows, and
+are known to be 0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -21,15 +23,20 @@ from dpsql.functions.public_domains import as_literal
 from dpsql.functions.signatures import call
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Block, BoundedBlock, Expr, Filter, Key
-from dpsql.pricing.marginals import MOST_KEYS, Marginals
+from dpsql.pricing.budget_shares import in_steps
+from dpsql.pricing.marginals import MOST_KEYS, Floats, Marginals
 from dpsql.pricing.workloads import Tile, Workload, adding_up, axes_of
 
 LEAST_VALUES = 8
 """Of a key with ranges; fewer are summed up as they are."""
 BASES = range(2, 17)
 """How many ranges may be one range of the next table."""
-NEARLY_BEST = 1.04
+NEARLY_BEST = 1.02
 """Fewer tables are measured where the variance of running totals is at most so many times that of the best number."""
+LEAST_SHARE = 1 / 16
+"""Of an even share; every table is measured with so much of it at least."""
+_ROUNDS = 12
+_A_LITTLE = 1e-4
 
 
 def levels(blocks: Sequence[Block], bounded: Sequence[BoundedBlock], power: int) -> tuple[list[Block], list[Workload]]:
@@ -47,9 +54,10 @@ def levels(blocks: Sequence[Block], bounded: Sequence[BoundedBlock], power: int)
         tables = [block, *(_by_ranges(block, width) for width in widths[1:])]
         further += tables[1:]
         marginals = _marginals(sums, widths)
+        shares = best_shares(marginals.lengths[0], widths, power)
         for terms in adding_up(sums):
             names = tuple(term.name for term in terms)
-            workloads.append(Workload(marginals, tuple(Tile(table.name, names) for table in tables)))
+            workloads.append(Workload(marginals, tuple(Tile(table.name, names) for table in tables), shares))
     return further, workloads
 
 
@@ -76,6 +84,31 @@ def best_widths(count: int, most: int, power: int) -> tuple[int, ...]:
     least = min(errors.values(), default=0.0)
     near = (widths for widths, error in errors.items() if error <= NEARLY_BEST * least)
     return min(near, key=lambda widths: (len(widths), errors[widths]), default=(1,))
+
+
+@lru_cache(maxsize=64)
+def best_shares(count: int, widths: tuple[int, ...], power: int) -> tuple[Fraction, ...]:
+    """Return the share of each table by ranges of `widths`, in even ones: their sum is at most the number of tables.
+
+    `count` values; `power`: as in `levels`. The mean variance f of running totals is proportional to those of the tables
+    together, so the elasticities e of f in them add up to 1. With v = s**-power, f is least at a given sum of shares where s is
+    proportional to e; each round goes a part of the way there, on a scale of logarithms. (For power 1, f is convex, and this is
+    the multiplicative algorithm for A-optimal designs: Silvey, Titterington and Torsney 1978.) The best of all rounds is taken,
+    even shares among them. Floats are rounded down, so however badly shares are found, the tables together cost no more.
+    """
+    number = len(widths)
+    shares = np.ones(number)
+    candidates = {(Fraction(1),) * number: _errors(count, widths, shares**-power)[0]}
+    for _ in range(_ROUNDS):
+        variances = shares**-power
+        least = _errors(count, widths, variances)[0]
+        more = [_errors(count, widths, variances * (1 + _A_LITTLE * only))[0] for only in np.eye(number)]
+        elasticities = np.maximum(np.array(more) / least - 1, 0) / _A_LITTLE
+        moved = (shares**power * elasticities) ** (1 / (1 + power))
+        shares = LEAST_SHARE + (1 - LEAST_SHARE) * number * moved / moved.sum()
+        rounded = in_steps(shares)
+        candidates[rounded] = _errors(count, widths, np.array([float(share) for share in rounded]) ** -power)[0]
+    return min(candidates, key=lambda chosen: candidates[chosen])
 
 
 def _is_ordered(key: Key) -> bool:
@@ -132,6 +165,11 @@ def mean_variances(workload: Workload, variances: Sequence[float]) -> tuple[floa
 
 @lru_cache(maxsize=64)
 def _mean_variances(count: int, widths: tuple[int, ...], relative: tuple[float, ...]) -> tuple[float, float]:
+    """`mean_variances`, kept. Equal keys are equal numbers, so equal results."""
+    return _errors(count, widths, np.array(relative))
+
+
+def _errors(count: int, widths: Sequence[int], relative: Floats) -> tuple[float, float]:
     """`mean_variances` in a few steps for each value and width.
 
     Least squares have the covariance M**-1, where M is D + 1 1' / v in each range of a width measured with variance v, and D is M

@@ -47,7 +47,8 @@ class Tile:
 @dataclass(frozen=True)
 class Workload:
     """Tiles of the same sums over the same rows. `marginals` has them in the same order, `shares` how much each has of what it
-    would have by itself; `apart`: for each tile the noise of its sums with that, what they would have by themselves."""
+    would have by itself (given where tables are ranges, else found when they are `planned`); `apart`: for each tile the noise of
+    its sums with that, what they would have by themselves."""
 
     marginals: Marginals
     tiles: tuple[Tile, ...]
@@ -224,7 +225,7 @@ def _planned(
     if not all(can_be_weighted(noise) for tile in (*apart, *least) for noise in tile):
         return None
     if objective is Objective.RUNNING:
-        return replace(workload, shares=(Fraction(1),) * count, apart=apart)
+        return replace(workload, apart=apart)
     variances = _variances(laws((Fraction(1),) * count))
     relative = tuple(round(float(variance / variances[0]), 6) for variance in variances)
     counting = tuple(float(wishes.weights.get(tile.block, 1)) for tile in workload.tiles)

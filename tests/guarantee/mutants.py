@@ -71,7 +71,7 @@ MUTANTS = (
     Mutant("weights of every row", "engine/emit/emitter.py", "Emitter._weighed", "f'SELECT {columns} FROM \"#held\" GROUP BY {columns}'", "f'SELECT {columns} FROM \"#held\"'", "unit/pricing/test_selection.py", "shares_one_weight"),
     Mutant("every unit has the weight of one key", "engine/emit/emitter.py", "Emitter._weighed", "f'WHEN count(*) <= {most} THEN {weight}'", "f'WHEN count(*) >= {most} THEN {weight}'", REPLAY, 'test_one_entity_moves_sums_within_the_claim and private_keys'),
     # tables measured as one
-    Mutant("shares are rounded up", "pricing/budget_shares.py", "_rounded", "floor(share * STEPS)", "floor(share * STEPS) + 1", "unit/pricing/test_budget_shares.py unit/pricing/test_workloads.py", "relative_error or no_more_than_apart"),
+    Mutant("shares are rounded up", "pricing/budget_shares.py", "in_steps", "floor(share * STEPS)", "floor(share * STEPS) + 1", "unit/pricing/test_budget_shares.py unit/pricing/test_workloads.py", "relative_error or no_more_than_apart"),
     Mutant("a tile spends another's share", "pricing/workloads.py", "share_by_set", "zip(workload.tiles, workload.shares, strict=True)", "zip(workload.tiles, workload.shares[::-1], strict=True)", "unit/pricing/test_workloads.py", "no_more_than_apart"),
     Mutant("tiles of unlike budgets have even shares", "pricing/workloads.py", "_planned", "share / own_share", "share", "unit/planning/test_together.py", "no_more_than_one_by_one and unequal"),
     Mutant("a common block has the smaller budget", "pricing/together.py", "_measured_as", "max(names, key=lambda other: _counted(parts[other].loss))", "min(names, key=lambda other: _counted(parts[other].loss))", "unit/planning/test_together.py", "once_at_the_larger"),
@@ -89,6 +89,7 @@ MUTANTS = (
     Mutant("residues of doubles are shown", "release/reconciled.py", "Joint.consistent", "self.whole", "True", "unit/pricing/test_running_totals.py", "not_even_a_last_digit"),
     Mutant("midnight ends a question", "session/context.py", "Accounts.in_present_window", "windows.today() == day", "True", "unit/session/test_windows.py", "midnight"),
     Mutant("rows after the last value are in the last range", "pricing/running_totals.py", "_by_ranges", "call('and', call('ge', key.expression, first), call('le', key.expression, last))", "call('ge', key.expression, first)", "unit/pricing/test_running_totals.py", "without_noise"),
+    Mutant("ranges share a budget by the inverse of what they add", "pricing/running_totals.py", "best_shares", "(shares ** power * elasticities) ** (1 / (1 + power))", "(shares ** power / (elasticities + 1e-09)) ** (1 / (1 + power))", "unit/pricing/test_running_totals.py", "none_nearby or expected_error"),
     Mutant("ranges whatever they help", "pricing/running_totals.py", "is_better", "mean_variances(workload, measured)[0] < alone * mean_terms(workload)", "True", "unit/pricing/test_running_totals.py", "only_where_they_help"),
     # what exists for an analyst
     Mutant("a row filter is dropped", "sql/binder/base_tables.py", "_protected", "scan if condition is None else filtered(scan, condition)", "scan", "unit/session/test_access.py", "the_filter_holds_wherever"),
