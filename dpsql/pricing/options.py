@@ -51,6 +51,12 @@ class Unknown(StrEnum):
     NULL = "null"
 
 
+_CORRELATED = (
+    "multivariate Laplace noise is not pure, and needs 167 times the scale of Gaussian noise at epsilon 1 and delta 1e-6 "
+    "(`dpsql help accuracy`); a question that is asked again is answered from the store, free, with the same noise"
+)
+
+
 @dataclass(frozen=True)
 class Options:
     """What one query asks for besides its SQL. `target_error` is an absolute half-width, None when not asked for;
@@ -101,7 +107,8 @@ class Options:
         try:
             value = reader(text)
         except ValueError:
-            raise refuse("option_value", name=f"dp.{key}", value=text, wanted=expected) from None
+            hint = _CORRELATED if (key, text.lower()) == ("mechanism", "correlated_laplace") else None
+            raise refuse("option_value", hint=hint, name=f"dp.{key}", value=text, wanted=expected) from None
         _check_limit(key, value, policy)
         return self._with(key, value)
 

@@ -46,14 +46,16 @@ def clamp_notices(planned: Planned, policy: Policy) -> tuple[str, ...]:
     """Return which values of the data would count as the policy's bounds, in sums, means, and choices among values.
 
     They follow from policy and text alone: whether there are such values is nobody's to know. Bounds that follow from the
-    question, as of CASE with two numbers, move nothing and are not named.
+    question, as of CASE with two numbers, move nothing and are not named. Nor are totals that choose a bound
+    (`planning.total_cuts`): they are of values that the sum itself names.
     """
+    choosing = {cut.block for cut in planned.plan.cuts}
     notices = dict.fromkeys(
         notice
-        for block in planned.plan.blocks
+        for block in planned.plan.blocks if block.name not in choosing
         for value, source in (*_measured(block.measures, block.source), *_summed_within(block.source))
         if (notice := _notice(value, _stored(value, source, policy)))
-    )
+    )  # fmt: skip
     lines = list(notices)
     more = len(lines) - _MOST_LINES
     return (

@@ -15,6 +15,7 @@ from dpsql.policy import Policy
 from dpsql.pricing.block_names import block_names
 from dpsql.pricing.pricing import shown_half_of_the_time
 from dpsql.privacy.loss import plain_decimal
+from dpsql.privacy.mechanisms.local_sensitivity import REFUSED, LocalSensitivityPlan, ProposeTestRelease
 from dpsql.release.error_bars.answers import likely_rows
 from dpsql.release.error_bars.bootstrap import Unmatched
 from dpsql.release.remainder import ReleasedBlock, Remainder
@@ -96,6 +97,25 @@ def min_units_notice(planned: Planned, policy: Policy) -> tuple[str, ...]:
         return ()
     units = "privacy units" if policy.privacy_unit is not None else "rows"
     return (f"groups in which fewer than {least:,} {units} are counted, with noise, are not shown (min_units)",)
+
+
+def failed_test_notices(planned: Planned, blocks: Sequence[ReleasedBlock]) -> tuple[str, ...]:
+    """Return how many released numbers are NULL because rows did not pass the test of propose_test_release."""
+    released = {block.name: block for block in blocks}
+    tested = [
+        term.values
+        for priced in planned.price.blocks if priced.block.name in released
+        for measurement in priced.noise.measurements
+        if isinstance(measurement, LocalSensitivityPlan) and isinstance(measurement.law, ProposeTestRelease)
+        for term in released[priced.block.name].terms if term.name == measurement.name
+    ]  # fmt: skip
+    failed, every = sum(int((values == REFUSED).sum()) for values in tested), sum(map(len, tested))
+    if not failed:
+        return ()
+    return (
+        f"{failed:,} of {every:,} numbers are NULL, as their rows did not pass the test of dp.proposed_sensitivity: an answer "
+        "like any other, charged and stored; a larger dp.proposed_sensitivity is passed more easily, with more noise",
+    )
 
 
 def key_notices(planned: Planned) -> tuple[str, ...]:

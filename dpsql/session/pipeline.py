@@ -42,6 +42,7 @@ from dpsql.session.measured_outputs import MeasuredOutputs
 from dpsql.session.notices import (
     choice_notices,
     condition_notices,
+    failed_test_notices,
     key_notices,
     min_units_notice,
     missing_keys_notice,
@@ -285,6 +286,7 @@ def _release(
         *drop_notices(planned.plan.blocks),
         *key_notices(planned),
         *min_units_notice(planned, context.policy),
+        *failed_test_notices(planned, blocks),
         *stage_notices(planned),
         *cut_notices(planned, context.policy, blocks),
         *choice_notices(planned, blocks, context.sandbox, context.public_table),

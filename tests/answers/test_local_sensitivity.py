@@ -138,7 +138,13 @@ def test_a_test_that_is_not_passed_is_an_answer_that_is_charged_stored_and_free_
     first = connection.execute(sql).release
     assert [(row["a"], row["m"]) for row in first.table.to_pylist()] == [(None, None)] * 3
     assert first.error.column("a").null_count == 3
+    assert [notice for notice in first.receipt.notices if "proposed_sensitivity" in notice] == [
+        "6 of 6 numbers are NULL, as their rows did not pass the test of dp.proposed_sensitivity: an answer like any other, "
+        "charged and stored; a larger dp.proposed_sensitivity is passed more easily, with more noise"
+    ]
     assert first.receipt.charged != "nothing" and connection.execute(sql).release.receipt.charged == "nothing"
+    again = connection.execute(f"SELECT ward, a + 1 FROM ({sql}) t").release
+    assert any("6 of 6 numbers are NULL" in notice for notice in again.receipt.notices)
     connection.execute("SET dp.proposed_sensitivity = 0.02")
     assert connection.execute(sql).release.receipt.charged != "nothing", "another proposal is another question"
     connection.execute("SET dp.mechanism = auto")
@@ -243,6 +249,8 @@ def test_options_name_the_mechanisms(connection: dpsql.Connection) -> None:
     for text in ("0", "-1", "much"):
         with pytest.raises(dpsql.Error, match=r"dp\.proposed_sensitivity"):
             options.with_value("proposed_sensitivity", text, policy)
+    with pytest.raises(dpsql.Error, match=r"correlated_laplace is not a value .*\n.*167 times .* from the store"):
+        options.with_value("mechanism", "correlated_laplace", policy)
 
 
 def test_the_example_runs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -199,7 +199,7 @@ register(
     "watch_grids",
     "0A000",
     "sums that are rounded differently cannot be compared in one run",
-    "name another dp.watch for sums of another column",
+    "name another dp.watch (--name, with a file of its own) for sums of another column",
 )
 register(
     "watch_law",
@@ -212,5 +212,5 @@ register(
     "watch_over",
     "55000",
     "all {hits} runs of watch {name} have begun (a run that was interrupted counts)",
-    "SET dp.hits to a larger number, or name another dp.watch; each run is charged",
+    "SET dp.hits (--hits) to a larger number, or name another dp.watch (--name); each run is charged",
 )

@@ -72,3 +72,11 @@ def test_many_values_are_named_in_few_lines(session: Session) -> None:
     ]
     assert len(named) == 5
     assert rest == "3 more expressions are kept within the policy's bounds"
+
+
+def test_a_bound_that_is_chosen_first_names_no_values_again(session: Session) -> None:
+    session.execute("SET dp.max_total = auto")
+    try:
+        assert _said(session, "SELECT SUM(cost) FROM visits") == [COST]
+    finally:
+        session.execute("RESET dp.max_total")
