@@ -51,6 +51,8 @@ TESTS_OF_A_LAW = 6
 EXAMPLE_ROWS = {30: 2, 31: 1, 500: 6, 740: 1}
 """Rows by cell of the histogram from which quantiles are chosen, of `EXAMPLE_CELLS` cells."""
 EXAMPLE_CELLS = 1_000
+LEANING_CELLS = 40
+"""Of a leaning choice every cell is looked at, so that its histogram has few."""
 
 
 @dataclass(frozen=True)
@@ -170,6 +172,8 @@ def audited_choice(law: Law) -> AnyChoice:
 
 def choice_words(law: AnyChoice) -> str:
     """Return a description of the choice."""
+    if isinstance(law, Choice) and law.lean:
+        return f"{law.mechanism}, leaning to lower cells"
     if isinstance(law, Choice):
         return f"{law.mechanism}, quantile {float(law.quantile):.3g}"
     return f"{law.mechanism}, {'key of rows at an end' if isinstance(law, EndKey) else 'most frequent'}"
@@ -178,19 +182,22 @@ def choice_words(law: AnyChoice) -> str:
 def check_choice(law: AnyChoice, draws: int = CHOICES, alpha: float = ALPHA) -> LawChecked:
     """Cells that the real gate chooses of `draws` equal histograms, against the law from its definition (`choice_laws`)."""
     groups = Groups(pa.table({"k0": pa.array(range(draws))}), draws, True)
-    rows = EXAMPLE_ROWS if isinstance(law, Choice) else _near_ties(law)
+    leaning = isinstance(law, Choice) and law.lean > 0
+    rows = _large_totals(law) if leaning else EXAMPLE_ROWS if isinstance(law, Choice) else _near_ties(law)
+    grid = LEANING_CELLS if leaning else EXAMPLE_CELLS
     cells, counts = (np.array(list(part), dtype=np.int64) for part in (rows, rows.values()))
     start = np.arange(draws + 1, dtype=np.int64) * cells.size
-    histograms = Histograms(EXAMPLE_CELLS, start, np.tile(cells, draws), np.tile(counts, draws))
+    histograms = Histograms(grid, start, np.tile(cells, draws), np.tile(counts, draws))
     if isinstance(law, Choice):
         chosen = Gate().choose("q0", histograms, law.quantile, law, groups)
     elif isinstance(law, EndKey):
         chosen = Gate().choose_end_key("e0", histograms, law, groups)
     else:
         chosen = Gate().choose_most("m0", histograms, law, groups)
-    cells_of_law = runs(EXAMPLE_CELLS, sorted(rows), rows)
-    widths = [1] * law.keys if isinstance(law, EndKey) else [run.width for run in cells_of_law]
-    through = np.cumsum(np.repeat(np.exp(log_law(law, EXAMPLE_CELLS, rows)), widths))
+    chances = np.exp(log_law(law, grid, rows))
+    if not leaning and not isinstance(law, EndKey):
+        chances = np.repeat(chances, [run.width for run in runs(grid, sorted(rows), rows)])
+    through = np.cumsum(chances)
     allowed = math.sqrt(math.log(2 / alpha) / (2 * draws))
     distance = _distance(
         chosen.astype(np.float64), lambda points: np.where(points < 0, 0.0, through[points.astype(np.int64)])
@@ -221,6 +228,12 @@ def check_local(law: Law, draws: int = CHOICES, alpha: float = ALPHA) -> LawChec
     )
     problem = f"numbers have another law than that of {law.mechanism}" if distance > allowed else ""
     return LawChecked(law.mechanism, float(1 / law.epsilon_0), distance, allowed, problem)
+
+
+def _large_totals(law: AnyChoice) -> dict[int, int]:
+    """Return rows of which those beyond the rank of a leaning choice, from cell 14 to 19, weigh about as much as its lean."""
+    assert isinstance(law, Choice)
+    return {14: 4 * law.rank, 20: math.ceil(1 / law.rate), 25: law.rank}
 
 
 def _near_ties(law: MostFrequent | EndKey) -> dict[int, int]:

@@ -37,9 +37,11 @@ from dpsql.noise.perturb import Gate
 from dpsql.policy import load_policy
 from dpsql.pricing import budget_parts
 from dpsql.pricing.sensitivity import sensitivity
+from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms import gaussian, laplace
 from dpsql.privacy.mechanisms.contract import Noise, Sensitivity
 from dpsql.privacy.mechanisms.end_rows import EndKey
+from dpsql.privacy.mechanisms.exponential import Choice, Lean, leaning_choice
 from dpsql.privacy.mechanisms.most_frequent import MostFrequent
 from dpsql.storage.directories import state_directory
 
@@ -160,6 +162,30 @@ def test_keys_of_rows_at_an_end_have_the_law_of_the_definition_and_those_of_anot
 
     monkeypatch.setattr(mechanism_laws, "Gate", OtherEpsilon)
     assert keys == 1 or "another law" in check_choice(law).problem
+
+
+@pytest.mark.parametrize("spent", [PrivacyLoss.pure(Fraction(1, 4)), PrivacyLoss.concentrated(Fraction(1, 20))])
+@pytest.mark.parametrize("groups", [1, 3])
+def test_leaning_choices_have_the_law_of_the_definition_and_those_of_another_epsilon_or_lean_are_noticed(
+    groups: int, spent: PrivacyLoss, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    law = leaning_choice(ONE, Lean(groups, Fraction(1, 3)), spent)
+    assert not check_choice(law).problem
+    for wrong in (
+        replace(law, epsilon_0=law.epsilon_0 * Fraction(13, 10)),
+        replace(law, epsilon_0=law.epsilon_0 * Fraction(7, 10)),
+        replace(law, lean=law.lean // 2),
+    ):
+
+        class OtherLaw(Gate):
+            def choose(
+                self, name: str, histograms: Any, quantile: Fraction, law: Any, groups: Groups, wrong: Choice = wrong
+            ) -> Any:
+                return super().choose(name, histograms, quantile, wrong, groups)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(mechanism_laws, "Gate", OtherLaw)
+            assert "another law" in check_choice(law).problem
 
 
 def test_noise_that_two_runs_share_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
