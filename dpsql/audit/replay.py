@@ -30,6 +30,7 @@ from dpsql.planning.planner import Planner
 from dpsql.policy import Policy
 from dpsql.pricing.pricing import Price
 from dpsql.privacy.loss import Neighbours
+from dpsql.sql.parse import parse
 
 MOST_SHARPENED = 60
 WATCHED = "not replayed: it is compared with a threshold, and a run of comparisons holds a secret from one to the next"
@@ -360,12 +361,27 @@ def same_outcome(left: Observed, right: Observed) -> Verdict:
 
 
 def read_statements(texts: Sequence[str]) -> list[Question]:
-    """Questions of an owner's file, each with the SET statements before it."""
-    settings: list[str] = []
+    """Questions of an owner's file, each with the SET statements before it that no RESET has taken back. What asks nothing
+    (SHOW, BEGIN and the like) is passed over; what cannot be read is refused when it is asked."""
+    settings: dict[str, str] = {}
     questions = []
-    for text in texts:
-        if text.strip().upper().startswith("SET "):
-            settings.append(text.strip()[4:].rstrip(";"))
-        elif text.strip():
-            questions.append(Question(text.strip().rstrip(";"), tuple(settings), "the owner's file"))
+    for text in filter(None, (text.strip().rstrip(";").rstrip() for text in texts)):
+        try:
+            statement = parse(text)
+        except Error:
+            questions.append(Question(text, tuple(settings.values()), "the owner's file"))
+            continue
+        name = statement.name.lower().removeprefix("dp.")
+        if statement.kind == "set":
+            settings.pop(name, None)
+            settings[name] = f"{statement.name} = {_quoted(statement.value)}"
+        elif statement.kind == "reset":
+            settings = {} if name == "all" else {other: setting for other, setting in settings.items() if other != name}
+        elif statement.query is not None:
+            questions.append(Question(text, tuple(settings.values()), "the owner's file"))
     return questions
+
+
+def _quoted(value: str) -> str:
+    """Return the value of an option as SET reads it."""
+    return value if value.replace(".", "", 1).isdigit() else "'" + value.replace("'", "''") + "'"

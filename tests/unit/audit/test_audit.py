@@ -24,7 +24,7 @@ from dpsql.audit.mechanism_laws import check_choice, check_law
 from dpsql.audit.observation import Measured
 from dpsql.audit.pictures import BAD, bounds_picture, tightness_picture
 from dpsql.audit.questions import SEEN_ONLY, Question, past_questions, questions_of
-from dpsql.audit.replay import Replay
+from dpsql.audit.replay import Replay, read_statements
 from dpsql.audit.report import as_html, as_json, as_text
 from dpsql.audit.run import AuditReport, run_audit
 from dpsql.audit.sources import SourceReplay
@@ -43,6 +43,7 @@ from dpsql.privacy.mechanisms.contract import Noise, Sensitivity
 from dpsql.privacy.mechanisms.end_rows import EndKey
 from dpsql.privacy.mechanisms.exponential import Choice, Lean, leaning_choice
 from dpsql.privacy.mechanisms.most_frequent import MostFrequent
+from dpsql.sql.split import split_file
 from dpsql.storage.directories import state_directory
 
 __all__ = ["bare_clinic", "clinic", "dpsql"]
@@ -307,6 +308,23 @@ def test_control_c_leaves_a_report_of_what_was_done(monkeypatch: pytest.MonkeyPa
     report = run_audit(load_policy(POLICIES / "hospital.yaml"), seconds=FAR_AWAY)
     assert report.interrupted and [question.pairs for question in report.questions] == [1, 1, 1]
     assert "interrupted before its end" in as_text(report) and "not looked at" in report.charges
+
+
+def test_a_file_is_read_with_the_options_that_hold_at_each_question() -> None:
+    text = """
+        -- what a dashboard asks
+        SET dp.epsilon = 0.2; SET dp.max_total TO auto; SELECT 1; SET dp.epsilon = 0.3;
+        SELECT 2; RESET dp.max_total; SHOW dp.epsilon; SELECT 3; EXPLAIN SELECT 3; RESET ALL; SELECT 4; SELEC 5;
+    """
+    questions = read_statements([piece.sql for piece in split_file(text)])
+    assert [(question.sql, question.settings) for question in questions] == [
+        ("SELECT 1", ("dp.epsilon = 0.2", "dp.max_total = 'auto'")),
+        ("SELECT 2", ("dp.max_total = 'auto'", "dp.epsilon = 0.3")),
+        ("SELECT 3", ("dp.epsilon = 0.3",)),
+        ("EXPLAIN SELECT 3", ("dp.epsilon = 0.3",)),
+        ("SELECT 4", ()),
+        ("SELEC 5", ()),
+    ]
 
 
 def test_questions_that_were_asked_before_come_from_the_audit_log(tmp_path: Path) -> None:
