@@ -32,7 +32,12 @@ register(
 register("wire_syntax", "42601", "syntax error in {word}", "")
 register("parameter_none", "42P02", "there is no parameter ${number}", "prepare the statement and bind values to it")
 register("wire_many", "42601", "cannot insert multiple commands into a prepared statement", "send them one by one")
-register("wire_limit", "54000", "more than {most} {what} at once", "send fewer, or end some: RESET, RELEASE, DEALLOCATE, CLOSE")
+register(
+    "wire_limit",
+    "54000",
+    "more than {most} {what} at once",
+    "send fewer, or end some: RESET, RELEASE, DEALLOCATE, CLOSE",
+)
 register("wire_cancelled", "57014", "canceling statement due to user request", "", OperationalError)
 register("wire_timeout", "57014", "canceling statement due to statement timeout", "", OperationalError)
 register(

@@ -35,7 +35,7 @@ def _ledger(place: Path) -> Iterator[tuple[Policy, Ledger]]:
     try:
         opened = open_ledger(url, policy.dataset, witness=policy.witness)
     except Error as error:
-        if error.slug != "ledger_read_only":
+        if error.slug not in ("ledger_read_only", "ledger_disk_full"):  # a full disk takes no log either
             raise
         opened = open_ledger(url, policy.dataset, read_only=True)
     with opened as ledger:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpsql.frontends.cli import status_of
+from dpsql.ledger.store import Store
 from dpsql.session.opening import open_session
 
 POLICY = """
@@ -131,6 +133,24 @@ def test_budget_show_compares_rules_of_composition(place: Path, dpsql: Run) -> N
     assert {row["charges"] for row in bounds.values()} == {2} and {row["delta"] for row in bounds.values()} == {1e-9}
     assert 0 < bounds["zcdp"]["epsilon"] <= bounds["sequential"]["epsilon"]
     assert [name for name, row in bounds.items() if row["may gate"] == "yes"] == ["sequential", "zcdp"]
+
+
+def full(*_: object) -> None:
+    """What SQLite says where its log files find no room."""
+    error = sqlite3.OperationalError("database or disk is full")
+    error.sqlite_errorname = "SQLITE_FULL"
+    raise error
+
+
+def test_a_ledger_on_a_full_disk_can_be_looked_at(dpsql: Run, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert dpsql("check", "--create-ledger")[0] == 0
+    charge(place, 1)
+    shown = dpsql("budget", "show")
+    monkeypatch.setattr(Store, "_use_wal", full)
+    assert dpsql("budget", "show") == shown and shown[0] == 0
+    assert dpsql("budget", "verify")[0] == 0
+    status, _, words = dpsql("query", "SELECT COUNT(*) AS n FROM a")
+    assert status == 4 and "disk of the ledger is full" in words and "nothing was charged" in words
 
 
 @pytest.mark.parametrize("words", [("--accountant", "zdcp"), ("--accountant", "all", "--delta", "2")])
