@@ -42,8 +42,11 @@ MEANINGS = {
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED", "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.binaryAsString": "false", "spark.sql.parquet.int96TimestampConversion": "false",
     "spark.sql.files.ignoreCorruptFiles": "false", "spark.sql.files.ignoreMissingFiles": "false",
+    # how answers come back: in pieces of so many groups, each the memory that the answer itself has
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "10000", "spark.sql.execution.arrow.pyspark.selfDestruct.enabled": "false",
 }  # fmt: skip
-"""Every setting of Spark 4 on which the rows of a generated query depend; settings named legacy are taken back besides."""
+"""Every setting of Spark 4 on which the rows of a generated query depend, or their way here; settings named legacy are taken back
+besides."""
 _OWN_APPLICATION = {
     # The pages of the application and its progress bar show generated texts, the secret of the order of rows among them.
     "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF",

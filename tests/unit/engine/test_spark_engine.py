@@ -217,6 +217,25 @@ def test_settings_of_the_given_session_change_no_meaning(
         spark.sql("DROP TEMPORARY FUNCTION sha2")
 
 
+def test_many_groups_come_back_in_pieces(spark: Any, tmp_path: Path) -> None:
+    """A million groups are never in one piece, whatever the given session says, and stand in their order. The application has
+    one gigabyte of memory."""
+    policy = TestContract().policy(tmp_path, "moment", spark)
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "0")  # all of a partition at once
+    opened = open_engine(policy, spark)
+    try:
+        rows = "(SELECT 'group ' || id AS k, id FROM range(1000000)) AS t"
+        groups = f"SELECT k, count(*) AS m0, max(id) AS m1 FROM {rows} GROUP BY k ORDER BY m1"
+        table = opened.run(EngineQuery(groups, ("k",), ("m0", "m1"))).unseal()
+    finally:
+        spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
+        opened.close()
+    sizes = [len(chunk) for chunk in table.column("m1").chunks]
+    assert len(sizes) >= 100 and max(sizes) <= 10_000
+    assert table.column("m1").equals(pa.chunked_array([pa.array(range(1_000_000))]))
+    assert table.column("k")[-1].as_py() == "group 999999" and sum(table.column("m0").to_pylist()) == 1_000_000
+
+
 @pytest.mark.parametrize(
     "text", ["it's", 'say "no"', "back\\slash", "a\nb\0c", "${env:HOME}", "\u2028👍🏽", "-- x", "\\u0041", "%_"]
 )
