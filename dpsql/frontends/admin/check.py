@@ -17,6 +17,7 @@ from dpsql.session.opening import source_fingerprint
 from dpsql.sql.binder.base_tables import check_row_filters
 
 if TYPE_CHECKING:
+    from dpsql.engine.contract import Engine
     from dpsql.engine.csv_lines import Broken
 
 
@@ -121,6 +122,8 @@ def _check_source(policy: Policy, findings: Findings) -> None:
             _check_columns(policy.tables[name], columns, findings)
             if not findings.problems:
                 findings.notes += _broken_lines(name, engine.broken(name))
+        if not findings.problems:
+            _check_readable(policy, engine, findings)
         advice = engine.advice()
     except Error as error:
         findings.fail(error)
@@ -132,6 +135,16 @@ def _check_source(policy: Policy, findings: Findings) -> None:
     else:
         findings.notes += [f"note: {sentence}" for sentence in advice]
         findings.notes.append("source: every table and column is there")
+
+
+def _check_readable(policy: Policy, engine: Engine, findings: Findings) -> None:
+    """Note what a question would meet before its charge: columns of types that are not read, or that the role may not read."""
+    for name in policy.tables:
+        try:
+            engine.check_readable((name,))
+        except Error as error:
+            findings.fail(error)
+    findings.problems = list(dict.fromkeys(findings.problems))  # tables on the way to the unit are checked with each
 
 
 def _check_columns(table: Table, columns: Mapping[str, str], findings: Findings) -> None:

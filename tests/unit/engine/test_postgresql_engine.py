@@ -483,6 +483,18 @@ class TestCheck:
             owner.execute("ALTER TABLE visits RENAME cost TO costs")
         assert self.notes(tmp_path, url)[0] == ["column visits.cost of the policy is not in the source"]
 
+    def test_missing_rights_and_types_that_are_not_read_are_problems(
+        self, server: Server, url: str, tmp_path: Path
+    ) -> None:
+        """What a question would meet before its charge; each is said once."""
+        grants = ("GRANT SELECT ON people TO half", "GRANT SELECT (id, ward, day) ON visits TO half")
+        reader = role(server, url, "half", *grants)
+        with psycopg.connect(url, autocommit=True) as owner:
+            owner.execute("ALTER TABLE wards ALTER ward TYPE bytea USING NULL")
+        problems = " ".join(self.notes(tmp_path, reader)[0])
+        assert problems.count("may not read visits.cost") == 1 and problems.count("wards.ward is bytea") == 1
+        assert "people" not in problems
+
 
 def test_a_table_is_named_with_its_schema_and_database(url: str, tmp_path: Path) -> None:
     policy: Policy = contract_policy(tmp_path, source=url)
