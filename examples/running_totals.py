@@ -2,10 +2,13 @@
 
     python examples/running_totals.py
 
-A line has the root mean square error of the 365 running totals, in deviations of a day when days alone are measured with the
-same noise: from the matrix of what is measured, its largest column (by which noise is calibrated, in L2 for Gaussian noise and in
-L1 for Laplace noise, where a person is in one day), and least squares. The square root of the matrix of running totals is that of
-Henzinger, Upadhyay and Upadhyay (2023, "Almost tight error bounds on differentially private continual counting").
+A line has the root mean square error of the 365 running totals, in deviations of a day when days alone are measured
+with the same noise: from the matrix of what is measured, its largest column (by which noise is calibrated, in L2 for
+Gaussian noise and in L1 for Laplace noise, where a person is in one day), and least squares. "Best shares" are of
+tables by ranges of one width each, some also moved by a part of it, which share a budget of Gaussian noise so that the
+error is least (Silvey, Titterington and Torsney 1978, "An algorithm for optimal designs on a finite design space"). The
+square root of the matrix of running totals is that of Henzinger, Upadhyay and Upadhyay (2023, "Almost tight error
+bounds on differentially private continual counting").
 """
 
 from __future__ import annotations
@@ -25,6 +28,26 @@ def by_ranges(base: int) -> Floats:
         rows.append((places[None, :] // width == np.arange(-(-DAYS // width))[:, None]).astype(float))
         width *= base
     return np.vstack(rows)
+
+
+def with_best_shares(base: int, parts: int, rounds: int = 25) -> float:
+    """Return the error of running totals from days and ranges of `base`, `base`**2, ... days with Gaussian noise.
+
+    Each table of ranges is measured `parts` times, moved by one part of its width more each time (1: as it is).
+    """
+    widths = [base**level for level in range(1, DAYS) if base**level < DAYS]
+    tables = [(1, 0), *dict.fromkeys((width, width * part // parts) for width in widths for part in range(parts))]
+    days, totals = np.arange(DAYS), np.tril(np.ones((DAYS, DAYS)))
+    together = [(days + moved) // width for width, moved in tables]
+    same = np.array([ranges[:, None] == ranges[None, :] for ranges in together], dtype=float)
+    shares = np.full(len(tables), 1 / len(tables))
+    for _ in range(rounds):
+        covariance = np.linalg.inv(np.tensordot(shares, same, 1))
+        slopes = np.tensordot(same, covariance @ totals.T @ totals @ covariance, 2)
+        shares = shares * np.sqrt(slopes)
+        shares = shares / shares.sum()
+    covariance = np.linalg.inv(np.tensordot(shares, same, 1))
+    return float(np.sqrt(np.trace(totals @ covariance @ totals.T) / DAYS))
 
 
 def square_root() -> Floats:
@@ -49,6 +72,9 @@ def main() -> None:
     strategies |= {"square root": root, "square root, columns of one norm": root / np.linalg.norm(root, axis=0)}
     for name, measured in strategies.items():
         print(f"{name:34} Gaussian {running_error(measured, 2):6.2f}   Laplace {running_error(measured, 1):6.2f}")
+    for base, parts in ((2, 1), (3, 1), (4, 2), (4, 4)):
+        moved = f", moved by 1/{parts}" if parts > 1 else ""
+        print(f"{f'ranges of {base}{moved}, best shares':34} Gaussian {with_best_shares(base, parts):6.2f}")
 
 
 if __name__ == "__main__":
