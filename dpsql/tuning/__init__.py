@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.plan.combinations import group_count
 from dpsql.plan.expression_text import expression_text
-from dpsql.plan.plan import Block, Plan, Term, TermKind
+from dpsql.plan.plan import Block, Column, Plan, Term, TermKind
 from dpsql.plan.stability import owned, rows_per_unit, tables
 from dpsql.policy.bounds import UNBOUNDED, ContributionBounds
 from dpsql.pricing.bounding import bounded
@@ -23,10 +23,10 @@ from dpsql.pricing.expected_error import expected_error as expected_term_error
 from dpsql.pricing.explain import PrivacyPlan, used_by
 from dpsql.pricing.pricing import PricedBlock, price
 from dpsql.privacy.loss import PrivacyLoss
-from dpsql.privacy.mechanisms.contract import Norm
 from dpsql.tuning.choices import ChoiceTable, NoisyHistogram, expected_error, least_count, marked_table
 from dpsql.tuning.histograms import Summed, histogram_plan, histograms_of
 from dpsql.tuning.samples import SampleTable, sample_tables
+from dpsql.tuning.ways import ChosenBounds, WayTable, total_of_norm, way_table
 
 if TYPE_CHECKING:
     from dpsql.policy import Policy
@@ -51,6 +51,8 @@ class Advice:
     notes: tuple[str, ...]
     samples: tuple[SampleTable, ...] = ()
     """For each SAMPLE_AGGREGATE: from public parameters, not measured."""
+    ways: tuple[WayTable, ...] = ()
+    """For each SUM: whether the policy's bound, a number or `max_total = auto` suits."""
 
     @property
     def settings(self) -> dict[str, float]:
@@ -135,10 +137,9 @@ class Tuning:
         spread = groups.mean() if groups is not None else 1.0
         count, why = self._number_of_groups(groups)
         work = _Work(self, rows, max(1.0, spread), count)
-        tables = [
-            *work.counts(),
-            *(total for s in measured if s.histogram.summed is not None for total in work.totals(s)),
-        ]
+        summed = [(entry, work.totals(entry)) for entry in measured if entry.histogram.summed is not None]
+        tables = [*work.counts(), *(table for _, of_sum in summed for table in of_sum)]
+        ways = [work.ways(entry, of_sum) for entry, of_sum in summed]
         if groups is not None:
             tables += work.groups(groups)
         notes = [
@@ -149,8 +150,9 @@ class Tuning:
         notes.append(_hidden(measured))
         notes.append("error bars of answers hold the noise alone, not the bias")
         return Advice(
-            tuple(tables), release.receipt.charged, release.receipt_id, rows.people(), rows.largest(), tuple(notes)
-        )
+            tuple(tables), release.receipt.charged, release.receipt_id, rows.people(), rows.largest(), tuple(notes),
+            ways=tuple(table for table in ways if table is not None),
+        )  # fmt: skip
 
     def _noisy_histogram(self, index: int, counts: list[float]) -> NoisyHistogram:
         noise = self.planned.price.blocks[index].noise.terms[0].noise
@@ -274,8 +276,7 @@ class _Work:
         ]
 
     def _clip(self, setting: str, output: str, measured: NoisyHistogram, summed: Summed | None) -> list[ChoiceTable]:
-        """A unit in `spread` groups whose L1 norm is t has an L2 norm between t / sqrt(spread), where its groups are equal, and
-        t, where one group has nearly all; the geometric mean of the two is taken. Empty where the engine does not clip."""
+        """Empty where the engine does not clip."""
         if self.tuning.session.context.engine.dialect.without_clipping:
             return []
         choices = []
@@ -290,7 +291,7 @@ class _Work:
             if priced is None:
                 continue
             term, noise = priced
-            wide = self.spread**0.25 if term.clip is not None and term.clip.norm is Norm.L2 else 1.0
+            wide = total_of_norm(term, self.spread)
             choices.append(expected_error(float(edge), float(edge) * wide, measured, self.number, 1.0, noise))
         return [marked_table(setting, output, choices, None, measured)] if choices else []
 
@@ -306,6 +307,32 @@ class _Work:
             if priced is not None:
                 choices.append(expected_error(edge, edge, self.rows, self.number, each, priced[1]))
         return [marked_table("max_rows", output, choices, now, self.rows)] if choices else []
+
+    def ways(self, measured: NoisyHistogram, tables: Sequence[ChoiceTable]) -> WayTable | None:
+        """The ways of bounding one SUM, whose `tables` are for max_total and max_rows; None where units are not clipped."""
+        summed, by_setting = measured.histogram.summed, {table.setting: table for table in tables}
+        auto = self._auto(summed) if summed is not None and "max_total" in by_setting else None
+        if auto is None or summed is None:
+            return None
+        rows, now = by_setting.get("max_rows"), None
+        # What a declared max_total of the column cuts off no histogram of rows tells.
+        if rows is not None and not (isinstance(summed.value, Column) and summed.value.facts.max_total is not None):
+            most = float(max(abs(Fraction(end)) for end in (summed.value.facts.lower, summed.value.facts.upper)))
+            now = next(((choice, choice.value * most) for choice in rows.choices if choice.value == rows.now), None)
+        return way_table(by_setting["max_total"], now, measured, auto)
+
+    def _auto(self, summed: Summed) -> ChosenBounds | None:
+        """The question under `max_total = auto`, with as many rows of a unit as are advised with a clip."""
+        session, question = self.tuning.session, self.tuning.question
+        rows = max(rows_per_unit(self.tuning.block.source, session.policy), int(2 * self.rows.largest()))
+        place = session.over(_with_rows(session.policy, self.tuning.block, rows)).planner
+        try:
+            options = replace(question.options, target_error=None, bounds=UNBOUNDED, cut_totals=True)
+            planned = place.priced(question.statement, question.plan, options)
+        except Error:
+            return None  # it cannot be asked so
+        cuts = [cut for cut in planned.plan.cuts if (cut.value, cut.filter) == (summed.value, summed.filter)]
+        return ChosenBounds(planned, cuts[0], self.number, self.spread) if cuts else None
 
     def groups(self, measured: NoisyHistogram) -> list[ChoiceTable]:
         """max_groups for COUNT(DISTINCT unit), the one aggregate that it gives less noise."""

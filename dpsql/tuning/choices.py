@@ -44,6 +44,20 @@ class NoisyHistogram:
         """Return the sum over all units of the part beyond `bound`."""
         return sum(n * over for n, over in zip(self.units, self._overs(bound), strict=True))
 
+    def units_above(self, bound: float) -> float:
+        """Return the estimated number of units above `bound`, the units of a bin log-uniform over it."""
+        edges = [float(edge) for edge in self.histogram.edges]
+        lows = [edges[0] / 2, *edges[:-1]]
+        parts = (_part_above(low, high, bound) for low, high in zip(lows, edges, strict=True))
+        return sum(n * part for n, part in zip(self.units, parts, strict=True) if n)
+
+    def with_hidden(self) -> NoisyHistogram:
+        """Return the histogram with as many units in the bin after the last that is not empty as noise can hide there."""
+        last = max((place for place, n in enumerate(self.units) if n), default=-1) + 1
+        if last == len(self.units):
+            return self
+        return replace(self, units=(*self.units[:last], self.least, *self.units[last + 1 :]))
+
     def doubt(self, bound: float) -> float:
         """Return the standard deviation of `beyond`, as far as it comes from bins that are not empty."""
         overs = zip(self.units, self._overs(bound), strict=True)
@@ -79,6 +93,13 @@ class NoisyHistogram:
 
     def _overs(self, bound: float) -> list[float]:
         return [max(0.0, middle(self.histogram, index) - bound) for index in range(len(self.units))]
+
+
+def _part_above(low: float, high: float, bound: float) -> float:
+    """Return the share of a log-uniform law between two ends that is above a bound."""
+    if bound <= low:
+        return 1.0
+    return 0.0 if bound >= high else math.log(high / bound) / math.log(high / low)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dpsql.tuning import Advice
     from dpsql.tuning.choices import ChoiceTable
     from dpsql.tuning.samples import SampleTable
+    from dpsql.tuning.ways import WayTable
 
 
 @click.command()
@@ -105,11 +106,41 @@ def write_advice(advice: Advice) -> None:
         draw(*_columns(table), sys.stdout)
         if table.why:
             click.echo(f"no recommendation: {table.why}")
+    for ways in advice.ways:
+        write_ways(ways)
     click.echo("")
     for note in advice.notes:
         click.echo(f"note: {note}")
     for name, value in advice.settings.items():
         click.echo(f"recommended: {name} {value:.10g}")
+
+
+_WORDS_OF_WAYS = {
+    "policy": "max_rows of the policy",
+    "number": "max_total of the table above",
+    "auto": "max_total = auto",
+}
+
+
+def write_ways(table: WayTable) -> None:
+    """Print which way of bounding a sum suits."""
+    from dpsql.frontends.rendering.tables import draw
+
+    click.echo(f"\nways to bound {table.of}")
+    names = ["way", "bound", "lost", "bias", "noise", "together", "with hidden units", ""]
+    rows = [
+        (
+            _WORDS_OF_WAYS[way.way], _short(way.bound), f"{way.lost:.1%}", _short(way.bias), _short(way.noise),
+            _short(way.together), _short(way.hidden), "<- suits" if way.recommended else "",
+        )
+        for way in table.ways
+    ]  # fmt: skip
+    draw(names, [list(cells) for cells in zip(*rows, strict=True)], [False] + [True] * 6 + [False], sys.stdout)
+    if table.why:
+        click.echo(f"no recommendation: {table.why}")
+    click.echo(
+        f"max_total = auto takes about {table.enough:,} privacy units with values; of fewer, its bound may be the policy's own"
+    )
 
 
 def _short(value: float) -> str:
