@@ -31,11 +31,11 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Way:
-    """One way of bounding a sum. `way`: POLICY, NUMBER or AUTO; `bound`: what a unit may add in all, of AUTO the median of what
+    """One way of bounding a sum. `name`: POLICY, NUMBER or AUTO; `bound`: what a unit may add in all, of AUTO the median of what
     may be chosen; `lost`, `bias`, `noise`: as of a `BoundChoice`, of AUTO on average over the choice; `hidden`: bias and noise
     together if the next bin of the histogram holds as many units as noise can hide there."""
 
-    way: str
+    name: str
     bound: float
     lost: float
     bias: float
@@ -51,11 +51,11 @@ class Way:
 
 @dataclass(frozen=True)
 class WayTable:
-    """The ways of bounding the sum `of`. `enough`: the number of units with values from which on AUTO follows them, but for a
+    """The ways of bounding the sum `output`. `enough`: the number of units with values from which on AUTO follows them, but for a
     chance of 5 %, whatever their values are: with fewer the bound may be the policy's own. `why`: the reason if none is
     recommended."""
 
-    of: str
+    output: str
     ways: tuple[Way, ...]
     enough: int
     why: str = ""
@@ -63,7 +63,7 @@ class WayTable:
     @property
     def recommended(self) -> Way | None:
         """The way with the least expected error even if units are hidden."""
-        return next((way for way in self.ways if way.recommended), None)
+        return next((candidate for candidate in self.ways if candidate.recommended), None)
 
 
 class ChosenBounds:
@@ -82,7 +82,7 @@ class ChosenBounds:
         self.ends = np.array([cut_at(cut, cell) for cell in range(last_cell(cut) + 1)])
         self.enough = units_above(cut, law, 0, 1 - _LIKELY)
 
-    def way(self, measured: NoisyHistogram) -> Way:
+    def expected(self, measured: NoisyHistogram) -> Way:
         """Return the way AUTO."""
         chances, hidden = self._chances(measured), measured.with_hidden()
         order, total = np.argsort(self.ends), measured.total()
@@ -121,11 +121,11 @@ def way_table(
     if best is not None:
         hidden = measured.with_hidden().beyond(best.value * auto.wide) / auto.groups + best.noise
         ways.append(Way(NUMBER, best.value, best.lost, best.bias, best.noise, hidden))
-    ways.append(auto.way(measured))
+    ways.append(auto.expected(measured))
     if best is None:
         return WayTable(totals.of, tuple(ways), auto.enough, totals.why)
     least = min(range(len(ways)), key=lambda place: ways[place].hidden)
-    marked = (replace(way, recommended=place == least) for place, way in enumerate(ways))
+    marked = (replace(candidate, recommended=place == least) for place, candidate in enumerate(ways))
     return WayTable(totals.of, tuple(marked), auto.enough)
 
 

@@ -126,15 +126,18 @@ def write_ways(table: WayTable) -> None:
     """Print which way of bounding a sum suits."""
     from dpsql.frontends.rendering.tables import draw
 
-    click.echo(f"\nways to bound {table.of}")
+    click.echo(f"\nways to bound {table.output}")
     names = ["way", "bound", "lost", "bias", "noise", "together", "with hidden units", ""]
     rows = [
         (
-            _WORDS_OF_WAYS[way.way], _short(way.bound), f"{way.lost:.1%}", _short(way.bias), _short(way.noise),
-            _short(way.together), _short(way.hidden), "<- suits" if way.recommended else "",
+            _WORDS_OF_WAYS[candidate.name],
+            _short(candidate.bound),
+            f"{candidate.lost:.1%}",
+            *map(_short, (candidate.bias, candidate.noise, candidate.together, candidate.hidden)),
+            "<- suits" if candidate.recommended else "",
         )
-        for way in table.ways
-    ]  # fmt: skip
+        for candidate in table.ways
+    ]
     draw(names, [list(cells) for cells in zip(*rows, strict=True)], [False] + [True] * 6 + [False], sys.stdout)
     if table.why:
         click.echo(f"no recommendation: {table.why}")

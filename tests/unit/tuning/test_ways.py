@@ -91,12 +91,12 @@ def test_units_above_a_bound_and_hidden_ones() -> None:
 
 
 def test_the_expected_error_of_each_way_is_what_is_measured(session: Session) -> None:
-    """Within a factor of two of the mean of 60 answers, whose own error is 15 %."""
+    """At least half of what is seen, at most twice what may be hidden; means of 60 answers err by 15 %."""
     gate = session.context.gate
     session.context = replace(session.context, gate=NoiselessGate())
     (table,) = Tuning(session, SUM).measure().ways
     session.context = replace(session.context, gate=gate)
-    assert [way.way for way in table.ways] == ["policy", "number", "auto"]
+    assert [way.name for way in table.ways] == ["policy", "number", "auto"]
     assert all(way.hidden >= way.together for way in table.ways) and table.recommended is not None
     assert table.recommended.hidden == min(way.hidden for way in table.ways)
     exact = np.random.default_rng(7).lognormal(2.0, 1.2, 3_000).sum()
@@ -104,7 +104,7 @@ def test_the_expected_error_of_each_way_is_what_is_measured(session: Session) ->
     for way, setting in zip(table.ways, ("none", f"{table.ways[1].bound:.10g}", "auto"), strict=True):
         session.execute(f"SET dp.max_total = {setting}")
         errors = [abs(next(iter(session.execute(SUM).rows()))[0] - exact) for _ in range(60)]
-        assert 0.5 < float(np.mean(errors)) / way.together < 2, way
+        assert 0.5 * way.together < float(np.mean(errors)) < 2 * way.hidden, way
 
 
 def test_of_few_people_none_is_recommended_and_the_number_that_auto_takes_is_told(tmp_path: Path) -> None:
@@ -125,4 +125,4 @@ def test_the_command_line_shows_the_ways(tmp_path: Path, monkeypatch: pytest.Mon
     assert "max_total = auto takes about 7" in shown and "privacy units with values" in shown
     written = CliRunner().invoke(cli, ["tune", "-p", "policy.yaml", "--epsilon", "1", "-f", "json", SUM]).stdout
     (ways,) = json.loads(written[written.index("{") : written.rindex("}") + 1])["ways"]
-    assert [way["way"] for way in ways["ways"]] == ["policy", "number", "auto"]
+    assert [way["name"] for way in ways["ways"]] == ["policy", "number", "auto"]
