@@ -55,7 +55,7 @@ register(
     "subquery_in_rows",
     "ZP004",
     "this subquery cannot stand in a condition or expression over protected rows",
-    "aggregate inside it, join the tables instead, or put IN and EXISTS between the ANDs of WHERE",
+    "aggregate inside it, join the tables instead, or compare the privacy unit's key of both rows in IN and EXISTS",
 )
 register(
     "correlated",

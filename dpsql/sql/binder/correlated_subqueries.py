@@ -14,6 +14,7 @@ from dpsql.errors.exceptions import Error, refuse
 from dpsql.sql.binder.aggregates import has_aggregate, is_aggregate
 from dpsql.sql.binder.context import BindingContext
 from dpsql.sql.binder.scope import HIDDEN, Bound, Environment, Protected, Scope
+from dpsql.sql.binder.subquery_tests import with_counts
 from dpsql.sql.binder.trees import condition_of, conjuncts, output_name
 from dpsql.sql.parse import place
 
@@ -25,6 +26,8 @@ def joined(
     context: BindingContext, node: exp.Select, bound: Sources, environment: Environment
 ) -> tuple[exp.Select, Sources]:
     """`node` with its correlated values as columns of subqueries that are joined in FROM, and all its sources."""
+    named = {label for _, source in bound for label in _labels(source)}
+    node = with_counts(context, node, bound, environment, lambda select: (*_places(select), *_keys(select, named)))
     if not any(part.find(exp.Subquery) for part in (*_places(node), *_keys(node, set()))):
         return node, bound
     protected = any(isinstance(source, Protected) for _, source in bound)
@@ -34,7 +37,6 @@ def joined(
             name = exp.to_identifier(output_name(item), quoted=True)
             item.replace(exp.Alias(this=exp.Subquery(this=item.this), alias=name))
     aliases: dict[exp.Expr, str] = {}  # equal subqueries, as of a GROUP BY and its SELECT list, are one join
-    named = {label for _, source in bound for label in _labels(source)}
     for subquery in [value for part in (*_places(copy), *_keys(copy, named)) for value in _values(part)]:
         inner = _Inner(context, subquery, environment)
         if not inner.around or not (protected or inner.protected):

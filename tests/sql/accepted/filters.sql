@@ -118,3 +118,21 @@ SELECT nights // 10 AS weeks, COUNT(*) AS n FROM visits WHERE weeks > 0 AND Week
 -- l1: 20
 -- rows: 1
 SELECT COUNT(*) FROM (SELECT cost / 2 AS half FROM visits WHERE half > 100) AS v
+
+-- query: in_under_or
+-- keys: none
+-- l1: 1
+-- rows: refused subquery_in_rows
+SELECT COUNT(*) FROM patients WHERE age > 80 OR patient_id IN (SELECT patient_id FROM visits WHERE ward = 'er')
+
+-- query: exists_in_a_sum
+-- keys: none
+-- l1: 2
+-- rows: refused correlated
+SELECT SUM(CASE WHEN EXISTS (SELECT 1 FROM visits AS v WHERE v.patient_id = p.patient_id AND nights > 3) THEN 2 ELSE 0 END) FROM patients AS p
+
+-- query: exists_as_a_key
+-- keys: public
+-- l1: 1
+-- rows: refused correlated
+SELECT EXISTS (SELECT 1 FROM visits AS v WHERE v.patient_id = p.patient_id) AS seen, COUNT(*) FROM patients AS p GROUP BY seen

@@ -48,3 +48,8 @@ SELECT region, (SELECT zone FROM regions AS r WHERE r.region = p.region) AS z, C
 -- sqlstate: 0A000
 -- at: p.region) AS
 SELECT (SELECT zone FROM regions AS r WHERE r.region = p.region) AS sex, COUNT(*) FROM patients AS p GROUP BY sex
+
+-- query: exists_on_more_than_the_person
+-- sqlstate: 0A000
+-- at: v.patient_id
+SELECT COUNT(*) FROM visits AS v WHERE ward = 'er' OR EXISTS (SELECT 1 FROM visits AS w WHERE w.patient_id = v.patient_id AND w.nights = v.nights)

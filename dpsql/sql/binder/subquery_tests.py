@@ -1,0 +1,200 @@
+"""IN and EXISTS subqueries inside of expressions over protected rows: under OR, in CASE, in FILTER, as keys and values.
+
+As whole conjuncts of WHERE they are semi-joins (`semijoins`). Elsewhere EXISTS (SELECT ... FROM t WHERE t.k = outer.k AND ...) is
+(SELECT COUNT(*) FROM t WHERE t.k = outer.k AND ...) > 0, a correlated value (`correlated_subqueries`): what is proven, priced and
+charged is the join with t grouped by k. That count is exact only where k is the privacy unit's key on both sides, or t is public;
+of other rows it would be a noisy result, so that they stay refused.
+
+x IN (SELECT y FROM t ...) is such an EXISTS with y = x, which is FALSE where IN may be NULL: only where both are never NULL, or
+where NULL keeps the row out as FALSE does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from sqlglot import exp
+
+from dpsql.sql.binder.aggregates import has_aggregate
+from dpsql.sql.binder.context import BindingContext
+from dpsql.sql.binder.scope import HIDDEN, Bound, Environment, Protected, using
+from dpsql.sql.binder.trees import condition_of, conjuncts, output_name
+
+Sources = list[tuple[str, Bound]]
+_KEEPING = (exp.And, exp.Or, exp.Paren)
+_MORE = ("group", "having", "limit", "offset", "joins", "distinct", "qualify", "with_", "windows", "order")
+
+
+def with_counts(
+    context: BindingContext,
+    node: exp.Select,
+    bound: Sources,
+    environment: Environment,
+    parts_of: Callable[[exp.Select], Iterable[exp.Expr]],
+) -> exp.Select:
+    """Return `node` with counts in place of the IN and EXISTS subqueries of its row expressions `parts_of` it, where counts mean
+    the same; the node itself where there are none."""
+    if not any(isinstance(source, Protected) for _, source in bound) or not _tests(parts_of(node), node):
+        return node
+    merged, preserved = using(node.args.get("joins") or [], [alias for alias, _ in bound])
+    shared = merged - preserved.keys()
+    copy = node.copy()
+    for item in copy.expressions:
+        if isinstance(item, (exp.In, exp.Exists)):
+            item.replace(exp.alias_(item.copy(), output_name(item), quoted=True))
+    for test in _tests(parts_of(copy), copy):
+        counted = _counted(context, test, bound, environment, shared)
+        if counted is not None:
+            test.replace(counted)
+    return copy
+
+
+def _tests(parts: Iterable[exp.Expr], node: exp.Select) -> list[exp.In | exp.Exists]:
+    """Return the IN and EXISTS subqueries of some parts of a SELECT, outside of subqueries; those that semi-joins are made of are
+    left out."""
+    whole = {id(part) for part in map(_bare, conjuncts(condition_of(node, "where")))}
+    tests: dict[int, exp.In | exp.Exists] = {}
+    waiting = list(parts)
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, exp.Exists) or (isinstance(part, exp.In) and part.args.get("query") is not None):
+            if id(part) not in whole:
+                tests[id(part)] = part
+        elif not isinstance(part, (exp.Select, exp.SetOperation, exp.Subquery)):
+            waiting += part.iter_expressions()
+    return list(tests.values())
+
+
+def _bare(part: exp.Expr) -> exp.Expr:
+    while isinstance(part, (exp.Paren, exp.Not)):
+        part = part.this
+    return part
+
+
+def _counted(
+    context: BindingContext,
+    test: exp.In | exp.Exists,
+    bound: Sources,
+    environment: Environment,
+    shared: frozenset[str],
+) -> exp.Expr | None:
+    """Return (SELECT COUNT(*) ...) > 0 for a subquery that looks at rows of the same unit, or at public ones, alone; else None.
+
+    `shared`: names that USING made one column, which is that of the first source that has it."""
+    query = test.args["query"] if isinstance(test, exp.In) else test.this
+    select = query.unnest() if isinstance(query, exp.Subquery) else query
+    if not isinstance(select, exp.Select) or select.args.get("from_") is None or any(map(select.args.get, _MORE)):
+        return None
+    if any(has_aggregate(item) or item.find(exp.Window) for item in select.expressions):
+        return None
+    if isinstance(test, exp.In):
+        select = _with_own_alias(select, {alias.lower() for alias, _ in bound})
+    alias, rows = context.source(select.args["from_"].this, environment)
+    inner = [(alias, rows)]
+    counted = exp.Select(expressions=[exp.Count(this=exp.Star(), big_int=True)], from_=select.args["from_"].copy())
+    conditions = [part.copy() for part in conjuncts(condition_of(select, "where"))]
+    if isinstance(test, exp.In):
+        value = select.expressions[0].unalias()
+        outer = test.this.unnest()
+        if len(select.expressions) != 1 or not isinstance(value, exp.Column) or not isinstance(outer, exp.Column):
+            return None
+        on_unit = _is_unit(value, inner) and _is_unit(outer, bound)
+        if not (_keeps_rows(test) or (_never_null(outer, bound) and (on_unit or _never_null(value, inner)))):
+            return None
+        inner_side, around = _qualified(value, inner, frozenset()), _qualified(outer, bound, shared)
+        if inner_side is None or around is None or inner_side.table.lower() == around.table.lower():
+            return None
+        conditions.append(exp.EQ(this=inner_side, expression=around))
+    if isinstance(rows, Protected):
+        correlated = [
+            part for part in conditions if not all(_columns(column, inner) for column in part.find_all(exp.Column))
+        ]
+        if not correlated or not all(_ties(part, inner, bound) for part in correlated):
+            return None
+    if conditions:
+        counted.set("where", exp.Where(this=exp.and_(*conditions)))
+    return exp.Paren(this=exp.GT(this=exp.Subquery(this=counted), expression=exp.Literal.number(0)))
+
+
+def _with_own_alias(select: exp.Select, taken: set[str]) -> exp.Select:
+    """Return a SELECT of IN with another alias for its table where one around it has the same, and no column is named by it."""
+    table = select.args["from_"].this
+    if not isinstance(table, exp.Table) or table.alias or table.name.lower() not in taken:
+        return select
+    if any(column.table for column in select.find_all(exp.Column)):
+        return select
+    copy = select.copy()
+    alias = exp.TableAlias(this=exp.to_identifier(f"{HIDDEN}rows", quoted=True))
+    copy.args["from_"].this.set("alias", alias)
+    return copy
+
+
+def _keeps_rows(test: exp.Expr) -> bool:
+    """Return whether NULL means what FALSE means in the place of a test: in a condition, under AND, OR and brackets alone."""
+    below, above = test, test.parent
+    while isinstance(above, _KEEPING):
+        below, above = above, above.parent
+    branch = isinstance(above, exp.If) and above.this is below
+    return isinstance(above, exp.Where) or (branch and above is not None and _is_searched(above))
+
+
+def _is_searched(branch: exp.Expr) -> bool:
+    """Return whether a branch is that of CASE WHEN condition, and not of CASE x WHEN value."""
+    return not isinstance(branch.parent, exp.Case) or branch.parent.this is None
+
+
+def _columns(node: exp.Expr, sources: Sources) -> list[tuple[str, Bound]]:
+    """Return the sources that have the column of that name, by alias."""
+    if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
+        return []
+    label, table = node.name.lower(), node.table.lower()
+    return [
+        (alias, source)
+        for alias, source in sources
+        if (not table or alias.lower() == table) and label in (name.lower() for name in _labels(source))
+    ]
+
+
+def _qualified(node: exp.Column, sources: Sources, shared: frozenset[str]) -> exp.Column | None:
+    """Return the column with its source's alias before it, so that it means the same inside of a subquery; None where the sources
+    do not say which it is."""
+    candidates = _columns(node, sources)
+    if not candidates or (len(candidates) > 1 and node.name.lower() not in shared):
+        return None
+    return exp.Column(this=node.this.copy(), table=exp.to_identifier(candidates[0][0], quoted=True))
+
+
+def _ties(condition: exp.Expr, inner: Sources, outer: Sources) -> bool:
+    """Return whether a condition sets the privacy unit's keys of both rows equal. Names mean the subquery's columns first."""
+    bare = condition.unnest()
+    if not isinstance(bare, exp.EQ):
+        return False
+    for inner_side, around in ((bare.this, bare.expression), (bare.expression, bare.this)):
+        if _is_unit(inner_side, inner) and not _columns(around, inner) and _is_unit(around, outer):
+            return True
+    return False
+
+
+def _is_unit(node: exp.Expr, sources: Sources) -> bool:
+    """Return whether a column is the privacy unit's key in all sources that have one of that name."""
+    candidates = _columns(node, sources)
+    return bool(candidates) and all(
+        isinstance(source, Protected)
+        and all(column.name in source.unit_names for column in source.by_label.get(node.name.lower(), ()))
+        for _, source in candidates
+    )
+
+
+def _never_null(node: exp.Column, sources: Sources) -> bool:
+    candidates = [source for _, source in _columns(node, sources)]
+    facts = [
+        column.facts
+        for source in candidates
+        if isinstance(source, Protected)
+        for column in source.by_label.get(node.name.lower(), ())
+    ]
+    return bool(facts) and len(facts) == len(candidates) and not any(fact.nullable for fact in facts)
+
+
+def _labels(source: Bound) -> list[str]:
+    return [label for label, _ in source.columns] if isinstance(source, Protected) else list(source.columns)
