@@ -80,6 +80,11 @@ def test_no_line_of_prose_begins_like_a_numbered_list() -> None:
     assert not lines
 
 
+def test_fences_of_code_name_one_language_at_most() -> None:
+    """With more words behind the fence the site shows the fence itself, and takes the text after the code for code."""
+    assert re.findall(r"^ *```\w+ .*$", PAGES, re.M) == []
+
+
 def test_no_page_links_out_of_the_documentation() -> None:
     """Neither the wheel nor the site has the rest of the repository."""
     pages = sorted((ROOT / "docs").glob("*.md"))

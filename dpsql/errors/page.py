@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from dpsql.errors.exceptions import REGISTER
 
 
@@ -18,8 +20,14 @@ def register_page() -> str:
     ]
     for entry in sorted(REGISTER.values(), key=lambda entry: entry.slug):
         cells = [f"`{entry.slug}`", entry.sqlstate, entry.raises.__name__, entry.sentence, entry.hint]
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        lines.append("| " + " | ".join(map(_cell, cells)) + " |")
     return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    """Return a text as a cell of a table. Braces at its end would be attributes of the cell, which are not shown."""
+    cell = text.replace("|", "\\|")
+    return re.sub(r"(\{\w+\})$", r"\\\1", cell)
 
 
 if __name__ == "__main__":

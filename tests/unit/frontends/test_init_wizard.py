@@ -24,7 +24,7 @@ from dpsql.policy import load_policy, parse_policy
 from dpsql.session.opening import open_session
 
 Run = Callable[..., Outcome]
-(ANSWERS,) = re.findall(r"^```text answers\n(.*?)^```$", (ROOT / "docs" / "first_hour.md").read_text(), re.M | re.S)
+(ANSWERS,) = re.findall(r"^```text\n(.*?)^```$", (ROOT / "docs" / "first_hour.md").read_text(), re.M | re.S)
 FOLDER_POLICY = """\
 # Written by `dpsql init` from the owner's answers and the structure of the source; its values were not read.
 dataset: night
