@@ -252,7 +252,7 @@ def drop_notices(blocks: Iterable[Block]) -> tuple[str, ...]:
         return ()
     *first, last = names
     columns = f"{', '.join(first)} or {last}" if first else last
-    return (f"rows whose {columns} is no public key of the policy belong to no group and are left out",)
+    return (f"rows with other values of {columns} than the policy names belong to no group and are left out",)
 
 
 @dataclass(frozen=True)

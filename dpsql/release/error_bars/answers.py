@@ -28,7 +28,7 @@ from dpsql.storage.recent_values import RecentValues
 Extra = dict[str, dict[str, Floats]]
 _Rows = tuple[pa.Table, npt.NDArray[np.int64] | None]
 _MOST_SHAPES = 512
-CHOSEN = "chosen among values, not computed, or with noise of a secret scale; EXPLAIN shows the error in rows"
+CHOSEN = "chosen among values, not computed, or with noise of a secret scale; EXPLAIN shows the error of the choice"
 
 
 @dataclass(frozen=True, eq=False)

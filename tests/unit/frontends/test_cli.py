@@ -65,7 +65,7 @@ def test_query_formats_show_error_bars_and_price(clinic: Clinic, dpsql: Run) -> 
     assert table.status == 0 and "±" in table.out and "analyst research 90 %" in table.err
     plain = dpsql("query", "-p", "clinic.yaml", BY_REGION, "-f", "csv")
     _, note, price, _ = plain.err.splitlines()
-    assert note == "notice: rows whose region is no public key of the policy belong to no group and are left out"
+    assert note == "notice: rows with other values of region than the policy names belong to no group and are left out"
     assert price.startswith("price: nothing, answered from stored releases")
     bars = dpsql("query", "-p", "clinic.yaml", BY_REGION, "-f", "csv", "--bars")
     assert bars.out.splitlines()[0] == "region,n,n_low,n_high"

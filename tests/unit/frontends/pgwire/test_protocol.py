@@ -94,7 +94,7 @@ def test_a_refresh_is_free_and_equal(client: Client, served: Served) -> None:
 
 def test_each_answer_tells_price_and_what_remains(client: Client) -> None:
     notice, dropped = (fields(body) for kind, body in client.query(_fresh(36)) if kind == b"N")
-    assert dropped["M"].startswith("rows whose sex is no public key")
+    assert dropped["M"].startswith("rows with other values of sex than the policy names")
     assert re.fullmatch(
         r"price: [0-9.]+ % of the budget of research; [0-9]+ questions like this one can still be asked", notice["M"]
     )
