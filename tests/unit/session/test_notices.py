@@ -195,4 +195,7 @@ def test_rows_of_several_columns_that_are_no_public_keys(tmp_path: Path, monkeyp
     with open_session(hospital_file.build(tmp_path), analyst="ann", create_ledger=True) as opened:
         notices = opened.execute("SELECT region, slot, COUNT(*) AS n FROM patients GROUP BY region, slot").notices
         (notice,) = [notice for notice in notices if "policy names" in notice]
-        assert notice == "rows with other values of region or slot than the policy names belong to no group and are left out"
+        assert (
+            notice
+            == "rows with other values of region or slot than the policy names belong to no group and are left out"
+        )
