@@ -53,3 +53,9 @@ SELECT (SELECT zone FROM regions AS r WHERE r.region = p.region) AS sex, COUNT(*
 -- sqlstate: 0A000
 -- at: v.patient_id
 SELECT COUNT(*) FROM visits AS v WHERE ward = 'er' OR EXISTS (SELECT 1 FROM visits AS w WHERE w.patient_id = v.patient_id AND w.nights = v.nights)
+
+-- query: column_around_goes_before_an_alias
+-- sqlstate: 0A000
+-- at: p.patient_id
+SELECT COUNT(*) FROM patients AS p
+WHERE smoker OR EXISTS (SELECT v.nights AS age FROM visits AS v WHERE v.patient_id = p.patient_id AND age > 3)

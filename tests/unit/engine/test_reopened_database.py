@@ -50,6 +50,13 @@ def engine_of(session: Session) -> DuckDBEngine:
     return engine
 
 
+def written(session: Session, sql: str) -> EngineQuery:
+    """The text of the first block of a question, which names prepared copies as they are now."""
+    planned = session.plan(session.planner.parse(sql, None))
+    emitter = Emitter(session.policy, engine_of(session).dialect, engine_of(session).source, index_of(session).views())
+    return emitter.block(planned.price.blocks[0].block)
+
+
 def run_until_reopened(engine: DuckDBEngine) -> bool:
     """Run questions of others; return whether the database is another one now."""
     before = engine._connection
@@ -85,11 +92,7 @@ def test_a_text_that_names_a_prepared_view_finds_it_after_the_database_was_opene
     with open_clinic(policy) as session:
         engine = engine_of(session)
         sql = VISITS.replace("visits", "patients").replace("ward", "region")
-        texts = []
-        for question in (VISITS, sql):
-            planned = session.plan(session.planner.parse(question, None))
-            emitter = Emitter(session.policy, engine.dialect, engine.source, index_of(session).views())
-            texts.append(emitter.block(planned.price.blocks[0].block))
+        texts = [written(session, question) for question in (VISITS, sql)]
         assert all("#bounded" in text.sql for text in texts)
         answers = [sorted(engine.run(text).unseal().to_pylist(), key=str) for text in texts]
         assert run_until_reopened(engine)
@@ -353,9 +356,7 @@ def test_a_question_whose_text_is_written_is_answered_where_its_prepared_copy_is
         index_of(session).prepare(copy=True)
     with open_clinic(policy) as session:
         engine, prepared = engine_of(session), exact(session, VISITS)
-        planned = session.plan(session.planner.parse(VISITS, None))
-        emitter = Emitter(session.policy, engine.dialect, engine.source, index_of(session).views())
-        text = emitter.block(planned.price.blocks[0].block)
+        text = written(session, VISITS)
         answer = sorted(engine.run(text).unseal().to_pylist(), key=str)
         lose_copies(tmp_path, how)
         for _ in range(2):
@@ -371,9 +372,7 @@ def test_a_question_whose_text_is_written_is_answered_where_the_copy_of_private_
         index_of(session).prepare(copy=True)
     with open_session(tmp_path / "t.yaml") as session:
         engine = engine_of(session)
-        planned = session.plan(session.planner.parse("SELECT sum(i) AS s, count(*) AS n FROM t", None))
-        emitter = Emitter(session.policy, engine.dialect, engine.source, index_of(session).views())
-        text = emitter.block(planned.price.blocks[0].block)
+        text = written(session, "SELECT sum(i) AS s, count(*) AS n FROM t")
         assert "#bounded" in text.sql
         answer = engine.run(text).unseal().to_pylist()
         lose_copies(tmp_path, "removed")

@@ -42,6 +42,20 @@ def logged_in(port: int, user: str) -> Client:
     return client
 
 
+def event_of_waiting(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Return an event that is set where somebody looks whether it is their turn, and it is not."""
+    waits, look = threading.Event(), FairQueue._is_next
+
+    def noticed(queue: FairQueue, ticket: Any) -> bool:
+        is_next = look(queue, ticket)
+        if not is_next:
+            waits.set()
+        return is_next
+
+    monkeypatch.setattr(FairQueue, "_is_next", noticed)
+    return waits
+
+
 def ask(client: Client, age: int) -> None:
     client.send(framed(b"Q", text(f"SELECT COUNT(*) AS n FROM patients WHERE age > {age}")))
 
@@ -161,8 +175,8 @@ def test_long_texts_are_read_one_after_the_other(clinic: Served, monkeypatch: py
 @pytest.mark.parametrize("how", ["cancel", "timeout"])
 def test_whoever_waits_to_be_read_may_stop_waiting(clinic: Served, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     """Before the text was read a cancel request met no statement, and was lost."""
-    go_on, inside, waiting = threading.Event(), threading.Event(), threading.Event()
-    read, look = backend.read_script, FairQueue._is_next
+    go_on, inside = threading.Event(), threading.Event()
+    read, waiting = backend.read_script, event_of_waiting(monkeypatch)
 
     def slow(sql: str, dialect: str) -> Any:
         if len(sql) > LONG_TEXT:
@@ -170,14 +184,7 @@ def test_whoever_waits_to_be_read_may_stop_waiting(clinic: Served, monkeypatch: 
             assert go_on.wait(PATIENCE)
         return read(sql, dialect)
 
-    def noticed(queue: FairQueue, ticket: Any) -> bool:
-        found = look(queue, ticket)
-        if not found:
-            waiting.set()
-        return found
-
     monkeypatch.setattr(backend, "read_script", slow)
-    monkeypatch.setattr(FairQueue, "_is_next", noticed)
     long = framed(b"Q", text("SELECT 1 -- " + "x" * LONG_TEXT))
     with serving(open_server_state(clinic.policy)) as port:
         first, second = logged_in(port, "research"), logged_in(port, "clinic")
@@ -206,8 +213,8 @@ def test_the_description_of_a_catalog_question_can_be_stopped(
 ) -> None:
     """Drivers ask for columns before they run a question; Parse looks at them, too, and a stop there was lost: Describe began anew.
     `waiting`: for the process, which another connection of the user has."""
-    begun, waits, go_on = threading.Event(), threading.Event(), threading.Event()
-    ask_process, look = ConfinedDuckDB.query, FairQueue._is_next
+    begun, go_on = threading.Event(), threading.Event()
+    ask_process, waits = ConfinedDuckDB.query, event_of_waiting(monkeypatch)
     interrupted: set[ConfinedDuckDB] = set()
 
     def slow(process: ConfinedDuckDB, *about: Any, **limits: Any) -> Any:
@@ -226,15 +233,8 @@ def test_the_description_of_a_catalog_question_can_be_stopped(
     def interrupt(process: ConfinedDuckDB) -> None:
         interrupted.add(process)
 
-    def noticed(queue: FairQueue, ticket: Any) -> bool:
-        is_next = look(queue, ticket)
-        if not is_next:
-            waits.set()
-        return is_next
-
     monkeypatch.setattr(ConfinedDuckDB, "query", slow)
     monkeypatch.setattr(ConfinedDuckDB, "interrupt", interrupt)
-    monkeypatch.setattr(FairQueue, "_is_next", noticed)
     question = "SELECT relname FROM pg_class WHERE relname = 'patients'"
     with serving(open_server_state(clinic.policy)) as port:
         first, second = logged_in(port, "research"), logged_in(port, "research")
