@@ -7,7 +7,6 @@ import math
 import os
 import threading
 import time
-from functools import cache
 from typing import Protocol
 
 _NAG_SECONDS = 0.02
@@ -69,10 +68,32 @@ class Watchdog:
                 self._changed.wait(min(waits, default=None))
 
 
-@cache
+class _OfProcess:
+    """The watchdog of this process. Threads that first ask for it at the same time get the same one: work that enters one
+    watchdog and leaves another would keep its deadline after its end, or have none."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._watchdog: Watchdog | None = None
+
+    def get(self) -> Watchdog:
+        with self._lock:
+            if self._watchdog is None:
+                self._watchdog = Watchdog()
+            return self._watchdog
+
+
+_of_process = _OfProcess()
+
+
 def watchdog() -> Watchdog:
-    """The process's own, started when it is first asked for."""
-    return Watchdog()
+    """Return the process's own, started when it is first asked for."""
+    return _of_process.get()
 
 
-os.register_at_fork(after_in_child=watchdog.cache_clear)
+def _forget() -> None:
+    global _of_process  # noqa: PLW0603 (a forked child has no thread of its parent, and the lock may have been held)
+    _of_process = _OfProcess()
+
+
+os.register_at_fork(after_in_child=_forget)

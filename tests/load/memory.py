@@ -61,8 +61,9 @@ def _ask(client: Client, chance: random.Random, questions: int, memory: Callable
     largest = 0
     for number in range(questions):
         sql = chance.choice(SHAPES).format(chance.random() * 90)
-        if b"D" not in {kind for kind, _ in client.query(sql)}:
-            raise ConnectionError(f"no answer to {sql}")
+        messages = client.query(sql)
+        if b"D" not in {kind for kind, _ in messages}:
+            raise ConnectionError(f"no answer to {sql}: {messages}")
         if number % EACH == 0 or number == questions - 1:
             largest = max(largest, memory())
     return largest
