@@ -64,7 +64,8 @@ class Account:
 
 _COLUMNS = tuple(column.name for column in accounts.columns)
 _MOST_KNOWN = 1000
-_ALL = select(accounts).order_by(accounts.c.scope)
+_ALL = DriverStatement(select(accounts).order_by(accounts.c.scope))
+_INSERT = DriverStatement(accounts.insert())
 _UPDATE = DriverStatement(
     update(accounts)
     .where(accounts.c.scope == bindparam("at"))
@@ -85,7 +86,7 @@ def load_accounts(
 ) -> dict[str, Account]:
     """Return the accounts of `scopes` that exist (None: all), by scope. Raises ledger_tampered if a row was edited."""
     if scopes is None:
-        rows = [tuple(row) for row in connection.execute(_ALL)]
+        rows = _ALL.rows(connection)
     else:
         named = {f"scope{index}": scope for index, scope in enumerate(scopes)}
         rows = _of_scopes(len(named)).rows(connection, **named)
@@ -95,7 +96,7 @@ def load_accounts(
 
 def insert_account(connection: Connection, key: bytes, ledger_id: str, account: Account) -> None:
     """Store a new account."""
-    connection.execute(accounts.insert(), _row(account, key, ledger_id))
+    _INSERT.run(connection, **_row(account, key, ledger_id))
 
 
 def update_accounts(connection: Connection, key: bytes, ledger_id: str, changed: Iterable[Account]) -> None:

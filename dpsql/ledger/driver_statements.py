@@ -18,9 +18,9 @@ class DriverStatement:
     """One compiled statement. It raises the driver's errors; `Store` translates them."""
 
     def __init__(self, statement: Executable) -> None:
-        """`statement`: every value in it is a `bindparam`, or a column of an insert."""
+        """`statement`: every value in it that is not the same in each run is a `bindparam`, or a column of an insert."""
         self._statement = statement
-        self._texts: dict[str, tuple[str, list[str] | None]] = {}
+        self._texts: dict[str, tuple[str, list[str] | None, Mapping[str, Any]]] = {}
 
     def rows(self, connection: Connection, **values: Any) -> list[tuple[Any, ...]]:
         """Run a SELECT and return its rows."""
@@ -40,13 +40,19 @@ class DriverStatement:
         driver(connection).cursor().executemany(text, bound)
 
     def _filled(self, connection: Connection, many: Iterable[Mapping[str, Any]]) -> tuple[str, list[Any]]:
-        compiled_text = self._texts.get(connection.dialect.name)
-        if compiled_text is None:
-            assert isinstance(self._statement, ClauseElement)
-            compiled: Any = self._statement.compile(dialect=connection.dialect)
-            compiled_text = self._texts[connection.dialect.name] = (compiled.string, compiled.positiontup)
-        text, order = compiled_text
+        text, order, constants = self._texts.get(connection.dialect.name) or self._compiled(connection)
+        if constants:
+            many = [{**constants, **values} for values in many]
         return text, list(many) if order is None else [tuple(values[name] for name in order) for values in many]
+
+    def _compiled(self, connection: Connection) -> tuple[str, list[str] | None, Mapping[str, Any]]:
+        """Return the statement's text, the order of its values (None: they are named), and those that are always the same."""
+        assert isinstance(self._statement, ClauseElement)
+        compiled: Any = self._statement.compile(dialect=connection.dialect)
+        constants: Mapping[str, Any] = {
+            name: bound.value for name, bound in compiled.binds.items() if not bound.required
+        }
+        return self._texts.setdefault(connection.dialect.name, (compiled.string, compiled.positiontup, constants))
 
 
 def driver(connection: Connection) -> Any:

@@ -20,7 +20,7 @@ _PAGE = 1000
 _SINCE = DriverStatement(
     select(entries.c.seq, entries.c.digest).where(entries.c.seq >= bindparam("seq")).order_by(entries.c.seq)
 )
-_AFTER = select(entries).where(entries.c.seq > bindparam("seq")).order_by(entries.c.seq).limit(_PAGE)
+_AFTER = DriverStatement(select(entries).where(entries.c.seq > bindparam("seq")).order_by(entries.c.seq).limit(_PAGE))
 _BY_ID = DriverStatement(select(entries).where(entries.c.id == bindparam("id")))
 _INSERT = DriverStatement(entries.insert())
 
@@ -64,7 +64,7 @@ class ChainWriter:
 
 def page_after(connection: Connection, seq: int) -> list[Entry]:
     """Return the next entries after number `seq`, at most 1000."""
-    return [Entry(*row) for row in connection.execute(_AFTER, {"seq": seq})]
+    return [Entry(*row) for row in _AFTER.rows(connection, seq=seq)]
 
 
 def pages(connection: Connection, seq: int) -> Iterator[Entry]:

@@ -13,6 +13,7 @@ import sqlalchemy
 from dpsql.errors.exceptions import refuse
 from dpsql.ledger.chain import START, key_mark
 from dpsql.ledger.check import require_sound
+from dpsql.ledger.driver_statements import DriverStatement
 from dpsql.ledger.entries import ChainWriter, page_after, tip
 from dpsql.ledger.ledger import Ledger
 from dpsql.ledger.off_machine_head import SecondWitness
@@ -22,6 +23,7 @@ from dpsql.ledger.tables import FORMAT, create_ledger, layout
 from dpsql.ledger.witness import Head, Witness, known_ledger, new_witness, other_ledgers
 from dpsql.storage.directories import state_directory
 
+_VERSIONS = DriverStatement(sqlalchemy.select(layout.c.version))
 _LOG_ENDINGS = ("-wal", "-shm", "-journal")
 
 
@@ -140,7 +142,7 @@ def _create(
 
 def _open(store: Store, state: Path, dataset: str, *, unfinished: bool, adopt: bool) -> Ledger:
     with store.reading() as connection:
-        versions = connection.execute(sqlalchemy.select(layout.c.version)).scalars().all()
+        versions = [version for (version,) in _VERSIONS.rows(connection)]
         if versions != [FORMAT]:
             raise refuse("ledger_format", found=", ".join(map(str, versions)) or "none", known=FORMAT)
         first = page_after(connection, 0)[:2]

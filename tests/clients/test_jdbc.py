@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 from support.served_clinic import PASSWORD, Served
 
@@ -11,7 +13,9 @@ from clients.steps import CLIENTS, run_steps
 
 DRIVER = "/usr/share/java/postgresql.jar"
 """Where Debian's libpostgresql-jdbc-java puts it."""
-pytestmark = needs("java", DRIVER)
+pytestmark = needs("java", "javac", DRIVER)
+QUICKLY = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+"""A program that runs for a second is not worth more compiling than that."""
 MODES = ("simple", "extended", "extendedCacheEverything")
 STEPS = {
     "connect": "connects", "wrong_password": "connects", "tables": "looks around", "columns": "looks around",
@@ -28,10 +32,12 @@ for _mode, _step in TRIED:
 
 
 @pytest.fixture(scope="module")
-def jdbc(served: Served) -> dict[str, dict[str, str | None]]:
+def jdbc(served: Served, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str | None]]:
     """What became of each step in each mode."""
+    compiled = tmp_path_factory.mktemp("compiled")
+    subprocess.run(["javac", "-cp", DRIVER, "-d", compiled, CLIENTS / "Steps.java"], check=True, timeout=240)
     url = f"jdbc:postgresql://127.0.0.1:{served.port}/nafld?sslmode=require&preferQueryMode="
-    program = ["java", "-cp", DRIVER, str(CLIENTS / "Steps.java")]
+    program = ["java", *QUICKLY, "-cp", f"{DRIVER}:{compiled}", "Steps"]
     return {mode: run_steps([*program, url + mode, "research", PASSWORD]) for mode in MODES}
 
 

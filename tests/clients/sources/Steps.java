@@ -1,5 +1,5 @@
 // pgJDBC against a served clinic: one line of JSON for each step, {"step": ..., "error": text or null}.
-// Run as: java -cp postgresql.jar Steps.java URL USER PASSWORD
+// Run as: javac -cp postgresql.jar Steps.java; java -cp postgresql.jar:. Steps URL USER PASSWORD
 import java.sql.*;
 import java.util.*;
 import java.util.concurrent.Callable;
