@@ -77,17 +77,26 @@ def _log_ratios(
     law = law_of(noise)
     if not moved or law is None:
         return np.zeros((2, trials))
-    count = trials * len(moved)
-    groups = Groups(pa.table({}), count, True)
+    steps = np.array(moved, dtype=np.float64)
     log_ratios = []
     for side in (0.0, 1.0):
-        (drawn,) = gate.draw([noise], groups)
-        assert drawn is not None
-        answers = drawn[:count].reshape(trials, len(moved)).astype(np.float64) + side * np.array(
-            moved, dtype=np.float64
-        )
-        log_ratios.append(law.log_ratio(noise, answers, np.array(moved, dtype=np.float64)).sum(axis=1))
+        answers = vectors(gate, noise, trials, len(moved)).astype(np.float64) + side * steps
+        if law.vector_log_ratio is not None:
+            log_ratios.append(law.vector_log_ratio(noise, answers, steps))
+        else:
+            log_ratios.append(law.log_ratio(noise, answers, steps).sum(axis=1))
     return np.array(log_ratios)
+
+
+def vectors(gate: Gate, noise: Noise, count: int, cells: int) -> NDArray[np.int64]:
+    """`count` independent vectors of so many cells, as the gate draws them for `count` terms: shape (count, cells)."""
+    law = law_of(noise)
+    if law is None or law.vector_log_ratio is None:  # all values of a draw are independent
+        (drawn,) = gate.draw([noise], Groups(pa.table({}), count * cells, True))
+        assert drawn is not None
+        return np.asarray(drawn[: count * cells]).reshape(count, cells)
+    drawn_terms = gate.draw([noise] * count, Groups(pa.table({}), cells, True))
+    return np.array([drawn for drawn in drawn_terms if drawn is not None])[:, :cells]
 
 
 def _confirmed(likely: NDArray[np.float64], unlikely: NDArray[np.float64], delta: float, alpha: float) -> float:

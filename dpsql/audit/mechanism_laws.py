@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from dpsql.audit.choice_laws import AnyChoice, log_law, runs
 from dpsql.audit.local_laws import through
-from dpsql.audit.noise_laws import law_of
+from dpsql.audit.lower_bounds import vectors
+from dpsql.audit.noise_laws import AuditedLaw, law_of
 from dpsql.errors.exceptions import refuse
 from dpsql.noise.group_layout import Groups
 from dpsql.noise.int128 import Int128
@@ -45,6 +46,8 @@ DRAWS = 100_000
 CHOICES = 20_000
 ALPHA = 1e-7
 SMALL_RUNS, SMALL = 40, 500
+VECTOR_DRAWS = 10
+"""Draws for which one vector is drawn, where its entries are not independent."""
 """Draws of few cells, whose random bytes come from another generator than those of many."""
 TESTS_OF_A_LAW = 6
 """Tests of one law by samples, each of which fails by chance with a probability of at most `ALPHA`."""
@@ -94,6 +97,9 @@ def laws_of(price: Price) -> dict[tuple[str, int], Callable[[], LawChecked]]:
 
 def check_law(noise: Noise, draws: int = DRAWS, alpha: float = ALPHA) -> LawChecked:
     """Draw from the real gate at exact zero, and compare with the law that the noise names."""
+    shared = law_of(noise)
+    if shared is not None and shared.vector_log_ratio is not None:
+        return _check_vectors(noise, shared, draws, alpha)
     groups = Groups(pa.table({"k0": pa.array(range(draws))}), draws, True)
     gate = Gate()
     drawn, second = gate.draw([noise, noise], groups)
@@ -116,6 +122,32 @@ def check_law(noise: Noise, draws: int = DRAWS, alpha: float = ALPHA) -> LawChec
         "terms share their noise: {:.3g} of their cells are equal": (drawn[:half], second[:half]),
         "two runs share their noise: {:.3g} of their cells are equal": (drawn[:half], _drawn(noise, groups)[:half]),
         "small runs share their noise: {:.3g} of their cells are equal": (small[:middle], small[middle:]),
+    }
+    for words, (left, right) in copies.items():
+        repeated = float((left == right).mean())
+        if repeated > law.repeat(noise) + math.sqrt(math.log(1 / alpha) / (2 * left.size)) and not problem:
+            problem = words.format(repeated)
+    return LawChecked(noise.mechanism, scale, distance, allowed, problem)
+
+
+def _check_vectors(noise: Noise, law: AuditedLaw, draws: int, alpha: float) -> LawChecked:
+    """The same of a law whose entries of one vector share a part: of many vectors of two entries, each entry by itself, and that
+    neither entries nor vectors are copies."""
+    gate, count = Gate(), draws // VECTOR_DRAWS
+    drawn = vectors(gate, noise, count, 2)
+    groups = Groups(pa.table({}), count, True)
+    allowed = math.sqrt(math.log(4 / alpha) / (2 * count))
+    columns = [
+        np.array(gate.add("t0", Int128.zeros(count), noise, groups, drawn[:, cell].copy()).to_ints(), dtype=np.float64)
+        for cell in range(2)
+    ]
+    scale = float(noise.noise_scale)
+    distance = max(_distance(values, partial(law.distribution, noise)) for values in columns)
+    problem = f"the noise drawn is not {noise.mechanism} of scale {scale:.6g}" if distance > allowed else ""
+    half = count // 2
+    copies = {
+        "cells share their noise: {:.3g} of them are equal": (drawn[:, 0], drawn[:, 1]),
+        "terms share their noise: {:.3g} of their cells are equal": (drawn[:half, 0], drawn[half : 2 * half, 0]),
     }
     for words, (left, right) in copies.items():
         repeated = float((left == right).mean())

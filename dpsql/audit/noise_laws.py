@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from dpsql.errors.exceptions import refuse
 from dpsql.privacy.mechanisms.contract import Constant, Noise
+from dpsql.privacy.mechanisms.correlated_laplace import CorrelatedLaplace
 from dpsql.privacy.mechanisms.gaussian import Gaussian
 from dpsql.privacy.mechanisms.laplace import Laplace
 
@@ -31,7 +32,8 @@ class AuditedLaw:
 
     `loss`: (epsilon, rho) between two vectors of which entries are so many steps apart; epsilon is 0 where there is none.
     `upper_tail`: P(noise >= k). `distribution`: P(noise <= point) for whole numbers. `repeat`: P(two draws are equal) at most.
-    `log_ratio`: ln(P(answer) / P(answer - moved)), the law around 0 beside the law around `moved`.
+    `log_ratio`: ln(P(answer) / P(answer - moved)), the law around 0 beside the law around `moved`. `vector_log_ratio`: the same
+    of whole vectors, one a row, where their entries are not independent (None: they are).
     """
 
     loss: Callable[[Any, Sequence[int]], tuple[Fraction, Fraction]]
@@ -39,6 +41,7 @@ class AuditedLaw:
     distribution: Callable[[Any, Floats], Floats]
     repeat: Callable[[Any], float]
     log_ratio: Callable[[Any, Floats, Floats], Floats]
+    vector_log_ratio: Callable[[Any, Floats, Floats], Floats] | None = None
 
 
 def law_of(noise: Noise) -> AuditedLaw | None:
@@ -112,6 +115,80 @@ def _gaussian_distribution(noise: Gaussian, points: Floats) -> Floats:
     return np.where(index < 0, 0.0, (total / total[-1])[np.maximum(index, 0)])
 
 
+_PARTS = 64
+"""Steps of W in 1, of multivariate Laplace noise: W = j / 64 has a chance of e**(-(j - 1) / 64) (1 - e**(-1 / 64))."""
+
+
+@lru_cache(maxsize=1)
+def _parts_of_w() -> tuple[Floats, Floats]:
+    """j and the logarithm of its chance; those left out have a chance of e**-45 together."""
+    j = np.arange(1, 45 * _PARTS, dtype=np.float64)
+    return j, math.log(-math.expm1(-1 / _PARTS)) - (j - 1) / _PARTS
+
+
+def _correlated_loss(noise: CorrelatedLaplace, steps: Sequence[int]) -> tuple[Fraction, Fraction]:
+    """rho: of the Gaussian at the least W, which divergences divided by their order tend to."""
+    square = sum(step * step for step in steps) * ((64 + noise.tie) ** 2 if noise.tie else 1)
+    return Fraction(0), Fraction(square, 2 * noise.least_sigma**2)
+
+
+def _correlated_tail(noise: CorrelatedLaplace, k: int) -> float:
+    j, chances = _parts_of_w()
+    depths = ((k - 0.5) / (noise.least_deviation * np.sqrt(2 * j))).tolist()
+    return sum(math.exp(chance) * math.erfc(x) / 2 for chance, x in zip(chances.tolist(), depths, strict=True)) * (
+        1 - 1e-3
+    )
+
+
+def _correlated_distribution(noise: CorrelatedLaplace, points: Floats) -> Floats:
+    """P(noise <= point): sums of the probabilities from 0 on; of a wide law the integral, interpolated between some points."""
+    j, chances = _parts_of_w()
+    weights, most = np.exp(chances) / np.sqrt(2 * math.pi * j) / noise.least_deviation, int(np.abs(points).max())
+    if noise.least_deviation < 64 and most <= 4096:
+        masses = np.exp(-(np.arange(most + 1.0)[:, None] ** 2) / (2 * noise.least_deviation**2 * j)) @ weights
+        inside = np.cumsum(masses) - masses[0] / 2
+        half_mass = inside[(np.abs(points) - (points < 0)).astype(np.int64)]
+        return np.asarray(np.where(points >= 0, 0.5 + half_mass, 0.5 - half_mass))
+    side = np.geomspace(noise.least_deviation / 256, 320 * noise.least_deviation, 512)
+    places = np.concatenate((-side[::-1], side))
+    below = np.vectorize(math.erfc)(-places[:, None] / (noise.least_deviation * np.sqrt(2 * j))) @ np.exp(chances) / 2
+    return np.asarray(np.interp(points + 0.5, places, below))
+
+
+def _correlated_repeat(noise: CorrelatedLaplace) -> float:
+    """The largest probability of a number, the mean over W of that of 0."""
+    j, chances = _parts_of_w()
+    return min(1.0, float(np.exp(chances) @ (1 / np.sqrt(2 * math.pi * j))) / noise.least_deviation)
+
+
+def _log_densities(noise: CorrelatedLaplace, squares: Floats, cells: int) -> Floats:
+    """ln of the density of vectors of so many cells with these squared lengths, up to a constant."""
+    j, chances = _parts_of_w()
+    logs = chances - np.log(j) * cells / 2 - squares[..., None] / (2 * noise.least_deviation**2 * j)
+    most = logs.max(axis=-1)
+    return np.asarray(most + np.log(np.exp(logs - most[..., None]).sum(axis=-1)))
+
+
+def _correlated_log_ratio(noise: CorrelatedLaplace, answers: Floats, moved: Floats) -> Floats:
+    return _log_densities(noise, answers**2, 1) - _log_densities(noise, (answers - moved) ** 2, 1)
+
+
+def _untied(noise: CorrelatedLaplace, series: Floats) -> Floats:
+    """The differences of a series whose noise is independent, in the unit of its deviation."""
+    correlation = noise.tie / 64
+    return np.concatenate(
+        (series[:, :1], (series[:, 1:] - correlation * series[:, :-1]) / math.sqrt(1 - correlation**2)), axis=1
+    )
+
+
+def _correlated_vector_log_ratio(noise: CorrelatedLaplace, answers: Floats, moved: Floats) -> Floats:
+    if noise.tie:
+        answers, moved = _untied(noise, answers), _untied(noise, moved[None])
+    cells = answers.shape[1]
+    squares = (answers**2).sum(axis=1), ((answers - moved) ** 2).sum(axis=1)
+    return _log_densities(noise, squares[0], cells) - _log_densities(noise, squares[1], cells)
+
+
 LAWS: dict[type[Any], AuditedLaw] = {
     Laplace: AuditedLaw(
         _laplace_loss,
@@ -126,6 +203,14 @@ LAWS: dict[type[Any], AuditedLaw] = {
         _gaussian_distribution,
         lambda noise: min(1.0, 1 / (float(noise.sigma) * math.sqrt(2 * math.pi))),
         lambda noise, answers, moved: ((answers - moved) ** 2 - answers**2) / (2 * float(noise.sigma) ** 2),
+    ),
+    CorrelatedLaplace: AuditedLaw(
+        _correlated_loss,
+        _correlated_tail,
+        _correlated_distribution,
+        _correlated_repeat,
+        _correlated_log_ratio,
+        _correlated_vector_log_ratio,
     ),
 }
 """By the law itself, as samplers are (`noise.noise_samplers`)."""

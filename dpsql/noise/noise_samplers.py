@@ -6,25 +6,29 @@ from collections.abc import Callable
 from typing import Any
 
 from dpsql.errors.exceptions import refuse
+from dpsql.noise.correlated_laplace import correlated_vectors
 from dpsql.noise.randomness import Randomness
 from dpsql.noise.samplers import Integers, discrete_gaussian, discrete_laplace
 from dpsql.privacy.mechanisms.contract import Constant, Noise
+from dpsql.privacy.mechanisms.correlated_laplace import CorrelatedLaplace
 from dpsql.privacy.mechanisms.gaussian import Gaussian
 from dpsql.privacy.mechanisms.laplace import Laplace
 
 Sampler = Callable[[Any, int, Randomness], Integers | None]
-"""(law, count, randomness): `count` independent values in noise-grid units; None where nothing is added."""
+"""(law, count, randomness): one vector of `count` values in noise-grid units, independent ones unless the law is among
+`VECTOR_SAMPLERS`; None where nothing is added."""
 
 SAMPLERS: dict[type[Any], Sampler] = {
     Laplace: lambda noise, count, randomness: discrete_laplace(count, noise.t, noise.s, randomness),
     Gaussian: lambda noise, count, randomness: discrete_gaussian(count, noise.sigma, randomness),
+    CorrelatedLaplace: lambda noise, count, randomness: correlated_vectors(noise, 1, count, randomness).reshape(-1),
     Constant: lambda noise, count, randomness: None,
 }
 """By the law itself: a class derived from one of these may have another law, and is not drawn."""
 
 
 def sample(noise: Noise, count: int, randomness: Randomness) -> Integers | None:
-    """`count` independent values of `noise`, exactly of its law, in noise-grid units; None for a constant.
+    """One vector of `count` values of `noise`, exactly of its law, in noise-grid units; None for a constant.
 
     Raises InternalError noise_plan for a law without a sampler, Fault noise_guard when a sampler's guard fires.
     """
@@ -32,3 +36,22 @@ def sample(noise: Noise, count: int, randomness: Randomness) -> Integers | None:
     if sampler is None:
         raise refuse("noise_plan", charged=True, problem="unknown mechanism")
     return sampler(noise, count, randomness)
+
+
+VectorSampler = Callable[[Any, int, int, Randomness], Integers]
+"""(law, vectors, cells, randomness): an array of that shape, whose rows are independent."""
+
+VECTOR_SAMPLERS: dict[type[Any], VectorSampler] = {CorrelatedLaplace: correlated_vectors}
+"""Of laws whose entries of one vector are not independent (`registry.Mechanism.shared`)."""
+
+
+def sample_vectors(noise: Noise, vectors: int, cells: int, randomness: Randomness) -> Integers | None:
+    """`vectors` independent vectors of `cells` values of `noise` each, shape (vectors, cells); None for a constant.
+
+    Raises as `sample` does.
+    """
+    of_vectors = VECTOR_SAMPLERS.get(type(noise))
+    if of_vectors is not None:
+        return of_vectors(noise, vectors, cells, randomness)
+    drawn = sample(noise, vectors * cells, randomness)
+    return None if drawn is None else drawn.reshape(vectors, cells)

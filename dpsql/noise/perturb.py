@@ -25,7 +25,7 @@ from dpsql.noise.int128 import Int128, parts
 from dpsql.noise.leaning_choice import choose_leaning
 from dpsql.noise.local_sensitivity import smooth_medians, tested_numbers
 from dpsql.noise.measurements import PARTS
-from dpsql.noise.noise_samplers import sample
+from dpsql.noise.noise_samplers import VECTOR_SAMPLERS, sample
 from dpsql.noise.noisy_threshold import NoisyThreshold
 from dpsql.noise.randomised_rows import ExactRows, RandomisedColumn, exact_rows, randomise_rows
 from dpsql.noise.randomness import KernelRandomness, Randomness, guard, words
@@ -62,14 +62,15 @@ class Gate:
     def draw(self, noises: Sequence[Noise], groups: Groups) -> list[Integers | None]:
         """For each term its noise, at least one value per group; None where there is none.
 
-        Terms of one law share one draw, of which each gets values of its own: the values of a draw are independent.
+        Terms of one law share one draw, of which each gets values of its own: the values of a draw are independent. Where they
+        are not, each term has a draw of its own.
         Raises Fault noise_guard when a sampler's guard fires, InternalError noise_plan for an unknown mechanism.
         """
         by_term: list[Integers | None] = [None] * len(noises)
         for noise, count in Counter(noises).items():
-            drawn = self._draw(noise, count * groups.draws)
+            drawn = self._vectors(noise, count, groups.draws)
             if drawn is not None:
-                parts = iter(drawn.reshape(count, groups.draws))
+                parts = iter(drawn)
                 by_term = [
                     next(parts) if other == noise else before for other, before in zip(noises, by_term, strict=True)
                 ]
@@ -181,6 +182,13 @@ class Gate:
 
     def _draw(self, noise: Noise, count: int) -> Integers | None:
         return sample(noise, count, self._randomness)
+
+    def _vectors(self, noise: Noise, vectors: int, cells: int) -> Integers | list[Integers | None] | None:
+        """So many independent vectors of values; those of most laws in one draw, as all their values are independent."""
+        if type(noise) in VECTOR_SAMPLERS:
+            return [self._draw(noise, cells) for _ in range(vectors)]
+        drawn = self._draw(noise, vectors * cells)
+        return None if drawn is None else drawn.reshape(vectors, cells)
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from dpsql.noise.inversion import Shorts, Tails, tails
 from dpsql.noise.randomness import LOOK_BITS, Randomness, Truths, bernoulli_exp, guard, words
+from dpsql.privacy.mechanisms.rational_bounds import ceil_sqrt
 
 LEAST_DRAW = 1024
 """Fewer values are never drawn at a time: the time of one draw would tell its size (Jin et al. 2022)."""
@@ -78,13 +79,21 @@ def _geometric(t: int) -> _Magnitudes:
 
 @lru_cache(maxsize=256)
 def _half_gaussian(sigma: int) -> _Magnitudes:
-    """f(y) = y**2 / (2 sigma**2) and e(j) = j**2 / (2 16**2); their difference over 2 16**2 sigma**2."""
+    """f(y) = y**2 / (2 sigma**2)."""
+    return _half_gaussian_of(sigma * sigma)
+
+
+@lru_cache(maxsize=1024)
+def _half_gaussian_of(square: int) -> _Magnitudes:
+    """f(y) = y**2 / (2 square) and e(j) = j**2 / (2 16**2); their difference over 2 16**2 square. The width w of a block is the
+    least whole number with (16 w)**2 >= square, so that e(j) <= f(j w)."""
+    sigma = ceil_sqrt(square)
     width = -(-sigma // _BLOCKS)
     law = tails(Fraction(0), Fraction(1, 2 * _BLOCKS**2))
-    denominator = 2 * (_BLOCKS * sigma) ** 2
+    denominator = 2 * _BLOCKS**2 * square
 
     def excess(j: Integers, y: Integers) -> Integers:
-        return (y * _BLOCKS) ** 2 - (j * sigma) ** 2
+        return (y * _BLOCKS) ** 2 - j * j * square
 
     return _Magnitudes(law, width, denominator, excess, _caps(law, width, denominator, excess), 84 * width, 5 * sigma)
 
@@ -115,6 +124,15 @@ def discrete_gaussian(count: int, sigma: int, randomness: Randomness) -> Integer
     """
     guard(1 <= sigma <= MOST_SIGMA)
     return _drawn(count, _half_gaussian(sigma), 1, randomness)
+
+
+def gaussian_of_variance(count: int, square: int, randomness: Randomness) -> Integers:
+    """`count` independent integers, P(Z = z) proportional to exp(-z**2 / (2 square)), where `square` need be no square.
+
+    1 <= square <= 2**40. At least `LEAST_DRAW` values are drawn. Raises Fault when a guard fires.
+    """
+    guard(1 <= square <= MOST_SIGMA**2)
+    return _drawn(count, _half_gaussian_of(square), 1, randomness)
 
 
 def _drawn(count: int, law: _Magnitudes, divisor: int, randomness: Randomness) -> Integers:

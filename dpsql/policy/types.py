@@ -71,7 +71,7 @@ class PerQuery:
     """Defaults and limits of one query.
 
     `epsilon` is charged when a query names none, `max_epsilon` the most and `min_epsilon` the least it may name;
-    `delta` goes to partition selection (0: private keys are refused); `mechanism` is "auto", "laplace" or "gaussian";
+    `delta` goes to partition selection (0: private keys are refused); `mechanism` is "auto" or a word of the registry;
     `confidence` is that of the error bars; `max_public_groups` is the longest grid of public keys; `timeout_seconds`
     stops the engine. Groups in which fewer than `min_units` privacy units are counted, with noise, are not shown (None: all
     are).

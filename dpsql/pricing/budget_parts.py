@@ -8,15 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
+from math import floor
 
 from dpsql.errors.exceptions import refuse
+from dpsql.plan.expression_text import expression_text
 from dpsql.plan.plan import BoundedBlock, Caps, Term
 from dpsql.pricing.measurements import PARTS
 from dpsql.pricing.options import Options
 from dpsql.pricing.sensitivity import sensitivity
 from dpsql.privacy.accounting.contract import Accountant
 from dpsql.privacy.loss import Neighbours, PrivacyLoss
+from dpsql.privacy.mechanisms import correlated_laplace
 from dpsql.privacy.mechanisms.contract import Noise, Norm, Sensitivity
 from dpsql.privacy.mechanisms.registry import MECHANISMS, Mechanism, askable
 
@@ -35,6 +38,10 @@ class BudgetParts:
         if self.selecting and options.delta == 0:
             names = ", ".join(key.name for block in self.selecting for key in block.keys if key.values is None)
             raise refuse("selection_needs_delta", keys=f"private keys ({names})")
+        if self.selecting and any(mechanism.shared for mechanism in self.mechanisms):
+            private = (key.expression for block in self.selecting for key in block.keys if key.values is None)
+            names = ", ".join(dict.fromkeys(map(expression_text, private)))
+            raise refuse("shared_noise_keys", mechanism=options.mechanism, keys=names)
         measured = sum(len(sets_of(block)) for block in blocks)
         numbers = sum(
             PARTS.of(measurement.word).parts(measurement) for block in blocks for measurement in block.measurements
@@ -85,8 +92,12 @@ class BudgetParts:
 def mechanisms_of(options: Options, accountant: Accountant) -> tuple[Mechanism, ...]:
     """Those that may be used: the one that is asked for, or all that are counted without more delta."""
     if options.mechanism in MECHANISMS:
-        return (MECHANISMS[options.mechanism],)
-    return tuple(mechanism for mechanism in askable() if not accountant.spends_delta(mechanism))
+        mechanism = MECHANISMS[options.mechanism]
+        if mechanism.shared and options.correlation:
+            correlated = partial(correlated_laplace.noise_for, tie=floor(options.correlation * correlated_laplace.TIES))
+            mechanism = replace(mechanism, calibrations={"rho": correlated})
+        return (mechanism,)
+    return tuple(mechanism for mechanism in askable() if mechanism.offered and not accountant.spends_delta(mechanism))
 
 
 def shares_squares(options: Options, accountant: Accountant) -> bool:

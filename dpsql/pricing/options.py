@@ -51,19 +51,14 @@ class Unknown(StrEnum):
     NULL = "null"
 
 
-_CORRELATED = (
-    "multivariate Laplace noise is not pure, and needs 167 times the scale of Gaussian noise at epsilon 1 and delta 1e-6 "
-    "(`dpsql help accuracy`); a question that is asked again is answered from the store, free, with the same noise"
-)
-
-
 @dataclass(frozen=True)
 class Options:
     """What one query asks for besides its SQL. `target_error` is an absolute half-width, None when not asked for;
     `project` names the account that is charged beside the dataset's and the analyst's. `threshold`: questions are compared with
     it instead of answered, in at most `hits` runs of the watch called `watch`. `workload`: what tables that are measured as one
     make small. `proposed_sensitivity`: what propose-test-release tests. `min_units`: groups with fewer counted
-    privacy units are not shown. `cut_totals`: `dp.max_total = auto`."""
+    privacy units are not shown. `cut_totals`: `dp.max_total = auto`. `correlation`: of correlated noise, between groups that
+    follow each other."""
 
     epsilon: Fraction
     delta: Fraction
@@ -86,6 +81,7 @@ class Options:
     proposed_sensitivity: Fraction | None = None
     min_units: int | None = None
     cut_totals: bool = False
+    correlation: Fraction = Fraction(0)
 
     @classmethod
     def of_policy(cls, policy: Policy, project: str | None = None) -> Options:
@@ -107,8 +103,7 @@ class Options:
         try:
             value = reader(text)
         except ValueError:
-            hint = _CORRELATED if (key, text.lower()) == ("mechanism", "correlated_laplace") else None
-            raise refuse("option_value", hint=hint, name=f"dp.{key}", value=text, wanted=expected) from None
+            raise refuse("option_value", name=f"dp.{key}", value=text, wanted=expected) from None
         _check_limit(key, value, policy)
         return self._with(key, value)
 
@@ -304,5 +299,6 @@ _READERS: dict[str, tuple[Callable[[str], Any], str]] = {
     "hits": (_hits, f"a whole number from 1 to {MOST_HITS}"),
     "min_units": (_bound, "a whole number from 1, or none"),
     "workload": (_workload, "off, on, relative, absolute or running"),
+    "correlation": (_share, "a number from 0 to below 1"),
     "project": (_project, "a project of the policy, or none"),
 }

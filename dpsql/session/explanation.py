@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 from dpsql.plan.expression_text import expression_text
@@ -17,9 +18,12 @@ from dpsql.pricing.budget_shares import Objective
 from dpsql.pricing.explain import PlannedOutput, tile_count, tile_lines
 from dpsql.pricing.explained_sums import TIMES_THE_CUT, cut_text
 from dpsql.pricing.options import Options
+from dpsql.pricing.pricing import price
 from dpsql.pricing.total_cuts import EMPTY_CELLS, cut_at, units_above
+from dpsql.privacy.accounting.contract import Accountant
 from dpsql.privacy.loss import PrivacyLoss, plain_decimal
 from dpsql.privacy.mechanisms.exponential import Choice
+from dpsql.privacy.mechanisms.registry import MECHANISMS
 from dpsql.release.release import OutputColumn
 from dpsql.release.remainder import ReleasedBlock
 from dpsql.release.value_text import half_width_text
@@ -68,6 +72,30 @@ def error_lines(
             error = "error bar comes with the answer"
         lines.append(f"{column.name}: {error}")
     return tuple(lines)
+
+
+def mechanism_line(planned: Planned, policy: Policy, accountant: Accountant) -> str:
+    """Return how much narrower the error bars of `dp.mechanism = auto` are, where a mechanism is asked for that it never takes;
+    else nothing."""
+    options = planned.options
+    mechanism = MECHANISMS.get(options.mechanism)
+    if mechanism is None or mechanism.offered or options.target_error is not None:
+        return ""
+    default = price(
+        tuple(priced.block for priced in planned.price.blocks), replace(options, mechanism="auto"), policy, accountant
+    )
+    confidence = float(options.confidence)
+    ratios = [
+        term.noise.half_width(confidence) / other.noise.half_width(confidence)
+        for priced, priced_again in zip(planned.price.blocks, default.blocks, strict=True)
+        for term, other in zip(priced.noise.terms, priced_again.noise.terms, strict=True)
+        if other.noise.half_width(confidence) > 0
+    ]
+    if not ratios:
+        return ""
+    low, high = (f"{ratio:.3g}" for ratio in (min(ratios), max(ratios)))
+    times = low if low == high else f"{low} to {high}"
+    return f"dp.mechanism = auto: the noise of each sum and count is {times} times narrower, for the same price"
 
 
 def _assumed_text(width: float, options: Options) -> str:

@@ -22,6 +22,7 @@ from dpsql.session.explanation import (
     cheaper_line,
     cut_notices,
     error_lines,
+    mechanism_line,
     price_line,
     row_notices,
     target_notices,
@@ -67,6 +68,7 @@ def preview(context: SessionContext, planned: Planned) -> PrivacyPlan:
     lines = (
         *error_lines(columns, outputs, bars, planned.options, len(missing) < len(blocks)),
         price_line(price, describe_loss(charged), len(missing) < len(blocks)),
+        mechanism_line(planned, context.policy, context.planner.accountant),
         *(workload_lines(planned) if agreeing else (AS_RELEASED,)),
         f"budget: {budget.in_a_year}" if budget.in_a_year else "",
         *rows,

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dpsql.audit.noise_laws import LAWS, law_of
-from dpsql.noise.noise_samplers import SAMPLERS, sample
+from dpsql.noise.noise_samplers import SAMPLERS, sample, sample_vectors
 from dpsql.noise.randomness import KernelRandomness
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Constant, Noise, Sensitivity
@@ -77,8 +77,9 @@ class MechanismContract:
 
     def test_sampler_has_the_law_and_no_other_scale(self) -> None:
         noise = self.small()
-        drawn = sample(noise, DRAWS, KernelRandomness())
-        assert drawn is not None and drawn.size == DRAWS
+        vectors = sample_vectors(noise, DRAWS, 1, KernelRandomness())
+        assert vectors is not None and vectors.shape == (DRAWS, 1)
+        drawn = vectors.reshape(-1)
         deviation = noise.standard_deviation()
         assert fit(drawn, self.cdf(noise), deviation) > ALPHA
         for wrong in (0.7, 1.3):

@@ -23,6 +23,12 @@ register(
     "SET dp.mechanism = 'laplace', or ask the owner for per_query.delta",
 )
 register(
+    "shared_noise_keys",
+    "0A000",
+    "dp.mechanism = {mechanism} is for public keys alone, and {keys} is private",
+    "group by columns with a domain, or SET dp.mechanism = 'auto'",
+)
+register(
     "local_measure",
     "0A000",
     "dp.mechanism = {mechanism} is for {may} alone",

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpsql.errors.exceptions import refuse
-from dpsql.privacy.mechanisms import gaussian, laplace
+from dpsql.privacy.mechanisms import correlated_laplace, gaussian, laplace
 from dpsql.privacy.mechanisms.contract import Constant, Noise, Norm, Sensitivity
 from dpsql.privacy.mechanisms.weighted_sums import LEAST_DEVIATION, LOGARITHMS, WeightedSum
 
@@ -27,7 +27,7 @@ class Mechanism:
 
     `norm` is the norm of a unit's contribution that the noise follows (None: it is never asked for, `Constant`).
     `calibrations`: by the dimension of the loss ("epsilon", "rho") that it is calibrated in; without "epsilon" it has no
-    finite pure epsilon.
+    finite pure epsilon. `offered`: `dp.mechanism = auto` considers it. `shared`: entries of a vector are not independent.
     """
 
     word: str
@@ -35,6 +35,8 @@ class Mechanism:
     sums: type[Any] | None = None
     norm: Norm | None = None
     calibrations: Mapping[str, Calibration] | None = None
+    offered: bool = True
+    shared: bool = False
 
     @property
     def pure(self) -> bool:
@@ -54,6 +56,15 @@ MECHANISMS: dict[str, Mechanism] = {
     for mechanism in (
         Mechanism("laplace", laplace.Laplace, laplace.SummedLaplace, Norm.L1, _LAPLACE),
         Mechanism("gaussian", gaussian.Gaussian, gaussian.SummedGaussian, Norm.L2, {"rho": gaussian.noise_for}),
+        Mechanism(
+            correlated_laplace.CORRELATED,
+            correlated_laplace.CorrelatedLaplace,
+            None,
+            Norm.L2,
+            {"rho": correlated_laplace.noise_for},
+            offered=False,
+            shared=True,
+        ),
         Mechanism("constant", Constant),
     )
 }
@@ -81,7 +92,11 @@ def is_registered(noise: Noise) -> bool:
 
 def can_be_weighted(noise: Noise) -> bool:
     """Return whether the law of weighted sums of cells with this noise is known (`weighted_sums`), and doubles can hold it."""
-    return _has_weighted_law(noise) and noise.standard_deviation() > LEAST_DEVIATION
+    return (
+        _has_weighted_law(noise)
+        and not MECHANISMS[noise.mechanism].shared
+        and noise.standard_deviation() > LEAST_DEVIATION
+    )
 
 
 def _has_weighted_law(noise: Noise) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsql.privacy.mechanisms.contract import Noise
+from dpsql.privacy.mechanisms.correlated_laplace import CorrelatedLaplace
 from dpsql.privacy.mechanisms.registry import is_registered, registered
 from dpsql.release.reconciled import ConsistentTerm, measured_again
 from dpsql.release.remainder import ReleasedTerm
@@ -53,7 +54,8 @@ def deviates(term: ReleasedTerm, uniform: Floats) -> Floats:
 def replicates(term: ReleasedTerm, seed: str, block: str, draws: int) -> Floats:
     """Noise of all cells of `term`, drawn twice: shape (2, draws, cells), in the units of its values.
 
-    Cells of measured tables are independent; those of consistent tiles have the joint law that least squares gives them.
+    Cells of measured tables are independent, or share what their law shares in a vector; those of consistent tiles have the joint
+    law that least squares gives them.
     """
     if isinstance(term, ConsistentTerm):
         return measured_again(term.joint, _independent, seed, 2 * draws)[term.tile].reshape(2, draws, -1)
@@ -61,8 +63,18 @@ def replicates(term: ReleasedTerm, seed: str, block: str, draws: int) -> Floats:
 
 
 def _independent(term: ReleasedTerm, key: str, draws: int) -> Floats:
+    if isinstance(term.noise, CorrelatedLaplace):
+        return _of_vectors(term, term.noise, key, draws)
     cells = len(term.values)
     return deviates(term, uniforms(key, draws * cells)).reshape(draws, cells)
+
+
+def _of_vectors(term: ReleasedTerm, law: CorrelatedLaplace, key: str, draws: int) -> Floats:
+    """Noise of all cells that shares a W in each draw."""
+    cells = len(term.values)
+    uniform = uniforms(key, draws * cells).reshape(draws, cells)
+    noise = law.joint_quantiles(uniforms(f"{key}/shared", draws)[:, None], uniform) * term.noise_unit
+    return np.rint(noise) if term.whole else noise
 
 
 @lru_cache(maxsize=64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -13,9 +14,10 @@ from dpsql.errors.exceptions import InternalError
 from dpsql.noise.noise_samplers import SAMPLERS, sample
 from dpsql.noise.randomness import KernelRandomness
 from dpsql.privacy.mechanisms.contract import Constant, Noise, Sensitivity
+from dpsql.privacy.mechanisms.correlated_laplace import CorrelatedLaplace
 from dpsql.privacy.mechanisms.gaussian import Gaussian, SummedGaussian
 from dpsql.privacy.mechanisms.laplace import Laplace
-from dpsql.privacy.mechanisms.registry import MECHANISMS, askable, from_json, to_json
+from dpsql.privacy.mechanisms.registry import MECHANISMS, askable, from_json, summed, to_json
 
 
 class TestLaplace(MechanismContract):
@@ -36,6 +38,28 @@ class TestGaussian(MechanismContract):
 
     def small(self) -> Noise:
         return Gaussian(ONE, 0, 7)
+
+
+class TestCorrelatedLaplace(MechanismContract):
+    word = "correlated_laplace"
+
+    def density(self, noise: Noise, z: np.ndarray) -> np.ndarray:
+        """The mean over W = j / 64 of Gaussians of variance j u**2, each with its own total."""
+        least = float(noise.noise_scale) / 8
+        j = np.arange(1, 64 * 45)[:, None]
+        mass = np.zeros(len(z))
+        for part in np.array_split(j, 40):
+            squares = part * least**2
+            mass += (np.exp(-(part - 1) / 64 - z**2.0 / (2 * squares)) / np.sqrt(squares)).sum(axis=0)
+        return np.log(mass)
+
+    def small(self) -> Noise:
+        return CorrelatedLaplace(ONE, 0, 2)
+
+    @pytest.mark.parametrize("count", [1, 2, 7])
+    def test_a_sum_of_cells_has_its_law(self, count: int) -> None:
+        """Sums of cells of one vector share its W with each other: none is told to have a law of its own."""
+        assert summed(self.made(ONE, Fraction(1, 20)), count, False) is None
 
 
 def test_every_mechanism_has_a_suite_a_sampler_and_an_audited_law() -> None:
