@@ -19,6 +19,7 @@ FOLDERS = {"clients": "clients", "fuzz": "slow", "guarantee": "slow"}
 """Folders all of whose tests have one marker."""
 SLOW_FILES = frozenset(
     {
+        "answers/test_correlated_laplace.py",
         "answers/test_generated.py",
         "test_benchmarks.py",
         "unit/aggregates/test_contract.py",

@@ -46,9 +46,9 @@ DRAWS = 100_000
 CHOICES = 20_000
 ALPHA = 1e-7
 SMALL_RUNS, SMALL = 40, 500
+"""Draws of few cells, whose random bytes come from another generator than those of many."""
 VECTOR_DRAWS = 10
 """Draws for which one vector is drawn, where its entries are not independent."""
-"""Draws of few cells, whose random bytes come from another generator than those of many."""
 TESTS_OF_A_LAW = 6
 """Tests of one law by samples, each of which fails by chance with a probability of at most `ALPHA`."""
 EXAMPLE_ROWS = {30: 2, 31: 1, 500: 6, 740: 1}

@@ -9,7 +9,8 @@ import numpy as np
 from dpsql.noise.inversion import tails
 from dpsql.noise.randomness import Randomness, words
 from dpsql.noise.samplers import Integers, gaussian_of_variance
-from dpsql.privacy.mechanisms.correlated_laplace import STEPS, TIES, CorrelatedLaplace
+from dpsql.noise.wide_gaussian import wide_gaussian
+from dpsql.privacy.mechanisms.correlated_laplace import STEPS, TIES, CorrelatedLaplace, wide_bits
 from dpsql.privacy.mechanisms.rational_bounds import ceil_sqrt
 
 FRACTION = 16
@@ -25,15 +26,22 @@ def correlated_vectors(noise: CorrelatedLaplace, vectors: int, cells: int, rando
     drawn = np.empty((vectors, cells), dtype=np.int64)
     for step in np.unique(steps).tolist():
         alike = np.flatnonzero(steps == step)
-        entries = gaussian_of_variance(alike.size * cells, step * noise.least_sigma**2, randomness)
+        entries = _entries(alike.size * cells, step, noise.least_sigma, randomness)
         drawn[alike] = entries.reshape(alike.size, cells)
     return tied(drawn, noise.tie) if noise.tie else drawn
+
+
+def _entries(count: int, step: int, least_sigma: int, randomness: Randomness) -> Integers:
+    """`count` entries given that W is `step` / 64."""
+    wide = wide_bits(least_sigma)
+    square = step * (least_sigma >> wide) ** 2
+    return wide_gaussian(count, square, wide, randomness) if wide else gaussian_of_variance(count, square, randomness)
 
 
 def tied(drawn: Integers, tie: int) -> Integers:
     """The noise that `drawn` on B x leaves on x: e_1 = G_1 / s, e_i = (G_i + p e_(i-1)) / 64 in steps of 2**-16, rounded.
 
-    `drawn` has a vector in each row, below 2**25; p is `tie`. Every cell takes the same time, whatever its numbers are.
+    `drawn` has a vector in each row, below 2**32; p is `tie`. Every cell takes the same time, whatever its numbers are.
     """
     series = np.empty_like(drawn)
     state = (drawn[:, 0] << FRACTION) // ceil_sqrt(TIES**2 - tie**2)

@@ -88,6 +88,22 @@ def bernoulli_exp(numerators: Words, denominator: int, looks: Words, randomness:
     bounds = looks * np.uint64(denominator)
     guard(denominator <= 1 << 62 - LOOK_BITS)
     on = bernoulli(numerators << np.uint64(LOOK_BITS), bounds, randomness)
+    return _first_failure_is_odd(on, numerators, denominator, randomness)
+
+
+def bernoulli_exp_unseen(numerators: Words, denominator: int, randomness: Randomness) -> Truths:
+    """True with probability exp(-x), each for itself, x = numerator / denominator in [0, 1]: `bernoulli_exp` without a first look.
+
+    `denominator` is at most 2**55, so that A_1 to A_127 can be tossed; that all of them succeed, and a guard fires, has a chance
+    of 1 / 127! at most.
+    """
+    guard(denominator <= 1 << 55 and bool((numerators <= np.uint64(denominator)).all()))
+    on = bernoulli(numerators, np.uint64(denominator), randomness)
+    return _first_failure_is_odd(on, numerators, denominator, randomness)
+
+
+def _first_failure_is_odd(on: Truths, numerators: Words, denominator: int, randomness: Randomness) -> Truths:
+    """Return where the first k with A_k = 0 is odd, A_1 being `on`."""
     odd = ~on
     index, numerators = on.nonzero()[0], numerators[on]
     step = 2

@@ -11,7 +11,7 @@ from support.noise_laws import Scripted, Seeded
 
 from dpsql.errors.exceptions import Fault
 from dpsql.noise import randomness as uniform
-from dpsql.noise.randomness import KernelRandomness, bernoulli, bernoulli_exp
+from dpsql.noise.randomness import KernelRandomness, bernoulli, bernoulli_exp, bernoulli_exp_unseen
 
 TOP = (1 << 64) - 1
 LOOK = 1 << uniform.LOOK_BITS
@@ -76,6 +76,28 @@ def test_bernoulli_exp_takes_the_branches_of_the_series(x: int, y: int, look: in
         assert bernoulli_exp(numbers(x), y, numbers(look), Scripted([edge - 1, last])).tolist() == [False]
 
 
+@pytest.mark.parametrize(("x", "y"), [(1, 3), (0, 1), (1, 1), (5, 8), (1, 1 << 55), ((1 << 55) - 1, 1 << 55)])
+def test_a_coin_without_a_look_takes_the_branches_of_the_series(x: int, y: int) -> None:
+    """As above, and the first coin has its edge where A_1 is x / y."""
+    total, chance = Fraction(0), Fraction(1)
+    for k in range(1, 40):
+        success = Fraction(x, y) / k
+        if success < 1:
+            script = Scripted([0] * (k - 1) + [TOP // (y * k) * y * k - 1])
+            result = bool(bernoulli_exp_unseen(numbers(x), y, script)[0])
+            assert result == (k % 2 == 1)
+            total += chance * (1 - success) if result else 0
+        chance *= success
+        if not chance:
+            break
+    assert abs(float(total) - math.exp(-x / y)) < 1e-15
+    edge, last = x * (TOP // y), TOP // (2 * y) * 2 * y - 1
+    if edge < TOP // y * y:
+        assert bernoulli_exp_unseen(numbers(x), y, Scripted([edge])).tolist() == [True]
+    if x:
+        assert bernoulli_exp_unseen(numbers(x), y, Scripted([edge - 1, last])).tolist() == [False]
+
+
 def test_many_coins_at_once_have_their_chances() -> None:
     size = 400_000
     numerators = np.arange(size, dtype=np.uint64) % np.uint64(8)
@@ -104,6 +126,8 @@ def test_short_sources_and_wide_coins_raise() -> None:
     for toss in (
         lambda: uniform.words(3, Short(), 16),
         lambda: bernoulli_exp(numbers(1), 1 << 51, numbers(1), KernelRandomness()),
+        lambda: bernoulli_exp_unseen(numbers(1), (1 << 55) + 1, KernelRandomness()),
+        lambda: bernoulli_exp_unseen(numbers(1, 8), 7, KernelRandomness()),
         lambda: bernoulli_exp(numbers(1), 1, numbers(LOOK), type("Zeros", (), {"read": lambda _, size: bytes(size)})()),
     ):
         with pytest.raises(Fault) as caught:
