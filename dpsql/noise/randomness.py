@@ -92,7 +92,7 @@ def bernoulli_exp(numerators: Words, denominator: int, looks: Words, randomness:
 
 
 def bernoulli_exp_unseen(numerators: Words, denominator: int, randomness: Randomness) -> Truths:
-    """True with probability exp(-x), each for itself, x = numerator / denominator in [0, 1]: `bernoulli_exp` without a first look.
+    """True with probability exp(-x), each for itself, x = numerator / denominator in [0, 1]: the same without a first look.
 
     `denominator` is at most 2**55, so that A_1 to A_127 can be tossed; that all of them succeed, and a guard fires, has a chance
     of 1 / 127! at most.

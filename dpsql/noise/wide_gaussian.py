@@ -4,9 +4,9 @@ P(Z = z) is proportional to exp(-f(|z|)), f(y) = y**2 / (2 4**k square). A magni
 
     f(y) = a**2 / (2 square) + x,    x = b (2**(k + 1) a + b) / (2**(2 k + 1) square) >= 0.
 
-So a is proposed with P(a) proportional to exp(-a**2 / (2 square)), b uniformly below 2**k, and y is kept with probability exp(-x),
-an exact coin; its sign is a fair bit, and one of the two signs of zero is rejected. What is kept has P(z) proportional to
-exp(-f(|z|)) on every z, as each z != 0 has one (sign, a, b), and so has zero.
+So a is proposed with P(a) proportional to exp(-a**2 / (2 square)), b uniformly below 2**k, and y is kept with probability
+exp(-x), an exact coin; its sign is a fair bit, and one of the two signs of zero is rejected. What is kept has P(z) proportional
+to exp(-f(|z|)) on every z, as each z != 0 has one (sign, a, b), and so has zero.
 
 (sign, a) come from signed draws A, of which |A| is a: A = 0 is kept with the sign of a fair bit, any other A where that bit is 0.
 So (+, 0) and (-, 0) have half the mass of 0, and (sign, a) half that of A: each a mass proportional to exp(-a**2 / (2 square)).
@@ -50,8 +50,8 @@ def wide_candidates(coarse: Integers, square: int, bits: int, randomness: Random
     """Return what is kept of candidates with these A, in order. Each reads a word of 8 bits: b, and the bit of the sign."""
     drawn = words(coarse.size, randomness, 8).astype(np.int64)
     minus, b = drawn >> 7, drawn & ((1 << bits) - 1)
-    kept = (coarse == 0) | (minus == 0)
-    a, b, sign = np.abs(coarse)[kept], b[kept], np.where(coarse == 0, minus, coarse < 0)[kept]
+    halved = (coarse == 0) | (minus == 0)
+    a, b, sign = np.abs(coarse)[halved], b[halved], np.where(coarse == 0, minus, coarse < 0)[halved]
     numerators = (b * ((a << bits + 1) + b)).astype(np.uint64)
     survives = bernoulli_exp_unseen(numerators, square << 2 * bits + 1, randomness)
     y = (a << bits) + b

@@ -196,7 +196,7 @@ def noise_for(sensitivity: Sensitivity, rho: Fraction, tie: int = 0) -> Noise:
     """Noise whose loss is at most `rho` (> 0) of zCDP, on the finest grid; `Constant` for zero sensitivity.
 
     `tie` / 64: the correlation of groups that follow each other. A grid that is coarser than that of the rows lets every touched
-    entry move by up to a step more, so that a larger u is taken before such a grid is. Rounding u up costs a part of 4,096 at most.
+    entry move by up to a step more, so that a larger u is taken before such a grid is. Rounding u up costs 1 / 4,096 at most.
     Raises ValueError for a rho that is not a positive Fraction, Refusal noise_too_large when no grid helps.
     """
     if not isinstance(rho, Fraction) or rho <= 0:
