@@ -257,6 +257,7 @@ def test_a_tie_of_one_or_more_is_no_law() -> None:
             CorrelatedLaplace(ONE, 0, 5, tie)
 
 
+@pytest.mark.slow
 def test_the_audit_checks_whole_vectors_and_notices_another_scale(monkeypatch: pytest.MonkeyPatch) -> None:
     assert check_law(LAW, 40_000).problem == ""
     for scale in (0.7, 1.3):
