@@ -73,6 +73,11 @@ def proposed(session: Session) -> str:
         return error.slug
 
 
+def correlated_bars(session: Session) -> list[float | None]:
+    session.execute("SET dp.mechanism = correlated_laplace")
+    return [output.error_95 for output in session.explain(AGES).outputs]
+
+
 def receipt_of_a_comparison(session: Session) -> str:
     receipt = compared(session).receipt.id
     session.execute("SET dp.hits = 10")
@@ -100,6 +105,7 @@ EFFECTS: dict[str, tuple[str, Callable[[Session], Any]]] = {
     "simultaneous": ("off", first_row),
     "threshold": ("5", lambda session: [column.name for column in session.execute("SELECT COUNT(*) FROM patients").columns]),
     "proposed_sensitivity": ("3", proposed),
+    "correlation": ("0.5", correlated_bars),
     "watch": ("night", receipt_of_a_comparison),
     "hits": ("7", lambda session: next(compared(session).rows())[4]),
     "project": ("flu", lambda session: sorted(session.budget().spent)),
