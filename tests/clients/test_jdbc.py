@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 from support.served_clinic import PASSWORD, Served
+from support.spark_source import JAVA_OPTIONS
 
 from clients.matrix import add
 from clients.programs import needs
@@ -14,8 +15,6 @@ from clients.steps import CLIENTS, run_steps
 DRIVER = "/usr/share/java/postgresql.jar"
 """Where Debian's libpostgresql-jdbc-java puts it."""
 pytestmark = needs("java", "javac", DRIVER)
-QUICKLY = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
-"""A program that runs for a second is not worth more compiling than that."""
 MODES = ("simple", "extended", "extendedCacheEverything")
 STEPS = {
     "connect": "connects", "wrong_password": "connects", "tables": "looks around", "columns": "looks around",
@@ -37,7 +36,7 @@ def jdbc(served: Served, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
     compiled = tmp_path_factory.mktemp("compiled")
     subprocess.run(["javac", "-cp", DRIVER, "-d", compiled, CLIENTS / "Steps.java"], check=True, timeout=240)
     url = f"jdbc:postgresql://127.0.0.1:{served.port}/nafld?sslmode=require&preferQueryMode="
-    program = ["java", *QUICKLY, "-cp", f"{DRIVER}:{compiled}", "Steps"]
+    program = ["java", *JAVA_OPTIONS.split(), "-cp", f"{DRIVER}:{compiled}", "Steps"]
     return {mode: run_steps([*program, url + mode, "research", PASSWORD]) for mode in MODES}
 
 

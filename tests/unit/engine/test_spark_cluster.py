@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from support.places import TESTS
-from support.spark_source import needs_spark
+from support.spark_source import JAVA_OPTIONS, needs_spark
 
 pytestmark = pytest.mark.slow
 PATIENCE_SECONDS = 900
@@ -23,7 +23,9 @@ def outcome_with(folder: Path, attempts: int) -> dict[str, Any]:
     """What happened in an application of two executors in which a task is tried so often. It has a process of its own, since a
     process has one application."""
     needs_spark()
-    (folder / "spark-defaults.conf").write_text(f"spark.task.maxFailures {attempts}\nspark.sql.shuffle.partitions 4\n")
+    settings = [f"spark.task.maxFailures {attempts}", "spark.sql.shuffle.partitions 4"]
+    settings += [f"spark.{process}.extraJavaOptions {JAVA_OPTIONS}" for process in ("driver", "executor")]
+    (folder / "spark-defaults.conf").write_text("\n".join(settings) + "\n")
     environment = {
         **os.environ, "DPSQL_STATE": str(folder / "state"), "PYTHONPATH": str(TESTS), "SPARK_CONF_DIR": str(folder),
         "PYTHONWARNINGS": "ignore",
