@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import tempfile
 from collections.abc import Generator
 from functools import cache
 from pathlib import Path
@@ -79,13 +80,28 @@ STATISTICAL_FILES = frozenset(
 """Files that draw many samples and compare them with a law."""
 
 
+MEMORY, LEAST_FREE_GIGABYTES = Path("/dev/shm"), 4
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep compiled modules, even where the environment asks Python not to: tests start hundreds of processes, and each would
-    compile dpsql again (half of the time in which it starts), as each run would compile the tests. Not with
-    `-p no:cacheprovider`, as in copies for mutants, which nothing imports twice."""
+    """Put temporary files into memory, for workers as well. Keep compiled modules, even where the environment asks Python not to:
+    tests start hundreds of processes, and each would compile dpsql again (half of the time in which it starts), as each run would
+    compile the tests. Not with `-p no:cacheprovider`, as in copies for mutants, which nothing imports twice."""
+    if "TMPDIR" not in os.environ and config.option.basetemp is None and is_roomy(MEMORY):
+        os.environ["TMPDIR"], tempfile.tempdir = str(MEMORY), None
     if config.pluginmanager.hasplugin("cacheprovider"):
         sys.dont_write_bytecode = False
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+def is_roomy(folder: Path) -> bool:
+    """Return whether a file system in memory has room for what a run writes, about a gigabyte. Ledgers and databases of tests wait
+    for a disk thousands of times, and what a process that is killed has written stays as well in memory."""
+    try:
+        place = os.statvfs(folder)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK | os.X_OK) and place.f_bavail * place.f_frsize >= LEAST_FREE_GIGABYTES << 30
 
 
 @pytest.hookimpl(wrapper=True)

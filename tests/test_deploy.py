@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -158,12 +159,19 @@ def test_the_compose_example_uses_commands_that_exist() -> None:
 
 
 @pytest.fixture
-def confined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[subprocess.Popen[str], Path]]:
+def folder() -> Iterator[Path]:
+    """A folder on disk: in the container /dev/shm is another one."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as place:
+        yield Path(place)
+
+
+@pytest.fixture
+def confined(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[subprocess.Popen[str], Path]]:
     """`dpsql serve` on a read-only root without capabilities, as in the container; only the state can be written."""
-    state = tmp_path / "state"
+    state = folder / "state"
     state.mkdir(mode=0o700)
     monkeypatch.setenv("DPSQL_STATE", str(state))
-    policy = build_demo("nafld", tmp_path)
+    policy = build_demo("nafld", folder)
     policy.write_text(re.sub(r"sqlite:///", "sqlite:///state/", policy.read_text()))
     open_session(policy, create_ledger=True).close()
     loaded = load_policy(policy)

@@ -9,11 +9,11 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 import pytest
 from support.gates import NoiselessGate
 from support.neighbouring_hospitals import Data, merge, policy
+from support.plain_duckdb import plain_duckdb
 from support.random_hospitals import database, hospital
 from support.recording_session import World
 
@@ -41,7 +41,7 @@ def defined(vector: Vector, most: int, norm: Norm, finer: int) -> Vector:
 
 def engine(vectors: list[Vector], most: int, norm: Norm, finer: int) -> Vector:
     """What the emitted text adds up to, over one row for each unit and group, or a row of theirs in two."""
-    con = duckdb.connect(config={"threads": 1})
+    con = plain_duckdb()
     given = [(key, unit, value) for unit, vector in enumerate(vectors) for key, value in vector.items()]
     given = [row for key, unit, value in given for row in ((key, unit, value // 3), (key, unit, value - value // 3))]
     columns = [[row[at] for row in given] for at in range(3)]
@@ -111,7 +111,7 @@ def test_without_keys_a_total_is_cut_at_both_ends(norm: Norm) -> None:
     """One number for each unit: it is cut off at both ends."""
     values = [5, -5, 2_000, -2_000, 1_000, -1_001, 2**UNIT_BITS]
     term = Term("t0", TermKind.SUM, None, None, 1, clip=Clip(1_000, norm))
-    con = duckdb.connect(config={"threads": 1})
+    con = plain_duckdb()
     for given, wanted in ((values, 5 - 5 + 1_000 - 1_000 + 1_000 - 1_000 + 1_000), ([], 0)):
         con.register("r", pa.table({"unit": range(len(given)), "v": pa.array(given, pa.int64())}))
         text = clipped_total(Grouped("SELECT * FROM r", (), "unit"), ((term, "sum(v)"),), DUCKDB)

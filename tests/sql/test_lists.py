@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import duckdb
 import pytest
+from support.plain_duckdb import plain_duckdb
 
 from dpsql.sql.array_comparisons import read_list
 from dpsql.sql.parse import parse
@@ -23,16 +23,16 @@ def test_in_means_the_same_as_any(value: Any, listed: Any, test: str) -> None:
     query = parse(sql, [listed]).query
     assert query is not None
     assert "ANY" not in query.sql("duckdb").upper() and "ALL" not in query.sql("duckdb").upper()
-    with duckdb.connect() as connection:
-        connection.execute("CREATE TABLE t AS SELECT CAST(? AS INTEGER) AS x", [value])
-        found = connection.execute(query.sql("duckdb")).fetchone()
-        written = "NULL" if listed is None else str(listed).replace("None", "NULL")
-        own = sql.replace("$1", f"CAST({written} AS INTEGER[])").replace("<> ALL(", "<> ALL(SELECT unnest(")
-        own = own.replace("[])", "[]))") if "<> ALL" in own else own
-        if listed is not None:
-            assert found == connection.execute(own).fetchone()
-        else:
-            assert found == (False, True)
+    connection = plain_duckdb()
+    connection.execute("CREATE OR REPLACE TABLE t AS SELECT CAST(? AS INTEGER) AS x", [value])
+    found = connection.execute(query.sql("duckdb")).fetchone()
+    written = "NULL" if listed is None else str(listed).replace("None", "NULL")
+    own = sql.replace("$1", f"CAST({written} AS INTEGER[])").replace("<> ALL(", "<> ALL(SELECT unnest(")
+    own = own.replace("[])", "[]))") if "<> ALL" in own else own
+    if listed is not None:
+        assert found == connection.execute(own).fetchone()
+    else:
+        assert found == (False, True)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +13,9 @@ from pathlib import Path
 import duckdb
 import pytest
 from click.testing import CliRunner
+from support.forked import Forked
 from support.places import TESTS
+from support.plain_duckdb import plain_duckdb
 from support.visits_clinic import QUESTIONS, engine_sql, exact, index_of, open_clinic, rows
 
 from dpsql.engine.appended_files import (
@@ -105,14 +106,13 @@ def add(folder: Path, table: str, values: list[str], name: str, kind: str = "par
     """One more file of a table."""
     file = folder / table / f"{name}.{kind}"
     file.parent.mkdir(exist_ok=True)
-    with duckdb.connect() as connection:
-        listed = (
-            f"(VALUES {', '.join(values)}) AS v({COLUMNS[table]})"
-            if values
-            else f"(SELECT {', '.join(['NULL'] * COLUMNS[table].count(',') + ['NULL'])} WHERE false) AS v({COLUMNS[table]})"
-        )
-        form = "FORMAT parquet" if kind == "parquet" else "FORMAT csv, HEADER"
-        connection.execute(f"COPY (SELECT {types or TYPES[table]} FROM {listed}) TO '{file}' ({form})")
+    listed = (
+        f"(VALUES {', '.join(values)}) AS v({COLUMNS[table]})"
+        if values
+        else f"(SELECT {', '.join(['NULL'] * COLUMNS[table].count(',') + ['NULL'])} WHERE false) AS v({COLUMNS[table]})"
+    )
+    form = "FORMAT parquet" if kind == "parquet" else "FORMAT csv, HEADER"
+    plain_duckdb().execute(f"COPY (SELECT {types or TYPES[table]} FROM {listed}) TO '{file}' ({form})")
     return file
 
 
@@ -433,8 +433,7 @@ def test_killed_at_any_step_the_copy_of_before_stands(tmp_path: Path, stop: str)
         if not number:
             states(policy)
     before = {file: file.read_bytes() for file in (tmp_path / "cache").glob("*/*.duckdb")}
-    arguments = [sys.executable, "-c", _PREPARE, str(policy), str(TESTS), stop]
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as child:
+    with Forked(["-c", _PREPARE, str(policy), str(TESTS), stop], stdout=subprocess.PIPE) as child:
         assert child.stdout is not None and child.stdout.readline() == "here\n"
         os.kill(child.pid, signal.SIGKILL)
     assert {file: file.read_bytes() for file in (tmp_path / "cache").glob("*/*.duckdb")} == before

@@ -12,6 +12,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
+from support.plain_duckdb import plain_duckdb
 from support.postgres_source import Server, server
 
 from dpsql.engine.duckdb.dialect import DUCKDB
@@ -92,7 +93,7 @@ def test_each_row_has_the_integer_of_the_formula(at: int) -> None:
     term = TERMS[at]
     rows = values(random.Random(at), term)
     given = table(term, rows)
-    connection = duckdb.connect()
+    connection = plain_duckdb()
     connection.register("given", given)
     text = row_integer(term, "v", DUCKDB)
     found = [

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from support.forked import Forked
 from support.visits_clinic import clinic, fill, rows
 
 from dpsql.session.opening import open_session
@@ -52,7 +52,6 @@ def test_a_child_opens_its_own_connection_and_leaves_the_parents_alone(
     fill(tmp_path / "clinic.duckdb", rows(1))
     policy = clinic(tmp_path)
     open_session(policy, create_ledger=True).close()
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(policy), how], capture_output=True, text=True, timeout=600, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    with Forked(["-c", SCRIPT, str(policy), how], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        _, printed = child.communicate(timeout=600)
+    assert child.returncode == 0, printed

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import product
 
-import duckdb
 import pytest
+from support.plain_duckdb import plain_duckdb
 
 from dpsql.errors.exceptions import Error
 from dpsql.sql.parse import parse
@@ -20,9 +20,9 @@ def truth(sql: str, first: str, second: str) -> object:
     query = parse(f"SELECT {sql} FROM t").query
     assert query is not None
     text = query.sql("duckdb")
-    with duckdb.connect() as connection:
-        connection.execute(f"CREATE TABLE t AS SELECT CAST({first} AS INTEGER) AS a, CAST({second} AS INTEGER) AS b")
-        row = connection.execute(text).fetchone()
+    columns = f"CAST({first} AS INTEGER) AS a, CAST({second} AS INTEGER) AS b"
+    plain_duckdb().execute(f"CREATE OR REPLACE TABLE t AS SELECT {columns}")
+    row = plain_duckdb().execute(text).fetchone()
     assert row is not None
     return row[0]
 
@@ -69,10 +69,10 @@ def kept(sql: str) -> list[tuple[object, ...]]:
     query = parse(sql).query
     assert query is not None
     rows = ", ".join(f"({a}, {b})" for a, b in ROWS)
-    with duckdb.connect() as connection:
-        connection.execute(f"CREATE TABLE t AS FROM (VALUES {rows}) AS v(a, b)")
-        connection.execute("CREATE TABLE u AS FROM (VALUES (1, 2), (NULL, 1), (2, NULL)) AS v(x, y)")
-        return sorted(connection.execute(query.sql("duckdb")).fetchall(), key=str)
+    connection = plain_duckdb()
+    connection.execute(f"CREATE OR REPLACE TABLE t AS FROM (VALUES {rows}) AS v(a, b)")
+    connection.execute("CREATE OR REPLACE TABLE u AS FROM (VALUES (1, 2), (NULL, 1), (2, NULL)) AS v(x, y)")
+    return sorted(connection.execute(query.sql("duckdb")).fetchall(), key=str)
 
 
 def test_rows_among_those_of_a_subquery() -> None:

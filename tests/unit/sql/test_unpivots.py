@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import duckdb
 import pytest
+from support.plain_duckdb import plain_duckdb
 
 from dpsql.sql.parse import parse
 
@@ -24,10 +24,11 @@ def test_rows_are_those_of_the_engine(sql: str) -> None:
     assert query is not None
     text = query.sql("duckdb")
     assert "UNPIVOT" not in text.upper()
-    with duckdb.connect() as connection:
-        connection.execute("CREATE TABLE t AS FROM (VALUES ('p', 1, 2), ('q', NULL, 3), ('r', 4, NULL)) AS v(g, a, b)")
-        answers = [connection.execute(written) for written in (text, sql)]
-        names = [[column[0] for column in answer.description or ()] for answer in answers]
-        ours, own = connection.execute(text).fetchall(), connection.execute(sql).fetchall()
+    connection = plain_duckdb()
+    rows = "(VALUES ('p', 1, 2), ('q', NULL, 3), ('r', 4, NULL)) AS v(g, a, b)"
+    connection.execute(f"CREATE OR REPLACE TABLE t AS FROM {rows}")
+    answers = [connection.execute(written) for written in (text, sql)]
+    names = [[column[0] for column in answer.description or ()] for answer in answers]
+    ours, own = connection.execute(text).fetchall(), connection.execute(sql).fetchall()
     assert sorted(ours, key=str) == sorted(own, key=str)
     assert names[0] == names[1]
