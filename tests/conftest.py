@@ -25,9 +25,11 @@ SLOW_FILES = frozenset(
         "test_benchmarks.py",
         "unit/aggregates/test_contract.py",
         "unit/audit/test_audit.py",
+        "unit/audit/test_findings.py",
         "unit/audit/test_scratch.py",
         "unit/audit/test_spark_source.py",
         "unit/audit/test_wire.py",
+        "unit/engine/test_appended_files.py",
         "unit/engine/test_collations.py",
         "unit/engine/test_contribution_index.py",
         "unit/engine/test_csv_lines.py",
@@ -44,11 +46,13 @@ SLOW_FILES = frozenset(
         "unit/frontends/pgwire/test_abuse.py",
         "unit/frontends/pgwire/test_disconnect.py",
         "unit/frontends/pgwire/test_identity.py",
+        "unit/frontends/pgwire/test_lanes.py",
         "unit/frontends/pgwire/test_limits.py",
         "unit/frontends/pgwire/test_reload.py",
         "unit/frontends/pgwire/test_server.py",
         "unit/frontends/pgwire/test_stuck.py",
         "unit/frontends/pgwire/test_throughput.py",
+        "unit/frontends/pgwire/test_traces.py",
         "unit/frontends/test_background_copies.py",
         "unit/frontends/test_batch.py",
         "unit/frontends/test_init_wizard.py",
@@ -95,13 +99,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def is_roomy(folder: Path) -> bool:
-    """Return whether a file system in memory has room for what a run writes, about a gigabyte. Ledgers and databases of tests wait
-    for a disk thousands of times, and what a process that is killed has written stays as well in memory."""
+    """Return whether a file system in memory has room for what a run writes, about a gigabyte, and runs programs. Ledgers and
+    databases of tests wait for a disk thousands of times; what a process has written before it is killed stays in memory, too."""
     try:
         place = os.statvfs(folder)
     except OSError:
         return False
-    return os.access(folder, os.W_OK | os.X_OK) and place.f_bavail * place.f_frsize >= LEAST_FREE_GIGABYTES << 30
+    if place.f_flag & os.ST_NOEXEC or not os.access(folder, os.W_OK | os.X_OK):
+        return False
+    return place.f_bavail * place.f_frsize >= LEAST_FREE_GIGABYTES << 30
 
 
 @pytest.hookimpl(wrapper=True)
