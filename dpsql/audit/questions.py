@@ -92,6 +92,9 @@ def _of_table(policy: Policy, table: Table) -> Iterator[tuple[str, ...]]:
     yield "laplace", f"SELECT COUNT(*) AS n FROM {name}", "dp.mechanism = 'laplace'"
     for key in keys[:1]:
         yield "laplace", f"SELECT {key}, COUNT(*) AS n FROM {name} GROUP BY {key}", "dp.mechanism = 'laplace'"
+        correlated = f"SELECT {key}, COUNT(*) AS n FROM {name} GROUP BY {key}", "dp.mechanism = 'correlated_laplace'"
+        yield "correlated noise", *correlated
+        yield "correlated noise", *correlated, "dp.correlation = 0.5"
     if unit is not None and not policy.unit_joins(table.name):
         yield "units", f"SELECT COUNT(DISTINCT {_name(unit)}) AS n FROM {name}"
         for key in keys[:1]:
