@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -69,13 +70,39 @@ class Server:
             self._server.cleanup()
 
 
+class _SharedServer:
+    """One server for the modules of a process that import `server`: pytest makes the fixture anew for each of them, and a server
+    takes seconds to start. It ends with the last of them."""
+
+    def __init__(self) -> None:
+        self._users, self._end = 0, ExitStack()
+        self._server: Server | None = None
+
+    @contextmanager
+    def used(self) -> Iterator[Server]:
+        if self._server is None:
+            with ExitStack() as begun:
+                self._server = Server(begun.enter_context(server_folder()) / "data")
+                begun.callback(self._server.close)
+                self._end = begun.pop_all()
+        self._users += 1
+        try:
+            yield self._server
+        finally:
+            self._users -= 1
+            if not self._users:
+                self._server = None
+                self._end.close()
+
+
+_SHARED = _SharedServer()
+
+
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
     """A real server for all tests of a session that need one."""
-    with server_folder() as folder:
-        found = Server(folder / "data")
-        yield found
-        found.close()
+    with _SHARED.used() as running:
+        yield running
 
 
 def load(connection: psycopg.Connection[Any], table: str, schema: pa.Schema, rows: list[dict[str, Any]]) -> None:
