@@ -163,6 +163,34 @@ def test_the_hidden_w_tells_less_in_every_order() -> None:
         assert 0 < divergence < float(law.loss.rho or 0) * order
 
 
+@pytest.mark.parametrize("moved", [(1, 0), (1, 1), (2, -1), (3, 3)])
+def test_no_set_of_answers_is_likelier_than_epsilon_and_delta_allow(moved: tuple[int, int]) -> None:
+    """By brute force over the law of two entries, whole numbers in each: delta at the epsilon of rho, W hidden or published, by both
+    orders of neighbours."""
+    square = sum(step * step for step in moved)
+    law = CorrelatedLaplace(Sensitivity(2, square, square, 3), 0, 2)
+    rho, z = law.loss.rho, np.arange(-400, 401, dtype=float)
+    assert rho == Fraction(square, 8)
+    j = np.arange(1, STEPS * 45, dtype=float)[:, None]
+    chances = -np.expm1(-1 / STEPS) * np.exp(-(j - 1) / STEPS)
+    of_entry = np.exp(-(z**2) / (2 * j * law.least_sigma**2))
+    of_entry /= of_entry.sum(axis=1, keepdims=True)
+    joint = of_entry.T @ (chances * of_entry)
+    assert joint.sum() == pytest.approx(1, abs=1e-9)
+    beside = np.roll(joint, moved, axis=(0, 1))
+    for delta in (Fraction(1, 10), Fraction(1, 100), Fraction(1, 10**4)):
+        factor = math.exp(rho_to_epsilon(rho, delta))
+        hidden = [float(np.maximum(p - factor * q, 0).sum()) for p, q in ((joint, beside), (beside, joint))]
+        published = 0.0
+        for chance, entry in zip(chances[:400, 0], of_entry[:400], strict=True):
+            cut = entry[300:501]  # 50 deviations of the least W, 2.5 of the widest here
+            rows = np.outer(cut, cut)
+            published += chance * float(
+                np.maximum(rows - factor * np.roll(rows, moved, axis=(0, 1)), 0)[4:-4, 4:-4].sum()
+            )
+        assert max(hidden) <= published + 1e-6 and published <= float(delta)
+
+
 @pytest.mark.parametrize("rho", [Fraction(1, 1000), Fraction(1, 2), Fraction(50)])
 def test_it_takes_8_times_the_scale_of_a_gaussian(rho: Fraction) -> None:
     moved = Sensitivity(3, 7, 19, 4)
