@@ -44,6 +44,14 @@ class Products:
     centres: tuple[Fraction | float, Fraction | float]
 
 
+@dataclass(frozen=True)
+class PairSquares:
+    """Noisy sums of pairs of numbers that follow from one shared row: those of `products`, and `squares` of both distances."""
+
+    products: Products
+    squares: tuple[Formula, Formula]
+
+
 class Basis(Protocol):
     """The noisy numbers that formulas are made of; asking for an equal one again measures nothing more.
 
@@ -73,6 +81,9 @@ class Basis(Protocol):
 
     def products(self, values: tuple[Expr, Expr], condition: Condition) -> Products | None:
         """Return the sums of products and of both values around the middles that share each row; None where they do not."""
+
+    def pair_squares(self, values: tuple[Expr, Expr], condition: Condition) -> PairSquares | None:
+        """Return the same and the sums of both squares around the middles that share each row; None where they do not."""
 
     def total(self, value: Expr, condition: Condition) -> Formula:
         """Sum of clamp(value), from sums that are measured anyway where there are some."""
@@ -121,6 +132,7 @@ class SharedPart(Flag):
     COUNT = auto()
     SQUARES = auto()
     PRODUCTS = auto()
+    PAIR_SQUARES = auto()
 
 
 UnitFacts = Callable[[Measure, int], Facts]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpsql.aggregates.contract import Aggregate, Arguments, Basis, Products, SharedPart
+from dpsql.aggregates.contract import Aggregate, Arguments, Basis, PairSquares, Products, SharedPart
 from dpsql.aggregates.distances import distance, present
 from dpsql.aggregates.estimates import denominator, mean, row_count
 from dpsql.aggregates.registry import register
@@ -53,7 +53,10 @@ def _rows(measure: Measure) -> Expr:
 
 def _pairs(basis: Basis, measure: Measure) -> tuple[_Pair, _Pair]:
     """Plugged in, and shrunk. Measured are n, sums of dx and dy (centred), of dx^2 and dy^2 (centred again) and of dx dy, which
-    lies in [-hx hy, hx hy]."""
+    lies in [-hx hy, hx hy]; or they follow from nine sums that share each row (`pricing.joint_sums`)."""
+    shared = basis.pair_squares((measure.arguments[0], measure.arguments[1]), measure.filter)
+    if shared is not None:
+        return _of_shared(shared, measure)
     condition = _rows(measure)
     count = basis.count(None, condition)
     columns, distances = [], []
@@ -66,6 +69,17 @@ def _pairs(basis: Basis, measure: Measure) -> tuple[_Pair, _Pair]:
     product, _ = basis.sum(call("mul", *distances), condition, False)
     y, x = columns
     return _plugged_in(y, x, product, greatest(count, 1)), _shrunk(y, x, product, count)
+
+
+def _of_shared(shared: PairSquares, measure: Measure) -> tuple[_Pair, _Pair]:
+    sums = shared.products
+    y, x = (
+        _Sums(total, float(centre), squares, 0, argument.facts)
+        for total, centre, squares, argument in zip(
+            sums.totals, sums.centres, shared.squares, measure.arguments, strict=True
+        )
+    )
+    return _plugged_in(y, x, sums.product, greatest(sums.count, 1)), _shrunk(y, x, sums.product, sums.count)
 
 
 def _covaried(sample: bool) -> Callable[[Basis, Measure], Formula]:
@@ -170,7 +184,11 @@ for _word, _node, _over_results, _of_pair in (
     ("regr_intercept", "RegrIntercept", True, lambda p: p.mean_y - p.covariance / p.spread_x * p.mean_x),
     ("regr_r2", "RegrR2", False, lambda p: (p.covariance / p.root) * (p.covariance / p.root)),
 ):
-    register(Aggregate(_word, {_node: Arguments.PAIR}, _over(_of_pair), over_results=_over_results))
+    register(
+        Aggregate(
+            _word, {_node: Arguments.PAIR}, _over(_of_pair), over_results=_over_results, shared=SharedPart.PAIR_SQUARES
+        )
+    )
 
 for _word, _node, _over_results, _formula in (
     ("covar_pop", "CovarPop", True, _covaried(False)),

@@ -269,8 +269,10 @@ def substituted(value: Formula, terms: Mapping[str, Formula]) -> Formula:
     return _rebuilt(value, lambda part: substituted(part, terms))
 
 
+@lru_cache(maxsize=4096)
 def waits(value: Formula) -> bool:
-    """Return whether a formula reads a number that is not released yet."""
+    """Return whether a formula reads a number that is not released yet. Kept, as a part may stand in many places of a formula:
+    equal formulas read the same numbers."""
     return isinstance(value, ReleasedNumber) or any(waits(part) for part in _parts(value))
 
 

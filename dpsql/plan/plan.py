@@ -265,6 +265,7 @@ class TermKind(str, Enum):
     DISTINCT_SUM = "distinct sum"
     SQUARE_PART = "square part"
     PRODUCT_PART = "product part"
+    PAIR_PART = "pair part"
 
 
 @dataclass(frozen=True)
@@ -281,11 +282,10 @@ class Term:
 
     COUNT: rows that pass `filter` and whose `value` (when given) is not NULL. SUM: the integer round((clamp(value, lower, upper)
     - centre) * 2**grid); `lower`, `upper`, `centre` are doubles for real columns and ints for integer columns. UNITS: distinct
-    privacy units. DISTINCT: distinct values of `value`; DISTINCT_SUM: their SUM. SQUARE_PART, PRODUCT_PART: products of a row's
-    integers, by `place` (`joint_sums`). `magnitude` bounds what one row (unit, value) adds, in grid units. `clip`: COUNT and SUM
-    only; their grid then lets nothing overflow (`sum_terms`), `finer` bits finer than that of the rows' integers, of which a unit
-    adds a share in steps of 2**-finer. `shares`: a set to which a row adds one `magnitude` in all (`joint_sums`, also for
-    `absent`).
+    privacy units. DISTINCT: distinct values of `value`; DISTINCT_SUM: their SUM. SQUARE_PART, PRODUCT_PART, PAIR_PART: products
+    of a row's integers, by `place` (`joint_sums`). `magnitude` bounds what one row (unit, value) adds, in grid units. `clip`: of
+    COUNT and SUM; their grid then lets nothing overflow (`sum_terms`), `finer` bits finer than that of the rows' integers, of
+    which a unit adds a share in steps of 2**-finer. `shares`: a set to which a row adds one `magnitude` in all (or `absent`).
     """
 
     name: str

@@ -205,6 +205,8 @@ def _term(term: Term | None, noisy: TermNoise, rows: int, groups: int) -> _Expec
         value = rows * _mean_square(term)
     elif term is not None and term.kind is TermKind.PRODUCT_PART:
         value = rows * _mean_product(term)
+    elif term is not None and term.kind is TermKind.PAIR_PART:
+        value = rows * _mean_pair(term)
     elif term is not None and term.shares:
         value = 0.0  # rows without a value
     unit = 2.0 ** (noisy.noise.shift - noisy.grid)
@@ -232,6 +234,13 @@ def _mean_product(term: Term) -> float:
         mean = _mean(factor)
         means.append(mean - float(factor.lower) if term.place & bit else float(factor.upper) - mean)
     return means[0] * means[1]
+
+
+def _mean_pair(term: Term) -> float:
+    """Return the same of one part of the squares of a shared pair (`TermKind.PAIR_PART`)."""
+    first, second = factors_of(term)
+    of_first, of_second = replace(first, place=term.place // 3), replace(second, place=term.place % 3)
+    return _mean_square(of_first) * _mean_square(of_second)
 
 
 def _values(term: Term) -> list[float]:

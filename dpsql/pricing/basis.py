@@ -8,7 +8,7 @@ from fractions import Fraction
 from math import isqrt
 from typing import Any
 
-from dpsql.aggregates.contract import Products, SharedPart, Squares
+from dpsql.aggregates.contract import PairSquares, Products, SharedPart, Squares
 from dpsql.aggregates.distances import present
 from dpsql.aggregates.registry import aggregate_of
 from dpsql.functions.numeric import both, call, clamped
@@ -18,15 +18,19 @@ from dpsql.policy.bounds import ContributionBounds, smallest
 from dpsql.pricing import end_rows, local_sensitivity, most_frequent, sample_values
 from dpsql.pricing.joint_sums import (
     Shared,
+    SharedPairs,
     SharedProducts,
     SharedSquares,
     Sharing,
     can_be_missing,
     factors_of,
     multiplied,
+    pair_parts,
     product_parts,
     sharable,
     square_parts,
+    squared,
+    wide,
     with_squares,
 )
 from dpsql.pricing.rank_histograms import cell_value, end_values, leaning, measured, with_ends
@@ -81,14 +85,19 @@ class TermBasis:
             if aggregate_of(measure.aggregate).centred and not measure.distinct
         }
         self.shared: dict[tuple[Expr, Expr | None], Shared | SharedSquares] = {}
-        self.stars: dict[Expr | None, Shared | SharedSquares | SharedProducts] = {}
-        self.pairs: dict[tuple[Expr, Expr, Expr | None], SharedProducts] = {}
+        self.stars: dict[Expr | None, Shared | SharedSquares | SharedProducts | SharedPairs] = {}
+        self.pairs: dict[tuple[Expr, Expr, Expr | None], SharedProducts | SharedPairs] = {}
         if sharing:
             uncut = tuple(measure for measure in measures if not self._is_cut(measure))
-            squared = with_squares(uncut)
+            pairs = tuple(multiplied(uncut, bounds, rows) if squares else ())
+            of_squares = squared(uncut)
+            for first, second, condition in (pair for pair in pairs if pair in of_squares):
+                self._share_pairs((first, second), condition)
+            with_own = with_squares(uncut)
             for summand, how in sharable(uncut, rows, bounds, stars, squares).items():
-                (self._share_squares if summand in squared else self._share)(*summand, how)
-            for first, second, condition in multiplied(uncut, bounds, rows) if squares else ():
+                if summand not in self.shared:
+                    (self._share_squares if summand in with_own else self._share)(*summand, how)
+            for first, second, condition in (pair for pair in pairs if pair not in of_squares):
                 self._share_products((first, second), condition)
 
     def _name(self, term: Term) -> NoisyValue:
@@ -134,14 +143,25 @@ class TermBasis:
         if not parts:
             return
         names = [self._name(replace(part, shares=name)) for part in parts]
-        factors = factors_of(parts[0])
-        widths = [Fraction(factor.magnitude) / Fraction(2) ** factor.grid for factor in factors]
-        lowers = [Fraction(factor.lower) for factor in factors]
-        shared = SharedProducts(
-            (names[0], names[1], names[2], names[3]), (widths[0], widths[1]), (lowers[0], lowers[1])
-        )
+        shared = SharedProducts((names[0], names[1], names[2], names[3]), *_ends_of(parts[0]))
         self.pairs[*values, condition] = shared
         self.stars.setdefault(both_there, shared)
+
+    def _share_pairs(self, values: tuple[Expr, Expr], condition: Expr | None) -> None:
+        """The set of terms of the squares of two arguments, named like its first term. Where no row is without one of them, all
+        that is asked of one argument alone follows, too."""
+        both_there = present(values, condition)
+        name, parts = f"t{len(self.terms)}", pair_parts(values, both_there)
+        if not parts:
+            return
+        shared = SharedPairs(tuple(self._name(replace(part, shares=name)) for part in parts), *_ends_of(parts[0]))
+        self.pairs[*values, condition] = shared
+        self.stars.setdefault(both_there, shared)
+        if any(can_be_missing(value) for value in values):
+            return
+        for place, value in enumerate(values):
+            if wide(value, self.rows, self.bounds) and (value, condition) not in self.shared:
+                self._follow(value, condition, shared.column(place))
 
     def _follow(self, value: Expr, condition: Expr | None, shared: Shared | SharedSquares) -> None:
         """Enter a set: the count of its argument follows from it, and that of all rows where nothing is missing."""
@@ -200,6 +220,11 @@ class TermBasis:
         """The sums around the middles that follow from the products of a shared row, where the pair has them."""
         shared = self.pairs.get((*values, condition))
         return None if shared is None else shared.products
+
+    def pair_squares(self, values: tuple[Expr, Expr], condition: Expr | None) -> PairSquares | None:
+        """The same and both squares that follow from the squares of a shared pair, where the pair has them."""
+        shared = self.pairs.get((*values, condition))
+        return shared.pair_squares if isinstance(shared, SharedPairs) else None
 
     def total(self, value: Expr, condition: Expr | None) -> Formula:
         """Sum of clamp(value); from the centred or shared sum and the count, at no charge, where those are measured."""
@@ -279,3 +304,13 @@ class TermBasis:
         )
         self.ends[formula] = ends
         return formula
+
+
+def _ends_of(term: Term) -> tuple[tuple[Fraction, Fraction], tuple[Fraction, Fraction]]:
+    """Return the widths and the lower ends of the two arguments of a part of products, or of squares of pairs."""
+    first, second = factors_of(term)
+    widths = (
+        Fraction(first.magnitude) / Fraction(2) ** first.grid,
+        Fraction(second.magnitude) / Fraction(2) ** second.grid,
+    )
+    return widths, (Fraction(first.lower), Fraction(second.lower))

@@ -3,8 +3,8 @@
 A term mostly is what is shown. Where terms share each row (`sharing`), COUNT and SUM are weighted sums of them, with an error
 and a unit of their own: the sum around the lower end stands for SUM, that around the upper end for the number of rows that
 both have a part of, and the count of rows without a value for the number of all rows. Of the squares of a shared row the first
-stands for the number of rows with a value, the second for SUM and the last for itself, the sum of (x - L)^2. Of products the
-first stands for the number of rows with both values, the others for themselves.
+stands for the number of rows with a value, the second for SUM and the last for itself, the sum of (x - L)^2. Of products, and of
+the squares of pairs, the first stands for the number of rows with both values, the others for themselves.
 """
 
 from __future__ import annotations
@@ -74,6 +74,8 @@ def _stands_for(term: Term | None, step: float) -> tuple[float, list[float]]:
         return step, [1.0]
     if term.kind is TermKind.PRODUCT_PART:
         return (step, [1.0]) if term.place else (1 / term.magnitude, [1.0] * 4)
+    if term.kind is TermKind.PAIR_PART:
+        return (step, [1.0]) if term.place else (1 / term.magnitude, [1.0] * 9)
     if term.kind is TermKind.SQUARE_PART:
         return _of_squares(term, step)
     if term.kind is not TermKind.SUM:

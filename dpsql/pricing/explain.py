@@ -361,7 +361,7 @@ def _bound(term: Term, priced: PricedBlock) -> str:
         words.append(f"clipped to {option} {most} in {term.clip.norm.value}")
     if term.shares:
         first = next(other for other in priced.block.terms if other.name == term.shares)
-        companions = "sums" if first.kind is TermKind.SQUARE_PART else "counts"
+        companions = "sums" if first.kind in (TermKind.SQUARE_PART, TermKind.PAIR_PART) else "counts"
         with_ = f"the {companions} beside it" if first.name == term.name else text_of(first, priced)
         words.append(f"shares each row, and its price, with {with_}")
     return ", ".join(words)

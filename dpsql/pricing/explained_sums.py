@@ -78,8 +78,8 @@ def made_of(term: Term, block: Block, priced: PricedBlock) -> list[Measure]:
     measures = reading(term.name, block, priced)
     if not term.shares:
         return measures
-    if term.kind is TermKind.PRODUCT_PART:
-        counting = [measure for measure in measures if _shared(measure) != SharedPart.PRODUCTS]
+    if term.kind in _OF_PAIRS:
+        counting = [measure for measure in measures if _shared(measure) == SharedPart.COUNT]
         return counting or measures if not term.place else [m for m in measures if m not in counting]
     if term.kind is TermKind.SQUARE_PART or term.place:
         return _made_of_squares(term, measures, priced)
@@ -119,8 +119,8 @@ def text_of(term: Term, priced: PricedBlock) -> str:
         return "units, one weight each shared among its keys"
     if not term.shares:
         return term_text(term.kind.value, term.value, term.filter, bool(term.centre))
-    if term.kind is TermKind.PRODUCT_PART:
-        return _text_of_product(term)
+    if term.kind in _OF_PAIRS:
+        return _text_of_product(term) if term.kind is TermKind.PRODUCT_PART else _text_of_pair(term)
     summed = (TermKind.SUM, TermKind.SQUARE_PART)
     low = next(other for other in priced.block.terms if other.shares == term.shares and other.kind in summed)
     if term.kind is TermKind.SQUARE_PART and term.place:
@@ -132,6 +132,21 @@ def text_of(term: Term, priced: PricedBlock) -> str:
         return term_text("sum", term.value, term.filter, False)
     everything = term.kind is TermKind.COUNT or term.absent
     return term_text("count", None if everything else low.value, low.filter, False)
+
+
+_OF_PAIRS = (TermKind.PRODUCT_PART, TermKind.PAIR_PART)
+
+
+def _text_of_pair(term: Term) -> str:
+    if term.place == 0:
+        return term_text("count", None, term.filter, False)
+    assert isinstance(term.value, Call)
+    factors: list[Expr] = []
+    for place, value in zip((term.place // 3, term.place % 3), term.value.arguments, strict=True):
+        inside = clamped(value)
+        above, below = distance(inside, value.facts.lower), call("sub", constant(value.facts.upper, value), inside)
+        factors.append(call("mul", below if place < 2 else above, above if place else below))
+    return term_text("sum", call("mul", *factors), term.filter, False)
 
 
 def _text_of_product(term: Term) -> str:

@@ -354,7 +354,7 @@ def widest_term(priced: Price, options: Options, measures: frozenset[str] | None
     return max(half_widths, default=0.0)
 
 
-_IN_PARTS = (TermKind.SQUARE_PART, TermKind.PRODUCT_PART)
+_IN_PARTS = (TermKind.SQUARE_PART, TermKind.PRODUCT_PART, TermKind.PAIR_PART)
 
 
 def _of_squares(

@@ -124,7 +124,7 @@ def adding_up(block: BoundedBlock) -> list[tuple[Term, ...]]:
     return [tuple(terms) for terms in by_set.values() if all(map(_adds_up, terms))]
 
 
-_ADDING_UP = (TermKind.COUNT, TermKind.SUM, TermKind.SQUARE_PART, TermKind.PRODUCT_PART)
+_ADDING_UP = (TermKind.COUNT, TermKind.SUM, TermKind.SQUARE_PART, TermKind.PRODUCT_PART, TermKind.PAIR_PART)
 
 
 def _adds_up(term: Term) -> bool:

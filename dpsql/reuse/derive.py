@@ -44,7 +44,7 @@ from dpsql.reuse.record import (
     measure_of,
     selection_of,
 )
-from dpsql.reuse.stored_sets import counts_of_sets, sum_of_squares
+from dpsql.reuse.stored_sets import counts_of_sets, product_of_squares, sum_of_squares
 
 MOST_TESTED = 100_000
 """A condition on two keys is looked at for each combination of their values, up to this many."""
@@ -239,7 +239,7 @@ class _Derivation:
                 counted = self._counted(count, required) if weight else []
                 parts += [(weight * part, source, cells) for part, source, cells in counted]
             return parts
-        squares = sum_of_squares(self.stored.terms, term)
+        squares = sum_of_squares(self.stored.terms, term) or product_of_squares(self.stored.terms, term)
         chosen = self._chosen(squares[0][1], required) if squares else None
         if chosen is not None and self._usable(term.kind, chosen):
             return [(weight, stored, chosen) for weight, stored in squares]

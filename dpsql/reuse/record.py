@@ -134,7 +134,7 @@ def measure_of(term: Term) -> str:
     step: tuple[float, ...] = (term.magnitude, term.grid) if term.shares and term.kind is TermKind.COUNT else ()
     if term.kind is TermKind.SQUARE_PART:
         step = (term.place, term.grid)
-    if term.kind is TermKind.PRODUCT_PART:
+    if term.kind in (TermKind.PRODUCT_PART, TermKind.PAIR_PART):
         bounds = (float(end) for factor in factors_of(term) for end in (factor.lower, factor.upper))
         step = (term.place, term.grid, *bounds)
     if term.kind is TermKind.DISTINCT_SUM:
@@ -298,5 +298,8 @@ def _term(facts: Mapping[str, Any]) -> StoredTerm:
     return StoredTerm(**{**facts, **read})
 
 
-ADDITIVE = (TermKind.COUNT.value, TermKind.SUM.value, TermKind.SQUARE_PART.value, TermKind.PRODUCT_PART.value)
+ADDITIVE = tuple(
+    kind.value
+    for kind in (TermKind.COUNT, TermKind.SUM, TermKind.SQUARE_PART, TermKind.PRODUCT_PART, TermKind.PAIR_PART)
+)
 """Kinds whose sums over disjoint groups are the sum of the union; distinct units and values are not."""

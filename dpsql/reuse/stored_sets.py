@@ -1,7 +1,8 @@
 """What stored sums that share each row (`pricing.joint_sums`) say of counts and sums: weighted sums of their terms.
 
 A set around both ends has q and q - W of a row, so that their difference is W times the rows; a set of squares has (W - q)^2,
-2 q (W - q) and q^2, whose sum is W^2 times the rows, and of which the last and half of the second are W times the sum of q.
+2 q (W - q) and q^2, whose sum is W^2 times the rows, and of which the last and half of the second are W times the sum of q. As
+q (q + W - q) is W q, products of pairs follow from the squares of pairs in the same way.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from dpsql.plan.plan import Expr, Term, TermKind
-from dpsql.pricing.joint_sums import can_be_missing, square_parts
+from dpsql.plan.plan import Call, Expr, Term, TermKind
+from dpsql.pricing.joint_sums import can_be_missing, factors_of, pair_parts, square_parts
 from dpsql.pricing.sum_terms import summed
 from dpsql.reuse.record import StoredTerm, measure_of
 
@@ -47,6 +48,22 @@ def sum_of_squares(stored: Sequence[StoredTerm], term: Term) -> Weighted:
     rows = (parts[0].centre - Fraction(term.centre)) / width**2
     weights = [(rows, parts[0]), (rows + 1 / (2 * width), parts[1]), (rows + 1 / width, parts[2])]
     return [(weight, part) for weight, part in weights if weight]
+
+
+def product_of_squares(stored: Sequence[StoredTerm], term: Term) -> Weighted:
+    """Return a part of the products of a pair from stored squares of it; empty where none are stored, and for other kinds."""
+    if term.kind is not TermKind.PRODUCT_PART or not isinstance(term.value, Call):
+        return []
+    first, second = term.value.arguments
+    parts = pair_parts((first, second), None)
+    by_measure = {t.measure: t for t in stored if t.kind == TermKind.PAIR_PART.value}
+    if not parts or any(measure_of(part) not in by_measure for part in parts):
+        return []
+    width, other = (Fraction(factor.magnitude) / Fraction(2) ** factor.grid for factor in factors_of(parts[0]))
+    below, above = (Fraction(1), Fraction(1, 2), Fraction(0)), (Fraction(0), Fraction(1, 2), Fraction(1))
+    of_first, of_second = (above if term.place & bit else below for bit in (1, 2))
+    weights = [a * b / (width * other) for a in of_first for b in of_second]
+    return [(weight, by_measure[measure_of(part)]) for weight, part in zip(weights, parts, strict=True) if weight]
 
 
 def _missing(stored: Sequence[StoredTerm], term: Term) -> Iterator[Weighted]:

@@ -14,7 +14,7 @@ from dpsql.engine.emit.bounded_view import rank
 from dpsql.engine.emit.clipping import Grouped, RowTerm, clipped_total, shared_sum, shares
 from dpsql.engine.emit.column_pruning import narrowed
 from dpsql.engine.emit.columns import RowsOf, group_key, in_groups, strict
-from dpsql.engine.emit.joint_sums import companion_sum, lower_part, product_part
+from dpsql.engine.emit.joint_sums import companion_sum, lower_part, pair_part, product_part
 from dpsql.engine.emit.quantization import distinct_sum, kept_integer, row_integer, value_text
 from dpsql.engine.emit.relations import RelationText
 from dpsql.engine.query import UNIT_ID, EngineQuery
@@ -37,6 +37,8 @@ MOST_UNIT_SETS = 1_000
 """Groups (times terms) whose sets of units are held as bits; the index sees to it that one set is small."""
 _APART = (TermKind.DISTINCT, TermKind.DISTINCT_SUM)
 """Terms over distinct values, which no unit owns."""
+_OF_PAIRS = (TermKind.PRODUCT_PART, TermKind.PAIR_PART)
+"""Terms that are computed from the integers of two values of a row."""
 
 
 @dataclass(frozen=True)
@@ -203,12 +205,15 @@ class Emitter(RelationText):
         for term in block.terms:
             row_term = lower_part(term, block) or _summed_too(term, block) or term
             passed = row_term.filter if term.shares else term.filter
-            alone = row_term.value is None or term.kind is TermKind.PRODUCT_PART
+            alone = row_term.value is None or term.kind in _OF_PAIRS
             value = "" if alone else _shared(items, "v", self._value(row_term, block))
             condition = "" if passed is None else _shared(items, "f", self.dialect.condition(passed))
             values[term.name] = (value, condition)
-            for place, factor in enumerate(factors_of(term) if term.kind is TermKind.PRODUCT_PART else ()):
-                values[f"{term.name}.{place}"] = (_shared(items, "v", self._value(factor, block)), condition)
+            for place, factor in enumerate(factors_of(term) if term.kind in _OF_PAIRS else ()):
+                text = self._value(factor, block)
+                if term.kind is TermKind.PAIR_PART:  # which reads integers many times
+                    text = f"CAST({self._integer(factor, block, text)} AS BIGINT)"
+                values[f"{term.name}.{place}"] = (_shared(items, "v", text), condition)
         columns = [f"{expression} AS {name}" for name, expression in items.items()]
         columns += self._hidden(block.source)
         if not columns:
@@ -292,7 +297,7 @@ class Emitter(RelationText):
         value, condition = values[term.name]
         if (low := lower_part(term, block)) is not None:
             return companion_sum(term, low, self._integer(low, block, value), condition, self.dialect)
-        if term.kind is TermKind.PRODUCT_PART:
+        if term.kind in _OF_PAIRS:
             return self._product(term, block, values)
         if term.kind is TermKind.SUM:
             row = self._integer(term, block, value)
@@ -316,11 +321,12 @@ class Emitter(RelationText):
         return f"count(DISTINCT {counted_values}){filtered}"
 
     def _product(self, term: Term, block: BoundedBlock, values: dict[str, tuple[str, str]]) -> str:
-        factors = factors_of(term)
-        first, second = (
-            self._integer(factor, block, values[f"{term.name}.{place}"][0]) for place, factor in enumerate(factors)
-        )
-        return product_part(term, factors, (first, second), values[term.name][1], self.dialect)
+        factors, condition = factors_of(term), values[term.name][1]
+        first, second = (values[f"{term.name}.{place}"][0] for place in (0, 1))
+        if term.kind is TermKind.PAIR_PART:
+            return pair_part(term, factors, (first, second), condition, self.dialect)
+        integers = (self._integer(factors[0], block, first), self._integer(factors[1], block, second))
+        return product_part(term, factors, integers, condition, self.dialect)
 
     def _finer(self, term: Term, total: str) -> str:
         """A count or a sum in steps of the term's grid, which is finer than that of the rows where it may be clipped."""

@@ -110,7 +110,7 @@ class Noise(Protocol):
     def weighted_half_width(self, weights: Sequence[float], confidence: float) -> float:
         """h in row-grid units with P(|sum| <= h) = confidence for a weighted sum of independent draws.
 
-        `weights` > 0, at most four of them, largest first; four are equal.
+        `weights` > 0, largest first.
         """
 
     def weighted_expected_error(self, weights: Sequence[float]) -> float:

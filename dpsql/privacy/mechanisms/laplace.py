@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil, exp, expm1, floor, gcd, log, log1p, log2, prod, sqrt
+from math import ceil, comb, exp, expm1, factorial, floor, gcd, log, log1p, log2, prod, sqrt
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from dpsql.privacy.mechanisms.contract import Constant, Floats, Noise, Sensitivi
 from dpsql.privacy.mechanisms.laplace_divergence import largest_rate, recomputed_entry_rho, safe_rate, vector_rho
 from dpsql.privacy.mechanisms.noise_sums import SummedNoise
 from dpsql.privacy.mechanisms.rational_bounds import exp_lower, exp_upper, smallest_within
+from dpsql.privacy.mechanisms.weighted_sums import Cells, WeightedSum
 
 MOST_SCALE = 1 << 40
 """Bound of t and of s (`samplers.MOST_LAPLACE_SCALE`): beyond it the noise grid is coarsened."""
@@ -102,6 +103,8 @@ class Laplace:
         """The quantile of a weighted sum of continuous Laplace variables, by bisection (see `_weighted_tail`)."""
         if len(weights) == 1:
             return weights[0] * self.half_width(confidence)
+        if _many(weights):
+            return self._many_weighted(weights).half_width(confidence)
         low, high = 0.0, 1.0
         while _weighted_tail(high, weights) > 1 - confidence:
             low, high = high, 2 * high
@@ -114,12 +117,19 @@ class Laplace:
         """The integral of `_weighted_tail`."""
         if len(weights) == 1:
             return weights[0] * self.expected_error()
+        if _many(weights):
+            return self._many_weighted(weights).expected_error()
+        if (n := len(weights)) > 4:  # 2 n binomial(2 n, n) / 4^n, as E|X - Y| of two gamma variables of shape n
+            return self._row_scale() * weights[0] * (2 * n * comb(2 * n, n) / (1 << 2 * n))
         if len(weights) > 2 and weights[0] == weights[-1]:
             return self._row_scale() * weights[0] * (15 / 8 if len(weights) == 3 else 35 / 16)
         if len(weights) == 3:
             return self._row_scale() * sum(part * weight for part, weight in _partial_fractions(weights))
         a, b = weights
         return self._row_scale() * ((a * a + a * b + b * b) / (a + b))
+
+    def _many_weighted(self, weights: Sequence[float]) -> WeightedSum:
+        return WeightedSum(tuple(Cells(self, weight, 1) for weight in weights), self.sensitivity)
 
     def _row_scale(self) -> float:
         """Return the scale of the continuous law with this deviation, in row-grid units."""
@@ -200,14 +210,16 @@ def _tail_point(noise: Laplace, probability: Fraction) -> int:
 
 
 def _weighted_tail(h: float, weights: Sequence[float]) -> float:
-    """P(|weighted sum of Laplace variables of scale 1| > h), of two, of three, or of four with equal weights.
+    """P(|weighted sum of Laplace variables of scale 1| > h), of two, of three, or of more with equal weights.
 
     The characteristic function of two is 1 / ((1 + a^2 t^2)(1 + b^2 t^2)), by partial fractions a^2 / (a^2 - b^2) of one
     of scale a less b^2 / (a^2 - b^2) of one of scale b. Three equal ones have the density exp(-u)(3 + 3 u + u^2) / 16, four
-    exp(-u)(15 + 15 u + 6 u^2 + u^3) / 96.
+    exp(-u)(15 + 15 u + 6 u^2 + u^3) / 96. For n see `_equal_tail`.
     """
     a, b = weights[:2]
     u = h / a
+    if len(weights) > 4:
+        return _equal_tail(u, len(weights))
     if len(weights) == 4:
         return exp(-u) * (1 + 11 * u / 16 + 3 * u * u / 16 + u**3 / 48)
     if len(weights) == 3 and a == weights[2]:
@@ -217,6 +229,24 @@ def _weighted_tail(h: float, weights: Sequence[float]) -> float:
     if a - b <= _ALIKE * a:
         return exp(-h / a) * (1 + h / (2 * a))
     return (a * a * exp(-h / a) - b * b * exp(-h / b)) / (a * a - b * b)
+
+
+def _many(weights: Sequence[float]) -> bool:
+    """Return whether weights are more than three, and not equal: no closed form is here for them."""
+    return len(weights) > 3 and weights[0] != weights[-1]
+
+
+def _equal_tail(u: float, count: int) -> float:
+    """P(|sum of `count` Laplace variables of scale 1| > u): of the difference of two gamma variables of shape n, whose density is
+    exp(-u) times the sum over k < n of (n - 1 + k)! / (k! (n - 1 - k)! 2^k) u^(n - 1 - k), over (n - 1)! 2^n. Each power m has
+    the tail exp(-u) m! (1 + u + ... + u^m / m!)."""
+    total, below, powers = 0.0, 0.0, []
+    for power in range(count):
+        below += u**power / factorial(power)
+        powers.append(factorial(power) * below)
+    for k in range(count):
+        total += factorial(count - 1 + k) / (factorial(k) * factorial(count - 1 - k) << k) * powers[count - 1 - k]
+    return exp(-u) * total * 2 / (factorial(count - 1) << count)
 
 
 def _partial_fractions(weights: Sequence[float]) -> list[tuple[float, float]]:

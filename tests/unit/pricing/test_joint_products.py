@@ -47,8 +47,12 @@ SHARED = {
 TOGETHER = {
     "regr_count(y, x)": [("count", "")],
     "covar_pop(y, x), covar_pop(x, y)": [*PARTS, *[("product part", "t4")] * 4],
-    "covar_pop(y, x), corr(y, x)": APART,  # which reads squares, too
-    "covar_pop(y, x), covar_pop(z, w), corr(z, x), covar_pop(z, x)": [*PARTS, *[("product part", "t4")] * 4, *APART],
+    "covar_pop(y, x), corr(y, x)": [("pair part", "t0")] * 9,  # which reads squares, too
+    "covar_pop(y, x), covar_pop(z, w), corr(z, x), covar_pop(z, x)": [
+        *[("pair part", "t0")] * 9,
+        *[("product part", "t9")] * 4,
+        *[("product part", "t13")] * 4,
+    ],
     "covar_pop(y, x), avg(y)": [*[("product part", "t2")] * 4, ("sum", "t0"), ("sum", "t0")],
     "covar_pop(z * 400000000, w * 400000000)": APART,  # whose products have more than 60 bits
     "covar_pop(x, 3)": APART,

@@ -211,6 +211,7 @@ def test_answers_are_right_but_for_noise(session: Session) -> None:
     [
         [1.0, 1.0], [1.0, 1.0, 1.0], [1.25, 0.25], [6.0, 5.0], [3.0, 1e-9], [1.0, 1.0, 1.0, 1.0], [3.0, 2.0, 1.0], [2.0, 2.0, 1.0],
         [2.0, 1.0, 1.0], [1.0, 1.0 - 1e-9, 1.0 - 2e-9], [5.0, 4.9999, 0.001],
+        [1.0] * 5, [1.0] * 9, [3.0, 2.0, 2.0, 1.0], [2.0, 2.0, 2.0, 1.5, 1.5, 1.5, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 0.5, 0.5, 0.5],
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("law", ["laplace", "gaussian"])
@@ -219,7 +220,7 @@ def test_the_error_of_a_weighted_sum_is_that_of_its_law(law: str, weights: list[
     one = Sensitivity(1, 1 << 20, 1 << 40, 1 << 20)
     noise = laplace.noise_for(one, Fraction(1)) if law == "laplace" else gaussian.noise_for(one, Fraction(1, 2))
     draw = np.random.default_rng(5)
-    alone = draw.laplace(0, 1 << 20, (4, 10**6)) if law == "laplace" else draw.normal(0, 1 << 20, (4, 10**6))
+    alone = draw.laplace(0, 1 << 20, (9, 10**6)) if law == "laplace" else draw.normal(0, 1 << 20, (9, 10**6))
     sums = np.abs(sum(weight * drawn for weight, drawn in zip(weights, alone, strict=False)))
     for confidence in (0.5, 0.95, 0.99):
         assert noise.weighted_half_width(weights, confidence) == pytest.approx(np.quantile(sums, confidence), rel=0.01)
