@@ -160,6 +160,10 @@ class Dialect(ABC):
     def whole_quotient(self, dividend: str, divisor: str) -> str:
         """The quotient of two integers, neither negative, rounded down."""
 
+    def halved(self, value: str, times: int) -> str:
+        """An integer of 64 bits, not negative, divided by 2**`times` and rounded down."""
+        return f"({value} >> {times})"
+
     # --- relations and aggregates -------------------------------------------------------------------------------------
 
     @abstractmethod

@@ -14,7 +14,7 @@ from dpsql.engine.emit.bounded_view import rank
 from dpsql.engine.emit.clipping import Grouped, RowTerm, clipped_total, shared_sum, shares
 from dpsql.engine.emit.column_pruning import narrowed
 from dpsql.engine.emit.columns import RowsOf, group_key, in_groups, strict
-from dpsql.engine.emit.joint_sums import companion_sum, lower_part, pair_part, product_part
+from dpsql.engine.emit.joint_sums import both_there, companion_sum, lower_part, pair_part, power_sum
 from dpsql.engine.emit.quantization import distinct_sum, kept_integer, row_integer, value_text
 from dpsql.engine.emit.relations import RelationText
 from dpsql.engine.query import UNIT_ID, EngineQuery
@@ -90,10 +90,11 @@ class Emitter(RelationText):
     def _plain(self, block: BoundedBlock, rows: str, values: dict[str, tuple[str, str]]) -> str:
         """Every term summed over the rows of a group."""
         units = self._unit_sets(block)
-        terms = [f"{self._term(term, block, values, units)} AS {self._name(term.name)}" for term in block.terms]
+        powers: dict[str, str] = {}
+        terms = {term.name: self._term(term, block, values, units, powers) for term in block.terms}
         if block.selection_term == SELECTION:
-            terms.append(f"{self._selection_count(block)} AS {SELECTION}")
-        return _grouped([key.name for key in block.keys], terms or ["count(*) AS present"], self.dialect.derived(rows))
+            terms[SELECTION] = self._selection_count(block)
+        return self._summed(block, terms or {"present": "count(*)"}, powers, self.dialect.derived(rows))
 
     def _clipped(self, block: BoundedBlock, rows: str, values: dict[str, tuple[str, str]]) -> str:
         """Every term over the same rows: of those that are clipped each unit's share, of others the whole."""
@@ -102,13 +103,16 @@ class Emitter(RelationText):
         keys, unit = [key.name for key in block.keys], self._hidden(block.source)[-1]
         counted = {term.name: self._counted(term, block, values) for term in block.terms if term.clip is not None}
         units = self._unit_sets(block)
-        terms = [
-            f"{shared_sum(counted[name], self.dialect) if name in counted else self._term(term, block, values, units)} AS {name}"
+        powers: dict[str, str] = {}
+        terms = {
+            name: shared_sum(counted[name], self.dialect)
+            if name in counted
+            else self._term(term, block, values, units, powers)
             for term in block.terms
             for name in (term.name,)
-        ]
+        }
         if block.selection_term == SELECTION:
-            terms.append(f"{self._selection_count(block)} AS {SELECTION}")
+            terms[SELECTION] = self._selection_count(block)
         # Exclude rows outside the public domain from the norm: they belong to no released group and must not use up a
         # unit's clipping bound.
         inside = in_groups(block, self.dialect)
@@ -117,9 +121,22 @@ class Emitter(RelationText):
             rows_in_groups = self.dialect.derived(f'SELECT * FROM "#rows" WHERE {inside}', "#inside")
         unit_shares, every = shares(Grouped(rows_in_groups, tuple(keys), unit), tuple(counted.values()), self.dialect)
         materialized = "NOT MATERIALIZED" if self._read_again(block) else "MATERIALIZED"
-        sums = _grouped(keys, terms, f'"#rows" {"" if every else "LEFT "}JOIN "#shares" USING ({unit})')
+        joined = f'"#rows" {"" if every else "LEFT "}JOIN "#shares" USING ({unit})'
+        sums = self._summed(block, terms, powers, joined)
         sums = self.dialect.derived(sums)
         return f'WITH "#rows" AS {materialized} ({rows}), "#shares" AS ({unit_shares}) SELECT * FROM {sums}'
+
+    def _summed(self, block: BoundedBlock, terms: dict[str, str], powers: dict[str, str], source: str) -> str:
+        """Return the terms of each group of `source`. Parts of pairs are computed from `powers`, each summed once."""
+        keys, quoted = [key.name for key in block.keys], {name: self._name(name) for name in terms}
+        if not powers:
+            return _grouped(keys, [f"{text} AS {quoted[name]}" for name, text in terms.items()], source)
+        parts = {term.name for term in block.terms if term.kind in _OF_PAIRS}
+        added_up = [f"{text} AS {quoted[name]}" for name, text in terms.items() if name not in parts]
+        added_up += [f"{text} AS {name}" for name, text in powers.items()]
+        sums = self.dialect.derived(_grouped(keys, added_up, source), "#sums")
+        computed = [f"{text} AS {quoted[name]}" if name in parts else quoted[name] for name, text in terms.items()]
+        return f"SELECT {', '.join([*keys, *computed])} FROM {sums}"
 
     def _clipped_total(self, block: BoundedBlock, rows: str, values: dict[str, tuple[str, str]]) -> str:
         """Every term summed over the (clipped) sums of the units; distinct values, which no unit owns, beside them."""
@@ -209,17 +226,32 @@ class Emitter(RelationText):
             value = "" if alone else _shared(items, "v", self._value(row_term, block))
             condition = "" if passed is None else _shared(items, "f", self.dialect.condition(passed))
             values[term.name] = (value, condition)
-            for place, factor in enumerate(factors_of(term) if term.kind in _OF_PAIRS else ()):
-                text = self._value(factor, block)
-                if term.kind is TermKind.PAIR_PART:  # which reads integers many times
-                    text = f"CAST({self._integer(factor, block, text)} AS BIGINT)"
-                values[f"{term.name}.{place}"] = (_shared(items, "v", text), condition)
+        numbers = {term.name: self._pair(term, block, items) for term in block.terms if term.kind in _OF_PAIRS}
         columns = [f"{expression} AS {name}" for name, expression in items.items()]
         columns += self._hidden(block.source)
         if not columns:
             columns = ["1 AS one"]
         rows = f"SELECT {', '.join(columns)} FROM {self._rows_of(block.source)}"
-        return self._capped(block, rows, list(items)), values
+        capped = self._capped(block, rows, list(items))
+        return self._with_pairs(capped, numbers, values), values
+
+    def _pair(self, term: Term, block: BoundedBlock, items: dict[str, str]) -> tuple[str, str]:
+        """Return the names of both integers of a row that a term multiplies."""
+        texts = (self._integer(factor, block, self._value(factor, block)) for factor in factors_of(term))
+        first, second = (_shared(items, "v", f"CAST({text} AS BIGINT)") for text in texts)
+        return first, second
+
+    def _with_pairs(self, rows: str, numbers: dict[str, tuple[str, str]], values: dict[str, tuple[str, str]]) -> str:
+        """Return `rows` with both integers of each pair where both are there, and enter their names in `values` as those of the
+        factors of a term."""
+        columns: dict[str, str] = {}
+        for name, pair in numbers.items():
+            for place, text in enumerate(both_there(pair, values[name][1])):
+                values[f"{name}.{place}"] = (_shared(columns, "b", text), "")
+        if not columns:
+            return rows
+        added = ", ".join(f"{text} AS {name}" for name, text in columns.items())
+        return f"SELECT *, {added} FROM {self.dialect.derived(rows)}"
 
     def _value(self, term: Term, block: BoundedBlock) -> str:
         """The text from which a term's integer is computed, before the clamp; or the integer itself, where it is kept."""
@@ -293,12 +325,20 @@ class Emitter(RelationText):
         """Return whether rows outside the domains of public keys are left out of all that is read."""
         return block.caps.bounds.drops_rows_by_group or bool(self._unit_sets(block))
 
-    def _term(self, term: Term, block: BoundedBlock, values: dict[str, tuple[str, str]], units: str) -> str:
+    def _term(
+        self,
+        term: Term,
+        block: BoundedBlock,
+        values: dict[str, tuple[str, str]],
+        units: str,
+        powers: dict[str, str] | None = None,
+    ) -> str:
+        """Return the sum of a term over a group. With `powers`, those of a pair are read by their names there, and entered."""
         value, condition = values[term.name]
         if (low := lower_part(term, block)) is not None:
             return companion_sum(term, low, self._integer(low, block, value), condition, self.dialect)
         if term.kind in _OF_PAIRS:
-            return self._product(term, block, values)
+            return self._product(term, values, powers)
         if term.kind is TermKind.SUM:
             row = self._integer(term, block, value)
             filtered = f" FILTER (WHERE {condition})" if condition else ""
@@ -320,13 +360,18 @@ class Emitter(RelationText):
         counted_values = self._name(UNIT) if term.kind is TermKind.UNITS else value
         return f"count(DISTINCT {counted_values}){filtered}"
 
-    def _product(self, term: Term, block: BoundedBlock, values: dict[str, tuple[str, str]]) -> str:
-        factors, condition = factors_of(term), values[term.name][1]
-        first, second = (values[f"{term.name}.{place}"][0] for place in (0, 1))
-        if term.kind is TermKind.PAIR_PART:
-            return pair_part(term, factors, (first, second), condition, self.dialect)
-        integers = (self._integer(factors[0], block, first), self._integer(factors[1], block, second))
-        return product_part(term, factors, integers, condition, self.dialect)
+    def _product(self, term: Term, values: dict[str, tuple[str, str]], powers: dict[str, str] | None) -> str:
+        factors = factors_of(term)
+        rows, widths = (
+            (values[f"{term.name}.0"][0], values[f"{term.name}.1"][0]),
+            (factors[0].magnitude, factors[1].magnitude),
+        )
+
+        def summed(exponents: tuple[int, int]) -> str:
+            text = power_sum(exponents, widths, rows, self.dialect)
+            return text if powers is None else _shared(powers, "p", text)
+
+        return pair_part(term, factors, summed)
 
     def _finer(self, term: Term, total: str) -> str:
         """A count or a sum in steps of the term's grid, which is finer than that of the rows where it may be clipped."""

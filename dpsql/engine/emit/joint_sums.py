@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from math import isqrt
 
 from dpsql.engine.dialect import Dialect
 from dpsql.plan.plan import BoundedBlock, Term, TermKind
 
-_LIMB = 2**20
+_LIMB_BITS = 20
 _MOST_PRODUCT = 2**60
 
 
@@ -46,78 +47,63 @@ def companion_sum(term: Term, low: Term, row: str, condition: str, dialect: Dial
     return f"(coalesce({total}, 0) - {counted} * {low.magnitude})"
 
 
-def product_part(
-    term: Term, factors: tuple[Term, Term], rows: tuple[str, str], condition: str, dialect: Dialect
-) -> str:
-    """Return a part of the products of a shared row, from the integers q and r of both (`rows`) and their SUMs `factors`.
+def pair_part(term: Term, factors: tuple[Term, Term], power_sum: Callable[[tuple[int, int]], str]) -> str:
+    """Return a part of the products of a shared row, or of the squares of a shared pair, from the sums of q^i r^j (`power_sum`),
+    for the integers q and r of both and their SUMs `factors`.
 
-    The parts are V W n - W Q - V R + P, W Q - P, V R - P and P for n rows with both and the sums Q of q, R of r and P of q r:
-    integers of 38 digits, as q <= V <= 2**30 and r <= W <= 2**30. A row without one of them is in none of the sums.
+    It is the sum of a b, where a is V - q or q, or (V - q)^2, 2 q (V - q) or q^2, and b the same of r and W. The sums of powers
+    are added up once for all parts. Of squares their sizes are at most 16 V^2 W^2 in all for each row, so that 38 digits hold
+    2^41 rows; products are of q <= V <= 2^30 and r <= W <= 2^30.
     """
-    (first, second), (width, other) = rows, (factor.magnitude for factor in factors)
-    present = [f"{first} IS NOT NULL", f"{second} IS NOT NULL", *([condition] if condition else [])]
-    filtered = f" FILTER (WHERE {' AND '.join(present)})"
-
-    def total(row: str, most: int) -> str:
-        return f"coalesce({dialect.wide(dialect.exact_sum(row, filtered, most))}, 0)"
-
-    products = total(f"(CAST({first} AS BIGINT) * {second})", width * other)
-    if term.place == 3:
-        return products
-    if term.place == 1:
-        return f"({total(first, width)} * {other} - {products})"
-    if term.place == 2:
-        return f"({total(second, other)} * {width} - {products})"
-    counted = dialect.wide(f"count(*){filtered}")
-    return f"({counted} * {width * other} - {total(first, width)} * {other} - {total(second, other)} * {width} + {products})"
-
-
-def pair_part(term: Term, factors: tuple[Term, Term], rows: tuple[str, str], condition: str, dialect: Dialect) -> str:
-    """Return a part of the squares of a shared pair, from the integers q and r of both (`rows`) and their SUMs `factors`.
-
-    It is the sum of a b, where a is (V - q)^2, 2 q (V - q) or q^2 and b the same of r and W: of products of powers of q and r up
-    to the second, whose sums the engine computes once for all parts. Their sizes add up to at most 16 V^2 W^2 for each row, so
-    that 38 digits hold 2^41 rows. A row without one of them is in none of the sums.
-    """
-    present = f"{rows[0]} + {rows[1]} IS NOT NULL"
-    filtered = f" FILTER (WHERE {condition} AND {present})" if condition else f" FILTER (WHERE {present})"
-    of_first, of_second = (
-        _square_weights(place, factor.magnitude) for place, factor in zip(divmod(term.place, 3), factors, strict=True)
-    )
-    widths = (factors[0].magnitude, factors[1].magnitude)
+    if term.kind is TermKind.PAIR_PART:
+        weights, places = _square_weights, divmod(term.place, 3)
+    else:
+        weights, places = _end_weights, (term.place & 1, term.place >> 1)
+    of_first, of_second = (weights(place, factor.magnitude) for place, factor in zip(places, factors, strict=True))
     return " + ".join(
-        f"{_power_sum((first, second), widths, rows, filtered, dialect)} * {a * b}"
+        f"{power_sum((first, second))} * {a * b}"
         for first, a in enumerate(of_first)
         for second, b in enumerate(of_second)
         if a and b
     ).join("()")
 
 
-def _square_weights(place: int, width: int) -> tuple[int, int, int]:
+def _end_weights(place: int, width: int) -> tuple[int, ...]:
+    """Return the weights of 1 and q in V - q or q."""
+    return ((width, -1), (0, 1))[place]
+
+
+def _square_weights(place: int, width: int) -> tuple[int, ...]:
     """Return the weights of 1, q and q^2 in (V - q)^2, 2 q (V - q) or q^2."""
     return ((width**2, -2 * width, 1), (0, 2 * width, -2), (0, 0, 1))[place]
 
 
-def _power_sum(
-    powers: tuple[int, int], widths: tuple[int, int], rows: tuple[str, str], filtered: str, dialect: Dialect
-) -> str:
-    """Return the sum of q^i r^j, with 38 digits. Of at most 60 bits it is summed as it stands. q^2 r^2 of more is parted: with
-    V >= W, q^2 is h 2^20 + l, and h r^2 has 60 bits and so has l r^2, as W has 20."""
+def both_there(rows: tuple[str, str], condition: str) -> tuple[str, str]:
+    """Return two integers of a row that are NULL unless both are there and the row passes `condition` ("": every row does)."""
+    passed = f"{condition} AND " if condition else ""
+    first, second = (f"CASE WHEN {passed}{other} IS NOT NULL THEN {row} END" for row, other in (rows, reversed(rows)))
+    return first, second
+
+
+def power_sum(powers: tuple[int, int], widths: tuple[int, int], rows: tuple[str, str], dialect: Dialect) -> str:
+    """Return the sum of q^i r^j, with 38 digits, of `rows` that are NULL together. Of at most 60 bits it is summed as it stands.
+    Of more it has q^2 with V >= W, and is parted: q^2 is h 2^20 + l, and h r^j has 60 bits and so has l r^j, as W has 20."""
 
     def total(row: str, most: int) -> str:
-        return f"coalesce({dialect.wide(dialect.exact_sum(row, filtered, most))}, 0)"
+        return f"coalesce({dialect.wide(dialect.exact_sum(row, '', most))}, 0)"
 
     if powers == (0, 0):
-        return dialect.wide(f"count(*){filtered}")
+        return dialect.wide(f"count({rows[0]})")
     most = widths[0] ** powers[0] * widths[1] ** powers[1]
     if most <= _MOST_PRODUCT:
         return total(" * ".join(text for text, power in zip(rows, powers, strict=True) for _ in range(power)), most)
     larger, smaller = (0, 1) if widths[0] >= widths[1] else (1, 0)
     squares = [f"({text} * {text})" if power == 2 else text for text, power in zip(rows, powers, strict=True)]
-    high = f"({dialect.whole_quotient(squares[larger], str(_LIMB))})"
-    upper = total(f"({high} * {squares[smaller]})", most // _LIMB)
-    lower = total(f"(({squares[larger]} - {high} * {_LIMB}) * {squares[smaller]})", _LIMB * widths[smaller] ** 2)
-    return f"({upper} * {_LIMB} + {lower})"
+    upper = total(f"{dialect.halved(squares[larger], _LIMB_BITS)} * {squares[smaller]}", most >> _LIMB_BITS)
+    lower = total(
+        f"({squares[larger]} & {2**_LIMB_BITS - 1}) * {squares[smaller]}", 2**_LIMB_BITS * widths[smaller] ** 2
+    )
+    return f"({upper} * {2**_LIMB_BITS} + {lower})"
 
 
 def _square_part(place: int, width: int, row: str, filtered: str, dialect: Dialect) -> str:

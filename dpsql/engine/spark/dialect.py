@@ -69,6 +69,9 @@ class SparkDialect(Dialect):
     def whole_quotient(self, dividend: str, divisor: str) -> str:
         return f"{dividend} div {divisor}"
 
+    def halved(self, value: str, times: int) -> str:
+        return f"shiftright({value}, {times})"
+
     def derived(self, select: str, alias: str = "#rows") -> str:
         return f"({select}) AS {self.identifier(alias)}"
 

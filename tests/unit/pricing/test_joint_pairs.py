@@ -15,7 +15,7 @@ from support.database_files import create_database
 from support.gates import NoiselessGate
 
 from dpsql.engine.duckdb.dialect import DUCKDB
-from dpsql.engine.emit.joint_sums import pair_part
+from dpsql.engine.emit.joint_sums import both_there, pair_part, power_sum
 from dpsql.plan.plan import Term, TermKind
 from dpsql.pricing.joint_sums import PAIR_BITS, factors_of
 from dpsql.pricing.pricing import charged_noises
@@ -135,14 +135,16 @@ def test_parts_are_exact_up_to_the_most_bits(widths: tuple[int, int]) -> None:
     38 digits."""
     factors = tuple(Term("", TermKind.SUM, None, None, width) for width in widths)
     rows = [(0, 0), (0, widths[1]), widths, (widths[0] // 3, widths[1] - 1), (widths[0] - 1, widths[1] // 2)]
-    listed = ", ".join(f"({q}, {r})" for q, r in rows)
+    listed = ", ".join(f"({q}, {r}, true)" for q, r in rows)
     total = 0
     for place in range(9):
         term = Term("t", TermKind.PAIR_PART, None, None, (widths[0] * widths[1]) ** 2, place=place)
-        text = pair_part(term, (factors[0], factors[1]), ("q", "r"), "", DUCKDB)
-        rows_of = f"(VALUES {listed}, (NULL, 1), (1, NULL)) AS v(q, r)"
+        text = pair_part(term, (factors[0], factors[1]), lambda powers: power_sum(powers, widths, ("q", "r"), DUCKDB))
+        first, second = both_there(("q", "r"), "passed")
+        alone = f"(VALUES {listed}, (NULL, 1, true), (1, NULL, true), (1, 1, false)) AS v(q, r, passed)"
+        rows_of = f"(SELECT q::BIGINT AS q, r::BIGINT AS r, passed FROM {alone})"
         ((sum_,),) = duckdb.execute(
-            f"SELECT {text} FROM (SELECT q::BIGINT AS q, r::BIGINT AS r FROM {rows_of}) AS s"
+            f"SELECT {text} FROM (SELECT {first} AS q, {second} AS r FROM {rows_of}) AS s"
         ).fetchall()
         expected = sum(
             ((v - q) ** 2, 2 * q * (v - q), q * q)[place // 3] * ((w - r) ** 2, 2 * r * (w - r), r * r)[place % 3]
