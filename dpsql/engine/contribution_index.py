@@ -39,7 +39,7 @@ from pathlib import Path
 
 from dpsql.engine.appended_files import OF_DAMAGE, TableFiles, copied_files
 from dpsql.engine.contract import Engine, StoredViews
-from dpsql.engine.emit.bounded_view import bounded_view
+from dpsql.engine.emit.bounded_view import BoundedView, bounded_view
 from dpsql.engine.emit.quantization import kept_integers
 from dpsql.engine.query import Identity, View
 from dpsql.errors.exceptions import Fault, refuse
@@ -140,11 +140,18 @@ class ContributionIndex:
                 file = f"{folder}{os.sep}{token}.{ending}"  # no Path: this runs four times for every question
                 if not os.path.exists(file):
                     continue
-                texts = partial(bounded_view, self._engine.dialect, self._policy, self._engine.source, table)
-                place = self._engine.views.opened(table, token, None if marked else Path(file), texts, order)
+                place = self._engine.views.opened(
+                    table, token, None if marked else Path(file), partial(self._texts, table, identity), order
+                )
                 if place is not None:
                     return View(order, place, place, marked)
         return View(order)
+
+    def _texts(self, table: str, identity: Identity) -> BoundedView | None:
+        """Return the texts of a view; None where the source has another identity by now."""
+        if self._engine.identity(table) != identity:
+            return None
+        return bounded_view(self._engine.dialect, self._policy, self._engine.source, table)
 
     def _order(self, table: str) -> str:
         """Return the secret key of the order of a table's bounded view: the same for every question over one version

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import logging
-import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Protocol, Self, TextIO
@@ -37,6 +36,7 @@ from dpsql.ledger.store import Store, Taken
 from dpsql.ledger.unit import must_hold
 from dpsql.ledger.witness import Head, Witness
 from dpsql.privacy.accounting.ledger_units import DECIMALS
+from dpsql.storage.live_objects import LiveObjects
 
 _log = logging.getLogger("dpsql.ledger")
 _Charged = tuple[int, dict[str, Account]]
@@ -341,13 +341,13 @@ class _NothingCharged(Exception):
     """All submissions were refused: the transaction is rolled back instead of flushed."""
 
 
-_LIVE: weakref.WeakSet[Ledger] = weakref.WeakSet()
+_LIVE: LiveObjects[Ledger] = LiveObjects()
 
 
 @atexit.register
 def _settle_all() -> None:
     """At the end of the process, write the outcomes of ledgers that were not closed."""
-    for ledger in list(_LIVE):
+    for ledger in _LIVE.all():
         ledger.settle()
 
 

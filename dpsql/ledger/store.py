@@ -15,7 +15,6 @@ import sqlite3
 import tempfile
 import threading
 import time
-import weakref
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -30,6 +29,7 @@ from sqlalchemy.pool import NullPool
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.ledger.driver_errors import slug_of
 from dpsql.ledger.driver_statements import DriverStatement, driver
+from dpsql.storage.live_objects import LiveObjects
 
 # The advisory lock of every dpsql ledger in one PostgreSQL database ("dpsql" in ASCII).
 _POSTGRES_LOCK = 0x647073716C
@@ -321,7 +321,7 @@ class Store:
             raise refuse(slug, what=self.name, seconds=seconds, problem="its database is damaged") from error
 
 
-_LIVE: weakref.WeakSet[Store] = weakref.WeakSet()
+_LIVE: LiveObjects[Store] = LiveObjects()
 _CARRIED: list[object] = []
 _held: list[Store] = []
 _one_fork = threading.RLock()
@@ -330,7 +330,7 @@ _one_fork = threading.RLock()
 def _before_fork() -> None:
     """Wait for every transaction of this process to end, and close the connections, so that none is carried over."""
     _one_fork.acquire()
-    for store in list(_LIVE):
+    for store in _LIVE.all():
         store._lock.acquire()
         _held.append(store)
         store._disconnect()

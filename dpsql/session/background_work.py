@@ -16,13 +16,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
-from weakref import WeakSet
 
 from dpsql.engine.fair_queue import FairQueue
 from dpsql.errors.exceptions import refuse
 from dpsql.errors.traces import TRACES
 from dpsql.session.response_times import Pace
 from dpsql.session.source_breaker import SourceBreaker
+from dpsql.storage.live_objects import LiveObjects
 
 if TYPE_CHECKING:
     from dpsql.release.release import Release
@@ -217,17 +217,17 @@ class MeasurementQueue:
         self._running = set()
 
 
-_rooms: WeakSet[MeasurementQueue] = WeakSet()
+_rooms: LiveObjects[MeasurementQueue] = LiveObjects()
 
 
 def _forget_all() -> None:
-    for room in list(_rooms):
+    for room in _rooms.all():
         room.forget()
 
 
 def _stop_all() -> None:
     """A process that ends under a working engine is aborted."""
-    for room in list(_rooms):
+    for room in _rooms.all():
         room.stop()
 
 

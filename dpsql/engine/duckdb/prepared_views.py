@@ -30,6 +30,8 @@ MOST_UNIT_BITS = 1 << 20
 """Most units of which a set is held as bits (128 KiB); of more, units are counted by hashing."""
 _log = logging.getLogger("dpsql.custodian")
 _SCHEMA = 'memory."#bounded"'
+_MARK_END = "_"
+"""Stands in a token behind what all versions of a view share."""
 _POLL_SECONDS = 0.2
 
 
@@ -87,26 +89,39 @@ class Views:
         self._new_cursor = new_cursor
         self._opened: dict[str, _Opened] = {}
         self._limited = False
+        self._is_former = False
         self._lock = threading.Lock()
 
     def opened(
-        self, table: str, token: str, file: Path | None, view: Callable[[], BoundedView], key: str
+        self, table: str, token: str, file: Path | None, view: Callable[[], BoundedView | None], key: str
     ) -> str | None:
-        """Name of the view and of the function that counts its units; made when `token` is new for the table, or when its copy
-        was gone."""
-        place = f"{_SCHEMA}.{name(table)}"
+        """Name of the view and of the function that counts its units; made when `token` is new for the place, or when its copy
+        was gone.
+
+        The name begins as the token does, as policies of different shape may ask one engine: a question under one of them must
+        not read the view of another, which may have more rows of a unit. Among versions of the data, `view` keeps a question
+        that was late from putting an earlier one in the place of a later one, whose questions do not look whether it changed.
+        """
+        place = f"{_SCHEMA}.{name(f'{table} {token.partition(_MARK_END)[0]}')}"
         with self._lock:
-            before = self._opened.get(table)
+            before = self._opened.get(place)
             if before is not None and before.token == token and not before.lost:
                 return place
-            opened = _Opened(place, token, view(), key, file)
+            texts = view()
+            if texts is None:
+                return None
+            opened = _Opened(place, token, texts, key, file)
             try:
                 with self._cursor() as cursor:
+                    if self._is_former:  # asked for a cursor first: one of the database that followed is not written to
+                        return None
                     _open(cursor, opened)
             except duckdb.Error as error:
                 _log.error("the prepared view of %s cannot be read: %s", table, error)
                 return None
-            self._opened[table] = opened
+            self._opened[place] = opened
+            if self._is_former:
+                return None
             if before is not None and before.token != token:
                 with self._cursor() as cursor, suppress(duckdb.Error):
                     cursor.execute(f"DETACH DATABASE IF EXISTS {name('#' + before.token)}")
@@ -131,18 +146,40 @@ class Views:
         finally:
             self._lock.release()
 
+    def follow(self, new_cursor: Callable[[], duckdb.DuckDBPyConnection], connection: duckdb.DuckDBPyConnection) -> Views:
+        """Return the views of a database that takes the place of this one, as the source's file was replaced, and open no more
+        here. A question whose text is written, and may be charged, finds what it names: the copy that it was written for, or
+        the present source within max_rows, until a copy of the present source is opened.
+
+        Without the lock, which whoever opens a view holds while the source is read: `opened` looks at `_is_former` before it
+        writes and after it has kept what it wrote, so that what it names is carried along or not told to the question."""
+        self._is_former = True
+        views = Views(new_cursor)
+        views._limited = self._limited
+        former = list(self._opened.items())
+        views._opened = {place: replace(opened, lost=opened.file is None) for place, opened in former}
+        views.attach(connection)
+        cursor = connection.cursor()
+        for opened in views._opened.values():
+            try:
+                _open(cursor, opened)
+            except duckdb.Error as error:
+                _log.error("the view %s is not in the file that replaced the source: %s", opened.place, error)
+        cursor.close()
+        return views
+
     def attach(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Attach the copies that views are read from to another database. A view whose copy cannot be read is made of the source
         there, with the same rows, until the copy is prepared again. For `take`."""
-        for table, opened in self._opened.items():
+        for place, opened in self._opened.items():
             if opened.file is None:
                 continue
             try:
-                place = _attach(connection, opened.token, opened.file)
-                connection.execute(f"SELECT units FROM {place}.main.about")
+                index = _attach(connection, opened.token, opened.file)
+                connection.execute(f"SELECT units FROM {index}.main.about")
             except duckdb.Error as error:
-                _log.error("the prepared copy of %s is gone, its view is read from the source: %s", table, error)
-                self._opened[table] = replace(opened, file=None, lost=True)
+                _log.error("the prepared copy %s is gone, its view is read from the source: %s", place, error)
+                self._opened[place] = replace(opened, file=None, lost=True)
 
     @contextmanager
     def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:

@@ -94,6 +94,7 @@ class Sources:
         self._sources: dict[str, Source] = {}
         self._united: set[str] = set()
         self._looked: dict[str, object] = {}
+        self._looking = {table: threading.RLock() for table in policy.tables}
         self._lock = threading.Lock()
         read = map(policy.table_source, policy.tables)
         self._may_reopen = owned and (file is not None or all(map(is_file, read)) or bool(self._objects))
@@ -245,15 +246,23 @@ class Sources:
 
         `total`: no value of a Parquet file may fail, whatever its type, which takes longer.
         """
-        if total and table not in self._whatever and self._is_parquet(table):
-            self._whatever.add(table)
-            with self._lock:
-                self._sources.pop(table, None)
         if table in self._csv:
             return Source(self.place(table), dict.fromkeys(self._csv[table].dataset().layout.names, "VARCHAR"), "csv")
-        with self._lock:
-            if table in self._sources:
-                return self._sources[table]
+        must_change = total and table not in self._whatever and self._is_parquet(table)
+        source = None if must_change else self._sources.get(table)
+        if source is not None:
+            return source
+        with self._looking[table]:
+            if must_change:
+                self._whatever.add(table)
+                self._sources.pop(table, None)
+            sources = self._sources  # of one file, even where it is replaced meanwhile
+            if table not in sources:
+                sources[table] = self._read_source(table)
+            return sources[table]
+
+    def _read_source(self, table: str) -> Source:
+        """Return the source of a table that is not read from CSV files, as it is now. Raises as `source`."""
         self._check_parquet(table)
         if self._is_parquet(table):
             self._choose_reader(table)
@@ -267,10 +276,7 @@ class Sources:
                 raise refuse("source_column_missing", table=table, column=column)
             types[column] = folded[column.lower()][1]
         reader = "arrow" if table in self._total else "parquet by name" if table in self._united else ""
-        source = Source(self.place(table), types, reader)
-        with self._lock:
-            self._sources[table] = source
-        return source
+        return Source(self.place(table), types, reader)
 
     def place(self, table: str) -> str:
         """The FROM item of a policy table: a qualified name, or the scan of its files."""
@@ -293,13 +299,14 @@ class Sources:
 
     def is_base_table(self, table: str) -> bool:
         """Return whether the database stores the rows of the table itself, so that it is no view."""
-        if table not in self._base_tables:
+        base_tables = self._base_tables  # of one file, even where it is replaced meanwhile
+        if table not in base_tables:
             place = self.place(table).lower()
             listed = "SELECT database_name, schema_name, table_name FROM duckdb_tables()"
             with self._reading() as cursor:
                 rows = cursor.execute(listed).fetchall()
-            self._base_tables[table] = any(".".join(map(name, row)).lower() == place for row in rows)
-        return self._base_tables[table]
+            base_tables[table] = any(".".join(map(name, row)).lower() == place for row in rows)
+        return base_tables[table]
 
     # --- which rows ---------------------------------------------------------------------------------------------------
 
@@ -373,11 +380,14 @@ class Sources:
             now = self._opened
             if table in self._sources:
                 return
-        if now is None or self._looked.get(table) != now:
-            with self._lock:
+        if now is not None and self._looked.get(table) == now:
+            return
+        with self._looking[table]:
+            looked = self._looked
+            if now is None or looked.get(table) != now:
                 self._sources.pop(table, None)
-            self.source(table)
-            self._looked[table] = now
+                self.source(table)
+                looked[table] = now
 
     def _is_parquet(self, table: str) -> bool:
         return table not in self._csv and is_file(self._policy.table_source(table))
@@ -386,14 +396,16 @@ class Sources:
         """Choose DuckDB's reader for Parquet files, or pyarrow's where DuckDB's may raise at a value."""
         paths, columns = self._files(table), tuple(self._policy.tables[table].columns)
         read = {column.lower() for column in columns}
-        self._total.pop(table, None)
         try:
             schema = pyarrow.parquet.read_schema(paths[0])
             risky = any(field.name.lower() in read and is_risky(field.type) for field in schema)
-            if risky or table in self._whatever:
-                self._total[table] = TotalParquet(paths, columns)
+            total = TotalParquet(paths, columns) if risky or table in self._whatever else None
         except (OSError, pa.ArrowException) as error:
             raise self._unreadable(table, error) from None
+        if total is not None:  # in one step: the text of a question that is asked now may name it
+            self._total[table] = total
+        else:
+            self._total.pop(table, None)
 
     def _unreadable(self, table: str, error: Exception) -> Error:
         _log.error("cannot read the files of %s: %s", table, error)
@@ -424,20 +436,21 @@ class Sources:
         """Open the DuckDB file again if it was replaced. Raises duckdb.Error."""
         if self._file is None or identity_of([self._file]) == self._opened:
             return
+        views = self.views
         with self._lock:
             if not self._file.is_file():
                 self._opened = None
                 return
-            before = self._opened
-            if identity_of([self._file]) == before:
+            if self.views is not views or identity_of([self._file]) == self._opened:
                 return  # another thread has opened it
             self._opened = None
-            self.connection, self._version, self._opened = attached(self._file)
-            self._settings = PinnedSettings(self.connection, owned=True)
-            self.views = Views(self.cursor)
-            self._base_tables.clear()
-            self._sources.clear()
-            self._looked.clear()
+            connection, version, opened = attached(self._file)
+            settings = PinnedSettings(connection, owned=True)
+            following = views.follow(self.cursor, connection)
+            self.connection, self._settings, self.views = connection, settings, following
+            self._version, self._opened = version, opened
+            # New dictionaries: what another thread reads of the former file at this moment is not kept as of this one.
+            self._base_tables, self._sources, self._looked = {}, {}, {}
 
 
 def _scan_name(table: str) -> str:

@@ -1,0 +1,252 @@
+"""Facts of a source, and prepared views, where one thread reads them at the moment when another one changes them.
+
+Nothing here waits: what another thread does in between is done by the same one, at the step where it would come.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.visits_clinic import clinic, fill, index_of, open_clinic, rows
+
+from dpsql.engine.contribution_index import ContributionIndex
+from dpsql.engine.duckdb import sources
+from dpsql.engine.duckdb.engine import DuckDBEngine, open_duckdb
+from dpsql.engine.emit.emitter import Emitter
+from dpsql.engine.query import EngineQuery, Identity
+from dpsql.policy import Policy, load_policy
+from dpsql.session.session import Session
+
+FEW = {"patients": ["('p1', 'north')"], "visits": [f"('p1', {n}, 1.0, 'a', DATE '2024-01-02')" for n in range(3)]}
+MANY = FEW | {"visits": [f"('p1', {n}, 1.0, 'a', DATE '2024-01-02')" for n in range(90)]}
+COUNTED = "SELECT count(*) AS n FROM visits"
+MOMENTS = """
+dataset: t
+privacy_unit: row
+budget: {epsilon: 10, accountant: pure}
+per_query: {epsilon: 1}
+ledger: sqlite:///ledger.db
+tables:
+  t:
+    source: t.parquet
+    columns: {moment: {type: timestamp}, i: {type: integer, lower: 0, upper: 9}}
+"""
+
+
+@pytest.fixture(autouse=True)
+def _places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("DPSQL_CACHE", str(tmp_path / "cache"))
+
+
+def engine_of(session: Session) -> DuckDBEngine:
+    engine = session.context.engine
+    assert isinstance(engine, DuckDBEngine)
+    return engine
+
+
+def written(session: Session, index: ContributionIndex, policy: Policy | None = None) -> EngineQuery:
+    """The text of a count of visits over the prepared views as they are now."""
+    engine = engine_of(session)
+    emitter = Emitter(policy or session.policy, engine.dialect, engine.source, index.views())
+    return emitter.block(session.plan(session.planner.parse(COUNTED, None)).price.blocks[0].block)
+
+
+def counted(session: Session, query: EngineQuery) -> int:
+    """The exact number of rows that a question counts."""
+    (row,) = engine_of(session).run(query).unseal().to_pylist()
+    return int(row[query.terms[0]])
+
+
+def replaced(folder: Path, tables: dict[str, list[str]]) -> None:
+    """Another file in place of the source."""
+    fill(folder / "new.duckdb", tables)
+    os.replace(folder / "new.duckdb", folder / "clinic.duckdb")
+
+
+def test_questions_under_two_policies_of_one_server_read_each_its_own_view(tmp_path: Path) -> None:
+    """As after a reload with fewer rows of a unit, while a question that began before it is asked. Were they to share a view,
+    the answer of one would hold more rows of a unit than its noise covers."""
+    fill(tmp_path / "clinic.duckdb", MANY)
+    wide, narrow = clinic(tmp_path, most=9), clinic(tmp_path, most=2, name="narrow")
+    narrow.write_text(narrow.read_text().replace("narrow", "clinic"))
+    with open_clinic(wide) as session:
+        key = session.ledger.witness.key
+        former, present = (
+            ContributionIndex(load_policy(path), engine_of(session), lambda: key) for path in (wide, narrow)
+        )
+        former.prepare()
+        present.prepare()
+        text = written(session, present, load_policy(narrow))
+        assert "#bounded" in text.sql and counted(session, text) == 2
+        assert counted(session, written(session, former)) == 9
+        assert counted(session, text) == 2
+
+
+def test_a_question_that_was_late_does_not_put_a_former_view_in_the_place_of_the_present_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The former one was read in place, of a file in which no unit had too many rows; the present one has too many, and a
+    question that reads a copy does not look afterwards whether the file changed."""
+    (tmp_path / "visits").mkdir()
+    policy = clinic(tmp_path, most=4)
+    policy.write_text(policy.read_text().replace("  visits:\n", "  visits:\n    source: visits/visits.parquet\n"))
+
+    def fill_visits(count: int) -> None:
+        columns = "'p1' AS patient_id, range::INTEGER AS visit_id, 1.0::DOUBLE AS cost, 'a' AS ward, DATE '2024-01-02' AS day"
+        duckdb.sql(f"SELECT {columns} FROM range({count})").write_parquet(str(tmp_path / "visits" / "visits.new"))
+        os.replace(tmp_path / "visits" / "visits.new", tmp_path / "visits" / "visits.parquet")
+
+    fill(tmp_path / "clinic.duckdb", {"patients": FEW["patients"]})
+    fill_visits(3)
+    with open_clinic(policy) as session:
+        assert [state.state for state in index_of(session).prepare()][1] == "in place"
+    with open_clinic(policy) as session:
+        engine, texts = engine_of(session), []
+        before = engine.identity
+
+        def seen_before_another_thread(table: str) -> Identity | None:
+            seen = before(table)
+            if table == "visits" and not texts:
+                monkeypatch.setattr(engine, "identity", before)
+                fill_visits(90)
+                with open_clinic(policy) as other:
+                    assert index_of(other).prepare()[1].state == "written"
+                texts.append(written(session, index_of(session)))
+            return seen
+
+        monkeypatch.setattr(engine, "identity", seen_before_another_thread)
+        index_of(session).views()("visits")
+        assert "#bounded" in texts[0].sql and not texts[0].unchanged and counted(session, texts[0]) == 4
+
+
+@pytest.mark.parametrize("copied", [True, False])
+def test_a_question_whose_text_is_written_is_answered_from_its_copy_where_the_file_is_replaced(
+    tmp_path: Path, copied: bool
+) -> None:
+    """It may be charged already. `copied`: while the copy is there, else it is gone and the present file is read, bounded."""
+    fill(tmp_path / "clinic.duckdb", rows(1))
+    policy = clinic(tmp_path)
+    with open_clinic(policy) as session:
+        index_of(session).prepare(copy=True)
+    with open_clinic(policy) as session:
+        text = written(session, index_of(session))
+        before = counted(session, text)
+        replaced(tmp_path, MANY)
+        if not copied:
+            for file in (tmp_path / "cache").rglob("*.duckdb"):
+                file.unlink()
+        engine_of(session).check_readable(("visits",))
+        assert "#bounded" in text.sql and counted(session, text) == (before if copied else 4)
+        assert counted(session, written(session, index_of(session))) == 4
+
+
+def test_a_view_of_a_file_that_was_replaced_is_not_opened_in_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thread that was about to open one read in place may find the database of the file that followed."""
+    fill(tmp_path / "clinic.duckdb", FEW)
+    policy = clinic(tmp_path, most=4)
+    with open_clinic(policy) as session:
+        assert index_of(session).prepare()[1].state == "in place"
+    with open_clinic(policy) as session:
+        engine, index = engine_of(session), index_of(session)
+        former, later = engine.views, []
+        before = engine._sources.cursor
+
+        def after_another_thread() -> duckdb.DuckDBPyConnection:
+            monkeypatch.setattr(former, "_new_cursor", before)
+            former._lock.release()  # type: ignore[attr-defined]
+            try:
+                replaced(tmp_path, MANY)
+                with open_clinic(policy) as other:
+                    assert index_of(other).prepare()[1].state == "written"
+                engine.check_readable(("visits",))
+                later.append(written(session, index))
+            finally:
+                former._lock.acquire()  # type: ignore[attr-defined]
+            return before()
+
+        monkeypatch.setattr(former, "_new_cursor", after_another_thread)
+        assert index.views()("visits").sql is None and engine.views is not former
+        assert counted(session, later[0]) == 4
+
+
+def test_facts_of_a_file_that_was_replaced_are_not_kept_as_those_of_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(tmp_path / "clinic.duckdb", FEW)
+    engine = open_duckdb(load_policy(clinic(tmp_path)))
+    tables = engine._sources
+    columns = tables.columns
+
+    def read_before_another_thread(table: str) -> dict[str, str] | None:
+        read = columns(table)
+        monkeypatch.setattr(tables, "columns", columns)
+        with duckdb.connect(str(tmp_path / "new.duckdb")) as connection:
+            connection.execute("CREATE TABLE patients (patient_id TEXT, region TEXT)")
+            connection.execute("CREATE VIEW visits AS SELECT 'p' AS patient_id, 1::UTINYINT AS visit_id, 'x' AS cost, "
+                               "'a' AS ward, DATE '2024-01-02' AS day")  # fmt: skip
+        os.replace(tmp_path / "new.duckdb", tmp_path / "clinic.duckdb")
+        engine.check_readable(("patients",))
+        return read
+
+    monkeypatch.setattr(tables, "columns", read_before_another_thread)
+    engine.source("visits")
+    engine.check_readable(("visits",))
+    assert engine.source("visits").types["cost"] == "VARCHAR"
+
+
+def test_whether_the_rows_are_those_of_the_table_is_told_while_the_file_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another thread forgets all that is known of the former file, at the moment when this one has found it out."""
+    fill(tmp_path / "clinic.duckdb", FEW)
+    engine = open_duckdb(load_policy(clinic(tmp_path)))
+    tables = engine._sources
+    leave = tables.leave
+
+    def left_after_another_thread() -> None:
+        monkeypatch.setattr(tables, "leave", leave)
+        leave()
+        with duckdb.connect(str(tmp_path / "new.duckdb")) as connection:
+            connection.execute("CREATE TABLE patients (patient_id TEXT, region TEXT)")
+            connection.execute("CREATE VIEW visits AS SELECT 1 AS visit_id")
+        os.replace(tmp_path / "new.duckdb", tmp_path / "clinic.duckdb")
+        tables._attach_anew()
+
+    monkeypatch.setattr(tables, "leave", left_after_another_thread)
+    assert tables.is_base_table("visits")
+    assert not tables.is_base_table("visits")
+
+
+@pytest.mark.parametrize("again", ["source", "check_readable"])
+def test_a_text_that_names_files_read_value_by_value_finds_them_while_they_are_looked_at_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, again: str
+) -> None:
+    """Moments in milliseconds, which DuckDB's own reader may fail at. Two first questions look at the files at once."""
+    columns = {"moment": pa.array([1, 2, 3], pa.timestamp("ms")), "i": [1, 2, 3]}
+    pq.write_table(pa.table(columns), tmp_path / "t.parquet", version="1.0")
+    (tmp_path / "t.yaml").write_text(MOMENTS)
+    engine = open_duckdb(load_policy(tmp_path / "t.yaml"))
+    tables, answers = engine._sources, []
+    monkeypatch.setattr(sources, "is_risky", lambda type_: pa.types.is_timestamp(type_))
+    query = EngineQuery(f"SELECT count(*) AS n FROM {engine.source('t').sql}", (), ("n",))
+    assert engine.source("t").reader == "arrow"
+    read_schema = pq.read_schema
+
+    def read_before_another_thread(path: Path) -> Any:
+        answers.append(engine.run(query).unseal().to_pydict())
+        return read_schema(path)
+
+    monkeypatch.setattr(pq, "read_schema", read_before_another_thread)
+    tables._sources.clear()
+    tables._looked.clear()
+    _ = engine.source("t") if again == "source" else engine.check_readable(("t",))
+    assert answers == [{"n": [3]}]
