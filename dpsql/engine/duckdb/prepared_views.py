@@ -146,7 +146,9 @@ class Views:
         finally:
             self._lock.release()
 
-    def follow(self, new_cursor: Callable[[], duckdb.DuckDBPyConnection], connection: duckdb.DuckDBPyConnection) -> Views:
+    def follow(
+        self, new_cursor: Callable[[], duckdb.DuckDBPyConnection], connection: duckdb.DuckDBPyConnection
+    ) -> Views:
         """Return the views of a database that takes the place of this one, as the source's file was replaced, and open no more
         here. A question whose text is written, and may be charged, finds what it names: the copy that it was written for, or
         the present source within max_rows, until a copy of the present source is opened.

@@ -19,7 +19,7 @@ from dpsql.engine.contribution_index import ContributionIndex
 from dpsql.engine.duckdb import sources
 from dpsql.engine.duckdb.engine import DuckDBEngine, open_duckdb
 from dpsql.engine.emit.emitter import Emitter
-from dpsql.engine.query import EngineQuery, Identity
+from dpsql.engine.query import EngineQuery
 from dpsql.policy import Policy, load_policy
 from dpsql.session.session import Session
 
@@ -99,7 +99,9 @@ def test_a_question_that_was_late_does_not_put_a_former_view_in_the_place_of_the
     policy.write_text(policy.read_text().replace("  visits:\n", "  visits:\n    source: visits/visits.parquet\n"))
 
     def fill_visits(count: int) -> None:
-        columns = "'p1' AS patient_id, range::INTEGER AS visit_id, 1.0::DOUBLE AS cost, 'a' AS ward, DATE '2024-01-02' AS day"
+        columns = (
+            "'p1' AS patient_id, range::INTEGER AS visit_id, 1.0::DOUBLE AS cost, 'a' AS ward, DATE '2024-01-02' AS day"
+        )
         duckdb.sql(f"SELECT {columns} FROM range({count})").write_parquet(str(tmp_path / "visits" / "visits.new"))
         os.replace(tmp_path / "visits" / "visits.new", tmp_path / "visits" / "visits.parquet")
 
@@ -108,21 +110,19 @@ def test_a_question_that_was_late_does_not_put_a_former_view_in_the_place_of_the
     with open_clinic(policy) as session:
         assert [state.state for state in index_of(session).prepare()][1] == "in place"
     with open_clinic(policy) as session:
-        engine, texts = engine_of(session), []
-        before = engine.identity
+        views, texts = engine_of(session).views, []
+        opened = views.opened
 
-        def seen_before_another_thread(table: str) -> Identity | None:
-            seen = before(table)
-            if table == "visits" and not texts:
-                monkeypatch.setattr(engine, "identity", before)
-                fill_visits(90)
-                with open_clinic(policy) as other:
-                    assert index_of(other).prepare()[1].state == "written"
-                texts.append(written(session, index_of(session)))
-            return seen
+        def opened_after_another_thread(*arguments: Any) -> str | None:
+            monkeypatch.setattr(views, "opened", opened)
+            fill_visits(90)
+            with open_clinic(policy) as other:
+                assert index_of(other).prepare()[1].state == "written"
+            texts.append(written(session, index_of(session)))
+            return opened(*arguments)
 
-        monkeypatch.setattr(engine, "identity", seen_before_another_thread)
-        index_of(session).views()("visits")
+        monkeypatch.setattr(views, "opened", opened_after_another_thread)
+        assert index_of(session).views()("visits").sql is None
         assert "#bounded" in texts[0].sql and not texts[0].unchanged and counted(session, texts[0]) == 4
 
 
@@ -191,7 +191,7 @@ def test_facts_of_a_file_that_was_replaced_are_not_kept_as_those_of_the_next_one
         monkeypatch.setattr(tables, "columns", columns)
         with duckdb.connect(str(tmp_path / "new.duckdb")) as connection:
             connection.execute("CREATE TABLE patients (patient_id TEXT, region TEXT)")
-            connection.execute("CREATE VIEW visits AS SELECT 'p' AS patient_id, 1::UTINYINT AS visit_id, 'x' AS cost, "
+            connection.execute("CREATE TABLE visits AS SELECT 'p' AS patient_id, 1::UTINYINT AS visit_id, 'x' AS cost, "
                                "'a' AS ward, DATE '2024-01-02' AS day")  # fmt: skip
         os.replace(tmp_path / "new.duckdb", tmp_path / "clinic.duckdb")
         engine.check_readable(("patients",))
@@ -236,7 +236,7 @@ def test_a_text_that_names_files_read_value_by_value_finds_them_while_they_are_l
     (tmp_path / "t.yaml").write_text(MOMENTS)
     engine = open_duckdb(load_policy(tmp_path / "t.yaml"))
     tables, answers = engine._sources, []
-    monkeypatch.setattr(sources, "is_risky", lambda type_: pa.types.is_timestamp(type_))
+    monkeypatch.setattr(sources, "is_risky", pa.types.is_timestamp)
     query = EngineQuery(f"SELECT count(*) AS n FROM {engine.source('t').sql}", (), ("n",))
     assert engine.source("t").reader == "arrow"
     read_schema = pq.read_schema
