@@ -31,8 +31,7 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -48,7 +47,7 @@ from dpsql.plan.canonical_text import canonical_text
 from dpsql.policy import Policy
 from dpsql.policy.reach import is_file
 from dpsql.storage.durable_files import sync
-from dpsql.storage.file_locks import open_lock, wait_for_lock
+from dpsql.storage.file_locks import alone_in
 
 FORMAT = "4"
 SETTLED_SECONDS = 0.1
@@ -243,7 +242,7 @@ class ContributionIndex:
         if self._engine.views.stored is not None:
             return self._prepare_stored(self._engine.views.stored, progress)
         folder = self._writable_folder()
-        with _alone(folder):
+        with alone_in(folder):
             for part in folder.glob("*.part*"):
                 part.unlink(missing_ok=True)
             for scratch in folder.glob("scratch-*"):
@@ -277,7 +276,7 @@ class ContributionIndex:
                 current.add(self._token(table, self._order(table), identity))
         removed = 0
         for folder in filter(Path.is_dir, self._folders()):
-            with _alone(folder):
+            with alone_in(folder):
                 for file in folder.iterdir():
                     is_view = file.suffix in _ENDINGS and file.stem not in current
                     if is_view or ".part" in file.name:  # the log of an unfinished one, too
@@ -443,14 +442,3 @@ def _appear(part: Path, name: Path) -> None:
     sync(part)
     part.rename(name)
     sync(name.parent)
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Lock the folder for one `prepare` at a time; the kernel releases the lock if the process dies."""
-    descriptor = open_lock(folder / "lock")
-    try:
-        wait_for_lock(descriptor)
-        yield
-    finally:
-        os.close(descriptor)

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -30,3 +32,14 @@ def try_lock(descriptor: int) -> bool:
 def wait_for_lock(descriptor: int) -> None:
     """Lock the file, however long others hold it. Raises OSError where there are no locks."""
     fcntl.flock(descriptor, fcntl.LOCK_EX)
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Lock a folder by its file `lock` while the context is open. Raises OSError."""
+    descriptor = open_lock(folder / "lock")
+    try:
+        wait_for_lock(descriptor)
+        yield
+    finally:
+        os.close(descriptor)

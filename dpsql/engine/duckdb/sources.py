@@ -32,7 +32,7 @@ from dpsql.engine.duckdb.settings import PinnedSettings
 from dpsql.engine.files import identity_of, matching, stamp
 from dpsql.engine.query import Identity, Source
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.policy import Policy, Table
+from dpsql.policy import Policy
 from dpsql.policy.reach import is_file
 from dpsql.storage.allocator import return_free_memory
 
@@ -49,10 +49,6 @@ _IN_FILES = (
     "WHERE lower(name) = lower({column})) GROUP BY file_name)"
 )
 """In how many Parquet files a column is, in how many types, and how many files there are."""
-
-
-def _names_in_source(table: Table) -> dict[str, str]:
-    return {name: column.source_name for name, column in table.columns.items()}
 
 
 class Sources:
@@ -84,15 +80,15 @@ class Sources:
             for table, value in (objects or {}).items()
         }
         self._total: dict[str, TotalParquet] = {}
-        self._whatever: set[str] = set()
         self._csv = {
-            table: CsvFiles(table, partial(self._files, table), about.csv, _names_in_source(about), about.public)
+            table: CsvFiles(table, partial(self._files, table), about.csv, names, about.public)
             for table, about in policy.tables.items()
+            for names in [{name: column.source_name for name, column in about.columns.items()}]
             if about.csv is not None
         }
         self._base_tables: dict[str, bool] = {}
         self._sources: dict[str, Source] = {}
-        self._united: set[str] = set()
+        self._whatever, self._united = set[str](), set[str]()
         self._looked: dict[str, object] = {}
         self._looking = {table: threading.RLock() for table in policy.tables}
         self._lock = threading.Lock()
@@ -380,8 +376,6 @@ class Sources:
             now = self._opened
             if table in self._sources:
                 return
-        if now is not None and self._looked.get(table) == now:
-            return
         with self._looking[table]:
             looked = self._looked
             if now is None or looked.get(table) != now:
@@ -433,7 +427,7 @@ class Sources:
         (self._united.add if types > 1 else self._united.discard)(table)
 
     def _attach_anew(self) -> None:
-        """Open the DuckDB file again if it was replaced. Raises duckdb.Error."""
+        """Open the DuckDB file again if it was replaced. What a thread reads of the former stays that. Raises duckdb.Error."""
         if self._file is None or identity_of([self._file]) == self._opened:
             return
         views = self.views
@@ -446,10 +440,8 @@ class Sources:
             self._opened = None
             connection, version, opened = attached(self._file)
             settings = PinnedSettings(connection, owned=True)
-            following = views.follow(self.cursor, connection)
-            self.connection, self._settings, self.views = connection, settings, following
+            self.connection, self._settings, self.views = connection, settings, views.follow(self.cursor, connection)
             self._version, self._opened = version, opened
-            # New dictionaries: what another thread reads of the former file at this moment is not kept as of this one.
             self._base_tables, self._sources, self._looked = {}, {}, {}
 
 
