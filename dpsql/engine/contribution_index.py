@@ -96,7 +96,7 @@ class ContributionIndex:
         """
 
         def view(table: str) -> View:
-            opened = self._view(table)
+            opened = self._view(table, for_display)
             return replace(opened, key=SHOWN_KEY) if for_display else opened
 
         return cache(view)
@@ -126,7 +126,7 @@ class ContributionIndex:
             if multiline and self._policy.is_protected(table) and self._view(table).sql is None:
                 raise refuse("source_multiline", table=table)
 
-    def _view(self, table: str) -> View:
+    def _view(self, table: str, for_display: bool = False) -> View:
         order = self._order(table)
         identity = self._engine.identity(table)
         if identity is None:
@@ -143,6 +143,8 @@ class ContributionIndex:
                     table, token, None if marked else Path(file), partial(self._texts, table, identity), order
                 )
                 if place is not None:
+                    if for_display:
+                        place = place.replace(token[:_MARK_LENGTH], SHOWN_KEY[:_MARK_LENGTH])
                     return View(order, place, place, marked)
         return View(order)
 
