@@ -25,7 +25,7 @@ def test_rows_are_those_of_the_engine(sql: str) -> None:
     text = query.sql("duckdb")
     assert "UNPIVOT" not in text.upper()
     connection = plain_duckdb()
-    rows = "(VALUES ('p', 1, 2), ('q', NULL, 3), ('r', 4, NULL)) AS v(g, a, b)"
+    rows = "(VALUES ('p', 1, 2), ('q', NULL, 3), ('r', 4, NULL), ('p', 1, 2)) AS v(g, a, b)"
     connection.execute(f"CREATE OR REPLACE TABLE t AS FROM {rows}")
     answers = [connection.execute(written) for written in (text, sql)]
     names = [[column[0] for column in answer.description or ()] for answer in answers]
