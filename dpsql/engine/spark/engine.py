@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -34,6 +35,26 @@ _EXPOSED = {
 }  # fmt: skip
 
 
+class RehearsedPlans:
+    """Plans of queries that were rehearsed and did not run yet, each for as long as somebody holds its query. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._frames: dict[int, tuple[weakref.ref[EngineQuery], DataFrame]] = {}
+
+    def __len__(self) -> int:
+        return len(self._frames)
+
+    def keep(self, query: EngineQuery, frame: DataFrame) -> None:
+        """Keep the plan of this very query, which another of the same text may not have: tables may have changed between."""
+        number = id(query)
+        self._frames[number] = (weakref.ref(query, lambda _: self._frames.pop(number, None)), frame)
+
+    def taken(self, query: EngineQuery) -> DataFrame | None:
+        """Return the plan, which is not kept any longer; None if there is none."""
+        _, frame = self._frames.pop(id(query), (None, None))
+        return frame
+
+
 class SparkEngine(ServedTables):
     """One Spark application; `run` may be called from any thread, each call has a tag of its own for its jobs."""
 
@@ -47,6 +68,7 @@ class SparkEngine(ServedTables):
         self._session = pinned(spark)
         self._tables = self._new_tables()
         self._sources: dict[str, Source] = {}
+        self._rehearsed = RehearsedPlans()
         self.views: PreparedViews = self._new_views()
 
     def _new_tables(self) -> Tables:
@@ -107,11 +129,13 @@ class SparkEngine(ServedTables):
                 self._sources[name] = self._tables.renewed(name)
 
     def rehearse(self, query: EngineQuery) -> None:
-        """Let Spark plan a query: it refuses wrong types and computes constants, and reads no row. Raises Fault
-        engine_cannot_run."""
+        """Let Spark plan a query: it refuses wrong types and computes constants, and reads no row. The plan is kept for `run`.
+        Raises Fault engine_cannot_run."""
         try:
             with self._tagged(None):
-                self._frame(query.sql, query.released)._jdf.queryExecution().executedPlan()
+                frame = self._frame(query.sql, query.released)
+                frame._jdf.queryExecution().executedPlan()
+                self._rehearsed.keep(query, frame)
         except Error:
             raise
         except Exception as error:  # of Spark's analysis, of its optimiser, of Java
@@ -127,8 +151,13 @@ class SparkEngine(ServedTables):
     # --- work ---------------------------------------------------------------------------------------------------------
 
     def run(self, query: EngineQuery, timeout_seconds: float | None = None) -> ExactAnswer:
-        """Run one aggregation. Spark's error texts may quote data, so they are replaced by one fixed text."""
-        return ExactAnswer(self._table(query.sql, query.released, timeout_seconds))
+        """Run one aggregation, as it was rehearsed. Spark's error texts may quote data, so they are replaced by one fixed
+        text."""
+        with self._working(timeout_seconds):
+            frame = self._rehearsed.taken(query)
+            if frame is None:
+                frame = self._frame(query.sql, query.released)
+            return ExactAnswer(_in_our_types(frame.toArrow()))
 
     def public_domains(self, table: str, most: int) -> dict[str, tuple[Any, ...]]:
         """Values of the columns of a public table that have few of them, NULL (last) among them."""
@@ -164,11 +193,9 @@ class SparkEngine(ServedTables):
         """Rows of a generated query over protected tables, for the owner's eyes."""
         return self._table(sql)
 
-    def _table(
-        self, sql: str, released: Mapping[str, pa.Table] | None = None, timeout_seconds: float | None = None
-    ) -> pa.Table:
-        with self._working(timeout_seconds):
-            return _in_our_types(self._frame(sql, released or {}).toArrow())
+    def _table(self, sql: str) -> pa.Table:
+        with self._working(None):
+            return _in_our_types(self._frame(sql, {}).toArrow())
 
     def _frame(self, sql: str, released: Mapping[str, pa.Table]) -> DataFrame:
         """A planned query. All that it reads of a table comes from one listing: no view is renewed meanwhile."""

@@ -1,16 +1,20 @@
 """Tables of a policy in Spark: a view each over Parquet files or over a table of the catalog, as they were when it was made.
 
-Files are listed once, when the view is made, and everything that one question reads of a table is read from that list. The
-schemas of all files are merged then, so that a file which differs, or cannot be read, is noticed before anything is charged.
+Files are listed once for a question, and everything that it reads of a table is read from that list. The schemas of all files
+are merged when the view is made, so that a file which differs, or cannot be read, is noticed before anything is charged. While
+the list stays the same (paths, lengths and times of change), so does the view, and no file is opened before the question runs.
 """
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import dataclass
 from typing import Any
 
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from dpsql.engine.faults import noted
 from dpsql.engine.query import Source
@@ -24,6 +28,15 @@ _PADDED = "__CHAR_VARCHAR_TYPE_STRING"
 """Where Spark notes that a text was declared as char(n) or varchar(n)."""
 
 
+@dataclass(frozen=True)
+class _OpenedFiles:
+    """Files that a view reads: their merged schema, what `_files_of` said of them, and the view."""
+
+    schema: StructType
+    listing: str
+    source: Source
+
+
 class Tables:
     """Sources of a policy's tables. Temporary views of `owner_session` are tables too; `session` is ours."""
 
@@ -34,6 +47,8 @@ class Tables:
             if is_csv(policy.table_source(table)):
                 raise refuse("source_file_beside_server", table=table)
         self._policy, self._owner_session, self._session, self._prefix = policy, owner_session, session, prefix
+        self._opened: dict[str, _OpenedFiles] = {}
+        """Tables that are files, as they were when their footers were last read."""
         self._database = str(session.conf.get("spark.sql.globalTempDatabase"))
 
     def columns(self, table: str) -> dict[str, str] | None:
@@ -48,6 +63,9 @@ class Tables:
     def renewed(self, table: str) -> Source:
         """The source of a table as it is now. Raises Fault source_table_missing, source_column_missing, source_column_type,
         source_files_differ, source_table_unreadable, source_connection."""
+        former = self._opened.get(table)
+        if former is not None and former.listing == self._listing(table, former.schema):
+            return former.source
         rows = self._rows(table)
         types = _types(rows)
         for column in self._policy.tables[table].columns.values():
@@ -59,8 +77,24 @@ class Tables:
                     "source_column_type", table=table, column=column.name, given=engine_type, wanted=column.type
                 )
         name = f"{self._prefix}{table}"
+        self._opened.pop(table, None)
         rows.createOrReplaceGlobalTempView(_quoted(name))
-        return Source(f"{_quoted(self._database, mark=chr(34))}.{_quoted(name, mark=chr(34))}", types)
+        source = Source(f"{_quoted(self._database, mark=chr(34))}.{_quoted(name, mark=chr(34))}", types)
+        if self._of_files(table) and (listing := _files_of(rows)) is not None:
+            self._opened[table] = _OpenedFiles(rows.schema, listing, source)
+        return source
+
+    def _of_files(self, table: str) -> bool:
+        source = self._policy.table_source(table)
+        return is_file(source) or "://" in source
+
+    def _listing(self, table: str, schema: StructType) -> str | None:
+        """Return what `_files_of` says of the files that are there now, of which none is opened; None where they cannot be
+        listed: why not, reading them tells."""
+        try:
+            return _files_of(self._session.read.schema(schema).parquet(self._policy.table_source(table)))
+        except (PySparkException, Py4JError):
+            return None
 
     def forget(self) -> None:
         """Drop the views."""
@@ -70,7 +104,7 @@ class Tables:
     def _rows(self, table: str) -> DataFrame:
         source = self._policy.table_source(table)
         try:
-            if is_file(source) or "://" in source:
+            if self._of_files(table):
                 return self._session.read.option("mergeSchema", "true").parquet(source)
             name = ".".join(map(_quoted, source.split(".")))
             return (self._owner_session if self._is_local(source) else self._session).table(name)
@@ -96,6 +130,17 @@ class Tables:
         if isinstance(error, AnalysisException):
             return refuse("source_table_missing", table=table)
         return refuse("source_files_differ" if "CANNOT_MERGE" in str(error) else "source_table_unreadable", table=table)
+
+
+def _files_of(rows: DataFrame) -> str | None:
+    """Return a digest of the path, length and time of change of every file that a frame over files reads, as Spark has listed
+    them; None where Spark is set to read Parquet in a way that does not tell."""
+    try:
+        relation: Any = rows._jdf.queryExecution().analyzed().relation()
+        listed = str(relation.location().allFiles().mkString("\n"))
+    except Py4JError:
+        return None
+    return hashlib.sha256(listed.encode()).hexdigest()
 
 
 def _types(rows: DataFrame) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -179,6 +180,68 @@ def test_files_that_do_not_fit_together_are_noticed_before_anything_is_charged(s
             opened.check_readable(("visits",))
         assert fault.value.slug == slug
     opened.close()
+
+
+def test_footers_are_read_again_only_where_files_changed(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dataclasses import replace
+
+    from dpsql.engine.spark.tables import Tables
+
+    policy = TestContract().policy(tmp_path, "parquet", spark)
+    folder = tmp_path / "many"
+    folder.mkdir()
+    many = replace(
+        policy, tables={**policy.tables, "visits": replace(policy.tables["visits"], source=f"file://{folder}")}
+    )
+    read: list[str] = []
+    rows_of = Tables._rows
+    monkeypatch.setattr(Tables, "_rows", lambda tables, table: (read.append(table), rows_of(tables, table))[1])
+    pq.write_table(TABLES["visits"], folder / "a.parquet")
+    opened = open_engine(many, spark)
+
+    def counted() -> tuple[list[str], int]:
+        """The tables whose footers were read for a question, and the rows that it finds."""
+        read.clear()
+        opened.check_readable(("visits",))
+        return list(read), int(single(opened, f"SELECT count(*) AS m0 FROM {opened.source('visits').sql}"))
+
+    rows, tables = TABLES["visits"].num_rows, sorted({"visits", *(hop[2] for hop in policy.unit_joins("visits"))})
+    assert counted() == (tables, rows)
+    assert counted() == ([], rows)
+    pq.write_table(TABLES["visits"], folder / "b.parquet")
+    assert counted() == (["visits"], 2 * rows)
+    pq.write_table(TABLES["visits"].slice(0, 1), folder / "b.parquet")  # another length under the same name
+    assert counted() == (["visits"], rows + 1)
+    written = (folder / "b.parquet").stat()
+    os.utime(folder / "b.parquet", ns=(written.st_atime_ns, written.st_mtime_ns + 10**9))  # another time alone
+    assert counted() == (["visits"], rows + 1)
+    assert counted() == ([], rows + 1)
+    (folder / "a.parquet").unlink()
+    assert counted() == (["visits"], 1)
+    (folder / "b.parquet").unlink()
+    folder.rmdir()
+    with pytest.raises(Fault) as fault:
+        opened.check_readable(("visits",))
+    assert fault.value.slug == "source_table_missing"
+    opened.close()
+
+
+def test_a_query_runs_as_it_was_rehearsed_and_is_planned_once(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    planned: list[str] = []
+    frame_of = engine._frame
+    monkeypatch.setattr(engine, "_frame", lambda sql, released: (planned.append(sql), frame_of(sql, released))[1])
+    query, equal = (EngineQuery("SELECT sum(id) AS m0 FROM range(4)", (), ("m0",)) for _ in range(2))
+    engine.rehearse(query)
+    assert [engine.run(query).unseal().column(0)[0].as_py() for _ in range(2)] == [6, 6]
+    assert len(planned) == 2  # the second run of one query has a plan of its own
+    engine.rehearse(query)
+    assert engine.run(equal).unseal().column(0)[0].as_py() == 6
+    assert len(planned) == 4  # another query of the same text was not rehearsed
+    assert len(engine._rehearsed) == 1
+    del query
+    assert len(engine._rehearsed) == 0  # nothing is kept of a question that was refused or given up
 
 
 # --- settings, and what is said --------------------------------------------------------------------------------------
