@@ -14,6 +14,11 @@ that once fell out never comes back. What the copy keeps of a row (values, its u
 that row, its ancestors and the policy, and the copy's name depends on the policy's part; how files are read (types of columns,
 the reader) is compared, since among several files it depends on all of them.
 
+**When a copy is written whole again.** Every continuation leaves room of dropped rows and rows that are not in the order of
+their units, so questions slow down. When the table's own files have come to twice the bytes of those that the copy was last
+written whole from, it is written whole from all of them. Each whole writing reads at least twice what the one before read, so all
+but the last together read no more than the last, and what all loads together cost stays in proportion to the rows.
+
 **Rows that reach their unit through other tables.** Declared keys are unique, so a row's ancestors stay its only ones when
 tables only grow. A row without a parent might find one in the parents' new files: so where these have any, a copy is continued
 only if every row that it was made from had reached its unit (`complete`).
@@ -27,7 +32,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpsql.engine.contract import Engine
-from dpsql.engine.files import IDENTITIES, matching
+from dpsql.engine.files import IDENTITIES, matching, size_in
 from dpsql.engine.query import Identity, Source
 from dpsql.policy import Policy
 from dpsql.policy.reach import is_file
@@ -35,16 +40,20 @@ from dpsql.policy.reach import is_file
 OF_CHANGED_FILES = "files of the copy before were changed or are gone, so all rows were read"
 OF_ANOTHER_READER = "files are read in another way than for the copy before, so all rows were read"
 OF_LATE_PARENTS = "rows of before had no parent and there are new parents, so all rows were read"
+OF_GROWTH = "files have doubled since all rows were last read, so all rows were read"
 OF_DAMAGE = "the copy before cannot be read, so all rows were"
+LEAST_BYTES = 16 * 2**20
+"""Below this many bytes of files, how a copy came to be makes no difference that could be measured."""
 
 
 @dataclass(frozen=True)
 class CopiedFiles:
-    """What a copy says of the files that it was made from: the text of each, how each table's files were read, and whether
-    every row had reached its unit."""
+    """What a copy says of the files that it was made from: the text of each, how each table's files were read, the bytes of the
+    table's own when it was last written whole, and whether every row had reached its unit."""
 
     files: tuple[str, ...]
     read: str
+    whole_bytes: int = 0
     complete: bool = False
 
     @property
@@ -54,14 +63,14 @@ class CopiedFiles:
 
     def text(self) -> str:
         """Return the text that a copy keeps."""
-        return json.dumps({"files": self.files, "read": self.read})
+        return json.dumps({"files": self.files, "read": self.read, "whole_bytes": self.whole_bytes})
 
 
 def copied_files(text: str, complete: bool) -> CopiedFiles:
     """Return what `CopiedFiles.text` gave; no files, of which no copy is made, for any other text."""
     try:
         record = json.loads(text)
-        return CopiedFiles(tuple(map(str, record["files"])), str(record["read"]), complete)
+        return CopiedFiles(tuple(map(str, record["files"])), str(record["read"]), int(record["whole_bytes"]), complete)
     except (ValueError, KeyError, TypeError):
         return CopiedFiles((), "")
 
@@ -78,7 +87,13 @@ class TableFiles:
     def copied(self) -> CopiedFiles:
         """Return what a copy of the present files says of them. Raises Fault where they cannot be read."""
         sources = [self._engine.source(name, total=self.total) for name in (self.table, *self._parents)]
-        return CopiedFiles(tuple(self.identity.files.values()), json.dumps([_how(source) for source in sources]))
+        files = tuple(self.identity.files.values())
+        return CopiedFiles(files, json.dumps([_how(source) for source in sources]), self._bytes())
+
+    def _bytes(self) -> int:
+        """Return the bytes of the table's own files."""
+        own_files = self._among(set(self.identity.files), [self.table])
+        return sum(size_in(self.identity.files[str(path)]) for path in own_files)
 
     def added(self, before: CopiedFiles) -> tuple[Path, ...] | str:
         """Return the table's own files that a copy made from `before` lacks, or the reason why it cannot be continued.
@@ -86,6 +101,8 @@ class TableFiles:
         copied, present = set(before.files), self.identity.files
         if not copied.issubset(present.values()):
             return OF_CHANGED_FILES
+        if self._bytes() >= max(2 * before.whole_bytes, LEAST_BYTES):
+            return OF_GROWTH
         new = {path for path, text in present.items() if text not in copied}
         own_files, parent_files = self._among(new, [self.table]), self._among(new, self._parents)
         if new != {str(path) for path in (*own_files, *parent_files)}:  # the log of a DuckDB file: its tables changed

@@ -328,7 +328,7 @@ class ContributionIndex:
     ) -> PreparationState:
         """Write the copy of an append-only table: from the copy before and the rows of new files, else from all rows."""
         table, views, why = files.table, self._engine.views, ""
-        order, made_of = self._order(table), files.copied().text()
+        order, present = self._order(table), files.copied()
         for before in folder.glob(f"{self._view_mark(table, files.identity.place)}*.duckdb"):
             copied = copied_files(*views.made_of(before))
             if before.stem != self._token(table, order, replace(files.identity, text=copied.identity)):
@@ -340,13 +340,14 @@ class ContributionIndex:
             try:
                 some = files.engine_of(added) if added else self._engine
                 rows = bounded_view(some.dialect, self._policy, partial(some.source, total=files.total), table)
+                made_of = replace(present, whole_bytes=copied.whole_bytes).text()
                 some.views.extend(rows if added else None, order, before, part, progress=report, made_of=made_of)
                 return PreparationState(table, "extended", f"new files: {len(added)}")
             except Fault:  # a damaged copy; a full disk fails once more
                 part.unlink(missing_ok=True)
                 why = OF_DAMAGE
         texts = bounded_view(self._engine.dialect, self._policy, partial(self._engine.source, total=files.total), table)
-        views.write(texts, order, part, in_place=False, progress=report, made_of=made_of)
+        views.write(texts, order, part, in_place=False, progress=report, made_of=present.text())
         return PreparationState(table, "written", why)
 
     def _prepare_stored(self, stored: StoredViews, progress: Progress | None) -> tuple[PreparationState, ...]:

@@ -41,3 +41,8 @@ def identity_of(paths: list[Path]) -> Identity | None:
     except OSError:
         return None
     return Identity(IDENTITIES.join(texts.values()), changed / 1e9, files=texts) if texts else None
+
+
+def size_in(text: str) -> int:
+    """Return the bytes of a file, of which `identity_of` gave the text."""
+    return int(text.rsplit(":", 3)[1])

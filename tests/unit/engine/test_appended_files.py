@@ -18,10 +18,12 @@ from support.places import TESTS
 from support.plain_duckdb import plain_duckdb
 from support.visits_clinic import QUESTIONS, engine_sql, exact, index_of, open_clinic, rows
 
+from dpsql.engine import appended_files
 from dpsql.engine.appended_files import (
     OF_ANOTHER_READER,
     OF_CHANGED_FILES,
     OF_DAMAGE,
+    OF_GROWTH,
     OF_LATE_PARENTS,
 )
 from dpsql.engine.contribution_index import ContributionIndex, PreparationState
@@ -233,6 +235,28 @@ def test_the_rows_that_stay_are_those_of_every_version(tmp_path: Path) -> None:
             before = key
 
 
+def test_a_copy_is_written_whole_each_time_its_files_have_doubled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(appended_files, "LEAST_BYTES", 0)
+    policy, found = written_policy(tmp_path, text=BY_ROW), []
+    for number in range(1, 9):
+        add(tmp_path, "visits", [f"('p{number}', {number}, {number}.5, 'a', DATE '2024-01-02')"], str(number))
+        found.append(states(policy)["visits"])
+    whole = [number for number, state in enumerate(found, start=1) if state.state == "written"]
+    assert whole == [1, 2, 4, 8]
+    assert {state.why for state in found[1:] if state.state == "written"} == {OF_GROWTH}
+    assert sorted(row[0] for row in kept(tmp_path / "cache")["visits"]) == [f"{number}.5" for number in range(1, 9)]
+
+
+def test_a_small_copy_is_never_written_whole_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    policy, _, second = two_files(tmp_path)
+    monkeypatch.setattr(appended_files, "LEAST_BYTES", 4 * second.stat().st_size + 1)
+    for number, state in ((3, "extended"), (4, "extended"), (5, "written")):
+        add(tmp_path, "visits", [f"('p{number}', {number}, {number}.5, 'a', DATE '2024-01-02')"], str(number))
+        assert states(policy)["visits"].state == state, number
+
+
 # --- what else may happen to files --------------------------------------------------------------------------------------
 
 
@@ -420,12 +444,15 @@ def told(table, what, share):
         appear(None, None)
 if sys.argv[3] == "rename":
     module._appear = appear
+if sys.argv[4]:
+    module.TableFiles._bytes = lambda files: 2**40  # as if they had grown
 index(Path(sys.argv[1])).prepare(progress=told)
 """
 
 
+@pytest.mark.parametrize("grown", ["", "grown"])
 @pytest.mark.parametrize("stop", ["counting 1.0", "writing 1.0", "rename"])
-def test_killed_at_any_step_the_copy_of_before_stands(tmp_path: Path, stop: str) -> None:
+def test_killed_at_any_step_the_copy_of_before_stands(tmp_path: Path, stop: str, grown: str) -> None:
     policy = written_policy(tmp_path, most=1)
     for number, load in enumerate(batches(0, 2)):
         for table, values in load.items():
@@ -433,7 +460,7 @@ def test_killed_at_any_step_the_copy_of_before_stands(tmp_path: Path, stop: str)
         if not number:
             states(policy)
     before = {file: file.read_bytes() for file in (tmp_path / "cache").glob("*/*.duckdb")}
-    with Forked(["-c", _PREPARE, str(policy), str(TESTS), stop], stdout=subprocess.PIPE) as child:
+    with Forked(["-c", _PREPARE, str(policy), str(TESTS), stop, grown], stdout=subprocess.PIPE) as child:
         assert child.stdout is not None and child.stdout.readline() == "here\n"
         os.kill(child.pid, signal.SIGKILL)
     assert {file: file.read_bytes() for file in (tmp_path / "cache").glob("*/*.duckdb")} == before
