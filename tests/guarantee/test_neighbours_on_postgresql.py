@@ -19,7 +19,7 @@ from guarantee.test_replay import replay, wanted
 __all__ = ["server"]
 BY_ID = {case.id: case for case in ACCEPTED}
 ENTITY = (
-    "aggregates-count_rows_of_units", "aggregates-sum_real", "aggregates-sum_distinct", "clipping-sum",
+    "aggregates-count_rows_of_units", "aggregates-sum_real", "aggregates-correlation", "aggregates-sum_distinct", "clipping-sum",
     "clipping-with_caps", "private_keys-max_groups_and_rows", "public_keys-both_caps", "public_keys-max_groups",
     "windows-first_visit", "windows-first_three", "per_unit-cost_of_each", "clipping-gaussian",
 )  # fmt: skip
