@@ -8,6 +8,11 @@ import duckdb
 
 
 @cache
-def plain_duckdb() -> duckdb.DuckDBPyConnection:
-    """Return the connection, of one thread. Who uses it says CREATE OR REPLACE, and leaves its settings alone."""
+def _database() -> duckdb.DuckDBPyConnection:
     return duckdb.connect(config={"threads": 1})
+
+
+def plain_duckdb() -> duckdb.DuckDBPyConnection:
+    """Return a new connection to it: a result that another test has not read to its end is in nobody's way. Who uses it says
+    CREATE OR REPLACE, and leaves its settings alone."""
+    return _database().cursor()

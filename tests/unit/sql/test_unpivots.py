@@ -27,8 +27,10 @@ def test_rows_are_those_of_the_engine(sql: str) -> None:
     connection = plain_duckdb()
     rows = "(VALUES ('p', 1, 2), ('q', NULL, 3), ('r', 4, NULL), ('p', 1, 2)) AS v(g, a, b)"
     connection.execute(f"CREATE OR REPLACE TABLE t AS FROM {rows}")
-    answers = [connection.execute(written) for written in (text, sql)]
-    names = [[column[0] for column in answer.description or ()] for answer in answers]
-    ours, own = connection.execute(text).fetchall(), connection.execute(sql).fetchall()
-    assert sorted(ours, key=str) == sorted(own, key=str)
+    names, rows_of = [], []
+    for written in (text, sql):
+        answer = connection.execute(written)
+        names.append([column[0] for column in answer.description or ()])
+        rows_of.append(sorted(answer.fetchall(), key=str))
+    assert rows_of[0] == rows_of[1]
     assert names[0] == names[1]
