@@ -19,6 +19,7 @@ from dpsql.pricing.row_export import ExportedColumn, ExportPlan
 from dpsql.privacy.loss import plain_decimal
 from dpsql.privacy.mechanisms.local_randomizers import MOST_CATEGORIES, CategoryLaw, NumberLaw
 from dpsql.privacy.mechanisms.registry import from_json, to_json
+from dpsql.release.value_text import half_width_text
 
 KEY = b"dpsql"
 """Name of the metadata in a Parquet file."""
@@ -147,11 +148,10 @@ def expected_errors(plan: ExportPlan) -> list[tuple[str, str, str]]:
         share = f"epsilon {plain_decimal(Fraction(law.epsilon))}"
         if isinstance(law, NumberLaw):
             mechanism = "hybrid mechanism" if law.interval_coin else "rounded at random to its ends"
-            error = (
-                f"a mean of n rows +/- {1.96 * law.standard_deviation * (column.upper - column.lower):.3g} / sqrt(n)"
-            )
+            width = half_width_text(1.96 * law.standard_deviation * (column.upper - column.lower))
+            error = f"a mean of n rows +/- {width} / sqrt(n)"
         else:
             mechanism = f"sets of {law.subset} of {law.size} values" if law.subset > 1 else f"one of {law.size} values"
-            error = f"a count among n rows +/- {1.96 * law.standard_deviation:.3g} sqrt(n)"
+            error = f"a count among n rows +/- {half_width_text(1.96 * law.standard_deviation)} sqrt(n)"
         lines.append((column.name, f"{mechanism}, {share}", error))
     return lines

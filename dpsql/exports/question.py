@@ -58,19 +58,19 @@ def read_question(sql: str, description: Description) -> EstimateQuestion:
     select = statements[0]
     for name, part in select.args.items():
         if part and name not in ("expressions", "from_", "from", "where", "group", "kind"):
-            raise _refused(f"{name.rstrip('_').upper()} is not")
+            raise _refused(f"{name.rstrip('_').upper()} is not answered")
     _check_source(select, description)
     group = select.args.get("group")
     keys: list[CategoryColumn] = []
     for entry in [] if group is None else _grouped(group):
         column = _column(entry, description)
         if isinstance(column, NumberColumn):
-            raise _refused(f"GROUP BY {column.name} is not: it holds randomised numbers")
+            raise _refused(f"GROUP BY {column.name} is not answered: it holds randomised numbers")
         if column not in keys:
             keys.append(column)
     outputs = tuple(_output(item, keys, description) for item in select.expressions)
     if all(output.key is not None for output in outputs):
-        raise _refused("a SELECT without COUNT, SUM or AVG is not")
+        raise _refused("a SELECT without COUNT, SUM or AVG is not answered")
     where = select.args.get("where")
     allowed: dict[str, frozenset[int]] = {}
     for condition in [] if where is None else _conjuncts(where.this):
@@ -99,7 +99,7 @@ def _check_source(select: exp.Select, description: Description) -> None:
 
 def _grouped(group: exp.Group) -> list[exp.Expr]:
     if any(part for name, part in group.args.items() if name != "expressions"):
-        raise _refused("GROUP BY lists columns, no grouping sets")
+        raise _refused("GROUP BY names columns: no ALL, no grouping sets")
     return list(group.expressions)
 
 
@@ -123,12 +123,12 @@ def _output(item: exp.Expr, keys: list[CategoryColumn], description: Description
         return EstimateOutput(alias or node.name, "", column, keys.index(column))
     word = _AGGREGATES.get(type(node))
     if word is None or not _has_only(node, "this", "big_int"):
-        raise _refused(f"{node.sql()[:60]} is not")
+        raise _refused(f"{node.sql()[:60]} is not answered")
     if isinstance(node.this, exp.Star):
         return EstimateOutput(alias or "count", word, None)
     column = _column(node.this, description)
     if word != "count" and isinstance(column, CategoryColumn) and column.type not in ("int64", "double"):
-        raise _refused(f"{word.upper()}({column.name}) is not: it holds no numbers")
+        raise _refused(f"{word.upper()}({column.name}) is not answered: it holds no numbers")
     return EstimateOutput(alias or word, word, column)
 
 
@@ -150,18 +150,18 @@ def _condition(node: exp.Expr, description: Description) -> tuple[CategoryColumn
     if isinstance(node, exp.Column):
         node = exp.EQ(this=node, expression=exp.true())
     if not isinstance(node, (exp.EQ, exp.NEQ, exp.In, exp.Is)) or not _has_only(node, *_PARTS[type(node)]):
-        raise _refused(f"the condition {node.sql()[:60]} is not")
+        raise _refused(f"the condition {node.sql()[:60]} is not answered")
     column = _column(node.this, description)
     if isinstance(column, NumberColumn):
-        raise _refused(f"a condition on {column.name} is not: it holds randomised numbers")
+        raise _refused(f"a condition on {column.name} is not answered: it holds randomised numbers")
     if isinstance(node, exp.Is):
         if not isinstance(node.expression, (exp.Null, exp.Boolean)):
-            raise _refused(f"the condition {node.sql()[:60]} is not")
+            raise _refused(f"the condition {node.sql()[:60]} is not answered")
         codes = _codes(column, [node.expression])
         return column, frozenset(range(len(column.values))) - codes if node.args.get("negate") else codes
     listed = node.expressions if isinstance(node, exp.In) else [node.expression]
     if not listed or any(isinstance(entry, exp.Null) for entry in listed):
-        raise _refused(f"the condition {node.sql()[:60]} is not")
+        raise _refused(f"the condition {node.sql()[:60]} is not answered")
     codes = _codes(column, listed)
     remaining = frozenset(range(len(column.values))) - codes - _nulls(column)
     return column, remaining if isinstance(node, exp.NEQ) else codes

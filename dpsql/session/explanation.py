@@ -75,15 +75,26 @@ def error_lines(
 
 
 def mechanism_line(planned: Planned, policy: Policy, accountant: Accountant) -> str:
-    """Return how much narrower the error bars of `dp.mechanism = auto` are, where a mechanism is asked for that it never takes;
-    else nothing."""
+    """Return how much narrower the error bars of `dp.mechanism = auto` are, where a mechanism is asked for that it never takes,
+    and those without `dp.correlation`, where it is set; else nothing."""
     options = planned.options
     mechanism = MECHANISMS.get(options.mechanism)
     if mechanism is None or mechanism.offered or options.target_error is not None:
         return ""
-    default = price(
-        tuple(priced.block for priced in planned.price.blocks), replace(options, mechanism="auto"), policy, accountant
-    )
+    times = _times_narrower(planned, replace(options, mechanism="auto"), policy, accountant)
+    if not times:
+        return ""
+    line = f"dp.mechanism = auto: the noise of each sum and count is {times} times narrower, for the same price"
+    if not options.correlation:
+        return line
+    untied = _times_narrower(planned, replace(options, correlation=Fraction(0)), policy, accountant)
+    return line if untied == "1" else f"{line}; with dp.correlation = 0 it is {untied} times narrower"
+
+
+def _times_narrower(planned: Planned, options: Options, policy: Policy, accountant: Accountant) -> str:
+    """Return how many times narrower the noise of the question's terms is under `options`: the least and the most; nothing where
+    there is no noise."""
+    default = price(tuple(priced.block for priced in planned.price.blocks), options, policy, accountant)
     confidence = float(options.confidence)
     ratios = [
         term.noise.half_width(confidence) / other.noise.half_width(confidence)
@@ -93,9 +104,8 @@ def mechanism_line(planned: Planned, policy: Policy, accountant: Accountant) -> 
     ]
     if not ratios:
         return ""
-    low, high = (f"{ratio:.3g}" for ratio in (min(ratios), max(ratios)))
-    times = low if low == high else f"{low} to {high}"
-    return f"dp.mechanism = auto: the noise of each sum and count is {times} times narrower, for the same price"
+    low, high = (f"{ratio:,.0f}" if ratio >= 1000 else f"{ratio:.3g}" for ratio in (min(ratios), max(ratios)))
+    return low if low == high else f"{low} to {high}"
 
 
 def _assumed_text(width: float, options: Options) -> str:

@@ -121,6 +121,11 @@ def _explained(tokens: list[Token]) -> int:
     return 2 if words[1:] in (["PRIVACY"], ["VERBOSE"]) else 1
 
 
+_SETS_FIRST = (
+    "give options to `dpsql query` with --set NAME=VALUE, send SET by itself first, or use `dpsql run` for files"
+)
+
+
 def _checked(lexed: Sequence[Token]) -> list[Token]:
     """Tokens without the closing semicolon; refuses what is too much or too deep before any recursion, and dpsql's own names."""
     tokens = list(lexed)
@@ -142,7 +147,8 @@ def _checked(lexed: Sequence[Token]) -> list[Token]:
         tokens.pop()
     for token in tokens:
         if token.token_type is TokenType.SEMICOLON:
-            raise refuse("many_statements", position=token.start + 1)
+            hint = _SETS_FIRST if word(tokens[0]) == "SET" else None
+            raise refuse("many_statements", position=token.start + 1, hint=hint)
         if token.token_type is TokenType.IDENTIFIER and OWN_NAMES in token.text.lower():
             detail, hint = f"names with {OWN_NAMES} in them are dpsql's own", "choose another name"
             raise refuse("syntax", detail=detail, hint=hint, position=token.start + 1)

@@ -29,7 +29,9 @@ All else is post-processing: the series r_1 = y_1 / s, r_i = (y_i + p r_(i-1)) /
 2**-16, and what is shown to whole numbers. Whole multiples of the divisor come through a rounded division unchanged, so that
 r_i = x_i + e_i with e_1 = G_1 / s, e_i = (G_i + p e_(i-1)) / 64 rounded likewise: e is a function of the noise alone, in whole
 numbers that are added to x. Their deviation is that of sqrt(W) G over sqrt(64**2 - p**2), so the noise is as large as without a
-tie times sqrt((64 + p) / (64 - p)), 4.2 at p = 57: a unit in one group stands out from noise that moves slowly.
+tie times sqrt((64 + p) / (64 - p)), 4.2 at p = 57: a unit in one group stands out from noise that moves slowly. No difference,
+trend or other sum c x over the groups is more exact either: but for rounding, its noise has (64 + p) |B^-T c| times the deviation
+of one entry without a tie, instead of |c| times, and |c| = |B^T B^-T c| is at most (64 + p) |B^-T c|.
 
 **Why the least W is 1/64.** The continuous law, whose W comes near 0, has no rho, and no pure epsilon in two or more
 dimensions: (epsilon, delta) = (1, 1e-6), integrated over W, takes 167 times the scale of Gaussian noise
@@ -209,7 +211,9 @@ def noise_for(sensitivity: Sensitivity, rho: Fraction, tie: int = 0) -> Noise:
             if least_sigma <= most:
                 wide = wide_bits(least_sigma)
                 return CorrelatedLaplace(sensitivity, shift, -(-least_sigma >> wide) << wide, tie)
-    raise refuse("noise_too_large", mechanism=CORRELATED)
+    smaller = f"SET dp.mechanism = 'auto'{' or dp.correlation = 0' if tie else ''}, whose noise is smaller"
+    other_ways = "ask for a larger epsilon, or let each privacy unit touch fewer groups (max_groups)"
+    raise refuse("noise_too_large", mechanism=CORRELATED, hint=f"{smaller}, {other_ways}")
 
 
 def wide_bits(least_sigma: int) -> int:

@@ -122,13 +122,30 @@ def test_questions_of_little_epsilon_get_noise_of_the_ideal_width(rho: Fraction,
     """Sums that a person moves by 100 in one group: a coarser grid for a smaller u would add up to half as much again. The least rho
     of a count without a correlation is that of Gaussian noise."""
     if tie and rho < Fraction(1, 10**8):
-        with pytest.raises(Refusal, match="correlated_laplace"):
+        with pytest.raises(Refusal, match="correlated_laplace") as refused:
             noise_for(Sensitivity(1, 100, 10_000, 100), rho, tie)
+        assert "SET dp.mechanism = 'auto' or dp.correlation = 0" in refused.value.hint
+        with pytest.raises(Refusal, match="correlated_laplace") as refused:
+            noise_for(Sensitivity(1, 100, 10_000, 100), rho / 10**5)
+        assert "'auto'" in refused.value.hint and "dp.correlation" not in refused.value.hint
         return
     law = noise_for(Sensitivity(1, 100, 10_000, 100), rho, tie)
     ideal = math.sqrt(64.502 / (2 * float(rho))) * 100 * (math.sqrt((64 + tie) / (64 - tie)) if tie else 1)
     assert law.standard_deviation() == pytest.approx(ideal, rel=0.03)
     assert law.loss.rho is not None and rho * Fraction(94, 100) < law.loss.rho <= rho
+
+
+@pytest.mark.parametrize("tie", [1, 32, 57, 63])
+def test_no_combination_of_groups_is_more_exact_with_a_correlation(tie: int) -> None:
+    """As docs/accuracy.md says: the covariance of the noise less that of independent noise of the same price has no direction
+    below 0, and a difference between neighbouring groups has sqrt(1 + tie / 64) times the deviation."""
+    size = 1 << 30
+    series = tied(np.eye(40, dtype=np.int64) * size, tie).T.astype(float) / size
+    covariance = (TIES + tie) ** 2 * series @ series.T
+    assert np.linalg.eigvalsh(covariance).min() > 1 - 1e-6
+    difference = np.zeros(40)
+    difference[20:22] = (1, -1)
+    assert difference @ covariance @ difference == pytest.approx(2 * (1 + tie / TIES), rel=0.02)
 
 
 @pytest.mark.parametrize("cells", [1, 2, 3])
