@@ -115,6 +115,30 @@ def test_explain_says_what_the_default_is_like(session: Session) -> None:
     assert not any("dp.mechanism = auto" in str(row[0]) for row in session.execute(f"EXPLAIN {BY_WARD}").rows())
 
 
+def test_noise_that_is_too_large_is_refused_with_what_makes_it_smaller(tmp_path: Path) -> None:
+    opened(tmp_path / "many").close()
+    policy = tmp_path / "many" / "policy.yaml"
+    text = (
+        policy.read_text(encoding="utf-8").replace("max_rows: 1", "max_rows: 400").replace("upper: 40", "upper: 4000")
+    )
+    policy.write_text(
+        text.replace("    primary_key: [person]\n", "").replace("ledger.db", "other.db"), encoding="utf-8"
+    )
+    with open_session(policy, create_ledger=True) as session:
+        session.execute(CORRELATED)
+        session.execute("SET dp.correlation = 0.9")
+        session.execute("SET dp.epsilon = 0.001")
+        for question in (
+            "EXPLAIN SELECT ward, SUM(age) FROM people GROUP BY ward",
+            "SELECT ward, SUM(age) FROM people GROUP BY ward",
+        ):
+            with pytest.raises(Refusal) as caught:
+                session.execute(question)
+            assert caught.value.slug == "noise_too_large" and not caught.value.charged
+        session.execute("SET dp.correlation = 0")
+        assert session.execute(question).loss.rho
+
+
 def test_auto_never_takes_it(session: Session) -> None:
     session.execute("SET dp.mechanism = auto")
     explained = list(session.execute(f"EXPLAIN VERBOSE {BY_WARD}").rows())
