@@ -37,10 +37,12 @@ _AROUND = {
 
 
 def expression_text(expression: Expr, columns: Mapping[str, str] | None = None) -> str:
-    """Return a row expression as short text for people. `columns`: texts of columns that have no name of their own
-    (`column_texts`)."""
-    if isinstance(expression, (Column, ReleasedValue)):
-        named = (columns or {}).get(expression.name) if isinstance(expression, Column) else None
+    """Return a row expression as short text for people, with `(select ...)` for a subquery's value. `columns`: texts of columns
+    that have no name of their own (`column_texts`)."""
+    if isinstance(expression, ReleasedValue):
+        return "(select ...)"
+    if isinstance(expression, Column):
+        named = (columns or {}).get(expression.name)
         return named or expression.name.rpartition(".")[2]  # without the side of a join, which the plan alone knows
     if isinstance(expression, Literal):
         return _value(expression.value)

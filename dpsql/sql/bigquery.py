@@ -21,6 +21,7 @@ PER_GROUP = "contribution_bounds_per_group"
 """The slot of an aggregate's node for what one unit may add to each group."""
 _FUNCTIONS = {PER_ROW: "clamp", PER_GROUP.upper(): PER_GROUP}
 Options = tuple[tuple[str, str], ...]
+_EQUALS = (TokenType.EQ, TokenType.FARROW)
 _OPEN, _CLOSE = TokenType.L_PAREN, TokenType.R_PAREN
 
 
@@ -29,6 +30,7 @@ def in_plain_sql(tokens: list[Token]) -> tuple[list[Token], Options]:
     named arguments that there are not. Bounds of a unit in a group are left as calls for `with_group_bounds`."""
     _check_spelling(tokens)
     tokens, options = _privacy_options(tokens)
+    _check_place(tokens)
     while (arrow := next((n for n, token in enumerate(tokens) if token.token_type is TokenType.FARROW), 0)) > 0:
         tokens = _clamped(tokens, arrow)
     return tokens, options
@@ -56,6 +58,15 @@ def _check_spelling(tokens: list[Token]) -> None:
         clause = name == "ANONYMIZATION" and before is not None and word(before) == "WITH"
         if clause or (name != "ANONYMIZATION" and after.token_type is _OPEN):
             raise refuse("anonymization", word=name, way=_OLDER[name], position=token.start + 1)
+
+
+def _check_place(tokens: list[Token]) -> None:
+    """Refuse (syntax) OPTIONS (name = value) and OPTIONS (name => value) that stand elsewhere than behind SELECT."""
+    for options, bracket, name, equals in zip(tokens, tokens[1:], tokens[2:], tokens[3:], strict=False):
+        if word(options) == "OPTIONS" and bracket.token_type is _OPEN and equals.token_type in _EQUALS:
+            option = name.text.lower()
+            hint = f"write SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS ({option} = ...) ..., or SET dp.{option} = ... before it"
+            raise refuse("syntax", detail="OPTIONS stands in another place", hint=hint, position=options.start + 1)
 
 
 def with_group_bounds(tree: exp.Query) -> exp.Query:
@@ -89,7 +100,8 @@ def _privacy_options(tokens: list[Token]) -> tuple[list[Token], Options]:
     else:
         return tokens, ()
     if index == 0 or word(tokens[index - 1]) != "SELECT":
-        raise refuse("syntax", detail="expected SELECT WITH DIFFERENTIAL_PRIVACY", position=token.start + 1)
+        hint = "write it behind the first SELECT: SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 0.1) ..."
+        raise refuse("syntax", detail="expected SELECT WITH DIFFERENTIAL_PRIVACY", hint=hint, position=token.start + 1)
     start = index + 3
     if [word(token) for token in tokens[index + 2 : start + 1]] != ["OPTIONS", "("]:
         return tokens[:index] + tokens[index + 2 :], ()

@@ -164,6 +164,7 @@ _DEEPER = {
 def _first_line(text: str) -> str:
     """The parser's own sentence without its terminal colours, its quotation of the text and its position."""
     line = re.sub(r"\x1b\[[0-9;]*m", "", text.splitlines()[0] if text else "")
+    line = re.sub(r" but got <Token .*$", "", line)
     line = re.sub(r"Required keyword: '\w+' missing for <class '[\w.]*?(\w+)'>", _incomplete, line)
     return re.sub(r"\.? Line \d+, Col: \d+\.?.*$", "", line).strip() or "it is not SQL"
 
@@ -222,18 +223,22 @@ def _set(sql: str, tokens: list[Token]) -> Statement:
 COMMANDS = frozenset({
     "ABORT", "ALTER", "ANALYZE", "ATTACH", "BEGIN", "CALL", "CHECKPOINT", "CLOSE", "CLUSTER", "COMMENT", "COMMIT", "COPY",
     "CREATE", "DEALLOCATE", "DECLARE", "DELETE", "DETACH", "DISCARD", "DO", "DROP", "END", "EXECUTE", "EXPORT", "FETCH",
-    "GRANT", "IMPORT", "INSERT", "INSTALL", "LISTEN", "LOAD", "LOCK", "MERGE", "MOVE", "NOTIFY", "PIVOT", "PRAGMA",
+    "GRANT", "IMPORT", "INSERT", "INSTALL", "LISTEN", "LOAD", "LOCK", "MERGE", "MOVE", "NOTIFY", "PRAGMA",
     "PREPARE", "REASSIGN", "REFRESH", "REINDEX", "RELEASE", "REPLACE", "RESET", "REVOKE", "ROLLBACK", "SAVEPOINT",
-    "SECURITY", "SET", "SHOW", "START", "SUMMARIZE", "TABLE", "TRUNCATE", "UNLISTEN", "UNPIVOT", "UPDATE", "USE", "VACUUM",
+    "SECURITY", "SET", "SHOW", "START", "SUMMARIZE", "TABLE", "TRUNCATE", "UNLISTEN", "UPDATE", "USE", "VACUUM",
 })  # fmt: skip
 """Words that begin a statement of PostgreSQL or DuckDB which is no question; any other first word is a misspelling."""
+
+
+_QUESTIONS = ("SELECT", "WITH", "FROM", "(", "VALUES", "PIVOT", "UNPIVOT")
+"""Words that a question begins with."""
 
 
 def _query(sql: str, tokens: list[Token], parameters: Parameters) -> Statement:
     tokens, options = in_plain_sql(tokens)
     tokens = tops_as_limits([_plain_string(token) for token in tokens])
     first = tokens[0].text.upper()
-    if first not in ("SELECT", "WITH", "FROM", "(", "VALUES"):
+    if first not in _QUESTIONS:
         if first not in COMMANDS:
             raise refuse("syntax", detail=f"no statement begins with {tokens[0].text}", position=tokens[0].start + 1)
         raise refuse("not_a_query", word=tokens[0].text, position=tokens[0].start + 1)
@@ -251,6 +256,9 @@ def _query(sql: str, tokens: list[Token], parameters: Parameters) -> Statement:
     check_arguments(tokens, DIALECT)
     tree = trees[0] if len(trees) == 1 else None
     kinds = _kinds(tree)
+    if isinstance(tree, exp.Pivot):
+        common = tree.args.pop("with_", None)
+        tree = exp.Select(with_=common, expressions=[exp.Star()], from_=exp.From(this=exp.Subquery(this=tree)))
     while isinstance(tree, exp.Subquery) and not any(v for k, v in tree.args.items() if k != "this"):
         tree = tree.this
     if not isinstance(tree, (exp.Select, exp.SetOperation)):

@@ -4,6 +4,7 @@
 `(SELECT g, SUM(x) FILTER (WHERE k = 'a') AS a, SUM(x) FILTER (WHERE k = 'b') AS b FROM source GROUP BY g)`. Without GROUP BY the
 groups are the columns of the source that stand neither in an aggregate nor behind FOR, so that its columns must be known from
 the text. Names of columns are DuckDB's. Values that are not listed belong to no column, as in SQL.
+`(PIVOT source ON k IN ('a', 'b') USING SUM(x) GROUP BY g)` is the same; without USING it counts rows.
 """
 
 from __future__ import annotations
@@ -15,23 +16,45 @@ from sqlglot import exp
 from dpsql.errors.exceptions import Error, refuse
 
 
+_NAMING = ("columns", "identify_pivot_strings", "prefixed_pivot_columns", "pivot_column_naming")
+"""What the parser says of the names of columns, which are read from the values here."""
+_CLAUSE = ("expressions", "fields", "group", "alias", *_NAMING)
+_STATEMENT = ("this", "expressions", "using", "group")
+
+
 def without_pivots(tree: exp.Query) -> exp.Query:
     """Return the tree with a SELECT in place of each PIVOT. Refuses (pivot) other forms of it."""
     for pivot in list(tree.find_all(exp.Pivot)):
         source = pivot.parent
-        if isinstance(source, (exp.Table, exp.Subquery)) and isinstance(source.parent, exp.From):
+        if isinstance(source, (exp.Subquery, exp.CTE)) and source.this is pivot:
+            _replace_statement(pivot)
+        elif isinstance(source, (exp.Table, exp.Subquery)) and isinstance(source.parent, exp.From):
             _replace(source, pivot)
         else:
             raise _refusal(pivot, "it stands behind the first table of FROM alone")
     return tree
 
 
+def _replace_statement(pivot: exp.Pivot) -> None:
+    """Replace `PIVOT source ON k IN ('a', 'b') USING SUM(x) GROUP BY g`, in brackets or as a CTE."""
+    _check_parts(pivot, _STATEMENT)
+    source = pivot.this
+    if not isinstance(source, (exp.Table, exp.Subquery)) or source.args.get("pivots"):
+        raise _refusal(pivot, "one table or subquery stands before ON")
+    aggregates = pivot.args.get("using") or [exp.Count(this=exp.Star(), big_int=True)]
+    clause = exp.Pivot(expressions=aggregates, fields=pivot.expressions, group=pivot.args.get("group"))
+    pivot.replace(exp.Select(expressions=[exp.Star()], from_=exp.From(this=source)))
+    source.set("pivots", [clause])
+    _replace(source, clause)
+
+
 def _replace(source: exp.Table | exp.Subquery, pivot: exp.Pivot) -> None:
     if len(source.args["pivots"]) != 1:
         raise _refusal(pivot, "it is a second PIVOT beside another")
+    _check_parts(pivot, _CLAUSE)
     fields = pivot.args.get("fields") or []
     if len(fields) != 1 or not isinstance(fields[0], exp.In) or not isinstance(fields[0].this, exp.Column):
-        raise _refusal(pivot, "one column stands behind FOR, and a list of values behind IN")
+        raise _refusal(pivot, "one column stands behind FOR or ON, with a list of values, as in k IN ('a', 'b')")
     key, listed = fields[0].this, fields[0].expressions
     aggregates = pivot.expressions
     if not all(isinstance(item.unalias(), exp.AggFunc) for item in aggregates):
@@ -52,6 +75,13 @@ def _replace(source: exp.Table | exp.Subquery, pivot: exp.Pivot) -> None:
         select.set("group", exp.Group(expressions=groups))
     source.replace(exp.Subquery(this=select, alias=alias))
     select.set("from_", exp.From(this=source))
+
+
+def _check_parts(pivot: exp.Pivot, understood: Sequence[str]) -> None:
+    """Refuse (pivot) a PIVOT with other parts, which would have no effect."""
+    more = [name for name, part in pivot.args.items() if part and name not in understood]
+    if more:
+        raise _refusal(pivot, f"it has {more[0].strip('_').replace('_', ' ').upper()}")
 
 
 def _groups(source: exp.Table | exp.Subquery, pivot: exp.Pivot, used: set[str]) -> list[exp.Expr]:
@@ -87,6 +117,8 @@ def _value(item: exp.Expr) -> tuple[exp.Expr, str]:
         raise _refusal(item, "literal values stand behind IN, texts in quotes")
     if isinstance(item, exp.PivotAlias):
         return value, item.args["alias"].name
+    if isinstance(value, exp.Null):
+        return value, "NULL"
     return value, value.name if isinstance(value, exp.Literal) else value.sql("duckdb").lower()
 
 

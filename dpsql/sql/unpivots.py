@@ -13,6 +13,7 @@ from sqlglot import exp
 from dpsql.errors.exceptions import Error, refuse
 
 MOST_COLUMNS = 50
+_PARTS = ("this", "expressions", "fields", "alias", "unpivot", "include_nulls", "into")
 
 
 def without_unpivots(tree: exp.Query) -> exp.Query:
@@ -20,8 +21,11 @@ def without_unpivots(tree: exp.Query) -> exp.Query:
     for pivot in list(tree.find_all(exp.Pivot)):
         if not pivot.args.get("unpivot"):
             continue
+        more = [name for name, part in pivot.args.items() if part and name not in _PARTS]
+        if more:
+            raise _refusal(pivot, f"it has {more[0].strip('_').replace('_', ' ').upper()}")
         source = pivot.parent
-        if isinstance(source, exp.Subquery) and source.this is pivot:
+        if isinstance(source, (exp.Subquery, exp.CTE)) and source.this is pivot:
             _replace_statement(source, pivot)
         elif isinstance(source, (exp.Table, exp.Subquery)) and source.args.get("pivots") == [pivot]:
             _replace_clause(source, pivot)
@@ -41,7 +45,7 @@ def _replace_clause(source: exp.Table | exp.Subquery, pivot: exp.Pivot) -> None:
     source.replace(exp.Subquery(this=rows, alias=alias))
 
 
-def _replace_statement(source: exp.Subquery, pivot: exp.Pivot) -> None:
+def _replace_statement(source: exp.Subquery | exp.CTE, pivot: exp.Pivot) -> None:
     """Replace `(UNPIVOT source ON a, b INTO NAME k VALUE v)`; without INTO the columns are called name and value."""
     into = pivot.args.get("into")
     values = into.expressions if into is not None else [exp.column("value")]

@@ -6,6 +6,7 @@ Every typed answer is on the disk before the next question is asked, so that Ctr
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,8 @@ from dpsql.policy.yaml_text import Unreadable, quoted, read_yaml
 from dpsql.storage.durable_files import sync, take_name
 
 Meaning = TypeVar("Meaning")
+_SIGN_FIRST = re.compile(r"""([^\s#:'"][^:]*|"[^"]*"|'[^']*'):\s+([-?](?:\s.*\S)?|[&*!%@`,].*\S|[&*!%@`,])\s*""")
+"""A line of YAML whose value begins with a sign of its own. A long line takes no longer than its length squared."""
 
 
 class WrongAnswer(ValueError):
@@ -30,7 +33,7 @@ def read_answers(text: str, origin: str) -> dict[str, str]:
     try:
         tree = read_yaml(text, problems)
     except Unreadable as error:
-        raise refuse("init_answers", place=origin, problem=str(error)) from None
+        raise refuse("init_answers", place=origin, problem=_to_quote(text) or str(error)) from None
     if problems:
         path, sentence = problems.listed()[0]
         raise refuse("init_answers", place=origin, problem=f"{path}: {sentence}")
@@ -39,6 +42,14 @@ def read_answers(text: str, origin: str) -> dict[str, str]:
             "init_answers", place=origin, problem="each line is `QUESTION: ANSWER`; quote an answer with brackets"
         )
     return {str(question): str(answer) for question, answer in tree.items()}
+
+
+def _to_quote(text: str) -> str:
+    """Return which line has an answer that YAML reads only in quotes, and how it is written; "" where none has."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if match := _SIGN_FIRST.fullmatch(line):
+            return f"line {number}: an answer that begins with {match[2][0]} stands in quotes: {match[1]}: {quoted(match[2])}"
+    return ""
 
 
 @dataclass

@@ -7,6 +7,7 @@ There are no transactions to speak of: a charge is made durably before data is t
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date, datetime, time
 from itertools import islice
@@ -159,15 +160,17 @@ class Connection:
         self._session: Session | None = session
         self._ended = ended
         self._process = os.getpid()
+        self._closing = threading.Lock()
 
     @property
     def session(self) -> Session:
         """The session underneath. Raises InterfaceError (connection_closed; connection_forked in a child of its process)."""
-        if self._session is None:
+        session = self._session  # read once: another thread may close the connection
+        if session is None:
             raise refuse("connection_closed", thing="connection")
         if self._process != os.getpid():
             raise refuse("connection_forked")
-        return self._session
+        return session
 
     def cursor(self) -> Cursor:
         """A new cursor."""
@@ -228,16 +231,21 @@ class Connection:
         self._require_open()
 
     def close(self) -> None:
-        """Close the session. Cursors of a closed connection raise InterfaceError; closing again does nothing. In a forked child
-        only this object is closed: what is open is the parent's."""
+        """Close the session. Cursors of a closed connection raise InterfaceError; closing again does nothing, also while another
+        thread closes it. In a forked child only this object is closed: what is open is the parent's."""
         if self._process != os.getpid():
             _inherited.append(self._session)
             self._session = None
-        if self._session is not None:
+            return
+        with self._closing:
+            session, self._session = self._session, None
+        if session is None:
+            return
+        try:
             if self._ended is not None:
                 self._ended()
-            self._session.close()
-            self._session = None
+        finally:
+            session.close()
 
     def __enter__(self) -> Connection:
         self._require_open()

@@ -117,6 +117,24 @@ SELECT * FROM (SELECT sex, COUNT(*) AS n, AVG(age) AS age FROM patients GROUP BY
 -- rows: 2
 SELECT name, value, COUNT(*) FROM (UNPIVOT (SELECT sex, region FROM patients) ON sex, region) AS u GROUP BY name, value
 
+-- query: unpivot_in_a_common_table
+-- keys: public
+-- l1: 2
+-- rows: 2
+WITH u AS (UNPIVOT (SELECT sex, region FROM patients) ON sex, region) SELECT name, value, COUNT(*) FROM u GROUP BY name, value
+
+-- query: pivot_statement
+-- keys: public
+-- l1: 600, 600, 600, 600
+-- rows: 30, 30, 30, 30
+FROM (PIVOT visits ON ward IN ('er', 'icu') USING COUNT(*) AS n, SUM(nights) AS nights GROUP BY day) AS p
+
+-- query: pivot_statement_alone
+-- keys: public
+-- l1: 1, 1
+-- rows: 1, 1
+WITH p AS (SELECT region, sex FROM patients WHERE age > 30) PIVOT p ON sex IN ('f', 'm') GROUP BY region
+
 -- query: first_rows_as_in_the_standard
 -- keys: public
 -- l1: 20

@@ -32,3 +32,28 @@ SELECT * FROM patients JOIN visits PIVOT (SUM(cost) FOR ward IN ('er') GROUP BY 
 -- sqlstate: 0A000
 -- at: lower
 SELECT * FROM visits PIVOT (lower(diagnosis) FOR ward IN ('er', 'icu') GROUP BY day)
+
+-- query: statement_without_values
+-- sqlstate: 0A000
+-- at: ward
+PIVOT visits ON ward USING SUM(cost) GROUP BY day
+
+-- query: statement_without_groups
+-- sqlstate: 0A000
+-- at: ward
+PIVOT visits ON ward IN ('er', 'icu') USING SUM(cost)
+
+-- query: statement_with_several_keys
+-- sqlstate: 0A000
+-- at: ward
+SELECT * FROM (PIVOT visits ON ward IN ('er'), nights IN (1, 2) GROUP BY day)
+
+-- query: statement_of_a_common_table_in_brackets
+-- sqlstate: 0A000
+-- at: v AS
+SELECT * FROM (WITH v AS (SELECT day, ward FROM visits) PIVOT v ON ward IN ('er') GROUP BY day)
+
+-- query: value_for_null
+-- sqlstate: 0A000
+-- at: SUM
+SELECT * FROM visits PIVOT (SUM(cost) FOR ward IN ('er') DEFAULT ON NULL (0) GROUP BY day)

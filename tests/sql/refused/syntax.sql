@@ -80,3 +80,18 @@ SELECT COUNT(*) FROM patients AS "DP#1"
 -- sqlstate: 42601
 -- at: "listed rows
 SELECT COUNT(*) FROM (SELECT ward, nights FROM visits) AS "listed rows dp#c" WHERE (ward, nights) IN (('er', 1), ('icu', 2))
+
+-- query: options_at_the_end
+-- sqlstate: 42601
+-- at: OPTIONS
+SELECT region, COUNT(*) FROM patients GROUP BY region OPTIONS (min_units => 5)
+
+-- query: options_alone_behind_select
+-- sqlstate: 42601
+-- at: OPTIONS
+SELECT OPTIONS (min_units = 5) region, COUNT(*) FROM patients GROUP BY region
+
+-- query: privacy_clause_at_the_end
+-- sqlstate: 42601
+-- at: WITH
+SELECT region, COUNT(*) FROM patients GROUP BY region WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 0.1)

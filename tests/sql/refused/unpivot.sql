@@ -22,3 +22,8 @@ SELECT k, COUNT(*) FROM (UNPIVOT visits ON nights, cost INTO NAME k VALUE v, w) 
 -- sqlstate: 0A000
 -- at: v
 SELECT * FROM visits UNPIVOT (v FOR k IN (nights, code)) PIVOT (COUNT(*) FOR k IN ('nights') GROUP BY day)
+
+-- query: common_table_in_brackets
+-- sqlstate: 0A000
+-- at: v AS
+SELECT name, COUNT(*) FROM (WITH v AS (SELECT sex, region FROM patients) UNPIVOT v ON sex, region) GROUP BY name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from datetime import date
-from typing import Any
+from typing import Any, cast
 
 import pandas
 import polars
@@ -147,6 +147,41 @@ def test_closed_connections_and_cursors_refuse_every_use(clinic: Clinic) -> None
     for use in uses:
         with pytest.raises(dpsql.InterfaceError):
             use()
+
+
+def test_two_threads_may_close_at_once() -> None:
+    closed: list[str] = []
+
+    class Session:
+        def close(self) -> None:
+            closed.append("session")
+
+    def ended() -> None:
+        closed.append("ended")
+        other = threading.Thread(target=connection.close)
+        other.start()
+        other.join(60)
+        assert not other.is_alive()
+
+    connection = dpsql.Connection(cast("Any", Session()), ended)
+    connection.close()
+    connection.close()
+    assert closed == ["ended", "session"]
+
+
+def test_a_session_is_closed_where_what_is_called_before_fails() -> None:
+    closed: list[str] = []
+
+    class Session:
+        def close(self) -> None:
+            closed.append("session")
+
+    def ended() -> None:
+        raise OSError("it failed")
+
+    with pytest.raises(OSError, match="it failed"):
+        dpsql.Connection(cast("Any", Session()), ended).close()
+    assert closed == ["session"]
 
 
 def test_errors_carry_their_place(connection: dpsql.Connection) -> None:

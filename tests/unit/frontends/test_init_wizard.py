@@ -383,6 +383,34 @@ def test_ctrl_c_loses_nothing(bare_clinic: Clinic, dpsql: Run) -> None:
     assert dpsql("check", "typed.yaml", "--create-ledger").status == 0
 
 
+@pytest.mark.parametrize(
+    ("line", "written"),
+    [
+        ("visits.note: -", 'visits.note: "-"'),
+        ("visits.note: - ", 'visits.note: "-"'),
+        ("visits.note: - a, b", 'visits.note: "- a, b"'),
+        ('"visits.note": ?', '"visits.note": "?"'),
+        ("visits.note: *, b", 'visits.note: "*, b"'),
+        ("visits.note: &b", 'visits.note: "&b"'),
+        ("visits.note: @", 'visits.note: "@"'),
+        ("visits.note: `a`", 'visits.note: "`a`"'),
+        ("visits.note: , b", 'visits.note: ", b"'),
+    ],
+)
+def test_an_answer_that_yaml_reads_only_in_quotes_is_named(line: str, written: str) -> None:
+    with pytest.raises(Error) as refused:
+        read_answers(f"first: 1\n{line}\n", "a.yaml")
+    assert refused.value.slug == "init_answers"
+    assert f"line 2: an answer that begins with {line.split(': ')[1][0]} stands in quotes: {written}" in str(refused.value)
+    name, answer = read_answers(f"first: 1\n{written}\n", "a.yaml").popitem()
+    assert (name, answer) == ("visits.note", line.split(": ")[1].strip())
+
+
+def test_other_text_that_is_not_yaml_has_its_line() -> None:
+    with pytest.raises(Error, match=r"line 2: cannot be read as YAML"):
+        read_answers("first: 1\nsecond: 'x\n", "a.yaml")
+
+
 def test_a_typed_answer_is_on_the_disk_before_the_next_question(tmp_path: Path) -> None:
     draft, typed, seen = tmp_path / "d.answers.yaml", iter(["x", "3"]), []
 

@@ -54,6 +54,8 @@ def _said(session: Session, sql: str) -> list[str]:
         ("SELECT AVG(n) FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) t", []),
         ("SELECT SUM(x) FROM (SELECT age AS x FROM patients UNION ALL SELECT 3 FROM patients) t",
          ["values of age below 0 or above 120 count as 0 or 120"]),
+        ("SELECT SUM(cost - clamp((SELECT AVG(cost) FROM visits), 0, 10)) FROM visits",
+         [COST, "values of (cost - clamp((select ...), 0, 10)) below -10 or above 1000 count as -10 or 1000"]),
     ],
 )  # fmt: skip
 def test_values_beyond_the_bounds_are_named_before_paying(session: Session, sql: str, expected: list[str]) -> None:

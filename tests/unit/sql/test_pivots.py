@@ -1,0 +1,51 @@
+"""PIVOT gives DuckDB's own rows, columns and names."""
+
+from __future__ import annotations
+
+import pytest
+from support.plain_duckdb import plain_duckdb
+
+from dpsql.errors.exceptions import Error
+from dpsql.sql.parse import parse
+
+QUESTIONS = [
+    "SELECT * FROM t PIVOT (SUM(x) FOR k IN ('a', 'b') GROUP BY g)",
+    "SELECT * FROM (SELECT g, k, x FROM t) PIVOT (SUM(x) FOR k IN ('a', 'b', NULL))",
+    "FROM t PIVOT (SUM(x) AS s, COUNT(*) AS n FOR k IN ('a' AS z, 'b') GROUP BY g)",
+    "FROM (PIVOT t ON k IN ('a', 'b') USING SUM(x) GROUP BY g)",
+    "FROM (PIVOT t ON k IN ('a', 'b') GROUP BY g)",
+    "FROM (PIVOT t ON k IN ('a', 'b') USING SUM(x) AS s, COUNT(*) AS n GROUP BY g)",
+    "FROM (PIVOT (SELECT g, k, x FROM t) ON k IN ('a', 'b') USING SUM(x)) AS p",
+    "PIVOT t ON k IN ('a', 'b') USING SUM(x) GROUP BY g",
+    "PIVOT t ON x IN (10, -5, 5) GROUP BY g",
+    "WITH t AS (SELECT g, k, x FROM t WHERE x > 9) PIVOT t ON k IN ('a', 'b') USING SUM(x) GROUP BY g",
+    "WITH p AS (PIVOT t ON k IN ('a', 'b') USING SUM(x) GROUP BY g) SELECT g, a FROM p",
+    "SELECT g, u.m, p.a FROM t AS u JOIN (PIVOT t ON k IN ('a') USING SUM(x) GROUP BY g) AS p USING (g)",
+    "WITH t AS (SELECT g, x, m FROM t WHERE x > 9) UNPIVOT t ON x, m INTO NAME k VALUE v",
+    "WITH u AS (UNPIVOT (SELECT g, x, m FROM t) ON x, m) SELECT name, value FROM u",
+]
+
+
+@pytest.mark.parametrize("sql", QUESTIONS)
+def test_rows_are_those_of_the_engine(sql: str) -> None:
+    query = parse(sql).query
+    assert query is not None
+    text = query.sql("duckdb")
+    assert "PIVOT" not in text.upper()
+    connection = plain_duckdb()
+    rows = "(VALUES (1, 'a', 10, 1), (1, 'b', 20, 2), (2, 'a', 5, 1), (2, NULL, 7, 2)) AS v(g, k, x, m)"
+    connection.execute(f"CREATE OR REPLACE TABLE t AS FROM {rows}")
+    answers = []
+    for written in (text, sql):
+        answer = connection.execute(written)
+        names = [column[0] for column in answer.description or ()]
+        answers.append((names, sorted(answer.fetchall(), key=str)))
+    assert answers[0] == answers[1]
+
+
+@pytest.mark.parametrize("sql", ["PIVOT", "UNPIVOT", "PIVOT t", "UNPIVOT t", "FROM (PIVOT t ON k IN (SELECT 1) GROUP BY g)"])
+def test_what_is_unfinished_is_refused_in_words(sql: str) -> None:
+    with pytest.raises(Error) as refused:
+        parse(sql)
+    assert refused.value.slug in ("syntax", "pivot", "unpivot")
+    assert "Token" not in refused.value.message
