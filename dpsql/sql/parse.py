@@ -256,11 +256,7 @@ def _query(sql: str, tokens: list[Token], parameters: Parameters) -> Statement:
     check_arguments(tokens, DIALECT)
     tree = trees[0] if len(trees) == 1 else None
     kinds = _kinds(tree)
-    if isinstance(tree, exp.Pivot):
-        common = tree.args.pop("with_", None)
-        tree = exp.Select(with_=common, expressions=[exp.Star()], from_=exp.From(this=exp.Subquery(this=tree)))
-    while isinstance(tree, exp.Subquery) and not any(v for k, v in tree.args.items() if k != "this"):
-        tree = tree.this
+    tree = _as_select(tree)
     if not isinstance(tree, (exp.Select, exp.SetOperation)):
         raise refuse("not_a_query", word=tokens[0].text, position=tokens[0].start + 1)
     if parameters or _has(kinds, exp.Placeholder, exp.Parameter):
@@ -275,6 +271,16 @@ def _query(sql: str, tokens: list[Token], parameters: Parameters) -> Statement:
     if _has(kinds, exp.Anonymous, exp.WithinGroup, exp.Subquery, exp.Values, exp.ApproxDistinct, exp.Fetch):
         tree = with_group_bounds(in_own_spelling(tree))
     return Statement("query", sql, tree, options=options, kinds=kinds)
+
+
+def _as_select(tree: exp.Expr | None) -> exp.Expr | None:
+    """Return the query inside of brackets, and SELECT * FROM (PIVOT ...) for a PIVOT or UNPIVOT alone."""
+    if isinstance(tree, exp.Pivot):
+        common = tree.args.pop("with_", None)
+        return exp.Select(with_=common, expressions=[exp.Star()], from_=exp.From(this=exp.Subquery(this=tree)))
+    while isinstance(tree, exp.Subquery) and not any(v for k, v in tree.args.items() if k != "this"):
+        tree = tree.this
+    return tree
 
 
 def _plain_string(token: Token) -> Token:

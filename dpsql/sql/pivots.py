@@ -15,7 +15,6 @@ from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse
 
-
 _NAMING = ("columns", "identify_pivot_strings", "prefixed_pivot_columns", "pivot_column_naming")
 """What the parser says of the names of columns, which are read from the values here."""
 _CLAUSE = ("expressions", "fields", "group", "alias", *_NAMING)

@@ -401,13 +401,15 @@ def test_an_answer_that_yaml_reads_only_in_quotes_is_named(line: str, written: s
     with pytest.raises(Error) as refused:
         read_answers(f"first: 1\n{line}\n", "a.yaml")
     assert refused.value.slug == "init_answers"
-    assert f"line 2: an answer that begins with {line.split(': ')[1][0]} stands in quotes: {written}" in str(refused.value)
+    assert f"line 2: an answer that begins with {line.split(': ')[1][0]} stands in quotes: {written}" in str(
+        refused.value
+    )
     name, answer = read_answers(f"first: 1\n{written}\n", "a.yaml").popitem()
     assert (name, answer) == ("visits.note", line.split(": ")[1].strip())
 
 
 def test_other_text_that_is_not_yaml_has_its_line() -> None:
-    with pytest.raises(Error, match=r"line 2: cannot be read as YAML"):
+    with pytest.raises(Error, match=r"line 3: cannot be read as YAML"):
         read_answers("first: 1\nsecond: 'x\n", "a.yaml")
 
 

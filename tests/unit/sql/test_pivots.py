@@ -43,7 +43,9 @@ def test_rows_are_those_of_the_engine(sql: str) -> None:
     assert answers[0] == answers[1]
 
 
-@pytest.mark.parametrize("sql", ["PIVOT", "UNPIVOT", "PIVOT t", "UNPIVOT t", "FROM (PIVOT t ON k IN (SELECT 1) GROUP BY g)"])
+@pytest.mark.parametrize(
+    "sql", ["PIVOT", "UNPIVOT", "PIVOT t", "UNPIVOT t", "FROM (PIVOT t ON k IN (SELECT 1) GROUP BY g)"]
+)
 def test_what_is_unfinished_is_refused_in_words(sql: str) -> None:
     with pytest.raises(Error) as refused:
         parse(sql)
