@@ -69,13 +69,14 @@ class PreparedViews(Protocol):
     """Views beside the source, which are read instead of files; None where there are none."""
 
     def opened(
-        self, table: str, token: str, file: Path | None, view: Callable[[], BoundedView | None], key: str
+        self, view_name: str, token: str, file: Path | None, view: Callable[[], BoundedView | None], key: str
     ) -> str | None:
         """Return the name under which a question reads the view and counts its units; None if it cannot be read.
 
-        `token` names this version of the view; `file` holds it, or is None where the source itself is the view. `view`
-        is called if the version is new, and returns None if that is past by then. `key`: of the order of its rows, should the
-        file be lost while questions name the view.
+        `view_name` is the same for every version of the view, and another one for a view of the same table under a policy by
+        which it has other rows or columns. `token` names this version of the view; `file` holds it, or is None where the source
+        itself is the view. `view` is called if the version is new, and returns None if that is past by then. `key`: of the order
+        of its rows, should the file be lost while questions name the view.
         """
 
     def write(

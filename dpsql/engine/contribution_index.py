@@ -27,6 +27,7 @@ but the time of the first answer would reveal the result.)
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 import shutil
@@ -96,7 +97,7 @@ class ContributionIndex:
         """
 
         def view(table: str) -> View:
-            opened = self._view(table, for_display)
+            opened = self._view(table)
             return replace(opened, key=SHOWN_KEY) if for_display else opened
 
         return cache(view)
@@ -126,7 +127,7 @@ class ContributionIndex:
             if multiline and self._policy.is_protected(table) and self._view(table).sql is None:
                 raise refuse("source_multiline", table=table)
 
-    def _view(self, table: str, for_display: bool = False) -> View:
+    def _view(self, table: str) -> View:
         order = self._order(table)
         identity = self._engine.identity(table)
         if identity is None:
@@ -139,12 +140,9 @@ class ContributionIndex:
                 file = f"{folder}{os.sep}{token}.{ending}"  # no Path: this runs four times for every question
                 if not os.path.exists(file):
                     continue
-                place = self._engine.views.opened(
-                    table, token, None if marked else Path(file), partial(self._texts, table, identity), order
-                )
+                copy, texts = None if marked else Path(file), partial(self._texts, table, identity)
+                place = self._engine.views.opened(self._view_name(table), token, copy, texts, order)
                 if place is not None:
-                    if for_display:
-                        place = place.replace(token[:_MARK_LENGTH], SHOWN_KEY[:_MARK_LENGTH])
                     return View(order, place, place, marked)
         return View(order)
 
@@ -176,6 +174,10 @@ class ContributionIndex:
             parts = canonical_text((table, self._shape(table), place))
             self._marks[table, place] = f"{mac(self._key(), 'prepared view', parts.encode())[:_MARK_LENGTH]}_"
         return self._marks[table, place]
+
+    def _view_name(self, table: str) -> str:
+        """Return what questions call a view: its table and a digest of its shape, of the policy alone, not of rows or a key."""
+        return f"{table} {hashlib.sha256(self._shape(table).encode()).hexdigest()[:_MARK_LENGTH]}"
 
     def _shape(self, table: str) -> str:
         """Return the parts of the policy on which a view depends: columns and where they are read from, their stored integers

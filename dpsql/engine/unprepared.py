@@ -18,7 +18,7 @@ class NoPreparedViews:
         self.engine, self.stored = engine, stored
 
     def opened(
-        self, table: str, token: str, file: Path | None, view: Callable[[], BoundedView | None], key: str
+        self, view_name: str, token: str, file: Path | None, view: Callable[[], BoundedView | None], key: str
     ) -> str | None:
         """No view."""
         return None

@@ -106,7 +106,7 @@ def test_rows_of_nobody_admit_keys_as_units_do() -> None:
     sql = "SELECT diagnosis, SUM(nights) FROM (SELECT DISTINCT diagnosis, nights, day FROM visits) AS t GROUP BY diagnosis"
     bounded(place, sql)
     (text,) = place.whole.observe(sql).engine_sql
-    assert "(count(*) + 19) // 20 AS sel" in text and '"#unit"' not in text.split("FROM (SELECT DISTINCT")[0]
+    assert '(count(*) + 19) // 20 AS "sel"' in text and '"#unit"' not in text.split("FROM (SELECT DISTINCT")[0]
 
 
 def columns_of(table: Table) -> list[str]:

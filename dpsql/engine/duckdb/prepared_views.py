@@ -30,8 +30,6 @@ MOST_UNIT_BITS = 1 << 20
 """Most units of which a set is held as bits (128 KiB); of more, units are counted by hashing."""
 _log = logging.getLogger("dpsql.custodian")
 _SCHEMA = 'memory."#bounded"'
-_MARK_END = "_"
-"""Stands in a token behind what all versions of a view share."""
 _POLL_SECONDS = 0.2
 
 
@@ -93,16 +91,16 @@ class Views:
         self._lock = threading.Lock()
 
     def opened(
-        self, table: str, token: str, file: Path | None, view: Callable[[], BoundedView | None], key: str
+        self, view_name: str, token: str, file: Path | None, view: Callable[[], BoundedView | None], key: str
     ) -> str | None:
         """Name of the view and of the function that counts its units; made when `token` is new for the place, or when its copy
         was gone.
 
-        The name begins as the token does, as policies of different shape may ask one engine: a question under one of them must
-        not read the view of another, which may have more rows of a unit. Among versions of the data, `view` keeps a question
-        that was late from putting an earlier one in the place of a later one, whose questions do not look whether it changed.
+        Policies of different shape may ask one engine, with a `view_name` each: a question under one of them must not read the
+        view of another, which may have more rows of a unit. Among versions of the data, `view` keeps a question that was late
+        from putting an earlier one in the place of a later one, whose questions do not look whether it changed.
         """
-        place = f"{_SCHEMA}.{name(f'{table} {token.partition(_MARK_END)[0]}')}"
+        place = f"{_SCHEMA}.{name(view_name)}"
         with self._lock:
             before = self._opened.get(place)
             if before is not None and before.token == token and not before.lost:
@@ -117,7 +115,7 @@ class Views:
                         return None
                     _open(cursor, opened)
             except duckdb.Error as error:
-                _log.error("the prepared view of %s cannot be read: %s", table, error)
+                _log.error("the prepared view %s cannot be read: %s", view_name, error)
                 return None
             self._opened[place] = opened
             if self._is_former:

@@ -137,7 +137,8 @@ def test_prepared_text_has_no_window_and_does_not_tell_copy_from_source(tmp_path
     of_max_rows = re.compile(r'CASE( WHEN count\(\*\) <= \d+ THEN \d+)+ ELSE 0 END AS "#weight"')
     weighted = [bool(of_max_rows.search(text)) for text in texts[0]]
     assert any(weighted) and not all(weighted)
-    assert [of_max_rows.sub("", text) for text in texts[0]] == [of_max_rows.sub("", text) for text in texts[1]]
+    few, every = ([re.sub(r' [0-9a-f]{12}"', '"', of_max_rows.sub("", text)) for text in each] for each in texts)
+    assert few == every  # but for the views' names, which differ as the policies do
 
 
 def test_no_unit_is_kept_that_belongs_to_nobody_and_no_number_repeats(tmp_path: Path) -> None:
