@@ -33,6 +33,8 @@ class BudgetParts:
         self.options = options
         self.accountant = accountant
         self.mechanisms = mechanisms_of(options, accountant)
+        # A block without keys has one group, with no other that its noise could move with: a correlation would only cost.
+        self._mechanisms_of_one_group = mechanisms_of(replace(options, correlation=Fraction(0)), accountant)
         self.allowed = accountant.request(options.epsilon)
         self.selecting = [block for block in blocks if block.selection_term is not None]
         if self.selecting and options.delta == 0:
@@ -74,7 +76,7 @@ class BudgetParts:
             self.of_sets.get((block.name, term.shares or term.name), _ALL) if share is None else share
         )
         moved = _moved(term, block, neighbours) if term.clip is None else None
-        for mechanism in self.mechanisms:
+        for mechanism in self.mechanisms if block.keys else self._mechanisms_of_one_group:
             bounded = term if moved is not None else _clipped_in(term, mechanism.norm, block.caps, neighbours)
             norms = moved or _moved(bounded, block, neighbours)
             choices.append((bounded, self.accountant.noise_for(mechanism, norms, part, self.delta)))

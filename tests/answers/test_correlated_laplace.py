@@ -115,6 +115,19 @@ def test_explain_says_what_the_default_is_like(session: Session) -> None:
     assert not any("dp.mechanism = auto" in str(row[0]) for row in session.execute(f"EXPLAIN {BY_WARD}").rows())
 
 
+def test_a_lone_number_does_not_pay_for_a_correlation(session: Session) -> None:
+    """It is as exact without one; the same question with another correlation is the same question, and free."""
+    lone, grouped = "SELECT COUNT(*) AS n, SUM(age) AS s FROM people", BY_WARD
+    plain = [[output.error_95 for output in session.explain(text).outputs] for text in (lone, grouped)]
+    first = session.execute(lone)
+    session.execute("SET dp.correlation = 0.9")
+    tied = [[output.error_95 for output in session.explain(text).outputs] for text in (lone, grouped)]
+    assert tied[0] == plain[0]
+    assert all(wide and narrow and wide > 4 * narrow for wide, narrow in zip(tied[1], plain[1], strict=True))
+    again = session.execute(lone)
+    assert again.receipt is not None and again.receipt.reused and list(again.rows()) == list(first.rows())
+
+
 def test_noise_that_is_too_large_is_refused_with_what_makes_it_smaller(tmp_path: Path) -> None:
     opened(tmp_path / "many").close()
     policy = tmp_path / "many" / "policy.yaml"

@@ -6,6 +6,7 @@ Nothing here waits: what another thread does in between is done by the same one,
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +146,20 @@ def test_a_question_whose_text_is_written_is_answered_from_its_copy_where_the_fi
         engine_of(session).check_readable(("visits",))
         assert "#bounded" in text.sql and counted(session, text) == (before if copied else 4)
         assert counted(session, written(session, index_of(session))) == 4
+
+
+def test_a_view_that_was_read_in_place_is_bounded_in_the_file_that_followed(tmp_path: Path) -> None:
+    """Whoever runs the text learns by `unchanged` that the file is another one; this is what holds where it does not look."""
+    fill(tmp_path / "clinic.duckdb", FEW)
+    policy = clinic(tmp_path, most=4)
+    with open_clinic(policy) as session:
+        assert index_of(session).prepare()[1].state == "in place"
+    with open_clinic(policy) as session:
+        text = written(session, index_of(session))
+        assert "#bounded" in text.sql and counted(session, text) == 3
+        replaced(tmp_path, MANY)
+        engine_of(session).check_readable(("visits",))
+        assert counted(session, replace(text, unchanged=())) == 4
 
 
 def test_a_view_of_a_file_that_was_replaced_is_not_opened_in_the_next_one(
