@@ -93,15 +93,18 @@ def test_the_glossary_has_each_entry_once() -> None:
     assert len(entries) >= 30 and len(set(entries)) == len(entries)
 
 
+QUESTION_WORDS = ("Whether ", "What ", "How ", "Which ", "Where ", "Who ", "When ")
+LABELS = ("The same", "That of ", "Those of ", "Of ", "As ", "Its ", "One.", "Nothing.", "Itself")
+
+
 def test_docstrings_of_functions_say_what_is_done() -> None:
-    """A docstring that begins with a question word is half a sentence: "Return whether ...", not "Whether ..."."""
+    """A docstring that begins with a question word is half a sentence: "Return whether ...", not "Whether ...". One that begins with
+    "That of" or "As" is a label that another docstring completes. (ruff's D401 finds those that begin with an article.)"""
     half = [
         f"{file.relative_to(PACKAGE)}: {node.name}: {text}"
         for file in FILES
         for node in nodes_of(file, ast.FunctionDef, ast.AsyncFunctionDef)
-        if (text := ast.get_docstring(node) or "").startswith(
-            ("Whether ", "What ", "How ", "Which ", "Where ", "Who ", "When ")
-        )
+        if (text := ast.get_docstring(node) or "").startswith(QUESTION_WORDS + LABELS)
     ]
     assert not half, half
 

@@ -24,14 +24,14 @@ def _average(basis: Basis, measure: Measure) -> Formula:
 
 
 def _mean(value: Expr, total: Formula, centre: float | int, count: Formula) -> Formula:
-    """Of `count` values whose distances from `centre` add up to `total`; kept within the bounds."""
+    """Return the mean of `count` values whose distances from `centre` add up to `total`; kept within the bounds."""
     low, high = float(value.facts.lower), float(value.facts.upper)
     plug_in = within(float(centre) + total / greatest(count, 1), low, high)
     return Estimate(plug_in, mean(total, centre, count, value.facts))
 
 
 def _clipped_mean(value: Expr, total: Formula, count: Formula) -> Formula:
-    """The clipped sum over the count. Clipping draws toward 0, and so do assumed rows."""
+    """Return the clipped sum over the count. Clipping draws toward 0, and so do assumed rows."""
     low, high = float(value.facts.lower), float(value.facts.upper)
     rows, _ = row_count(count, 1)
     return Estimate(within(total / greatest(count, 1), low, high), within(total / rows, low, high))

@@ -59,22 +59,22 @@ class Basis(Protocol):
     """
 
     def count(self, value: Expr | None, condition: Condition, clip: bool = False) -> Formula:
-        """Rows that pass `condition` and whose `value` is there; `clip`: under max_count, where it binds."""
+        """Return rows that pass `condition` and whose `value` is there; `clip`: under max_count, where it binds."""
 
     def units(self, condition: Condition) -> Formula:
-        """Distinct privacy units among rows that pass `condition`."""
+        """Return distinct privacy units among rows that pass `condition`."""
 
     def distinct(self, value: Expr, condition: Condition) -> Formula:
-        """Distinct values."""
+        """Return the number of distinct values among rows that pass `condition`."""
 
     def sum(self, value: Expr, condition: Condition, centred: bool) -> tuple[Formula, float | int]:
-        """Sum of clamp(value) - centre, and the centre: about the middle of the bounds, or 0."""
+        """Return the sum of clamp(value) - centre, and the centre: about the middle of the bounds, or 0."""
 
     def distinct_sum(self, value: Expr, condition: Condition, centred: bool) -> tuple[Formula, float | int]:
-        """The same over distinct values."""
+        """Return the sum of clamp(value) - centre over distinct values, and the centre."""
 
     def clipped_sum(self, value: Expr, condition: Condition) -> Formula | None:
-        """Sum of clamp(value) under max_total; None where no unit can exceed it."""
+        """Return the sum of clamp(value) under max_total; None where no unit can exceed it."""
 
     def squares(self, value: Expr, condition: Condition) -> Squares | None:
         """Return the sums of squares and of values around the middle that share each row; None where they do not."""
@@ -86,28 +86,28 @@ class Basis(Protocol):
         """Return the same and the sums of both squares around the middles that share each row; None where they do not."""
 
     def total(self, value: Expr, condition: Condition) -> Formula:
-        """Sum of clamp(value), from sums that are measured anyway where there are some."""
+        """Return the sum of clamp(value), from sums that are measured anyway where there are some."""
 
     def quantile(
         self, value: Expr, condition: Condition, quantile: Fraction, interpolated: bool, barred: bool
     ) -> Formula:
-        """The value at rank `quantile` in [0, 1] of the rows, in its own type; `interpolated`: in that of SQL's continuous
+        """Return the value at rank `quantile` in [0, 1] of the rows, in its own type; `interpolated`: in that of SQL's continuous
         quantiles; `barred`: with an error bar, where the question asks for those."""
 
     def total_cut(self, value: Expr, condition: Condition, lean: Lean) -> Formula:
-        """The number of the cell of a large value (an integer from 0 on), to which sums are cut."""
+        """Return the number of the cell of a large value (an integer from 0 on), to which sums are cut."""
 
     def most_frequent(self, value: Expr, condition: Condition) -> Formula:
-        """The value that the most rows have, in its own type."""
+        """Return the value that the most rows have, in its own type."""
 
     def end_key(self, key: Expr, value: Expr, condition: Condition, last: bool) -> Formula:
-        """The key, in its own type, that most of the rows with the smallest or the largest (`last`) values have."""
+        """Return the key, in its own type, that most of the rows with the smallest or the largest (`last`) values have."""
 
     def sample_median(self, value: Expr, bounds: tuple[Fraction, Fraction], samples: int) -> Formula:
-        """The median of what `value`, an expression over statistics, is in each of so many samples of units."""
+        """Return the median of what `value`, an expression over statistics, is in each of so many samples of units."""
 
     def sample_mean(self, value: Expr, bounds: tuple[Fraction, Fraction], samples: int) -> Formula:
-        """The mean of the same."""
+        """Return the mean of what `value` is in each of so many samples of units, with noise."""
 
 
 class Arguments(Enum):
@@ -170,19 +170,19 @@ class Aggregate:
     of_unit: UnitFacts | None = None
 
     def result(self, measure: Measure) -> Facts:
-        """Facts of a released measure of this aggregate."""
+        """Return the facts of a released measure of this aggregate."""
         if self.facts is not None:
             return self.facts(measure)
         return Facts(self.type or measure.arguments[0].facts.type)
 
     def over(self, argument: Facts | None) -> Facts | None:
-        """Facts of this aggregate over results (`argument`: of its argument there, None: not known)."""
+        """Return the facts of this aggregate over results (`argument`: of its argument there, None: not known)."""
         if self.type is not None:
             return Facts(self.type)
         return argument if argument is None or self.selects else Facts(argument.type)
 
     def measured(self, basis: Basis, measure: Measure) -> tuple[Formula, Type]:
-        """The formula of a measure, rounded where the result is an integer, and its type.
+        """Return the formula of a measure, rounded where the result is an integer, and its type.
 
         Raises ValueError where the aggregate has none.
         """

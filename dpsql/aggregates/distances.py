@@ -21,6 +21,6 @@ def distance(value: Expr, centre: float | int) -> Expr:
 
 
 def present(values: tuple[Expr, Expr], condition: Expr | None) -> Expr:
-    """The rows that pass the FILTER and have both values."""
+    """Return the rows that pass the FILTER and have both values."""
     first, second = (call("not", call("is_null", clamped(value))) for value in values)
     return both(condition, call("and", first, second))

@@ -60,7 +60,7 @@ def row_count(count: Formula, least: int) -> tuple[Formula, Formula]:
 
 
 def mean(total: Formula, centre: float | int, count: Formula, bounds: Facts) -> Formula:
-    """Of `count` values in `bounds`, whose distances from `centre` add up to `total`."""
+    """Return the mean of `count` values in `bounds`, whose distances from `centre` add up to `total`."""
     return _mean_within(total, centre, count, bounds.lower, bounds.upper)
 
 
@@ -80,18 +80,18 @@ def _mean_within(total: Formula, centre: Bound, count: Formula, lowest: Bound, h
 
 
 def assumed_mean(lower: Bound, upper: Bound) -> float:
-    """Of rows within [lower, upper] of which nothing is known."""
+    """Return the mean that is assumed of rows within [lower, upper] of which nothing is known."""
     middle, nearest = (Fraction(lower) + Fraction(upper)) / 2, max(Fraction(lower), min(Fraction(upper), Fraction(0)))
     return float((middle + nearest) / 2)
 
 
 def assumed_variance(lower: Bound, upper: Bound) -> float:
-    """Of rows within [lower, upper] of which nothing is known."""
+    """Return the variance that is assumed of rows within [lower, upper] of which nothing is known."""
     return float((Fraction(upper) - Fraction(lower)) ** 2 / _WIDTHS**2)
 
 
 def leaning(value: Formula, assumed: float, share: Formula) -> Formula:
-    """`value` by the share of real rows, what is assumed by the rest."""
+    """Return `value` by the share of real rows, what is assumed by the rest."""
     return value * share + assumed * (formula(1) - share)
 
 

@@ -13,7 +13,7 @@ from dpsql.plan.plan import Expr, Measure
 
 
 def _listed_facts(value: Expr) -> Facts:
-    """One of the values in the list: released values have no NULL among them, and reals are doubles."""
+    """Return the facts of one of the values in the list: released values have no NULL among them, and reals are doubles."""
     facts = value.facts
     if is_whole_range(value):
         return Facts(facts.type, facts.lower, facts.upper, nullable=False)

@@ -35,7 +35,7 @@ def _quantile(interpolated: bool, barred: bool = True) -> Callable[[Basis, Measu
 
 def _facts(interpolated: bool) -> Callable[[Measure], Facts]:
     def facts(measure: Measure) -> Facts:
-        """A value within the bounds, in the type that `pricing.rank_histograms.cell_value` gives it."""
+        """Return the facts of a value within the bounds, in the type that `pricing.rank_histograms.cell_value` gives it."""
         value = measure.arguments[0].facts
         if not value.type.numeric and not value.type.temporal:
             return Facts(value.type, values=listed(measure.arguments[0]), nullable=False)

@@ -28,17 +28,17 @@ def unregister(word: str) -> None:
 
 
 def aggregate_of(word: str) -> Aggregate:
-    """The aggregate of a measure. Raises InternalError for a word that is not registered."""
+    """Return the aggregate of a measure. Raises InternalError for a word that is not registered."""
     if word not in _BY_WORD:
         raise refuse("internal", what=f"an aggregate that is not registered: {word}")
     return _BY_WORD[word]
 
 
 def spelled(spelling: str) -> tuple[Aggregate, Arguments] | None:
-    """The aggregate that a node or a function's name in lower case is, and how its arguments are read."""
+    """Return the aggregate that a node or a function's name in lower case is, and how its arguments are read."""
     return _BY_SPELLING.get(spelling)
 
 
 def aggregates() -> Iterator[Aggregate]:
-    """All aggregates in the order of registration."""
+    """Return all aggregates in the order of registration."""
     return iter(tuple(_BY_WORD.values()))

@@ -83,9 +83,9 @@ def _of_shared(shared: PairSquares, measure: Measure) -> tuple[_Pair, _Pair]:
 
 
 def _covaried(sample: bool) -> Callable[[Basis, Measure], Formula]:
-    """Of products that share each row cov = P / n - (S / n)(S' / n), no larger than the means allow: its square is at most the
-    product of two variances (Cauchy and Schwarz), and those of values in [L, U] with the mean m are at most (m - L)(U - m)
-    (Bhatia and Davis 2000). Of sums that are measured apart it is no larger than the variances allow."""
+    """Return the rule for products that share each row: cov = P / n - (S / n)(S' / n), no larger than the means allow: its square
+    is at most the product of two variances (Cauchy and Schwarz), and those of values in [L, U] with the mean m are at most (m -
+    L)(U - m) (Bhatia and Davis 2000). Of sums that are measured apart it is no larger than the variances allow."""
 
     def covariance(sums: Products, measure: Measure, rows: Formula) -> Formula:
         means: list[Formula] = []
@@ -117,7 +117,7 @@ def _covaried(sample: bool) -> Callable[[Basis, Measure], Formula]:
 
 
 def _mean_of(place: int) -> Callable[[Basis, Measure], Formula]:
-    """The mean of one of both values, y (0) or x (1), over the rows that have both."""
+    """Return the mean of one of both values, y (0) or x (1), over the rows that have both."""
 
     def formula(basis: Basis, measure: Measure) -> Formula:
         first, second = measure.arguments

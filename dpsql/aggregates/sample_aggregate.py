@@ -15,7 +15,7 @@ MEAN, MEDIAN = "mean", "median"
 
 
 def _numbers(measure: Measure) -> tuple[Fraction, ...]:
-    """The bounds of the value, and the number of samples."""
+    """Return the bounds of the value, and the number of samples."""
     literals = [argument for argument in measure.arguments[1:4] if isinstance(argument, Literal)]
     return tuple(Fraction(literal.value) for literal in literals)
 

@@ -15,7 +15,7 @@ TOTAL_CUT = "total_cut"
 
 
 def _cell(basis: Basis, measure: Measure) -> Formula:
-    """The number of a cell; the arguments are the cell of a row, and the fields of `Lean` as literals."""
+    """Return the number of a cell; the arguments are the cell of a row, and the fields of `Lean` as literals."""
     value, groups, fall = measure.arguments
     assert isinstance(groups, Literal) and isinstance(fall, Literal)
     return basis.total_cut(value, measure.filter, Lean(int(groups.value), Fraction(fall.value)))

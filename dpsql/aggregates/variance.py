@@ -30,8 +30,9 @@ class _Sums:
 
 
 def _sums(basis: Basis, measure: Measure) -> _Sums:
-    """With d = x - centre and h = max |d|: n, sum d and sum (d^2 - h^2 / 2) are measured (the centring halves the
-    sensitivity of the squares), or n, sum d and sum d^2 follow from sums that share each row (`pricing.joint_sums`).
+    """Return the sums of a variance. With d = x - centre and h = max |d|: n, sum d and sum (d^2 - h^2 / 2) are measured (the
+    centring halves the sensitivity of the squares), or n, sum d and sum d^2 follow from sums that share each row
+    (`pricing.joint_sums`).
 
     Of distinct values the squares are those of x - L: those around the middle would be equal for two values."""
     value, condition = measure.arguments[0], measure.filter

@@ -66,7 +66,7 @@ class WatchedEngine(RecordedEngine):
         return super().run(query, timeout_seconds)
 
     def data_version(self, tables: tuple[str, ...]) -> str:
-        """The name that a check has chosen."""
+        """Return the name that a check has chosen."""
         return self.version
 
 
@@ -84,7 +84,7 @@ class ChargeAudit:
         self.findings: list[Finding] = []
 
     def fill(self) -> None:
-        """The crowd in all tables."""
+        """Write the crowd's rows into all tables."""
         load(self.connection, self.synthetic.database(self.synthetic.crowd))
 
     def expect(self, holds: bool, problem: str, rule: Rule = CHARGES, question: Question | None = None) -> None:
@@ -110,7 +110,7 @@ class ChargeAudit:
 
     @contextmanager
     def session(self, policy: Policy, name: str = "ledger", analyst: str | None = None) -> Iterator[Session]:
-        """A session over the ledger called `name`, which is made when it is not there."""
+        """Yield a session over the ledger called `name`, which is made when it is not there."""
         path = self.folder / f"{name}.db"
         ledger = open_ledger(f"sqlite:///{path}", policy.dataset, create=not path.exists(), state=self.state)
         engine: Any = WatchedEngine(open_engine(policy, self.connection.cursor()), ledger)
@@ -132,7 +132,7 @@ def check_charges(policy: Policy, questions: Sequence[Question]) -> list[Finding
 
 
 def _answer_of(session: Session, question: Question) -> Any:
-    """The release, or the error, of a question under its settings."""
+    """Return the release, or the error, of a question under its settings."""
     before = session.options
     try:
         for setting in question.settings:
@@ -178,7 +178,7 @@ def _paid_once_and_first(audit: ChargeAudit, questions: Sequence[Question]) -> N
 
 
 def _stored(audit: ChargeAudit, questions: Sequence[Question]) -> None:
-    """The same question again is the same answer for free; over other data it is another one, and charged."""
+    """Check that the same question again is the same answer for free; over other data it is another one, and charged."""
     with audit.session(audit.policy, "stored") as session:
         engine: Any = session.context.engine
         for question in questions[:MOST_REPEATED]:
@@ -208,7 +208,7 @@ def _stored(audit: ChargeAudit, questions: Sequence[Question]) -> None:
 
 
 def _added_up(audit: ChargeAudit, ledger: Ledger) -> None:
-    """The entries, added up by a program that knows nothing of dpsql, are what the ledger says."""
+    """Check that the entries, added up by a program that knows nothing of dpsql, are what the ledger says."""
     book = Audit(ledger.witness.key)
     for entry in ledger.history():
         facts = dict(entry.facts)
@@ -224,7 +224,7 @@ def _added_up(audit: ChargeAudit, ledger: Ledger) -> None:
 
 
 def _ended(audit: ChargeAudit, questions: Sequence[Question]) -> None:
-    """A budget ends: the answers fit it, and what is refused touches no data."""
+    """Check that a budget ends: the answers fit it, and what is refused touches no data."""
     policy = audit.limited(Fraction(5, 2))
     with audit.session(policy, "small") as session:
         session.execute("SET dp.reuse = off")
@@ -276,7 +276,7 @@ def _in_threads(audit: ChargeAudit, questions: Sequence[Question]) -> None:
 
 
 def _within_every_limit(audit: ChargeAudit, questions: Sequence[Question]) -> None:
-    """An analyst's charge goes to the data set's account and to the analyst's, and stops at the smaller limit."""
+    """Check that an analyst's charge goes to the data set's account and to the analyst's, and stops at the smaller limit."""
     limit = Analyst(audit.epsilon_for(Fraction(3, 2)), None)
     policy = replace(audit.policy, analysts={"audit": limit}, projects={}, session=None)
     with audit.session(policy, "analysts", "audit") as session:
@@ -293,7 +293,7 @@ def _within_every_limit(audit: ChargeAudit, questions: Sequence[Question]) -> No
 
 
 def _kept_after_a_failure(audit: ChargeAudit, questions: Sequence[Question]) -> None:
-    """An engine that fails over the data leaves the charge, and its words do not reach the analyst."""
+    """Check that an engine that fails over the data leaves the charge, and its words do not reach the analyst."""
     with audit.session(audit.policy, "failing") as session:
         session.execute("SET dp.reuse = off")
         for name in audit.synthetic.protected:
@@ -318,7 +318,7 @@ def _kept_after_a_failure(audit: ChargeAudit, questions: Sequence[Question]) -> 
 
 
 def _kept_in_a_backup(audit: ChargeAudit, questions: Sequence[Question]) -> None:
-    """A backup that is put back forgets nothing, and no second ledger is made in the place of one that is gone."""
+    """Check that a backup that is put back forgets nothing, and no second ledger is made in the place of one that is gone."""
     with audit.session(audit.policy, "kept") as session:
         session.execute("SET dp.reuse = off")
         _answer_of(session, questions[0])

@@ -34,7 +34,7 @@ class Run:
 
 
 def target(law: Choice, rows: int) -> Fraction:
-    """The rank that is wanted of so many rows, in units of which a row is `law.slices`."""
+    """Return the rank that is wanted of so many rows, in units of which a row is `law.slices`."""
     if law.padding:
         return law.quantile * (rows - abs(law.padding)) + max(0, law.padding)
     inside = min((law.rank - Fraction(1, 2)) * law.slices, Fraction(rows, 2))
@@ -73,7 +73,7 @@ def leaning_distances(law: Choice, cells: int, rows: Rows) -> tuple[list[int], i
 
 
 def runs(cells: int, points: list[int], rows: Rows) -> list[Run]:
-    """Every point by itself and the gaps between them, in order; `points` hold all cells that are not empty."""
+    """Return every point by itself and the gaps between them, in order; `points` hold all cells that are not empty."""
     full_runs, after, below = [], 0, 0
     for point in points:
         if point > after:
@@ -84,7 +84,7 @@ def runs(cells: int, points: list[int], rows: Rows) -> list[Run]:
 
 
 def log_law(law: AnyChoice, cells: int, rows: Rows, points: list[int] | None = None) -> list[float]:
-    """The log probability of one cell of each run (where a law leans: of each cell), or of each key of rows at an end."""
+    """Return the log probability of one cell of each run (where a law leans: of each cell), or of each key of rows at an end."""
     if isinstance(law, EndKey):
         counts = keys_at_end(law, rows)
         most = max(counts)
@@ -109,7 +109,7 @@ def _logs(multiples: list[int], rate: Fraction) -> list[float]:
 
 
 def _log_chances(mechanism: str, weights: list[float], widths: list[int]) -> list[float]:
-    """The log probability of one cell of each run, from the logarithms of their weights."""
+    """Return the log probability of one cell of each run, from the logarithms of their weights."""
     if mechanism == PERMUTE_AND_FLIP:
         return flipped_log_chances(weights, widths)
     total = math.log(math.fsum(width * math.exp(weight) for weight, width in zip(weights, widths, strict=True)))
@@ -117,8 +117,9 @@ def _log_chances(mechanism: str, weights: list[float], widths: list[int]) -> lis
 
 
 def flipped_log_chances(weights: list[float], widths: list[int]) -> list[float]:
-    """The same by permute-and-flip: of cell c it is the logarithm of p(c) times the integral over y from 0 to 1 of the product of
-    1 - p(i) y over all other cells i, by Gauss's rule on intervals that halve towards 0. Needs a weight of 0."""
+    """Return the log probabilities by permute-and-flip: that of cell c is the logarithm of p(c) times the integral over y from 0
+    to 1 of the product of 1 - p(i) y over all other cells i, by Gauss's rule on intervals that halve towards 0. Needs a weight of
+    0."""
     chance, width = np.exp(np.array(weights)), np.array(widths, dtype=np.float64)
     nodes, shares = _rule()
     integrals = np.zeros(chance.size)
@@ -132,7 +133,7 @@ def flipped_log_chances(weights: list[float], widths: list[int]) -> list[float]:
 
 @lru_cache(maxsize=1)
 def _rule() -> tuple[Any, Any]:
-    """The places from 0 to 1 of the rule on all intervals, and what each counts for."""
+    """Return the places from 0 to 1 of the rule on all intervals, and what each counts for."""
     nodes, shares = np.polynomial.legendre.leggauss(_NODES)
     highs = 0.5 ** np.arange(_HALVINGS)
     lows = np.append(highs[1:], 0.0)
@@ -154,7 +155,7 @@ def keys_at_end(law: EndKey, rows: Rows) -> list[int]:
 
 
 def log_ratios(law: AnyChoice, cells: int, left: Rows, right: Rows) -> list[float]:
-    """The log ratio of the two laws for one cell of each run."""
+    """Return the log ratio of the two laws for one cell of each run."""
     points = sorted({*left, *right})
     both = zip(log_law(law, cells, left, points), log_law(law, cells, right, points), strict=True)
     return [mass - other for mass, other in both]

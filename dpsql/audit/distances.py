@@ -72,7 +72,7 @@ def within(moved: Mapping[Key, Distance], claimed: Sensitivity) -> Iterable[tupl
 
 
 def compare(price: Price, left: list[Measured], right: list[Measured]) -> Verdict:
-    """Every release within its claims, and all of them together within what is charged. Runs may be compared up to some
+    """Return every release within its claims, and all of them together within what is charged. Runs may be compared up to some
     block only; then both sides have as many."""
     verdict = Verdict()
     epsilon, delta, rho = Fraction(0), 0.0, Fraction(0)
@@ -138,8 +138,9 @@ def compared_sums(
     left_block: Measured,
     right_block: Measured,
 ) -> tuple[Fraction, Fraction]:
-    """(epsilon, rho) that the sums of a block cost between two neighbours; notes in `shares` the part of each claim that they
-    reached. Terms of a set, to which each row adds at most one claim in all, are one vector, within every norm of the claim."""
+    """Return (epsilon, rho) that the sums of a block cost between two neighbours; notes in `shares` the part of each claim that
+    they reached. Terms of a set, to which each row adds at most one claim in all, are one vector, within every norm of the
+    claim."""
     number, terms = place
     epsilon = rho = Fraction(0)
     sets: dict[str, tuple[Sensitivity, dict[Key, int]]] = {}
@@ -168,8 +169,8 @@ def compared_sums(
 def released_local(
     verdict: Verdict, place: tuple[int, LocalSensitivityPlan], left: Measured, right: Measured
 ) -> tuple[Fraction, float, Fraction]:
-    """(epsilon, delta, rho) that a number with noise by local sensitivity costs between two neighbours: of every group that moved
-    the epsilon of its law, and the delta that its two laws need at it."""
+    """Return (epsilon, delta, rho) that a number with noise by local sensitivity costs between two neighbours: of every group
+    that moved the epsilon of its law, and the delta that its two laws need at it."""
     number, plan = place
     law = plan.law
     assert isinstance(law, (SmoothSensitivity, ProposeTestRelease)), "a law that is not registered here"
@@ -189,7 +190,7 @@ def released_local(
 def summed_samples(
     verdict: Verdict, place: tuple[int, SampleMeanPlan], left: Measured, right: Measured
 ) -> tuple[Fraction, Fraction]:
-    """(epsilon, rho) that the sums of samples' values cost between two neighbours."""
+    """Return (epsilon, rho) that the sums of samples' values cost between two neighbours."""
     number, plan = place
     noise = plan.law.noise
     vectors = [block.terms.get(plan.name, {}) for block in (left, right)]
@@ -212,7 +213,7 @@ def covers(charge: Mapping[str, int], price: Price) -> bool:
 
 
 def choices(plan: RankHistogramPlan | MostFrequentPlan | EndRowsPlan) -> list[tuple[str, AnyChoice, int]]:
-    """Name, law and level of each number that is chosen; those of one level are chosen from different rows."""
+    """Return the name, law and level of each number that is chosen; those of one level are chosen from different rows."""
     chosen = (
         [(choice.name, choice.law, choice.search.level) for choice in plan.quantiles]
         + [(end.name, end.law, len(plan.quantiles) + number) for number, end in enumerate(plan.ends)]
@@ -228,7 +229,7 @@ Histograms = Mapping[Key, Mapping[int, int]]
 
 
 def by_group(vector: Vector) -> dict[Key, dict[int, int]]:
-    """Rows by cell of every group, from rows by key and cell."""
+    """Return rows by cell of every group, from rows by key and cell."""
     histograms: dict[Key, dict[int, int]] = {}
     for key, rows in vector.items():
         histograms.setdefault(key[:-1], {})[key[-1]] = rows
@@ -236,7 +237,8 @@ def by_group(vector: Vector) -> dict[Key, dict[int, int]]:
 
 
 def with_empty_groups(plan: SampleValuesPlan, *histograms: Histograms) -> list[Histograms]:
-    """A group that one side lacks has all of its samples in the middle: none of them has a value."""
+    """Return both histograms with the groups of either. A group that one side lacks has all of its samples in the middle: none of
+    them has a value."""
     empty = {plan.middle: plan.samples}
     keys = dict.fromkeys(key for groups in histograms for key in groups)
     return [{key: groups.get(key, empty) for key in keys} for groups in histograms]
@@ -252,8 +254,8 @@ def rows_moved(left: Histograms, right: Histograms) -> dict[Key, int]:
 
 
 def chosen(law: AnyChoice, cells: int, left: Histograms, right: Histograms) -> tuple[Fraction, Fraction]:
-    """(epsilon, rho) of this choice between these histograms, from the ratios of the two laws of every group: the largest one,
-    and for rho, of the exponential mechanism an eighth of the squared range (Cesar and Rogers 2021), of any other what the
+    """Return (epsilon, rho) of this choice between these histograms, from the ratios of the two laws of every group: the largest
+    one, and for rho, of the exponential mechanism an eighth of the squared range (Cesar and Rogers 2021), of any other what the
     largest one costs (Bun and Steinke 2016). Floats, so that a millionth of a millionth is left out."""
     epsilon = rho = Fraction(0)
     for key in rows_moved(left, right):
@@ -268,19 +270,19 @@ def chosen(law: AnyChoice, cells: int, left: Histograms, right: Histograms) -> t
 
 
 def loss(noise: Noise, left: Vector, right: Vector) -> tuple[Fraction, Fraction]:
-    """(epsilon, rho) of this noise between these two vectors; a Gaussian has no epsilon, and counts 0 there."""
+    """Return (epsilon, rho) of this noise between these two vectors; a Gaussian has no epsilon, and counts 0 there."""
     law = law_of(noise)
     steps = [abs(distance) for distance in moves(on_grid(noise, left), on_grid(noise, right)).values()]
     return (Fraction(0), Fraction(0)) if law is None else law.loss(noise, steps)
 
 
 def on_grid(noise: Noise, vector: Vector) -> Vector:
-    """The exact integers as noise is added to them: on the noise's own grid, rounded down where that is coarser."""
+    """Return the exact integers as noise is added to them: on the noise's own grid, rounded down where that is coarser."""
     return {key: value >> noise.shift if noise.shift >= 0 else value << -noise.shift for key, value in vector.items()}
 
 
 def selected(verdict: Verdict, rule: Selection, left: Vector, right: Vector) -> tuple[Fraction, float, Fraction]:
-    """(epsilon, delta, rho) that admitting keys costs between these two tables of privacy units per key."""
+    """Return (epsilon, delta, rho) that admitting keys costs between these two tables of privacy units per key."""
     moved = moves(left, right)
     if isinstance(rule, TruncatedGeometric):
         verdict.expect(len(moved) <= rule.l0, f"selection: {len(moved)} keys moved, claimed {rule.l0}")
@@ -297,14 +299,14 @@ def selected(verdict: Verdict, rule: Selection, left: Vector, right: Vector) -> 
 
 
 def _lone(rule: TruncatedGeometric, ratio: Fraction, before: int, after: int) -> Fraction:
-    """The delta that keeping this key needs at its share of epsilon, in both directions, kept and dropped."""
+    """Return the delta that keeping this key needs at its share of epsilon, in both directions, kept and dropped."""
     last = len(rule.table) - 1
     low, high = sorted(Fraction(int(rule.table[min(count, last)]), ONE) for count in (before, after))
     return max(Fraction(0), high - ratio * low, (1 - low) - ratio * (1 - high))
 
 
 def _tail(noise: Noise, least: int) -> float:
-    """P(noise >= least), from the law's definition."""
+    """Return P(noise >= least), from the law's definition."""
     law = law_of(noise)
     assert law is not None
     return law.upper_tail(noise, least)

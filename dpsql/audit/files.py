@@ -30,7 +30,7 @@ LOCAL_SPARK = "spark://local[2]"
 
 
 def written(policy: Policy, tables: Mapping[str, pa.Table], folder: Path, broken: int | None) -> Policy:
-    """The policy over `tables` in `folder`, in files of its own kind.
+    """Return the policy over `tables` in `folder`, in files of its own kind.
 
     `broken`: number of the unit to whom malformed lines belong, among the rows of a protected CSV table; None: there are none.
     """
@@ -70,7 +70,7 @@ def is_on_spark(policy: Policy) -> bool:
 
 
 def statements(policy: Policy, tables: Mapping[str, pa.Table], broken: int | None) -> list[str]:
-    """Statements that make the tables anew, and comments about what only their files have: collations, malformed lines."""
+    """Return statements that make the tables anew, and comments about what only their files have: collations, malformed lines."""
     remarks = []
     for name in tables:
         in_csv = is_csv(policy.table_source(name)) and _repeated_unit(policy, policy.tables[name]) is not None
@@ -87,13 +87,13 @@ def statements(policy: Policy, tables: Mapping[str, pa.Table], broken: int | Non
 
 
 def _repeated_unit(policy: Policy, table: Table) -> str | None:
-    """The column of the privacy unit's key, None where the table has none or a unit has one row."""
+    """Return the column of the privacy unit's key, None where the table has none or a unit has one row."""
     column = None if table.public or policy.unit_joins(table.name) else policy.unit_column(table.name)
     return None if column is None or table.is_unique((column,)) else column
 
 
 def _as_duckdb(place: Path, policy: Policy, tables: Mapping[str, pa.Table]) -> None:
-    """A DuckDB file; its texts have every collation in turn, which may not matter to anything."""
+    """Write a DuckDB file; its texts have every collation in turn, which may not matter to anything."""
     collations = {(name, column): collation for name, column, collation in _collated(policy, tables)}
     with duckdb.connect(str(place)) as connection:
         for name, rows in tables.items():
@@ -115,7 +115,8 @@ def _collated(policy: Policy, names: Iterable[str]) -> Iterator[tuple[str, str, 
 
 
 def _as_csv(table: Table, rows: pa.Table, unit: str | None, broken: int | None) -> bytes:
-    """A CSV file in the dialect of the table; malformed lines stand apart, each before sound ones that could be read into it."""
+    """Return a CSV file in the dialect of the table; malformed lines stand apart, each before sound ones that could be read into
+    it."""
     dialect = table.csv or CsvDialect()
     names = list(rows.column_names)
     lines = [] if dialect.header is not None else [_line(names, dialect)]

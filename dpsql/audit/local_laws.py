@@ -18,18 +18,18 @@ _ONE = 1 << 28
 
 
 def in_order(rows: Rows) -> list[int]:
-    """The cell of every row, ascending."""
+    """Return the cell of every row, ascending."""
     return [cell for cell in sorted(rows) for _ in range(rows[cell])]
 
 
 def ranked(cells: list[int], steps: int, last: int) -> int:
-    """The cell of the row of rank (n + steps) / 2, rounded up; 0 before the first row and `last` behind the last one."""
+    """Return the cell of the row of rank (n + steps) / 2, rounded up; 0 before the first row and `last` behind the last one."""
     rank = math.ceil((len(cells) + steps) / 2)
     return 0 if rank < 1 else last if rank > len(cells) else cells[rank - 1]
 
 
 def scale(law: SmoothSensitivity, cells: list[int], last: int) -> float:
-    """The scale of the noise of smooth sensitivity."""
+    """Return the scale of the noise of smooth sensitivity."""
     moved, weights = law.sensitivity.linf, law.weights
     widths = (
         ranked(cells, (k + 1) * moved, last) - ranked(cells, -(k + 1) * moved, last)
@@ -40,7 +40,7 @@ def scale(law: SmoothSensitivity, cells: list[int], last: int) -> float:
 
 
 def smooth_law(law: SmoothSensitivity, count: int, rows: Rows) -> Floats:
-    """The probability of each of `count` cells."""
+    """Return the probability of each of `count` cells."""
     cells = in_order(rows)
     middle, width = ranked(cells, 0, count - 1), scale(law, cells, count - 1)
     distance = np.abs(np.arange(count) - middle).astype(float)
@@ -66,25 +66,25 @@ def distance(law: ProposeTestRelease, cells: list[int], last: int) -> int:
 
 
 def number(law: ProposeTestRelease, cells: list[int], last: int) -> int:
-    """The median, or the mean on its grid."""
+    """Return the median, or the mean on its grid."""
     if not law.mean:
         return ranked(cells, 0, last)
     return (sum(cells) << law.finer) // len(cells) if cells else (last << law.finer) // 2
 
 
 def passing(law: ProposeTestRelease, units: int) -> float:
-    """The chance that an answer at this distance is not refused."""
+    """Return the chance that an answer at this distance is not refused."""
     steps, rate = law.threshold - units + 1, law.test.s / law.test.t
     return _tail(steps, rate) if steps >= 1 else 1 - _tail(1 - steps, rate)
 
 
 def _tail(steps: int, rate: float) -> float:
-    """P(Y >= steps) of discrete Laplace noise, steps >= 1."""
+    """Return P(Y >= steps) of discrete Laplace noise, steps >= 1."""
     return math.exp(-rate * steps) / (1 + math.exp(-rate))
 
 
 def through(law: SmoothSensitivity | ProposeTestRelease, count: int, rows: Rows) -> Floats:
-    """The chance of a refusal, and of a refusal or a number up to each step of a grid of `count` cells."""
+    """Return the chance of a refusal, and of a refusal or a number up to each step of a grid of `count` cells."""
     if isinstance(law, SmoothSensitivity):
         return np.concatenate([[0.0], np.cumsum(smooth_law(law, count, rows))])
     cells, last = in_order(rows), count - 1
@@ -99,7 +99,7 @@ def through(law: SmoothSensitivity | ProposeTestRelease, count: int, rows: Rows)
 
 
 def delta_needed(law: SmoothSensitivity | ProposeTestRelease, count: int, left: Rows, right: Rows) -> float:
-    """The delta that a group needs between these two histograms of `count` cells, at `law.epsilon_0`; 1 for a pair whose
+    """Return the delta that a group needs between these two histograms of `count` cells, at `law.epsilon_0`; 1 for a pair whose
     distances from instability differ by more than one."""
     if isinstance(law, SmoothSensitivity):
         ratio = math.exp(law.epsilon_0)

@@ -43,7 +43,7 @@ class LowerBound:
 def lower_bound(
     pairs: Sequence[tuple[Measured, Measured]], delta: float, trials: int = TRIALS, alpha: float = ALPHA
 ) -> LowerBound:
-    """The bound for all blocks of `pairs` together: those of a question, or of all questions of a session.
+    """Return the bound for all blocks of `pairs` together: those of a question, or of all questions of a session.
 
     Terms that were released over keys that one side lacks are left out (their delta is checked by replay).
     """
@@ -59,7 +59,7 @@ def lower_bound(
 def bound_of_samples(
     likely: Sequence[float], unlikely: Sequence[float], delta: float, alpha: float = ALPHA
 ) -> LowerBound:
-    """The bound from numbers that were released over two neighbours; events are that a number is beyond a threshold.
+    """Return the bound from numbers that were released over two neighbours; events are that a number is beyond a threshold.
 
     Both have as many numbers, drawn independently of each other. Where the law of the noise has a monotone likelihood ratio, as
     Laplace's and Gauss's have, no other event is stronger (Karlin and Rubin 1956)."""
@@ -89,7 +89,7 @@ def _log_ratios(
 
 
 def vectors(gate: Gate, noise: Noise, count: int, cells: int) -> NDArray[np.int64]:
-    """`count` independent vectors of so many cells, as the gate draws them for `count` terms: shape (count, cells)."""
+    """Return `count` independent vectors of so many cells, as the gate draws them for `count` terms: shape (count, cells)."""
     law = law_of(noise)
     if law is None or law.vector_log_ratio is None:  # all values of a draw are independent
         (drawn,) = gate.draw([noise], Groups(pa.table({}), count * cells, True))
@@ -100,7 +100,8 @@ def vectors(gate: Gate, noise: Noise, count: int, cells: int) -> NDArray[np.int6
 
 
 def _confirmed(likely: NDArray[np.float64], unlikely: NDArray[np.float64], delta: float, alpha: float) -> float:
-    """The bound from the event {ratio >= c}; c is the best of 40 on the first half, and its bound is that of the second."""
+    """Return the bound from the event {ratio >= c}; c is the best of 40 on the first half, and its bound is that of the
+    second."""
     half = likely.size // 2
     points = np.unique(np.quantile(likely[:half], np.linspace(0.02, 0.98, 40)))
     chosen = max(points, key=lambda c: _bound(likely[:half], unlikely[:half], float(c), delta, alpha))
@@ -114,7 +115,7 @@ def _bound(likely: NDArray[np.float64], unlikely: NDArray[np.float64], c: float,
 
 
 def probability_high(k: int, n: int, alpha: float) -> float:
-    """The largest p with n KL(k/n || p) <= ln(1 / alpha): P(K <= k) is at most alpha for every larger p."""
+    """Return the largest p with n KL(k/n || p) <= ln(1 / alpha): P(K <= k) is at most alpha for every larger p."""
     low, high = k / n, 1.0
     for _ in range(60):
         middle = (low + high) / 2
@@ -123,7 +124,7 @@ def probability_high(k: int, n: int, alpha: float) -> float:
 
 
 def probability_low(k: int, n: int, alpha: float) -> float:
-    """The smallest such p: P(K >= k) is at most alpha for every smaller one."""
+    """Return the smallest p with n KL(k/n || p) <= ln(1 / alpha): P(K >= k) is at most alpha for every smaller one."""
     return 1 - probability_high(n - k, n, alpha)
 
 

@@ -71,7 +71,7 @@ class LawChecked:
 
 
 def laws_of(price: Price) -> dict[tuple[str, int], Callable[[], LawChecked]]:
-    """The check of every law that a price names, by mechanism and order of magnitude."""
+    """Return the check of every law that a price names, by mechanism and order of magnitude."""
     checks: dict[tuple[str, int], Callable[[], LawChecked]] = {}
     for priced in price.blocks:
         for term in priced.noise.terms:
@@ -131,8 +131,8 @@ def check_law(noise: Noise, draws: int = DRAWS, alpha: float = ALPHA) -> LawChec
 
 
 def _check_vectors(noise: Noise, law: AuditedLaw, draws: int, alpha: float) -> LawChecked:
-    """The same of a law whose entries of one vector share a part: of many vectors of two entries, each entry by itself, and that
-    neither entries nor vectors are copies."""
+    """Return the check of a law whose entries of one vector share a part: of many vectors of two entries, each entry by itself,
+    and that neither entries nor vectors are copies."""
     gate, count = Gate(), draws // VECTOR_DRAWS
     drawn = vectors(gate, noise, count, 2)
     groups = Groups(pa.table({}), count, True)
@@ -157,14 +157,14 @@ def _check_vectors(noise: Noise, law: AuditedLaw, draws: int, alpha: float) -> L
 
 
 def _drawn(noise: Noise, groups: Groups) -> NDArray[Any]:
-    """The first of two vectors that a new gate draws, one number for each group."""
+    """Return the first of two vectors that a new gate draws, one number for each group."""
     first = Gate().draw([noise, noise], groups)[0]
     assert first is not None
     return np.asarray(first)[: groups.count]
 
 
 def _distance(values: NDArray[np.float64], distribution: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> float:
-    """The largest distance between the empirical distribution of whole numbers and `distribution`."""
+    """Return the largest distance between the empirical distribution of whole numbers and `distribution`."""
     points, counts = np.unique(values, return_counts=True)
     empirical = np.cumsum(counts) / values.size
     exact, before = distribution(points), distribution(points - 1)

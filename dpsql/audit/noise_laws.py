@@ -45,7 +45,7 @@ class AuditedLaw:
 
 
 def law_of(noise: Noise) -> AuditedLaw | None:
-    """The law of `noise`, None for a constant. Raises InternalError for a law that is not registered."""
+    """Return the law of `noise`, None for a constant. Raises InternalError for a law that is not registered."""
     if isinstance(noise, Constant):
         return None
     law = LAWS.get(type(noise))
@@ -141,7 +141,8 @@ def _correlated_tail(noise: CorrelatedLaplace, k: int) -> float:
 
 
 def _correlated_distribution(noise: CorrelatedLaplace, points: Floats) -> Floats:
-    """P(noise <= point): sums of the probabilities from 0 on; of a wide law the integral, interpolated between some points."""
+    """Return P(noise <= point): sums of the probabilities from 0 on; of a wide law the integral, interpolated between some
+    points."""
     j, chances = _parts_of_w()
     weights, most = np.exp(chances) / np.sqrt(2 * math.pi * j) / noise.least_deviation, int(np.abs(points).max())
     if noise.least_deviation < 64 and most <= 4096:
@@ -156,7 +157,7 @@ def _correlated_distribution(noise: CorrelatedLaplace, points: Floats) -> Floats
 
 
 def _correlated_repeat(noise: CorrelatedLaplace) -> float:
-    """The largest probability of a number, the mean over W of that of 0."""
+    """Return the largest probability of a number, the mean over W of that of 0."""
     j, chances = _parts_of_w()
     return min(1.0, float(np.exp(chances) @ (1 / np.sqrt(2 * math.pi * j))) / noise.least_deviation)
 
@@ -174,7 +175,7 @@ def _correlated_log_ratio(noise: CorrelatedLaplace, answers: Floats, moved: Floa
 
 
 def _untied(noise: CorrelatedLaplace, series: Floats) -> Floats:
-    """The differences of a series whose noise is independent, in the unit of its deviation."""
+    """Return the differences of a series whose noise is independent, in the unit of its deviation."""
     correlation = noise.tie / 64
     return np.concatenate(
         (series[:, :1], (series[:, 1:] - correlation * series[:, :-1]) / math.sqrt(1 - correlation**2)), axis=1

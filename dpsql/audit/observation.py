@@ -87,7 +87,7 @@ class RecordingGate(Gate):
     """Notes exact vectors, noise and keys; adds no noise of its own but answers numbers that depend on the cell alone."""
 
     def __init__(self) -> None:
-        """Nothing is recorded yet."""
+        """Begin with an empty record."""
         super().__init__()
         self.blocks: list[Measured] = []
         self._groups: Groups | None = None
@@ -184,7 +184,8 @@ class RecordedEngine:
         return self._engine.run(query, timeout_seconds)
 
     def data_version(self, tables: tuple[str, ...]) -> str:
-        """One version: the secret order of rows follows from it, and has to be the same on both sides of a pair."""
+        """Return the same version for all data: the secret order of rows follows from it, and has to be the same on both sides of
+        a pair."""
         return "audit"
 
 
@@ -194,7 +195,7 @@ class OpenLedger:
     witness = SimpleNamespace(key=b"audit" * 8, directory=Path(tempfile.gettempdir()) / "no-such-ledger")
 
     def __init__(self) -> None:
-        """No account is open yet."""
+        """Begin without an open account."""
         self.charges: list[dict[str, int]] = []
         self._limits: dict[str, dict[str, int]] = {}
 
@@ -202,7 +203,7 @@ class OpenLedger:
         """Any unit is accepted."""
 
     def open_account(self, scope: str, accountant: str, limits: Mapping[str, int]) -> None:
-        """Note the limits."""
+        """Note the limits of the account."""
         self._limits[scope] = dict(limits)
 
     def open_window(self, window: BudgetWindow) -> None:
@@ -211,12 +212,12 @@ class OpenLedger:
         self._limits["dataset"] = dict(window.in_all or window.limits)
 
     def reserve(self, request: ChargeRequest) -> Any:
-        """Note the charge."""
+        """Note the charge, and return its receipt."""
         self.charges.append(dict(request.charge))
         return SimpleNamespace(request=request, commit=lambda: True, fail=lambda note: True, accounts=self.accounts())
 
     def find(self, request_id: str) -> None:
-        """No request was charged before."""
+        """Return None: no request was charged before."""
 
     def accounts(self) -> dict[str, Account]:
         """Accounts of which nothing is spent."""
@@ -242,7 +243,7 @@ class ObservedSession:
 
     @contextmanager
     def options(self, settings: Iterable[str]) -> Iterator[None]:
-        """The options of one query; forgotten afterwards."""
+        """Yield the options of one query; forgotten afterwards."""
         try:
             for setting in settings:
                 self.session.execute(f"SET {setting}")
@@ -309,7 +310,7 @@ def planned_question(session: Session, question: Question) -> Planned:
 
 
 def answer_bytes(release: Release) -> bytes:
-    """The rows of an answer as bytes."""
+    """Return the rows of an answer as bytes."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, release.table.schema) as writer:
         writer.write_table(release.table)

@@ -34,8 +34,8 @@ class Question:
 
 
 def questions_of(policy: Policy) -> list[Question]:
-    """Questions about every protected table, at most `MOST_OF_A_TABLE` of each: first one of every kind, then a second one of
-    every kind, so that whatever the time allows is spread over all kinds."""
+    """Return questions about every protected table, at most `MOST_OF_A_TABLE` of each: first one of every kind, then a second one
+    of every kind, so that whatever the time allows is spread over all kinds."""
     questions: dict[tuple[str, tuple[str, ...]], Question] = {}
     for name in policy.tables:
         if policy.is_protected(name):
@@ -52,7 +52,8 @@ def questions_of(policy: Policy) -> list[Question]:
 
 
 def past_questions(log: Path) -> list[Question]:
-    """The latest different questions of an audit log that has their texts (`log_sql`), newest first, without those that it cut.
+    """Return the latest different questions of an audit log that has their texts (`log_sql`), newest first, without those that it
+    cut.
 
     Lines that are no events are passed over; a log that is not there holds no question.
     """
@@ -307,7 +308,7 @@ def _has_two_signs(column: PolicyColumn) -> bool:
 
 
 def _between(column: PolicyColumn, part: int, parts: int) -> str:
-    """The value that is `part` of `parts` of the way from the lower bound to the upper one."""
+    """Return the value that is `part` of `parts` of the way from the lower bound to the upper one."""
     low, high = float(column.lower or 0), float(column.upper or 0)  # type: ignore[arg-type]
     return _number(column, low + (high - low) * part / parts)
 

@@ -98,7 +98,7 @@ class Replay:
         return session
 
     def with_unit(self, profile: Profile, crowded: bool) -> ObservedSession:
-        """The crowd, or nobody, with one unit of a fixed profile more."""
+        """Return the crowd, or nobody, with one unit of a fixed profile more."""
         key = (profile.name, crowded)
         if key not in self._loaded:
             unit = self.synthetic.unit(profile)
@@ -107,7 +107,7 @@ class Replay:
         return self._loaded[key]
 
     def replay(self, question: Question, until: float) -> Replayed:
-        """All that `steps` tries, until `time.monotonic()` is `until`."""
+        """Return all that `steps` tries, until `time.monotonic()` is `until`."""
         steps = self.steps(question)
         done = next(steps)
         while time.monotonic() < until and next(steps, None) is not None:
@@ -153,12 +153,12 @@ class Replay:
         yield from self._sharpen(done, crowd, best)
 
     def _parts(self, profile: Profile | None, crowded: bool) -> list[Data]:
-        """The crowd, or nobody, and one unit of a profile more (None: no unit)."""
+        """Return the crowd, or nobody, and one unit of a profile more (None: no unit)."""
         unit = [] if profile is None else [self.synthetic.unit(profile)]
         return [self.synthetic.crowd, *unit] if crowded else unit
 
     def _as_sql(self, *sides: Sequence[Data]) -> Pair:
-        """Statements for two databases of these parts."""
+        """Return statements for two databases of these parts."""
         left, right = (as_sql(self.policy, self.synthetic.database(*parts)) for parts in sides)
         return left, right
 
@@ -181,7 +181,7 @@ class Replay:
         return findings
 
     def _compare_refusals(self, done: Replayed, crowd: Observed, nobody: Observed) -> None:
-        """A refusal follows from the question alone: it is the same over any data."""
+        """Check that a refusal follows from the question alone: it is the same over any data."""
         odd = self._observe(done.question, self.with_unit(ODD, True)).outcome
         if crowd.outcome.startswith("XX000"):
             databases = as_sql(self.policy, self.synthetic.database(self.synthetic.crowd))
@@ -208,7 +208,8 @@ class Replay:
         done.findings.append(Finding(done.question, "what EXPLAIN says differs with the data", PROMISE, *sides))
 
     def _compare_orders(self, done: Replayed) -> None:
-        """A table is a set of rows: in another order they are the same database, and nothing may differ at the gate."""
+        """Compare runs over rows in two orders. A table is a set of rows: in another order they are the same database, and
+        nothing may differ at the gate."""
         left, right = (self._observe(done.question, session) for session in self.orders)
         verdict = same_outcome(left, right)
         verdict.expect(left.blocks == right.blocks, "exact numbers differ")
@@ -301,7 +302,7 @@ class Replay:
 
 
 def same_stages(price: Price, left: Observed, right: Observed) -> tuple[Observed, Observed]:
-    """The two runs up to the stage from which on they measure different things.
+    """Return the two runs up to the stage from which on they measure different things.
 
     Later stages are compared for equal releases of the earlier ones. The gate answers equal numbers for equal groups, so
     only private keys that one side lacks are released differently; that this is rare enough is what their delta says.
@@ -361,7 +362,7 @@ def same_outcome(left: Observed, right: Observed) -> Verdict:
 
 
 def read_statements(texts: Sequence[str]) -> list[Question]:
-    """Questions of an owner's file, each with the SET statements before it that no RESET has taken back. What asks nothing
+    """Return questions of an owner's file, each with the SET statements before it that no RESET has taken back. What asks nothing
     (SHOW, BEGIN and the like) is passed over; what cannot be read is refused when it is asked."""
     settings: dict[str, str] = {}
     questions = []

@@ -100,7 +100,7 @@ LIMITS = (
 
 
 def as_text(report: AuditReport) -> str:
-    """A summary for a terminal."""
+    """Return a summary for a terminal."""
     answered = [question for question in report.questions if question.pairs]
     lines = [f"{report.dataset}: {_verdict(report)}"]
     for finding in report.findings:
@@ -128,7 +128,7 @@ def as_text(report: AuditReport) -> str:
 
 
 def _bound_words(served: ServedBound) -> str:
-    """One line about a lower bound from a server's answers."""
+    """Return one line about a lower bound from a server's answers."""
     question = (
         f"{' '.join(served.question.sql.split())}{''.join(f' ({setting})' for setting in served.question.settings)}"
     )
@@ -144,7 +144,7 @@ def _verdict(report: AuditReport) -> str:
 
 
 def as_html(report: AuditReport) -> str:
-    """One page without anything from elsewhere."""
+    """Return one page of HTML without anything from elsewhere."""
     rows = "".join(_row(question) for question in report.questions)
     laws = "".join(
         f"<tr><td>{escape(law.mechanism)}</td><td class=n>{law.scale:.6g}</td><td class=n>{law.distance:.5f}</td>"
@@ -265,7 +265,7 @@ def _row(question: QuestionReport) -> str:
 
 
 def _finding(finding: Finding) -> str:
-    """A finding, the rule that it breaks, its question, and its databases: what one of them has alone first."""
+    """Return a finding, the rule that it breaks, its question, and its databases: what one of them has alone first."""
     parts = (
         ("what the first database has alone", alone(finding.left, finding.right) if finding.right else []),
         ("what the second database has alone", alone(finding.right, finding.left) if finding.left else []),
@@ -294,5 +294,5 @@ def alone(statements: Sequence[str], of_neighbour: Sequence[str]) -> list[str]:
 
 
 def _statement(question: Question) -> str:
-    """The question behind the settings that are made before it, as HTML."""
+    """Return the question behind the settings that are made before it, as HTML."""
     return f"{''.join(f'SET {escape(setting)}; ' for setting in question.settings)}{escape(question.sql)}"

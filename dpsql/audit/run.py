@@ -208,7 +208,8 @@ def _find(
 
 
 def _in_turn(trials: Sequence[Trial]) -> Iterator[Trial | None]:
-    """Every question once, then each that is not ended again and again. None: enough of them are priced for the other checks."""
+    """Yield every question once, then each that is not ended again and again. None: enough of them are priced for the other
+    checks."""
     yield from trials[:MOST_OVER_FILES]
     yield None
     yield from trials[MOST_OVER_FILES:]
@@ -217,13 +218,13 @@ def _in_turn(trials: Sequence[Trial]) -> Iterator[Trial | None]:
 
 
 def _priced(trials: Sequence[Trial]) -> list[tuple[Question, Price]]:
-    """The questions that are answered, with their prices."""
+    """Return the questions that are answered, with their prices."""
     done = [trial.done for trial in trials if trial.done is not None]
     return [(replayed.question, replayed.price) for replayed in done if replayed.price is not None]
 
 
 def _of_a_server(trials: Sequence[Trial]) -> list[tuple[Question, Price | None]]:
-    """The questions of which something is known, with their prices; those that are refused have none."""
+    """Return the questions of which something is known, with their prices; those that are refused have none."""
     return [
         (trial.question, trial.done.price)
         for trial in trials
@@ -281,7 +282,8 @@ def _reported(trial: Trial) -> QuestionReport:
 
 
 def _claim(loss: PrivacyLoss) -> tuple[float, Fraction]:
-    """The epsilon that is claimed, and the delta at which it holds: that of the price, or `DELTA` where rho is converted."""
+    """Return the epsilon that is claimed, and the delta at which it holds: that of the price, or `DELTA` where rho is
+    converted."""
     if loss.epsilon is not None:
         return float(loss.epsilon), loss.delta
     assert loss.rho is not None

@@ -82,8 +82,8 @@ class ScratchDatabase:
         return schema
 
     def written(self, policy: Policy, tables: Mapping[str, pa.Table], schema: str) -> Policy:
-        """The policy over `tables` in a schema, whose texts with a list have every type in turn; copies are prepared in another
-        schema beside it. Raises InterfaceError scratch_database."""
+        """Return the policy over `tables` in a schema, whose texts with a list have every type in turn; copies are prepared in
+        another schema beside it. Raises InterfaceError scratch_database."""
         places = {name: f"t{number}" for number, name in enumerate(tables)}
         try:
             text_types = self._text_types(schema)
@@ -110,8 +110,8 @@ class ScratchDatabase:
         )
 
     def _text_types(self, schema: str) -> list[str]:
-        """Types of texts: of the database's collation, of that of bytes, and of one that takes different texts for equal, where
-        the server has such."""
+        """Return types of texts: of the database's collation, of that of bytes, and of one that takes different texts for equal,
+        where the server has such."""
         types = ["text", 'character varying COLLATE "C"']
         collation = f'{quoted(schema)}."any case"'
         options = "provider = icu, locale = 'und-u-ks-level1', deterministic = false"
@@ -130,7 +130,7 @@ class ScratchDatabase:
 
 
 def _address(url: str) -> tuple[str, ...]:
-    """The parts of a URL that say which database it is, where they are written out."""
+    """Return the parts of a URL that say which database it is, where they are written out."""
     parts = conninfo_to_dict(url)
     return tuple(str(parts.get(name) or {"port": 5432}.get(name, "")) for name in _ADDRESS)
 

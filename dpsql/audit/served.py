@@ -70,7 +70,7 @@ class PackedTrials:
         self.synthetic = Synthetic(self.policy, seed)
 
     def questions(self) -> Iterator[tuple[Question, Profile]]:
-        """Counts and a sum, each by trial, with the unit that moves it furthest."""
+        """Yield counts and a sum, each by trial, with the unit that moves it furthest."""
         name = quoted(self.table.name)
         counted = f"SELECT {quoted(TRIAL)}, COUNT(*) AS n FROM {name} GROUP BY {quoted(TRIAL)}"
         many = next(profile for profile in PROFILES if profile.default == "high")
@@ -88,7 +88,7 @@ class PackedTrials:
             return
 
     def database(self, profile: Profile | None) -> dict[str, pa.Table]:
-        """The tables with a unit of `profile` in each trial; None: with nobody."""
+        """Return the tables with a unit of `profile` in each trial; None: with nobody."""
         units: list[Data] = []
         for trial in range(TRIALS if profile is not None else 0):
             assert profile is not None

@@ -140,7 +140,7 @@ class Side:
             yield
 
     def observe(self, question: Question) -> Observed:
-        """One run. Names of the folder, the schema and of copies are the same on both sides."""
+        """Return what one run shows. Names of the folder, the schema and of copies are the same on both sides."""
         with self.at_home(question):
             run = self.session.ask(question)
         place = self.schema or str(self.folder)
@@ -148,7 +148,7 @@ class Side:
         return run
 
     def as_sql(self, policy: Policy) -> list[str]:
-        """Statements for the tables, as the audited policy has them."""
+        """Return statements for the tables, as the audited policy has them."""
         return statements(policy, self.tables, self.newcomer)
 
     def prepare(self, copy: bool = True) -> None:
@@ -189,7 +189,7 @@ class SourceReplay:
         return self._over(name, self.synthetic.database(*self.units, *parts), NEWCOMER if units else None)
 
     def _over(self, name: str, tables: Mapping[str, pa.Table], broken: int | None) -> Side:
-        """A session over tables in a folder called `name`; all of them share the plans of the first, the crowd's."""
+        """Return a session over tables in a folder called `name`; all of them share the plans of the first, the crowd's."""
         place = self.folder / name
         place.mkdir()
         schema = "" if self.scratch is None else self.scratch.schema(name)
@@ -202,7 +202,7 @@ class SourceReplay:
         return Side(ObservedSession(policy, open_engine(policy), planner=planner), place, tables, broken, schema)
 
     def with_unit(self, number: int) -> Side:
-        """The crowd with one unit of a profile more."""
+        """Return the crowd with one unit of a profile more."""
         if number not in self._sides:
             self._sides[number] = self._side(f"unit{number}", self.profiles[number])
         return self._sides[number]
@@ -229,8 +229,8 @@ class SourceReplay:
             yield from self._in_two_orders(without_prices)
 
     def _in_two_orders(self, questions: Sequence[Question]) -> Iterator[Finding | None]:
-        """Prepared in place: where no unit has too many rows, the source itself is read, in the order in which it stands. On a
-        server nothing is prepared."""
+        """Yield a finding, or None, for each comparison of answers over two orders of rows. Prepared in place: where no unit has
+        too many rows, the source itself is read, in the order in which it stands. On a server nothing is prepared."""
         count = len(self.units)
         anybody = Profile("any values", "any spread")
         parts = [*self.units, *(self.synthetic.unit(anybody, count + number) for number in range(1, MANY + 1))]

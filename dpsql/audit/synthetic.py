@@ -67,12 +67,13 @@ PROFILES = (
 
 
 def drawn(*place: object) -> int:
-    """A number below 2**64 that looks random and follows from `place` alone (SHA-256), on every machine and release."""
+    """Return a number below 2**64 that looks random and follows from `place` alone (SHA-256), on every machine and release."""
     return int.from_bytes(hashlib.sha256("/".join(map(str, place)).encode()).digest()[:8])
 
 
 def audited(policy: Policy) -> Policy:
-    """The policy over tables of its own names in memory: the same meaning for every question, another place of the data."""
+    """Return the policy over tables of its own names in memory: the same meaning for every question, another place of the
+    data."""
     tables = {name: replace(table, source=None, csv=None) for name, table in policy.tables.items()}
     return replace(policy, source=None, tables=tables, timing="plain", constant_seconds=None, data_version="audit")
 
@@ -94,7 +95,7 @@ class Synthetic:
             _merge(self.crowd, self.unit(profile, number))
 
     def unit(self, profile: Profile, number: int = NEWCOMER) -> Data:
-        """All rows of the privacy unit `number`; under row privacy one row of each table."""
+        """Return all rows of the privacy unit `number`; under row privacy one row of each table."""
         unit_rows: Data = {}
         for name in self.protected:
             unit_rows[name] = self._rows(profile, name, number, unit_rows)
@@ -131,18 +132,18 @@ class Synthetic:
         return True
 
     def many(self) -> Data:
-        """The rows of many units with any values: so many that a sum of floats would not be exact."""
+        """Return the rows of many units with any values: so many that a sum of floats would not be exact."""
         data: Data = {}
         for number in range(CROWD + 1, MANY + 1):
             _merge(data, self.unit(Profile("any values", "any spread", 1.5, most=MOST_OF_MANY), number))
         return data
 
     def rows(self, name: str) -> Rows:
-        """The rows of a table over the crowd."""
+        """Return the rows of a table over the crowd."""
         return self.public[name] if name in self.public else self.crowd[name]
 
     def database(self, *parts: Data, order: str = "") -> dict[str, pa.Table]:
-        """Tables with the rows of all parts, in an order that has nothing to do with the parts: a table is a set of rows.
+        """Return tables with the rows of all parts, in an order that has nothing to do with the parts: a table is a set of rows.
         `order`: a word that stands for another one."""
         merged: Data = {name: [] for name in self.policy.tables}
         for part in (self.public, *parts):
@@ -162,7 +163,7 @@ def load(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) 
 
 
 def as_sql(policy: Policy, tables: Mapping[str, pa.Table]) -> list[str]:
-    """Statements that make the tables anew in DuckDB, row by row in their order, for the report of a finding."""
+    """Return statements that make the tables anew in DuckDB, row by row in their order, for the report of a finding."""
     words = {
         "integer": "BIGINT",
         "real": "DOUBLE",
@@ -183,7 +184,7 @@ def as_sql(policy: Policy, tables: Mapping[str, pa.Table]) -> list[str]:
 
 
 def quoted(name: str) -> str:
-    """A name in SQL."""
+    """Return a name in SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -241,7 +242,8 @@ def _value(profile: Profile, place: str, column: PolicyColumn, index: int, numbe
 
 
 def _between_bounds(column: PolicyColumn, kind: str, index: int, word: int) -> Any:
-    """A value of a column with bounds, at them, between them, or far from them; `word`: 64 bits that stand for any value."""
+    """Return a value of a column with bounds, at them, between them, or far from them; `word`: 64 bits that stand for any
+    value."""
     far = {"beyond": _beyond, "below": _below}.get(kind.split(maxsplit=1)[0])
     if far is not None:
         return far(column)
@@ -259,7 +261,7 @@ def _typed(column: PolicyColumn, value: Any) -> Any:
 
 
 def _between(column: PolicyColumn, index: int) -> Any:
-    """The bounds' values in turn, one after the other."""
+    """Return the bounds' values in turn, one after the other."""
     low: Any = column.lower
     high: Any = column.upper
     if column.type == "integer":
@@ -279,7 +281,7 @@ def _each(column: PolicyColumn, index: int) -> Any:
 
 
 def _any(column: PolicyColumn, word: int) -> Any:
-    """The value within the bounds that a 64-bit word stands for."""
+    """Return the value within the bounds that a 64-bit word stands for."""
     low, high = column.lower, column.upper
     if column.type == "real":
         return float(low) + (float(high) - float(low)) * word / 2**64  # type: ignore[arg-type]
@@ -295,14 +297,14 @@ def _beyond(column: PolicyColumn) -> Any:
 
 
 def _below(column: PolicyColumn) -> Any:
-    """A value far below the lower bound of a column that has one."""
+    """Return a value far below the lower bound of a column that has one."""
     if column.type in ("integer", "real"):
         return -_beyond(column)
     return date(1, 1, 1) if column.type == "date" else datetime(1, 1, 1)
 
 
 def _free(column: PolicyColumn, index: int) -> Any:
-    """A value of a column without bounds or list."""
+    """Return a value of a column without bounds or list."""
     if column.type == "integer":
         return index
     if column.type == "real":
@@ -325,7 +327,7 @@ def _odd(column: PolicyColumn) -> Sequence[Any]:
 
 
 def _unlisted(column: PolicyColumn, index: int) -> Any:
-    """A value that the list does not name, another one for each index."""
+    """Return a value that the list does not name, another one for each index."""
     if column.type == "text":
         return f"no such key {index}"
     beyond = _beyond(column)
@@ -354,7 +356,7 @@ def _make_unique(row: dict[str, Any], table: Table, keys: tuple[str, ...], numbe
 
 
 def _public_rows(policy: Policy, table: Table) -> Rows:
-    """Rows that keep unique keys and `max_multiplicity`, and have the values that domains of other tables refer to."""
+    """Return rows that keep unique keys and `max_multiplicity`, and have the values that domains of other tables refer to."""
     profile, rows = Profile("public", "high spread"), list[dict[str, Any]]()
     for index in range(PUBLIC_ROWS):
         row = {c.name: _value(profile, c.name, c, index) for c in table.columns.values()}
@@ -368,7 +370,7 @@ def _public_rows(policy: Policy, table: Table) -> Rows:
 
 
 def _referred(policy: Policy, table: Table, key: str) -> list[Any]:
-    """Values of a column's own domain, and of the domains of columns that refer to it, or have its name."""
+    """Return values of a column's own domain, and of the domains of columns that refer to it, or have its name."""
     domains = [table.columns[key].domain or ()]
     for other in policy.tables.values():
         if key in other.columns and other.columns[key].type == table.columns[key].type:

@@ -44,7 +44,7 @@ def read(path: Path) -> Iterator[tuple[dict[str, Any], str, str]]:
 
 
 def from_columns(row: dict[str, str]) -> dict[str, Any]:
-    """One line of CSV as the facts of an entry; an apostrophe keeps a text from being a spreadsheet's formula."""
+    """Return one line of CSV as the facts of an entry; an apostrophe keeps a text from being a spreadsheet's formula."""
     texts = {
         name: text[1:] if text[:2] in ("'=", "'+", "'-", "'@", "'\t", "'\r") else text for name, text in row.items()
     }
@@ -73,7 +73,7 @@ class Audit:
         self.problems: list[str] = []
 
     def add(self, facts: dict[str, Any], body: str, digest: str) -> None:
-        """The next entry."""
+        """Add the next entry, and note what is wrong with it."""
         number = facts["seq"]
         if number != self.last + 1:
             self.problems.append(f"entry {number} follows entry {self.last}")
@@ -120,7 +120,7 @@ class Audit:
 
 
 def epsilon_of(rho: float, delta: float = DELTA) -> float:
-    """An epsilon at which rho-zCDP is (epsilon, delta)-DP: the least over orders (CKS 2020, proposition 12)."""
+    """Return an epsilon at which rho-zCDP is (epsilon, delta)-DP: the least over orders (CKS 2020, proposition 12)."""
     orders = [1 + 10 ** (step / 100) for step in range(-300, 1000)]
     if not rho:
         return 0.0
@@ -135,7 +135,7 @@ def decimal(name: str, amount: int) -> str:
 
 
 def main() -> int:
-    """Check one export."""
+    """Check one export, and return the exit status."""
     parser = argparse.ArgumentParser(description="Add an exported dpsql ledger up again.")
     parser.add_argument("export", type=Path, help="JSON lines, or a file ending in .csv")
     parser.add_argument("--key", type=Path, help="the ledger's key file, to check every digest (JSON lines only)")

@@ -55,7 +55,7 @@ class Generalisation:
 def generalisations(
     rows: PersonRows, columns: tuple[str, ...], k: int, suppressed: float = 0.0
 ) -> tuple[Generalisation, ...]:
-    """The finest generalisations with at most the share `suppressed` of persons in classes below `k`, the one that keeps
+    """Return the finest generalisations with at most the share `suppressed` of persons in classes below `k`, the one that keeps
     the most first; empty where even one class of everybody is below k. Raises Refusal for ladders too many to combine."""
     ladders = [ladder(rows, name) for name in columns]
     if math.prod(map(len, ladders)) > MOST_COMBINATIONS:
@@ -85,7 +85,7 @@ def generalisations(
 
 
 def finest_good(heights: list[int], good: Callable[[tuple[int, ...]], bool]) -> list[tuple[int, ...]]:
-    """The minimal tuples below `heights` for which `good` holds; `good` is monotone, and is called for few tuples."""
+    """Return the minimal tuples below `heights` for which `good` holds; `good` is monotone, and is called for few tuples."""
     nodes = np.array(list(product(*map(range, heights))), dtype=np.int16)
     undecided, height = np.ones(len(nodes), dtype=bool), nodes.sum(axis=1)
     fitting: list[np.ndarray] = []

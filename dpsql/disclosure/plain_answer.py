@@ -20,7 +20,7 @@ Exact = Mapping[tuple[Any, ...], Sequence[Any]]
 
 
 def plain_answer(policy: Policy, engine: Engine, sql: str, keys: Sequence[int]) -> Exact:
-    """The rows of a question over all rows of its tables, by their columns at the positions `keys`.
+    """Return the rows of a question over all rows of its tables, by their columns at the positions `keys`.
 
     Tables have the columns of the policy, in its types. Raises Refusal plot_exact for other engines than DuckDB, for a text that
     plain SQL does not answer, and for rows that their keys do not tell apart.
@@ -40,14 +40,14 @@ def plain_answer(policy: Policy, engine: Engine, sql: str, keys: Sequence[int]) 
 
 
 def _plain(value: Any) -> Any:
-    """A value in the types of released numbers: sums of integers are decimals to DuckDB."""
+    """Return a value in the types of released numbers: sums of integers are decimals to DuckDB."""
     return (
         value if not isinstance(value, Decimal) else int(value) if value == value.to_integral_value() else float(value)
     )
 
 
 def _over_all_rows(policy: Policy, engine: Engine, sql: str) -> str:
-    """The text of a question with every table of the policy replaced by all of its rows."""
+    """Return the text of a question with every table of the policy replaced by all of its rows."""
     tree = sqlglot.parse_one(sql, read=DIALECT)
     common = {entry.alias.lower() for entry in tree.find_all(exp.CTE)}
     views: dict[str, str] = {}
@@ -63,7 +63,7 @@ def _over_all_rows(policy: Policy, engine: Engine, sql: str) -> str:
 
 
 def _all_rows(policy: Policy, engine: Engine, table: str) -> str:
-    """Every row of a table of the policy, in the policy's columns."""
+    """Return every row of a table of the policy, in the policy's columns."""
     text = engine.dialect
     if policy.tables[table].public:
         columns = ", ".join(text.identifier(name) for name in policy.tables[table].columns)

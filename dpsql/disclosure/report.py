@@ -49,11 +49,11 @@ class ClassSizes:
         return sum(persons / size for size, persons in self.persons_by_size) / max(self.persons, 1)
 
     def below(self, k: int) -> int:
-        """Persons in a class of fewer than `k`."""
+        """Return persons in a class of fewer than `k`."""
         return sum(persons for size, persons in self.persons_by_size if size < k)
 
     def between(self, low: int, high: int | None) -> int:
-        """Persons whose smallest class has from `low` to `high` persons."""
+        """Return persons whose smallest class has from `low` to `high` persons."""
         return sum(persons for size, persons in self.persons_by_size if low <= size and (high is None or size <= high))
 
 
@@ -95,7 +95,8 @@ class RiskReport:
 
 
 def measure_risk(rows: PersonRows, columns: tuple[str, ...], sensitive: tuple[str, ...] = ()) -> RiskReport:
-    """The report on `columns` (quasi-identifiers) and `sensitive` columns, all of them among those that `rows` has read."""
+    """Return the report on `columns` (quasi-identifiers) and `sensitive` columns, all of them among those that `rows` has
+    read."""
     if not 1 <= len(columns) <= MOST_COLUMNS:
         raise refuse("risk_columns", most=MOST_COLUMNS)
     names = {name: quoted(name) for name in columns}
@@ -116,7 +117,7 @@ def measure_risk(rows: PersonRows, columns: tuple[str, ...], sensitive: tuple[st
 
 
 def class_sizes(rows: PersonRows, values: dict[str, str]) -> ClassSizes:
-    """Persons by the size of their smallest class; `values`: name -> SQL over the local table `rows`."""
+    """Return persons by the size of their smallest class; `values`: name -> SQL over the local table `rows`."""
     items = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in values.items())
     names = ", ".join(quoted(name) for name in values)
     if rows.one_row_each:

@@ -71,14 +71,14 @@ class PersonRows:
         )
 
     def fetch(self, sql: str) -> list[tuple[Any, ...]]:
-        """Rows of a query over the local table `rows`."""
+        """Return rows of a query over the local table `rows`."""
         return self._local.execute(sql).fetchall()
 
     def _first_row(self, sql: str) -> tuple[Any, ...]:
         return self.fetch(sql)[0]
 
     def close(self) -> None:
-        """Forget the rows."""
+        """Close the local database, and forget the rows."""
         self._local.close()
 
     def __enter__(self) -> Self:
@@ -91,7 +91,7 @@ class PersonRows:
 
 
 def quoted(name: str) -> str:
-    """A name in the text of the local table's queries."""
+    """Return a name in the text of the local table's queries."""
     return '"' + name.replace('"', '""') + '"'
 
 

@@ -24,7 +24,7 @@ class ExactAnswer:
         self.__table = table
 
     def unseal(self) -> Any:
-        """The pyarrow.Table. Only `dpsql.noise.perturb` may call this (a test reads the sources to hold it so)."""
+        """Return the pyarrow.Table. Only `dpsql.noise.perturb` may call this (a test reads the sources to hold it so)."""
         return self.__table
 
     def __repr__(self) -> str:
@@ -176,8 +176,8 @@ class Engine(Protocol):
         """Return the rows (pyarrow.Table) of one generated query over public tables only."""
 
     def exact_rows(self, sql: str) -> Any:
-        """Rows (pyarrow.Table) of one generated query over protected tables, in the clear. For `dpsql.disclosure`, the owner's
-        tool, alone (a test reads the sources to hold it so)."""
+        """Return rows (pyarrow.Table) of one generated query over protected tables, in the clear. For `dpsql.disclosure`, the
+        owner's tool, alone (a test reads the sources to hold it so)."""
 
     def interrupt(self) -> None:
         """Stop running queries, from any thread."""

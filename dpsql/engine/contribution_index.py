@@ -428,7 +428,7 @@ def _earlier(names: Iterable[str], current: Collection[str], start: int = 0) -> 
 
 
 def _nobody(table: str, activity: str, share: float) -> None:
-    """Ignore progress."""
+    """Ignore reports of progress."""
 
 
 def _remove_if_left(scratch: Path) -> None:

@@ -61,29 +61,29 @@ class Dialect(ABC):
     # --- names, constants, casts --------------------------------------------------------------------------------------
 
     def identifier(self, name: str) -> str:
-        """A quoted identifier."""
+        """Return a quoted identifier."""
         return '"' + name.replace('"', '""') + '"'
 
     @abstractmethod
     def constant(self, value: Any) -> str:
-        """A constant with its type, so that no operand is promoted by the engine's own rules."""
+        """Return a constant with its type, so that no operand is promoted by the engine's own rules."""
 
     def parameter(self, parameter: Parameter) -> str:
-        """A parameter in the type of its literal."""
+        """Return a parameter in the type of its literal."""
         return f"CAST(${parameter.number} AS {self.types[parameter.type]})"
 
     @abstractmethod
     def cast_column(self, source: str, type_: Type, engine_type: str) -> str:
-        """A source column in our type, texts compared byte by byte; a value that does not fit is NULL."""
+        """Return a source column in our type, texts compared byte by byte; a value that does not fit is NULL."""
 
     def released(self, result: str) -> str:
-        """The table of a released result (`EngineQuery.released`), under a name that no table of the source has."""
+        """Return the table of a released result (`EngineQuery.released`), under a name that no table of the source has."""
         return self.identifier(result)
 
     # --- row expressions ----------------------------------------------------------------------------------------------
 
     def expression(self, node: Expr) -> str:
-        """The text of a row expression. Raises Refusal engine_function."""
+        """Return the text of a row expression. Raises Refusal engine_function."""
         if isinstance(node, Column):
             return self.identifier(node.name)
         if isinstance(node, Literal):
@@ -105,11 +105,11 @@ class Dialect(ABC):
         return self.functions[node.function](node, [self.expression(argument) for argument in node.arguments])
 
     def condition(self, node: Expr) -> str:
-        """The text of a condition. A bare NULL has a type, which some engines ask for."""
+        """Return the text of a condition. A bare NULL has a type, which some engines ask for."""
         return self._null(Type.BOOLEAN) if node.facts.type is Type.NULL else self.expression(node)
 
     def released_value(self, node: ReleasedValue) -> str:
-        """The one value of a released result."""
+        """Return the one value of a released result."""
         return f"(SELECT c0 FROM {self.released(node.name)})"
 
     def _null(self, type_: Type) -> str:
@@ -121,11 +121,12 @@ class Dialect(ABC):
 
     @abstractmethod
     def unsigned_zero(self, value: str) -> str:
-        """A real with one sign of zero."""
+        """Return a real with one sign of zero."""
 
     @abstractmethod
     def real_key(self, value: str) -> str:
-        """A real by which rows are grouped: of the two zeros and the two signs of NaN, which are equal, always the same."""
+        """Return a real by which rows are grouped: of the two zeros and the two signs of NaN, which are equal, always the
+        same."""
 
     @abstractmethod
     def sign_of(self, value: str) -> str:
@@ -137,20 +138,20 @@ class Dialect(ABC):
         upper], rounded half to even, in the integers of `type_`, NULL for NaN."""
 
     def real(self, value: str) -> str:
-        """An integer, of up to 38 digits, as a double."""
+        """Return an integer, of up to 38 digits, as a double."""
         return f"CAST({value} AS {self.types[Type.REAL]})"
 
     def nearest_integer(self, value: str, type_: str) -> str:
-        """A real inside the bounds of `type_`, rounded half to even."""
+        """Return a real inside the bounds of `type_`, rounded half to even."""
         return f"CAST({value} AS {type_})"
 
     @abstractmethod
     def wide(self, value: str) -> str:
-        """An integer in a type that holds 38 digits."""
+        """Return an integer in a type that holds 38 digits."""
 
     @abstractmethod
     def narrow(self, value: str) -> str:
-        """An integer of up to 38 digits as one of 64 bits, NULL beyond them."""
+        """Return an integer of up to 38 digits as one of 64 bits, NULL beyond them."""
 
     @abstractmethod
     def truth_value(self, condition: str) -> str:
@@ -158,17 +159,17 @@ class Dialect(ABC):
 
     @abstractmethod
     def whole_quotient(self, dividend: str, divisor: str) -> str:
-        """The quotient of two integers, neither negative, rounded down."""
+        """Return the quotient of two integers, neither negative, rounded down."""
 
     def halved(self, value: str, times: int) -> str:
-        """An integer of 64 bits, not negative, divided by 2**`times` and rounded down."""
+        """Return an integer of 64 bits, not negative, divided by 2**`times` and rounded down."""
         return f"({value} >> {times})"
 
     # --- relations and aggregates -------------------------------------------------------------------------------------
 
     @abstractmethod
     def derived(self, select: str, alias: str = "#rows") -> str:
-        """A SELECT as an item of FROM. Items of the same FROM have different `alias`es."""
+        """Return a SELECT as an item of FROM. Items of the same FROM have different `alias`es."""
 
     def semi_join(self, rows: str, listed: str, column: str) -> str:
         """FROM item: those of `rows` (an item) whose `column` the SELECT `listed` has."""
@@ -176,29 +177,29 @@ class Dialect(ABC):
 
     @abstractmethod
     def keyed_order(self, key: str, content: list[str]) -> str:
-        """A hash of `content` under a secret, by which the rows of one unit are ordered (privacy.md 2)."""
+        """Return a hash of `content` under a secret, by which the rows of one unit are ordered (privacy.md 2)."""
 
     def require_clipping(self) -> None:
-        """Raises Refusal engine_function where units' sums are not clipped."""
+        """Raise Refusal engine_function where units' sums are not clipped."""
         if self.without_clipping:
             function = "clipping (max_total, max_count)"
             raise refuse("engine_function", function=function, engine=self.title, reason=self.without_clipping)
 
     def sample_number(self, key: str, content: list[str], samples: int) -> str:
-        """A number from 0 to `samples` - 1 by a hash of `content` under a secret. Raises Refusal engine_function."""
+        """Return a number from 0 to `samples` - 1 by a hash of `content` under a secret. Raises Refusal engine_function."""
         reason = "no hash for samples of units is written for it"
         raise refuse("engine_function", function="SAMPLE_AGGREGATE", engine=self.title, reason=reason)
 
     def entropy(self, value: str) -> str:
-        """The entropy in bits of a group's values, the same in every order of rows. Raises Refusal engine_function."""
+        """Return the entropy in bits of a group's values, the same in every order of rows. Raises Refusal engine_function."""
         reason = "it has no aggregate that counts equal values inside of a group"
         raise refuse("engine_function", function="ENTROPY of a sample", engine=self.title, reason=reason)
 
     def exact_sum(self, value: str, filtered: str = "", most: int = 2**63) -> str:
-        """The sum of integers of 64 bits, none beyond `most` in absolute value, exactly; NULL of no rows. `filtered` is a
+        """Return the sum of integers of 64 bits, none beyond `most` in absolute value, exactly; NULL of no rows. `filtered` is a
         FILTER or an OVER, or ""."""
         return f"sum({value}){filtered}"
 
     @abstractmethod
     def distinct_sum(self, value: str, condition: str, integer: Callable[[str], str]) -> str:
-        """The sum of `integer` (text to text) over the different values of a group; `condition` is a FILTER or ""."""
+        """Return the sum of `integer` (text to text) over the different values of a group; `condition` is a FILTER or ""."""

@@ -108,6 +108,6 @@ class FairQueue:
         return sorted(self._waiting, key=lambda waiting: ranks[waiting.number])
 
     def forget(self) -> None:
-        """In a forked child: the threads that wait, and may hold the lock, are the parent's."""
+        """Start anew in a forked child: the threads that wait, and may hold the lock, are the parent's."""
         self.changed = threading.Condition()
         self._waiting, self._places = [], Counter()

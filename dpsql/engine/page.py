@@ -52,7 +52,7 @@ Written by `python -m dpsql.engine.page > docs/engines.md`.
 
 
 def page() -> str:
-    """The text of the page."""
+    """Return the text of the page."""
     postgresql = PostgreSQLDialect(), PostgreSQLDialect(CASE_MAPPING_VERSION)
     engines: list[tuple[Dialect, Dialect]] = [(DUCKDB, DUCKDB), postgresql, (SPARK, SPARK)]
     rows = [f"| `{name}` | {' | '.join(_cell(old, new, name) for old, new in engines)} |" for name in sorted(REGISTRY)]

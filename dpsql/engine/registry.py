@@ -44,13 +44,13 @@ FACTORIES: dict[str, Factory] = {"duckdb": _duckdb, "postgresql": _postgresql, "
 
 
 def scheme_of(source: str | None) -> str:
-    """The scheme of a policy's source, "duckdb" for files and where the policy names none."""
+    """Return the scheme of a policy's source, "duckdb" for files and where the policy names none."""
     scheme, separator, _ = (source or "").partition("://")
     return scheme if separator else "duckdb"
 
 
 def open_engine(policy: Policy, source: Any = None) -> Engine:
-    """The engine for a policy: of its own source, or over a DuckDB connection, a SparkSession or Arrow tables (one, or a
+    """Return the engine for a policy: of its own source, or over a DuckDB connection, a SparkSession or Arrow tables (one, or a
     dict by name).
 
     Raises Fault source_unsupported for a scheme without an engine, and what the engine raises when the source is not
@@ -70,7 +70,7 @@ def open_engine(policy: Policy, source: Any = None) -> Engine:
 
 
 def structure_of(source: Path) -> dict[str, SourceTable]:
-    """The tables of a file: a DuckDB database, Parquet or CSV. Values are never looked at. Raises InterfaceError."""
+    """Return the tables of a file: a DuckDB database, Parquet or CSV. Values are never looked at. Raises InterfaceError."""
     from dpsql.engine.duckdb.structure import structure_of_file
 
     return structure_of_file(source)

@@ -14,13 +14,13 @@ class NoPreparedViews:
     """No prepared views in files: changes of such a source cannot be noticed without reading it."""
 
     def __init__(self, engine: str, stored: StoredViews | None = None) -> None:
-        """`stored`: views beside the source, if the owner allows them."""
+        """Take views that are `stored` beside the source, if the owner allows them."""
         self.engine, self.stored = engine, stored
 
     def opened(
         self, view_name: str, token: str, file: Path | None, view: Callable[[], BoundedView | None], key: str
     ) -> str | None:
-        """No view."""
+        """Return None: there is no view."""
         return None
 
     def write(
@@ -37,7 +37,7 @@ class NoPreparedViews:
         raise refuse("index_not_written", table=view.table, incident="")
 
     def made_of(self, file: Path) -> tuple[str, bool]:
-        """Nothing: there are no files."""
+        """Return that a view is made of nothing: there are no files."""
         return "", False
 
     def extend(

@@ -79,7 +79,7 @@ class Error(Exception):
         return "\n".join(lines)
 
     def __str__(self) -> str:
-        """The whole message: what a traceback, a notebook and `print` show."""
+        """Return the whole message: what a traceback, a notebook and `print` show."""
         return self.text()
 
     def __reduce__(self) -> tuple[Any, ...]:

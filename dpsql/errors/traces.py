@@ -28,7 +28,7 @@ class Traces:
     """The traces of one process."""
 
     def __init__(self) -> None:
-        """Off until `start`."""
+        """Begin switched off; `start` switches traces on."""
         self._provider: TracerProvider | None = None
         self._tracer: Tracer | None = None
 

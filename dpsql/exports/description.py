@@ -79,15 +79,15 @@ class Description:
     columns: tuple[CategoryColumn | NumberColumn, ...]
 
     def rows_missed(self, confidence: float) -> float:
-        """The most padding rows, or rows left out, with probability `confidence`."""
+        """Return the most padding rows, or rows left out, with probability `confidence`."""
         return 0.0 if self.count_noise is None else from_json(self.count_noise).half_width(confidence)
 
     def column(self, name: str) -> CategoryColumn | NumberColumn | None:
-        """The column of that name in any case, None if there is none."""
+        """Return the column of that name in any case, None if there is none."""
         return next((column for column in self.columns if column.name.lower() == name.lower()), None)
 
     def to_text(self) -> str:
-        """As JSON."""
+        """Return the description as JSON."""
         return json.dumps({"format": _FORMAT, **asdict(self)}, ensure_ascii=False, default=str)
 
 

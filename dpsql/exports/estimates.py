@@ -91,11 +91,11 @@ class _Estimator:
         self._count = rows.count
 
     def groups(self) -> Iterator[tuple[int, ...]]:
-        """Codes of the keys of every group."""
+        """Return codes of the keys of every group."""
         return product(*(_allowed(key, self._question) for key in self._question.keys))
 
     def row(self, group: tuple[int, ...]) -> tuple[Any, ...]:
-        """Keys and estimates of one group."""
+        """Return keys and estimates of one group."""
         sets = {name: frozenset(codes) for name, codes in self._question.allowed.items()}
         keys = self._question.keys
         sets |= {key.name: frozenset((code,)) for key, code in zip(keys, group, strict=True)}
@@ -127,7 +127,7 @@ class _Estimator:
         return self._mean_of(weights * total, weights * present, ends)
 
     def _weights(self, sets: dict[str, frozenset[int]], without: str | None) -> Floats:
-        """The product of the weights of all conditions and keys but that on `without`."""
+        """Return the product of the weights of all conditions and keys but that on `without`."""
         weights = np.ones(self._count)
         for name, codes in sets.items():
             column = self._rows.description.column(name)
@@ -169,7 +169,7 @@ class _Estimator:
         return self._around(value, self._half(_spread(parts), parts, step) + self._missed * reach)
 
     def _half(self, variance: float, parts: Floats, step: float) -> float:
-        """Half width of a bar: the normal quantile, and half the largest step that a row makes.
+        """Return the half width of a bar: the normal quantile, and half the largest step that a row makes.
 
         Rows that happen to be alike do not show how far they vary: one more row is taken to make the least `step`.
         """
@@ -184,7 +184,7 @@ class _Estimator:
         return EstimatedValue(value, value - half, value + half)
 
     def _mean_of(self, totals: Floats, present: Floats, ends: tuple[float, float]) -> EstimatedValue:
-        """A ratio of sums, kept between the ends that values have."""
+        """Return a ratio of sums, kept between the ends that values have."""
         low, high = ends
         total, count = float(totals.sum()), float(present.sum())
         if count <= 0:
@@ -197,7 +197,7 @@ class _Estimator:
         return EstimatedValue(value, max(low, min(value, bar[0]) - slack), min(high, max(value, bar[1]) + slack))
 
     def _ratio_bar(self, totals: Floats, present: Floats, value: float) -> tuple[float, float] | None:
-        """The r with (sum (totals - r present))**2 <= z**2 times its variance; None where they are not between two ends.
+        """Return the r with (sum (totals - r present))**2 <= z**2 times its variance; None where they are not between two ends.
 
         Both are taken from `value`, so that numbers far from 0 lose no digits.
         """
@@ -220,5 +220,5 @@ def _is_constant(parts: Floats) -> bool:
 
 
 def _spread(parts: Floats) -> float:
-    """Sum of squares from the mean: no less, in expectation, than the variance of the sum."""
+    """Return the sum of squares from the mean: no less, in expectation, than the variance of the sum."""
     return float(((parts - parts.mean()) ** 2).sum()) if parts.size else 0.0

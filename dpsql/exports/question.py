@@ -142,7 +142,7 @@ def _conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def _condition(node: exp.Expr, description: Description) -> tuple[CategoryColumn, frozenset[int]]:
-    """The column of a condition on categories, and the codes of the values that meet it; NULL meets no comparison."""
+    """Return the column of a condition on categories, and the codes of the values that meet it; NULL meets no comparison."""
     if isinstance(node, exp.Not) and _has_only(node, "this"):
         category, codes = _condition(node.this.unnest(), description)
         nulls = frozenset() if isinstance(node.this.unnest(), exp.Is) else _nulls(category)
@@ -172,7 +172,7 @@ def _nulls(column: CategoryColumn) -> frozenset[int]:
 
 
 def _codes(column: CategoryColumn, listed: list[exp.Expr]) -> frozenset[int]:
-    """The codes of literals; one that is none of the column's values is refused, as its count would be 0 for certain."""
+    """Return the codes of literals; one that is none of the column's values is refused, as its count would be 0 for certain."""
     texts = {_text(value): code for code, value in enumerate(column.values)}
     codes = set()
     for node in listed:

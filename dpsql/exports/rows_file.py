@@ -28,7 +28,7 @@ ENDINGS = (".parquet", ".csv")
 
 
 def rows_table(plan: ExportPlan, columns: tuple[RandomisedColumn, ...]) -> pa.Table:
-    """The randomised rows as they are written."""
+    """Return the randomised rows as they are written."""
     arrays = [_written(column, outputs) for column, outputs in zip(plan.columns, columns, strict=True)]
     fields = [
         pa.field(column.name, array.type, nullable=_may_be_null(column))
@@ -67,7 +67,7 @@ def _written(column: ExportedColumn, randomised: RandomisedColumn) -> Any:
 
 
 def _categories(values: Any, outputs: NDArray[np.int16]) -> Any:
-    """Values by their codes; texts as a dictionary, which Parquet writes as it is."""
+    """Return values by their codes; texts as a dictionary, which Parquet writes as it is."""
     if not pa.types.is_string(values.type):
         return values.take(pa.array(outputs))
     present = values.is_valid().to_numpy(zero_copy_only=False)
@@ -83,7 +83,7 @@ class NewFile:
     written is refused for free."""
 
     def __init__(self, place: Path, description: Description) -> None:
-        """Raises InterfaceError export_exists, export_ending, export_sets and Fault file_write."""
+        """Raise InterfaceError export_exists, export_ending, export_sets and Fault file_write."""
         if place.suffix.lower() not in ENDINGS:
             raise refuse("export_ending", place=str(place))
         self.place, self._description = place, description
@@ -189,7 +189,7 @@ def _read_csv(place: Path, description: Description) -> pa.Table:
 
 
 def _read(values: Any, column: CategoryColumn | NumberColumn) -> NDArray[Any]:
-    """Codes or numbers of one column. Raises ValueError for what was not written by dpsql."""
+    """Return codes or numbers of one column. Raises ValueError for what was not written by dpsql."""
     if isinstance(column, NumberColumn):
         numbers: NDArray[np.float64] = values.cast(pa.float64()).fill_null(np.nan).to_numpy()
         return numbers

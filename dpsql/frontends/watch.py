@@ -77,7 +77,7 @@ class Watch:
         return Comparison(above, value, error, under_way, runs_left, release)
 
     def explain(self, sql: SqlText, parameters: Parameters = None) -> PrivacyPlan:
-        """The price of a run, due with the next comparison unless a run is under way; nothing is charged."""
+        """Return the price of a run, due with the next comparison unless a run is under way; nothing is charged."""
         return self._session.explain_planned(self._planned(sql, parameters))
 
     def _options(self) -> Options:

@@ -14,7 +14,7 @@ def midnight(value: Any) -> Any:
 
 
 def truncated(unit: str, value: Any) -> Any:
-    """The start of the year, quarter, ... or second that a date or timestamp is in; weeks start on Monday."""
+    """Return the start of the year, quarter, ... or second that a date or timestamp is in; weeks start on Monday."""
     day = value.date() if isinstance(value, datetime) else value
     if unit in ("hour", "minute", "second"):
         fields = {"hour": (0, 0), "minute": (value.minute, 0), "second": (value.minute, value.second)}[unit]
@@ -39,14 +39,14 @@ def difference(unit: str, start: Any, end: Any) -> int:
 
 
 def moved_by_months(value: Any, months: int) -> Any:
-    """The same day of another month, or that month's last. Raises ValueError outside the years 1 to 9999."""
+    """Return the same day of another month, or that month's last. Raises ValueError outside the years 1 to 9999."""
     year, month = divmod(value.year * 12 + value.month - 1 + months, 12)
     last = calendar.monthrange(year, month + 1)[1] if 1 <= year <= 9999 else value.day
     return value.replace(year=year, month=month + 1, day=min(value.day, last))
 
 
 def around_month_ends(lower: Any, upper: Any) -> tuple[Any, Any]:
-    """Ends that hold what lies between two timestamps, once all of it was moved by months to `lower` and `upper`.
+    """Return ends that hold what lies between two timestamps, once all of it was moved by months to `lower` and `upper`.
 
     The last days of a long month become the last day of a short one and bring their times along: 30 March 04:00 less one month
     is before 29 March 23:00 less one month. So an end on the last day of a month may lie anywhere in that day.
@@ -69,12 +69,12 @@ def microseconds(value: Any) -> int:
 
 
 def bucket(value: Any, seconds: int, origin: datetime) -> Any:
-    """The start of the bucket of `seconds` that a date or timestamp is in. Raises OverflowError before the year 1."""
+    """Return the start of the bucket of `seconds` that a date or timestamp is in. Raises OverflowError before the year 1."""
     width = timedelta(seconds=seconds)
     start = origin + (midnight(value) - origin) // width * width
     return start if isinstance(value, datetime) else start.date()
 
 
 def last_day(value: Any) -> date:
-    """The last day of the month of a date or timestamp."""
+    """Return the last day of the month of a date or timestamp."""
     return date(value.year, value.month, calendar.monthrange(value.year, value.month)[1])

@@ -29,7 +29,7 @@ _WORD = re.compile("|".join(_WORDS) + r'|"([^"]*)"|[^A-Za-z"]')
 
 
 def unit_of(form: str) -> str | None:
-    """The finest unit of time that a format depends on, None for a format that is not read."""
+    """Return the finest unit of time that a format depends on, None for a format that is not read."""
     letters = re.findall(r"%(.?)", form, re.DOTALL)
     if not 0 < len(form) <= MOST_FORMAT or any(letter not in FINEST for letter in letters):
         return None
@@ -37,7 +37,7 @@ def unit_of(form: str) -> str | None:
 
 
 def of_words(form: str) -> str | None:
-    """The letters that PostgreSQL's words stand for, None for words that are not read."""
+    """Return the letters that PostgreSQL's words stand for, None for words that are not read."""
     parts = []
     position = 0
     while position < len(form):
@@ -51,7 +51,7 @@ def of_words(form: str) -> str | None:
 
 
 def written(value: Any, form: str) -> str:
-    """A date or timestamp in a format that `unit_of` reads."""
+    """Return a date or timestamp in a format that `unit_of` reads."""
     time = value if isinstance(value, datetime) else datetime.combine(value, datetime.min.time())
     parts = {
         "Y": f"{time.year:04d}", "y": f"{time.year % 100:02d}", "m": f"{time.month:02d}", "B": _MONTHS[time.month - 1],

@@ -91,7 +91,7 @@ def _date_diff(arguments: tuple[Expr, ...]) -> Facts:
 
 @function("add_days", meaning=lambda d, n: d + timedelta(days=n), repeated=2, cost=200)
 def _add_days(arguments: tuple[Expr, ...]) -> Facts:
-    """A date or timestamp and an integer number of days; NULL outside the calendar."""
+    """Return a date or timestamp and an integer number of days; NULL outside the calendar."""
     want(arguments, TEMPORAL, Type.INTEGER)
     facts, days = arguments[0].facts, arguments[1].facts
     if not (facts.bounded and days.bounded):
@@ -105,7 +105,7 @@ def _add_days(arguments: tuple[Expr, ...]) -> Facts:
 
 @function("add_months", meaning=moved_by_months, repeated=2, cost=200)
 def _add_months(arguments: tuple[Expr, ...]) -> Facts:
-    """A date or timestamp and an integer number of months (SQL's + INTERVAL); NULL outside the calendar."""
+    """Return a date or timestamp and an integer number of months (SQL's + INTERVAL); NULL outside the calendar."""
     want(arguments, TEMPORAL, Type.INTEGER)
     facts = _moved(arguments, moved_by_months)
     lower, upper = around_month_ends(facts.lower, facts.upper)
@@ -113,7 +113,7 @@ def _add_months(arguments: tuple[Expr, ...]) -> Facts:
 
 
 def _moved(arguments: tuple[Expr, ...], move: Callable[[Any, int], Any]) -> Facts:
-    """Facts of a date moved by a number of steps, where `move` is monotone in both."""
+    """Return the facts of a date moved by a number of steps, where `move` is monotone in both."""
     facts, steps = arguments[0].facts, arguments[1].facts
     if not (facts.bounded and steps.bounded):
         return Facts(facts.type)
@@ -126,7 +126,7 @@ def _moved(arguments: tuple[Expr, ...], move: Callable[[Any, int], Any]) -> Fact
 
 @function("add_seconds", meaning=lambda t, n: t + timedelta(seconds=n), repeated=2, cost=200)
 def _add_seconds(arguments: tuple[Expr, ...]) -> Facts:
-    """A timestamp and an integer number of seconds; NULL outside the calendar."""
+    """Return a timestamp and an integer number of seconds; NULL outside the calendar."""
     want(arguments, Type.TIMESTAMP, Type.INTEGER)
     return _moved(arguments, lambda value, seconds: value + timedelta(seconds=seconds))
 
@@ -163,7 +163,7 @@ def _time_bucket(arguments: tuple[Expr, ...]) -> Facts:
 
 @function("last_day", meaning=last_day, nodes=("LastDay",), cost=200)
 def _last_day(arguments: tuple[Expr, ...]) -> Facts:
-    """The last day of the month, a date."""
+    """Return the last day of the month, a date."""
     want(arguments, TEMPORAL)
     facts = arguments[0].facts
     lower, upper = (None if end is None else last_day(end) for end in (facts.lower, facts.upper))

@@ -86,7 +86,7 @@ def _within_one(function: Callable[[float], float]) -> Callable[[float], float |
 
 
 def _between(low: Fraction | int | None, high: Fraction | int | None) -> Callable[[tuple[Expr, ...]], Facts]:
-    """Facts of a function of one real whose values lie in [low, high], whatever the argument."""
+    """Return the facts of a function of one real whose values lie in [low, high], whatever the argument."""
 
     def infer(arguments: tuple[Expr, ...]) -> Facts:
         want(arguments, NUMERIC)
@@ -109,7 +109,7 @@ function("atan", meaning=lambda x: math.atan(float(x)), nodes=("Atan",), cost=10
 
 @function("atan2", meaning=lambda y, x: math.atan2(float(y), float(x)), nodes=("Atan2",), cost=150)
 def _atan2(arguments: tuple[Expr, ...]) -> Facts:
-    """The angle of the point (x, y), with y first."""
+    """Return the angle of the point (x, y), with y first."""
     want(arguments, NUMERIC, NUMERIC)
     return Facts(Type.REAL, -_HALF_TURN, _HALF_TURN)
 

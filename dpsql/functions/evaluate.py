@@ -17,7 +17,7 @@ from dpsql.plan.plan import Call, Column, Expr, ReleasedValue
 
 
 def evaluate(expression: Expr, row: Mapping[str, Any]) -> Any:
-    """The value of `expression` where columns (and released values) have the values of `row`."""
+    """Return the value of `expression` where columns (and released values) have the values of `row`."""
     if isinstance(expression, (Column, ReleasedValue)):
         return _typed(row[expression.name], expression.facts.type)
     if not isinstance(expression, Call):
@@ -39,7 +39,7 @@ def evaluate(expression: Expr, row: Mapping[str, Any]) -> Any:
 
 
 def _typed(value: Any, type_: Type) -> Any:
-    """A value as its SQL type holds it; an integer beyond 64 bits is NULL."""
+    """Return a value as its SQL type holds it; an integer beyond 64 bits is NULL."""
     if value is None or type_ is Type.NULL:
         return None
     if type_ is Type.REAL:

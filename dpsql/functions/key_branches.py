@@ -106,7 +106,7 @@ class KeyBranch:
     def from_branch(
         cls, branch: Branch, keys: list[Expr], values: list[Values], more: Iterable[Expr], public: PublicRows
     ) -> KeyBranch:
-        """Keys and conditions of `branch`, with equal columns replaced by one of them."""
+        """Return keys and conditions of `branch`, with equal columns replaced by one of them."""
         conditions = [part for condition in (*branch.conditions, *more) for part in conjuncts(condition)]
         tables = _tables(branch, public)
         conditions += [part for unmatched in branch.unmatched for part in _without_partner(unmatched, public)]
@@ -117,13 +117,13 @@ class KeyBranch:
         return cls(written, values, conditions, tables, branch.within)
 
     def parts(self) -> list[KeyCombinations]:
-        """The combinations of keys that rows may have; their product over all parts."""
+        """Return the combinations of keys that rows may have; their product over all parts."""
         if any(not possible(condition, {}).holds(True) for condition in self.conditions if not names_of(condition)):
             return [KeyCombinations.from_combinations((), ())]
         return [part for tied in self._tied() for part in self._parts_of(tied)]
 
     def _tied(self) -> list[_Tied]:
-        """Keys and conditions in sets that have no column in common, directly or through others."""
+        """Return keys and conditions in sets that have no column in common, directly or through others."""
         columns = {
             column.name: column for expression in (*self.conditions, *self.keys) for column in columns_of(expression)
         }
@@ -166,13 +166,13 @@ class KeyBranch:
         return KeyCombinations.whole(key, len(self.values[key]))
 
     def _alone(self, tied: _Tied, key: int) -> _Tied:
-        """One key with the conditions that are tied to it when the other keys are not asked for."""
+        """Return one key with the conditions that are tied to it when the other keys are not asked for."""
         lone = replace(self, keys=[self.keys[key]], values=[self.values[key]], conditions=list(tied.conditions))
         (tied_key,) = (tied_set for tied_set in lone._tied() if tied_set.keys)
         return replace(tied_key, keys=(key,))
 
     def _tuples(self, tied: _Tied, most: int) -> set[tuple[int, ...]] | None:
-        """The combinations of the keys: over all columns tied to them, else over their own, else over wide cells of these."""
+        """Return combinations of the keys: over all columns tied to them, else their own, else wide cells of these."""
         key_columns = frozenset(name for key in tied.keys for name in names_of(self.keys[key]))
         every = frozenset(tied.columns)
         ways = [(every, key_columns), (key_columns, key_columns), (key_columns, frozenset[str]())]
@@ -204,7 +204,7 @@ class KeyBranch:
         return all(map(repeats, keys)) or (len(keys) == 1 and follows_order(keys[0]) is not None)
 
     def _variables(self, tied: _Tied, names: frozenset[str], inside: frozenset[str]) -> Iterator[Variable]:
-        """Columns with their cells (`inside`: what the policy names in cells of its own), public tables with their rows."""
+        """Yield columns with their cells (`inside`: what the policy names in cells of its own), public tables with their rows."""
         literals = [
             value
             for expression in (*(self.keys[index] for index in tied.keys), *tied.conditions)
@@ -232,7 +232,7 @@ class KeyBranch:
     def _expanded(
         self, rows: Iterable[Row], tied: _Tied, conditions: Sequence[Expr], budget: SearchBudget | None = None
     ) -> set[tuple[int, ...]]:
-        """The combinations of keys that rows have. Conditions on whole keys are tried on each that a cell may have."""
+        """Return the combinations of keys that rows have. Conditions on whole keys are tried on each that a cell may have."""
         combinations: set[tuple[int, ...]] = set()
         keys = [(_KEY + str(index), self.keys[index]) for index in tied.keys]
         undecided = [] if self._in_order(tied) else conditions
@@ -252,8 +252,8 @@ class KeyBranch:
     def _chosen(
         self, row: Row, keys: list[Expr], names: set[str], places: list[_Places], most: int
     ) -> Iterable[tuple[int, ...]]:
-        """The combinations that keys of a row may have, as positions; `names`: columns of which the row has no one value. Raises
-        TooMany for more than `most`."""
+        """Return the combinations that keys of a row may have, as positions; `names`: columns of which the row has no one value.
+        Raises TooMany for more than `most`."""
         cell = row.cells.get(next(iter(names))) if len(names) == 1 else None
         if not names:
             positions = [place.position(evaluate(key, row.values)) for place, key in zip(places, keys, strict=True)]
@@ -333,11 +333,11 @@ class _Places:
         self._kind = kinds.pop() if plain and list(self._present) == sorted(self._present) else None
 
     def position(self, value: Any) -> int | None:
-        """The position of a value, None where it is no public key."""
+        """Return the position of a value, None where it is no public key."""
         return self._place.get(value)
 
     def positions(self, image: Possible) -> Sequence[int]:
-        """The positions of the values that `image` may hold."""
+        """Return the positions of the values that `image` may hold."""
         missing = [self._place[None]] if image.null and None in self._place else []
         if image.values is not None:
             return [self._place[value] for value in image.values if value in self._place] + missing
@@ -440,7 +440,7 @@ def _renamed(expression: Expr, same: Mapping[str, Column]) -> Expr:
 
 
 def _with_keys(condition: Expr, keys: Sequence[tuple[str, Expr]]) -> Expr:
-    """A condition with columns in place of keys that are computed."""
+    """Return a condition with columns in place of keys that are computed."""
     for name, key in keys:
         if condition == key:
             return Column(name, key.facts)

@@ -57,7 +57,7 @@ def leaves_out(source: Relation, key: Expr, values: Values, public: PublicRows =
 
 
 def _union(values: list[Values], branch_parts: list[list[KeyCombinations]]) -> RemainingKeys:
-    """The union of branches, each of which has every combination of what its parts have."""
+    """Return the union of branches, each of which has every combination of what its parts have."""
     positions_by_key = [
         {key: part.cells[:, index] for part in parts for index, key in enumerate(part.keys)} for parts in branch_parts
     ]

@@ -59,7 +59,7 @@ def _joined(condition: Call) -> Expr:
 
 
 def _plainer(part: Any) -> Any:
-    """`filled` looks inside what is returned as it was."""
+    """Return a part of a plan without conditions that are always true; `filled` looks inside what is returned as it was."""
     if isinstance(part, Filter):
         predicate = plain_condition(part.predicate)
         if _is_true(predicate):

@@ -62,7 +62,7 @@ _FINEST = 2**1200
 
 
 def _real(interval: Interval, nullable: bool) -> Facts:
-    """A real in `interval`; ends that no double holds are unknown, long fractions are rounded outward."""
+    """Return a real in `interval`; ends that no double holds are unknown, long fractions are rounded outward."""
     low, high = interval
     if low is not None:
         low = Fraction(math.floor(low * _FINEST), _FINEST) if low.denominator > _FINEST else low
@@ -217,7 +217,7 @@ def _widened(facts: Facts, type_: Type) -> Facts:
 
 
 def _hull(arguments: Sequence[Expr]) -> Facts:
-    """Facts of a value that is one of `arguments`."""
+    """Return the facts of a value that is one of `arguments`."""
     type_ = common_type(tuple(arguments))
     return ranges.hull([_widened(argument.facts, type_) for argument in arguments], type_)
 
@@ -294,7 +294,7 @@ def _not_distinct(arguments: tuple[Expr, ...]) -> Facts:
 
 @function("in")
 def _in(arguments: tuple[Expr, ...]) -> Facts:
-    """x IN (literals)."""
+    """Return the facts of x IN (literals)."""
     for item in arguments[1:]:
         if not isinstance(item, Literal):
             raise WrongArguments("takes literals in its list")
@@ -304,7 +304,7 @@ def _in(arguments: tuple[Expr, ...]) -> Facts:
 
 @function("place_in")
 def _place_in(arguments: tuple[Expr, ...]) -> Facts:
-    """The number, from 0 on, of the first of the literals that x equals; NULL where it equals none."""
+    """Return the number, from 0 on, of the first of the literals that x equals; NULL where it equals none."""
     _in(arguments)
     return Facts(Type.INTEGER, Fraction(0), Fraction(max(0, len(arguments) - 2)))
 
@@ -357,7 +357,7 @@ _CASTS: dict[Type, tuple[Type, ...]] = {
 
 
 def _cast(target: Type) -> Infer:
-    """A total cast: NULL where the value has no counterpart (a text that is no number, a real beyond 64 bits)."""
+    """Return a total cast: NULL where the value has no counterpart (a text that is no number, a real beyond 64 bits)."""
 
     def infer(arguments: tuple[Expr, ...]) -> Facts:
         want(arguments, _CASTS[target])
@@ -394,16 +394,16 @@ function("to_timestamp", meaning=to_timestamp, repeated=2, per_byte=20, reads_te
 
 
 def clamped(value: Expr) -> Expr:
-    """A value within its own bounds; NULL for NaN."""
+    """Return a value within its own bounds; NULL for NaN."""
     return call("clamp", value, constant(value.facts.lower, value), constant(value.facts.upper, value))
 
 
 def both(condition: Expr | None, other: Expr) -> Expr:
-    """The conjunction of a FILTER, if there is one, and another condition."""
+    """Return the conjunction of a FILTER, if there is one, and another condition."""
     return other if condition is None else call("and", condition, other)
 
 
 def constant(value: Fraction | float | int, like: Expr) -> Literal:
-    """A literal of the type of `like`."""
+    """Return a literal of the type of `like`."""
     exact = int(value) if like.facts.type is Type.INTEGER else Fraction(value)
     return Literal(exact, ranges.literal_facts(exact))

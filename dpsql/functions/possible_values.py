@@ -75,7 +75,7 @@ EITHER = frozenset((True, False))
 
 
 def single(value: Any) -> Possible:
-    """One value."""
+    """Return the possible values of an expression that has one."""
     return Possible(frozenset() if value is None else frozenset((value,)), null=value is None)
 
 
@@ -107,7 +107,7 @@ def _anything(expression: Expr, parts: Iterable[Possible] = ()) -> Possible:
 
 
 def _written(expression: Call, parts: list[Possible]) -> Possible | None:
-    """The text of a moment, where all that is possible lies in one of the smallest units that the format shows."""
+    """Return the text of a moment, where all that is possible lies in one of the smallest units that the format shows."""
     low, high = parts[0].ends
     form = expression.arguments[1]
     if low is None or high is None or not isinstance(form, Literal):
@@ -121,7 +121,7 @@ def _written(expression: Call, parts: list[Possible]) -> Possible | None:
 
 
 def _image(expression: Call, parts: list[Possible]) -> Possible | None:
-    """All values over all combinations, where these are few."""
+    """Return all values over all combinations, where these are few."""
     lists = [part.listed for part in parts]
     short_lists = [values for values in lists if values is not None]
     if len(short_lists) < len(lists) or math.prod(map(len, short_lists)) > MOST_LISTED:
@@ -131,7 +131,7 @@ def _image(expression: Call, parts: list[Possible]) -> Possible | None:
 
 
 def _applied(expression: Call, values: Iterable[Any]) -> Any:
-    """The function of `expression` over values in place of its arguments."""
+    """Return the function of `expression` over values in place of its arguments."""
     literals = (
         argument if isinstance(argument, Literal) else Literal(value, Facts(argument.facts.type))
         for value, argument in zip(values, expression.arguments, strict=True)
@@ -166,7 +166,7 @@ _WITHIN = {
 
 
 def _monotone(expression: Call, parts: list[Possible]) -> Possible | None:
-    """The image of an interval under a function that keeps or turns the order of one argument, others being fixed."""
+    """Return the image of an interval under a function that keeps or turns the order of one argument, others being fixed."""
     open_parts = [
         index for index, part in enumerate(parts) if part.values is None or len(part.values) != 1 or part.null
     ]
@@ -220,7 +220,7 @@ def _rising(expression: Call, index: int, fixed: list[Any], low: Any, high: Any)
 
 
 def follows_order(expression: Expr) -> Column | None:
-    """The column that `expression` rises or falls with, all else in it being literals; None where that is not known."""
+    """Return the column that `expression` rises or falls with, all else in it being literals; None where that is not known."""
     if not isinstance(expression, Call):
         return expression if isinstance(expression, Column) and expression.facts.type is not Type.TEXT else None
     open_parts = [index for index, part in enumerate(expression.arguments) if not isinstance(part, Literal)]

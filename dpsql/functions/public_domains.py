@@ -60,7 +60,7 @@ def as_literal(value: Any) -> Literal:
 
 
 def _labelled(facts: Facts) -> Facts:
-    """Facts of a column as a key: its label is one more value."""
+    """Return the facts of a column as a key: its label is one more value."""
     lower, upper = facts.lower, facts.upper
     label = Fraction(facts.outside) if facts.type is Type.INTEGER else facts.outside
     if lower is not None and upper is not None:
@@ -84,7 +84,7 @@ def _leaves(expression: Expr) -> Expr:
 
 
 def domain_of(expression: Expr) -> Values | None:
-    """Values in key order, None when the set is not finite (or has more than `MOST_VALUES`): private keys then.
+    """Return values in key order, None when the set is not finite (or has more than `MOST_VALUES`): private keys then.
 
     NULL is among them where the expression may be NULL: last, unless a column's declared domain lists it elsewhere. NaN
     never is. Reals are doubles.
@@ -94,7 +94,7 @@ def domain_of(expression: Expr) -> Values | None:
 
 @lru_cache(maxsize=32)
 def _of_call(expression: Call) -> Values | None:
-    """As `domain_of`, evaluated once: a dashboard groups by the same few expressions all day."""
+    """Return what `domain_of` returns, evaluated once: a dashboard groups by the same few expressions all day."""
     return _of_expression(_leaves(expression))
 
 
@@ -129,7 +129,7 @@ def _domain(expression: Expr) -> Values | None:
 
 
 def _of_function(expression: Call) -> Values | None:
-    """Values of a call over columns of which some have no list; whether it may be NULL is left to its facts."""
+    """Return values of a call over columns of which some have no list; whether it may be NULL is left to its facts."""
     facts = expression.facts
     if expression.function in ("case", "coalesce"):
         return _one_of(expression)
@@ -144,7 +144,7 @@ def _of_function(expression: Call) -> Values | None:
 
 
 def _range(facts: Facts) -> Values | None:
-    """The declared values, or all integers or dates between the bounds."""
+    """Return the declared values, or all integers or dates between the bounds."""
     size = facts.size()
     if size is None or size > MOST_VALUES:
         return None
@@ -157,7 +157,7 @@ def _range(facts: Facts) -> Values | None:
 
 
 def _few(facts: Facts) -> Values | None:
-    """The declared values or range with NULL where it may occur, if they are few enough to be evaluated."""
+    """Return the declared values or range with NULL where it may occur, if they are few enough to be evaluated."""
     size = facts.size()
     return _with_null(_range(facts), facts) if size is not None and size <= MOST_STEPS else None
 
@@ -167,7 +167,7 @@ def _with_null(values: Values | None, facts: Facts) -> Values | None:
 
 
 def _image(expression: Call) -> Values | None:
-    """The exact image when the expression reads columns with finite domains only."""
+    """Return the exact image when the expression reads columns with finite domains only."""
     if results_read(expression):
         return None
     columns = {column.name: column for column in _columns(expression)}
@@ -176,7 +176,7 @@ def _image(expression: Call) -> Values | None:
 
 
 def _evaluated(expression: Call, names: tuple[str, ...], domains: list[Values | None]) -> Values | None:
-    """Values of `expression` over all combinations, None where some domain is not known or they are too many."""
+    """Return values of `expression` over all combinations, None where some domain is not known or they are too many."""
     finite = [domain for domain in domains if domain is not None]
     if len(finite) < len(domains) or math.prod(map(len, finite)) * _calls(expression) > MOST_STEPS:
         return None
@@ -198,7 +198,7 @@ def _one_of(expression: Call) -> Values | None:
 
 
 def _starts(facts: Facts, unit: str) -> Values | None:
-    """The starts of a unit of time between two bounds, one after the other."""
+    """Return the starts of a unit of time between two bounds, one after the other."""
     if not facts.bounded:
         return None
     step = _STEPS.get(unit, timedelta(days=28 * _MONTHS.get(unit, 1)))
@@ -238,7 +238,7 @@ def _buckets(expression: Call) -> Values | None:
 
 
 def _over_arguments(expression: Call) -> Values | None:
-    """The image over the domains of the arguments, taken as if they had nothing to do with each other."""
+    """Return the image over the domains of the arguments, taken as if they had nothing to do with each other."""
     arguments = expression.arguments
     names = tuple(f"x{number}" for number in range(len(arguments)))
     columns = (Column(name, Facts(argument.facts.type)) for name, argument in zip(names, arguments, strict=True))

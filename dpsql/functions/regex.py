@@ -21,7 +21,7 @@ class WrongPattern(Exception):
 
 
 def checked(pattern: str) -> str:
-    """The pattern. Raises WrongPattern."""
+    """Return the pattern. Raises WrongPattern."""
     if len(pattern) > MOST_PATTERN:
         raise WrongPattern(f"takes a pattern of at most {MOST_PATTERN} characters")
     if _INSIDE_CHARACTERS.match(pattern):
@@ -34,7 +34,7 @@ def checked(pattern: str) -> str:
 
 
 def checked_replacement(pattern: str, replacement: str) -> None:
-    """Raises WrongPattern for a replacement that names a group which the pattern does not have."""
+    """Raise WrongPattern for a replacement that names a group which the pattern does not have."""
     try:
         replaced("", pattern, replacement, everywhere=False)
     except pa.ArrowInvalid:
@@ -49,7 +49,7 @@ def matches(text: str, pattern: str) -> bool:
 
 
 def replaced(text: str, pattern: str, replacement: str, everywhere: bool) -> str:
-    """The text with the first match, or all of them, replaced; \\1 is what the first group matched."""
+    """Return the text with the first match, or all of them, replaced; \\1 is what the first group matched."""
     most = None if everywhere else 1
     replaced_texts = pc.replace_substring_regex(
         pa.array([text]), pattern=pattern, replacement=replacement, max_replacements=most

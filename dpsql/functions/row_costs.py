@@ -49,7 +49,7 @@ _PLAIN = 20
 
 
 def size(node: Expr) -> int | None:
-    """Bytes of a text at most; None where nothing bounds it (a column), so that a part of it must be taken."""
+    """Return bytes of a text at most; None where nothing bounds it (a column), so that a part of it must be taken."""
     if isinstance(node, Literal):
         return len(str(node.value).encode()) if node.value is not None else 0
     if not isinstance(node, Call):
@@ -83,7 +83,7 @@ def size(node: Expr) -> int | None:
 
 
 def cost(node: Expr, columns: Mapping[str, int] | None = None) -> int:
-    """Nanoseconds of one row at most, over all branches; `columns`: what columns cost that are expressions themselves."""
+    """Return nanoseconds of one row at most, over all branches; `columns`: what columns cost that are expressions themselves."""
     if isinstance(node, Column):
         return (columns or {}).get(node.name, 1)
     if not isinstance(node, Call):
@@ -95,7 +95,7 @@ def cost(node: Expr, columns: Mapping[str, int] | None = None) -> int:
 
 
 def part_read(function: str, argument: Expr) -> Expr:
-    """The part of a text that a function reads: all of it where it has a bound, else its first characters."""
+    """Return the part of a text that a function reads: all of it where it has a bound, else its first characters."""
     if REGISTRY[function].reads_text and argument.facts.type is Type.TEXT and size(argument) is None:
         return _first(argument, MOST_MATCHED if function.startswith("regexp") else MOST_READ)
     return argument
@@ -177,7 +177,7 @@ _ANY = 6
 
 
 def program(pattern: str) -> int:
-    """The number of instructions of a pattern's program at most. A repetition repeats what it stands behind."""
+    """Return the number of instructions of a pattern's program at most. A repetition repeats what it stands behind."""
     folded = "(?i" in pattern or re.search(r"\(\?[a-zA-Z]*i", pattern) is not None
     stack: list[list[int]] = [[]]
     for token in _TOKEN.finditer(pattern):
@@ -225,7 +225,7 @@ def _atom(kind: str, text: str, folded: bool) -> int:
 
 
 def block_cost(block: Block) -> int:
-    """Nanoseconds of one row of a block at most. A column of a subquery costs what its expression costs wherever it is
+    """Return nanoseconds of one row of a block at most. A column of a subquery costs what its expression costs wherever it is
     read, as an engine may write the expression out there."""
     total, columns = _relation(block.source)
     expressions = [key.expression for key in block.keys]

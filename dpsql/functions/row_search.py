@@ -60,7 +60,7 @@ class Row:
 
 
 def cell_row(name: str, cell: Possible, named: bool = True) -> Row:
-    """A row of one column."""
+    """Return a row of one column."""
     values = cell.values
     if values is not None and len(values) + cell.null == 1:
         return Row({name: next(iter(values), None)}, {}, named)
@@ -96,7 +96,7 @@ class SearchBudget:
         self._left = most
 
     def spend(self, work: int) -> None:
-        """Raises TooMany."""
+        """Count so much work; raise TooMany where more was done than is allowed."""
         self._left -= work
         if self._left < 0:
             raise TooMany
@@ -105,8 +105,8 @@ class SearchBudget:
 def search(
     variables: Sequence[Variable], conditions: Sequence[Expr], needed: frozenset[str], budget: SearchBudget
 ) -> list[Row]:
-    """Rows over all variables that may meet the conditions, as far as the columns `needed` tell them apart. Columns that are of
-    no variable may be anything. Raises TooMany."""
+    """Return rows over all variables that may meet the conditions, as far as the columns `needed` tell them apart. Columns that
+    are of no variable may be anything. Raises TooMany."""
     every = frozenset[str]().union(*(variable.names for variable in variables))
     pending = [_Test(condition, every) for condition in conditions]
     left = [_filtered(variable, pending, budget) for variable in variables]
@@ -129,7 +129,7 @@ def _linked(variable: Variable, bound: frozenset[str], pending: Sequence[_Test])
 
 
 def _filtered(variable: Variable, tests: Iterable[_Test], budget: SearchBudget) -> Variable:
-    """The rows of one variable that meet the conditions on it alone."""
+    """Return the rows of one variable that meet the conditions on it alone."""
     rows: Sequence[Row] = variable.rows
     for test in tests:
         if test.bound <= variable.names and test.bound:
@@ -156,7 +156,7 @@ def _paired(rows: list[Row], variable: Variable, tests: list[_Test], budget: Sea
 
 
 def _partners(variable: Variable, tests: list[_Test]) -> Callable[[Row], Sequence[Row]] | None:
-    """The rows of a variable that a row may meet: those with an equal value where a condition says so (None: all)."""
+    """Return the rows of a variable that a row may meet: those with an equal value where a condition says so (None: all)."""
     for test in tests:
         mine, other = test.equal(variable.names)
         if mine is None or other is None or not all(mine in row.values for row in variable.rows):
@@ -170,7 +170,7 @@ def _partners(variable: Variable, tests: list[_Test]) -> Callable[[Row], Sequenc
 
 
 def _distinct(rows: Sequence[Row], names: frozenset[str]) -> list[Row]:
-    """The rows without other columns, each once."""
+    """Return the rows without other columns, each once."""
     order = sorted(names)
     distinct_rows: dict[Any, Row] = {}
     for row in rows:
@@ -238,7 +238,7 @@ class _Test:
         return self._by_value[key]
 
     def equal(self, names: frozenset[str]) -> tuple[str | None, str | None]:
-        """The column of `names` and the other that the condition says are equal, where they are of one type."""
+        """Return the column of `names` and the other that the condition says are equal, where they are of one type."""
         pair = equal_columns(self._condition)
         if pair is None:
             return None, None
@@ -277,7 +277,7 @@ def compares_literals(condition: Expr) -> bool:
 
 
 def columns_of(expression: Expr) -> Iterator[Column]:
-    """The columns of an expression, one by one."""
+    """Yield the columns of an expression, one by one."""
     if isinstance(expression, Column):
         yield expression
     elif isinstance(expression, Call):
@@ -286,7 +286,7 @@ def columns_of(expression: Expr) -> Iterator[Column]:
 
 
 def names_of(expression: Expr) -> set[str]:
-    """Names of columns, and of values that are not released yet."""
+    """Return names of columns, and of values that are not released yet."""
     if isinstance(expression, ReleasedValue):
         return {_RESULT + expression.name}
     if isinstance(expression, Call):
@@ -295,7 +295,7 @@ def names_of(expression: Expr) -> set[str]:
 
 
 def literals_of(expression: Expr) -> Iterator[Any]:
-    """The values of the literals of an expression."""
+    """Yield the values of the literals of an expression."""
     if isinstance(expression, Literal):
         yield evaluate(expression, {})
     elif isinstance(expression, Call):

@@ -91,14 +91,14 @@ SPELLED = {spelling: statistic for statistic in STATISTICS.values() for spelling
 
 
 def statistic_of(expression: Expr) -> Statistic | None:
-    """The statistic that an expression is a call of; None for anything else."""
+    """Return the statistic that an expression is a call of; None for anything else."""
     if not isinstance(expression, Call) or not expression.function.startswith(PREFIX):
         return None
     return STATISTICS[expression.function.removeprefix(PREFIX)]
 
 
 def statistic_call(statistic: Statistic, arguments: tuple[Expr, ...], condition: Expr | None) -> Call:
-    """The call of a statistic over the rows that meet `condition` (None: all). Raises ValueError for another number of
+    """Return the call of a statistic over the rows that meet `condition` (None: all). Raises ValueError for another number of
     arguments."""
     if len(arguments) != statistic.arity:
         raise ValueError(f"{statistic.word} takes {statistic.arity} arguments")
@@ -106,7 +106,7 @@ def statistic_call(statistic: Statistic, arguments: tuple[Expr, ...], condition:
 
 
 def parts_of(call: Call) -> tuple[tuple[Expr, ...], Expr | None]:
-    """The arguments of a statistic's call, and its condition."""
+    """Return the arguments of a statistic's call, and its condition."""
     statistic = statistic_of(call)
     assert statistic is not None
     rest = call.arguments[statistic.arity :]

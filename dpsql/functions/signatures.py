@@ -38,7 +38,7 @@ class Function:
     reads_text: bool = False
 
     def of_values(self, *values: Any) -> Any:
-        """Its meaning, for a function that has one."""
+        """Return the function's value for these values of its arguments."""
         assert self.meaning is not None, self.name
         return self.meaning(*values)
 
@@ -47,7 +47,7 @@ REGISTRY: dict[str, Function] = {}
 
 
 def call(name: str, *arguments: Expr) -> Call:
-    """The call of a registered function, with its facts. Raises WrongArguments."""
+    """Return the call of a registered function, with its facts. Raises WrongArguments."""
     return Call(name, arguments, REGISTRY[name].infer(arguments))
 
 
@@ -63,7 +63,7 @@ def function(*names: str, **facts: Any) -> Callable[[Infer], Infer]:
 
 
 def want(arguments: tuple[Expr, ...], *expected: tuple[Type, ...] | Type) -> None:
-    """One entry per argument: the types it may have; NULL literals fit everywhere."""
+    """Check arguments, of which `expected` has the types that each may have; NULL literals fit everywhere."""
     if len(arguments) != len(expected):
         raise WrongArguments(f"takes {len(expected)} argument{'s' if len(expected) != 1 else ''}, got {len(arguments)}")
     for position, (argument, types) in enumerate(zip(arguments, expected, strict=True), 1):
@@ -99,7 +99,7 @@ def literal_text(argument: Expr, description: str) -> str:
 
 
 def common_type(arguments: tuple[Expr, ...]) -> Type:
-    """The one type that several alternatives share; INTEGER and REAL meet in REAL, DATE and TIMESTAMP in TIMESTAMP."""
+    """Return the one type that several alternatives share; INTEGER and REAL meet in REAL, DATE and TIMESTAMP in TIMESTAMP."""
     types = {argument.facts.type for argument in arguments} - {Type.NULL}
     if not types:
         return Type.NULL

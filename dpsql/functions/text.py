@@ -100,7 +100,8 @@ def _concat(arguments: tuple[Expr, ...]) -> Facts:
 
 @function("replace", meaning=replaced_text, per_byte=50, reads_text=True)
 def _replace(arguments: tuple[Expr, ...]) -> Facts:
-    """The two texts are literals: a replacement taken from a column could make a row's text grow without end."""
+    """Return the facts of REPLACE. Its two texts are literals: a replacement taken from a column could make a row's text grow
+    without end."""
     want(arguments, Type.TEXT, Type.TEXT, Type.TEXT)
     if not all(
         isinstance(a, Literal) and isinstance(a.value, str) and len(a.value) <= MOST_SHORT for a in arguments[1:]
@@ -160,7 +161,7 @@ def _split_part(arguments: tuple[Expr, ...]) -> Facts:
     reads_text=True,
 )
 def _strlen(arguments: tuple[Expr, ...]) -> Facts:
-    """Bytes of a text in UTF-8."""
+    """Return bytes of a text in UTF-8."""
     want(arguments, Type.TEXT)
     values = arguments[0].facts.values
     sizes = None if values is None else [len(value.encode()) for value in values if value is not None]

@@ -63,12 +63,12 @@ def trimmed(text: str) -> str:
 
 
 def replaced_text(text: str, old: str, new: str) -> str:
-    """Every `old` in the first `MOST_TEXT` characters as `new`; an empty `old` is nowhere."""
+    """Return every `old` in the first `MOST_TEXT` characters as `new`; an empty `old` is nowhere."""
     text = text[:MOST_TEXT]
     return text.replace(old, new)[:MOST_TEXT] if old else text
 
 
 def split_part(text: str, separator: str, number: int) -> str:
-    """The part of that number, from 1, between separators; nothing where there is none."""
+    """Return the part of that number, from 1, between separators; nothing where there is none."""
     parts = text.split(separator)
     return parts[number - 1] if number <= len(parts) else ""

@@ -34,7 +34,8 @@ def is_whole_range(value: Expr) -> bool:
 
 
 def listed(value: Expr) -> tuple[Any, ...] | None:
-    """The values in SQL's ascending order, texts by their bytes; None where they are not known, or more than `MOST_LISTED`."""
+    """Return the values in SQL's ascending order, texts by their bytes; None where they are not known, or more than
+    `MOST_LISTED`."""
     size = value.facts.size()
     if isinstance(value, Literal) or (value.facts.values is None and size is not None and size > MOST_WHOLE):
         return None
@@ -46,10 +47,10 @@ def listed(value: Expr) -> tuple[Any, ...] | None:
 
 
 def _exact(value: Any) -> Any:
-    """A value of a list as constants of a question are: reals as fractions."""
+    """Return a value of a list as constants of a question are: reals as fractions."""
     return Fraction(value) if isinstance(value, float) else value
 
 
 def place_of(value: Expr, values: tuple[Any, ...]) -> Call:
-    """The number of a row's value in the list, NULL where it is not on it."""
+    """Return the number of a row's value in the list, NULL where it is not on it."""
     return call("place_in", value, *(Literal(element, literal_facts(element)) for element in values))

@@ -14,7 +14,7 @@ from dpsql.functions.text_values import lower, trimmed
 
 
 def compare(left: Any, right: Any, test: Callable[[Any, Any], bool]) -> bool:
-    """SQL comparison: NaN equals itself and is greater than every number; an integer meets a real as a real."""
+    """Compare as SQL does: NaN equals itself and is greater than every number; an integer meets a real as a real."""
     if isinstance(left, (float, Fraction)) or isinstance(right, (float, Fraction)):
         left, right = float(left), float(right)
         if math.isnan(left) or math.isnan(right):
@@ -25,7 +25,7 @@ def compare(left: Any, right: Any, test: Callable[[Any, Any], bool]) -> bool:
 
 
 def clamped_value(value: Any, lower: Any, upper: Any) -> Any:
-    """Moved into [lower, upper]; NaN has no value."""
+    """Return a value moved into [lower, upper]; NaN has no value."""
     return None if isinstance(value, float) and math.isnan(value) else max(min(value, upper), lower)
 
 
@@ -42,12 +42,12 @@ def power(base: Any, exponent: Any) -> float:
 
 
 def remainder(left: int, right: int) -> int:
-    """With the sign of the dividend, exactly."""
+    """Return the exact remainder, with the sign of the dividend."""
     return abs(left) % abs(right) * (1 if left >= 0 else -1)
 
 
 def rounded(value: Any, digits: int = 0) -> Any:
-    """Half away from zero, as SQL rounds; with digits the engine multiplies, rounds and divides in doubles."""
+    """Round half away from zero, as SQL does; with digits the engine multiplies, rounds and divides in doubles."""
     if isinstance(value, int):
         return value
     scaled = value * 10.0**digits
@@ -93,7 +93,7 @@ FALSE_TEXTS = ("false", "f", "no", "n", "0")
 
 
 def to_integer(value: Any) -> int | None:
-    """Half to even; None where the text or the real is no integer."""
+    """Round half to even; None where the text or the real is no integer."""
     if isinstance(value, str):
         return int(value) if re.fullmatch(WHOLE_TEXT, value) else None
     if isinstance(value, float):
@@ -102,21 +102,21 @@ def to_integer(value: Any) -> int | None:
 
 
 def to_real(value: Any) -> float | None:
-    """None for a text that is no number."""
+    """Return the real that a value stands for; None for a text that is no number."""
     if isinstance(value, str):
         return float(value) if re.fullmatch(NUMBER_TEXT, value) else None
     return float(value)
 
 
 def to_text(value: Any) -> str:
-    """As SQL writes it."""
+    """Return a value's text as SQL writes it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return value.isoformat(" ") if isinstance(value, datetime) else str(value)
 
 
 def to_boolean(value: Any) -> bool | None:
-    """None for a text that says neither."""
+    """Return the boolean that a value stands for; None for a text that says neither."""
     if isinstance(value, str):
         word = trimmed(lower(value))
         return word in TRUE_TEXTS if word in TRUE_TEXTS + FALSE_TEXTS else None
@@ -130,7 +130,7 @@ def to_date(value: Any) -> Any:
 
 
 def to_timestamp(value: Any) -> Any:
-    """A date as its midnight; None for a text that is no time."""
+    """Return a date as its midnight; None for a text that is no time."""
     if isinstance(value, str):
         return datetime.fromisoformat(value.strip()) if re.fullmatch(TIME_TEXT, value) else None
     return midnight(value)

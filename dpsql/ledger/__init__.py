@@ -28,7 +28,7 @@ __all__ = [
 
 
 def _no_step(name: str) -> None:
-    """The default of `step`: do nothing."""
+    """Do nothing, as the default of `step`."""
 
 
 def open_ledger(

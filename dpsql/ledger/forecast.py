@@ -70,7 +70,7 @@ def _charged_since(entries: Iterable[Entry], start: datetime) -> dict[tuple[str,
 
 
 def _end(week: Units, left: Units, now: datetime) -> datetime | None:
-    """The first dimension to run out decides."""
+    """Return when a budget is used up (None: not in sight): the first dimension to run out decides."""
     seconds = int(WEEK.total_seconds())
     spans = [left[name] * seconds // amount for name, amount in week.items() if _reachable(left[name], amount)]
     return now + timedelta(seconds=min(spans)) if spans else None

@@ -42,7 +42,7 @@ def open_checked(
     timeout_seconds: float,
     step: Step,
 ) -> Ledger:
-    """See `dpsql.ledger.open_ledger`."""
+    """Open the ledger as `dpsql.ledger.open_ledger` describes."""
     checked_text("dataset", dataset, 200)
     state = state_directory() if state is None else state
     place = parse_place(url)

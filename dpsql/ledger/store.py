@@ -40,7 +40,7 @@ Step = Callable[[str], None]
 
 
 def no_step(name: str) -> None:
-    """The default of the hook that tests use to stop a process at a named step."""
+    """Do nothing, as the default of the hook that tests use to stop a process at a named step."""
 
 
 class Taken(Exception):

@@ -175,7 +175,7 @@ class Seat:
         self._slot = 0
 
     def head(self) -> Head:
-        """The newest slot that holds."""
+        """Return the newest slot that holds."""
         head, self._slot = self._witness._newest(os.pread(self._descriptor, 2 * _SLOT, 0))
         return head
 

@@ -102,7 +102,7 @@ def _heads(runs: Runs, inside: slice, rate: Fraction, randomness: Randomness) ->
 
 
 def _prefixes(value: Words, distance: Integers, error: int, rate: Fraction) -> Words:
-    """The first 32 bits of p for each run."""
+    """Return the first 32 bits of p for each run."""
     cut = np.uint64(ONE_BITS - _COMMON_BITS)
     prefix = value >> cut
     for run in ((value + np.uint64(error)) >> cut != prefix).nonzero()[0].tolist():
@@ -166,7 +166,7 @@ def _is_below(drawn: int, bits: int, bounds: tuple[int, int], bound_bits: int) -
 
 
 def _long_word(count: int, randomness: Randomness) -> int:
-    """A uniform integer of `count` words."""
+    """Return a uniform integer of `count` words."""
     drawn = 0
     for word in words(count, randomness).tolist():
         drawn = drawn << 64 | word
@@ -174,8 +174,8 @@ def _long_word(count: int, randomness: Randomness) -> int:
 
 
 def _far_heads(runs: list[Run], rate: Fraction, begin: int, randomness: Randomness) -> list[int]:
-    """The cells beyond the tables that show heads, of all `runs` of a group. `begin`: the first word of the U that says how many
-    of these have a coin that begins with 64 zeros."""
+    """Return the cells beyond the tables that show heads, of all `runs` of a group. `begin`: the first word of the U that says
+    how many of these have a coin that begins with 64 zeros."""
     last = exp_tables(rate).last
     far = [run for run in runs if run[2] > last]
     count = sum(width for _, width, _ in far)
@@ -193,7 +193,7 @@ def _far_heads(runs: list[Run], rate: Fraction, begin: int, randomness: Randomne
 
 
 def _far_cell(far: list[Run], place: int) -> tuple[int, int]:
-    """The `place`-th cell of these runs, from 0, and its distance."""
+    """Return the `place`-th cell of these runs, from 0, and its distance."""
     for first, width, distance in far:
         if place < width:
             return first + place, distance
@@ -215,8 +215,9 @@ def _number_of_zeros(count: int, drawn: int) -> int:
 
 
 def _at_least(k: int, count: int) -> tuple[Fraction, Fraction]:
-    """Bounds of the probability that k >= 1 or more of `count` independent events happen, each with a chance of 2**-64: sums of
-    (-1)**(j - k) comb(j - 1, k - 1) comb(count, j) 2**(-64 j) from j = k on, which end above and below in turn (Bonferroni)."""
+    """Return bounds of the probability that k >= 1 or more of `count` independent events happen, each with a chance of 2**-64:
+    sums of (-1)**(j - k) comb(j - 1, k - 1) comb(count, j) 2**(-64 j) from j = k on, which end above and below in turn
+    (Bonferroni)."""
     total, bounds = Fraction(0), []
     for j in range(k, k + _TERMS):
         total += Fraction((-1) ** (j - k) * comb(j - 1, k - 1) * comb(count, j), 1 << _FAR_BITS * j)

@@ -32,14 +32,14 @@ def correlated_vectors(noise: CorrelatedLaplace, vectors: int, cells: int, rando
 
 
 def _entries(count: int, step: int, least_sigma: int, randomness: Randomness) -> Integers:
-    """`count` entries given that W is `step` / 64."""
+    """Return `count` entries given that W is `step` / 64."""
     wide = wide_bits(least_sigma)
     square = step * (least_sigma >> wide) ** 2
     return wide_gaussian(count, square, wide, randomness) if wide else gaussian_of_variance(count, square, randomness)
 
 
 def tied(drawn: Integers, tie: int) -> Integers:
-    """The noise that `drawn` on B x leaves on x: e_1 = G_1 / s, e_i = (G_i + p e_(i-1)) / 64 in steps of 2**-16, rounded.
+    """Return the noise that `drawn` on B x leaves on x: e_1 = G_1 / s, e_i = (G_i + p e_(i-1)) / 64 in steps of 2**-16, rounded.
 
     `drawn` has a vector in each row, below 2**32; p is `tie`. Every cell takes the same time, whatever its numbers are.
     """

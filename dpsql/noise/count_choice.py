@@ -62,7 +62,7 @@ def choose_most(
 
 
 def end_keys(start: Integers, cell: Integers, count: Integers, law: EndKey) -> tuple[Integers, Integers, Integers]:
-    """The histogram of the keys of the end rows of each group, as `choose_most` reads one: where groups start, keys, rows.
+    """Return the histogram of the keys of the end rows of each group, as `choose_most` reads one: where groups start, keys, rows.
 
     Cells ascend within a group, and cell c has the key c modulo `law.keys`.
     """
@@ -81,7 +81,7 @@ def end_keys(start: Integers, cell: Integers, count: Integers, law: EndKey) -> t
 
 
 def exact_runs(cells: int, cell: list[int], count: list[int]) -> list[Run]:
-    """All runs of one group in the order of cells: its first cell, its width, and its distance."""
+    """Return all runs of one group in the order of cells: its first cell, its width, and its distance."""
     most, left = max(count, default=0), -1
     runs = []
     for place, rows in zip(cell, count, strict=True):

@@ -76,7 +76,7 @@ class ExpTables:
 
 @lru_cache(maxsize=64)
 def exp_tables(rate: Fraction) -> ExpTables:
-    """The tables of a public `rate` > 0. Raises Fault noise_guard for one so small that distances overflow."""
+    """Return the tables of a public `rate` > 0. Raises Fault noise_guard for one so small that distances overflow."""
     last, digits = _digits(rate, ONE_BITS)
     guard(all(high - low <= 2 for lows, highs in digits for low, high in zip(lows, highs, strict=True)))
     return ExpTables(rate, last, tuple(np.array(lows, dtype=np.uint64) for lows, _ in digits))
@@ -105,7 +105,7 @@ def _exact_digits(rate: Fraction) -> tuple[int, list[tuple[list[int], list[int]]
 
 
 def _digits(rate: Fraction, bits: int) -> tuple[int, list[tuple[list[int], list[int]]]]:
-    """The last d with tables, beyond which exp(-rate d) < 2**-bits, and for each digit the bounds of its factors."""
+    """Return the last d with tables, beyond which exp(-rate d) < 2**-bits, and for each digit the bounds of its factors."""
     last = ceil((bits + 2) * _LN_2 / rate)
     guard(last < _MOST_DISTANCE)
     places = max(1, -(-last.bit_length() // _DIGIT_BITS))

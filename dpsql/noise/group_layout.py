@@ -53,12 +53,12 @@ class GroupLayout:
     cells: Positions
 
     def integers(self, table: Any, name: str) -> Int128:
-        """Column `name` of the engine's `table`, one number per cell. Raises Fault noise_answer."""
+        """Return column `name` of the engine's `table`, one number per cell. Raises Fault noise_answer."""
         return Int128.placed(plain_column(table, name), self.cells, self.groups.count)
 
 
 def lay_out(table: Any, keys: tuple[KeyColumn, ...], listed: Positions | None = None) -> GroupLayout:
-    """The cells for the engine's `table` (pyarrow.Table).
+    """Return the cells for the engine's `table` (pyarrow.Table).
 
     No keys: one cell. Public keys alone: every combination of their values, first key slowest, or those `listed` (numbers of
     combinations in that order, ascending). Any private key: the combinations in the table, public keys in the order of their
@@ -78,7 +78,7 @@ def lay_out(table: Any, keys: tuple[KeyColumn, ...], listed: Positions | None = 
 
 
 def plain_column(table: Any, name: str) -> Any:
-    """One column as a plain pyarrow.Array; a missing column is the engine's mistake, not the data's."""
+    """Return one column as a plain pyarrow.Array; a missing column is the engine's mistake, not the data's."""
     index = table.schema.get_field_index(name)  # -1 as well for a name that occurs twice
     if index < 0:
         raise refuse("noise_answer", charged=True)
@@ -93,7 +93,7 @@ def _plain(values: Any) -> Any:
 
 
 def _places(column: Any, key: KeyColumn) -> Places:
-    """The position of elements of `column` among the key's values, or, for those outside, their number; NULL only where
+    """Return the position of elements of `column` among the key's values, or, for those outside, their number; NULL only where
     it is listed."""
     domain, first = _domain(key)
     size = len(domain)
@@ -121,7 +121,7 @@ def _places(column: Any, key: KeyColumn) -> Places:
 
 @lru_cache(maxsize=_KEPT)
 def _domain(key: KeyColumn) -> tuple[Any, int | None]:
-    """A public key's values, and the first of them where they are integers that follow each other, NULL after the last."""
+    """Return a public key's values, and the first of them where they are integers that follow each other, NULL after the last."""
     values = _plain(key.values)
     present = values.drop_null()
     if not pa.types.is_signed_integer(values.type) or not len(present) or (values.null_count and values[-1].is_valid):
@@ -135,7 +135,7 @@ def _domain(key: KeyColumn) -> tuple[Any, int | None]:
 def _product(
     keys: tuple[KeyColumn, ...], places: list[Places], row_count: int, listed: Positions | None
 ) -> GroupLayout:
-    """Every combination of the values of public keys, or those that are listed."""
+    """Return every combination of the values of public keys, or those that are listed."""
     sizes = [len(key.values) for key in keys if key.values is not None]
     count, inside = prod(sizes) if listed is None else len(listed), 0
     cells = np.empty(row_count, dtype=np.int64)
@@ -164,14 +164,14 @@ def _product(
 
 
 def among(listed: Positions, numbers: Positions) -> tuple[Positions, NDArray[np.bool_]]:
-    """The places of numbers among those listed, and which of them are not listed."""
+    """Return the places of numbers among those listed, and which of them are not listed."""
     places = np.searchsorted(listed, numbers)
     padded = np.append(listed, -1)
     return places, padded[places] != numbers
 
 
 def combinations_table(keys: tuple[KeyColumn, ...], listed: Positions | None) -> Any:
-    """Combinations of the values of public keys, first key slowest, as a table: all of them, or those listed by number."""
+    """Return combinations of the values of public keys, first key slowest, as a table: all of them, or those listed by number."""
     if listed is None:
         return _grid(keys)
     domains = [key.values for key in keys if key.values is not None]
@@ -181,7 +181,7 @@ def combinations_table(keys: tuple[KeyColumn, ...], listed: Positions | None) ->
 
 
 def _grid(keys: tuple[KeyColumn, ...]) -> Any:
-    """All combinations of the values of public keys, as a table."""
+    """Return all combinations of the values of public keys, as a table."""
     domains = [key.values for key in keys if key.values is not None]
     count = fastest = prod(len(domain) for domain in domains)
     columns = {}
@@ -197,7 +197,7 @@ _kept_grid = lru_cache(maxsize=_KEPT)(_grid)
 
 
 def _observed(keys: tuple[KeyColumn, ...], columns: list[Any], places: list[Places | None]) -> GroupLayout:
-    """The combinations that the engine saw, sorted."""
+    """Return the combinations that the engine saw, sorted."""
     inside = np.ones(len(columns[0]), dtype=bool)
     key_places = [None if place is None else place(slice(0, inside.size)) for place in places]
     for key, place in zip(keys, key_places, strict=True):
@@ -226,7 +226,7 @@ def _observed(keys: tuple[KeyColumn, ...], columns: list[Any], places: list[Plac
 
 
 def _order(ranks: dict[str, Any]) -> Any:
-    """The rows in ascending order; NULL is placed last."""
+    """Return the positions of the rows in ascending order; NULL is placed last."""
     return pc.sort_indices(pa.table(ranks), sort_keys=[(name, "ascending") for name in ranks])
 
 

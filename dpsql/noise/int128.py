@@ -40,12 +40,12 @@ class Int128:
 
     @classmethod
     def zeros(cls, count: int) -> Int128:
-        """`count` zeros."""
+        """Return an array of `count` zeros."""
         return cls(None, np.zeros(count, dtype=np.uint64))
 
     @classmethod
     def from_int64(cls, values: NDArray[np.int64]) -> Int128:
-        """The same numbers, wider."""
+        """Return 64-bit integers as 128-bit ones."""
         return cls(None, values.astype(np.int64, copy=False).view(np.uint64))
 
     @classmethod
@@ -59,7 +59,7 @@ class Int128:
 
     @classmethod
     def placed(cls, values: Any, cells: NDArray[np.int64], count: int) -> Int128:
-        """`count` zeros in which cell `cells[i]` holds element i of a pyarrow.Array; those of cell `count` are dropped.
+        """Return `count` zeros in which cell `cells[i]` holds element i of a pyarrow.Array; those of cell `count` are dropped.
 
         The array is of signed integers or decimal128(p, 0); NULL, the sum of no rows, is 0. Raises Fault noise_answer
         for any other type, which depends on the engine's columns and not on its rows.
@@ -84,11 +84,11 @@ class Int128:
         return int(self.low.size)
 
     def to_ints(self) -> list[int]:
-        """As Python integers."""
+        """Return the elements as Python integers."""
         return [high * (1 << 64) + low for high, low in zip(self.high.tolist(), self.low.tolist(), strict=True)]
 
     def to_float64(self) -> NDArray[np.float64]:
-        """The nearest floats, up to one rounding more."""
+        """Return the nearest floats, up to one rounding more."""
         high, narrow = self.high, self.low.view(np.int64)
         wide = high.astype(np.float64) * 2.0**64 + self.low.astype(np.float64)
         # -1 is high = -1 and low = 2**64 - 1, which would cancel to 0 in floats.
@@ -99,7 +99,7 @@ class Int128:
         return Int128(None if self._high is None else self._high[elements], self.low[elements])
 
     def widened(self) -> Int128:
-        """These numbers' own memory, of 128 bits each, for others to be `put` there: their upper halves are not set."""
+        """Return these numbers' own memory, of 128 bits each, for others to be `put` there: their upper halves are not set."""
         return self if self._high is not None else Int128(np.empty(len(self), dtype=np.int64), self.low)
 
     def put(self, elements: slice, numbers: Int128) -> None:
@@ -108,11 +108,11 @@ class Int128:
         self.low[elements] = numbers.low
 
     def where(self, mask: NDArray[np.bool_]) -> Int128:
-        """The elements where `mask` is true."""
+        """Return the elements where `mask` is true."""
         return Int128(None if self._high is None else self._high[mask], self.low[mask])
 
     def saturated(self, bits: int) -> Int128:
-        """Every element clamped to [-2**bits, 2**bits - 1]; 64 <= bits <= 127."""
+        """Return every element clamped to [-2**bits, 2**bits - 1]; 64 <= bits <= 127."""
         edge, high = np.int64((1 << (bits - 64)) - 1), self.high
         # All ones in the low half above the edge, zeros below the other one.
         low = self.low | (-(high > edge).astype(np.int64)).view(np.uint64)

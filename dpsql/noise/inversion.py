@@ -39,7 +39,7 @@ class Tails:
     first: Shorts
 
     def draw(self, begins: Shorts, randomness: Randomness) -> Shorts:
-        """A V for each of `begins`, the uniform first 16 bits of its U."""
+        """Return a V for each of `begins`, the uniform first 16 bits of its U."""
         drawn: Shorts = self.first.take(begins)
         further = (drawn == _OPEN).nonzero()[0]
         if further.size:
@@ -52,7 +52,7 @@ class Tails:
         return drawn
 
     def _longer(self, start: int, randomness: Randomness) -> int:
-        """One V whose U begins with the word `start`, read to 192 bits; it is open below a chance of 2**-180 only."""
+        """Return one V whose U begins with the word `start`, read to 192 bits; it is open below a chance of 2**-180 only."""
         second, third = words(2, randomness).tolist()
         drawn = start << 128 | second << 64 | third
         edges = tail_edges(self.linear, self.square, 192)
@@ -62,7 +62,7 @@ class Tails:
 
 @cache
 def tails(linear: Fraction, square: Fraction) -> Tails:
-    """The law of these weights; `linear` + `square` is at least 1/512 and at most 1, neither is below 0."""
+    """Return the law of these weights; `linear` + `square` is at least 1/512 and at most 1, neither is below 0."""
     edges = np.array(tail_edges(linear, square, 64), dtype=np.uint64)
     begins = (edges >> np.uint64(48)).astype(np.int64)
     above = edges.size - np.bincount(begins, minlength=1 << 16).cumsum()

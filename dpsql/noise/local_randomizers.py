@@ -33,7 +33,7 @@ _PLACE_BITS = 20
 
 
 def below(count: int, bound: int, randomness: Randomness) -> Integers:
-    """`count` independent uniform integers in [0, bound), 1 <= bound <= 2**62.
+    """Return `count` independent uniform integers in [0, bound), 1 <= bound <= 2**62.
 
     Words from share * bound on are drawn again, so that each integer owns exactly `share` words.
     """
@@ -101,7 +101,7 @@ def draw_categories(codes: NDArray[Any], law: CategoryLaw, randomness: Randomnes
 
 
 def padding_categories(count: int, law: CategoryLaw, randomness: Randomness) -> Codes:
-    """`count` outputs, each uniform among all of the law."""
+    """Return `count` outputs, each uniform among all of the law."""
     if law.subset == 1:
         return below(count, law.size, randomness).astype(np.int16)
     sets = np.empty((count, law.subset), dtype=np.int16)
@@ -148,7 +148,7 @@ def _listed_sets(size: int, subset: int) -> NDArray[np.uint8]:
 
 
 def _marked_sets(codes: Integers, included: NDArray[np.bool_], law: CategoryLaw, randomness: Randomness) -> Codes:
-    """Sets as of `_sets`, from marks on the other values.
+    """Return sets as of `_sets`, from marks on the other values.
 
     Each of them is marked by itself with the same chance, so that of all sets of as many values each is equally likely to be
     the marked one. A uniform value without a mark is marked, or a uniform mark removed, until there are as many as wanted:
@@ -219,7 +219,7 @@ def _interval_coins(count: int, law: NumberLaw, randomness: Randomness) -> NDArr
 
 
 def padding_numbers(count: int, law: NumberLaw, randomness: Randomness) -> tuple[Codes, NDArray[np.bool_]]:
-    """`count` outputs, each uniform among all of the law that its coin chose; the second as of `draw_numbers`."""
+    """Return `count` outputs, each uniform among all of the law that its coin chose; the second as of `draw_numbers`."""
     interval = _interval_coins(count, law, randomness)
     ends = below(count, law.ends.inside + law.ends.outside, randomness)
     places = below(count, law.interval.inside + law.interval.outside, randomness)
@@ -227,7 +227,7 @@ def padding_numbers(count: int, law: NumberLaw, randomness: Randomness) -> tuple
 
 
 def random_order(count: int, randomness: Randomness) -> Integers:
-    """A uniform permutation of 0, ..., count - 1: the order of words, drawn again if two of them are equal."""
+    """Return a uniform permutation of 0, ..., count - 1: the order of words, drawn again if two of them are equal."""
     bits = np.uint64(max(count - 1, 1).bit_length())
     if bits > _PLACE_BITS:
         return _order_of_words(count, randomness)

@@ -62,7 +62,7 @@ class Ranks:
         return min(rows, int(self.rows.max(initial=0)) + 1)
 
     def widening(self, rows: int) -> tuple[Integers, Integers]:
-        """Groups, and for each a k: all k in which W_D(k) is above W_D(k - 1) are among them, and k = 0.
+        """Return groups, and for each a k: all k in which W_D(k) is above W_D(k - 1) are among them, and k = 0.
 
         With t rows in the cells before one, F_D((k + 1) r) is in that cell or behind it from (k + 1) r >= 2 t + 1 - n on. With t
         rows in a cell and those before it, F_D(-(k + 1) r) is in that cell or before it from (k + 1) r >= n - 2 t on.
@@ -79,7 +79,7 @@ class Ranks:
 def released_local(
     table: Any, plan: LocalSensitivityPlan, groups: Groups, gate: Chooser
 ) -> dict[str, NDArray[np.int64]]:
-    """The number of each group, `REFUSED` where its test was not passed, and both ends of its error bar. Raises Fault
+    """Return the number of each group, `REFUSED` where its test was not passed, and both ends of its error bar. Raises Fault
     noise_answer for a table of the wrong shape."""
     histograms = laid_out(table, plan.cells, groups)
     number = gate.release_local(plan.name, histograms, plan.law, groups)
@@ -96,7 +96,7 @@ def released_local(
 
 
 def smooth_medians(histograms: Histograms, law: SmoothSensitivity, draws: int, randomness: Randomness) -> Integers:
-    """The median of every group with its noise, clamped to the grid. `draws`: how many values to draw at least."""
+    """Return the median of every group with its noise, clamped to the grid. `draws`: how many values to draw at least."""
     ranks = Ranks(histograms)
     # A grid of one cell has no spread; what is drawn for it is clamped to that cell.
     scales = np.maximum(largest_spread(ranks, law), 1)
@@ -111,8 +111,8 @@ def medians(ranks: Ranks) -> Integers:
 
 
 def largest_spread(ranks: Ranks, law: SmoothSensitivity) -> Integers:
-    """The largest g_k W_D(k) over all k, of every group: as g falls, at a k where W_D grows. From the last weight on, the largest
-    is that of the whole grid."""
+    """Return the largest g_k W_D(k) over all k, of every group: as g falls, at a k where W_D grows. From the last weight on, the
+    largest is that of the whole grid."""
     weights = law.weights
     group, k = ranks.widening(law.sensitivity.linf)
     weighted = weights[np.minimum(k, weights.size - 1)] * ranks.spread(k, law.sensitivity.linf, group)
@@ -122,8 +122,8 @@ def largest_spread(ranks: Ranks, law: SmoothSensitivity) -> Integers:
 
 
 def tested_numbers(histograms: Histograms, law: ProposeTestRelease, test: Integers, noise: Integers) -> Integers:
-    """The number of every group with its noise, clamped to the grid, or `REFUSED`. `test` and `noise` were drawn of these laws, a
-    value or more for each group."""
+    """Return the number of every group with its noise, clamped to the grid, or `REFUSED`. `test` and `noise` were drawn of these
+    laws, a value or more for each group."""
     ranks = Ranks(histograms)
     exact = means(ranks, law.finer) if law.mean else medians(ranks)
     passed = distance(ranks, law) + test[: ranks.groups] > law.threshold

@@ -14,12 +14,12 @@ from dpsql.privacy.mechanisms.most_frequent import MostFrequentPlan
 
 
 def released_modes(table: Any, plan: MostFrequentPlan, groups: Groups, gate: Chooser) -> dict[str, NDArray[np.int64]]:
-    """The number of a cell for each group. Raises Fault noise_answer for a table of the wrong shape."""
+    """Return the number of a cell for each group. Raises Fault noise_answer for a table of the wrong shape."""
     histograms = laid_out(table, plan.cells, groups)
     return {plan.name: gate.choose_most(plan.name, histograms, plan.law, groups)}
 
 
 def released_end_keys(table: Any, plan: EndRowsPlan, groups: Groups, gate: Chooser) -> dict[str, NDArray[np.int64]]:
-    """The number of a key for each group. Raises Fault noise_answer for a table of the wrong shape."""
+    """Return the number of a key for each group. Raises Fault noise_answer for a table of the wrong shape."""
     histograms = laid_out(table, plan.cells, groups)
     return {plan.name: gate.choose_end_key(plan.name, histograms, plan.law, groups)}

@@ -28,7 +28,7 @@ SAMPLERS: dict[type[Any], Sampler] = {
 
 
 def sample(noise: Noise, count: int, randomness: Randomness) -> Integers | None:
-    """One vector of `count` values of `noise`, exactly of its law, in noise-grid units; None for a constant.
+    """Draw one vector of `count` values of `noise`, exactly of its law, in noise-grid units; None for a constant.
 
     Raises InternalError noise_plan for a law without a sampler, Fault noise_guard when a sampler's guard fires.
     """

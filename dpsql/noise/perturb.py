@@ -77,7 +77,7 @@ class Gate:
         return by_term
 
     def add(self, name: str, exact: Int128, noise: Noise, groups: Groups, drawn: Integers | None) -> Int128:
-        """The noisy integers of term `name` in noise-grid units.
+        """Return the noisy integers of term `name` in noise-grid units.
 
         `exact` is in row-grid units, one per group, and is used up: its memory becomes the answer's. `drawn` is the
         term's own part of `draw`.
@@ -157,7 +157,7 @@ class Gate:
         raise refuse("noise_plan", charged=True, problem="unknown mechanism")
 
     def release_sample_sums(self, name: str, sums: NDArray[np.int64], law: Law, groups: Groups) -> NDArray[np.float64]:
-        """The sum of samples' cells of each group with its noise, in steps of a cell.
+        """Return the sum of samples' cells of each group with its noise, in steps of a cell.
 
         Raises as `choose` does.
         """
@@ -177,7 +177,7 @@ class Gate:
         return exact if drawn is None else max(0, exact + int(drawn[0]))
 
     def randomise(self, rows: ExactRows, plan: ExportPlan) -> tuple[RandomisedColumn, ...]:
-        """The rows of an export, each changed by the local randomizers of its columns. Raises Fault noise_guard."""
+        """Return the rows of an export, each changed by the local randomizers of its columns. Raises Fault noise_guard."""
         return randomise_rows(rows, self.count_rows(rows.count, plan.count_noise), plan, self._randomness)
 
     def _draw(self, noise: Noise, count: int) -> Integers | None:
@@ -203,12 +203,12 @@ class NoisyTerm:
     whole: bool
 
     def half_width(self, confidence: float) -> float:
-        """h with P(|value - exact value| <= h) >= confidence, in the units of `values`; the row grid not included."""
+        """Return h with P(|value - exact value| <= h) >= confidence, in the units of `values`; the row grid not included."""
         width = self.noise.half_width(confidence) * 2.0**-self.grid
         return float(floor(width + 0.5)) if self.whole else width
 
     def standard_deviation(self) -> float:
-        """Standard deviation of the noise, in the units of `values`."""
+        """Return the standard deviation of the noise, in the units of `values`."""
         return self.noise.standard_deviation() * 2.0**-self.grid
 
 
@@ -245,7 +245,7 @@ class NoisyAnswer:
     row_count: int
 
     def term(self, name: str) -> NoisyTerm | ChosenNumber:
-        """The term called `name`; raises KeyError."""
+        """Return the term called `name`; raises KeyError."""
         for term in self.terms:
             if term.name == name:
                 return term
@@ -253,7 +253,7 @@ class NoisyAnswer:
 
 
 def unmoved(plan: NoisePlan) -> ExactAnswer:
-    """The exact answer of a block that no data can move: there is no row, and its public keys are filled in."""
+    """Return the exact answer of a block that no data can move: there is no row, and its public keys are filled in."""
     keys = {}
     for key in plan.keys:
         if key.values is None:
@@ -282,7 +282,7 @@ def perturb(
     shares = {term.name: (term.noise, noise) for term, noise in zip(plan.terms, drawn, strict=True)}
 
     def measured(name: str) -> Int128:
-        """One term's noisy integers, made when they are needed: one after the other, they use the same memory."""
+        """Return one term's noisy integers, made when they are needed: one after the other, they use the same memory."""
         noise, part = shares[name]
         return gate.add(name, layout.integers(table, name), noise, layout.groups, part)
 
@@ -322,7 +322,8 @@ def noisy_threshold(law: AboveThreshold, gate: Gate) -> NoisyThreshold:
 def compare(
     exact: ExactAnswer, name: str, threshold: int, law: AboveThreshold, secret: NoisyThreshold, gate: Gate
 ) -> int | None:
-    """The gap in noise-grid steps between the sum in column `name` and `threshold`, each with its noise; None: it is below.
+    """Return the gap in noise-grid steps between the sum in column `name` and `threshold`, each with its noise; None: it is
+    below.
 
     `secret` was drawn for the run that this question belongs to; noise of its own is drawn for the question. Raises Fault
     noise_answer for an answer that is not one sum, and as `noisy_threshold` does.

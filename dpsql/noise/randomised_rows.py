@@ -64,7 +64,7 @@ def exact_rows(table: Any, plan: ExportPlan) -> ExactRows:
 
 
 def _read(keys: Any, column: ExportedColumn) -> tuple[NDArray[Any], NDArray[np.bool_], NDArray[np.bool_] | None]:
-    """Codes or integers of one column, which of them are missing, and which rows are inside (None: all)."""
+    """Return codes or integers of one column, which of them are missing, and which rows are inside (None: all)."""
     present = np.zeros(len(keys), dtype=bool)
     if column.term is not None:
         missing = keys.is_null().to_numpy() if keys.null_count else present
@@ -126,5 +126,5 @@ def randomise_rows(
 
 
 def _taken(values: NDArray[Any], places: Integers) -> NDArray[Any]:
-    """Values in the order that is written; anything where there is no row."""
+    """Return values in the order that is written; anything where there is no row."""
     return values[places] if values.size else np.zeros(places.size, dtype=values.dtype)

@@ -28,7 +28,7 @@ class Randomness(Protocol):
     """A source of independent uniform bytes."""
 
     def read(self, size: int) -> bytes:
-        """Exactly `size` bytes."""
+        """Return exactly `size` bytes."""
 
 
 class KernelRandomness:
@@ -42,27 +42,27 @@ class KernelRandomness:
         self._openssl_from = openssl_from
 
     def read(self, size: int) -> bytes:
-        """Exactly `size` bytes; raises what the operating system raises."""
+        """Return exactly `size` bytes; raises what the operating system raises."""
         if self._openssl_from is not None and size >= self._openssl_from:
             return ssl.RAND_bytes(size)
         return os.urandom(size)
 
 
 def guard(holds: bool) -> None:
-    """Raises Fault noise_guard, with the charge kept, when something does not hold that cannot but hold."""
+    """Raise Fault noise_guard, with the charge kept, when something does not hold that cannot but hold."""
     if not holds:
         raise refuse("noise_guard", charged=True)
 
 
 def words(count: int, randomness: Randomness, bits: int = 64) -> NDArray[Any]:
-    """`count` independent uniform integers in [0, 2**bits), unsigned and as wide; `bits`: 8, 16, 32 or 64."""
+    """Return `count` independent uniform integers in [0, 2**bits), unsigned and as wide; `bits`: 8, 16, 32 or 64."""
     raw = randomness.read(bits // 8 * count)
     guard(len(raw) == bits // 8 * count)
     return np.frombuffer(raw, dtype=f"<u{bits // 8}")
 
 
 def bernoulli(numerators: Words, bounds: Words | np.uint64, randomness: Randomness) -> Truths:
-    """True with probability numerator / bound, each for itself; numerator <= bound, 1 <= bound <= 2**62.
+    """Return True with probability numerator / bound, each for itself; numerator <= bound, 1 <= bound <= 2**62.
 
     Words from share * bound on are drawn again, so that each of 0..bound-1 owns exactly `share` words.
     """
@@ -78,7 +78,7 @@ def bernoulli(numerators: Words, bounds: Words | np.uint64, randomness: Randomne
 
 
 def bernoulli_exp(numerators: Words, denominator: int, looks: Words, randomness: Randomness) -> Truths:
-    """True with probability exp(-x), each for itself, given that a first look did not say so already.
+    """Return True with probability exp(-x), each for itself, given that a first look did not say so already.
 
     x = numerator / denominator in [0, 1]. With A_k Bernoulli(x / k), the first k with A_k = 0 is odd with probability
     exp(-x) (Canonne, Kamath, Steinke, arXiv 2004.00010, Algorithm 1). A_1 is two coins that must both succeed: the look,
@@ -92,7 +92,8 @@ def bernoulli_exp(numerators: Words, denominator: int, looks: Words, randomness:
 
 
 def bernoulli_exp_unseen(numerators: Words, denominator: int, randomness: Randomness) -> Truths:
-    """True with probability exp(-x), each for itself, x = numerator / denominator in [0, 1]: the same without a first look.
+    """Return True with probability exp(-x), each for itself, x = numerator / denominator in [0, 1]: the same without a first
+    look.
 
     `denominator` is at most 2**55, so that A_1 to A_127 can be tossed; that all of them succeed, and a guard fires, has a chance
     of 1 / 127! at most.

@@ -45,7 +45,7 @@ class RankLaw(Protocol):
 
     @property
     def denominator(self) -> int:
-        """Of the targets: b."""
+        """Return b, the denominator of the targets."""
 
     def targets(self, rows: Integers) -> Integers:
         """b times the target of groups with so many rows: from 0 to b times `rows`."""
@@ -120,7 +120,8 @@ def choose_in_spans(
 
 
 def _ranks(start: Integers, count: Integers, law: RankLaw) -> tuple[Integers, Integers]:
-    """The rows before each place of `count`, all groups together, and after the last one; b times the target of each group."""
+    """Return the rows before each place of `count`, all groups together, and after the last one; b times the target of each
+    group."""
     through = np.concatenate([[0], np.cumsum(count)])  # of all groups: 2**63 rows do not exist
     rows = through[start[1:]] - through[start[:-1]]
     targets = law.targets(rows)
@@ -154,7 +155,8 @@ def _near_runs(cells: int, start: Integers, cell: Integers, through: Integers, t
 
 
 def exact_runs(cells: int, cell: list[int], count: list[int], target: int, denominator: int) -> list[Run]:
-    """All runs of one group in the order of cells: its first cell, its width, and b times its distance from `target` / b."""
+    """Return all runs of one group in the order of cells: its first cell, its width, and b times its distance from `target` /
+    b."""
     b = denominator
     left, e = -1, -target
     runs = []

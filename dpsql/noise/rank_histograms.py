@@ -41,7 +41,7 @@ class Histograms:
     width: NDArray[np.int64] | None = None
 
     def taken_apart(self) -> Histograms:
-        """The same rows with every cell by itself."""
+        """Return the histograms with the same rows, every cell in a run of its own."""
         if self.width is None:
             return self
         ends = np.concatenate([[0], np.cumsum(self.width)])
@@ -74,14 +74,14 @@ class Chooser(Protocol):
 def released_quantiles(
     table: Any, plan: RankHistogramPlan, groups: Groups, gate: Chooser
 ) -> dict[str, NDArray[np.int64]]:
-    """The number of a cell for each group and quantile. Raises Fault noise_answer for a table of the wrong shape."""
+    """Return the number of a cell for each group and quantile. Raises Fault noise_answer for a table of the wrong shape."""
     return chosen_quantiles(laid_out(table, plan.cells, groups), plan, groups, gate)
 
 
 def chosen_quantiles(
     whole: Histograms, plan: RankHistogramPlan, groups: Groups, gate: Chooser
 ) -> dict[str, NDArray[np.int64]]:
-    """The number of a cell of the exact histograms `whole` for each group and quantile.
+    """Return the number of a cell of the exact histograms `whole` for each group and quantile.
 
     Quantiles of one histogram never cross: every group's numbers are put in order, which is post-processing.
     """
@@ -111,7 +111,7 @@ def _ends(
     groups: Groups,
     gate: Chooser,
 ) -> dict[str, NDArray[np.int64]]:
-    """The ends of error bars; a bar contains the number that it belongs to, which is post-processing."""
+    """Return the ends of error bars; a bar contains the number that it belongs to, which is post-processing."""
     numbers = {}
     for end in plan.ends:
         law = end.law
@@ -122,13 +122,13 @@ def _ends(
 
 
 def padded(histograms: Histograms, padding: int) -> Histograms:
-    """Every group with `padding` rows more in its last cell or, where it is below 0, with -`padding` in its first one."""
+    """Return every group with `padding` rows more in its last cell or, where it is below 0, with -`padding` in its first one."""
     groups = histograms.start.size - 1
     return with_rows(histograms, 0 if padding < 0 else histograms.cells - 1, np.full(groups, abs(padding)))
 
 
 def with_rows(histograms: Histograms, cell: int, rows: NDArray[np.int64]) -> Histograms:
-    """Every group with so many `rows` (0 or more for each group) more in one cell."""
+    """Return every group with so many `rows` (0 or more for each group) more in one cell."""
     groups = histograms.start.size - 1
     growing = np.flatnonzero(rows)
     group = np.concatenate([np.repeat(np.arange(groups), np.diff(histograms.start)), growing])
@@ -141,7 +141,7 @@ def with_rows(histograms: Histograms, cell: int, rows: NDArray[np.int64]) -> His
 
 
 def sliced(histograms: Histograms, slices: int) -> Histograms:
-    """Every cell cut into `slices`, with a unit of each of its rows in every slice: `slices` units are a row."""
+    """Return every cell cut into `slices`, with a unit of each of its rows in every slice: `slices` units are a row."""
     if slices == 1:
         return histograms
     width = np.full(histograms.cell.size, slices)
@@ -149,7 +149,7 @@ def sliced(histograms: Histograms, slices: int) -> Histograms:
 
 
 def between(histograms: Histograms, low: NDArray[np.int64], high: NDArray[np.int64]) -> Histograms:
-    """The rows of each group from its place `low` to the one before `high`; nothing where high <= low."""
+    """Return the rows of each group from its place `low` to the one before `high`; nothing where high <= low."""
     of_span = np.repeat(np.arange(low.size), np.diff(histograms.start))
     width = np.int64(1) if histograms.width is None else histograms.width
     first = np.maximum(histograms.cell, low[of_span])
@@ -161,8 +161,8 @@ def between(histograms: Histograms, low: NDArray[np.int64], high: NDArray[np.int
 
 
 def laid_out(table: Any, cells: int, groups: Groups) -> Histograms:
-    """The engine's `table` (pyarrow.Table) by group. Rows of keys that are no group of the answer are left out, as groups are
-    that selection has not admitted. Raises Fault noise_answer."""
+    """Return the engine's `table` (pyarrow.Table) by group. Rows of keys that are no group of the answer are left out, as groups
+    are that selection has not admitted. Raises Fault noise_answer."""
     group = _numbers(table, groups)
     cell, count = (_integers(plain_column(table, name)) for name in (CELL, COUNT))
     inside = group < groups.count

@@ -25,8 +25,8 @@ _TOP = np.uint64((1 << 64) - 1)
 
 
 def rounded_laplace(numerator: int, denominators: Integers, randomness: Randomness) -> Integers:
-    """One integer for each of `denominators` >= 1, which is denominator / numerator times continuous Laplace noise of scale 1,
-    rounded to the nearest integer; `numerator` >= 1. Raises Fault noise_guard."""
+    """Return one integer for each of `denominators` >= 1, which is denominator / numerator times continuous Laplace noise of
+    scale 1, rounded to the nearest integer; `numerator` >= 1. Raises Fault noise_guard."""
     guard(1 <= numerator <= MOST_DENOMINATOR)
     guard(bool((denominators >= 1).all() and (denominators <= MOST_DENOMINATOR // 2).all()))
     bounds = 2 * denominators.astype(np.uint64)
@@ -54,7 +54,7 @@ def _kept_rests(bounds: Words, randomness: Randomness) -> Words:
 
 
 def _below(bounds: Words, randomness: Randomness) -> Words:
-    """A uniform integer in [0, bound) for each bound: words from the last whole multiple on are drawn again."""
+    """Return a uniform integer in [0, bound) for each bound: words from the last whole multiple on are drawn again."""
     shares = _TOP // bounds
     drawn = words(bounds.size, randomness).copy()
     outside = (drawn >= shares * bounds).nonzero()[0]
@@ -65,8 +65,8 @@ def _below(bounds: Words, randomness: Randomness) -> Words:
 
 
 def _survives(numerators: Words, bounds: Words, randomness: Randomness) -> Truths:
-    """True with probability exp(-numerator / bound), each for itself: with A_k Bernoulli(numerator / (k bound)), the first k with
-    A_k = 0 is odd with that probability (ibid., Algorithm 1)."""
+    """Return True with probability exp(-numerator / bound), each for itself: with A_k Bernoulli(numerator / (k bound)), the first
+    k with A_k = 0 is odd with that probability (ibid., Algorithm 1)."""
     odd = np.ones(bounds.size, dtype=bool)
     index, step = np.arange(bounds.size), 1
     while index.size:

@@ -22,12 +22,12 @@ from dpsql.privacy.mechanisms.sample_values import SampleMeanPlan, SampleValuesP
 def released_sample_values(
     table: Any, plan: SampleValuesPlan, groups: Groups, gate: Chooser
 ) -> dict[str, NDArray[np.int64]]:
-    """The number of a cell for each group and quantile. Raises Fault noise_answer for a table of the wrong shape."""
+    """Return the number of a cell for each group and quantile. Raises Fault noise_answer for a table of the wrong shape."""
     return chosen_quantiles(completed(laid_out(table, plan.cells, groups), plan), plan, groups, gate)
 
 
 def completed(histograms: Histograms, plan: SampleValuesPlan) -> Histograms:
-    """Every group with `plan.samples` values. Raises Fault noise_answer for a group that has more."""
+    """Return every group with `plan.samples` values. Raises Fault noise_answer for a group that has more."""
     missing = _missing(histograms, plan.samples)
     return with_rows(histograms, plan.middle, missing)
 
@@ -35,8 +35,8 @@ def completed(histograms: Histograms, plan: SampleValuesPlan) -> Histograms:
 def released_sample_mean(
     table: Any, plan: SampleMeanPlan, groups: Groups, gate: Chooser
 ) -> dict[str, NDArray[np.int64]]:
-    """The noisy sum of each group within its range, and both ends of its error bar. Raises Fault noise_answer for a table of the
-    wrong shape."""
+    """Return the noisy sum of each group within its range, and both ends of its error bar. Raises Fault noise_answer for a table
+    of the wrong shape."""
     sums = sample_sums(laid_out(table, plan.cells, groups), plan)
     noisy = gate.release_sample_sums(plan.name, sums, plan.law, groups)
     low, high = plan.range
@@ -46,8 +46,8 @@ def released_sample_mean(
 
 
 def sample_sums(histograms: Histograms, plan: SampleMeanPlan) -> NDArray[np.int64]:
-    """The sum of (cell - middle) over the samples of every group. Raises Fault noise_answer for a group with more of them than
-    `plan.samples`."""
+    """Return the sum of (cell - middle) over the samples of every group. Raises Fault noise_answer for a group with more of them
+    than `plan.samples`."""
     _missing(histograms, plan.samples)
     return _in_groups(histograms, (histograms.cell - plan.middle) * histograms.count)
 

@@ -109,7 +109,7 @@ def _caps(law: Tails, width: int, denominator: int, excess: Callable[[Integers, 
 
 
 def discrete_laplace(count: int, t: int, s: int, randomness: Randomness) -> Integers:
-    """`count` independent integers, P(Z = z) proportional to exp(-|z| s / t): a geometric magnitude over s, and a sign.
+    """Return `count` independent integers, P(Z = z) proportional to exp(-|z| s / t): a geometric magnitude over s, and a sign.
 
     1 <= t, s <= 2**40. At least `LEAST_DRAW` values are drawn. Raises Fault when a guard fires.
     """
@@ -118,7 +118,7 @@ def discrete_laplace(count: int, t: int, s: int, randomness: Randomness) -> Inte
 
 
 def discrete_gaussian(count: int, sigma: int, randomness: Randomness) -> Integers:
-    """`count` independent integers, P(Z = z) proportional to exp(-z**2 / (2 sigma**2)).
+    """Return `count` independent integers, P(Z = z) proportional to exp(-z**2 / (2 sigma**2)).
 
     1 <= sigma <= 2**20. At least `LEAST_DRAW` values are drawn. Raises Fault when a guard fires.
     """
@@ -127,7 +127,7 @@ def discrete_gaussian(count: int, sigma: int, randomness: Randomness) -> Integer
 
 
 def gaussian_of_variance(count: int, square: int, randomness: Randomness) -> Integers:
-    """`count` independent integers, P(Z = z) proportional to exp(-z**2 / (2 square)), where `square` need be no square.
+    """Return `count` independent integers, P(Z = z) proportional to exp(-z**2 / (2 square)), where `square` need be no square.
 
     1 <= square <= 2**40. At least `LEAST_DRAW` values are drawn. Raises Fault when a guard fires.
     """
@@ -136,7 +136,7 @@ def gaussian_of_variance(count: int, square: int, randomness: Randomness) -> Int
 
 
 def _drawn(count: int, law: _Magnitudes, divisor: int, randomness: Randomness) -> Integers:
-    """The first `count` values of the endless stream of signed floor(y / divisor), read in batches."""
+    """Return the first `count` values of the endless stream of signed floor(y / divisor), read in batches."""
     needed = max(count, LEAST_DRAW)
     values = np.empty(needed, dtype=np.int64)
     filled = barren = 0
@@ -178,7 +178,7 @@ def _candidates(size: int, law: _Magnitudes, divisor: int, randomness: Randomnes
 
 
 def _survives(j: Shorts, y: Integers, law: _Magnitudes, randomness: Randomness) -> Truths:
-    """True with probability exp(-(f(y) - e(j))), given that the look at it, Bernoulli((caps[j] + 1) / 2**16), was True."""
+    """Return True with probability exp(-(f(y) - e(j))), given that the look at it, Bernoulli((caps[j] + 1) / 2**16), was True."""
     looks = (law.caps.take(j, mode="clip").astype(np.uint64) + np.uint64(1)) >> np.uint64(16 - LOOK_BITS)
     whole, rest = np.divmod(law.excess(j.astype(np.int64), y), law.denominator)
     survives = bernoulli_exp(rest.view(np.uint64), law.denominator, looks, randomness)
@@ -189,5 +189,5 @@ def _survives(j: Shorts, y: Integers, law: _Magnitudes, randomness: Randomness) 
 
 
 def _runs(count: int, randomness: Randomness) -> Shorts:
-    """`count` lengths V with P(V >= v) = exp(-v)."""
+    """Return `count` lengths V with P(V >= v) = exp(-v)."""
     return tails(Fraction(1), Fraction(0)).draw(words(count, randomness, 16), randomness)

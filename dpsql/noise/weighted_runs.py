@@ -48,7 +48,7 @@ class Gaps:
 
 
 def check_shape(cells: int, start: Integers, cell: Integers, count: Integers) -> None:
-    """Raises Fault noise_guard for what is no histogram: group g has `count` rows (1 or more) in each of the cells
+    """Raise Fault noise_guard for what is no histogram: group g has `count` rows (1 or more) in each of the cells
     `cell[start[g]:start[g + 1]]` from 0 to `cells` - 1."""
     guard(1 <= cells <= MOST_CELLS)
     guard(start[0] == 0 and start[-1] == cell.size == count.size and bool((count >= 1).all()))
@@ -56,7 +56,7 @@ def check_shape(cells: int, start: Integers, cell: Integers, count: Integers) ->
 
 
 def gaps(cells: int, start: Integers, cell: Integers) -> Gaps:
-    """The rows of histograms whose cells that are not empty ascend in every group."""
+    """Return the rows of histograms whose cells that are not empty ascend in every group."""
     sizes = np.diff(start)
     groups = sizes.size
     of_row = np.repeat(np.arange(groups), sizes + 1)
@@ -126,7 +126,7 @@ def drawn(
 
 
 def portions(start: Integers, parts: Integers, most: int) -> Iterator[slice]:
-    """Groups in their order, with at most `most` parts at a time, or one group alone. `parts`: of each element; group g has
+    """Yield groups in their order, with at most `most` parts at a time, or one group alone. `parts`: of each element; group g has
     those from `start[g]` to `start[g + 1]`."""
     ends = np.concatenate([[0], np.cumsum(parts)])[start]
     begin, groups = 0, start.size - 1

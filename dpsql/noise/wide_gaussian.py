@@ -27,7 +27,7 @@ _MOST_BARREN = 64
 
 
 def wide_gaussian(count: int, square: int, bits: int, randomness: Randomness) -> Integers:
-    """`count` independent integers, P(Z = z) proportional to exp(-z**2 / (2 square 4**bits)).
+    """Return `count` independent integers, P(Z = z) proportional to exp(-z**2 / (2 square 4**bits)).
 
     2**12 <= square <= 2**40, 1 <= bits <= 7. At least `LEAST_DRAW` values are drawn. Raises Fault noise_guard when a guard fires.
     """

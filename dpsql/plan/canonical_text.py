@@ -26,13 +26,13 @@ def fingerprint(value: Any) -> str:
 
 
 def canonical_text(value: Any) -> str:
-    """A deterministic text of a frozen plan: type names, field names and values, nothing else."""
+    """Return a deterministic text of a frozen plan: type names, field names and values, nothing else."""
     return _writer(type(value))(value)
 
 
 @cache
 def compared_fields(kind: Any) -> tuple[str, ...] | None:
-    """Names of the fields of a dataclass that take part in equality; None for any other type."""
+    """Return names of the fields of a dataclass that take part in equality; None for any other type."""
     return tuple(f.name for f in fields(kind) if f.compare) if is_dataclass(kind) else None
 
 

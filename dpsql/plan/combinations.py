@@ -29,7 +29,7 @@ class Combinations:
     numbers: Numbers = field(compare=False, repr=False)
 
     def positions(self, sizes: Sequence[int]) -> list[Numbers]:
-        """The position among its values of each key of each group; `sizes`: how many values each key has."""
+        """Return the position among its values of each key of each group; `sizes`: how many values each key has."""
         return positions(self.numbers, sizes)
 
 
@@ -43,7 +43,7 @@ def positions(numbers: Numbers, sizes: Sequence[int]) -> list[Numbers]:
 
 
 def combinations(numbers: Numbers, whole: bool) -> Combinations:
-    """Those cells, ascending and each once."""
+    """Return the combinations with these numbers, ascending and each once."""
     return Combinations(hashlib.sha256(np.ascontiguousarray(numbers, "<i8").tobytes()).hexdigest(), whole, numbers)
 
 

@@ -175,7 +175,7 @@ MeasureFormula = tuple[str, Formula, Type]
 
 
 def formula(value: Operand | str) -> Formula:
-    """A formula as it is, a number as `Number`, a text as the term of that name."""
+    """Return a formula as it is, a number as `Number`, a text as the term of that name."""
     if isinstance(value, _Arithmetic):
         return cast(Formula, value)  # all its classes are formulas
     if isinstance(value, str):
@@ -189,49 +189,49 @@ def _operation(operator: Operator, *operands: Operand) -> Operation:
 
 
 def least(*operands: Operand) -> Operation:
-    """The smallest operand."""
+    """Return the smallest operand."""
     return _operation(Operator.LEAST, *operands)
 
 
 def greatest(*operands: Operand) -> Operation:
-    """The largest operand."""
+    """Return the largest operand."""
     return _operation(Operator.GREATEST, *operands)
 
 
 def within(value: Operand, lower: Operand, upper: Operand) -> Operation:
-    """`value` kept in [lower, upper]."""
+    """Return `value` kept in [lower, upper]."""
     return least(greatest(value, lower), upper)
 
 
 def square_root(value: Operand) -> Operation:
-    """The square root of what is 0 or more."""
+    """Return the square root of what is 0 or more."""
     return _operation(Operator.SQUARE_ROOT, value)
 
 
 def null_if(value: Operand, other: Operand) -> Operation:
-    """`value`, or NULL where it equals `other`."""
+    """Return `value`, or NULL where it equals `other`."""
     return _operation(Operator.NULL_IF, value, other)
 
 
 def whole(value: Operand) -> Formula:
-    """`value` rounded to an integer; one that is an integer, or of a list, stays as it is."""
+    """Return `value` rounded to an integer; one that is an integer, or of a list, stays as it is."""
     if isinstance(value, Element) or (isinstance(value, Operation) and value.operator is Operator.WHOLE):
         return value
     return _operation(Operator.WHOLE, value)
 
 
 def date(days: Operand) -> Operation:
-    """The day `days` days after 1970-01-01."""
+    """Return the day `days` days after 1970-01-01."""
     return _operation(Operator.DATE, days)
 
 
 def timestamp(seconds: Operand) -> Operation:
-    """The time `seconds` seconds after 1970-01-01 00:00."""
+    """Return the time `seconds` seconds after 1970-01-01 00:00."""
     return _operation(Operator.TIMESTAMP, seconds)
 
 
 def _parts(value: Formula) -> tuple[Formula, ...]:
-    """The formulas that a formula is made of."""
+    """Return the formulas that a formula is made of."""
     if isinstance(value, Operation):
         return value.operands
     if isinstance(value, Element):
@@ -243,14 +243,14 @@ def _parts(value: Formula) -> tuple[Formula, ...]:
 
 @lru_cache(maxsize=4096)
 def terms_of(value: Formula) -> frozenset[str]:
-    """Names of the terms in a formula."""
+    """Return names of the terms in a formula."""
     if isinstance(value, NoisyValue):
         return frozenset({value.term})
     return frozenset().union(*(terms_of(part) for part in _parts(value)))
 
 
 def _rebuilt(value: Formula, change: Callable[[Formula], Formula]) -> Formula:
-    """`value` with every formula that it is made of changed."""
+    """Return `value` with every formula that it is made of changed."""
     if isinstance(value, Operation):
         return Operation(value.operator, tuple(change(operand) for operand in value.operands))
     if isinstance(value, Element):
@@ -263,7 +263,7 @@ def _rebuilt(value: Formula, change: Callable[[Formula], Formula]) -> Formula:
 
 
 def substituted(value: Formula, terms: Mapping[str, Formula]) -> Formula:
-    """`value` with a formula in place of every term. Raises KeyError for a term that has none."""
+    """Return `value` with a formula in place of every term. Raises KeyError for a term that has none."""
     if isinstance(value, NoisyValue):
         return terms[value.term]
     return _rebuilt(value, lambda part: substituted(part, terms))
@@ -277,7 +277,7 @@ def waits(value: Formula) -> bool:
 
 
 def settled(value: Formula, released: Mapping[str, float]) -> Formula:
-    """`value` with the released numbers that `released` has, by the names of their results."""
+    """Return `value` with the released numbers that `released` has, by the names of their results."""
     if isinstance(value, ReleasedNumber):
         return Number(released[value.result]) if value.result in released else value
     return _rebuilt(value, lambda part: settled(part, released)) if waits(value) else value
@@ -287,7 +287,7 @@ def settled(value: Formula, released: Mapping[str, float]) -> Formula:
 
 
 def plugged_in(value: Formula) -> Formula:
-    """`value` with the plug-in formula of every estimate."""
+    """Return `value` with the plug-in formula of every estimate."""
     return _plugged_in(value) if shrinks(value) else value
 
 
@@ -303,7 +303,7 @@ def shrinks(value: Formula) -> bool:
 
 
 def estimated(value: Formula, deviations: Mapping[str, float]) -> Formula:
-    """`value` with what is shown in place of every estimate, under independent noise of the standard deviation that
+    """Return `value` with what is shown in place of every estimate, under independent noise of the standard deviation that
     `deviations` gives for each term, in the unit of its values. Raises KeyError for a term that has none."""
     return _estimated(value, tuple((term, deviations[term]) for term in sorted(terms_of(value))))
 
@@ -333,7 +333,7 @@ def _estimated(value: Formula, term_deviations: tuple[tuple[str, float], ...]) -
 
 
 def weights_of(linear: Formula) -> dict[str, float]:
-    """The weight of each term in a sum of terms. Raises ValueError for what is none."""
+    """Return the weight of each term in a sum of terms. Raises ValueError for what is none."""
     if isinstance(linear, NoisyValue):
         return {linear.term: 1.0}
     if isinstance(linear, Operation) and linear.operator in _SUMS:

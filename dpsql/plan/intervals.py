@@ -68,7 +68,7 @@ class Facts:
         return self.lower is not None and self.upper is not None
 
     def without_values(self) -> Facts:
-        """The same facts without the finite domain."""
+        """Return the same facts without the finite domain."""
         return replace(self, values=None)
 
     def size(self) -> int | None:
@@ -86,7 +86,7 @@ class Facts:
         return None
 
     def domain(self) -> tuple[Any, ...] | None:
-        """The public domain in key order, None when it is not finite. Call `size` first: it may be long."""
+        """Return the public domain in key order, None when it is not finite. Call `size` first: it may be long."""
         size = self.size()
         if self.values is not None or size is None:
             return self.values
@@ -98,7 +98,7 @@ class Facts:
 
 
 def literal_facts(value: Any) -> Facts:
-    """Facts of a constant."""
+    """Return the facts of a constant."""
     if value is None:
         return Facts(Type.NULL)
     if isinstance(value, bool):
@@ -117,7 +117,7 @@ def literal_facts(value: Any) -> Facts:
 
 
 def hull(parts: Iterable[Facts], type_: Type) -> Facts:
-    """Facts of a value that is one of several (CASE, COALESCE): union of intervals and of finite domains."""
+    """Return the facts of a value that is one of several (CASE, COALESCE): union of intervals and of finite domains."""
     typed = [part for part in parts if part.type is not Type.NULL]
     nullable = any(part.nullable for part in parts)
     lower = min((part.lower for part in typed), default=None) if all(p.lower is not None for p in typed) else None
@@ -137,12 +137,12 @@ def add(a: Interval, b: Interval) -> Interval:
 
 
 def negate(a: Interval) -> Interval:
-    """[-a1, -a0]."""
+    """Return [-a1, -a0]."""
     return (None if a[1] is None else -a[1], None if a[0] is None else -a[0])
 
 
 def multiply(a: Interval, b: Interval) -> Interval:
-    """The hull of the four corner products; unknown as soon as one corner is unknown."""
+    """Return the hull of the four corner products; unknown as soon as one corner is unknown."""
     if None in a or None in b:
         return (None, None)
     corners = [x * y for x in a for y in b]

@@ -34,7 +34,7 @@ class Register(Generic[Part]):
         self._parts = dict(parts)
 
     def of(self, word: str) -> Part:
-        """The part for measurements called `word`. Raises InternalError when there is none: nothing is guessed."""
+        """Return the part for measurements called `word`. Raises InternalError when there is none: nothing is guessed."""
         if word not in self._parts:
             raise refuse("internal", what=f"{self.floor} does not know the measurement {word}")
         return self._parts[word]

@@ -71,7 +71,7 @@ class Branch:
 
 
 def branches(node: Relation, prefix: str = "") -> list[Branch]:
-    """The branches of a relation. Raises UnknownOrigin."""
+    """Return the branches of a relation. Raises UnknownOrigin."""
     result = _branches(node, prefix)
     if len(result) > MOST_BRANCHES:
         raise UnknownOrigin
@@ -151,7 +151,7 @@ def _joined(node: Join, prefix: str) -> list[Branch]:
 
 
 def _apart(branch: Branch, right: list[Branch], keys: Iterable[tuple[Expr, Expr]], in_list: bool = False) -> Branch:
-    """Rows of `branch` that meet no row of any branch in `right`."""
+    """Return rows of `branch` that meet no row of any branch in `right`."""
     pairs = list(keys)
     unmatched = (
         UnmatchedRows(tuple((branch.written(a), absent.written(b)) for a, b in pairs), absent, in_list)
@@ -161,7 +161,7 @@ def _apart(branch: Branch, right: list[Branch], keys: Iterable[tuple[Expr, Expr]
 
 
 def _pair(branch: Branch, partner: Branch, keys: Iterable[tuple[Expr, Expr]]) -> Branch:
-    """Rows of `branch`, each with a row of `partner` that has equal keys."""
+    """Return rows of `branch`, each with a row of `partner` that has equal keys."""
     equal = (Call("eq", (branch.written(a), partner.written(b)), Facts(Type.BOOLEAN)) for a, b in keys)
     conditions = (*branch.conditions, *partner.conditions, *equal)
     unmatched = (*branch.unmatched, *partner.unmatched)
@@ -213,7 +213,7 @@ def _missing(value: Expr) -> Literal:
 
 
 def _united(node: Union_, prefix: str) -> list[Branch]:
-    """Columns are matched by position and named as in the first source."""
+    """Return the branches of a union. Columns are matched by position and named as in the first source."""
     result: list[Branch] = []
     names: list[str] = []
     for position, source in enumerate(node.sources):

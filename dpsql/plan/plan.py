@@ -421,7 +421,7 @@ _WITHOUT_PARTS = (Facts, NoisyValue, Number, Operation, Element, Scan)
 
 
 def filled(value: Any, replaced: Callable[[Any], Any]) -> Any:
-    """A plan with its parts as `replaced` returns them (the part itself: look inside). Facts are left as they are."""
+    """Return a plan with its parts as `replaced` returns them (the part itself: look inside). Facts are left as they are."""
     new = replaced(value)
     if new is not value:
         return new
@@ -435,7 +435,7 @@ def filled(value: Any, replaced: Callable[[Any], Any]) -> Any:
 
 
 def results_read(value: Any) -> tuple[str, ...]:
-    """Names of the results that a plan reads and that are not known yet, each once."""
+    """Return names of the results that a plan reads and that are not known yet, each once."""
     names: dict[str, None] = {}
 
     def note(part: Any) -> Any:

@@ -29,7 +29,7 @@ MOST_ROWS_PER_UNIT = 10**9
 
 
 def rows_per_unit(relation: Relation, policy: Policy) -> int:
-    """Most rows that appear or vanish when one unit is added or removed. Refuses what grows beyond all use.
+    """Return most rows that appear or vanish when one unit is added or removed. Refuses what grows beyond all use.
 
     Each line is one row of the table in privacy.md 3; the bounded view (Scan) is the only place where a number enters.
     """
@@ -136,14 +136,15 @@ def _is_row_number(relation: Relation, expression: Expr) -> bool:
 
 
 def _check_on_unit(relation: Join | SemiJoin, policy: Policy) -> None:
-    """The binder's promise, checked once more: two protected sides meet on an entity's key, or not at all."""
+    """Check the binder's promise once more: two protected sides meet on an entity's key, or not at all."""
     both = relation.on_unit and owned(relation.left, policy) and owned(relation.right, policy)
     if _rows(relation.right, policy) > 0 and not both:
         raise refuse("internal", what="protected sides that do not meet on the privacy unit")
 
 
 def _joined_rows(relation: Join, policy: Policy) -> int:
-    """A row of `left` meets at most `multiplicity` rows of `right`; with on_unit only rows of the same unit meet.
+    """Return the rows of one unit in a join. A row of `left` meets at most `multiplicity` rows of `right`; with on_unit only rows
+    of the same unit meet.
 
     Counted from the other side: each row of the unit in `right` meets at most `back` rows in `left`. An outer join also
     keeps the rows of `left` that meet none. With j rows of `left` that meet some, pairs are at most right * min(back, j),
@@ -193,7 +194,7 @@ class Promise:
 
 
 def promises(relation: Relation, policy: Policy) -> frozenset[Promise]:
-    """Every promise that `rows_per_unit` of a relation, or its way to the unit, relies on. The engine checks them."""
+    """Return every promise that `rows_per_unit` of a relation, or its way to the unit, relies on. The engine checks them."""
     relied_on: set[Promise] = set()
     if isinstance(relation, Scan):
         for _, _, parent, column in policy.unit_joins(relation.table):
@@ -214,21 +215,21 @@ def promises(relation: Relation, policy: Policy) -> frozenset[Promise]:
 
 
 def unfiltered(relation: Relation) -> Relation:
-    """The relation below all filters: leaving rows out breaks no promise about keys."""
+    """Return the relation below all filters: leaving rows out breaks no promise about keys."""
     while isinstance(relation, Filter):
         relation = relation.source
     return relation
 
 
 def base_rows(relation: Relation) -> Relation:
-    """The relation below filters and projections: each of its rows is one above at most."""
+    """Return the relation below filters and projections: each of its rows is one above at most."""
     while isinstance(relation, (Filter, Project)):
         relation = relation.source
     return relation
 
 
 def base_column(relation: Relation, expression: Expr) -> str | None:
-    """The column of `base_rows` that an expression over `relation` is, unchanged; None for anything computed."""
+    """Return the column of `base_rows` that an expression over `relation` is, unchanged; None for anything computed."""
     while isinstance(relation, (Filter, Project)) and isinstance(expression, Column):
         if isinstance(relation, Project):
             expression = dict(relation.columns)[expression.name]
@@ -237,7 +238,7 @@ def base_column(relation: Relation, expression: Expr) -> str | None:
 
 
 def parts(relation: Relation) -> tuple[Relation, ...]:
-    """The relations right below."""
+    """Return the relations right below."""
     if isinstance(relation, (Scan, ReleasedRows)):
         return ()
     if isinstance(relation, (Join, SemiJoin)):
@@ -246,7 +247,7 @@ def parts(relation: Relation) -> tuple[Relation, ...]:
 
 
 def tables(relation: Relation) -> frozenset[str]:
-    """Names of all tables that a relation reads."""
+    """Return names of all tables that a relation reads."""
     if isinstance(relation, Scan):
         return frozenset({relation.table})
     return frozenset[str]().union(*(tables(part) for part in parts(relation)))

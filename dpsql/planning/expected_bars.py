@@ -137,7 +137,7 @@ def _a_number(table: pa.Table, position: int) -> bool:
 
 
 def _direct(plan: Plan, remainder: Remainder) -> frozenset[int]:
-    """Positions of outputs that are a COUNT or SUM as it stands."""
+    """Return positions of outputs that are a COUNT or SUM as it stands."""
     traced = trace(remainder)
     if traced is None:
         return frozenset()
@@ -151,7 +151,7 @@ def _direct(plan: Plan, remainder: Remainder) -> frozenset[int]:
 
 
 def _measures_shown(plan: Plan) -> frozenset[str]:
-    """Names of the measures that are a COUNT or SUM."""
+    """Return names of the measures that are a COUNT or SUM."""
     return frozenset(m.name for block in plan.blocks for m in block.measures if m.aggregate in _DIRECT)
 
 
@@ -182,7 +182,7 @@ def _made_up_block(priced: PricedBlock, rows: int) -> ReleasedBlock:
 
 
 def _keys(columns: Sequence[KeyColumn]) -> pa.Table:
-    """Every combination of the public values (some made-up numbers of private ones), first key slowest."""
+    """Return every combination of the public values (some made-up numbers of private ones), first key slowest."""
     values = [
         pa.array([str(number) for number in range(_PRIVATE_GROUPS)]) if column.values is None else column.values
         for column in columns

@@ -130,7 +130,7 @@ class Planned:
         )
 
     def waiting(self, index: int) -> tuple[str, ...]:
-        """Names of the results that block number `index` reads and that are not released yet."""
+        """Return names of the results that block number `index` reads and that are not released yet."""
         return results_read(self.price.blocks[index].block) if self.plan.results else ()
 
 
@@ -142,7 +142,7 @@ def release_key(priced: PricedBlock, policy: Policy) -> str:
 
 
 def _planned_keys(plan: Plan, priced: Price, policy: Policy) -> tuple[str, ...]:
-    """Names of releases as far as they are known before anything is: of a block that waits, what its results are made of
+    """Return names of releases as far as they are known before anything is: of a block that waits, what its results are made of
     stands for their rows."""
     keys: dict[str, str] = {}
     results = {result.name: result.query for result in plan.results}
@@ -159,7 +159,7 @@ class Planner:
     """Plans statements for one policy; remembers the last `MOST_KEPT` of them. Thread-safe."""
 
     def __init__(self, policy: Policy, engine: Engine) -> None:
-        """Raises policy_invalid for a row filter that is no condition over rows."""
+        """Raise policy_invalid for a row filter that is no condition over rows."""
         check_row_filters(policy)
         self.policy = policy
         self._engine = engine
@@ -174,14 +174,14 @@ class Planner:
         """Columns of questions whose remainder has been rehearsed."""
 
     def parse(self, text: SqlText, parameters: Parameters) -> Statement:
-        """The statement of a text."""
+        """Return the statement of a text."""
         with TRACES.span("parse"):
             if has_values(parameters) or not isinstance(text, (str, Piece)):
                 return parse(text, parameters)
             return self._statements.get(as_piece(text).sql, lambda: parse(text))
 
     def plan(self, statement: Statement, options: Options, cacheable: bool) -> Planned:
-        """The priced plan of a query (or of what is explained). Raises refusals only."""
+        """Return the priced plan of a query (or of what is explained). Raises refusals only."""
         for name, value in statement.options:
             try:
                 options = options.with_value(_BIGQUERY.get(name, name), value, self.policy)
@@ -193,7 +193,7 @@ class Planner:
         return self._plans.get((statement.sql, options, version), lambda: self._plan(statement, options, policy))
 
     def _bound_policy(self, statement: Statement) -> tuple[Policy, str]:
-        """The policy that names mean; where a public table is read, its columns have the values found in it as domain.
+        """Return the policy that names mean; where a public table is read, its columns have the values found in it as domain.
 
         Public tables are public: grouping by their columns needs no partition selection, whoever the rows belong to.
         """
@@ -231,7 +231,7 @@ class Planner:
         return bind(statement, self._bound_policy(statement)[0])
 
     def priced(self, statement: Statement, plan: Plan, options: Options) -> Planned:
-        """A bound question with its mechanisms, its price, and the names of its releases."""
+        """Return a bound question with its mechanisms, its price, and the names of its releases."""
         for block in plan.blocks:
             if block_cost(block) > MOST_OF_A_QUESTION:
                 raise refuse(
@@ -264,7 +264,7 @@ class Planner:
         return tuple(map(of_block, plan.blocks))
 
     def _with_cuts(self, plan: Plan, options: Options) -> Plan:
-        """The question with the blocks that choose what a unit's sums are scaled down to. Raises Refusal target_error."""
+        """Return the question with the blocks that choose what a unit's sums are scaled down to. Raises Refusal target_error."""
         gaussian = self.accountant.request(options.epsilon).rho is not None and options.mechanism != "laplace"
         extended = with_cuts(plan, self.policy, gaussian)
         if extended.cuts and options.target_error is not None:
@@ -275,7 +275,8 @@ class Planner:
     def _by_ranges(
         self, plan: Plan, blocks: tuple[BoundedBlock, ...], alone: Price, options: Options
     ) -> tuple[Plan, Price]:
-        """The question with further blocks by ranges of its last keys, where that makes running totals more exact; else as it is.
+        """Return the question with further blocks by ranges of its last keys, where that makes running totals more exact; else as
+        it is.
 
         Both have the same budget. The choice follows from the laws of noise, so from text, policy and options.
         """
@@ -293,7 +294,7 @@ class Planner:
         return widest_bar(plan, priced, options, shared_sandbox())
 
     def require_least(self, loss: PrivacyLoss) -> None:
-        """Raises option_floor for a measurement at less than the least epsilon, where it is a part of a question alone (the
+        """Raise option_floor for a measurement at less than the least epsilon, where it is a part of a question alone (the
         rest is stored): its time tells as much as any other's. Rounding may take a part of the epsilon asked for."""
         least = self.policy.per_query.min_epsilon
         floor = self.accountant.units(self.accountant.request(least)) if least else {}
@@ -323,7 +324,7 @@ def _with_domain(column: PolicyColumn, values: tuple[Any, ...]) -> PolicyColumn:
 
 
 def read_tables(planned: Planned, blocks: Sequence[int] | None = None) -> tuple[str, ...]:
-    """The tables that the public part and some blocks of a question read (None: all of its blocks)."""
+    """Return the tables that the public part and some blocks of a question read (None: all of its blocks)."""
     chosen = range(len(planned.price.blocks)) if blocks is None else blocks
     read = {table for index in chosen for table in tables(planned.price.blocks[index].block.source)}
     return tuple(sorted(read | {entry.scan.table for entry in planned.plan.public_inputs}))

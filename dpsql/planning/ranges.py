@@ -10,7 +10,7 @@ from dpsql.pricing.workloads import variance
 
 
 def compared_with(ranges: Price, alone: Price, count: int) -> Price | None:
-    """The price by ranges of a key, with the noise of each table `alone` beside it; None unless all `count` workloads make
+    """Return the price by ranges of a key, with the noise of each table `alone` beside it; None unless all `count` workloads make
     running totals more exact."""
     if len(ranges.workloads) < count:
         return None

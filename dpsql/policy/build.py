@@ -51,7 +51,7 @@ SELECTION_SHARE = 1000
 
 
 def build_policy(shape: PolicyShape, folder: Path, problems: Problems) -> Policy:
-    """The policy that `shape` describes; what does not fit its column's type goes to `problems` and is left out."""
+    """Return the policy that `shape` describes; what does not fit its column's type goes to `problems` and is left out."""
     unit = None if shape.privacy_unit is None else PrivacyUnit(shape.privacy_unit.table, shape.privacy_unit.column)
     budget = _budget(shape.budget)
     return Policy(
@@ -132,7 +132,7 @@ def _contributions(declared: PerQueryShape | TableShape) -> ContributionBounds:
 
 
 def _bounds_of_table(shape: TableShape, row_privacy: bool) -> ContributionBounds:
-    """The bounds of a table; under row privacy a unit is one row, which need not be said."""
+    """Return the bounds of a table; under row privacy a unit is one row, which need not be said."""
     bounds = _contributions(shape)
     return replace(bounds, max_rows=1) if row_privacy and not shape.public and bounds.max_rows is None else bounds
 
@@ -168,7 +168,7 @@ def _tables(policy: PolicyShape, row_privacy: bool, problems: Problems) -> dict[
 
 
 def _csv(of_table: CsvShape | None, common: CsvShape | None) -> CsvDialect:
-    """The keys of the table, else those at the top of the file, else the defaults."""
+    """Return the keys of the table, else those at the top of the file, else the defaults."""
     keys = ("delimiter", "quote", "header", "null", "multiline")
     settings: dict[str, Any] = {}
     for shape in (common, of_table):
@@ -177,7 +177,7 @@ def _csv(of_table: CsvShape | None, common: CsvShape | None) -> CsvDialect:
 
 
 def key_columns(table: TableShape | Table) -> dict[str, Place]:
-    """Columns that the keys of a table name, with the place (below the table) where each is named first."""
+    """Return columns that the keys of a table name, with the place (below the table) where each is named first."""
     named: dict[str, Place] = {column: ("foreign_keys", column) for column in table.foreign_keys}
     sets: list[tuple[Place, tuple[str, ...]]] = [(("primary_key",), table.primary_key)]
     sets += [(("unique", index), columns) for index, columns in enumerate(table.unique)]
@@ -243,7 +243,7 @@ def _bounds(shape: ColumnShape, place: Place, problems: Problems) -> dict[str, V
 
 
 def _outside(shape: ColumnShape, place: Place, problems: Problems) -> Value | None:
-    """The key of the group of values outside, None where they are dropped."""
+    """Return the key of the group of values outside, None where they are dropped."""
     if not shape.outside:
         return None
     place = (*place, "outside")

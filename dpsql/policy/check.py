@@ -35,7 +35,7 @@ class Names:
         return node
 
     def below(self, *place: str) -> tuple[str, ...]:
-        """Keys of the mapping at `place`."""
+        """Return keys of the mapping at `place`."""
         node = self.tree_at(*place)
         return tuple(node) if isinstance(node, dict) else ()
 
@@ -152,7 +152,7 @@ def _has_path(url: str, scheme: str) -> bool:
 
 
 def _check_limits(policy: Policy, problems: Problems) -> None:
-    """Nothing may promise more than the budget holds."""
+    """Check the limits of parts: nothing may promise more than the budget holds."""
     budget, query = policy.budget, policy.per_query
     if budget.delta == 0 and needs_delta(budget.accountant):
         problems.add(
@@ -223,7 +223,7 @@ def _at_most(value: Fraction | None, limit: Fraction, limit_name: str, place: Pl
 
 
 def _check_case(place: Place, names: Iterable[str], problems: Problems) -> None:
-    """SQL ignores case, so names must differ by more than case."""
+    """Check that names differ by more than case, which SQL ignores."""
     spellings: dict[str, str] = {}
     for name in names:
         first = spellings.setdefault(name.lower(), name)
@@ -295,7 +295,7 @@ def _check_column(column: PolicyColumn, place: Place, problems: Problems) -> Non
 
 
 def _check_outside(column: PolicyColumn, place: Place, problems: Problems) -> None:
-    """The group of other values has a key that no value inside has."""
+    """Check that the group of other values has a key that no value inside has."""
     label: Any = column.outside
     lower: Any = column.lower
     upper: Any = column.upper
@@ -404,7 +404,8 @@ def _check_unit(policy: Policy, unit: PrivacyUnit, names: Names, problems: Probl
 
 
 def _check_public_names(table: Table, unit: PrivacyUnit, problems: Problems) -> None:
-    """A public table with a column named like the unit most likely lists the units themselves.
+    """Check that no public table lists units: a public table with a column named like the unit most likely lists the units
+    themselves.
 
     A bare `id` is every table's own number and says nothing.
     """
@@ -421,7 +422,8 @@ def _check_public_names(table: Table, unit: PrivacyUnit, problems: Problems) -> 
 def _check_paths(
     policy: Policy, name: str, paths: list[tuple[Hop, ...]], unit: PrivacyUnit, problems: Problems
 ) -> None:
-    """A table is blamed for its own foreign keys only, not for those of its parents, which are blamed themselves."""
+    """Check that foreign keys lead to the unit. A table is blamed for its own foreign keys only, not for those of its parents,
+    which are blamed themselves."""
     place: Place = ("tables", name, "foreign_keys")
     if problems.within(place) or problems.within(("tables", name, "public")):
         return

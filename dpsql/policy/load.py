@@ -17,7 +17,7 @@ MOST_BYTES = 1 << 20
 
 
 def load_policy(path: str | Path) -> Policy:
-    """The policy in the file at `path`; relative paths in it start at the file's folder.
+    """Return the policy in the file at `path`; relative paths in it start at the file's folder.
 
     Raises PolicyRefusal: `policy_file` when it cannot be read as text, `policy_invalid` with all `.problems` else.
     """
@@ -26,7 +26,7 @@ def load_policy(path: str | Path) -> Policy:
 
 
 def parse_policy(text: str, origin: str = "policy", folder: Path = Path(".")) -> Policy:
-    """The policy in `text`; `origin` names it in messages. Raises PolicyRefusal (`policy_invalid`)."""
+    """Return the policy in `text`; `origin` names it in messages. Raises PolicyRefusal (`policy_invalid`)."""
     policy, problems = _read(text, folder)
     if policy is None or problems:
         raise _refusal(origin, problems)
@@ -34,12 +34,12 @@ def parse_policy(text: str, origin: str = "policy", folder: Path = Path(".")) ->
 
 
 def policy_problems(text: str) -> list[tuple[str, str]]:
-    """Every (path, sentence) that is wrong with the policy in `text`; empty when it is acceptable."""
+    """Return every (path, sentence) that is wrong with the policy in `text`; empty when it is acceptable."""
     return _read(text, Path("."))[1]
 
 
 def policy_text(path: Path) -> str:
-    """The text of a policy file. Raises PolicyRefusal (`policy_file`)."""
+    """Return the text of a policy file. Raises PolicyRefusal (`policy_file`)."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise refuse("policy_file", origin=str(path), problem="it is not a file")

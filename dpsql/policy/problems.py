@@ -36,14 +36,14 @@ class Problems:
         return [(written(place), f"line {line}: {sentence}" if line else sentence) for line, place, sentence in by_line]
 
     def _line(self, place: Place) -> int:
-        """The line of the place or of what holds it (a key that is missing has no line of its own)."""
+        """Return the line of the place or of what holds it (a key that is missing has no line of its own)."""
         while place and place not in self.lines:
             place = place[:-1]
         return self.lines.get(place, 0)
 
 
 def written(place: Place) -> str:
-    """A place as a person reads it: $.tables.visits.columns.age.domain[2]."""
+    """Return a place as a person reads it: $.tables.visits.columns.age.domain[2]."""
     text = "$"
     for part in place:
         if isinstance(part, int):

@@ -51,7 +51,7 @@ def joins_of(path: tuple[Hop, ...], unit_column: str) -> tuple[Hop, ...]:
 
 
 def find_cycle(foreign_keys: ForeignKeys) -> list[str] | None:
-    """Tables of one cycle of foreign keys, each before its parent, the first again at the end; None without one."""
+    """Return tables of one cycle of foreign keys, each before its parent, the first again at the end; None without one."""
     try:
         TopologicalSorter(_parents(foreign_keys)).prepare()
     except CycleError as error:

@@ -23,7 +23,7 @@ _DECIMAL = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?$"
 
 
 def _number_schema(**limits: Any) -> WithJsonSchema:
-    """A number, or its text: YAML 1.1 tools read 1e-6 as text."""
+    """Return a number, or its text: YAML 1.1 tools read 1e-6 as text."""
     return WithJsonSchema({"anyOf": [{"type": "number", **limits}, {"type": "string", "pattern": _DECIMAL}]})
 
 
@@ -279,7 +279,7 @@ class TableShape(_GroupBoundsShape):
 
 
 def _row_or_mapping(raw: object) -> object:
-    """The word `row` becomes None; everything else must be the mapping."""
+    """Read a unit: the word `row` becomes None; everything else must be the mapping."""
     if raw == "row" or isinstance(raw, dict):
         return None if raw == "row" else raw
     raise ValueError("write row, or {table: ..., column: ...}")
@@ -299,7 +299,7 @@ class TimingShape(_Shape):
 
 
 def _word_or_mapping(raw: object) -> object:
-    """One of the words, else the mapping."""
+    """Return one of the words, else the mapping."""
     return raw if isinstance(raw, dict) else values.choice(("plain", "padded"), raw)
 
 
@@ -320,7 +320,7 @@ class PrepareShape(_Shape):
 
 
 def _when_or_mapping(raw: object) -> object:
-    """A word, as the mapping that it stands for."""
+    """Return a word, as the mapping that it stands for."""
     return raw if isinstance(raw, dict) else {"when": values.choice(("auto", "manual"), raw)}
 
 
@@ -389,14 +389,14 @@ _SHAPES: dict[tuple[object, ...], type[_Shape]] = {
 
 
 def keys_at(place: Place) -> tuple[str, ...]:
-    """Keys that are known in the mapping at `place`, none where the owner chooses the names."""
+    """Return keys that are known in the mapping at `place`, none where the owner chooses the names."""
     general = tuple(_ANY if index in (1, 3) else part for index, part in enumerate(place))
     fields = _SHAPES[general].model_fields if general in _SHAPES else {}
     return tuple(field.alias or name for name, field in fields.items())
 
 
 def json_schema() -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of a policy file, for editors; `dpsql/policy/policy.schema.json` holds it."""
+    """Return the JSON Schema (draft 2020-12) of a policy file, for editors; `dpsql/policy/policy.schema.json` holds it."""
     schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **PolicyShape.model_json_schema()}
     _close(schema)
     return schema

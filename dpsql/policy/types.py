@@ -240,7 +240,7 @@ class Table:
         return schema.lower() in names
 
     def column(self, name: str) -> PolicyColumn | None:
-        """The column of that name (case does not matter, as in SQL), None when there is none."""
+        """Return the column of that name (case does not matter, as in SQL), None when there is none."""
         return self.columns.get(name) or _folded(self.columns, name)
 
     def is_unique(self, columns: tuple[str, ...]) -> bool:
@@ -328,11 +328,11 @@ class Policy:
         return {name: _with_columns(self.tables[name], columns) for name in columns}
 
     def row_filter(self, table: str) -> str | None:
-        """The condition that rows of `table` fulfil for the asker; None for all rows."""
+        """Return the condition that rows of `table` fulfil for the asker; None for all rows."""
         return None if self.access is None else self.access[table].where
 
     def table(self, name: str) -> Table | None:
-        """The table that the asker calls so (case does not matter, as in SQL), None when there is none."""
+        """Return the table that the asker calls so (case does not matter, as in SQL), None when there is none."""
         return self.visible.get(name) or _folded(self.visible, name)
 
     def table_at(self, *path: str) -> Table | None:
@@ -348,7 +348,7 @@ class Policy:
         return not self.tables[table].public
 
     def unit_path(self, table: str) -> tuple[Hop, ...]:
-        """Foreign keys (table, column, parent table, parent column) that lead from `table` to the privacy unit.
+        """Return foreign keys (table, column, parent table, parent column) that lead from `table` to the privacy unit.
 
         Empty for the unit's own table, for public tables and under row privacy. KeyError for an unknown table.
         """
@@ -357,7 +357,7 @@ class Policy:
         return self._paths[table][0]
 
     def unit_joins(self, table: str) -> tuple[Hop, ...]:
-        """The hops of `unit_path` that must really be joined to read the unit's key.
+        """Return the hops of `unit_path` that must really be joined to read the unit's key.
 
         A last hop onto the unit's key itself needs no join: the child's own column holds the key already. Each
         parent column of these hops is declared unique, so that joining never repeats a row.
@@ -366,7 +366,7 @@ class Policy:
         return () if unit is None else joins_of(self.unit_path(table), unit.column)
 
     def unit_column(self, table: str) -> str | None:
-        """The column that holds the unit's key: of `table` itself, or of the last parent of `unit_joins(table)`.
+        """Return the column that holds the unit's key: of `table` itself, or of the last parent of `unit_joins(table)`.
 
         None for public tables and under row privacy.
         """
@@ -430,7 +430,7 @@ class Policy:
 
 
 def _folded(named: Mapping[str, _Named], name: str) -> _Named | None:
-    """Names of a policy are unique without regard to case, so at most one fits."""
+    """Return the entry of that name. Names of a policy are unique without regard to case, so at most one fits."""
     return next((value for key, value in named.items() if key.lower() == name.lower()), None)
 
 

@@ -49,7 +49,7 @@ def _number(raw: object, expected: str) -> Fraction:
 
 
 def epsilon(raw: object) -> Fraction:
-    """A privacy loss epsilon within [1e-9, 10000]."""
+    """Return a privacy loss epsilon within [1e-9, 10000]."""
     value = _number(raw, "an epsilon, a number greater than 0,")
     if value <= 0:
         raise ValueError("epsilon must be greater than 0")
@@ -59,7 +59,7 @@ def epsilon(raw: object) -> Fraction:
 
 
 def delta(raw: object) -> Fraction:
-    """A probability delta within [1e-30, 1e-3), or 0 (whether 0 is allowed depends on the place)."""
+    """Return a probability delta within [1e-30, 1e-3), or 0 (whether 0 is allowed depends on the place)."""
     value = _number(raw, "a delta, a number between 0 and 1,")
     if value == 0:
         return value
@@ -81,7 +81,7 @@ def confidence(raw: object) -> Fraction:
 
 
 def count(raw: object) -> int:
-    """A whole number within [1, 10^9]."""
+    """Return a whole number within [1, 10^9]."""
     value = _number(raw, "a whole number of at least 1")
     if value.denominator != 1 or not 1 <= value <= MOST_COUNT:
         raise ValueError(f"a whole number between 1 and {MOST_COUNT} is expected here")
@@ -89,7 +89,7 @@ def count(raw: object) -> int:
 
 
 def amount(raw: object) -> Fraction:
-    """A number greater than 0, at most 10^18."""
+    """Return a number greater than 0, at most 10^18."""
     value = _number(raw, "a number greater than 0")
     if not 0 < value <= MOST_AMOUNT:
         raise ValueError("a number greater than 0 and at most 1e18 is expected here")
@@ -97,7 +97,7 @@ def amount(raw: object) -> Fraction:
 
 
 def seconds(raw: object) -> int:
-    """A timeout within [1, 86400] seconds."""
+    """Return a timeout within [1, 86400] seconds."""
     value = count(raw)
     if value > 86400:
         raise ValueError("a timeout is at most 86400 seconds")
@@ -105,7 +105,7 @@ def seconds(raw: object) -> int:
 
 
 def delay(raw: object) -> Fraction:
-    """A time of response within [0.01, 3600] seconds, exactly."""
+    """Return a time of response within [0.01, 3600] seconds, exactly."""
     value = _number(_text(raw, "a number of seconds"), "a number of seconds")
     if not Fraction(1, 100) <= value <= 3600:
         raise ValueError("a time of response is from 0.01 to 3600 seconds")
@@ -121,7 +121,7 @@ def boolean(raw: object) -> bool:
 
 
 def name(raw: object) -> str:
-    """Name of a dataset, table or column: a plain identifier that is not reserved."""
+    """Return the name of a dataset, table or column: a plain identifier that is not reserved."""
     text = _text(raw, "a name")
     if re.fullmatch(NAME_PATTERN, text, re.ASCII) is None:
         schema, dot, table = text.rpartition(".")
@@ -138,7 +138,7 @@ def name(raw: object) -> str:
 
 
 def login(raw: object) -> str:
-    """Name of an analyst: a letter or _, then letters, digits and . _ @ -."""
+    """Return the name of an analyst: a letter or _, then letters, digits and . _ @ -."""
     text = _text(raw, "an analyst's name")
     if re.fullmatch(LOGIN_PATTERN, text, re.ASCII) is None:
         raise ValueError(
@@ -148,7 +148,7 @@ def login(raw: object) -> str:
 
 
 def reference(raw: object) -> tuple[str, str]:
-    """A foreign key's target, `table.column`."""
+    """Return a foreign key's target, `table.column`."""
     text = _text(raw, "a target written table.column")
     table, dot, column = text.partition(".")
     if not dot or not all(re.fullmatch(NAME_PATTERN, part, re.ASCII) for part in (table, column)):
@@ -157,7 +157,7 @@ def reference(raw: object) -> tuple[str, str]:
 
 
 def names(raw: object) -> tuple[str, ...]:
-    """One column name or a list of them."""
+    """Return one column name or a list of them."""
     parts = tuple(name(part) for part in (raw if isinstance(raw, list) else [raw]))
     if not parts or len(set(parts)) < len(parts):
         raise ValueError("column names are expected here, each once")
@@ -165,14 +165,14 @@ def names(raw: object) -> tuple[str, ...]:
 
 
 def name_sets(raw: object) -> tuple[tuple[str, ...], ...]:
-    """A list whose items are column names or lists of them."""
+    """Return a list whose items are column names or lists of them."""
     if not isinstance(raw, list) or not raw:
         raise ValueError("a list is expected here, each item a column name or a list of them")
     return tuple(names(item) for item in raw)
 
 
 def name_set(raw: object) -> tuple[str, ...]:
-    """Column names as a mapping's key: `a` or `a, b`."""
+    """Return column names as a mapping's key: `a` or `a, b`."""
     return names([part.strip(" ") for part in _text(raw, "column names").split(",")])
 
 
@@ -201,7 +201,7 @@ def quoted(text: str) -> str:
 
 
 def integer(text: str) -> int:
-    """A 64-bit integer."""
+    """Return a 64-bit integer."""
     value = _number(text, "a whole number")
     if value.denominator != 1:
         raise ValueError(f"{quoted(text)} is not a whole number, and the column is of type integer")
@@ -211,7 +211,7 @@ def integer(text: str) -> int:
 
 
 def real(text: str) -> Fraction:
-    """A number that is 0 or between 1e-15 and 1e15 in size: beyond, a bound says nothing about real data."""
+    """Return a number that is 0 or between 1e-15 and 1e15 in size: beyond, a bound says nothing about real data."""
     value = _number(text, "a number")
     if value != 0 and not LEAST_REAL <= abs(value) <= MOST_REAL:
         raise ValueError(f"{quoted(text)} is absurd as a bound; its size must be 0 or between 1e-15 and 1e15")
@@ -219,7 +219,7 @@ def real(text: str) -> Fraction:
 
 
 def calendar_date(text: str) -> date:
-    """A date written YYYY-MM-DD."""
+    """Return a date written YYYY-MM-DD."""
     if _DATE.match(text) is None:
         raise ValueError(f"a date written YYYY-MM-DD is expected here, not {quoted(text)}")
     try:
@@ -229,7 +229,7 @@ def calendar_date(text: str) -> date:
 
 
 def timestamp(text: str) -> datetime:
-    """A timestamp without zone: YYYY-MM-DD, or YYYY-MM-DD HH:MM[:SS[.ffffff]]; a date alone is its first moment."""
+    """Return a timestamp without zone: YYYY-MM-DD, or YYYY-MM-DD HH:MM[:SS[.ffffff]]; a date alone is its first moment."""
     match = _TIMESTAMP.match(text)
     if match is None:
         raise ValueError(f"a timestamp written YYYY-MM-DD HH:MM:SS, without zone, is expected here, not {quoted(text)}")
@@ -242,7 +242,7 @@ def timestamp(text: str) -> datetime:
 
 
 def plain_text(text: str) -> str:
-    """A text value of at most 1000 characters without NUL, which no engine stores."""
+    """Return a text value of at most 1000 characters without NUL, which no engine stores."""
     if len(text) > MOST_TEXT or "\0" in text:
         raise ValueError(f"a text value has at most {MOST_TEXT} characters and no NUL")
     return text
@@ -259,19 +259,19 @@ READERS: dict[str, Callable[[str], Value]] = {
 
 
 def scalar(raw: object) -> str:
-    """The text of one value; its type is known later."""
+    """Return the text of one value; its type is known later."""
     return _text(raw, "one value")
 
 
 def scalars(raw: object) -> tuple[str | None, ...]:
-    """The texts of a list of values, None where null stands."""
+    """Return the texts of a list of values, None where null stands."""
     if not isinstance(raw, list) or not raw:
         raise ValueError("a list of at least one value is expected here")
     return tuple(None if item is None else scalar(item) for item in raw)
 
 
 def typed(raw: object, column_type: str) -> Value:
-    """The value that `raw` is in a column of `column_type`."""
+    """Return the value that `raw` is in a column of `column_type`."""
     return READERS[column_type](_text(raw, f"a value of type {column_type}"))
 
 
@@ -287,7 +287,7 @@ def outside(raw: object) -> tuple[str, ...]:
 
 
 def delimiter(raw: object) -> str:
-    """One character that stands between the cells of a CSV line."""
+    """Return one character that stands between the cells of a CSV line."""
     text = _text(raw, "a delimiter, one character,")
     if len(text) != 1 or not text.isascii() or text.isalnum() or text in "\"'\r\n\0":
         raise ValueError(
@@ -297,7 +297,7 @@ def delimiter(raw: object) -> str:
 
 
 def quote(raw: object) -> str:
-    """One character that may surround a cell, "" for `none`."""
+    """Return one character that may surround a cell, "" for `none`."""
     text = _text(raw, "a quote, one character or none,")
     if text == "none":
         return ""
@@ -307,7 +307,7 @@ def quote(raw: object) -> str:
 
 
 def header(raw: object) -> tuple[str, ...] | None:
-    """None for `true`: the first line names the columns; else their names in the order of the files."""
+    """Return None for `true`: the first line names the columns; else their names in the order of the files."""
     if raw == "true":
         return None
     if not isinstance(raw, list):
@@ -319,5 +319,5 @@ def header(raw: object) -> tuple[str, ...] | None:
 
 
 def null_texts(raw: object) -> tuple[str, ...]:
-    """The texts that mean NULL."""
+    """Return the texts that mean NULL."""
     return tuple(_text(item, "a text that means NULL") for item in (raw if isinstance(raw, list) else [raw]))

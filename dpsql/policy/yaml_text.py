@@ -39,7 +39,7 @@ def _in_quotes(character: str) -> str:
 
 
 def read_yaml(text: str, problems: Problems) -> Node:
-    """The one document in `text`; repeated keys and empty values are added to `problems` and left out.
+    """Return the one document in `text`; repeated keys and empty values are added to `problems` and left out.
 
     Raises Unreadable for what is not YAML, for anchors, aliases, merges, tags, more than one document, and beyond
     `MOST_DEPTH` or `MOST_NODES`. Works on events, not on a tree, so that no bomb is unfolded before it is refused.

@@ -38,7 +38,7 @@ class ComparedSum:
 
 
 def compared_sum(priced: PricedBlock, policy: Policy) -> ComparedSum:
-    """The sum of a block that has one, priced for Laplace noise. Raises Refusal watch_question for any other block."""
+    """Return the sum of a block that has one, priced for Laplace noise. Raises Refusal watch_question for any other block."""
     block, noise = priced.block, priced.noise
     if block.keys or block.measurements or len(block.terms) != 1 or len(noise.terms) != 1 or len(block.formulas) != 1:
         raise refuse("watch_question")
@@ -75,7 +75,7 @@ def require_units(compared: ComparedSum, threshold: Fraction, least: int, policy
 
 
 def _direction(term: Term) -> int:
-    """The direction in which rows of an added unit move a term.
+    """Return the direction in which rows of an added unit move a term.
 
     Rows of a unit that is added join those of all others and take none away (privacy.md 3: relations are made unit by unit),
     so counts, also of distinct values, grow, and a sum moves by values of one sign if its clamped values have it.
@@ -86,7 +86,8 @@ def _direction(term: Term) -> int:
 
 
 def run_law(sums: Sequence[ComparedSum], accountant: Accountant, epsilon: Fraction) -> AboveThreshold:
-    """The law of a run that may compare all of `sums`, at what the accountant allows a question with `dp.epsilon = epsilon`.
+    """Return the law of a run that may compare all of `sums`, at what the accountant allows a question with `dp.epsilon =
+    epsilon`.
 
     Raises Refusal watch_grids where the sums are rounded to different grids.
     """

@@ -109,7 +109,7 @@ class TermBasis:
         return NoisyValue(name)
 
     def _share(self, value: Expr, condition: Expr | None, how: Sharing) -> None:
-        """The set of terms of one argument, named like its first term."""
+        """Add the set of terms of one argument, named like its first term."""
         plain = summed(value, condition, Fraction(value.facts.lower))[0]
         high = summed(value, condition, Fraction(value.facts.upper))[0]
         name = f"t{len(self.terms)}"
@@ -124,7 +124,7 @@ class TermBasis:
         self._follow(value, condition, Shared(first, second, width, third, everything or not can_be_missing(value)))
 
     def _share_squares(self, value: Expr, condition: Expr | None, how: Sharing) -> None:
-        """The set of terms of one argument and its squares, named like its first term."""
+        """Add the set of terms of one argument and its squares, named like its first term."""
         name, parts = f"t{len(self.terms)}", square_parts(value, condition)
         first, second, third = (self._name(replace(part, shares=name)) for part in parts)
         magnitude, grid = parts[0].magnitude, parts[0].grid
@@ -137,7 +137,7 @@ class TermBasis:
         self._follow(value, condition, SharedSquares((first, second, third), width, lower, missing, everything))
 
     def _share_products(self, values: tuple[Expr, Expr], condition: Expr | None) -> None:
-        """The set of terms of the products of two arguments, named like its first term."""
+        """Add the set of terms of the products of two arguments, named like its first term."""
         both_there = present(values, condition)
         name, parts = f"t{len(self.terms)}", product_parts(values, both_there)
         if not parts:
@@ -148,8 +148,8 @@ class TermBasis:
         self.stars.setdefault(both_there, shared)
 
     def _share_pairs(self, values: tuple[Expr, Expr], condition: Expr | None) -> None:
-        """The set of terms of the squares of two arguments, named like its first term. Where no row is without one of them, all
-        that is asked of one argument alone follows, too."""
+        """Add the set of terms of the squares of two arguments, named like its first term. Where no row is without one of them,
+        all that is asked of one argument alone follows, too."""
         both_there = present(values, condition)
         name, parts = f"t{len(self.terms)}", pair_parts(values, both_there)
         if not parts:
@@ -170,7 +170,7 @@ class TermBasis:
             self.stars.setdefault(condition, shared)
 
     def count(self, value: Expr | None, condition: Expr | None, clip: bool = False) -> Formula:
-        """The rows that pass `condition` and whose `value` is there; `clip`: under max_count, where it binds."""
+        """Return the rows that pass `condition` and whose `value` is there; `clip`: under max_count, where it binds."""
         if value is not None and not can_be_missing(value):
             value = None
         shared = self.stars.get(condition) if value is None else self.shared.get((value, condition))
@@ -186,48 +186,52 @@ class TermBasis:
         )
 
     def units(self, condition: Expr | None) -> Formula:
-        """Distinct privacy units among rows that pass `condition`."""
+        """Return distinct privacy units among rows that pass `condition`."""
         return self._name(Term("", TermKind.COUNT if self.one_row else TermKind.UNITS, None, condition, 1))
 
     def known_units(self) -> str | None:
-        """The term that counts all units of a group, if it is measured."""
+        """Return the term that counts all units of a group, if it is measured."""
         kind = TermKind.COUNT if self.one_row else TermKind.UNITS
         unit_count = Term("", kind, None, None, 1)
         return self.terms[self._unnamed.index(unit_count)].name if unit_count in self._unnamed else None
 
     def distinct(self, value: Expr, condition: Expr | None) -> Formula:
-        """Distinct values; one row moves their number by at most one."""
+        """Return distinct values; one row moves their number by at most one."""
         return self._name(Term("", TermKind.DISTINCT, value, condition, 1))
 
     def distinct_sum(self, value: Expr, condition: Expr | None, centred: bool) -> tuple[Formula, float | int]:
-        """Sum of clamp(value) - centre over distinct values; one row brings or takes at most one of them in its group."""
+        """Return the sum of clamp(value) - centre over distinct values; one row brings or takes at most one of them in its
+        group."""
         term, centre = summed(value, condition, centred, GRID_BITS)
         return self._name(replace(term, kind=TermKind.DISTINCT_SUM)), centre
 
     def sum(self, value: Expr, condition: Expr | None, centred: bool) -> tuple[Formula, float | int]:
-        """Sum of clamp(value) - centre on the grid; returns the term and the centre (the lower end in a shared row)."""
+        """Return the sum of clamp(value) - centre on the grid; returns the term and the centre (the lower end in a shared
+        row)."""
         if (shared := self.shared.get((value, condition))) is not None:
             return shared.low, summed(value, condition, Fraction(value.facts.lower))[1]
         term, centre = summed(value, condition, centred)
         return self._name(term), centre
 
     def squares(self, value: Expr, condition: Expr | None) -> Squares | None:
-        """The sums around the middle that follow from the squares of a shared row, where the argument has them."""
+        """Return the sums around the middle that follow from the squares of a shared row, where the argument has them."""
         shared = self.shared.get((value, condition))
         return shared.squares if isinstance(shared, SharedSquares) else None
 
     def products(self, values: tuple[Expr, Expr], condition: Expr | None) -> Products | None:
-        """The sums around the middles that follow from the products of a shared row, where the pair has them."""
+        """Return the sums around the middles that follow from the products of a shared row, where the pair has them."""
         shared = self.pairs.get((*values, condition))
         return None if shared is None else shared.products
 
     def pair_squares(self, values: tuple[Expr, Expr], condition: Expr | None) -> PairSquares | None:
-        """The same and both squares that follow from the squares of a shared pair, where the pair has them."""
+        """Return the sums of a pair (`products`) and of both squares around the middles, as they follow from a shared pair, where
+        the pair has them."""
         shared = self.pairs.get((*values, condition))
         return shared.pair_squares if isinstance(shared, SharedPairs) else None
 
     def total(self, value: Expr, condition: Expr | None) -> Formula:
-        """Sum of clamp(value); from the centred or shared sum and the count, at no charge, where those are measured."""
+        """Return the sum of clamp(value); from the centred or shared sum and the count, at no charge, where those are
+        measured."""
         centred, shared = ((value, condition) in measured for measured in (self.centred, self.shared))
         term, centre = self.sum(value, condition, centred)
         around = centre != 0 if shared else centred
@@ -240,7 +244,7 @@ class TermBasis:
         return summing and (measure.arguments[0], measure.filter) in self.cuts
 
     def clipped_sum(self, value: Expr, condition: Expr | None) -> Formula | None:
-        """The term of a sum under max_total (the question's, or that of the column that is summed), around no centre;
+        """Return the term of a sum under max_total (the question's, or that of the column that is summed), around no centre;
         None where no unit can exceed it."""
         if (cut := self.cuts.get((value, condition))) is not None:
             return self._cut_sum(cut)
@@ -251,8 +255,8 @@ class TermBasis:
         return self._name(clipped(value, condition, total, self.rows))
 
     def _cut_sum(self, cut: TotalCut) -> Formula:
-        """A sum under a bound C that is released before it: C times the sum of clamp(x / C, -1, 1), of which a unit has at most
-        1 in all. So the term, its bounds and its noise do not depend on C (`planning.total_cuts`)."""
+        """Return a sum under a bound C that is released before it: C times the sum of clamp(x / C, -1, 1), of which a unit has at
+        most 1 in all. So the term, its bounds and its noise do not depend on C (`planning.total_cuts`)."""
         share = share_of(cut)
         if self.rows == 1:
             return ReleasedNumber(cut.result) * self._name(summed(share, cut.filter, False)[0])
@@ -261,7 +265,7 @@ class TermBasis:
     def quantile(
         self, value: Expr, condition: Expr | None, quantile: Fraction, interpolated: bool, barred: bool
     ) -> Formula:
-        """The value at rank `quantile`, chosen among the cells of a rank histogram."""
+        """Return the value at rank `quantile`, chosen among the cells of a rank histogram."""
         name, term = measured(self.measurements, self.groups, value, condition, quantile)
         formula = cell_value(value, term, name, interpolated)[0]
         if barred and self.bars is not None and value.facts.type.numeric:
@@ -269,27 +273,27 @@ class TermBasis:
         return formula
 
     def total_cut(self, value: Expr, condition: Expr | None, lean: Lean) -> Formula:
-        """The number of the cell of a large value, which sums are cut to."""
+        """Return the number of the cell of a large value, which sums are cut to."""
         name, term = leaning(self.measurements, value, condition, lean)
         return cell_value(value, term, name, False)[0]
 
     def local(self, measure: Measure, request: local_sensitivity.LocalRequest) -> Formula:
-        """A measure with noise that follows its local sensitivity."""
+        """Return a measure with noise that follows its local sensitivity."""
         formula, ends = local_sensitivity.measured(self.measurements, self.groups, measure, request)
         if ends is not None:
             self.ends[formula] = ends
         return formula
 
     def most_frequent(self, value: Expr, condition: Expr | None) -> Formula:
-        """The value that the most rows have, chosen among a list or all integers within its bounds."""
+        """Return the value that the most rows have, chosen among a list or all integers within its bounds."""
         return most_frequent.measured(self.measurements, self.groups, value, condition)
 
     def end_key(self, key: Expr, value: Expr, condition: Expr | None, last: bool) -> Formula:
-        """The key that most rows at an end of the order by `value` have."""
+        """Return the key that most rows at an end of the order by `value` have."""
         return end_rows.measured(self.measurements, self.groups, key, value, condition, last)
 
     def sample_median(self, value: Expr, bounds: tuple[Fraction, Fraction], samples: int) -> Formula:
-        """The median of the values of samples of units, chosen among the cells of a grid between `bounds`."""
+        """Return the median of the values of samples of units, chosen among the cells of a grid between `bounds`."""
         formula, ends = sample_values.measured(
             self.measurements, self.groups, value, bounds, samples, not self.one_row, self.bars
         )
@@ -298,7 +302,7 @@ class TermBasis:
         return formula
 
     def sample_mean(self, value: Expr, bounds: tuple[Fraction, Fraction], samples: int) -> Formula:
-        """The mean of the values of samples of units, with noise, and its error bar."""
+        """Return the mean of the values of samples of units, with noise, and its error bar."""
         formula, ends = sample_values.measured_mean(
             self.measurements, self.groups, value, bounds, samples, not self.one_row, self.means
         )

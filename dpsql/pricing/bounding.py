@@ -35,8 +35,8 @@ def bounded(
     cuts: Cuts | None = None,
     squares: bool = False,
 ) -> BoundedBlock:
-    """The basis of a block under contribution bounds: the smallest of `bounds` and those of its tables. `bars`: the confidence
-    of the error bars of quantiles that are measured. `local`: noise follows the local sensitivity of measures.
+    """Return the basis of a block under contribution bounds: the smallest of `bounds` and those of its tables. `bars`: the
+    confidence of the error bars of quantiles that are measured. `local`: noise follows the local sensitivity of measures.
     `means`: what is asked of means of samples. `cuts`: of sums whose bound on a unit is chosen privately. `squares`: variances
     and covariances share each row, too (`joint_sums`)."""
     if any(measure.per_group is not None for measure in block.measures):
@@ -100,7 +100,7 @@ def _groups(block: Block, basis: TermBasis, formulas: tuple[MeasureFormula, ...]
 
 
 def _ends(basis: TermBasis, formulas: tuple[MeasureFormula, ...]) -> tuple[tuple[str, Formula, Formula, Fraction], ...]:
-    """The measures that are a quantile or a mean of samples with an error bar, as it stands or rounded."""
+    """Return the measures that are a quantile or a mean of samples with an error bar, as it stands or rounded."""
     confidence = basis.means.confidence if basis.bars is None else basis.bars
     of_formula = basis.ends | {whole(formula): ends for formula, ends in basis.ends.items()}
     return tuple((name, *of_formula[formula], confidence) for name, formula, _ in formulas if formula in of_formula)
@@ -136,5 +136,5 @@ def _parts(basis: TermBasis, private_keys: bool) -> int:
 
 
 def _below(bound: int | None, most: int) -> int | None:
-    """The bound, or None where `most` holds anyway, so that nothing need be enforced."""
+    """Return the bound, or None where `most` holds anyway, so that nothing need be enforced."""
     return bound if bound is not None and bound < most else None

@@ -66,7 +66,7 @@ class BudgetParts:
     def measured(
         self, term: Term, block: BoundedBlock, neighbours: Neighbours, share: Fraction | None = None
     ) -> tuple[Term, Noise]:
-        """The term and its noise: the mechanism asked for, or the one with the lower expected error. `share`: of one part
+        """Return the term and its noise: the mechanism asked for, or the one with the lower expected error. `share`: of one part
         (None: that of its set).
 
         A clip is made in the norm of the mechanism, and left out where the bounded view alone keeps every unit within.
@@ -92,7 +92,7 @@ class BudgetParts:
 
 
 def mechanisms_of(options: Options, accountant: Accountant) -> tuple[Mechanism, ...]:
-    """Those that may be used: the one that is asked for, or all that are counted without more delta."""
+    """Return the mechanisms that may be used: the one that is asked for, or all that are counted without more delta."""
     if options.mechanism in MECHANISMS:
         mechanism = MECHANISMS[options.mechanism]
         if mechanism.shared and options.correlation:
@@ -115,7 +115,7 @@ def _loss(noise: Noise) -> PrivacyLoss:
 
 @lru_cache(maxsize=1024, typed=True)
 def recomputed_loss(noise: Noise) -> PrivacyLoss:
-    """The second road of one mechanism: walked once for each, whichever questions use it."""
+    """Return the second road of one mechanism: walked once for each, whichever questions use it."""
     return noise.recomputed_loss()
 
 
@@ -131,7 +131,7 @@ def _moved(term: Term, block: BoundedBlock, neighbours: Neighbours) -> Sensitivi
 
 
 def _clipped_in(term: Term, norm: Norm | None, caps: Caps, neighbours: Neighbours) -> Term:
-    """A term under max_total or max_count with the norm of its clip; without a clip where that could bind no unit."""
+    """Return a term under max_total or max_count with the norm of its clip; without a clip where that could bind no unit."""
     assert term.clip is not None
     free = sensitivity(replace(term, clip=None), caps, neighbours)
     most = term.clip.most * neighbours.factor

@@ -44,7 +44,7 @@ class Objective(StrEnum):
 def objective_of(
     marginals: Marginals, variances: Floats, objective: Objective, weights: tuple[float, ...] = ()
 ) -> float:
-    """The objective, for the variance of a cell of each tile as it is shown, up to the unit of the sums and their total.
+    """Return the objective, for the variance of a cell of each tile as it is shown, up to the unit of the sums and their total.
 
     `weights`: how much the error of each tile counts (none: as much as any other's).
     """
@@ -62,7 +62,7 @@ def shares(
     objective: Objective,
     weights: tuple[float, ...] = (),
 ) -> tuple[Fraction, ...]:
-    """The share of each tile, in even ones: their sum is at most the number of tiles.
+    """Return the share of each tile, in even ones: their sum is at most the number of tiles.
 
     `relative_variances`: of a cell of each tile at an even share, up to a common factor. A tile of share s has noise of
     variance proportional to s ** -power: 1 where rho is shared, 2 where epsilon is. `weights`: see `objective_of`.
@@ -118,7 +118,7 @@ def _descended(
 def _value_and_slope(
     marginals: Marginals, even: Floats, power: int, sharpness: float, logarithms: Floats, counting: Floats
 ) -> tuple[float, Floats]:
-    """The logarithm of the objective (`sharpness` 0: the mean over tiles; else a smooth maximum), and its gradient."""
+    """Return the logarithm of the objective (`sharpness` 0: the mean over tiles; else a smooth maximum), and its gradient."""
     weights = np.exp(logarithms - logarithms.max())
     weights = weights / weights.sum()
     share = _of_logarithms(logarithms)

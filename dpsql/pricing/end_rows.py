@@ -38,8 +38,8 @@ _MOST_WHOLE = 1 << 17
 def measured(
     measurements: list[Any], groups: int, key: Expr, value: Expr, condition: Expr | None, last: bool
 ) -> Formula:
-    """The key of the rows with the smallest or the largest (`last`) values, as a formula over the released number. An equal
-    measurement in `measurements` is made once, a new one is entered there.
+    """Return the key of the rows with the smallest or the largest (`last`) values, as a formula over the released number. An
+    equal measurement in `measurements` is made once, a new one is entered there.
 
     Raises Refusal many_cells where `groups` and keys leave too few cells.
     """
@@ -67,16 +67,16 @@ class EndRowsPricing:
     """The pricing part of keys of rows at an end (`pricing.measurements`)."""
 
     def parts(self, measurement: EndRows) -> int:
-        """One."""
+        """Return 1: one choice is paid for."""
         return 1
 
     def deltas(self, measurement: EndRows) -> int:
-        """None: a choice needs no delta."""
+        """Return 0: a choice needs no delta."""
         return 0
 
     def planned(self, measurement: EndRows, caps: Caps, part: PrivacyLoss, neighbours: Neighbours) -> MeasurementPlan:
-        """A unit adds n_g rows to group g, wherever they are in its order. So the vector of n_g has the norms of a COUNT's
-        sensitivity, which `end_rows` turns into a loss."""
+        """Return the choice of the largest epsilon that costs at most its part. A unit adds n_g rows to group g, wherever they
+        are in its order. So the vector of n_g has the norms of a COUNT's sensitivity, which `end_rows` turns into a loss."""
         rows = sensitivity(Term("", TermKind.COUNT, None, None, 1), caps, neighbours)
         law = end_key_for(rows, measurement.keys, measurement.last, part)
         return EndRowsPlan(measurement.name, measurement.cells, law)
@@ -103,13 +103,14 @@ class EndRowsPricing:
         )
 
     def worst_error(self, measurement: EndRows, plan: Any, number: str, confidence: float) -> float:
-        """None is known: the number of rows at the end that a key is chosen from follows from epsilon as well."""
+        """Return None: the number of rows at the end that a key is chosen from follows from epsilon as well."""
         return math.inf
 
 
 def _value_cell(value: Expr, most: int, parts: int) -> tuple[Expr, int]:
-    """The number of the cell of a bounded value, from 0 on, and the last one: every integer, day or listed value, or `parts`
-    equal parts of the bounds where those are more than `most`. Rising with the value, which is all that an order needs."""
+    """Return the number of the cell of a bounded value, from 0 on, and the last one: every integer, day or listed value, or
+    `parts` equal parts of the bounds where those are more than `most`. Rising with the value, which is all that an order
+    needs."""
     if value.facts.type not in (Type.INTEGER, Type.REAL) and not value.facts.type.temporal:
         values = listed(value) or ()
         return place_of(value, values), len(values) - 1

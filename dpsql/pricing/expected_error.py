@@ -41,7 +41,7 @@ def _error(term: Term | None, noisy: TermNoise, confidence: float) -> TermError:
 
 
 def expected_error(term: Term, noisy: TermNoise) -> float:
-    """E of the absolute error of what a term stands for, in the unit of the answer, as in `TermError`."""
+    """Return E of the absolute error of what a term stands for, in the unit of the answer, as in `TermError`."""
     unit, weights = _stands_for(term, 2.0**-noisy.grid)
     return registered(noisy.noise).weighted_expected_error(weights) * unit
 
@@ -68,8 +68,8 @@ def _of_squares(term: Term, step: float) -> tuple[float, list[float]]:
 
 
 def _stands_for(term: Term | None, step: float) -> tuple[float, list[float]]:
-    """The unit, and the weights of independent noise of one law, largest first: SUM is low + L (low - high) / W; with squares it
-    is the sum of the parts times the values L, L + W / 2 and L + W, over W^2."""
+    """Return the unit, and the weights of independent noise of one law, largest first: SUM is low + L (low - high) / W; with
+    squares it is the sum of the parts times the values L, L + W / 2 and L + W, over W^2."""
     if term is None or not term.shares:
         return step, [1.0]
     if term.kind is TermKind.PRODUCT_PART:

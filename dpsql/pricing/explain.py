@@ -87,7 +87,7 @@ class PrivacyPlan:
         return describe_loss(self.charged)
 
     def rows(self) -> list[tuple[Any, ...]]:
-        """One row for each output, in the order of the fields of `PlannedOutput`."""
+        """Return one row for each output, in the order of the fields of `PlannedOutput`."""
         return [tuple(getattr(output, field.name) for field in fields(PlannedOutput)) for output in self.outputs]
 
     def to_text(self) -> str:
@@ -131,7 +131,7 @@ class PrivacyPlan:
 
 
 def describe_loss(loss: PrivacyLoss) -> str:
-    """A privacy loss in words, exact where it is short."""
+    """Return a privacy loss in words, exact where it is short."""
     if loss == PrivacyLoss.nothing():
         return "nothing"
     parts = []
@@ -151,8 +151,8 @@ def planned_outputs(
     stored: Mapping[str, Mapping[str, tuple[float, float]]],
     after: Mapping[tuple[str, str], Noise] | None = None,
 ) -> tuple[PlannedOutput, ...]:
-    """The rows of EXPLAIN. `stored`: for each block that is answered from the store, the errors of its terms; `after`: the laws
-    of errors that least squares leaves of the noise of terms, by block and term."""
+    """Return the rows of EXPLAIN. `stored`: for each block that is answered from the store, the errors of its terms; `after`: the
+    laws of errors that least squares leaves of the noise of terms, by block and term."""
     rows: list[PlannedOutput] = []
     blocks = {block.name: block for block in plan.blocks}
     for priced_block in priced:
@@ -169,7 +169,7 @@ def planned_outputs(
 
 
 def _shown_noises(priced: PricedBlock, after: Mapping[tuple[str, str], Noise]) -> list[TermNoise]:
-    """The terms of a block with the laws of the errors that are shown."""
+    """Return the terms of a block with the laws of the errors that are shown."""
     name = priced.block.name
     return [replace(noise, noise=after.get((name, noise.name), noise.noise)) for noise in priced.noise.terms]
 
@@ -208,8 +208,8 @@ def tile_rows(price: Price, confidence: Fraction) -> Iterator[TileRow]:
 
 
 def tile_lines(price: Price, confidence: Fraction, most: int) -> tuple[str, ...]:
-    """A line for each tile of a workload, of the first `most` of them: the error bars of its sums after least squares, and those
-    that they would have if every tile had an even share of the budget and were answered from itself alone."""
+    """Return a line for each tile of a workload, of the first `most` of them: the error bars of its sums after least squares, and
+    those that they would have if every tile had an even share of the budget and were answered from itself alone."""
     named = {priced.block.name: priced for priced in price.blocks}
     after = price.laws_after
     running = [
@@ -233,7 +233,7 @@ def tile_count(price: Price) -> int:
 def _running_line(
     workload: Workload, named: Mapping[str, PricedBlock], after: Mapping[tuple[str, str], Noise], confidence: float
 ) -> str:
-    """The error bars of a table that is measured by ranges of its last key, too, and of running totals over that."""
+    """Return the error bars of a table that is measured by ranges of its last key, too, and of running totals over that."""
     finest, (alone, *_) = workload.tiles[0], workload.apart[0]
     priced = named[finest.block]
     noises = [next(n for n in named[t.block].noise.terms if n.name == t.terms[0]) for t in workload.tiles]
@@ -302,7 +302,7 @@ def _terms(
 
 
 def _numbers(block: Block, priced: PricedBlock, used: dict[str, list[str]], confidence: float) -> list[PlannedOutput]:
-    """The released numbers of measurements that are no sums. The error of what was chosen is not known as a half width."""
+    """Return the released numbers of measurements that are no sums. The error of what was chosen is not known as a half width."""
     rows = []
     for measurement, plan in zip(priced.block.measurements, priced.noise.measurements, strict=True):
         part = PARTS.of(measurement.word)
@@ -335,7 +335,7 @@ def _numbers(block: Block, priced: PricedBlock, used: dict[str, list[str]], conf
 
 
 def shown_errors(errors: Mapping[str, tuple[float, float]], priced: PricedBlock, confidence: float) -> dict[str, float]:
-    """Half widths of what the terms of a released block stand for, from `errors`: those of the terms themselves, and
+    """Return half widths of what the terms of a released block stand for, from `errors`: those of the terms themselves, and
     their deviations. The noise of a released term is taken for one of the law that is planned."""
     fresh = {term.name: (term.noise.half_width(confidence) * 2.0**-term.grid) for term in priced.noise.terms}
     planned = term_errors(priced.block, priced.noise.terms, confidence)

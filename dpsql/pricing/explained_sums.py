@@ -68,7 +68,7 @@ def term_text(
 
 
 def reading(name: str, block: Block, priced: PricedBlock) -> list[Measure]:
-    """The measures whose formula reads the released number `name`."""
+    """Return the measures whose formula reads the released number `name`."""
     formulas = zip(block.measures, priced.block.formulas, strict=True)
     return [measure for measure, (_, formula, _) in formulas if name in terms_of(formula)]
 

@@ -104,12 +104,12 @@ class Shared:
 
     @property
     def counted(self) -> Formula:
-        """The number of rows that `low` and `high` have a part of."""
+        """Return the number of rows that `low` and `high` have a part of."""
         return (self.low - self.high) / self.width
 
     @property
     def rows(self) -> Formula | None:
-        """The number of all rows, if it follows."""
+        """Return the number of all rows, None where it does not follow."""
         if self.everything:
             return self.counted
         return None if self.missing is None else (self.low - self.high + self.missing) / self.width
@@ -129,13 +129,13 @@ class SharedSquares:
 
     @property
     def counted(self) -> Formula:
-        """The number of rows that the parts have a value of."""
+        """Return the number of rows that the parts have a value of."""
         first, second, third = self.parts
         return (first + second + third) / float(self.width**2)
 
     @property
     def rows(self) -> Formula | None:
-        """The number of all rows, if it follows."""
+        """Return the number of all rows, None where it does not follow."""
         if self.everything:
             return self.counted
         first, second, third = self.parts
@@ -143,19 +143,21 @@ class SharedSquares:
 
     @property
     def low(self) -> Formula:
-        """The sum of x - L."""
+        """Return the sum of x - L."""
         return (self.parts[2] + self.parts[1] / 2.0) / float(self.width)
 
     @property
     def squares(self) -> Squares:
-        """Sums around the middle: d = q - W / 2, so that 2 W d = q^2 - (W - q)^2 and 4 d^2 = q^2 - 2 q (W - q) + (W - q)^2."""
+        """Return the sums around the middle: d = q - W / 2, so that 2 W d = q^2 - (W - q)^2 and 4 d^2 = q^2 - 2 q (W - q) + (W -
+        q)^2."""
         first, second, third = self.parts
         total = (third - first) / float(2 * self.width)
         return Squares(self.counted, total, (third - second + first) / 4.0, self.lower + self.width / 2)
 
 
 def square_parts(value: Expr, condition: Expr | None) -> tuple[Term, ...]:
-    """The terms of the squares of one argument, without names; none where integers or grids would be too large for them."""
+    """Return the terms of the squares of one argument, without names; none where integers or grids would be too large for
+    them."""
     low = summed(value, condition, Fraction(value.facts.lower), KEPT_BITS)[0]
     if low.magnitude > 2**KEPT_BITS or abs(2 * low.grid) > MOST_GRID:
         return ()
@@ -173,18 +175,18 @@ class SharedProducts:
 
     @property
     def counted(self) -> Formula:
-        """The number of rows that have both."""
+        """Return the number of rows that have both."""
         neither, first, second, both_ = self.parts
         return (neither + first + second + both_) / float(self.widths[0] * self.widths[1])
 
     @property
     def rows(self) -> Formula:
-        """The same, of the rows that `aggregates.distances.present` leaves."""
+        """Return the number of rows that have both, which are those that `aggregates.distances.present` leaves."""
         return self.counted
 
     @property
     def products(self) -> Products:
-        """Sums around the middles: dy = q - V / 2 and dx = r - W / 2."""
+        """Return the sums around the middles: dy = q - V / 2 and dx = r - W / 2."""
         neither, first, second, both_ = self.parts
         of_first = (both_ + first - second - neither) / float(2 * self.widths[1])
         of_second = (both_ + second - first - neither) / float(2 * self.widths[0])
@@ -203,7 +205,8 @@ class SharedPairs:
     lowers: tuple[Fraction, Fraction]
 
     def column(self, place: int) -> SharedSquares:
-        """The squares of the first (0) or the second number (1), over the rows that have both."""
+        """Return the terms of the squares of the first (0) or the second number (1), sums of the terms of the pair, over the rows
+        that have both."""
         grid = [self.parts[3 * number : 3 * number + 3] for number in range(3)]
         lines = grid if place == 0 else list(zip(*grid, strict=True))
         other = float(self.widths[1 - place] ** 2)
@@ -212,7 +215,7 @@ class SharedPairs:
 
     @property
     def rows(self) -> Formula:
-        """The number of rows that have both, which are those that `aggregates.distances.present` leaves."""
+        """Return the number of rows that have both, which are those that `aggregates.distances.present` leaves."""
         total: Formula = self.parts[0]
         for part in self.parts[1:]:
             total = total + part
@@ -220,12 +223,12 @@ class SharedPairs:
 
     @property
     def counted(self) -> Formula:
-        """The same."""
+        """Return the number of rows that have both."""
         return self.rows
 
     @property
     def pair_squares(self) -> PairSquares:
-        """Sums around the middles: (q^2 - (V - q)^2) (r^2 - (W - r)^2) = 4 V W dy dx."""
+        """Return the sums around the middles: (q^2 - (V - q)^2) (r^2 - (W - r)^2) = 4 V W dy dx."""
         first, second = (self.column(place).squares for place in (0, 1))
         neither, of_second, of_first, both_ = (self.parts[place] for place in (0, 2, 6, 8))
         product = (both_ + neither - of_first - of_second) / float(4 * self.widths[0] * self.widths[1])
@@ -236,12 +239,13 @@ class SharedPairs:
 
     @property
     def products(self) -> Products:
-        """Those of `pair_squares`."""
+        """Return the sums around the middles that products need, out of `pair_squares`."""
         return self.pair_squares.products
 
 
 def pair_parts(values: tuple[Expr, Expr], condition: Expr | None) -> tuple[Term, ...]:
-    """The terms of the squares of two arguments, without names; none where integers or grids would be too large for them."""
+    """Return the terms of the squares of two arguments, without names; none where integers or grids would be too large for
+    them."""
     part = Term("", TermKind.PAIR_PART, call("mul", *_in_pair_bits(values)), condition, 0)
     first, second = factors_of(part)
     magnitude, grid = (first.magnitude * second.magnitude) ** 2, 2 * (first.grid + second.grid)
@@ -271,7 +275,8 @@ def _whole_bits(value: Expr) -> int | None:
 
 
 def product_parts(values: tuple[Expr, Expr], condition: Expr | None) -> tuple[Term, ...]:
-    """The terms of the products of two arguments, without names; none where integers or grids would be too large for them."""
+    """Return the terms of the products of two arguments, without names; none where integers or grids would be too large for
+    them."""
     product = Term("", TermKind.PRODUCT_PART, call("mul", *values), condition, 0)
     first, second = factors_of(product)
     magnitude, grid = first.magnitude * second.magnitude, first.grid + second.grid
@@ -340,7 +345,7 @@ def can_be_missing(value: Expr) -> bool:
 def sharable(
     measures: tuple[Measure, ...], rows: int, bounds: ContributionBounds, stars: bool, squares: bool = False
 ) -> dict[tuple[Expr, Expr | None], Sharing]:
-    """The arguments (with their FILTER) whose COUNT, SUM and AVG (with `squares` also variances) share each row, and how.
+    """Return the arguments (with their FILTER) whose COUNT, SUM and AVG (with `squares` also variances) share each row, and how.
 
     `stars`: COUNT(*) may follow from one of them; it does from the first that has its FILTER. Left as they are: SUM alone,
     variances without `squares` (they share S1 and n), and what is clipped, whose bound is on the sum.
@@ -400,7 +405,7 @@ def _counts_rows(measure: Measure) -> bool:
 
 
 def wide(value: Expr, rows: int, bounds: ContributionBounds) -> bool:
-    """Bounds apart from each other, and no bound on a unit's total that could clip it."""
+    """Return whether an argument has bounds apart from each other, and no bound on a unit's total that could clip it."""
     low, high = value.facts.lower, value.facts.upper
     if low is None or high is None or not low < high:
         return False

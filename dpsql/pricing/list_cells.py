@@ -14,7 +14,7 @@ MOST_CELLS = 1 << 24
 
 
 def listed_term(value: Expr, values: tuple[Any, ...], condition: Expr | None, groups: int) -> Term:
-    """The SUM term whose integers are the numbers of values in their list. Raises Refusal many_cells."""
+    """Return the SUM term whose integers are the numbers of values in their list. Raises Refusal many_cells."""
     if len(values) * max(1, groups) > MOST_CELLS:
         raise refuse("many_cells", groups=groups, least=len(values), most=MOST_CELLS)
     last = len(values) - 1
@@ -22,5 +22,5 @@ def listed_term(value: Expr, values: tuple[Any, ...], condition: Expr | None, gr
 
 
 def released_values(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Values of a list in the types of an answer: exact fractions as doubles."""
+    """Return values of a list in the types of an answer: exact fractions as doubles."""
     return tuple(float(value) if isinstance(value, Fraction) else value for value in values)

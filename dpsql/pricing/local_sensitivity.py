@@ -68,8 +68,8 @@ def requested(options: Options) -> LocalRequest | None:
 def measured(
     measurements: list[Any], groups: int, measure: Measure, request: LocalRequest
 ) -> tuple[Formula, tuple[Formula, Formula] | None]:
-    """A measure as a formula over its released number, with both ends of its error bar if it has one. An equal measurement in
-    `measurements` is made once. Raises Refusal local_measure or local_bound."""
+    """Return a measure as a formula over its released number, with both ends of its error bar if it has one. An equal measurement
+    in `measurements` is made once. Raises Refusal local_measure or local_bound."""
     mean = measure.aggregate == "avg"
     if not _is_median(measure) and not (mean and request.mechanism == PROPOSED and not measure.distinct):
         may = "MEDIAN of numbers" if request.mechanism == SMOOTH else "MEDIAN and AVG of numbers"
@@ -142,17 +142,18 @@ class LocalNumberPricing:
     """The pricing part of numbers with noise by local sensitivity (`pricing.measurements`)."""
 
     def parts(self, measurement: LocalNumber) -> int:
-        """One."""
+        """Return 1: one number is paid for."""
         return 1
 
     def deltas(self, measurement: LocalNumber) -> int:
-        """One."""
+        """Return 1: one delta is paid for."""
         return 1
 
     def planned(
         self, measurement: LocalNumber, caps: Caps, part: PrivacyLoss, neighbours: Neighbours
     ) -> LocalSensitivityPlan:
-        """A unit adds n_g rows to group g, wherever they are: in each of at most l0 groups linf rows at most."""
+        """Return the law with the least noise that costs at most its part. A unit adds n_g rows to group g, wherever they are: in
+        each of at most l0 groups linf rows at most."""
         rows = sensitivity(Term("", TermKind.COUNT, None, None, 1), caps, neighbours)
         if measurement.mechanism == SMOOTH:
             return LocalSensitivityPlan(measurement.name, measurement.cells, smooth_for(rows, part))
@@ -162,7 +163,7 @@ class LocalNumberPricing:
         return LocalSensitivityPlan(measurement.name, measurement.cells, law, width)
 
     def explained(self, measurement: LocalNumber, plan: Any, number: str, confidence: float) -> ExplainedNumber:
-        """The number, how exact it is, and how exact the default would be for the same epsilon."""
+        """Return the number, how exact it is, and how exact the default would be for the same epsilon."""
         assert isinstance(plan, LocalSensitivityPlan)
         law = plan.law
         text = f"{'avg' if measurement.mean else 'median'} of {expression_text(measurement.value)}"
@@ -191,7 +192,7 @@ class LocalNumberPricing:
         return ExplainedNumber(text, law.mechanism, law.sensitivity, scale, step, error)
 
     def worst_error(self, measurement: LocalNumber, plan: Any, number: str, confidence: float) -> float:
-        """None is known: how wide the noise is follows from the data, or there is no answer at all."""
+        """Return None: how wide the noise is follows from the data, or there is no answer at all."""
         return math.inf
 
 

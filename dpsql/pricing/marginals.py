@@ -105,15 +105,15 @@ class Marginals:
         return np.array([float(self.cells(tile)) for tile in self.tiles])
 
     def information(self, variances: Floats) -> Floats:
-        """The information about each part, from the variance of a cell of each tile (shape: tiles)."""
+        """Return the information about each part, from the variance of a cell of each tile (shape: tiles)."""
         return np.asarray((1 / (self.tile_cells * variances)) @ self.has_part)
 
     def variances_after(self, variances: Floats) -> Floats:
-        """The variance of a cell of each tile after least squares. `variances` as measured, both of shape (tiles)."""
+        """Return the variance of a cell of each tile after least squares. `variances` as measured, both of shape (tiles)."""
         return np.asarray(self.has_part @ (self.dimensions / self.information(variances)) / self.tile_cells**2)
 
     def reconciled(self, values: Sequence[Floats], variances: Floats) -> list[Floats]:
-        """The tiles after least squares. `values`: for each tile as measured, shape (..., cells), and so is the result."""
+        """Return the tiles after least squares. `values`: for each tile as measured, shape (..., cells), and so is the result."""
         lead = values[0].shape[:-1]
         information = self.information(variances)
         effects: dict[tuple[int, ...], Floats] = {}
@@ -128,7 +128,7 @@ class Marginals:
         return [self._cropped(self._tile(tile, effects, lead), number) for number, tile in enumerate(self.tiles)]
 
     def _padded(self, measured: Floats, number: int) -> Floats:
-        """A tile with 0 at the places beyond the last one."""
+        """Return a tile with 0 at the places beyond the last one."""
         if not self.lengths:
             return measured
         by_place = measured.reshape((*measured.shape[:-1], -1, self.lengths[number]))
@@ -137,14 +137,14 @@ class Marginals:
         return np.pad(by_place, widths).reshape((*measured.shape[:-1], -1))
 
     def _cropped(self, table: Floats, number: int) -> Floats:
-        """A tile without the places beyond the last one."""
+        """Return a tile without the places beyond the last one."""
         if not self.lengths:
             return table
         by_place = table.reshape((*table.shape[:-1], -1, self._places(number)))[..., : self.lengths[number]]
         return np.ascontiguousarray(by_place).reshape((*table.shape[:-1], -1))
 
     def _by_axis(self, measured: Floats, tile: tuple[int, ...], lead: tuple[int, ...]) -> Floats:
-        """A tile with one axis for each key of the workload, of length 1 for those that it has not."""
+        """Return a tile with one axis for each key of the workload, of length 1 for those that it has not."""
         ascending = sorted(tile)
         table = measured.reshape((*lead, *(self.sizes[key] for key in tile)))
         axes = [*range(len(lead)), *(len(lead) + tile.index(key) for key in ascending)]
@@ -155,7 +155,8 @@ class Marginals:
         return tuple(size if key in tile else 1 for key, size in enumerate(self.sizes))
 
     def _effect(self, table: Floats, part: tuple[int, ...], lead: int) -> Floats:
-        """The part of a table that depends on the keys of `part` alone: summed over the others, centred along each of them."""
+        """Return the part of a table that depends on the keys of `part` alone: summed over the others, centred along each of
+        them."""
         over = tuple(lead + key for key in range(len(self.sizes)) if key not in part)
         effect = table.sum(axis=over, keepdims=True) if over else table
         for key in part:
@@ -163,7 +164,7 @@ class Marginals:
         return np.asarray(effect)
 
     def _tile(self, tile: tuple[int, ...], effects: dict[tuple[int, ...], Floats], lead: tuple[int, ...]) -> Floats:
-        """The sum of the parts of a tile, of which each cell has its share of a part's sums."""
+        """Return the sum of the parts of a tile, of which each cell has its share of a part's sums."""
         cells = self.cells(tile)
         table = np.zeros((*lead, *self._lengths(tile)))
         for part, effect in effects.items():

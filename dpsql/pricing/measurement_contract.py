@@ -36,11 +36,11 @@ class MeasurementPricing(Protocol):
         """Return how many parts of the question's delta the measurement takes."""
 
     def planned(self, measurement: Any, caps: Caps, part: PrivacyLoss, neighbours: Neighbours) -> MeasurementPlan:
-        """Its mechanisms, each of which costs at most one `part` (epsilon, or rho where epsilon is None, and delta for those that
-        take one)."""
+        """Return its mechanisms, each of which costs at most one `part` (epsilon, or rho where epsilon is None, and delta for
+        those that take one)."""
 
     def explained(self, measurement: Any, plan: Any, number: str, confidence: float) -> ExplainedNumber:
-        """One of its released numbers, as `plan` makes it noisy."""
+        """Return one of its released numbers for EXPLAIN, as `plan` makes it noisy."""
 
     def worst_error(self, measurement: Any, plan: Any, number: str, confidence: float) -> float:
         """Return by how many rows a released number may be off with a probability of at most 1 - `confidence`, whatever the data

@@ -22,8 +22,8 @@ from dpsql.privacy.mechanisms.permute_and_flip import mechanism_for
 
 
 def measured(measurements: list[Any], groups: int, value: Expr, condition: Expr | None) -> Formula:
-    """The most frequent value, as a formula over the released number. An equal measurement in `measurements` is made once, a new
-    one is entered there. `groups`: of the answer. Raises Refusal many_cells for a list too long for so many."""
+    """Return the most frequent value, as a formula over the released number. An equal measurement in `measurements` is made once,
+    a new one is entered there. `groups`: of the answer. Raises Refusal many_cells for a list too long for so many."""
     values = None if is_whole_range(value) else listed(value)
     term = cell_term(value, condition, groups) if values is None else listed_term(value, values, condition, groups)
     modes = [measurement for measurement in measurements if isinstance(measurement, MostFrequentValue)]
@@ -44,24 +44,24 @@ class MostFrequentPricing:
     """The pricing part of the most frequent values (`pricing.measurements`)."""
 
     def parts(self, measurement: MostFrequentValue) -> int:
-        """One."""
+        """Return 1: one choice is paid for."""
         return 1
 
     def deltas(self, measurement: MostFrequentValue) -> int:
-        """None: a choice needs no delta."""
+        """Return 0: a choice needs no delta."""
         return 0
 
     def planned(
         self, measurement: MostFrequentValue, caps: Caps, part: PrivacyLoss, neighbours: Neighbours
     ) -> MeasurementPlan:
-        """A unit adds n_g rows to group g, whichever values they have. So the vector of n_g has the norms of a COUNT's
-        sensitivity, which `most_frequent` turns into a loss."""
+        """Return the choice of the largest epsilon that costs at most its part. A unit adds n_g rows to group g, whichever values
+        they have. So the vector of n_g has the norms of a COUNT's sensitivity, which `most_frequent` turns into a loss."""
         rows = sensitivity(Term("", TermKind.COUNT, None, None, 1), caps, neighbours)
         law = MostFrequent(rows, epsilon_of_a_row(rows, part), mechanism_for(part))
         return MostFrequentPlan(measurement.name, measurement.cells, law)
 
     def explained(self, measurement: MostFrequentValue, plan: Any, number: str, confidence: float) -> ExplainedNumber:
-        """The most frequent value, and how much less frequent the one that is released may be in the worst case."""
+        """Return the most frequent value, and how much less frequent the one that is released may be in the worst case."""
         assert isinstance(plan, MostFrequentPlan)
         law = plan.law
         assert isinstance(law, MostFrequent)

@@ -85,7 +85,7 @@ class Options:
 
     @classmethod
     def of_policy(cls, policy: Policy, project: str | None = None) -> Options:
-        """The defaults of a policy. Raises project_unknown."""
+        """Return the defaults of a policy. Raises project_unknown."""
         _check_limit("project", project, policy)
         per_query = policy.per_query
         return cls(
@@ -95,7 +95,7 @@ class Options:
         )  # fmt: skip
 
     def with_value(self, name: str, text: str, policy: Policy) -> Options:
-        """These options with one changed. Raises option_unknown, option_value, option_limit or option_floor."""
+        """Return these options with one changed. Raises option_unknown, option_value, option_limit or option_floor."""
         key = name.lower().removeprefix("dp.")
         if key not in _READERS:
             raise _unknown(name)
@@ -108,7 +108,7 @@ class Options:
         return self._with(key, value)
 
     def reset(self, name: str, first: Options) -> Options:
-        """These options with one (or "all") put back to what it was at first. Raises option_unknown."""
+        """Return these options with one (or "all") put back to what it was at first. Raises option_unknown."""
         key = name.lower().removeprefix("dp.")
         if key == "all":
             return first
@@ -117,7 +117,7 @@ class Options:
         return self._with(key, first.value(key))
 
     def show(self) -> dict[str, str]:
-        """Every option as text."""
+        """Return every option as text."""
         return {f"dp.{key}": show_value(self.value(key)) for key in _READERS}
 
     def value(self, key: str) -> Any:
@@ -141,7 +141,7 @@ def _unknown(name: str) -> Error:
 
 
 def show_value(value: Any) -> str:
-    """An option's value as it would be written in SET."""
+    """Return an option's value as it would be written in SET."""
     if value is None:
         return "none"
     if isinstance(value, bool):

@@ -178,7 +178,7 @@ def is_charged(priced: PricedBlock) -> bool:
 
 
 def charged_noises(terms: tuple[TermNoise, ...]) -> list[Noise]:
-    """The noises whose losses add up. Terms that share each row have one law between them, that of one vector over all
+    """Return the noises whose losses add up. Terms that share each row have one law between them, that of one vector over all
     groups of all of them, which is charged once."""
     by_vector: dict[str, Noise] = {}
     for term in terms:
@@ -198,7 +198,7 @@ _ARROW = {
 
 
 def key_array(key: Key) -> Any:
-    """The values of a public key in the type of its expression (NULL alone, or no value at all, has none of its own)."""
+    """Return the values of a public key in the type of its expression (NULL alone, or no value at all, has none of its own)."""
     return pa.array(list(key.values or ()), _ARROW[key.expression.facts.type])
 
 
@@ -213,7 +213,7 @@ def _check_grid(block: BoundedBlock, policy: Policy) -> None:
 def _selection(
     block: BoundedBlock, terms: tuple[TermNoise, ...], shares: BudgetParts, policy: Policy
 ) -> tuple[Selection | None, tuple[TermNoise, ...]]:
-    """The rule that admits private keys, and the noisy count that it needs for itself, if it does.
+    """Return the rule that admits private keys, and the noisy count that it needs for itself, if it does.
 
     Where the question releases the count of units anyway, a threshold on it costs delta alone. Else one part of the
     budget buys either the optimal rule or a noisy count with a threshold: the one that admits smaller groups. A unit that
@@ -235,7 +235,7 @@ def _selection(
 
 
 def _thresholds(column: str, block: BoundedBlock, shares: BudgetParts, policy: Policy) -> list[Threshold]:
-    """Thresholds on a count of units that is measured for nothing else, one part of the budget each."""
+    """Return thresholds on a count of units that is measured for nothing else, one part of the budget each."""
     neighbours = policy.neighbours
     if block.caps.groups == 1 or not owned(block.source, policy):
         units = Term(column, TermKind.UNITS, None, None, 1)
@@ -317,7 +317,7 @@ def require_within(total: PrivacyLoss, again: PrivacyLoss, allowed: PrivacyLoss,
 def _cheapest(
     blocks: tuple[BoundedBlock, ...], options: Options, policy: Policy, accountant: Accountant, widest: Widest
 ) -> Price:
-    """The smallest epsilon (to 1 in 1000) at which the `widest` error bar is within `target_error`."""
+    """Return the smallest epsilon (to 1 in 1000) at which the `widest` error bar is within `target_error`."""
     target = options.target_error
     assert target is not None
     most = policy.budget.epsilon if policy.per_query.max_epsilon is None else policy.per_query.max_epsilon

@@ -21,7 +21,7 @@ def weighted_thresholds(
     noise_for: Callable[[Mechanism, Sensitivity], Noise],
     delta: Fraction,
 ) -> list[Threshold]:
-    """Thresholds on the weights of units, one for each mechanism: weights in its norm, noise as `noise_for` calibrates it.
+    """Return thresholds on the weights of units, one for each mechanism: weights in its norm, noise as `noise_for` calibrates it.
 
     A unit is taken to have half of the keys that it may have, or half of max_count if that is less. Raises Refusal
     selection_delta."""

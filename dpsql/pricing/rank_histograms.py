@@ -54,7 +54,7 @@ PRIVATE_GROUPS = 1 << 8
 
 
 def cell_term(value: Expr, condition: Expr | None, groups: int) -> Term:
-    """The SUM term whose integers are the cells of a bounded value: 0 at its lower bound.
+    """Return the SUM term whose integers are the cells of a bounded value: 0 at its lower bound.
 
     Raises Refusal many_cells where `groups` leave too few cells.
     """
@@ -80,8 +80,8 @@ def cell_term(value: Expr, condition: Expr | None, groups: int) -> Term:
 
 
 def periods(value: Expr) -> tuple[Any, ...]:
-    """The months, quarters or other starts of periods that a computed date or time can be, where they are few: what is chosen
-    then is one of them. Nothing for all other values."""
+    """Return the months, quarters or other starts of periods that a computed date or time can be, where they are few: what is
+    chosen then is one of them. Nothing for all other values."""
     if not value.facts.type.temporal or not isinstance(value, Call):
         return ()
     values = listed(value) or ()
@@ -94,8 +94,8 @@ def _step(value: Expr, moment: Any) -> int:
 
 
 def steps_of(value: Expr) -> Expr:
-    """A bounded value as a number: of a date the days since its lower bound, of a timestamp the seconds, of what `date_trunc`
-    makes of one the weeks, days, hours or minutes, so that what is chosen is the start of one."""
+    """Return a bounded value as a number: of a date the days since its lower bound, of a timestamp the seconds, of what
+    `date_trunc` makes of one the weeks, days, hours or minutes, so that what is chosen is the start of one."""
     if not value.facts.type.temporal:
         return value
     return call("date_diff", _literal(_unit_of(value)), _literal(value.facts.lower), value)
@@ -159,7 +159,7 @@ def end_values(value: Expr, term: Term, names: tuple[str, str]) -> tuple[Formula
 def measured(
     measurements: list[Any], groups: int, value: Expr, condition: Expr | None, quantile: Fraction
 ) -> tuple[str, Term]:
-    """The column of a quantile's released numbers, and the term that gives its cells. An equal one in `measurements` is
+    """Return the column of a quantile's released numbers, and the term that gives its cells. An equal one in `measurements` is
     measured once, a new one is entered there. `groups`: of the answer."""
     return chosen_of(
         measurements, RankHistogram("", value, cell_term(value, condition, groups), (), _slices(groups)), quantile
@@ -169,7 +169,8 @@ def measured(
 def chosen_of(
     measurements: list[Any], requested: RankHistogram, quantile: Fraction, lean: Lean | None = None
 ) -> tuple[str, Term]:
-    """The same for a quantile of the histogram `requested`, which has no name yet. `lean`: as in `Quantile`."""
+    """Return the column of a quantile's released number, and the term that gives its cells, for a quantile of the histogram
+    `requested`, which has no name yet. `lean`: as in `Quantile`."""
     histograms = [measurement for measurement in measurements if isinstance(measurement, RankHistogram)]
     bare = [
         replace(histogram, name="", quantiles=(), ends=(), term=replace(histogram.term, name=""))
@@ -196,7 +197,8 @@ def leaning(measurements: list[Any], value: Expr, condition: Expr | None, lean: 
 
 
 def with_ends(measurements: list[Any], number: str, confidence: Fraction) -> tuple[str, str]:
-    """The columns of both ends of the error bar of the quantile that is released as `number`, entered in `measurements`."""
+    """Return the columns of both ends of the error bar of the quantile that is released as `number`, entered in
+    `measurements`."""
     histograms = [measurement for measurement in measurements if isinstance(measurement, RankHistogram)]
     histogram = next(histogram for histogram in histograms if number in histogram.numbers)
     quantile = next(chosen.quantile for chosen in histogram.quantiles if chosen.name == number)
@@ -228,22 +230,22 @@ class RankHistogramPricing:
     """The pricing part of rank histograms (`pricing.measurements`)."""
 
     def parts(self, measurement: RankHistogram) -> int:
-        """One for each level of choices, and for each end of an error bar."""
+        """Return how many parts are paid for: one for each level of choices, and for each end of an error bar."""
         return 1 + max(search.level for search in _searches(measurement)) + len(measurement.ends)
 
     def deltas(self, measurement: RankHistogram) -> int:
-        """None: a choice needs no delta."""
+        """Return 0: a choice needs no delta."""
         return 0
 
     def moved(self, measurement: RankHistogram, caps: Caps, neighbours: Neighbours) -> Sensitivity:
-        """A unit adds n_g rows to group g, wherever they are: that is how far it moves a count of all rows. So the vector of
-        n_g has the norms of a COUNT's sensitivity."""
+        """Return how far one unit moves the histogram. A unit adds n_g rows to group g, wherever they are: that is how far it
+        moves a count of all rows. So the vector of n_g has the norms of a COUNT's sensitivity."""
         return sensitivity(Term("", TermKind.COUNT, None, None, 1), caps, neighbours)
 
     def planned(
         self, measurement: RankHistogram, caps: Caps, part: PrivacyLoss, neighbours: Neighbours
     ) -> RankHistogramPlan:
-        """The choices, each of the largest epsilon that costs at most its part (`exponential`)."""
+        """Return the choices, each of the largest epsilon that costs at most its part (`exponential`)."""
         rows = self.moved(measurement, caps, neighbours)
         names = {quantile.quantile: quantile.name for quantile in measurement.quantiles}
         leans = {quantile.quantile: quantile.lean for quantile in measurement.quantiles if quantile.lean is not None}
@@ -266,7 +268,7 @@ class RankHistogramPricing:
         return RankHistogramPlan(measurement.name, measurement.cells, choices, slices, ends)
 
     def explained(self, measurement: RankHistogram, plan: Any, number: str, confidence: float) -> ExplainedNumber:
-        """The quantile, and its rank error in the worst case: how many rows lie between it and the exact one."""
+        """Return the quantile, and its rank error in the worst case: how many rows lie between it and the exact one."""
         assert isinstance(plan, RankHistogramPlan)
         choices: tuple[QuantileChoice | EndChoice, ...] = (*plan.quantiles, *plan.ends)
         chosen = next(choice for choice in choices if choice.name == number)

@@ -176,7 +176,7 @@ def _source(policy: Policy, table: str) -> Relation:
 
 
 def _names(policy: Policy, table: Table, columns: Sequence[str]) -> list[str]:
-    """The columns by their names in the policy, each once. Raises refusals for what has to stay."""
+    """Return the columns by their names in the policy, each once. Raises refusals for what has to stay."""
     keys = {child_column for child, child_column, _, _ in policy.unit_path(table.name) if child == table.name}
     unit = policy.unit_column(table.name)
     if unit is not None and not policy.unit_joins(table.name):

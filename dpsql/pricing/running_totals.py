@@ -62,7 +62,7 @@ def levels(blocks: Sequence[Block], bounded: Sequence[BoundedBlock], power: int)
 
 
 def _widths(block: BoundedBlock, power: int) -> tuple[int, ...]:
-    """The widths of ranges that are measured, 1 first; (1,) alone where a block has no ordered key with ranges."""
+    """Return the widths of ranges that are measured, 1 first; (1,) alone where a block has no ordered key with ranges."""
     axes = axes_of(block)
     added_up = sum(map(len, adding_up(block))) == len(block.terms) > 0
     if not axes or not added_up or block.measurements or not _is_ordered(block.keys[-1]):
@@ -73,8 +73,8 @@ def _widths(block: BoundedBlock, power: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=64)
 def best_widths(count: int, most: int, power: int) -> tuple[int, ...]:
-    """The widths 1, b, b**2, ... below `count`, at most `most` of them, with which running totals err least, or nearly so with
-    fewer tables; (1,) where there are none. `power`: as in `levels`."""
+    """Return the widths 1, b, b**2, ... below `count`, at most `most` of them, with which running totals err least, or nearly so
+    with fewer tables; (1,) where there are none. `power`: as in `levels`."""
     every = {base: tuple(base**level for level in range(64) if base**level < count) for base in BASES}
     errors = {
         widths: _mean_variances(count, widths, (1.0,) * len(widths))[0] * len(widths) ** power
@@ -125,7 +125,7 @@ def _place(value: Any) -> int:
 
 
 def _by_ranges(block: Block, width: int) -> Block:
-    """The same sums by ranges of `width` values of the last key, over rows that have one of its values."""
+    """Return the block with the same sums by ranges of `width` values of the last key, over rows that have one of its values."""
     key = block.keys[-1]
     values = key.values or ()
     first, last = as_literal(values[0]), as_literal(values[-1])
@@ -144,7 +144,7 @@ def _distance(value: Expr, first: Expr) -> Expr:
 
 
 def _marginals(block: BoundedBlock, widths: Sequence[int]) -> Marginals:
-    """Tables by the other keys and the leading digits of places; the first digit has as many values as there are."""
+    """Return tables by the other keys and the leading digits of places; the first digit has as many values as there are."""
     *earlier_sizes, count = [len(key.values or ()) for key in block.keys]
     digits = (-(-count // widths[-1]), *([widths[1]] * (len(widths) - 1)))
     keys = len(earlier_sizes) + len(digits)
@@ -153,7 +153,8 @@ def _marginals(block: BoundedBlock, widths: Sequence[int]) -> Marginals:
 
 
 def mean_variances(workload: Workload, variances: Sequence[float]) -> tuple[float, float]:
-    """Of a running total over the last key, and of one value's sum, after least squares: means over the values.
+    """Return the variances of a running total over the last key, and of one value's sum, after least squares, as means over the
+    values.
 
     `variances`: of a measured cell of each table.
     """

@@ -49,7 +49,7 @@ class MeanRequest:
 
 
 def _grid(groups: int, bounds: tuple[Fraction, Fraction], samples: int) -> tuple[Column, Term]:
-    """The column of the samples' values, and the term that gives their cells. Raises Refusal many_samples."""
+    """Return the column of the samples' values, and the term that gives their cells. Raises Refusal many_samples."""
     if samples * max(1, groups) > MOST_CELLS:
         raise refuse("many_samples", groups=groups, samples=samples, most=MOST_CELLS // max(1, groups))
     low, high = bounds
@@ -66,9 +66,9 @@ def measured(
     by_unit: bool,
     bars: Fraction | None,
 ) -> tuple[Formula, tuple[Formula, Formula] | None]:
-    """The median of the samples' values as a formula over its released number, and both ends of its error bar at the confidence
-    `bars`. An equal measurement in `measurements` is made once. Raises Refusal many_samples for too many `samples` in so many
-    `groups`."""
+    """Return the median of the samples' values as a formula over its released number, and both ends of its error bar at the
+    confidence `bars`. An equal measurement in `measurements` is made once. Raises Refusal many_samples for too many `samples` in
+    so many `groups`."""
     column, term = _grid(groups, bounds, samples)
     requested = SampleValues("", value, term, (), samples=samples, by_unit=by_unit)
     name, term = chosen_of(measurements, requested, _MEDIAN)
@@ -85,7 +85,7 @@ def measured_mean(
     by_unit: bool,
     request: MeanRequest,
 ) -> tuple[Formula, tuple[Formula, Formula]]:
-    """The mean of the samples' values as a formula over its released number, and both ends of its error bar. Otherwise as
+    """Return the mean of the samples' values as a formula over its released number, and both ends of its error bar. Otherwise as
     `measured`.
 
     A sample's value lies less than one step of the grid above that of its cell, and the noisy sum is rounded down.
@@ -128,7 +128,7 @@ class SampleValuesPricing(RankHistogramPricing):
     def planned(
         self, measurement: RankHistogram, caps: Caps, part: PrivacyLoss, neighbours: Neighbours
     ) -> SampleValuesPlan:
-        """The same choices as of a histogram of rows, among samples (`privacy.mechanisms.sample_values`)."""
+        """Return the same choices as of a histogram of rows, among samples (`privacy.mechanisms.sample_values`)."""
         assert isinstance(measurement, SampleValues)
         plan = super().planned(measurement, caps, part, neighbours)
         return SampleValuesPlan(
@@ -136,8 +136,8 @@ class SampleValuesPricing(RankHistogramPricing):
         )
 
     def explained(self, measurement: RankHistogram, plan: Any, number: str, confidence: float) -> ExplainedNumber:
-        """The median of the samples' values: in how many samples it may be wrong in the worst case, and which number of samples
-        would keep that small."""
+        """Return the median of the samples' values: in how many samples it may be wrong in the worst case, and which number of
+        samples would keep that small."""
         assert isinstance(measurement, SampleValues)
         choice = next(choice for choice in (*plan.quantiles, *plan.ends) if choice.name == number)
         law = choice.law
@@ -164,7 +164,7 @@ class SampleValuesPricing(RankHistogramPricing):
         )
 
     def worst_error(self, measurement: RankHistogram, plan: Any, number: str, confidence: float) -> float:
-        """None is known in rows: how far samples are from all rows follows from the data."""
+        """Return None, as none is known in rows: how far samples are from all rows follows from the data."""
         return math.inf
 
 
@@ -172,11 +172,11 @@ class SampleMeanPricing:
     """The pricing part of means of samples (`pricing.measurements`)."""
 
     def parts(self, measurement: SampleMean) -> int:
-        """One."""
+        """Return 1: one vector of numbers is paid for."""
         return 1
 
     def deltas(self, measurement: SampleMean) -> int:
-        """None: Gaussian noise is added where rho is charged alone."""
+        """Return 0: Gaussian noise is added where rho is charged alone."""
         return 0
 
     def planned(self, measurement: SampleMean, caps: Caps, part: PrivacyLoss, neighbours: Neighbours) -> SampleMeanPlan:
@@ -190,7 +190,7 @@ class SampleMeanPricing:
         return SampleMeanPlan(measurement.name, steps + 1, law, measurement.samples, measurement.middle, width, median)
 
     def explained(self, measurement: SampleMean, plan: Any, number: str, confidence: float) -> ExplainedNumber:
-        """The mean of the samples' values, how exact it is whatever these are, and how exact their median would be."""
+        """Return the mean of the samples' values, how exact it is whatever these are, and how exact their median would be."""
         assert isinstance(plan, SampleMeanPlan)
         law, step = plan.law, 2.0**-measurement.term.grid / measurement.samples
         text = f"mean of {expression_text(measurement.value)} of {measurement.samples} samples"
@@ -212,7 +212,7 @@ class SampleMeanPricing:
         )
 
     def worst_error(self, measurement: SampleMean, plan: Any, number: str, confidence: float) -> float:
-        """None is known in rows, as for the median of samples."""
+        """Return None, as none is known in rows, as for the median of samples."""
         return math.inf
 
 

@@ -11,7 +11,7 @@ from dpsql.privacy.mechanisms.contract import Norm, Sensitivity
 
 
 def groups_per_unit(caps: Caps, neighbours: Neighbours) -> int:
-    """Most groups whose sums one change of neighbours can move: a replaced unit leaves groups and enters others."""
+    """Return most groups whose sums one change of neighbours can move: a replaced unit leaves groups and enters others."""
     return caps.groups * neighbours.factor
 
 

@@ -46,7 +46,7 @@ LEAST_CLIP = 1_000
 def summed(
     value: Expr, condition: Expr | None, centred: bool | Fraction, bits: int | None = None
 ) -> tuple[Term, float | int]:
-    """The SUM term of a bounded value: integers as they are, reals on a power-of-two grid of `bits` (None: as usual).
+    """Return the SUM term of a bounded value: integers as they are, reals on a power-of-two grid of `bits` (None: as usual).
 
     `centred`: around 0, around the middle of the bounds, or around a number that is one of them.
     """
@@ -62,7 +62,7 @@ def summed(
 
 
 def clipped(value: Expr, condition: Expr | None, total: Fraction, rows: int) -> Term:
-    """The SUM term of which a unit with at most `rows` rows has at most `total` in all (in the unit of the value).
+    """Return the SUM term of which a unit with at most `rows` rows has at most `total` in all (in the unit of the value).
 
     On the grid `rows` rows stay within 2**UNIT_BITS, and it is `finer` bits finer than that of the rows' integers:
     FINER_BITS, fewer where many rows leave no room. Integers too large for that are read as reals. A real has KEPT_BITS
@@ -95,7 +95,7 @@ def _bits(value: Expr) -> int:
 
 
 def _real_sum(value: Expr, condition: Expr | None, centred: bool | Fraction, bits: int) -> tuple[Term, float]:
-    """The grid of a real: 2**-j with |clamp(x) - centre| * 2**j <= 2**bits.
+    """Return the grid of a real: 2**-j with |clamp(x) - centre| * 2**j <= 2**bits.
 
     The engine computes fl(fl(x - centre) * 2**j) and rounds to an integer. IEEE subtraction is monotone and scaling
     by a power of two is exact, so the two ends computed here in the same doubles bound every row.
@@ -109,5 +109,5 @@ def _real_sum(value: Expr, condition: Expr | None, centred: bool | Fraction, bit
 
 
 def grid_value(value: float, centre: float, grid: int) -> int:
-    """The integer of one real on the grid, rounded as the engines' casts do: half to even."""
+    """Return the integer of one real on the grid, rounded as the engines' casts do: half to even."""
     return round(math.ldexp(value - centre, grid))

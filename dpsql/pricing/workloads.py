@@ -72,7 +72,8 @@ class Wishes:
 
 
 def workloads_of(blocks: Sequence[BoundedBlock]) -> tuple[Workload, ...]:
-    """The workloads of a question: of each sum that at least two blocks over the same rows have; none of tiles too many."""
+    """Return the workloads of a question: of each sum that at least two blocks over the same rows have; none of tiles too
+    many."""
     by_source: dict[Relation, dict[tuple[Term, ...], list[Tile]]] = {}
     axes: dict[str, tuple[_Axis, ...]] = {}
     for block in blocks:
@@ -94,14 +95,14 @@ def workloads_of(blocks: Sequence[BoundedBlock]) -> tuple[Workload, ...]:
 
 
 def _marginals(of_tiles: Sequence[tuple[_Axis, ...]]) -> Marginals:
-    """Tables by these keys, as positions in the list of all of them."""
+    """Return tables by these keys, as positions in the list of all of them."""
     axes = list(dict.fromkeys(axis for tile in of_tiles for axis in tile))
     places = tuple(tuple(axes.index(axis) for axis in tile) for tile in of_tiles)
     return Marginals(tuple(len(values) for _, values in axes), places)
 
 
 def axes_of(block: BoundedBlock) -> tuple[_Axis, ...] | None:
-    """The keys of a block whose groups are all combinations of public values, in order; None for any other block."""
+    """Return the keys of a block whose groups are all combinations of public values, in order; None for any other block."""
     if block.reads_results or block.caps.bounds.drops_rows_by_group or block.combinations is not None:
         return None
     if not all(map(_usable, block.keys)):
@@ -117,7 +118,7 @@ def _usable(key: Key) -> bool:
 
 
 def adding_up(block: BoundedBlock) -> list[tuple[Term, ...]]:
-    """The sums of a block that add up over groups, those that share each row together."""
+    """Return the sums of a block that add up over groups, those that share each row together."""
     by_set: dict[str, list[Term]] = {}
     for term in block.terms:
         by_set.setdefault(term.shares or term.name, []).append(term)
@@ -133,7 +134,7 @@ def _adds_up(term: Term) -> bool:
 
 
 def over_common_rows(blocks: Sequence[BoundedBlock], workloads: Sequence[Workload]) -> tuple[BoundedBlock, ...]:
-    """The blocks, those with tiles restricted to rows that belong to a group of every block of their workloads."""
+    """Return the blocks, those with tiles restricted to rows that belong to a group of every block of their workloads."""
     together = dict.fromkeys(tuple(tile.block for tile in workload.tiles) for workload in workloads)
     members = {name for names in together for name in names}
     own_keys = {
@@ -163,7 +164,7 @@ def _restricted(block: BoundedBlock, own_axes: Mapping[_Axis, Key], keys: Mappin
 
 
 def _listed(key: Key) -> Expr:
-    """The condition that a row has one of the public values of a key."""
+    """Return the condition that a row has one of the public values of a key."""
     values = [value for value in key.values or () if value is not None]
     among = [call("in", key.expression, *map(as_literal, values))] if values else []
     missing = [call("is_null", key.expression)] if len(values) < len(key.values or ()) else []
@@ -182,8 +183,8 @@ def planned(
     wishes: Wishes,
     parts: Mapping[str, Fraction] | None = None,
 ) -> tuple[Workload, ...]:
-    """The workloads with their shares, without those of whose noise the law of weighted sums is not known. `power`: noise of a
-    share s has a variance like s ** -power, 1 under rho and 2 under epsilon. `parts`: what a sum of each block would have by
+    """Return the workloads with their shares, without those of whose noise the law of weighted sums is not known. `power`: noise
+    of a share s has a variance like s ** -power, 1 under rho and 2 under epsilon. `parts`: what a sum of each block would have by
     itself, in epsilon or rho (None: all the same)."""
     named = {block.name: block for block in blocks}
     plans = (_planned(workload, named, noise_of, power, wishes, parts) for workload in workloads)
@@ -198,7 +199,8 @@ def _planned(
     wishes: Wishes,
     parts: Mapping[str, Fraction] | None,
 ) -> Workload | None:
-    """The workload with its shares, and None where the law of weighted sums of its noise is not known, or its noise nothing.
+    """Return the workload with its shares, and None where the law of weighted sums of its noise is not known, or its noise
+    nothing.
 
     The shares that were found are taken if the finished laws of noise keep what they promise, else the tiles' own. Shares are
     counted in the mean of what tiles have by themselves, and their sum is at most the number of tiles: together the tiles cost
@@ -244,7 +246,7 @@ def _planned(
 
 
 def _variances(laws: Sequence[Sequence[Noise]]) -> Floats:
-    """The variance of a cell of the first sum of each tile."""
+    """Return the variance of a cell of the first sum of each tile."""
     return np.array([tile[0].standard_deviation() ** 2 for tile in laws])
 
 
@@ -263,7 +265,8 @@ def share_by_set(workloads: Iterable[Workload]) -> dict[tuple[str, str], Fractio
 def planned_laws_after(
     workloads: Iterable[Workload], noises: Mapping[str, Sequence[TermNoise]]
 ) -> dict[tuple[str, str], Noise]:
-    """The law of the error of each term of a tile after least squares, by block and term. `noises`: of each block as planned."""
+    """Return the law of the error of each term of a tile after least squares, by block and term. `noises`: of each block as
+    planned."""
     laws: dict[tuple[str, str], Noise] = {}
     for workload in workloads:
         for place in range(len(workload.tiles[0].terms)):
@@ -275,17 +278,17 @@ def planned_laws_after(
 
 
 def variance(noise: Noise, whole: bool) -> float:
-    """The variance of a measured cell, its rounding included, in squares of row-grid units."""
+    """Return the variance of a measured cell, its rounding included, in squares of row-grid units."""
     return Cells(noise, 1.0, 1, rounding(noise, whole)).variance
 
 
 def rounding(noise: Noise, whole: bool) -> float:
-    """The variance of rounding a released count on a finer grid to a whole number: 1/12 of a step at most."""
+    """Return the variance of rounding a released count on a finer grid to a whole number: 1/12 of a step at most."""
     return 1 / 12 if whole and noise.shift < 0 else 0.0
 
 
 def laws_after(marginals: Marginals, cells: Sequence[Cells]) -> tuple[WeightedSum, ...]:
-    """The law of the error of a cell of each tile after least squares. `cells`: one measured cell of each tile."""
+    """Return the law of the error of a cell of each tile after least squares. `cells`: one measured cell of each tile."""
     variances = np.array([cell.variance for cell in cells])
     return tuple(
         WeightedSum(

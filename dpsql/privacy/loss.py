@@ -59,7 +59,7 @@ class PrivacyLoss:
 
     @classmethod
     def pure(cls, epsilon: Fraction, delta: Fraction = Fraction(0)) -> PrivacyLoss:
-        """(epsilon, delta)-DP; it implies delta-approximate (epsilon tanh(epsilon / 2))-zCDP.
+        """Return (epsilon, delta)-DP; it implies delta-approximate (epsilon tanh(epsilon / 2))-zCDP.
 
         `pure_to_zcdp` proves it for delta = 0. For delta > 0 the two laws are, but for events of probability delta, an
         epsilon-DP pair (Kairouz, Oh, Viswanath 2015, arXiv 1311.0776), to which that applies (Bun and Steinke 2016, arXiv
@@ -74,11 +74,11 @@ class PrivacyLoss:
 
     @classmethod
     def nothing(cls) -> PrivacyLoss:
-        """Loss of an answer that did not touch protected data."""
+        """Return the loss of an answer that did not touch protected data."""
         return _NOTHING
 
     def divided(self, parts: int) -> PrivacyLoss:
-        """One of `parts` >= 1 equal parts."""
+        """Return one of `parts` >= 1 equal parts."""
         return PrivacyLoss(
             None if self.epsilon is None else self.epsilon / parts,
             self.delta / parts,
@@ -96,7 +96,7 @@ class PrivacyLoss:
         )
 
     def scaled(self, factor: int) -> PrivacyLoss:
-        """Loss of `factor` independent uses."""
+        """Return the loss of `factor` independent uses."""
         return PrivacyLoss(
             None if self.epsilon is None else self.epsilon * factor,
             self.delta * factor,
@@ -115,7 +115,7 @@ _NOTHING = PrivacyLoss(Fraction(0), Fraction(0), Fraction(0))
 
 
 def _sum(a: Fraction, b: Fraction) -> Fraction:
-    """a + b, without the work of fractions where one of them is 0."""
+    """Return a + b, without the work of fractions where one of them is 0."""
     if a.numerator and b.numerator:
         return a + b
     return a if a.numerator else b
@@ -127,7 +127,7 @@ MOST_EXPONENT = 400
 
 
 def exact_number(text: str) -> Fraction:
-    """The exact value of a decimal number written in ASCII ("0.1" is 1/10).
+    """Return the exact value of a decimal number written in ASCII ("0.1" is 1/10).
 
     Raises ValueError for anything else: NaN, infinities, Unicode digits, underscores, more than `MOST_DIGITS` digits
     or a power of ten beyond `MOST_EXPONENT` (which would make a small text a huge number).
@@ -141,7 +141,7 @@ def exact_number(text: str) -> Fraction:
 
 
 def plain_decimal(value: Fraction, digits: int = 6) -> str:
-    """`value` as a person reads it: exact when it is a short decimal, else `digits` significant digits."""
+    """Return `value` as a person reads it: exact when it is a short decimal, else `digits` significant digits."""
     if value.denominator == 1 and abs(value.numerator) < 10**15:
         return str(value.numerator)
     if value and not Fraction(1, 10**300) < abs(value) < 10**300:  # beyond doubles

@@ -42,7 +42,8 @@ def rho_of_pure(epsilon: Fraction) -> Fraction:
 
 @lru_cache(maxsize=4096)
 def recomputed_rho_of_pure(epsilon: Fraction) -> Fraction:
-    """The same as the divergence of order 1 of the randomised bit: (2 p - 1) ln(p / (1 - p)), p between rational bounds."""
+    """Return the rho of `rho_of_pure`, computed as the divergence of order 1 of the randomised bit: (2 p - 1) ln(p / (1 - p)), p
+    between rational bounds."""
     if epsilon >= _FAR:
         return _up(epsilon)
     p = 1 / (1 + exp_lower(-epsilon))
@@ -52,7 +53,7 @@ def recomputed_rho_of_pure(epsilon: Fraction) -> Fraction:
 
 @lru_cache(maxsize=1024)
 def pure_of_rho(rho: Fraction) -> Fraction:
-    """The largest epsilon, but for a part in 2**100, with `rho_of_pure(epsilon)` <= rho; rho > 0.
+    """Return the largest epsilon, but for a part in 2**100, with `rho_of_pure(epsilon)` <= rho; rho > 0.
 
     Looked for in floats and made precise by Newton's steps in fractions; what is returned is checked in fractions.
     """

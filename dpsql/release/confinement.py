@@ -192,7 +192,7 @@ class ConfinedPool:
     def lent(
         self, asker: str, image: DatabaseImage, check: Callable[[], None] | None = None
     ) -> Iterator[ConfinedDuckDB]:
-        """A process for one statement of `asker`, where there is a choice one that has the database of `image`.
+        """Yield a process for one statement of `asker`, where there is a choice one that has the database of `image`.
 
         `check`, called while there is none, may raise to stop waiting.
         """
@@ -209,7 +209,7 @@ class ConfinedPool:
                         lent.start()
 
     def close(self) -> None:
-        """End all processes."""
+        """End all confined processes."""
         with self._lock:
             self._closed = True
         for process in self._all:

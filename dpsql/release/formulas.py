@@ -28,7 +28,7 @@ _MICROSECONDS = 1e6
 
 
 def number_sql(value: float) -> exp.Expr:
-    """A double as an expression that the engine reads back to the same double."""
+    """Return a double as an expression that the engine reads back to the same double."""
     text = repr(abs(value))
     literal = exp.Literal.number(text if "e" in text else f"{text}e0")
     positive = exp.Cast(this=literal, to=exp.DType.DOUBLE.into_expr())
@@ -37,7 +37,7 @@ def number_sql(value: float) -> exp.Expr:
 
 @lru_cache(maxsize=1024)
 def formula_sql(formula: Formula) -> exp.Expr:
-    """A formula over columns named like its terms, in brackets. Nobody changes it: whoever builds with it copies it."""
+    """Return a formula over columns named like its terms, in brackets. Nobody changes it: whoever builds with it copies it."""
     return exp.Paren(this=_sql(formula))
 
 
@@ -63,7 +63,7 @@ def _element_sql(element: Element) -> exp.Expr:
 
 
 def _operand(node: exp.Expr) -> exp.Expr:
-    """An operand in brackets where it is an operation itself."""
+    """Return an operand in brackets where it is an operation itself."""
     return exp.Paren(this=node) if isinstance(node, (exp.Binary, exp.Unary)) else node
 
 
@@ -84,7 +84,7 @@ def _whole_sql(value: exp.Expr) -> exp.Expr:
 
 
 def _day() -> exp.Expr:
-    """The day from which dates are counted."""
+    """Return the day from which dates are counted."""
     return _cast(exp.Literal.string("1970-01-01"), exp.DType.DATE)
 
 
@@ -112,7 +112,8 @@ _AS_SQL: dict[Operator, Callable[..., exp.Expr]] = {
 
 
 def formula_values(formula: Formula, terms: Mapping[str, Vector]) -> Vector:
-    """The values of a formula: doubles, 64-bit integers (WHOLE), booleans or elements of a list, of the shape of the terms.
+    """Return the values of a formula: doubles, 64-bit integers (WHOLE), booleans or elements of a list, of the shape of the
+    terms.
 
     Raises FloatingPointError where NULL_IF is NULL and where WHOLE leaves 64 bits; other operations raise it for what is
     not finite where numpy is told to (`np.errstate`).
@@ -121,13 +122,15 @@ def formula_values(formula: Formula, terms: Mapping[str, Vector]) -> Vector:
 
 
 def numbers(formula: Formula, terms: Mapping[str, Vector]) -> Vector:
-    """The values of a formula as doubles, of the shape of the terms, NaN for NULL; NULL is no operand of LEAST or GREATEST."""
+    """Return the values of a formula as doubles, of the shape of the terms, NaN for NULL; NULL is no operand of LEAST or
+    GREATEST."""
     with np.errstate(all="ignore"):
         return np.asarray(_values(formula, terms, {}, _WITH_NULL), dtype=np.float64)
 
 
 def _values(formula: Formula, terms: Mapping[str, Vector], computed: dict[int, Vector], meaning: Meaning) -> Vector:
-    """`computed`: by the identity of parts, since the hash of a formula walks through all of it."""
+    """Return the values of a formula. `computed`: by the identity of parts, since the hash of a formula walks through all of
+    it."""
     if isinstance(formula, NoisyValue):
         return terms[formula.term]
     if isinstance(formula, Number):

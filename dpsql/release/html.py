@@ -18,7 +18,7 @@ def answer_html(
     count: int,
     remarks: Iterable[str],
 ) -> str:
-    """A table of the first `MOST_ROWS` of `count` rows, and remarks below it. Every text is escaped.
+    """Return a table of the first `MOST_ROWS` of `count` rows, and remarks below it. Every text is escaped.
 
     `errors`: half widths of each column's error bars by row (None where one is unknown); None for a column without noise.
     """

@@ -39,12 +39,12 @@ class Joint:
 
     @property
     def cells(self) -> tuple[Cells, ...]:
-        """One measured cell of each tile."""
+        """Return one measured cell of each tile."""
         return tuple(Cells(term.noise, 1.0, 1, rounding(term.noise, term.whole)) for term in self.terms)
 
     @property
     def variances(self) -> Floats:
-        """Of a measured cell of each tile, up to a factor that all have."""
+        """Return the variance of a measured cell of each tile, up to a factor that all have."""
         return np.array([cell.variance for cell in self.cells])
 
     @property
@@ -53,12 +53,12 @@ class Joint:
         return self.marginals.is_nested and all(term.whole for term in self.terms)
 
     def estimates(self, values: Sequence[Floats]) -> list[Floats]:
-        """Tiles after least squares, from tiles as measured."""
+        """Return tiles after least squares, from tiles as measured."""
         tiles = self.marginals.reconciled(values, self.variances)
         return self.marginals.in_whole_numbers(tiles) if self.whole else tiles
 
     def consistent(self) -> list[Floats]:
-        """The released tiles after least squares, real numbers without what the doubles of its steps leave behind."""
+        """Return the released tiles after least squares, real numbers without what the doubles of its steps leave behind."""
         measured = [np.asarray(term.values, dtype=np.float64) for term in self.terms]
         after = self.estimates(measured)
         if self.whole:
@@ -91,21 +91,21 @@ class ConsistentTerm:
     whole: bool = False
 
     def half_width(self, confidence: float) -> float:
-        """h with P(|value - exact value| <= h) = confidence, in the units of `values`."""
+        """Return h with P(|value - exact value| <= h) = confidence, in the units of `values`."""
         width = self.noise.half_width(confidence) * self.noise_unit
         return float(floor(width + 0.5)) if self.whole else width
 
     def standard_deviation(self) -> float:
-        """Standard deviation of the error, in the units of `values`."""
+        """Return the standard deviation of the error, in the units of `values`."""
         return self.noise.standard_deviation() * self.noise_unit
 
 
 def consistent_blocks(
     workloads: Sequence[Workload], blocks: Sequence[ReleasedBlock], *, values: bool = True
 ) -> tuple[ReleasedBlock, ...]:
-    """The released blocks of a question, with the tiles of its workloads made consistent. `values`: else numbers stay as they
-    are and their errors alone are those after least squares (of a release that is made up). A workload whose tiles are
-    not all there, each with noise of its own, is left as it was released (`can_be_consistent`)."""
+    """Return the released blocks of a question, with the tiles of its workloads made consistent. `values`: else numbers stay as
+    they are and their errors alone are those after least squares (of a release that is made up). A workload whose tiles are not
+    all there, each with noise of its own, is left as it was released (`can_be_consistent`)."""
     named = {block.name: block for block in blocks}
     for workload in workloads:
         if not can_be_consistent(workload, blocks):
@@ -157,7 +157,7 @@ def _with_term(block: ReleasedBlock, consistent: ConsistentTerm) -> ReleasedBloc
 
 @lru_cache(maxsize=4)
 def measured_again(joint: Joint, draw: Any, seed: str, draws: int) -> list[Floats]:
-    """Replicates of the errors of all tiles after least squares, each of shape (draws, cells).
+    """Return replicates of the errors of all tiles after least squares, each of shape (draws, cells).
 
     `draw` gives noise of a term for a key, of shape (draws, cells): independent for each measured cell.
     """

@@ -112,7 +112,7 @@ class Release:
         )
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
-        """The rows as tuples of Python values (int, float, str, bool, date, datetime, None)."""
+        """Yield the rows as tuples of Python values (int, float, str, bool, date, datetime, None)."""
         for batch in self.table.to_batches():
             yield from zip(*(values.to_pylist() for values in batch.columns), strict=True)
 
@@ -120,12 +120,12 @@ class Release:
         return int(self.table.num_rows)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The rows as a pandas DataFrame (pandas must be installed); repeated names stay."""
+        """Return the rows as a pandas DataFrame (pandas must be installed); repeated names stay."""
         frame: pandas.DataFrame = self.table.to_pandas()
         return frame
 
     def to_polars(self) -> polars.DataFrame:
-        """The rows as a polars DataFrame (polars must be installed), which knows no repeated names: n, n_1, n_2."""
+        """Return the rows as a polars DataFrame (polars must be installed), which knows no repeated names: n, n_1, n_2."""
         import polars
 
         frame = polars.from_arrow(self.table.rename_columns(_distinct(self.table.column_names)))
@@ -159,7 +159,7 @@ class Release:
 
     @property
     def error(self) -> pa.Table:
-        """Half widths, like `low`: value - error to value + error covers low to high."""
+        """Return half widths, shaped like `low`: value - error to value + error covers low to high."""
         return self.bars.error
 
     @property
@@ -319,7 +319,7 @@ def _columns(answered: Answer) -> tuple[OutputColumn, ...]:
 
 
 def sql_type(type_: pa.DataType) -> Type:
-    """The word for an Arrow type that `sandbox.plain` lets through."""
+    """Return the word for an Arrow type that `sandbox.plain` lets through."""
     kinds = (
         (pa.types.is_boolean, Type.BOOLEAN), (pa.types.is_integer, Type.INTEGER), (pa.types.is_floating, Type.REAL),
         (pa.types.is_date, Type.DATE), (pa.types.is_timestamp, Type.TIMESTAMP), (pa.types.is_null, Type.NULL),

@@ -120,11 +120,11 @@ class ReleasedBlock:
         return {name: columns.get(name, tree) for name, tree in self.plug_ins.items()}
 
     def as_plugged_in(self) -> ReleasedBlock:
-        """The block without estimates: AVG is the released sum over the released count."""
+        """Return the block without estimates: AVG is the released sum over the released count."""
         return replace(self, formulas=tuple((name, plugged_in(value), type_) for name, value, type_ in self.formulas))
 
     def with_counts_from_zero(self) -> ReleasedBlock:
-        """The block with every negative count raised to 0."""
+        """Return the block with every negative count raised to 0."""
         return replace(
             self,
             formulas=tuple(
@@ -134,7 +134,7 @@ class ReleasedBlock:
         )
 
     def table(self, extra: Mapping[str, npt.NDArray[Any]]) -> pa.Table:
-        """Keys, terms, estimates, row numbers and `extra` columns."""
+        """Return keys, terms, estimates, row numbers and `extra` columns."""
         columns: dict[str, Any] = {name: self.keys.column(name) for name in self.keys.column_names}
         for term in self.terms:
             columns[term.name] = pa.array(np.asarray(term.values, dtype=np.float64))
@@ -145,7 +145,7 @@ class ReleasedBlock:
         return pa.table(columns)
 
     def query(self, extra: Sequence[str] = ()) -> exp.Select:
-        """Keys, measures and hidden columns over the registered table, which is named like the block."""
+        """Return keys, measures and hidden columns over the registered table, which is named like the block."""
         items: list[exp.Expr] = [column(name) for name in self.keys.column_names]
         items += [exp.Alias(this=tree.copy(), alias=identifier(name)) for name, tree in self.measures.items()]
         items += [column(name) for name in (ROW, *extra)]
@@ -158,12 +158,12 @@ class ReleasedBlock:
 
 
 def _hidden(measure: str) -> str:
-    """Hidden column of the estimates of a measure."""
+    """Return the hidden column of the estimates of a measure."""
     return f"dp#{measure}"
 
 
 def _from_zero(value: Formula) -> Formula:
-    """A count that is 0 where it would be negative."""
+    """Return a count that is 0 where it would be negative."""
     if isinstance(value, Operation) and value.operator is Operator.WHOLE:
         return whole(greatest(value.operands[0], 0))
     return greatest(value, 0)
@@ -177,7 +177,8 @@ def unanswered(
     groups: GroupFacts = ANY_GROUPS,
     rows: int = 0,
 ) -> ReleasedBlock:
-    """A block to rehearse a remainder with before anything is charged: without rows, or with the first ones of `EXAMPLES`."""
+    """Return a block to rehearse a remainder with before anything is charged: without rows, or with the first ones of
+    `EXAMPLES`."""
     keys = pa.table(
         {f"k{number}": pa.array(EXAMPLES[type_][:rows], ARROW[type_]) for number, type_ in enumerate(key_types)}
     )
@@ -221,7 +222,7 @@ class Remainder:
         return self.written or self.tree.sql(dialect=DIALECT)
 
     def block(self, name: str) -> ReleasedBlock | None:
-        """The block of that name."""
+        """Return the block of that name."""
         return next((block for block in self.blocks if block.name == name), None)
 
     @cached_property
@@ -249,7 +250,7 @@ def runnable(
     extra: Mapping[str, Sequence[str]],
     adapt: Callable[[exp.Select], exp.Select] = lambda query: query,
 ) -> str:
-    """The SQL text of `tree`, which is used up: every block in it is replaced by its query, as `adapt` returns it;
+    """Return the SQL text of `tree`, which is used up: every block in it is replaced by its query, as `adapt` returns it;
     `extra` names hidden columns of each block."""
     for table in list(tree.find_all(exp.Table)):
         block = remainder.block(table.name)
@@ -261,10 +262,10 @@ def runnable(
 
 
 def column(name: str, table: str = "") -> exp.Column:
-    """A quoted column reference."""
+    """Return a quoted column reference."""
     return exp.Column(this=identifier(name), table=identifier(table) if table else None)
 
 
 def identifier(name: str) -> exp.Identifier:
-    """A quoted name."""
+    """Return a quoted name."""
     return exp.Identifier(this=name, quoted=True)

@@ -79,8 +79,8 @@ class Room:
     def query(
         self, sql: str, tables: Mapping[str, pa.Table], most_rows: int | None = None, *, strict: bool = False
     ) -> pa.Table:
-        """Rows of one SELECT over `tables`, as DuckDB types them; at most `most_rows` (the sandbox's own limit). An expression
-        that has no value is NULL (`total_sql`) unless the answer shall be `strict`.
+        """Return rows of one SELECT over `tables`, as DuckDB types them; at most `most_rows` (the sandbox's own limit). An
+        expression that has no value is NULL (`total_sql`) unless the answer shall be `strict`.
 
         Raises a refusal (sandbox_time, sandbox_memory, sandbox_rows, sandbox_value, sandbox_query) whose text holds a
         category, never the engine's own words.
@@ -110,7 +110,7 @@ class Room:
             raise _refusal(error, self.expired, sql) from None
 
     def _fetch_confined(self, confined: Confined, sql: str, tables: Mapping[str, pa.Table], most_rows: int) -> pa.Table:
-        """All rows, from a process whose memory the kernel bounds. The watchdog ends it, and with it the statement."""
+        """Return all rows, from a process whose memory the kernel bounds. The watchdog ends it, and with it the statement."""
 
         def check() -> None:
             if self.expired:
@@ -125,7 +125,7 @@ class Room:
                 self._process = None
 
     def _fetch(self, sql: str, most_rows: int) -> pa.Table:
-        """All rows; the engine stops after one too many, so that a result too long does not fill the process's memory.
+        """Return all rows; the engine stops after one too many, so that a result too long does not fill the process's memory.
 
         The order of `sql` stays: DuckDB keeps that of a subquery, and of equal rows its one thread always finds the
         same first.
@@ -178,12 +178,12 @@ class Sandbox:
         self._inherited: list[object] = []
 
     def of(self, asker: str) -> Sandbox:
-        """The same sandbox for one asker, who takes turns with others at the confined processes."""
+        """Return the same sandbox for one asker, who takes turns with others at the confined processes."""
         return _AskersSandbox(self, asker)
 
     @contextmanager
     def room(self, timeout_seconds: float = TIMEOUT_SECONDS, asker: str = "") -> Iterator[Room]:
-        """A room whose statements together may run `timeout_seconds`; then they are interrupted."""
+        """Yield a room whose statements together may run `timeout_seconds`; then they are interrupted."""
         base = self._open()
         connection = base.cursor()
         confined = None if self._pool is None else Confined(self._pool, asker)
@@ -207,7 +207,7 @@ class Sandbox:
         *,
         strict: bool = False,
     ) -> pa.Table:
-        """One statement in a room of its own; see `Room.query`."""
+        """Return the rows of one statement, run in a room of its own; see `Room.query`."""
         with self.room(timeout_seconds) as room:
             return room.query(sql, tables, strict=strict)
 
@@ -248,7 +248,7 @@ class _AskersSandbox(Sandbox):
 
     @contextmanager
     def room(self, timeout_seconds: float = TIMEOUT_SECONDS, asker: str = "") -> Iterator[Room]:
-        """As `Sandbox.room`, for this asker."""
+        """Yield a room as `Sandbox.room` does, for this asker."""
         with self._shared.room(timeout_seconds, asker or self._asker) as room:
             yield room
 
@@ -258,7 +258,7 @@ class _AskersSandbox(Sandbox):
 
 @cache
 def shared_sandbox() -> Sandbox:
-    """The process's sandbox: releases that were pickled elsewhere compute their error bars here."""
+    """Return the process's sandbox: releases that were pickled elsewhere compute their error bars here."""
     return Sandbox()
 
 
@@ -321,7 +321,7 @@ def floats(values: pa.ChunkedArray) -> npt.NDArray[np.float64]:
 
 
 def plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A result column in one of the types of `ranges.Type`, with zeros under its NULLs.
+    """Return a result column in one of the types of `ranges.Type`, with zeros under its NULLs.
 
     Integers of any width become BIGINT (DuckDB sums BIGINT to HUGEINT); what does not fit becomes DOUBLE, as does every
     DECIMAL: released numbers are noisy, and clients know doubles. A day beyond the years 1 to 9999, which clients do not know
@@ -357,7 +357,7 @@ _MICROSECONDS_A_DAY = 86_400_000_000
 
 
 def _within_calendar(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Days and times as Python and the clients' formats can write them, NULL for all others."""
+    """Return days and times as Python and the clients' formats can write them, NULL for all others."""
     if not (pa.types.is_date32(values.type) or pa.types.is_timestamp(values.type)):
         return values
     days = pa.types.is_date32(values.type)
@@ -370,7 +370,7 @@ def _within_calendar(values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _listed(element: pa.DataType) -> pa.DataType | None:
-    """The type of the items of a list in an answer, None where the list becomes text."""
+    """Return the type of the items of a list in an answer, None where the list becomes text."""
     if pa.types.is_floating(element) or pa.types.is_decimal(element):
         return pa.float64()
     if pa.types.is_signed_integer(element):
@@ -382,8 +382,8 @@ def _listed(element: pa.DataType) -> pa.DataType | None:
 
 
 def _without_remains(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Zeros under NULLs of fixed width: the engine leaves there whatever was in that memory before, and Arrow's formats
-    hand it on. (A NULL text has no bytes.)
+    """Return a column with zeros under NULLs of fixed width: the engine leaves there whatever was in that memory before, and
+    Arrow's formats hand it on. (A NULL text has no bytes.)
     """
     type_ = values.type
     if values.null_count == 0 or not (pa.types.is_boolean(type_) or pa.types.is_primitive(type_)):

@@ -119,7 +119,7 @@ def _may_be_tried(node: exp.Expr) -> bool:
 
 
 def _widest(type_: exp.DataType) -> exp.DataType:
-    """The widest type of the kind that a cast asks for."""
+    """Return the widest type of the kind that a cast asks for."""
     if type_.is_type(exp.DType.DECIMAL) and len(type_.expressions) == 2:
         return exp.DataType.build(f"DECIMAL({_MOST_DIGITS}, {type_.expressions[1].name})", dialect=DIALECT)
     name = _WIDEST.get(type_.this)

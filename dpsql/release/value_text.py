@@ -41,7 +41,7 @@ def interval_parts(value: Any) -> tuple[int, int, int]:
 
 
 def interval_text(months: int, days: int, micros: int) -> str:
-    """An interval as PostgreSQL writes it: 1 year 2 mons 3 days 04:05:06."""
+    """Return an interval as PostgreSQL writes it: 1 year 2 mons 3 days 04:05:06."""
     years, months = int(months / 12), months - int(months / 12) * 12
     parts = [
         f"{n} {word}{'' if abs(n) == 1 else 's'}" for n, word in ((years, "year"), (months, "mon"), (days, "day")) if n

@@ -149,7 +149,8 @@ class _Derivation:
         return Derived(block, self.stored, same, errors, words, numbers or counted)
 
     def _numbers(self, confidence: float) -> tuple[Match, ...] | None:
-        """The stored numbers of the measurements of the question; empty where it has none, None where one is not stored."""
+        """Return the stored numbers of the measurements of the question; empty where it has none, None where one is not
+        stored."""
         measurements, plans = self.priced.block.measurements, self.priced.noise.measurements
         numbers = matches(measurements, plans, self.stored.numbers, confidence)
         if numbers and self.stored.conditions != self.source_conditions.keys():
@@ -157,7 +158,7 @@ class _Derivation:
         return numbers
 
     def _from_counts(self, confidence: float) -> tuple[CountedNumber, ...]:
-        """The quantiles of the question from stored counts of each value. Raises Impossible for other measurements."""
+        """Return the quantiles of the question from stored counts of each value. Raises Impossible for other measurements."""
         numbers: list[CountedNumber] = []
         for measurement, plan in zip(self.priced.block.measurements, self.priced.noise.measurements, strict=True):
             if not isinstance(measurement, RankHistogram) or measurement.word != RANK_HISTOGRAM:
@@ -176,7 +177,7 @@ class _Derivation:
         return tuple(numbers)
 
     def _placed(self, numbers: Sequence[Match], private: bool) -> list[ChosenNumber]:
-        """Stored numbers in the order of the groups of the answer, which are those of the stored release."""
+        """Return stored numbers in the order of the groups of the answer, which are those of the stored release."""
         if not numbers:
             return []
         rows = self.stored.table.num_rows
@@ -246,7 +247,7 @@ class _Derivation:
         raise Impossible
 
     def _counted(self, term: Term, required: frozenset[str]) -> list[Part]:
-        """A count of rows: a stored one, or what the sums of a shared row say of it (`stored_sets`)."""
+        """Return a count of rows: a stored one, or what the sums of a shared row say of it (`stored_sets`)."""
         for counted in self._measuring(measure_of(term)):
             chosen = self._chosen(counted, required)
             if chosen is not None and self._usable(TermKind.COUNT, chosen):
@@ -302,7 +303,7 @@ class _Derivation:
     # --- cells --------------------------------------------------------------------------------------------------------
 
     def _over_keys(self, mark: str) -> Expr:
-        """A condition with the stored keys in place of their expressions."""
+        """Return a condition with the stored keys in place of their expressions."""
         return self._replaced(self.conditions[mark])
 
     def _replaced(self, expression: Expr) -> Expr:

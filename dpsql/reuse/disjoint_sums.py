@@ -40,7 +40,7 @@ class Impossible(Exception):
 
 
 def grid(priced: PricedBlock) -> pa.Table:
-    """The groups of public keys that the block has, first key slowest."""
+    """Return the groups of public keys that the block has, first key slowest."""
     return combinations_table(priced.noise.keys, priced.noise.listed)
 
 
@@ -116,7 +116,7 @@ class DisjointSums:
 
 
 def _weighted_sum(parts: list[tuple[Fraction, NoisyTerm]]) -> Formula:
-    """The formula of a term over disjoint sums, added up from the left."""
+    """Return the formula of a term over disjoint sums, added up from the left."""
     summands: list[Formula] = [
         NoisyValue(summand.name) if weight == 1 else Number(float(weight)) * NoisyValue(summand.name)
         for weight, summand in parts

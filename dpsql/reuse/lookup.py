@@ -309,7 +309,7 @@ class StoredReleases:
         return best
 
     def _usable(self, planned: Planned, priced: PricedBlock, release: StoredRelease | None) -> Derived | None:
-        """The block computed from `release` when the options and the policy allow that."""
+        """Return the block computed from `release` when the options and the policy allow that."""
         try:
             stored = None if release is None else opened(release)
         except Fault as error:  # an unreadable release of another question must not stop this one

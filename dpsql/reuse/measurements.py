@@ -72,16 +72,17 @@ class MeasurementRecord(Protocol):
     """How one kind of measurement is written down."""
 
     def written(self, measurement: Any, plan: Any) -> list[dict[str, Any]]:
-        """Its released numbers as plain JSON, each with its name."""
+        """Return a measurement's released numbers as plain JSON, each with its name."""
 
     def read(self, facts: Mapping[str, Any]) -> StoredNumber:
-        """One of them. Raises KeyError, TypeError or ValueError for what this version did not write."""
+        """Return one number that `written` described. Raises KeyError, TypeError or ValueError for what this version did not
+        write."""
 
     def labels(self, measurement: Any) -> dict[str, str]:
         """Return what each of its numbers is, by name: `StoredNumber.what` of the same number in another release."""
 
     def plan_of(self, measurement: Any, numbers: Sequence[StoredNumber]) -> Any:
-        """The plan by which all stored `numbers` of a measurement were released."""
+        """Return the plan by which all stored `numbers` of a measurement were released."""
 
 
 class RankHistogramRecord:
@@ -147,12 +148,13 @@ class SampleValuesRecord(RankHistogramRecord):
 
 
 def _end(low: bool, missed: Fraction) -> str:
-    """An end of an error bar is another number where the bar has another confidence."""
+    """Return the words of an end in a description. An end of an error bar is another number where the bar has another
+    confidence."""
     return f" {'low' if low else 'high'} {missed}"
 
 
 def _lean_facts(quantile: Quantile) -> dict[str, str]:
-    """A value that sums are cut to is another number than the largest one."""
+    """Return the facts of a lean in a description. A value that sums are cut to is another number than the largest one."""
     lean = quantile.lean
     return {} if lean is None else {"lean": f" for cuts in {lean.groups} groups, {lean.fall}"}
 
@@ -332,7 +334,7 @@ PARTS: Register[MeasurementRecord] = Register(
 def matches(
     measurements: tuple[Any, ...], plans: tuple[Any, ...], stored: Sequence[StoredNumber], confidence: float
 ) -> tuple[Match, ...] | None:
-    """The stored number for each number of `measurements`, over the same groups and rows; None where one is not stored."""
+    """Return the stored number for each number of `measurements`, over the same groups and rows; None where one is not stored."""
     pairs = []
     for measurement, plan in zip(measurements, plans, strict=True):
         measure, part = measure_of(measurement), PARTS.of(measurement.word)
@@ -386,7 +388,7 @@ def written(measurements: tuple[Any, ...], plans: tuple[Any, ...]) -> dict[str, 
 
 
 def read(facts: Mapping[str, Any]) -> tuple[StoredNumber, ...]:
-    """The numbers that `written` described. Raises KeyError, TypeError or ValueError for any other kind."""
+    """Return the numbers that `written` described. Raises KeyError, TypeError or ValueError for any other kind."""
     words = set(PARTS)
     entries = facts.get("measurements", [])
     if any(entry["word"] not in words for entry in entries):

@@ -77,7 +77,7 @@ class RankedCounts:
     summands: int
 
     def __post_init__(self) -> None:
-        """Raises Impossible for noise that is not symmetric (exact sums are rounded down to a coarser grid first)."""
+        """Raise Impossible for noise that is not symmetric (exact sums are rounded down to a coarser grid first)."""
         if self.term.noise.shift > 0 or not self.cells.size:
             raise Impossible
 
@@ -150,7 +150,8 @@ def counted_numbers(
 
 
 def ranked_counts(term: StoredTerm, released: Floats, cells: Integers, group: Integers, groups: int) -> RankedCounts:
-    """The `released` counts of `term` by group and cell, both given for each count; a cell below 0 is none. Raises Impossible."""
+    """Return the `released` counts of `term` by group and cell, both given for each count; a cell below 0 is none. Raises
+    Impossible."""
     used = cells >= 0
     ascending, place = np.unique(cells[used], return_inverse=True)
     rows = np.zeros((groups, ascending.size))

@@ -107,7 +107,7 @@ class Stored:
 
 
 def base_of(relation: Relation) -> tuple[Relation, dict[str, Expr]]:
-    """The relation below the filters on top, and their conjuncts by fingerprint."""
+    """Return the relation below the filters on top, and their conjuncts by fingerprint."""
     conditions: dict[str, Expr] = {}
     while isinstance(relation, Filter):
         conditions |= conjuncts(relation.predicate)
@@ -116,7 +116,7 @@ def base_of(relation: Relation) -> tuple[Relation, dict[str, Expr]]:
 
 
 def conjuncts(condition: Expr | None) -> dict[str, Expr]:
-    """The parts of an AND (all must be true for it to be true), by fingerprint."""
+    """Return the parts of an AND (all must be true for it to be true), by fingerprint."""
     if condition is None:
         return {}
     if isinstance(condition, Call) and condition.function == "and":
@@ -125,7 +125,7 @@ def conjuncts(condition: Expr | None) -> dict[str, Expr]:
 
 
 def measure_of(term: Term) -> str:
-    """Names what a term sums, whatever its name, its condition, its centre and the grid of its integers.
+    """Return the name of what a term sums, whatever its name, its condition, its centre and the grid of its integers.
 
     Sums that were clipped, and how, are different numbers from those that were not; a count that shares each row with
     sums is in steps of theirs.
@@ -198,14 +198,14 @@ def description(priced: PricedBlock) -> dict[str, Any]:
 
 
 def shape_of(block: BoundedBlock) -> str:
-    """Names the keys, and for each sum the conditions of its rows (a FILTER is as good as a WHERE), in any order."""
+    """Return the name of the keys, and for each sum the conditions of its rows (a FILTER is as good as a WHERE), in any order."""
     rows = set(base_of(block.source)[1])
     sums = sorted(tuple(sorted(rows | conjuncts(term.filter).keys())) for term in block.terms)
     return fingerprint((tuple(sorted(fingerprint(key.expression) for key in block.keys)), tuple(sums)))
 
 
 def selection_of(priced: PricedBlock) -> tuple[Any, ...]:
-    """The rule that admitted private keys: its kind, its fingerprint, and the group size shown half of the time."""
+    """Return the rule that admitted private keys: its kind, its fingerprint, and the group size shown half of the time."""
     rule = priced.noise.selection
     if rule is None:
         return ()
@@ -233,7 +233,7 @@ def _measured(term: Term | None) -> dict[str, Any]:
 
 
 def packed(noisy: NoisyAnswer) -> bytes:
-    """Keys and noisy terms as an Arrow stream; nothing else of an answer is ever written down.
+    """Return keys and noisy terms as an Arrow stream; nothing else of an answer is ever written down.
 
     Long answers are compressed (a fifth of their size, and less time than writing the rest would take).
     """

@@ -118,7 +118,7 @@ class ReleaseStore:
         return self._checked_row(rows[0]) if rows else None
 
     def nearest(self, key: str, block: str) -> list[StoredRelease]:
-        """The release under `key` alone; all of `block`, oldest first, where there is none that holds."""
+        """Return the release under `key` alone; all of `block`, oldest first, where there is none that holds."""
         _checked(key)
         with _in_words():
             rows = self._store.rows(_NEAREST, key=key, block=block, absent=key)
@@ -126,12 +126,12 @@ class ReleaseStore:
         return intact if intact or not rows or rows[0][0] != key else self.of_block(block)
 
     def notes(self) -> list[ReleaseNote]:
-        """The notes of all releases that hold, oldest first."""
+        """Return the notes of all releases that hold, oldest first."""
         with self._reading() as connection:
             return [release.note for release in self._all(connection)]
 
     def of_block(self, block: str, *, start: bool = False) -> list[StoredRelease]:
-        """All releases of one question, whatever their noise, oldest first; `start`: of all whose `block` starts so."""
+        """Return all releases of one question, whatever their noise, oldest first; `start`: of all whose `block` starts so."""
         if start:
             with self._reading() as connection:
                 return list(self._all(connection, releases.c.block.startswith(block, autoescape=True)))
@@ -204,7 +204,7 @@ class ReleaseStore:
 
 
 def open_releases(ledger: Ledger) -> ReleaseStore:
-    """The store that belongs to `ledger`, made when it is not there yet."""
+    """Return the store that belongs to `ledger`, made when it is not there yet."""
 
     place = ledger.store.place
     if place.path is not None:
@@ -232,7 +232,8 @@ def _checked(key: str) -> str:
 
 @contextmanager
 def _in_words() -> Iterator[None]:
-    """A damaged store of releases is less than a damaged ledger, and says what to do about it."""
+    """Raise errors of the store in words. A damaged store of releases is less than a damaged ledger, and says what to do about
+    it."""
     try:
         yield
     except Error as error:

@@ -24,8 +24,8 @@ class StoredNumber:
 
 
 def measure_of(measurement: RankHistogram | MostFrequentValue | EndRows | LocalNumber | SampleMean) -> str:
-    """Names what a measurement counts in which cells (the value, its bounds, its filter, a key), whatever it is called and
-    whatever is chosen from it."""
+    """Return the name of what a measurement counts in which cells (the value, its bounds, its filter, a key), whatever it is
+    called and whatever is chosen from it."""
     key = measurement.key if isinstance(measurement, EndRows) else None
     more = (measurement.samples, measurement.by_unit) if isinstance(measurement, (SampleValues, SampleMean)) else ()
     return fingerprint((measurement.word, measurement.value, replace(measurement.term, name=""), key, *more))

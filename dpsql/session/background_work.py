@@ -138,7 +138,7 @@ class Work:
     # --- other threads ------------------------------------------------------------------------------------------------
 
     def leave(self) -> None:
-        """End the waiting."""
+        """End the waiting for the question."""
         with self._changed:
             self.left = True
             self._changed.notify_all()
@@ -212,7 +212,7 @@ class MeasurementQueue:
             return len([question for question in self._running if session in (None, question.session)])
 
     def forget(self) -> None:
-        """In a forked child: the threads that measure are the parent's."""
+        """Start anew in a forked child: the threads that measure are the parent's."""
         self._queue.forget()
         self._running = set()
 
@@ -226,7 +226,7 @@ def _forget_all() -> None:
 
 
 def _stop_all() -> None:
-    """A process that ends under a working engine is aborted."""
+    """Stop all work: a process that ends under a working engine is aborted."""
     for room in _rooms.all():
         room.stop()
 

@@ -107,7 +107,7 @@ class Budget:
         return ", ".join(shares)
 
     def text(self) -> str:
-        """One line for each scope, and what the windows of a year amount to."""
+        """Return one line for each scope, and what the windows of a year amount to."""
         lines = [f"{scope}: {self.words(scope)}" for scope in self.spent]
         return "\n".join([*lines, *([self.in_a_year] if self.in_a_year else [])])
 

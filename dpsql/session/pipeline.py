@@ -144,7 +144,7 @@ def require_readable(context: SessionContext, planned: Planned, missing: Sequenc
 
 
 def open_sources(context: SessionContext, planned: Planned, missing: Sequence[int]) -> dict[str, str]:
-    """The data version of each table that some blocks read. Raises Fault source_closed where one failed lately."""
+    """Return the data version of each table that some blocks read. Raises Fault source_closed where one failed lately."""
     versions = {table: context.engine.data_version((table,)) for table in read_tables(planned, missing)}
     context.room.breaker.require_open(versions)
     return versions

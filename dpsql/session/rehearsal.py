@@ -136,7 +136,7 @@ def _failure(sandbox: Sandbox, remainder: Remainder, confidence: float) -> str:
 
 
 def _held_by_all(condition: exp.Expr) -> exp.Expr:
-    """A condition that every row holds, with each part of `condition` computed for every row."""
+    """Return a condition that every row holds, with each part of `condition` computed for every row."""
     parts = [condition]
     while any(isinstance(part, _CONNECTING) for part in parts):
         parts = [

@@ -68,7 +68,7 @@ class RowExport:
         return describe_loss(self.plan.loss)
 
     def _require_allowed(self, loss: PrivacyLoss) -> None:
-        """Raises option_limit and option_floor, as for a question of this price."""
+        """Raise option_limit or option_floor, as for a question of this price."""
         policy, planner = self._context.policy, self._context.planner
         planner.require_least(loss)
         most = policy.per_query.max_epsilon
@@ -141,7 +141,7 @@ class RowExport:
 
 
 def _fault(error: BaseException) -> Error:
-    """The fault that says that the charge stays, for an error that is not ours, such as a lack of memory or Ctrl-C."""
+    """Return the fault that says that the charge stays, for an error that is not ours, such as a lack of memory or Ctrl-C."""
     if isinstance(error, KeyboardInterrupt):
         return refuse("stopped", charge="; its charge stays, as rows may have been read", charged=True)
     CUSTODIAN_LOG.error("export failed", exc_info=error)

@@ -159,7 +159,7 @@ class Session:
         self.first_options = self.options
 
     def _check_project(self, options: Options) -> None:
-        """A session opened for a project charges that project, whatever its SQL says."""
+        """Check the project: a session opened for one charges that project, whatever its SQL says."""
         if self._project is not None and options.project != self._project:
             raise refuse("project_fixed", name=self._project)
 

@@ -42,7 +42,7 @@ class NamedWatch:
 
     @contextmanager
     def turn(self, check: Callable[[], None]) -> Iterator[None]:
-        """One comparison at a time. `check` raises when nobody waits any more for the question."""
+        """Hold the watch for one comparison at a time. `check` raises when nobody waits any more for the question."""
         while not self._lock.acquire(timeout=_WAIT_SECONDS):
             check()
         try:
@@ -60,7 +60,7 @@ class Watches:
         _REGISTERS.add(self)
 
     def named(self, *key: str | None) -> NamedWatch:
-        """The watch under a key, a new one if there is none."""
+        """Return the watch under a key, a new one if there is none."""
         with self._lock:
             return self._watches.setdefault(key, NamedWatch())
 

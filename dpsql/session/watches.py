@@ -99,7 +99,7 @@ def _is_plain(remainder: exp.Query, block: str) -> bool:
 def planned_law(
     context: SessionContext, question: WatchedQuestion, expected: Sequence[ComparedSum] = ()
 ) -> AboveThreshold:
-    """The law of a run that begins with this question. Raises watch_grids, option_floor."""
+    """Return the law of a run that begins with this question. Raises watch_grids, option_floor."""
     law = run_law([question.compared, *expected], context.planner.accountant, question.planned.options.epsilon)
     context.planner.require_least(law.loss)
     return law
@@ -115,14 +115,15 @@ def expect(context: SessionContext, planned: Sequence[Planned], options: Options
 
 
 def columns(context: SessionContext, planned: Planned) -> tuple[OutputColumn, ...]:
-    """The columns of the answer. Raises the refusals of `answer` that follow from text, options and policy."""
+    """Return the columns of the answer. Raises the refusals of `answer` that follow from text, options and policy."""
     question = watched(context, planned)
     planned_law(context, question)
     return plain_release(SCHEMA.empty_table(), _NO_RECEIPT, context.sandbox, question.planned.options).columns
 
 
 def explain(context: SessionContext, planned: Planned) -> PrivacyPlan:
-    """The privacy plan of a comparison: the price of a run, due unless one is under way. Charges nothing; raises watch_law."""
+    """Return the privacy plan of a comparison: the price of a run, due unless one is under way. Charges nothing; raises
+    watch_law."""
     question = watched(context, planned)
     options, watch = question.planned.options, watch_of(context, question.planned.options)
     run = watch.run
@@ -185,7 +186,7 @@ def answer(context: SessionContext, planned: Planned, pace: Pace, running: set[W
 
 
 def watch_of(context: SessionContext, options: Options) -> NamedWatch:
-    """The watch that options name, of this asker, project and policy; of this session, where sessions have a budget."""
+    """Return the watch that options name, of this asker, project and policy; of this session, where sessions have a budget."""
     session = None if context.policy.session is None else context.id
     return context.watches.named(context.analyst, options.project, options.watch, context.policy.version, session)
 
@@ -211,7 +212,7 @@ def _in_turn(context: SessionContext, question: WatchedQuestion, work: Work) -> 
 
 
 def _require_comparable(question: WatchedQuestion, run: ThresholdRun | None) -> None:
-    """Raises Refusal watch_law where the run under way has no noise for this question."""
+    """Raise Refusal watch_law where the run under way has no noise for this question."""
     if run is not None and not comparable(question.compared, run.law, run.grid, run.direction):
         raise refuse("watch_law", name=question.planned.options.watch)
 

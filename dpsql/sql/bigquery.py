@@ -26,8 +26,8 @@ _OPEN, _CLOSE = TokenType.L_PAREN, TokenType.R_PAREN
 
 
 def in_plain_sql(tokens: list[Token]) -> tuple[list[Token], Options]:
-    """The tokens without the clause and without named arguments, and the options as texts. Refuses what is written wrong, and
-    named arguments that there are not. Bounds of a unit in a group are left as calls for `with_group_bounds`."""
+    """Return the tokens without the clause and without named arguments, and the options as texts. Refuses what is written wrong,
+    and named arguments that there are not. Bounds of a unit in a group are left as calls for `with_group_bounds`."""
     _check_spelling(tokens)
     tokens, options = _privacy_options(tokens)
     _check_place(tokens)
@@ -70,7 +70,7 @@ def _check_place(tokens: list[Token]) -> None:
 
 
 def with_group_bounds(tree: exp.Query) -> exp.Query:
-    """The tree with the bounds of a unit in a group in the slot PER_GROUP of the aggregate that they stand in.
+    """Return the tree with the bounds of a unit in a group in the slot PER_GROUP of the aggregate that they stand in.
 
     Refuses (group_bounds) them in anything else."""
     for node in list(tree.find_all(exp.Anonymous)):
@@ -126,7 +126,7 @@ def _privacy_options(tokens: list[Token]) -> tuple[list[Token], Options]:
 
 
 def _clamped(tokens: list[Token], arrow: int) -> list[Token]:
-    """The tokens with the argument in front of a named one clamped. `arrow`: the place of =>."""
+    """Return the tokens with the argument in front of a named one clamped. `arrow`: the place of =>."""
     name = tokens[arrow - 1]
     function = _FUNCTIONS.get(word(name))
     if word(name) == "REPORT_FORMAT":
@@ -161,7 +161,7 @@ def _argument_before(tokens: list[Token], name: int) -> tuple[int, int]:
 
 
 def _bounds(tokens: list[Token], arrow: int) -> tuple[list[Token], list[Token], int]:
-    """The tokens of both numbers of (low, high) behind =>, and the place of the bracket that closes them."""
+    """Return the tokens of both numbers of (low, high) behind =>, and the place of the bracket that closes them."""
     kinds = [token.token_type for token in tokens[arrow + 1 : arrow + 8]]
     texts: list[list[Token]] = [[], []]
     place, side = arrow + 2, 0

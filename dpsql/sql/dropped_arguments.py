@@ -35,7 +35,7 @@ def check_arguments(tokens: list[Token], dialect: str) -> None:
 
 
 def _calls(tokens: list[Token]) -> Iterator[tuple[Token, list[Token]]]:
-    """Names in front of a bracket with two or more expressions, and the first token of each of these."""
+    """Yield names in front of a bracket with two or more expressions, and the first token of each of these."""
     open_: list[tuple[Token | None, list[Token]]] = []
     for index, token in enumerate(tokens):
         before = tokens[index - 1] if index else None
@@ -51,7 +51,7 @@ def _calls(tokens: list[Token]) -> Iterator[tuple[Token, list[Token]]]:
 
 @lru_cache(maxsize=4096)
 def _forgotten(dialect: str, name: str, count: int) -> tuple[int, ...]:
-    """Positions of the arguments that are not in the tree of name(a0, a1, ...); none when that is no call of SQL."""
+    """Return positions of the arguments that are not in the tree of name(a0, a1, ...); none when that is no call of SQL."""
     read_dialect = sqlglot.Dialect.get_or_raise(dialect)
     parser = read_dialect.parser()
     if name not in parser.FUNCTIONS and name not in parser.FUNCTION_PARSERS:

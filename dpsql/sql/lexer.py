@@ -41,7 +41,7 @@ class Piece:
     _lexed: dict[str, Sequence[Token]] = field(default_factory=dict, compare=False, repr=False)
 
     def tokens(self, dialect: str | None = None) -> Sequence[Token]:
-        """Its tokens in a dialect (None: the one in which it was lexed first), not to be changed.
+        """Return its tokens in a dialect (None: the one in which it was lexed first), not to be changed.
 
         Raises text_unfinished and syntax.
         """
@@ -54,13 +54,13 @@ class Piece:
         return self._lexed[dialect]
 
     def part(self, start: int, stop: int) -> Piece:
-        """The text of its tokens from number `start` up to `stop` as a piece; its line and offset count from this one's
+        """Return the text of its tokens from number `start` up to `stop` as a piece; its line and offset count from this one's
         start."""
         tokens = self.tokens()[start:stop]
         return cut(self.sql, tokens, self.dialect) if tokens else Piece("", 1, len(self.sql), self.dialect)
 
     def source(self, token: Token) -> str:
-        """A token as it is written, with its quotes."""
+        """Return a token as it is written, with its quotes."""
         return self.sql[token.start : token.end + 1]
 
     def forget(self) -> None:
@@ -73,30 +73,30 @@ SqlText = str | Piece
 
 
 def as_piece(text: SqlText) -> Piece:
-    """The text with its tokens."""
+    """Return the text with its tokens."""
     return text if isinstance(text, Piece) else Piece(text)
 
 
 def lexed_piece(text: str, tokens: Sequence[Token]) -> Piece:
-    """A whole text of questions with its tokens."""
+    """Return a whole text of questions with its tokens."""
     return Piece(text, _lexed={DIALECT: tokens})
 
 
 def cut(text: str, tokens: Sequence[Token], dialect: str) -> Piece:
-    """The piece of `text` that one or more of its tokens make up."""
+    """Return the piece of `text` that one or more of its tokens make up."""
     start, end = tokens[0].start, tokens[-1].end + 1
     return Piece(text[start:end], text.count("\n", 0, start) + 1, start, dialect, {dialect: _moved(tokens, start)})
 
 
 def _moved(tokens: Sequence[Token], by: int) -> Sequence[Token]:
-    """Tokens whose places count from character `by`. Lines and columns stay: they only tell tokens apart."""
+    """Return tokens whose places count from character `by`. Lines and columns stay: they only tell tokens apart."""
     if not by:
         return tokens
     return [Token(t.token_type, t.text, t.line, t.col, t.start - by, t.end - by, t.comments) for t in tokens]
 
 
 def word(token: Token) -> str:
-    """A word in upper case; nothing for strings and quoted names."""
+    """Return a word in upper case; nothing for strings and quoted names."""
     return "" if token.token_type in (TokenType.STRING, TokenType.IDENTIFIER) else token.text.upper()
 
 
@@ -151,13 +151,13 @@ def _after_comment(text: str, index: int) -> int | None:
 
 @cache
 def parser_dialect(name: str) -> sqlglot.Dialect:
-    """A dialect, made once: by its name it is made anew at every use."""
+    """Return a dialect, made once: by its name it is made anew at every use."""
     return sqlglot.Dialect.get_or_raise(name)
 
 
 @cache
 def _lexer(dialect: str, dollar_quotes: bool) -> type[Tokenizer]:
-    """The lexer of a dialect. Without COMMANDS it reads what follows words like FETCH and EXPLAIN instead of taking it for
+    """Return the lexer of a dialect. Without COMMANDS it reads what follows words like FETCH and EXPLAIN instead of taking it for
     one string. Where a text has no $$ or $name$, it has no strings in dollars: else $1+$2 would begin one."""
     usual = parser_dialect(dialect).tokenizer_class
     changes: dict[str, object] = {"COMMANDS": set[TokenType]()}

@@ -14,8 +14,8 @@ _EXACT = "percentile"
 
 
 def in_own_spelling(tree: exp.Query) -> exp.Query:
-    """The tree with DuckDB's aggregates in place of those that other systems have for the same, and without brackets around
-    the first joins of a FROM, which change nothing: joins are made from the left."""
+    """Return the tree with DuckDB's aggregates in place of those that other systems have for the same, and without brackets
+    around the first joins of a FROM, which change nothing: joins are made from the left."""
     for select in list(tree.find_all(exp.Select)):
         _without_brackets(select)
     for fetch in list(tree.find_all(exp.Fetch)):
@@ -92,7 +92,7 @@ def _distinct_count(node: exp.ApproxDistinct) -> exp.Expr | None:
 
 
 def _ordered_mode(node: exp.WithinGroup) -> exp.Expr | None:
-    """The order only says of which values the most frequent one is wanted."""
+    """Return MODE() without its order, which only says of which values the most frequent one is wanted."""
     order = node.expression
     if not isinstance(node.this, exp.Mode) or node.this.args.get("this") is not None or len(order.expressions) != 1:
         return None

@@ -76,7 +76,7 @@ def _has(kinds: Iterable[type[exp.Expr]], *types: type[exp.Expr]) -> bool:
 
 
 def dialect() -> sqlglot.Dialect:
-    """The dialect that texts are read and written in."""
+    """Return the dialect that texts are read and written in."""
     return parser_dialect(DIALECT)
 
 
@@ -127,7 +127,8 @@ _SETS_FIRST = (
 
 
 def _checked(lexed: Sequence[Token]) -> list[Token]:
-    """Tokens without the closing semicolon; refuses what is too much or too deep before any recursion, and dpsql's own names."""
+    """Return tokens without the closing semicolon; refuses what is too much or too deep before any recursion, and dpsql's own
+    names."""
     tokens = list(lexed)
     if len(tokens) > MOST_TOKENS:
         raise refuse("too_many_tokens", most=MOST_TOKENS, position=tokens[MOST_TOKENS].start + 1)
@@ -162,7 +163,7 @@ _DEEPER = {
 
 
 def _first_line(text: str) -> str:
-    """The parser's own sentence without its terminal colours, its quotation of the text and its position."""
+    """Return the parser's own sentence without its terminal colours, its quotation of the text and its position."""
     line = re.sub(r"\x1b\[[0-9;]*m", "", text.splitlines()[0] if text else "")
     line = re.sub(r" but got <Token .*$", "", line)
     line = re.sub(r"Required keyword: '\w+' missing for <class '[\w.]*?(\w+)'>", _incomplete, line)
@@ -177,7 +178,7 @@ _TRANSACTION = {"BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT"}
 
 
 def _simple(sql: str, tokens: list[Token]) -> Statement | None:
-    """Statements about the session; read from tokens, because sqlglot turns most of them into opaque commands."""
+    """Return statements about the session; read from tokens, because sqlglot turns most of them into opaque commands."""
     first = word(tokens[0])
     rest = [token.text for token in tokens[1:]]
     if first in _TRANSACTION:
@@ -291,13 +292,13 @@ def _plain_string(token: Token) -> Token:
 
 
 def _error_place(tokens: Sequence[Token], error: dict[str, Any]) -> int | None:
-    """The place of the token that the parser names by the line and the column of its end."""
+    """Return the place of the token that the parser names by the line and the column of its end."""
     named = (error.get("line"), error.get("col"))
     return next((token.start + 1 for token in tokens if (token.line, token.col) == named), None)
 
 
 def _kinds(tree: exp.Expr | None) -> frozenset[type[exp.Expr]]:
-    """Types of the nodes of a tree. Refuses trees deeper than `MOST_DEPTH`, so that recursion over them cannot run out of
+    """Return types of the nodes of a tree. Refuses trees deeper than `MOST_DEPTH`, so that recursion over them cannot run out of
     stack."""
     level: list[exp.Expr] = [tree] if tree is not None else []
     depth, kinds = 0, set[type[exp.Expr]]()
@@ -356,7 +357,7 @@ def _bind_parameters(tree: exp.Query, parameters: Parameters) -> exp.Query:
 
 
 def _literal(value: Any) -> exp.Expr:
-    """A parameter's value as a literal tree; only plain values of SQL types."""
+    """Return a parameter's value as a literal tree; only plain values of SQL types."""
     if value is None:
         return exp.Null()
     if isinstance(value, bool):
@@ -388,12 +389,12 @@ def _literal(value: Any) -> exp.Expr:
 
 
 def _builtin(value: float) -> float:
-    """The number itself: classes derived from int and float (enumerations, numpy's) write themselves in their own way."""
+    """Return the number itself: classes derived from int and float (enumerations, numpy's) write themselves in their own way."""
     return int(value) if isinstance(value, int) else float(value)
 
 
 def _lists(tree: exp.Query) -> exp.Query:
-    """Lists of values as IN; a parameter that is a list stands nowhere else."""
+    """Return the query with lists of values as IN; a parameter that is a list stands nowhere else."""
     tree = lists_as_in(tree)
     for node in tree.find_all(exp.Array):
         if "parameter" in node.meta:

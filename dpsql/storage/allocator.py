@@ -16,7 +16,7 @@ _ARENAS = 2
 
 @cache
 def _library() -> Any:
-    """The C library if it has the two functions, else None."""
+    """Return the C library if it has the two functions, else None."""
     library = ctypes.CDLL(None)
     return library if hasattr(library, "mallopt") and hasattr(library, "malloc_trim") else None
 

@@ -28,7 +28,7 @@ def take_name(path: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """See the content of a file, or the names in a directory, on the disk. Raises OSError."""
+    """Wait until the content of a file, or the names in a directory, is on the disk. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 
 def open_lock(path: Path) -> int:
-    """The descriptor of a file to lock, made for this user alone when it is not there. Raises OSError."""
+    """Return the descriptor of a file to lock, made for this user alone when it is not there. Raises OSError."""
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 

@@ -18,7 +18,7 @@ class LiveObjects(Generic[Kind]):
     """Weak references to objects. Thread-safe without a lock."""
 
     def __init__(self) -> None:
-        """No objects yet."""
+        """Start with an empty register."""
         self._references: dict[int, weakref.ref[Kind]] = {}
         self._numbers = itertools.count()
 

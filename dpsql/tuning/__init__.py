@@ -231,7 +231,7 @@ def tune(session: Session, sql: str, *, epsilon: Fraction | None = None, groups:
 
 
 def _with_rows(policy: Policy, block: Block, rows: int | None = None) -> Policy:
-    """The policy with another `max_rows` (by default, a very generous one) for what the block reads, and without caps.
+    """Return the policy with another `max_rows` (by default, a very generous one) for what the block reads, and without caps.
 
     The histograms count units, so that their sensitivity is 1 whatever max_rows is.
     """
@@ -242,7 +242,7 @@ def _with_rows(policy: Policy, block: Block, rows: int | None = None) -> Policy:
 
 
 def _many_rows(policy: Policy, block: Block) -> list[str]:
-    """The protected tables of a block in which a unit may have more than one row."""
+    """Return the protected tables of a block in which a unit may have more than one row."""
     return [
         name for name in tables(block.source) if policy.is_protected(name) and policy.tables[name].bounds.max_rows != 1
     ]
@@ -296,7 +296,7 @@ class _Work:
         return [marked_table(setting, output, choices, None, measured)] if choices else []
 
     def _rows(self, output: str, summed: Summed | None, each: float) -> list[ChoiceTable]:
-        """Rows that are dropped take their share of the sum with them; `each`: what a row adds."""
+        """Return the advice on rows. Rows that are dropped take their share of the sum with them; `each`: what a row adds."""
         policy = self.tuning.session.policy
         if len(_many_rows(policy, self.tuning.block)) != 1:
             return []
@@ -309,7 +309,8 @@ class _Work:
         return [marked_table("max_rows", output, choices, now, self.rows)] if choices else []
 
     def ways(self, measured: NoisyHistogram, tables: Sequence[ChoiceTable]) -> WayTable | None:
-        """The ways of bounding one SUM, whose `tables` are for max_total and max_rows; None where units are not clipped."""
+        """Return the ways of bounding one SUM, whose `tables` are for max_total and max_rows; None where units are not
+        clipped."""
         summed, by_setting = measured.histogram.summed, {table.setting: table for table in tables}
         auto = self._auto(summed) if summed is not None and "max_total" in by_setting else None
         if auto is None or summed is None:
@@ -322,7 +323,7 @@ class _Work:
         return way_table(by_setting["max_total"], now, measured, auto)
 
     def _auto(self, summed: Summed) -> ChosenBounds | None:
-        """The question under `max_total = auto`, with as many rows of a unit as are advised with a clip."""
+        """Return the question under `max_total = auto`, with as many rows of a unit as are advised with a clip."""
         session, question = self.tuning.session, self.tuning.question
         rows = max(rows_per_unit(self.tuning.block.source, session.policy), int(2 * self.rows.largest()))
         place = session.over(_with_rows(session.policy, self.tuning.block, rows)).planner
@@ -349,7 +350,7 @@ class _Work:
     def _noise(
         self, policy: Policy, bounds: ContributionBounds, summed: Summed | None, widened: bool = False
     ) -> tuple[Term, float] | None:
-        """The term that COUNT (`summed` None) or a SUM is made of, and E|noise| in the unit of the answer."""
+        """Return the term that COUNT (`summed` None) or a SUM is made of, and E|noise| in the unit of the answer."""
         policy = _with_rows(policy, self.tuning.block) if widened else policy
 
         priced = self._priced(policy, bounds)

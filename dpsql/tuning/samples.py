@@ -88,7 +88,7 @@ def _is_sampled(measurement: Any) -> bool:
 
 
 def _combined(block: BoundedBlock, combination: Any, options: Any) -> BoundedBlock:
-    """The block with all samples combined in one way."""
+    """Return the block with all samples combined in one way."""
     changed = (
         combination(measurement, options) if _is_sampled(measurement) else measurement
         for measurement in block.measurements

@@ -70,7 +70,7 @@ class ChosenBounds:
     """What `max_total = auto` would do to one sum of a question that is planned with it."""
 
     def __init__(self, planned: Planned, cut: TotalCut, groups: float, spread: float) -> None:
-        """`groups`: of the answer; `spread`: groups of an average unit."""
+        """Take a question and one of its sums. `groups`: of the answer; `spread`: groups of an average unit."""
         by_name = {priced.block.name: priced for priced in planned.price.blocks}
         ((_, law),) = by_name[cut.block].noise.measurements[0].laws
         assert isinstance(law, Choice)

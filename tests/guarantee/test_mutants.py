@@ -217,6 +217,7 @@ def g(x): return enum.auto()
         ("LIMIT * x", "x * LIMIT", {"f", "f.inner", "helper"}),
         ("import enum", "import enum # a comment", set()),
         ("auto()", "auto( )", set()),
+        ("def helper(x): return", "def helper(x): 'Return a multiple.'; return", set()),
         ("def g(x)", "def g(x=0)", {"g"}),
     ],
 )

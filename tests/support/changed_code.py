@@ -1,7 +1,7 @@
 """What of a module changed between two texts of it: which functions compute something else, and which tests ask something else.
 
 A function's own syntax tree is compared, and the trees of all that it uses of its module by name: other functions, classes, constants
-and imports, and what these use. What it uses of other modules is not.
+and imports, and what these use. What it uses of other modules is not, nor are docstrings.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Code:
     """One text of a module."""
 
     def __init__(self, source: str) -> None:
-        module = ast.parse(source)
+        module = without_docstrings(ast.parse(source))
         self._scopes: dict[str, list[Scope]] = {}
         for name, scope in scopes_of(module):
             self._scopes.setdefault(name, []).append(scope)
@@ -60,6 +60,14 @@ class Code:
                     waiting += self._binding.get(inner.id, ())
                 elif isinstance(inner, ast.Attribute):  # methods beside this one
                     waiting += [scope for name in classes for scope in self._scopes.get(f"{name}.{inner.attr}", ())]
+
+
+def without_docstrings(module: ast.Module) -> ast.Module:
+    """Return the tree without the docstrings of its functions and classes."""
+    for node in ast.walk(module):
+        if isinstance(node, _BLOCKS) and ast.get_docstring(node, clean=False) is not None:
+            node.body = node.body[1:] or [ast.Pass()]
+    return module
 
 
 def _bound(statement: ast.stmt) -> Iterator[str]:

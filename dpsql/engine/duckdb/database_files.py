@@ -15,15 +15,15 @@ _MOST_TRIES = 3
 
 
 def catalog(file: Path) -> str:
-    """The name of a file's database inside the engine: the one that DuckDB itself gives it, as views in it may say."""
+    """Return the name of a file's database inside the engine: the one that DuckDB itself gives it, as views in it may say."""
     return "source" if file.stem.lower() in ("memory", "temp", "system") else file.stem
 
 
 def attached(
     path: Path, connection: duckdb.DuckDBPyConnection | None = None
 ) -> tuple[duckdb.DuckDBPyConnection, str, Identity]:
-    """A database of its own with the file attached read-only, the version of its data, and the file's identity. `connection`: of
-    that database, if there is one already.
+    """Return a database of its own with the file attached read-only, the version of its data, and the file's identity.
+    `connection`: of that database, if there is one already.
 
     `duckdb.connect(path)` would share one database with whatever else in the process has opened that path, which may
     still be what the path named earlier. Raises duckdb.Error.

@@ -27,7 +27,7 @@ class DuckDBDialect(Dialect):
         return literals.cast_column(source, type_, engine_type)
 
     def released(self, result: str) -> str:
-        """The engine shows the table to one cursor."""
+        """Return the name of a released table, which the engine shows to one cursor."""
         return f"temp.main.{self.identifier(result)}"
 
     def is_nan(self, value: str) -> str:
@@ -66,8 +66,8 @@ class DuckDBDialect(Dialect):
         return f"{rows} SEMI JOIN ({listed}) USING ({column})"
 
     def keyed_order(self, key: str, content: list[str]) -> str:
-        """The engine folds arguments into a hash by XOR, which leaves units few orders of given values, so the result is
-        hashed once more."""
+        """Return the keyed hash of `content`. The engine folds arguments into a hash by XOR, which leaves units few orders of
+        given values, so the result is hashed once more."""
         return f"hash(hash({', '.join([self.constant(key), *content])}))"
 
     def sample_number(self, key: str, content: list[str], samples: int) -> str:

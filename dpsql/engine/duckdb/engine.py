@@ -72,11 +72,11 @@ class DuckDBEngine:
     # --- structure, as `Sources` knows it -----------------------------------------------------------------------------
 
     def columns(self, table: str) -> dict[str, str] | None:
-        """Columns and DuckDB types of a policy table's source, None where there is none."""
+        """Return columns and DuckDB types of a policy table's source, None where there is none."""
         return self._sources.columns(table)
 
     def source(self, table: str, total: bool = False) -> Source:
-        """Qualified name and column types; a source that lacks a column of the policy is a fault of the owner's."""
+        """Return qualified name and column types; a source that lacks a column of the policy is a fault of the owner's."""
         return self._sources.source(table, total)
 
     def broken(self, table: str) -> Broken | None:
@@ -88,11 +88,11 @@ class DuckDBEngine:
         return ()
 
     def data_version(self, tables: tuple[str, ...]) -> str:
-        """Fingerprint of the source's files (name, size, time of change), or of this very connection."""
+        """Return the fingerprint of the source's files (name, size, time of change), or of this very connection."""
         return self._sources.data_version(tables)
 
     def identity(self, table: str) -> Identity | None:
-        """Number, size and times of the files that a table and those on its way to the unit are read from."""
+        """Return number, size and times of the files that a table and those on its way to the unit are read from."""
         return self._sources.identity(table)
 
     def of_files(self, files: Mapping[str, Sequence[Path]]) -> DuckDBEngine:
@@ -135,7 +135,7 @@ class DuckDBEngine:
         return holds
 
     def public_domains(self, table: str, most: int) -> dict[str, tuple[Any, ...]]:
-        """Values of the columns of a public table that have few of them, NULL (last) among them."""
+        """Return values of the columns of a public table that have few of them, NULL (last) among them."""
         source, domains = self.source(table), {}
         with self._cursor(None) as cursor:
             for column in self._policy.tables[table].columns.values():
@@ -149,7 +149,7 @@ class DuckDBEngine:
         return domains
 
     def public_rows(self, table: str, most: int) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]] | None:
-        """Names of the columns and all rows of a public table with few rows."""
+        """Return names of the columns and all rows of a public table with few rows."""
         source = self.source(table)
         columns = self._policy.tables[table].columns.values()
         values = (cast_column(name(column.name), Type(column.type), source.types[column.name]) for column in columns)
@@ -158,11 +158,11 @@ class DuckDBEngine:
         return (tuple(column.name for column in columns), tuple(rows)) if len(rows) <= most else None
 
     def public_table(self, sql: str) -> Any:
-        """Rows of a generated query over public tables."""
+        """Return rows of a generated query over public tables."""
         return self.exact_rows(sql)
 
     def exact_rows(self, sql: str) -> Any:
-        """Rows of a generated query over protected tables, for the owner's eyes."""
+        """Return rows of a generated query over protected tables, for the owner's eyes."""
         with self._cursor(None) as cursor:
             return self._statements.table(cursor, sql)
 
@@ -237,7 +237,7 @@ def engine_fault(error: Exception) -> Error:
 
 
 def open_duckdb(policy: Policy, source: Any = None) -> DuckDBEngine:
-    """The engine for a policy: its own source, or a DuckDB connection, or Arrow tables (one, or a dict by name).
+    """Return the engine for a policy: its own source, or a DuckDB connection, or Arrow tables (one, or a dict by name).
 
     Raises a fault when the source is not there.
     """

@@ -36,7 +36,7 @@ def _wide(text: str) -> str:
 
 
 def _of_number(form: str) -> Template:
-    """A function of one number that the smallest integer would overflow."""
+    """Return a function of one number that the smallest integer would overflow."""
 
     def emit(node: Call, texts: list[str]) -> str:
         real = node.facts.type is Type.REAL
@@ -51,7 +51,8 @@ def _division(node: Call, texts: list[str]) -> str:
 
 
 def _whole_division(operator: str) -> Template:
-    """A literal divisor cannot overflow; -1 can, and 128 bits are slow to divide."""
+    """Return the template of a division of integers. A literal divisor cannot overflow; -1 can, and 128 bits are slow to
+    divide."""
 
     def emit(node: Call, texts: list[str]) -> str:
         divisor = node.arguments[1]
@@ -63,7 +64,8 @@ def _whole_division(operator: str) -> Template:
 
 
 def _place_in(node: Call, texts: list[str]) -> str:
-    """Of texts by the hash of an enumeration, which takes as long for a thousand values as for one."""
+    """Return the text of a value's place in a list, of texts by the hash of an enumeration, which takes as long for a thousand
+    values as for one."""
     value, *items = _TEXTS.comparable(node, texts)
     listed = {item.value for item in node.arguments[1:] if isinstance(item, Literal) and isinstance(item.value, str)}
     if node.arguments[0].facts.type is Type.TEXT and len(listed) == len(items):
@@ -72,7 +74,7 @@ def _place_in(node: Call, texts: list[str]) -> str:
 
 
 def _nullif(node: Call, texts: list[str]) -> str:
-    """The engine's nullif, written out where the two types differ: the result keeps the type of the first."""
+    """Return the engine's nullif, written out where the two types differ: the result keeps the type of the first."""
     if len({argument.facts.type for argument in node.arguments}) == 1:
         return f"nullif({', '.join(texts)})"
     return _TEXTS.nullif(node, texts)
@@ -95,7 +97,7 @@ def _trunc(node: Call, texts: list[str]) -> str:
 
 
 def _add_interval(function: str, most: int, type_: str) -> Template:
-    """A moved date; `most` steps lead out of the calendar from everywhere (and stay within the engine's timestamps)."""
+    """Return a moved date; `most` steps lead out of the calendar from everywhere (and stay within the engine's timestamps)."""
 
     def emit(node: Call, texts: list[str]) -> str:
         steps = f"CAST(least(greatest({texts[1]}, -{most}), {most}) AS {type_})"
@@ -118,7 +120,7 @@ _READ = {Type.INTEGER: WHOLE_TEXT, Type.REAL: NUMBER_TEXT, Type.DATE: TIME_TEXT,
 
 
 def _read(node: Call, texts: list[str]) -> str:
-    """A cast; of texts, those that `evaluate` reads."""
+    """Return a cast; of texts, those that `evaluate` reads."""
     target, text = node.facts.type, texts[0]
     if node.arguments[0].facts.type is not Type.TEXT:
         return _cast(node, texts)
@@ -146,7 +148,8 @@ def _regexp_replace(node: Call, texts: list[str]) -> str:
 
 
 def _time_bucket(node: Call, texts: list[str]) -> str:
-    """In whole microseconds, which years 1 to 9999 keep far from 64 bits; % has the sign of the dividend."""
+    """Return the text of TIME_BUCKET, computed in whole microseconds, which years 1 to 9999 keep far from 64 bits; % has the sign
+    of the dividend."""
     width, origin = node.arguments[1:]
     assert isinstance(width, Literal) and isinstance(origin, Literal)
     step, since = width.value * 10**6, f"(epoch_us({texts[0]}::TIMESTAMP) - {constant(microseconds(origin.value))})"

@@ -19,12 +19,12 @@ BINARY = "C"
 
 
 def name(identifier: str) -> str:
-    """A quoted identifier."""
+    """Return a quoted identifier."""
     return '"' + identifier.replace('"', '""') + '"'
 
 
 def constant(value: Any) -> str:
-    """A constant with its type, so that no operand is promoted by the engine's own rules."""
+    """Return a constant with its type, so that no operand is promoted by the engine's own rules."""
     if value is None:
         return "NULL"
     if isinstance(value, bool):
@@ -47,7 +47,7 @@ def constant(value: Any) -> str:
 
 
 def cast_column(source: str, type_: Type, engine_type: str) -> str:
-    """A source column in our type; what does not fit (a text that is no number, a date beyond 9999) is NULL.
+    """Return a source column in our type; what does not fit (a text that is no number, a date beyond 9999) is NULL.
 
     A column that is cast is also read as it is: DuckDB pushes a TRY_CAST that stands alone into the reader of CSV
     files, where it raises (duckdb/duckdb issue 23818). A text is compared byte by byte from here on: under a collation of
@@ -77,6 +77,6 @@ def _castable(source: str, engine_type: str) -> str:
 
 
 def in_calendar(type_: Type, value: str) -> str:
-    """A date or timestamp of the years 1 to 9999; others (infinity too) are NULL, so that no function overflows."""
+    """Return a date or timestamp of the years 1 to 9999; others (infinity too) are NULL, so that no function overflows."""
     first, last = (date.min, date.max) if type_ is Type.DATE else (datetime.min, datetime.max)
     return f"(CASE WHEN {value} BETWEEN {constant(first)} AND {constant(last)} THEN {value} END)"

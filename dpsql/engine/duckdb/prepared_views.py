@@ -93,8 +93,8 @@ class Views:
     def opened(
         self, view_name: str, token: str, file: Path | None, view: Callable[[], BoundedView | None], key: str
     ) -> str | None:
-        """Name of the view and of the function that counts its units; made when `token` is new for the place, or when its copy
-        was gone.
+        """Return the name of the view and of the function that counts its units; made when `token` is new for the place, or when
+        its copy was gone.
 
         Policies of different shape may ask one engine, with a `view_name` each: a question under one of them must not read the
         view of another, which may have more rows of a unit. Among versions of the data, `view` keeps a question that was late
@@ -190,7 +190,7 @@ class Views:
             cursor.close()
 
     def limit(self, memory: str | None, jobs: int | None, scratch: Path) -> None:
-        """Of the whole database, which stays open: for a process that prepares. Raises Fault index_limit."""
+        """Limit the memory of the whole database, which stays open: for a process that prepares. Raises Fault index_limit."""
         self._limited = True
         try:
             with self._cursor() as cursor:
@@ -230,7 +230,8 @@ class Views:
             return True
 
     def made_of(self, file: Path) -> tuple[str, bool]:
-        """The text that a file keeps, and whether every row had reached its unit. A file that cannot be read keeps none."""
+        """Return the text that a file keeps, and whether every row had reached its unit. A file that cannot be read keeps
+        none."""
         try:
             with duckdb.connect(str(file), read_only=True) as connection:
                 row = connection.execute("SELECT text, complete FROM made_of LIMIT 1").fetchone()
@@ -266,7 +267,7 @@ class Views:
 
     @contextmanager
     def _new_file(self, file: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A cursor that has the file attached as "#new", to be written."""
+        """Yield a cursor that has the file attached as "#new", to be written."""
         with self._cursor() as cursor:
             cursor.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
             cursor.execute(f'ATTACH {constant(str(file))} AS "#new"')

@@ -65,7 +65,7 @@ class Sources:
         objects: Mapping[str, Any] | None = None,
         only: Mapping[str, Sequence[Path]] | None = None,
     ) -> None:
-        """As `DuckDBEngine`. `only`: tables of which some files alone are there."""
+        """Take the arguments of `DuckDBEngine`. `only`: tables of which some files alone are there."""
         self.connection = connection
         self._settings = PinnedSettings(connection, owned=owned)
         self.views = Views(self.cursor)
@@ -170,7 +170,7 @@ class Sources:
 
     @contextmanager
     def _reading(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A cursor that is counted as a query is: the database is not opened again under it."""
+        """Yield a cursor that is counted as a query is: the database is not opened again under it."""
         cursor = self.enter()
         try:
             yield cursor
@@ -225,7 +225,7 @@ class Sources:
     # --- structure ----------------------------------------------------------------------------------------------------
 
     def columns(self, table: str) -> dict[str, str] | None:
-        """Columns and DuckDB types of a policy table's source, None where there is none. Raises Fault for CSV files."""
+        """Return columns and DuckDB types of a policy table's source, None where there is none. Raises Fault for CSV files."""
         if table in self._csv:
             return dict.fromkeys(self._csv[table].names(), "VARCHAR")
         where = self.place(table)
@@ -238,7 +238,7 @@ class Sources:
         return {str(row[0]): str(row[1]) for row in described}
 
     def source(self, table: str, total: bool = False) -> Source:
-        """Qualified name and column types; a source that lacks a column of the policy is a fault of the owner's.
+        """Return qualified name and column types; a source that lacks a column of the policy is a fault of the owner's.
 
         `total`: no value of a Parquet file may fail, whatever its type, which takes longer.
         """
@@ -275,7 +275,7 @@ class Sources:
         return Source(self.place(table), types, reader)
 
     def place(self, table: str) -> str:
-        """The FROM item of a policy table: a qualified name, or the scan of its files."""
+        """Return the FROM item of a policy table: a qualified name, or the scan of its files."""
         if table in self._csv or table in self._total:
             return f"temp.main.{name(_scan_name(table))}"
         source = self._policy.table_source(table)
@@ -307,7 +307,7 @@ class Sources:
     # --- which rows ---------------------------------------------------------------------------------------------------
 
     def data_version(self, tables: tuple[str, ...]) -> str:
-        """Fingerprint of the source's files (name, size, time of change), or of this very connection."""
+        """Return the fingerprint of the source's files (name, size, time of change), or of this very connection."""
         with suppress(duckdb.Error):  # `look` says what is wrong, before anything is charged
             self._attach_anew()
         stamps = [self._version]
@@ -318,7 +318,7 @@ class Sources:
         return "|".join(stamps)
 
     def identity(self, table: str) -> Identity | None:
-        """Number, size and times of the files that a table and those on its way to the unit are read from.
+        """Return number, size and times of the files that a table and those on its way to the unit are read from.
 
         Stricter than `data_version`: the time of the last change of a file's own record cannot be set back. None for
         what is given in Python, for views (their rows may come from anywhere), and for a DuckDB file that is no longer
@@ -446,5 +446,5 @@ class Sources:
 
 
 def _scan_name(table: str) -> str:
-    """No table of a source can have this name."""
+    """Return a name for a scan of files that no table of a source can have."""
     return f"#csv {table}"

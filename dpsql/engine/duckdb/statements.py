@@ -35,7 +35,7 @@ class Statements:
         *,
         most_bytes: int | None = None,
     ) -> pa.Table:
-        """Every row of the one SELECT in `sql`; `parameters`: values of its $1, $2, ... Raises what DuckDB raises, and
+        """Return every row of the one SELECT in `sql`; `parameters`: values of its $1, $2, ... Raises what DuckDB raises, and
         MemoryError for rows of more than `most_bytes`, which are not gathered further."""
         result: Any = cursor.execute(
             self._parsed.get(sql, lambda: _parsed(cursor, sql)), *([parameters] if parameters else [])
@@ -60,7 +60,7 @@ def _parsed(cursor: duckdb.DuckDBPyConnection, sql: str) -> Any:
 
 
 def _bounded(result: Any, most_bytes: int) -> pa.Table:
-    """Rows in batches, until they are all there or too many."""
+    """Return rows in batches, until they are all there or too many."""
     open_reader = getattr(result, "to_arrow_reader", None) or result.fetch_record_batch
     with open_reader(_BATCH_ROWS) as reader:
         batches: list[pa.RecordBatch] = []

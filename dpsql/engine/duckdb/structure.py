@@ -20,7 +20,7 @@ from dpsql.policy.types import DEFAULT_SCHEMAS, CsvDialect
 
 
 def structure_of_file(source: Path) -> dict[str, SourceTable]:
-    """Tables by name, of a file, a glob of files (one table), or a folder of Parquet and CSV files (a table for each).
+    """Return tables by name, of a file, a glob of files (one table), or a folder of Parquet and CSV files (a table for each).
 
     Raises InterfaceError init_source.
     """

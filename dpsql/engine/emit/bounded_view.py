@@ -62,13 +62,13 @@ class BoundedView:
 def rank(
     dialect: Dialect, key: str, partition: list[str], content: tuple[str, ...], function: str = "row_number"
 ) -> str:
-    """A window rank within one unit, in keyed-hash order of `content`; the content itself breaks ties of the hash."""
+    """Return a window rank within one unit, in keyed-hash order of `content`; the content itself breaks ties of the hash."""
     order = [keyed_order(dialect, key, content), *content]
     return f"{function}() OVER (PARTITION BY {', '.join(partition)} ORDER BY {', '.join(order)})"
 
 
 def keyed_order(dialect: Dialect, key: str, content: tuple[str, ...]) -> str:
-    """The keyed hash by which rows of one unit are ordered.
+    """Return the keyed hash by which rows of one unit are ordered.
 
     The unit's key is hashed with the content: without it all units would keep and drop the same values, and whole groups
     would be empty.
@@ -129,6 +129,6 @@ def _unit_path(dialect: Dialect, policy: Policy, source: Callable[[str], Source]
 
 
 def _typed(dialect: Dialect, policy: Policy, alias: str, table: str, column: str, source: Source) -> str:
-    """A column in the type that the policy gives it, so that equal keys of two tables are equal here."""
+    """Return a column in the type that the policy gives it, so that equal keys of two tables are equal here."""
     type_ = Type(policy.tables[table].columns[column].type)
     return dialect.cast_column(f"{alias}.{dialect.identifier(column)}", type_, source.types[column])

@@ -108,7 +108,7 @@ def _by_unit(term: Term) -> bool:
 
 
 def share_name(term: Term) -> str:
-    """The column of a term's shares."""
+    """Return the column of a term's shares."""
     return f'"share.{term.name}"'
 
 
@@ -146,7 +146,8 @@ def _one_sign(term: Term) -> bool:
 
 
 def _norms(term: Term, dialect: Dialect) -> tuple[str, ...]:
-    """Of one unit over its groups: "n.<term>" is the sum of |v|, "s.<term>" the sum of v**2 where that is needed."""
+    """Return the columns of norms of one unit over its groups: "n.<term>" is the sum of |v|, "s.<term>" the sum of v**2 where
+    that is needed."""
     v = term.name
     total = f'CAST(sum(abs({v})) AS BIGINT) AS "n.{v}"'
     return (total,) if _clip(term).norm is Norm.L1 else (total, f'sum({dialect.wide(v)} * {v}) AS "s.{v}"')

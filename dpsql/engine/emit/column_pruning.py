@@ -68,7 +68,7 @@ def _narrowed(node: Relation, needed: Needed) -> Relation:
 
 
 def _semi_join(node: SemiJoin, needed: Needed) -> Relation:
-    """The condition names columns of both sides, those of the right one behind OTHER."""
+    """Return the semi-join over pruned sides. The condition names columns of both sides, those of the right one behind OTHER."""
     both = _names([node.condition])
     of_right = frozenset(name.removeprefix(OTHER) for name in both if name.startswith(OTHER))
     left = _with(needed, [key for key, _ in node.keys])

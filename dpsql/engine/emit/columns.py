@@ -44,7 +44,7 @@ class RowsOf:
 
 
 def columns_of(node: Relation) -> list[str]:
-    """Names of the visible columns of a relation, in order."""
+    """Return names of the visible columns of a relation, in order."""
     return list(types_of(node))
 
 
@@ -78,7 +78,7 @@ def content_of(node: Relation, dialect: Dialect) -> list[str]:
 
 
 def keys_of(node: Relation, dialect: Dialect) -> list[str]:
-    """Every column as a key, under its own name: rows that are equal in SQL are then equal in every bit."""
+    """Return every column as a key, under its own name: rows that are equal in SQL are then equal in every bit."""
     return [
         f"{group_key(Column(name, Facts(type_ or Type.NULL)), dialect)} AS {dialect.identifier(name)}"
         for name, type_ in types_of(node).items()
@@ -86,7 +86,7 @@ def keys_of(node: Relation, dialect: Dialect) -> list[str]:
 
 
 def group_key(expression: Expr, dialect: Dialect) -> str:
-    """A key by which rows are grouped: of the two zeros and the two signs of NaN, which are equal, always the same."""
+    """Return a key by which rows are grouped: of the two zeros and the two signs of NaN, which are equal, always the same."""
     written = dialect.expression(expression)
     return dialect.real_key(written) if expression.facts.type is Type.REAL else written
 

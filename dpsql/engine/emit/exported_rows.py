@@ -19,7 +19,7 @@ _GROUPED_COMBINATIONS = 1 << 16
 
 
 def exported_rows(emitter: Emitter, plan: ExportPlan) -> EngineQuery:
-    """The query; its keys are k0, k1, ... in the order of the plan's columns. Raises Refusal engine_function."""
+    """Return the query; its keys are k0, k1, ... in the order of the plan's columns. Raises Refusal engine_function."""
     dialect = emitter.dialect
     values, keys = [], []
     for number, column in enumerate(plan.columns):

@@ -15,7 +15,7 @@ from dpsql.pricing.sum_terms import GRID_BITS, summed
 
 
 def unit_window(window: Window, ties: list[str], dialect: Dialect) -> str:
-    """A window function of one unit's rows. Where the engine would break ties, `ties` does (the rows' keyed hash,
+    """Return a window function of one unit's rows. Where the engine would break ties, `ties` does (the rows' keyed hash,
     then their content): which row is first must not depend on rows of other units, nor favour a value for all units."""
     parts = ", ".join([dialect.identifier(UNIT), *(group_key(key, dialect) for key in window.keys)])
     order = [
@@ -36,7 +36,7 @@ def unit_window(window: Window, ties: list[str], dialect: Dialect) -> str:
 def per_unit_aggregate(
     word: str, argument: Expr | None, condition: Expr | None, facts: Facts, dialect: Dialect, over: str = ""
 ) -> str:
-    """An exact aggregate of one unit's rows, in the type of its facts; `over` makes it one of a window.
+    """Return an exact aggregate of one unit's rows, in the type of its facts; `over` makes it one of a window.
 
     Raises InternalError for an aggregate that is not known here.
     """
@@ -56,7 +56,7 @@ class _Call:
     dialect: Dialect
 
     def present(self) -> str:
-        """The argument, NULL for NaN."""
+        """Return the argument, NULL for NaN."""
         value = self.dialect.expression(self.argument)
         real = self.argument.facts.type is Type.REAL
         return f"(CASE WHEN NOT {self.dialect.is_nan(value)} THEN {value} END)" if real else value
@@ -67,7 +67,7 @@ class _Call:
         return f"{word}({value}){self.filtered}"
 
     def total(self) -> tuple[str, str]:
-        """The sum of the argument's integers on its grid, and one step of the grid."""
+        """Return the sum of the argument's integers on its grid, and one step of the grid."""
         term = summed(self.argument, None, False, GRID_BITS)[0]
         value = summand(term, self.argument, self.dialect.expression(self.argument), self.dialect)
         total = self.dialect.exact_sum(

@@ -18,7 +18,7 @@ from dpsql.sql.binder.base_tables import facts_of
 
 @lru_cache(maxsize=1024)
 def kept_integers(column: PolicyColumn) -> Mapping[str, Term]:
-    """The columns of integers that a prepared view has beside one of its own, by name, and the SUM term of each.
+    """Return the columns of integers that a prepared view has beside one of its own, by name, and the SUM term of each.
 
     A column with bounds as it is, and moved to its centre and to its lower end. Exactly what `row_integer` gives for a row,
     so that a question which sums the column between the policy's own bounds reads it instead, and nothing else about it changes.
@@ -32,12 +32,12 @@ def kept_integers(column: PolicyColumn) -> Mapping[str, Term]:
 
 
 def integer_type(term: Term) -> str:
-    """The narrowest of the engine's integers, from 32 bits on, that holds every row's integer of a SUM term."""
+    """Return the narrowest of the engine's integers, from 32 bits on, that holds every row's integer of a SUM term."""
     return "INTEGER" if term.magnitude >> term.finer < 2**31 else "BIGINT"
 
 
 def kept_integer(policy: Policy, source: Relation, term: Term, prepared: Callable[[str], bool]) -> str | None:
-    """The column of a prepared view that holds what `term` sums, as far as it is carried along to `source`.
+    """Return the column of a prepared view that holds what `term` sums, as far as it is carried along to `source`.
 
     Joins and projections name their columns one by one and do not carry it.
     """
@@ -58,7 +58,7 @@ def kept_integer(policy: Policy, source: Relation, term: Term, prepared: Callabl
 
 
 def row_integer(term: Term, value: str, dialect: Dialect) -> str:
-    """The row's integer of a SUM term; `value` is the text that `summand` gave (or the name of its column)."""
+    """Return the row's integer of a SUM term; `value` is the text that `summand` gave (or the name of its column)."""
     if not isinstance(term.lower, float):
         return grid_integer(value, int(term.lower), int(term.upper), int(term.centre), dialect)
     if dialect.clamps_on_grid:
@@ -77,7 +77,7 @@ def value_text(term: Term, dialect: Dialect) -> str:
 
 
 def distinct_sum(term: Term, value: str, condition: str, dialect: Dialect) -> str:
-    """The integers of a DISTINCT_SUM over the different values of a group, added up. (A sum of distinct integers would
+    """Return the integers of a DISTINCT_SUM over the different values of a group, added up. (A sum of distinct integers would
     count values once that are rounded to the same integer.) `condition`: a FILTER, or ""."""
     summed = term.value
     assert summed is not None
@@ -87,7 +87,7 @@ def distinct_sum(term: Term, value: str, condition: str, dialect: Dialect) -> st
 
 
 def summand(term: Term, value: Expr, written: str, dialect: Dialect) -> str:
-    """The text of a value on the grid of `term`: clamped where the dialect `clamps_on_grid`, else not for certain."""
+    """Return the text of a value on the grid of `term`: clamped where the dialect `clamps_on_grid`, else not for certain."""
     if not isinstance(term.lower, float):
         return written
     wide = dialect.real(written) if value.facts.type is Type.INTEGER else written
@@ -96,7 +96,7 @@ def summand(term: Term, value: Expr, written: str, dialect: Dialect) -> str:
 
 
 def grid_integer(value: str, lower: int, upper: int, centre: int, dialect: Dialect) -> str:
-    """The row's integer of an integer column: clamp(value) - centre; NULL meets no comparison and stays NULL.
+    """Return the row's integer of an integer column: clamp(value) - centre; NULL meets no comparison and stays NULL.
 
     The subtraction stands where the value is known to be in range, so that it cannot overflow.
     """
@@ -107,7 +107,7 @@ def grid_integer(value: str, lower: int, upper: int, centre: int, dialect: Diale
 
 
 def grid_real(value: str, low: float, high: float, dialect: Dialect, type_: str = "BIGINT") -> str:
-    """The row's integer of a real column: `value` is the text of `moved_to_grid`, clamped last to its ends, then cast.
+    """Return the row's integer of a real column: `value` is the text of `moved_to_grid`, clamped last to its ends, then cast.
 
     The cast rounds half to even, as `basis.grid_value` does. Out of range is the rare branch, which NULL never enters
     (no comparison with it is true), so that the common branch runs over whole vectors. NaN is greater than every number

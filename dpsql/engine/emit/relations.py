@@ -32,7 +32,7 @@ from dpsql.policy import Policy
 
 
 def not_prepared(table: str) -> View:
-    """The view of a table where no bounded rows are read (promises, public tables)."""
+    """Return the view of a table where no bounded rows are read (promises, public tables)."""
     return View(key="")
 
 
@@ -51,7 +51,7 @@ class RelationText:
     # --- relations ----------------------------------------------------------------------------------------------------
 
     def relation(self, node: Relation) -> str:
-        """A SELECT with the columns of `node` (and the hidden unit column under entity privacy)."""
+        """Return a SELECT with the columns of `node` (and the hidden unit column under entity privacy)."""
         if isinstance(node, Scan):
             return self._scan(node)
         if isinstance(node, Filter):
@@ -73,7 +73,7 @@ class RelationText:
         return self._windows(node) if isinstance(node, UnitWindow) else self._per_unit(node)
 
     def _rows_of(self, node: Relation) -> str:
-        """A relation as an item of FROM."""
+        """Return a relation as an item of FROM."""
         return self.dialect.derived(self.relation(node))
 
     def _join(self, node: Join) -> str:
@@ -92,7 +92,7 @@ class RelationText:
         return f"SELECT {', '.join(columns_out)} FROM {sides[0]} {join} {sides[1]} ON {' AND '.join(on) or 'true'}"
 
     def _semi_join(self, node: SemiJoin) -> str:
-        """The right side's columns are prefixed, so that no name of the left side is captured."""
+        """Return the text of a semi-join. The right side's columns are prefixed, so that no name of the left side is captured."""
         no = "NOT " if node.negated else ""
         if node.in_list and not node.on_unit:
             ((left, right),) = node.keys
@@ -111,7 +111,8 @@ class RelationText:
         return f"SELECT * FROM {self._rows_of(node.left)} WHERE {exists}"
 
     def _per_unit(self, node: UnitAggregate) -> str:
-        """Sums are of grid integers here too: a float sum could differ between two runs over the same rows."""
+        """Return the text of an aggregation for each unit. Sums are of grid integers here too: a float sum could differ between
+        two runs over the same rows."""
         unit = self._name(UNIT)
         items = [f"{group_key(key, self.dialect)} AS {self._name(label)}" for label, key in node.keys]
         rows = f"SELECT *{''.join(', ' + item for item in items)} FROM {self._rows_of(node.source)}"
@@ -123,7 +124,7 @@ class RelationText:
         return f"SELECT {', '.join([*columns, unit])} FROM {self.dialect.derived(rows)} GROUP BY {group}"
 
     def _windows(self, node: UnitWindow) -> str:
-        """Rows with their window columns. Every window is over one unit, whatever the question wrote."""
+        """Return rows with their window columns. Every window is over one unit, whatever the question wrote."""
         columns = [*map(self._name, columns_of(node.source)), *self._hidden(node)]
         content = content_of(node.source, self.dialect)
         ties = [keyed_order(self.dialect, self._order_key(node.source), tuple(content)), *content]
@@ -131,12 +132,12 @@ class RelationText:
         return f"SELECT {', '.join([*columns, *items])} FROM {self._rows_of(node.source)}"
 
     def _order_key(self, node: Relation) -> str:
-        """The secret of the order in which caps keep rows and windows break ties: the keys of all bounded views read."""
+        """Return the secret of the order in which caps keep rows and windows break ties: the keys of all bounded views read."""
         read = sorted(table for table in tables(node) if self.policy.is_protected(table))
         return ".".join(self.view(table).key for table in read)
 
     def _hidden(self, node: Relation) -> list[str]:
-        """The hidden columns as select items, where rows have them."""
+        """Return the hidden columns as select items, where rows have them."""
         return [self._name(column) for column in self._hidden_names(node)]
 
     def _hidden_names(self, node: Relation) -> list[str]:
@@ -148,7 +149,7 @@ class RelationText:
         return owned(node, self.policy)
 
     def _prepared(self, node: Relation) -> View | None:
-        """The prepared view whose unit numbers the rows carry; numbers of two tables do not compare."""
+        """Return the prepared view whose unit numbers the rows carry; numbers of two tables do not compare."""
         if isinstance(node, Scan):
             view = self.view(node.table) if self._has_unit_column(node) else None
             return None if view is None or view.sql is None else view
@@ -173,7 +174,7 @@ class RelationText:
         return self.dialect.cast_column(f"s0.{self._name(column.name)}", column.facts.type, source.types[column.name])
 
     def promise(self, promise: Promise) -> str:
-        """A query that returns a row exactly when a promise of the policy is broken (NULL keys meet nothing)."""
+        """Return a query that returns a row exactly when a promise of the policy is broken (NULL keys meet nothing)."""
         source = self.source(promise.table)
         table = self.policy.tables[promise.table]
         if not promise.columns:

@@ -41,7 +41,7 @@ def terms_of_statistic(statistic_call: Call) -> tuple[Term, ...]:
 
 
 def _number(value: Expr, condition: Expr | None, bits: int) -> Term:
-    """The integers of a number around the middle of its bounds, of at most `bits` bits."""
+    """Return the integers of a number around the middle of its bounds, of at most `bits` bits."""
     term, _ = summed(value, condition, True, bits)
     if term.magnitude > 1 << bits:
         term, _ = summed(call("to_real", value), condition, True, bits)
@@ -68,7 +68,7 @@ class StatisticText:
     # --- aggregates over the rows -------------------------------------------------------------------------------------
 
     def aggregates(self) -> Mapping[str, str]:
-        """Aggregates over the rows of a sample by name."""
+        """Return aggregates over the rows of a sample by name."""
         name, (column, *rest) = self.name, self.columns
         if self.statistic.operands is Operands.VALUE or self.statistic.operands is Operands.ROWS:
             text = {"count_distinct": f"count(DISTINCT {column})", "entropy": self._entropy(column)}
@@ -90,7 +90,7 @@ class StatisticText:
         return self.dialect.entropy(column) if self.statistic.word == "entropy" else ""
 
     def _pair_sums(self, y: str, x: str) -> Mapping[str, str]:
-        """Of the rows in which both numbers are there."""
+        """Return the sums of a pair over the rows in which both numbers are there."""
         name, both = self.name, {y: f" FILTER (WHERE {x} IS NOT NULL)", x: f" FILTER (WHERE {y} IS NOT NULL)"}
         return {
             f"{name}n": f"count({x}){both[x]}", f"{name}xy": f"sum({x} * {y})",
@@ -106,12 +106,12 @@ class StatisticText:
         return "" if not self.statistic.power else "yx" if len(self.columns) > 1 else "x"
 
     def means(self) -> Mapping[str, str]:
-        """The integer that is nearest to the mean of each number."""
+        """Return the integer that is nearest to the mean of each number."""
         integer = self.dialect.types[Type.INTEGER]
         return {f"{self.name}{letter}m": f"CAST(round({self._mean(letter)}) AS {integer})" for letter in self._letters}
 
     def centred(self) -> Mapping[str, str]:
-        """Sums of powers of the distances from that integer, as doubles."""
+        """Return sums of powers of the distances from that integer, as doubles."""
         text, name = self.dialect, self.name
         sums = {}
         for letter in self._letters:
@@ -140,7 +140,7 @@ class StatisticText:
     # --- the value ----------------------------------------------------------------------------------------------------
 
     def value(self) -> str:
-        """The statistic as a double, a count as an integer."""
+        """Return the statistic as a double, a count as an integer."""
         word = self.statistic.word
         if word == "regr_count":
             return f"{self.name}n"
@@ -151,7 +151,7 @@ class StatisticText:
         return _VALUES[word](self)
 
     def _placed(self, integer: str, term: Term) -> str:
-        """The number that an integer of the grid stands for."""
+        """Return the number that an integer of the grid stands for."""
         return f"({self._constant(term.centre)} + {integer} * {self._step(term)})"
 
     def _constant(self, value: float | int) -> str:
@@ -164,35 +164,35 @@ class StatisticText:
         return self.terms[0] if letter == self._letters[0] else self.terms[1]
 
     def mean(self, letter: str) -> str:
-        """The mean in the unit of the number."""
+        """Return the mean in the unit of the number."""
         return self._placed(f"({self._mean(letter)})", self._term(letter))
 
     def total(self, letter: str) -> str:
-        """The sum in the unit of the number."""
+        """Return the sum in the unit of the number."""
         term = self._term(letter)
         total, rows = self.dialect.real(f"{self.name}{letter}1"), self.dialect.real(f"{self.name}n")
         return f"({self._constant(term.centre)} * {rows} + {total} * {self._step(term)})"
 
     def rows(self) -> str:
-        """The number of rows as a double."""
+        """Return the number of rows as a double."""
         return self.dialect.real(f"{self.name}n")
 
     def squares(self, letter: str) -> str:
-        """The sum of squared distances from the mean, in steps of the grid."""
+        """Return the sum of squared distances from the mean, in steps of the grid."""
         name = f"{self.name}{letter}"
         return f"greatest({name}c2 - {name}c1 * {name}c1 / {self.rows()}, {self._constant(0)})"
 
     def products(self) -> str:
-        """The sum of products of distances from both means, in steps of the grids."""
+        """Return the sum of products of distances from both means, in steps of the grids."""
         name = self.name
         return f"({name}xyc - {name}xc1 * {name}yc1 / {self.rows()})"
 
     def in_units(self, text: str, *letters: str) -> str:
-        """A sum over products of distances in the unit of the numbers `letters`."""
+        """Return a sum over products of distances in the unit of the numbers `letters`."""
         return " * ".join([text, *(self._step(self._term(letter)) for letter in letters)])
 
     def moment(self, power: int) -> str:
-        """The central moment of the order 2, 3 or 4, in steps of the grid."""
+        """Return the central moment of the order 2, 3 or 4, in steps of the grid."""
         rows = self.rows()
         d, c2, c3, c4 = (f"{self.name}xc{number} / {rows}" for number in range(1, 5))
         if power == 2:
@@ -289,7 +289,7 @@ _VALUES: Mapping[str, Callable[[StatisticText], str]] = {
 def statistic_text(
     name: str, statistic_call: Call, terms: Sequence[Term], columns: Sequence[str], dialect: Dialect
 ) -> StatisticText:
-    """The texts of a statistic whose `terms` are the columns `columns` of rows."""
+    """Return the texts of a statistic whose `terms` are the columns `columns` of rows."""
     statistic = statistic_of(statistic_call)
     assert statistic is not None
     share = Fraction(0)

@@ -28,7 +28,7 @@ _SECRET = ".samples"
 
 
 def statistic_calls(value: Expr) -> tuple[Call, ...]:
-    """The calls of statistics in an expression, each once, in order."""
+    """Return the calls of statistics in an expression, each once, in order."""
     if not isinstance(value, Call):
         return ()
     if statistic_of(value) is not None:
@@ -69,7 +69,7 @@ def sample_values(measurement: SampleValues | SampleMean, keys: Sequence[str], r
 def _in_samples(
     measurement: SampleValues | SampleMean, terms: Sequence[Term], keys: Sequence[str], rows: RowsOf, dialect: Dialect
 ) -> str:
-    """The rows with their keys, what is read of them, and the number of their sample."""
+    """Return the rows with their keys, what is read of them, and the number of their sample."""
     items = [f"{_read(term, rows, dialect)} AS {term.name}" for term in terms]
     inside = f" WHERE {rows.inside}" if rows.inside else ""
     columns = [*keys, *(term.name for term in terms)]
@@ -99,7 +99,7 @@ def _read(term: Term, rows: RowsOf, dialect: Dialect) -> str:
 
 
 def _over(value: Expr, replaced: Mapping[Call, Column]) -> Expr:
-    """An expression with columns in place of the calls of statistics."""
+    """Return an expression with columns in place of the calls of statistics."""
     if not isinstance(value, Call):
         return value
     if value in replaced:
@@ -119,14 +119,14 @@ class _Steps:
         self._keys = list(keys)
 
     def grouped(self, rows: str, statistics: Sequence[StatisticText]) -> str:
-        """Aggregates over each sample of each group."""
+        """Return the text of aggregates over each sample of each group."""
         items = [f"{text} AS {name}" for name, text in _merged(text.aggregates() for text in statistics).items()]
         columns = ", ".join([*self._keys, *items])
         groups = ", ".join([*self._keys, _SAMPLE])
         return f"SELECT {columns} FROM {self._dialect.derived(rows)} GROUP BY {groups}"
 
     def added(self, rows: str, items: Mapping[str, str]) -> str:
-        """More columns."""
+        """Return the text with more columns."""
         if not items:
             return rows
         columns = ", ".join(["*", *(f"{text} AS {name}" for name, text in items.items())])

@@ -66,13 +66,13 @@ def place_of(policy: Policy, table: str, database: str) -> ServerTable:
 
 
 def columns_of(connection: psycopg.Connection[Any], place: ServerTable) -> dict[str, tuple[str, bool]]:
-    """Columns with their types (of domains the type below) and whether the role may read them; none without a table."""
+    """Return columns with their types (of domains the type below) and whether the role may read them; none without a table."""
     text = _COLUMNS.format(schema=quoted(place.schema), table=quoted(place.table))
     return {str(name): (str(type_), bool(may)) for name, type_, may in connection.execute(text).fetchall()}
 
 
 def checked_source(connection: psycopg.Connection[Any], policy: Policy, table: str, place: ServerTable) -> Source:
-    """The source of a policy's table. Raises Fault source_table_missing, source_column_missing, source_column_type,
+    """Return the source of a policy's table. Raises Fault source_table_missing, source_column_missing, source_column_type,
     source_rights."""
     columns = columns_of(connection, place)
     if not columns:

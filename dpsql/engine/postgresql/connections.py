@@ -44,7 +44,7 @@ class Connections:
     def transaction(
         self, running: set[psycopg.Connection[Any]], timeout_seconds: float | None = None
     ) -> Iterator[psycopg.Connection[Any]]:
-        """A connection inside a transaction; it is in `running` meanwhile. Raises Fault source_connection, and what the
+        """Yield a connection inside a transaction; it is in `running` meanwhile. Raises Fault source_connection, and what the
         server raises inside."""
         connection = self._begun(timeout_seconds)
         with self._lock:

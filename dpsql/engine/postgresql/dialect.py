@@ -53,15 +53,15 @@ class PostgreSQLDialect(Dialect):
         return f"{value} + {literals.real('0')}"
 
     def real_key(self, value: str) -> str:
-        """Every NaN is one key here, and is written alike."""
+        """Return a real by which rows are grouped. Every NaN is one key here, and is written alike."""
         return let({"k": value}, f"(CASE WHEN k = {literals.real('0')} THEN {literals.real('0')} ELSE k END)")
 
     def sign_of(self, value: str) -> str:
-        """Its text: '-0' and '0'. NaN has no sign that a question could see."""
+        """Return the text of a zero, '-0' or '0'. NaN has no sign that a question could see."""
         return literals.binary(f"CAST({value} AS text)")
 
     def moved_to_grid(self, value: str, lower: float, upper: float, centre: float, grid: int, type_: str) -> str:
-        """The row's integer in one CASE. The planner writes the text of a column of a subquery wherever it is named, so a
+        """Return the row's integer in one CASE. The planner writes the text of a column of a subquery wherever it is named, so a
         clamp of its own would compute all of this three times.
 
         The clamp comes first. It gives the integer that a clamp of the moved value would give, and nothing outside of the
@@ -91,7 +91,7 @@ class PostgreSQLDialect(Dialect):
         return f"(CASE WHEN {condition} THEN CAST(1 AS bigint) ELSE CAST(0 AS bigint) END)"
 
     def whole_quotient(self, dividend: str, divisor: str) -> str:
-        """Of two integers of 64 bits."""
+        """Return the quotient of two integers of 64 bits, rounded down."""
         return f"{dividend} / {divisor}"
 
     def derived(self, select: str, alias: str = "#rows") -> str:

@@ -32,7 +32,7 @@ class PostgreSQLEngine(ServedTables):
     """One database of a server; `run` may be called from any thread, each call has a transaction of its own."""
 
     def __init__(self, policy: Policy) -> None:
-        """Raises Fault source_connection, source_server, source_file_beside_server."""
+        """Raise Fault source_connection, source_server, source_file_beside_server."""
         for name in policy.tables:
             if is_file(policy.table_source(name)):
                 raise refuse("source_file_beside_server", table=name)
@@ -55,13 +55,13 @@ class PostgreSQLEngine(ServedTables):
     # --- structure ----------------------------------------------------------------------------------------------------
 
     def columns(self, table: str) -> dict[str, str] | None:
-        """Columns and types of a policy table's source, None where there is none."""
+        """Return columns and types of a policy table's source, None where there is none."""
         with self._transaction(None) as connection:
             columns = columns_of(connection, self._place(table))
         return {name: type_ for name, (type_, _) in columns.items()} or None
 
     def source(self, table: str, total: bool = False) -> Source:
-        """Qualified name and column types, as they were at the last `look`."""
+        """Return qualified name and column types, as they were at the last `look`."""
         with self._lock:
             if table in self._sources:
                 return self._sources[table]
@@ -122,7 +122,7 @@ class PostgreSQLEngine(ServedTables):
             return ExactAnswer(copied(connection, with_released(query.sql, query.released)))
 
     def public_domains(self, table: str, most: int) -> dict[str, tuple[Any, ...]]:
-        """Values of the columns of a public table that have few of them, NULL (last) among them."""
+        """Return values of the columns of a public table that have few of them, NULL (last) among them."""
         source, domains = self.source(table), {}
         with self._transaction(None) as connection:
             for column in self._policy.tables[table].columns.values():
@@ -137,7 +137,7 @@ class PostgreSQLEngine(ServedTables):
         return domains
 
     def public_rows(self, table: str, most: int) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]] | None:
-        """Names of the columns and all rows of a public table with few rows."""
+        """Return names of the columns and all rows of a public table with few rows."""
         source = self.source(table)
         columns = tuple(self._policy.tables[table].columns.values())
         values = (
@@ -149,7 +149,7 @@ class PostgreSQLEngine(ServedTables):
         return (tuple(c.name for c in columns), tuple(rows)) if len(rows) <= most else None
 
     def exact_rows(self, sql: str) -> Any:
-        """Rows of a generated query over protected tables, for the owner's eyes."""
+        """Return rows of a generated query over protected tables, for the owner's eyes."""
         with self._transaction(None) as connection:
             return copied(connection, sql)
 
@@ -177,7 +177,7 @@ _CANCELED = "57014"
 
 
 def _fault(error: Exception) -> Error:
-    """The one fixed text for an error of the server or of reading what it sent. A lost connection has no SQLSTATE."""
+    """Return the one fixed text for an error of the server or of reading what it sent. A lost connection has no SQLSTATE."""
     state = getattr(error, "sqlstate", None) or ("08000" if isinstance(error, psycopg.OperationalError) else "")
     return fault_of(error, of_source=state[:2] in _CLASSES_OF_SOURCES and state != _CANCELED)
 
@@ -188,5 +188,5 @@ def _settings(connection: psycopg.Connection[Any]) -> tuple[str, str]:
 
 
 def open_postgresql(policy: Policy) -> PostgreSQLEngine:
-    """The engine for a policy whose source is postgresql://... Raises Fault."""
+    """Return the engine for a policy whose source is postgresql://... Raises Fault."""
     return PostgreSQLEngine(policy)

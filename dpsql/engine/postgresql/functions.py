@@ -44,7 +44,7 @@ UNSUPPORTED: Mapping[str, str] = {
 
 
 def _within(number: str) -> str:
-    """A whole numeric as an integer, NULL beyond 64 bits."""
+    """Return a whole numeric as an integer, NULL beyond 64 bits."""
     return let({"n": number}, f"(CASE WHEN n BETWEEN {LEAST} AND {MOST} THEN CAST(n AS bigint) END)")
 
 
@@ -63,7 +63,7 @@ def _arithmetic(operator: str) -> Template:
 
 
 def _of_number(form: str) -> Template:
-    """A function of one number that the smallest integer would overflow."""
+    """Return a function of one number that the smallest integer would overflow."""
 
     def emit(node: Call, texts: list[str]) -> str:
         real_ = node.facts.type is Type.REAL
@@ -98,7 +98,7 @@ def _clamp(node: Call, texts: list[str]) -> str:
 
 
 def _guarded(function: str, condition: str) -> Template:
-    """A function of reals where `condition` holds, NULL elsewhere. None of these overflows or underflows."""
+    """Return a function of reals where `condition` holds, NULL elsewhere. None of these overflows or underflows."""
 
     def emit(node: Call, texts: list[str]) -> str:
         (value,) = _TEXTS.reals(node, texts)
@@ -164,7 +164,7 @@ def _to_real(node: Call, texts: list[str]) -> str:
 
 
 def _to_boolean(node: Call, texts: list[str]) -> str:
-    """No letter beyond ASCII becomes, in lower case, a letter of these words."""
+    """Return the text of a cast to BOOLEAN: no letter beyond ASCII becomes, in lower case, a letter of these words."""
     type_ = node.arguments[0].facts.type
     if type_ is Type.BOOLEAN:
         return texts[0]
@@ -181,7 +181,7 @@ def _to_text(node: Call, texts: list[str]) -> str:
 
 
 def _text(form: str) -> Template:
-    """A function whose result is a text; literal numbers among the arguments are written plainly."""
+    """Return a function whose result is a text; literal numbers among the arguments are written plainly."""
 
     def emit(node: Call, texts: list[str]) -> str:
         return binary(form.format(", ".join(_arguments(node, texts))))
@@ -220,7 +220,7 @@ _CASED = '"pg_catalog"."pg_c_utf8"'
 
 
 def _mapped(function: str, text: str) -> str:
-    """The case of every letter as Unicode's simple mapping has it, which is DuckDB's but for two letters."""
+    """Return the case of every letter as Unicode's simple mapping has it, which is DuckDB's but for two letters."""
     moved = {"lower": ("\u0130", "i"), "upper": ("\u00df", "\u1e9e")}[function]
     return binary(f"{function}(translate({text}, {quoted(moved[0])}, {quoted(moved[1])}) COLLATE {_CASED})")
 

@@ -40,7 +40,7 @@ SMALLEST = "2.4703282292062329e-324"
 
 
 def real(text: str) -> str:
-    """A double by its text."""
+    """Return a double by its text."""
     return f"CAST('{text}' AS double precision)"
 
 
@@ -48,19 +48,19 @@ NAN, INFINITY = real("NaN"), real("Infinity")
 
 
 def binary(text: str) -> str:
-    """A text that is compared byte by byte."""
+    """Return a text that is compared byte by byte."""
     return f'({text} COLLATE "C")'
 
 
 def quoted(text: str) -> str:
-    """A text between quotes; `standard_conforming_strings` is on in our transactions. Raises Refusal engine_literal."""
+    """Return a text between quotes; `standard_conforming_strings` is on in our transactions. Raises Refusal engine_literal."""
     if "\0" in text:
         raise refuse("engine_literal", engine="PostgreSQL", what="a text with the character NUL")
     return "'" + text.replace("'", "''") + "'"
 
 
 def constant(value: Any) -> str:
-    """A constant with its type. Raises Refusal engine_literal."""
+    """Return a constant with its type. Raises Refusal engine_literal."""
     if value is None:
         return "NULL"
     if isinstance(value, bool):
@@ -77,13 +77,13 @@ def constant(value: Any) -> str:
 
 
 def in_calendar(type_: Type, value: str) -> str:
-    """A date or timestamp of the years 1 to 9999; others (BC, infinity) are NULL, so that no function overflows."""
+    """Return a date or timestamp of the years 1 to 9999; others (BC, infinity) are NULL, so that no function overflows."""
     first, last = (date.min, date.max) if type_ is Type.DATE else (datetime.min, datetime.max)
     return f"(CASE WHEN {value} BETWEEN {constant(first)} AND {constant(last)} THEN {value} END)"
 
 
 def number_to_real(value: str) -> str:
-    """A numeric as the nearest double, infinite beyond the doubles; NaN and infinities stay."""
+    """Return a numeric as the nearest double, infinite beyond the doubles; NaN and infinities stay."""
     return (
         f"(CASE WHEN {value} IN ('NaN', 'Infinity', '-Infinity') THEN CAST({value} AS double precision) "
         f"WHEN {value} > {LARGEST} THEN {INFINITY} WHEN {value} < -{LARGEST} THEN {real('-Infinity')} "
@@ -92,12 +92,12 @@ def number_to_real(value: str) -> str:
 
 
 def number_to_integer(value: str) -> str:
-    """A numeric rounded half away from zero, NULL beyond 64 bits and for NaN."""
+    """Return a numeric rounded half away from zero, NULL beyond 64 bits and for NaN."""
     return f"(CASE WHEN round({value}) BETWEEN {LEAST} AND {MOST} THEN CAST({value} AS bigint) END)"
 
 
 def real_to_integer(value: str) -> str:
-    """A double rounded half to even, NULL beyond 64 bits and for NaN (which is greater than every number)."""
+    """Return a double rounded half to even, NULL beyond 64 bits and for NaN (which is greater than every number)."""
     return (
         f"(CASE WHEN {value} >= {real(str(-(2.0**63)))} AND {value} < {real(str(2.0**63))} "
         f"THEN CAST({value} AS bigint) END)"
@@ -105,7 +105,8 @@ def real_to_integer(value: str) -> str:
 
 
 def cast_column(source: str, type_: Type, engine_type: str) -> str:
-    """A source column in our type; a value that does not fit is NULL. Raises ValueError for an engine type not in `READABLE`.
+    """Return a source column in our type; a value that does not fit is NULL. Raises ValueError for an engine type not in
+    `READABLE`.
 
     A padded text (character(n)) loses its padding, which means nothing to PostgreSQL; times with a zone are read in UTC.
     """

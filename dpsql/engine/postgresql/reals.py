@@ -105,7 +105,7 @@ def quotient_of(left: str, right: str) -> str:
 
 
 def rounded(value: str) -> str:
-    """Half away from zero. (The engine's own round of doubles is half to even.)"""
+    """Round half away from zero. (The engine's own round of doubles is half to even.)"""
     whole = f"(floor(abs(r)) + CASE WHEN abs(r) - floor(abs(r)) >= {_HALF} THEN {_ONE} ELSE {_ZERO} END)"
     text = f"(CASE WHEN abs(r) < {_power(52)} THEN CASE WHEN r < {_ZERO} THEN -{whole} ELSE {whole} END ELSE r END)"
     return let({"r": value}, text)

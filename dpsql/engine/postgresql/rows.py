@@ -26,8 +26,8 @@ _OURS = (
 
 
 def copied(connection: psycopg.Connection[Any], sql: str) -> pa.Table:
-    """The rows of one SELECT, which the server sends as it makes them. Of their text no more than a piece is held at a time
-    (`PIECE_BYTES` and one message of the server). Raises psycopg.Error, pa.ArrowException."""
+    """Return the rows of one SELECT, which the server sends as it makes them. Of their text no more than a piece is held at a
+    time (`PIECE_BYTES` and one message of the server). Raises psycopg.Error, pa.ArrowException."""
     with connection.cursor() as cursor:
         cursor.execute(f'SELECT * FROM ({sql}) AS "#answer" LIMIT 0')
         schema = pa.schema([(column.name, _ARROW[column.type_code]) for column in cursor.description or ()])
@@ -67,7 +67,7 @@ def _parsed(piece: bytes, schema: pa.Schema) -> pa.Table:
 
 
 def with_released(sql: str, released: Mapping[str, pa.Table]) -> str:
-    """A SELECT that reads released tables, under their names, from its own text."""
+    """Return a SELECT that reads released tables, under their names, from its own text."""
     if not released:
         return sql
     tables = [f"{_name(name)} AS MATERIALIZED ({_table(table)})" for name, table in released.items()]

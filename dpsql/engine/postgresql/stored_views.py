@@ -44,8 +44,8 @@ class ServerViews:
     """The stored views of one database. Thread-safe."""
 
     def __init__(self, connections: Connections, reading: Reading, schema: str, role: str | None) -> None:
-        """`reading`: a transaction of the role that reads. `schema`: where views are; `role`: who writes them, None for the
-        reader."""
+        """Take the connections and where views are. `reading`: a transaction of the role that reads. `schema`: where views are;
+        `role`: who writes them, None for the reader."""
         self._connections, self._reading, self._schema, self._role = connections, reading, schema, role
 
     def place(self, name: str) -> str | None:

@@ -54,7 +54,7 @@ def _add_days(node: Call, texts: list[str]) -> str:
 
 
 def _add_months(node: Call, texts: list[str]) -> str:
-    """A month that is too short has its last day."""
+    """Return the text of a shift by months. A month that is too short has its last day."""
     months = "CAST(date_part('year', d) * 12 + date_part('month', d) AS bigint) - 1 + n"
     moved = f"CAST(d + CAST(n AS integer) * INTERVAL '1 month' AS {TYPES[node.facts.type]})"
     inside = f"CASE WHEN {months} BETWEEN 12 AND {9999 * 12 + 11} THEN {moved} END"
@@ -80,7 +80,8 @@ def _epoch(node: Call, texts: list[str]) -> str:
 
 
 def _time_bucket(node: Call, texts: list[str]) -> str:
-    """In whole microseconds; days and the rest of a day are added apart, so that each is an exact multiple."""
+    """Return the text of TIME_BUCKET, computed in whole microseconds; days and the rest of a day are added apart, so that each is
+    an exact multiple."""
     width, origin = node.arguments[1:]
     assert isinstance(width, Literal) and isinstance(origin, Literal)
     step, first = width.value * 10**6, microseconds(origin.value)
@@ -108,7 +109,7 @@ def _strftime(node: Call, texts: list[str]) -> str:
 
 
 def _read(node: Call, texts: list[str]) -> str:
-    """A cast; of texts, those that `evaluate` reads: the year is 1 or later, so month and day alone may be none."""
+    """Return a cast; of texts, those that `evaluate` reads: the year is 1 or later, so month and day alone may be none."""
     target = TYPES[node.facts.type]
     if node.arguments[0].facts.type is not Type.TEXT:
         same = node.arguments[0].facts.type is node.facts.type

@@ -41,11 +41,11 @@ class SparkDialect(Dialect):
         return f"{value} + {literals.real(0.0)}"
 
     def real_key(self, value: str) -> str:
-        """Every NaN has the same bits here once the engine groups by it."""
+        """Return a real by which rows are grouped. Every NaN has the same bits here once the engine groups by it."""
         return f"({value} + {literals.real(0.0)})"
 
     def sign_of(self, value: str) -> str:
-        """The text of a zero, '-0.0' or '0.0'. NaN has no sign that a question could see."""
+        """Return the text of a zero, '-0.0' or '0.0'. NaN has no sign that a question could see."""
         return f"(CASE WHEN {value} = {literals.real(0.0)} THEN CAST({value} AS STRING) END)"
 
     def moved_to_grid(self, value: str, lower: float, upper: float, centre: float, grid: int, type_: str) -> str:
@@ -54,7 +54,7 @@ class SparkDialect(Dialect):
         return f"({moved} * {self.constant(2.0**grid)})"
 
     def nearest_integer(self, value: str, type_: str) -> str:
-        """The engine's own cast cuts the fraction off."""
+        """Return a real rounded to an integer; the engine's own cast cuts the fraction off."""
         return f"CAST(rint({value}) AS {type_})"
 
     def wide(self, value: str) -> str:
@@ -82,10 +82,10 @@ class SparkDialect(Dialect):
         return f"sha2(concat({', '.join([self.constant(key), *parts])}), 256)"
 
     def exact_sum(self, value: str, filtered: str = "", most: int = 2**63) -> str:
-        """The engine's sum of BIGINT has 64 bits, and its sum of decimals takes many times as long. So an integer x is split
-        into limbs, x = h * 2**42 + m * 2**21 + l with 0 <= m, l < 2**21 and h of x's sign, |h| <= 2**21: the shift rounds
-        down, and the bits below it are what is left. Each limb is summed in 64 bits, exactly for up to 2**41 rows (beyond
-        them the session raises, it never wraps), and the sums are joined in 38 digits: the total is below
+        """Return an exact sum of integers. The engine's sum of BIGINT has 64 bits, and its sum of decimals takes many times as
+        long. So an integer x is split into limbs, x = h * 2**42 + m * 2**21 + l with 0 <= m, l < 2**21 and h of x's sign, |h| <=
+        2**21: the shift rounds down, and the bits below it are what is left. Each limb is summed in 64 bits, exactly for up to
+        2**41 rows (beyond them the session raises, it never wraps), and the sums are joined in 38 digits: the total is below
         2**41 * 2**63 = 2**104 < 10**38. Limbs that `most` says are empty are left out."""
         wide = f"CAST({value} AS BIGINT)"
         limbs = 1 if most < 2 ** (_LIMB_BITS + 1) else 2 if most < 2 ** (2 * _LIMB_BITS + 1) else 3

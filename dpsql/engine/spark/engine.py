@@ -107,7 +107,7 @@ class SparkEngine(ServedTables):
     # --- structure ----------------------------------------------------------------------------------------------------
 
     def columns(self, table: str) -> dict[str, str] | None:
-        """Columns and types of a policy table's source, None where there is none."""
+        """Return columns and types of a policy table's source, None where there is none."""
         with self._working(None):
             return self._tables.columns(table)
 
@@ -160,7 +160,7 @@ class SparkEngine(ServedTables):
             return ExactAnswer(_in_our_types(frame.toArrow()))
 
     def public_domains(self, table: str, most: int) -> dict[str, tuple[Any, ...]]:
-        """Values of the columns of a public table that have few of them, NULL (last) among them."""
+        """Return values of the columns of a public table that have few of them, NULL (last) among them."""
         domains = {}
         for column, value in self._values(table, without=("real", "timestamp")).items():
             listed = (
@@ -172,7 +172,7 @@ class SparkEngine(ServedTables):
         return domains
 
     def public_rows(self, table: str, most: int) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]] | None:
-        """Names of the columns and all rows of a public table with few rows."""
+        """Return names of the columns and all rows of a public table with few rows."""
         values = self._values(table)
         items = ", ".join(f"{value} AS {self.dialect.identifier(name)}" for name, value in values.items())
         rows = self._table(f"SELECT {items} FROM {self.source(table).sql} LIMIT {most + 1}")
@@ -181,7 +181,7 @@ class SparkEngine(ServedTables):
         return tuple(values), tuple(zip(*(column.to_pylist() for column in rows.columns), strict=True))
 
     def _values(self, table: str, without: tuple[str, ...] = ()) -> dict[str, str]:
-        """Columns of a table as text, in the types of the policy."""
+        """Return columns of a table as text, in the types of the policy."""
         source, text = self.source(table), self.dialect
         return {
             column.name: text.cast_column(text.identifier(column.name), Type(column.type), source.types[column.name])
@@ -190,7 +190,7 @@ class SparkEngine(ServedTables):
         }
 
     def exact_rows(self, sql: str) -> Any:
-        """Rows of a generated query over protected tables, for the owner's eyes."""
+        """Return rows of a generated query over protected tables, for the owner's eyes."""
         return self._table(sql)
 
     def _table(self, sql: str) -> pa.Table:
@@ -198,7 +198,7 @@ class SparkEngine(ServedTables):
             return _in_our_types(self._frame(sql, {}).toArrow())
 
     def _frame(self, sql: str, released: Mapping[str, pa.Table]) -> DataFrame:
-        """A planned query. All that it reads of a table comes from one listing: no view is renewed meanwhile."""
+        """Return a planned query. All that it reads of a table comes from one listing: no view is renewed meanwhile."""
         session = pinned(self._spark) if released else self._session
         for name, rows in released.items():
             session.createDataFrame(_with_zones(rows)).createOrReplaceTempView(f"`{name}`")
@@ -244,7 +244,7 @@ class SparkEngine(ServedTables):
 
 
 def _clipped(policy: Policy) -> Iterator[str]:
-    """A sentence for each bound of the policy that clips."""
+    """Yield a sentence for each bound of the policy that clips."""
     for name, table in policy.tables.items():
         counted = [f"max_count of table {name}"] if table.bounds.max_count is not None else []
         summed = [f"max_total of {name}.{c.name}" for c in table.columns.values() if c.max_total is not None]
@@ -280,11 +280,11 @@ _OF_QUESTIONS = ("CANCELLED", "AnalysisException", "ParseException", "Py4JError"
 
 
 def _fault(error: Exception) -> Error:
-    """The one fixed text for an error of Spark. Another question need not meet those of analysis, or a cancelled job."""
+    """Return the one fixed text for an error of Spark. Another question need not meet those of analysis, or a cancelled job."""
     of_question = not isinstance(error, (PySparkException, Py4JError)) or type(error).__name__ in _OF_QUESTIONS
     return fault_of(error, of_source=not of_question and "cancelled" not in str(error))
 
 
 def open_spark(policy: Policy, source: Any = None) -> SparkEngine:
-    """The engine for a policy whose source is spark://..., or over a given SparkSession. Raises Fault."""
+    """Return the engine for a policy whose source is spark://..., or over a given SparkSession. Raises Fault."""
     return SparkEngine(policy, application(policy.source or "") if source is None else source)

@@ -56,7 +56,7 @@ def _division(node: Call, texts: list[str]) -> str:
 
 
 def _whole_division(node: Call, texts: list[str]) -> str:
-    """The one quotient beyond 64 bits is that of the least integer and -1."""
+    """Return the text of a division of integers. The one quotient beyond 64 bits is that of the least integer and -1."""
     left, right = texts
     divisor = node.arguments[1]
     quotient = f"({left} div nullif({right}, 0L))"
@@ -83,7 +83,7 @@ def _sign(node: Call, texts: list[str]) -> str:
 
 
 def _floor(function: str) -> Template:
-    """The engine's own give an integer, which a large double is not."""
+    """Return the template of FLOOR or CEIL. The engine's own give an integer, which a large double is not."""
 
     def emit(node: Call, texts: list[str]) -> str:
         (value,) = texts
@@ -95,8 +95,8 @@ def _floor(function: str) -> Template:
 
 
 def _round(node: Call, texts: list[str]) -> str:
-    """The engine rounds the shortest decimal of a double half away from zero. A double with the fraction one half is its
-    own shortest decimal, so that without digits this is the double itself that is rounded."""
+    """Return the text of ROUND. The engine rounds the shortest decimal of a double half away from zero. A double with the
+    fraction one half is its own shortest decimal, so that without digits this is the double itself that is rounded."""
     if node.facts.type is Type.INTEGER:
         return texts[0]
     if (digits := digits_of(node)) == 0:
@@ -147,12 +147,12 @@ def _to_real(node: Call, texts: list[str]) -> str:
 
 
 def _read(text: str, shape: str, target: Type) -> str:
-    """A text of a shape that Python reads too."""
+    """Return a text of a shape that Python reads too."""
     return f"(CASE WHEN {text} RLIKE {whole_text(shape)} THEN try_cast(trim({text}) AS {TYPES[target]}) END)"
 
 
 def _to_boolean(node: Call, texts: list[str]) -> str:
-    """No letter beyond ASCII becomes, in lower case, a letter of these words."""
+    """Return the text of a cast to BOOLEAN: no letter beyond ASCII becomes, in lower case, a letter of these words."""
     type_ = node.arguments[0].facts.type
     if type_ is not Type.TEXT:
         return texts[0] if type_ is Type.BOOLEAN else f"({texts[0]} <> 0L)"
@@ -174,7 +174,7 @@ def _trim(side: str) -> Template:
 
 
 def _with_count(function: str) -> Template:
-    """A function of a text and of literal positions."""
+    """Return a function of a text and of literal positions."""
 
     def emit(node: Call, texts: list[str]) -> str:
         literals = [a.value for a in node.arguments[1:] if isinstance(a, Literal)]
@@ -204,7 +204,7 @@ def _pattern(node: Call) -> str:
 
 
 def _matches(text: str, pattern: str) -> str:
-    """A LIKE pattern as a regular expression without going back: between two % the first place is as good as any, so it is
+    """Return a LIKE pattern as a regular expression without going back: between two % the first place is as good as any, so it is
     held fast (an atomic group), and time is linear in the text. The engine's own LIKE tries all places."""
     first, *rest = ("".join("." if c == "_" else f"\\x{{{ord(c):x}}}" for c in part) for part in pattern.split("%"))
     middle = "".join(f"(?>.*?{part})" for part in rest[:-1] if part)
@@ -215,7 +215,7 @@ def _matches(text: str, pattern: str) -> str:
 
 @cache
 def _case_pairs(word: str) -> tuple[str, str]:
-    """Every letter that `word` (lower, upper) changes, and what it becomes."""
+    """Return every letter that `word` (lower, upper) changes, and what it becomes."""
     function = {"lower": lower, "upper": upper}[word]
     letters = [c for c in map(chr, range(0x110000)) if not 0xD800 <= ord(c) < 0xE000 and function(c) != c]
     return "".join(letters), "".join(map(function, letters))

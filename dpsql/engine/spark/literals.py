@@ -33,19 +33,19 @@ READABLE: Mapping[Type, tuple[str, ...]] = {
 
 
 def kind(engine_type: str) -> str:
-    """A type without its length, precision or collation: decimal(10,2) is a decimal."""
+    """Return a type without its length, precision or collation: decimal(10,2) is a decimal."""
     return re.split(r"[(<\s]", engine_type, maxsplit=1)[0].lower()
 
 
 def real(value: float) -> str:
-    """A double."""
+    """Return a double."""
     if not math.isfinite(value):
         return f"CAST('{value!r}' AS DOUBLE)"
     return f"({value!r}D)"
 
 
 def quoted(text: str) -> str:
-    """A text between quotes. Every character that could mean something to the lexer or to the substitution of variables is
+    """Return a text between quotes. Every character that could mean something to the lexer or to the substitution of variables is
     written by its number."""
     return "'" + "".join(c if c.isalnum() or c in " _-.,:%/" else _numbered(c) for c in text) + "'"
 
@@ -56,12 +56,12 @@ def _numbered(character: str) -> str:
 
 
 def whole_text(shape: str) -> str:
-    """A regular expression, as a constant, that a text meets as a whole."""
+    """Return a regular expression, as a constant, that a text meets as a whole."""
     return quoted(rf"\A(?:{shape})\z")
 
 
 def constant(value: Any) -> str:
-    """A constant with its type."""
+    """Return a constant with its type."""
     if value is None:
         return "NULL"
     if isinstance(value, bool):
@@ -78,13 +78,13 @@ def constant(value: Any) -> str:
 
 
 def in_calendar(type_: Type, value: str) -> str:
-    """A date or timestamp of the years 1 to 9999; others are NULL, so that no function overflows."""
+    """Return a date or timestamp of the years 1 to 9999; others are NULL, so that no function overflows."""
     first, last = (date.min, date.max) if type_ is Type.DATE else (datetime.min, datetime.max)
     return f"(CASE WHEN {value} BETWEEN {constant(first)} AND {constant(last)} THEN {value} END)"
 
 
 def real_to_integer(value: str) -> str:
-    """A double rounded half to even, NULL beyond 64 bits and for NaN (which is greater than every number).
+    """Return a double rounded half to even, NULL beyond 64 bits and for NaN (which is greater than every number).
 
     The bound is tested first: the engine's cast reads 2**63, which is beyond 64 bits, as the greatest integer.
     """
@@ -93,7 +93,8 @@ def real_to_integer(value: str) -> str:
 
 
 def cast_column(source: str, type_: Type, engine_type: str) -> str:
-    """A source column in our type; a value that does not fit is NULL. Raises ValueError for an engine type not in `READABLE`.
+    """Return a source column in our type; a value that does not fit is NULL. Raises ValueError for an engine type not in
+    `READABLE`.
 
     Texts that are not UTF-8 are NULL. A padded text (char(n)) loses its padding; times with a zone are read in UTC.
     """

@@ -63,7 +63,7 @@ def master_of(source: str) -> str:
 
 
 def application(source: str) -> SparkSession:
-    """The application of this process, started if there is none. Raises Fault source_java, source_connection,
+    """Return the application of this process, started if there is none. Raises Fault source_java, source_connection,
     source_server."""
     home = os.environ.get("JAVA_HOME")
     if not (home and (Path(home) / "bin" / "java").exists()) and shutil.which("java") is None:
@@ -91,7 +91,7 @@ def _started(source: str) -> SparkSession:
 
 
 def checked(spark: SparkSession) -> SparkSession:
-    """The session, if texts can be run in it. Raises Fault source_server."""
+    """Return the session, if texts can be run in it. Raises Fault source_server."""
     if not hasattr(spark, "_jsparkSession"):
         raise refuse("source_server", what="a session of Spark Connect; dpsql needs one that runs in its own process")
     if tuple(int(part) for part in spark.version.split(".")[:2]) < LEAST_VERSION:
@@ -100,7 +100,7 @@ def checked(spark: SparkSession) -> SparkSession:
 
 
 def pinned(spark: SparkSession) -> SparkSession:
-    """A new session of the same application, with the settings above."""
+    """Return a new session of the same application, with the settings above."""
     session = spark.newSession()
     for name in session.conf.getAll:
         if name.startswith("spark.sql.legacy."):

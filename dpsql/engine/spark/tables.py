@@ -52,7 +52,7 @@ class Tables:
         self._database = str(session.conf.get("spark.sql.globalTempDatabase"))
 
     def columns(self, table: str) -> dict[str, str] | None:
-        """Columns and types of a policy table's source, None where there is none."""
+        """Return columns and types of a policy table's source, None where there is none."""
         try:
             return _types(self._rows(table))
         except Error as error:
@@ -61,8 +61,8 @@ class Tables:
             raise
 
     def renewed(self, table: str) -> Source:
-        """The source of a table as it is now. Raises Fault source_table_missing, source_column_missing, source_column_type,
-        source_files_differ, source_table_unreadable, source_connection."""
+        """Return the source of a table as it is now. Raises Fault source_table_missing, source_column_missing,
+        source_column_type, source_files_differ, source_table_unreadable, source_connection."""
         former = self._opened.get(table)
         if former is not None and former.listing == self._listing(table, former.schema):
             return former.source
@@ -97,7 +97,7 @@ class Tables:
             return None
 
     def forget(self) -> None:
-        """Drop the views."""
+        """Drop the views of this engine's tables."""
         for table in self._policy.tables:
             self._session.catalog.dropGlobalTempView(f"{self._prefix}{table}")
 

@@ -65,7 +65,7 @@ def _moved(time: str, steps: str, width: int) -> str:
 
 
 def _add_months(node: Call, texts: list[str]) -> str:
-    """A month that is too short has its last day."""
+    """Return the text of a shift by months. A month that is too short has its last day."""
     day, months = texts
     steps = f"CASE WHEN {months} BETWEEN -120000L AND 120000L THEN {months} END"
     reached = f"(CAST(year({day}) * 12 + month({day}) - 1 AS BIGINT) + {steps})"
@@ -91,7 +91,8 @@ def _epoch(node: Call, texts: list[str]) -> str:
 
 
 def _time_bucket(node: Call, texts: list[str]) -> str:
-    """In whole microseconds, which years 1 to 9999 hold far inside 64 bits; % has the sign of the dividend."""
+    """Return the text of TIME_BUCKET, computed in whole microseconds, which years 1 to 9999 hold far inside 64 bits; % has the
+    sign of the dividend."""
     width, origin = node.arguments[1:]
     assert isinstance(width, Literal) and isinstance(origin, Literal)
     step, first = width.value * _SECOND, microseconds(origin.value)
@@ -113,7 +114,7 @@ def _strftime(node: Call, texts: list[str]) -> str:
 
 
 def _read(node: Call, texts: list[str]) -> str:
-    """A cast; of texts, those that `evaluate` reads."""
+    """Return a cast; of texts, those that `evaluate` reads."""
     (value,), target = texts, TYPES[node.facts.type]
     if node.arguments[0].facts.type is not Type.TEXT:
         return value if node.arguments[0].facts.type is node.facts.type else f"CAST({value} AS {target})"

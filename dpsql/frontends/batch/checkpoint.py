@@ -25,7 +25,7 @@ class RunRecord:
     only read."""
 
     def __init__(self, folder: Path, dataset: str, *, create: bool) -> None:
-        """Raises InterfaceError (batch_record, batch_running) and Fault (file_write)."""
+        """Raise InterfaceError (batch_record, batch_running) and Fault (file_write)."""
         self.folder = folder
         self._dataset = dataset
         self._lock: int | None = None
@@ -119,14 +119,14 @@ class RunRecord:
             part.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Unlock the folder."""
+        """Unlock the folder for other runs."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
 
 
 def note_name(name: str) -> str:
-    """report-01.csv -> report-01.meta.json"""
+    """Return the name of the note beside a result: report-01.meta.json beside report-01.csv."""
     return Path(name).stem + ".meta.json"
 
 

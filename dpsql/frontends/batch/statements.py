@@ -49,7 +49,7 @@ class ResultNames:
         self._taken: set[str] = set()
 
     def take(self, name: str) -> None:
-        """Raises InterfaceError batch_name when another result has the name."""
+        """Reserve the name of a result; raise InterfaceError batch_name when another result has the name."""
         if name.lower() in self._taken:
             raise refuse("batch_name", name=name, problem="is that of another result of this run")
         self._taken.add(name.lower())

@@ -48,7 +48,7 @@ for command in (
 
 
 def main() -> NoReturn:
-    """The command `dpsql`."""
+    """Run the command `dpsql`, and end the process with its status."""
     _spare_pandas(sys.argv[1:])
     sys.exit(status_of(sys.argv[1:]))
 
@@ -59,7 +59,7 @@ class _NoPandas:
     """
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:
-        """As an import hook; raises ModuleNotFoundError."""
+        """Raise ModuleNotFoundError for pandas, as an import hook."""
         if fullname == "pandas":
             raise ModuleNotFoundError("a command of dpsql does without pandas", name=fullname)
 

@@ -122,7 +122,7 @@ def _write(folder: Path, name: str, text: str) -> None:
 
 
 def _questions(place: Path | None) -> list[Question]:
-    """The statements of the owner's file. Raises InterfaceError file_read, Refusal text_unfinished."""
+    """Return the statements of the owner's file. Raises InterfaceError file_read, Refusal text_unfinished."""
     if place is None:
         return []
     from dpsql.audit.replay import read_statements
@@ -140,7 +140,7 @@ def _questions(place: Path | None) -> list[Question]:
 
 
 def _asked_before(policy: Policy) -> list[Question]:
-    """Questions of the server's audit log, where the policy keeps their texts. Raises InterfaceError file_read."""
+    """Return questions of the server's audit log, where the policy keeps their texts. Raises InterfaceError file_read."""
     from dpsql.audit.questions import past_questions
     from dpsql.storage.directories import state_directory
 

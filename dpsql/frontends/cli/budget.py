@@ -22,7 +22,7 @@ _format = click.option("-f", "--format", type=click.Choice(("table", "csv", "jso
 
 @click.group()
 def budget() -> None:
-    """The ledger: what is spent and left, every charge, whether it holds."""
+    """Show, check and back up the ledger: what is spent and left, every charge, whether it holds."""
 
 
 @contextmanager
@@ -115,7 +115,7 @@ def verify(context: click.Context, policy: Path, head: str | None) -> None:
 @policy_option()
 @click.option("-f", "--format", type=click.Choice(("json", "csv")), default="json", help="JSON lines, or csv.")
 def export(policy: Path, format: str) -> None:
-    """The whole ledger for an auditor, on standard output."""
+    """Write the whole ledger for an auditor, on standard output."""
     with _ledger(policy) as (_, ledger):
         ledger.export(sys.stdout, format)
 

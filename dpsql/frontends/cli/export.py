@@ -24,7 +24,7 @@ class Epsilon(click.ParamType[Any]):
     name = "epsilon"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Fraction:
-        """Raises UsageError for anything else."""
+        """Return a number above 0 as a fraction. Raises UsageError for anything else."""
         from dpsql.privacy.loss import exact_number, positive
 
         if isinstance(value, Fraction):

@@ -66,7 +66,7 @@ def charge_rows(ledger: Ledger) -> Rows:
 
 
 def composition_rows(policy: Policy, ledger: Ledger, accountants: tuple[str, ...], delta: str | None) -> Rows:
-    """Names and rows, one for each rule of composition: what it makes of all charges of the data set at `delta`.
+    """Return names and rows, one for each rule of composition: what it makes of all charges of the data set at `delta`.
 
     Raises UsageError for a rule or a delta that there is not.
     """
@@ -98,7 +98,8 @@ def composition_rows(policy: Policy, ledger: Ledger, accountants: tuple[str, ...
 
 
 def dataset_charges(ledger: Ledger) -> list[dict[str, Fraction]]:
-    """Every charge of the data set, by dimension. What its account holds beside them (of a restored backup) is one more."""
+    """Return every charge of the data set, by dimension. What its account holds beside them (of a restored backup) is one
+    more."""
     entries = [entry.facts for entry in ledger.history() if entry.kind == "charge"]
     charges = [from_text(facts["charge"]) for facts in entries if "dataset" in facts["scopes"]]
     spent = ledger.accounts()["dataset"].spent

@@ -78,7 +78,7 @@ def plot(*, chosen: SessionOptions, out: Path, errors: bool, exact: bool, sql: s
 
 
 def _exact_rows(session: Session, policy: Path, sql: str) -> Exact:
-    """The exact answer of the database to a question, by the values of its keys, before anything is charged."""
+    """Return the exact answer of the database to a question, by the values of its keys, before anything is charged."""
     from dpsql.disclosure import plain_answer
     from dpsql.engine.registry import open_engine
     from dpsql.policy import load_policy

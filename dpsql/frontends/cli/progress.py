@@ -29,7 +29,7 @@ class Progress:
             click.echo(text, err=True)
 
     def begin(self, total: int) -> None:
-        """Show the bar."""
+        """Show the bar for the first time."""
         self._total = total
         if self._terminal and total:
             self._bar.start()

@@ -76,12 +76,12 @@ def risk(
 
 
 def _listed(text: str) -> tuple[str, ...]:
-    """Names between commas, each once in whatever case it is written."""
+    """Return names between commas, each once in whatever case it is written."""
     return tuple({name.lower(): name for name in map(str.strip, text.split(",")) if name}.values())
 
 
 def write_report(report: RiskReport) -> None:
-    """The report as tables and sentences."""
+    """Write the report as tables and sentences."""
     sizes, persons = report.sizes, report.persons
     click.echo(f"{report.table}: {persons:,} persons, {report.rows:,} rows, by {', '.join(report.columns)}")
     if report.ownerless:
@@ -126,7 +126,7 @@ def write_report(report: RiskReport) -> None:
 
 
 def write_generalisations(coarser: Sequence[Generalisation], k: int, persons: int) -> None:
-    """The generalisations, the one that keeps the most first, and the SQL of the first."""
+    """Write the generalisations, the one that keeps the most first, and the SQL of the first."""
     if not coarser:
         click.echo(f"\nNo generalisation: there are fewer than {k} persons, or too few may be left out")
         return

@@ -27,7 +27,7 @@ class FiniteRange(click.FloatRange):
     """Numbers of a range. nan is none of them, which click takes for one, nor is infinity."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Raises UsageError for what is not in the range."""
+        """Return a finite number. Raises UsageError for what is not in the range."""
         number = super().convert(value, param, ctx)
         return number if math.isfinite(number) else self.fail(f"{value!r} is not a finite number.", param, ctx)
 

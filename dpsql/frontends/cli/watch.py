@@ -91,7 +91,7 @@ def _tell(receipt: Receipt, under_way: bool) -> None:
 
 
 def _name_of(file: Path) -> str:
-    """The name of a file, in the characters that a watch may have."""
+    """Return the name of a file, in the characters that a watch may have."""
     letters = "".join(
         letter if letter.isascii() and (letter.isalnum() or letter in "_-.") else "-" for letter in file.stem
     )

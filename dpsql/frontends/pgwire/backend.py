@@ -286,7 +286,7 @@ class Backend:
         portal.broken = False
 
     def _check_formats(self, portal: Portal) -> None:
-        """Raises wire_format and wire_formats before anything is charged or fetched. A statement without columns takes any."""
+        """Raise wire_format and wire_formats before anything is charged or fetched. A statement without columns takes any."""
         columns = self._fields(portal.prepared, portal.values) if len(portal.formats) > 1 else ()
         formats_for(portal.formats, len(columns) or len(portal.formats))
 

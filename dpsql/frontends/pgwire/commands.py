@@ -207,7 +207,7 @@ def _copy(piece: Piece) -> Command:
 
 
 def _table_end(piece: Piece, tokens: Sequence[Token]) -> int:
-    """The number of the token behind the name of a table that is copied as a whole. Refuses copying into it, or a part."""
+    """Return the number of the token behind the name of a table that is copied as a whole. Refuses copying into it, or a part."""
     words = [piece.source(token).upper() for token in tokens]
     if "TO" not in words:
         raise refuse("read_only", word="COPY FROM")

@@ -83,7 +83,7 @@ class Host(Protocol):
     def back_off(self) -> LoginBackOff: ...
 
     def require_place(self, user: str) -> None:
-        """Raises wire_busy, wire_busy_user when `user` may have no further connection."""
+        """Raise wire_busy or wire_busy_user when `user` may have no further connection."""
 
     def may_be_plain(self, peer: str) -> bool:
         """Return whether a connection from `peer` may go without TLS."""
@@ -162,8 +162,8 @@ class ClientConnection:
             threading.Thread(target=self._questions.stop.ask, name="dpsql-cancel", daemon=True).start()
 
     def _ended(self) -> None:
-        """The client closed its side. Nobody waits for an answer any more: what is charged runs to its end and is stored,
-        what runs is given up otherwise, and what the client sent last is not begun."""
+        """Give up what nobody reads: the client closed its side. Nobody waits for an answer any more: what is charged runs to its
+        end and is stored, what runs is given up otherwise, and what the client sent last is not begun."""
         if self._questions is not None:
             threading.Thread(target=self._questions.stop.leave, name="dpsql-leave", daemon=True).start()
 
@@ -178,7 +178,7 @@ class ClientConnection:
             self.task.cancel()
 
     def _keep_alive(self) -> None:
-        """The system notices a client that vanished without a word (half-open) after about two minutes."""
+        """Let the system notice a client that vanished without a word (half-open) after about two minutes."""
         link = self._writer.get_extra_info("socket")
         if link is not None:
             link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -190,7 +190,7 @@ class ClientConnection:
     # --- before login -------------------------------------------------------------------------------------------------
 
     async def _login(self) -> Login | None:
-        """The login, None for a cancel request, which ends the connection."""
+        """Return the login, None for a cancel request, which ends the connection."""
         while True:
             first = m.read_startup(await self._body(m.MOST_STARTUP, least=4))
             if isinstance(first, m.Cancel):
@@ -225,7 +225,8 @@ class ClientConnection:
         return login
 
     def _responded(self, login: Login, body: bytes) -> bytes:
-        """The answer to one response of the login. Raises login_wait without a look at the password where too many failed."""
+        """Return the answer to one response of the login. Raises login_wait without a look at the password where too many
+        failed."""
         back_off = self._server.back_off
         seconds = back_off.seconds(login.user, self.address)
         if seconds > 0:
@@ -317,7 +318,7 @@ class ClientConnection:
         return kind, await self._body(most, least=0)
 
     async def _body(self, most: int, least: int) -> bytes:
-        """A length and what it announces; the length is judged before anything is read."""
+        """Return a length and what it announces; the length is judged before anything is read."""
         size = struct.unpack("!i", await self._reader.readexactly(4))[0] - 4
         if not least <= size <= most:
             raise refuse("wire_length", most=most)
@@ -339,7 +340,7 @@ class ClientConnection:
 
 
 def _gathered(pieces: Iterator[bytes]) -> bytes | None:
-    """The next pieces as one, None when there are no more."""
+    """Return the next pieces as one, None when there are no more."""
     gathered, size = [], 0
     for piece in pieces:
         gathered.append(piece)

@@ -30,7 +30,7 @@ class CopyOptions:
 
 
 def read_options(words: Sequence[str]) -> CopyOptions:
-    """Options behind TO STDOUT, in brackets or in the old way. Raises copy_option."""
+    """Return options behind TO STDOUT, in brackets or in the old way. Raises copy_option."""
     plain = [word for word in words if word not in ("(", ")", ",") and word.upper() not in ("WITH", "AS")]
     options: dict[str, str] = {}
     index = 0

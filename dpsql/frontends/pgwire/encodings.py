@@ -56,7 +56,7 @@ def _packed(form: str, convert: Callable[[Any], Any]) -> tuple[Callable[[Any], b
 
 
 def _whole(low: int, high: int) -> Callable[[Any], int]:
-    """An integer in range; answers may hold a double where an integer was described (a sum beyond 64 bits)."""
+    """Return an integer in range; answers may hold a double where an integer was described (a sum beyond 64 bits)."""
 
     def convert(value: Any) -> int:
         number = int(value)
@@ -129,7 +129,7 @@ def _send_numeric(value: Any) -> bytes:
 
 
 def _sized(number: Decimal) -> Decimal:
-    """A decimal that is written in a bounded number of digits: 1e999999999 is ten characters here and a gigabyte
+    """Return a decimal that is written in a bounded number of digits: 1e999999999 is ten characters here and a gigabyte
     there."""
     if number.is_finite() and abs(number.adjusted()) > 400:
         raise ValueError("out of range")
@@ -310,7 +310,7 @@ ARRAY_OF = {element: array for array, element in ARRAYS.items()}
 
 
 def write_array(element: int, values: list[Any]) -> str:
-    """An array's text: {1,NULL,"a b"}."""
+    """Return an array's text: {1,NULL,"a b"}."""
     write = CODECS[element].write
     return "{" + ",".join("NULL" if v is None else _array_item(write(v)) for v in values) + "}"
 
@@ -336,7 +336,7 @@ def send_array(element: int, values: list[Any], lower: int = 1) -> bytes:
 
 
 def read_array(element: int, text: str) -> list[Any]:
-    """The items of an array literal of one dimension, blanks outside of quotes ignored."""
+    """Return the items of an array literal of one dimension, blanks outside of quotes ignored."""
     texts = read_list(text)
     if texts is None:
         raise ValueError(text)
@@ -347,7 +347,7 @@ def read_array(element: int, text: str) -> list[Any]:
 
 
 def codec(oid: int) -> Codec:
-    """The codec of a type, arrays included; text for a type that is not known."""
+    """Return the codec of a type, arrays included; text for a type that is not known."""
     if oid in ARRAYS:
         element = ARRAYS[oid]
         return Codec(
@@ -358,7 +358,7 @@ def codec(oid: int) -> Codec:
 
 
 def read_parameter(oid: int, form: int, data: bytes | None, number: int) -> Any:
-    """A parameter's Python value. Raises wire_parameter, which names the parameter and its type."""
+    """Return a parameter's Python value. Raises wire_parameter, which names the parameter and its type."""
     if data is None:
         return None
     kind = codec(oid)

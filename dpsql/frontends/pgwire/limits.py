@@ -66,7 +66,7 @@ class LoginBackOff:
             return max([0.0, *(failures.closed_until - self._clock() for failures in counts if failures is not None)])
 
     def failed(self, user: str, address: str) -> None:
-        """Count a failure."""
+        """Count a failure to log in."""
         with self._lock:
             for key, free in zip(_keys(user, address), (self._free, 4 * self._free), strict=True):
                 failures = self._failures.setdefault(key, _Failures())

@@ -19,7 +19,7 @@ class Login:
     """`begin`, then `respond` until `done`. `user` and `settings` are what was asked for."""
 
     def __init__(self, startup: m.Startup, dataset: str, logins: Logins, binding: bytes | None) -> None:
-        """Raises wire_protocol, login_user. Neither database nor user is judged before the password is."""
+        """Raise wire_protocol or login_user. Neither database nor user is judged before the password is."""
         if startup.major != 3:
             raise refuse("wire_protocol", version=f"{startup.major}.{startup.minor}")
         self._startup, self._dataset, self._logins, self._binding = startup, dataset, logins, binding
@@ -38,7 +38,7 @@ class Login:
         return {name: value for name, value in self._requested.items() if name.startswith("dp.")}
 
     def begin(self) -> bytes:
-        """The first answer: which mechanisms there are."""
+        """Return the first answer: which mechanisms there are."""
         verifier, exists = self._logins.verifier(self.user)
         self._exchange = Exchange(verifier, exists, self._binding)
         unknown = [name for name in self._startup.parameters if name.startswith("_pq_.")]
@@ -46,7 +46,7 @@ class Login:
         return first + m.sasl_mechanisms(self._exchange.mechanisms())
 
     def respond(self, body: bytes) -> bytes:
-        """The answer to one response. Raises login_scram, login_failed, login_database."""
+        """Return the answer to one response. Raises login_scram, login_failed, login_database."""
         assert self._exchange is not None
         self._step += 1
         if self._step == 1:
@@ -76,7 +76,7 @@ class Login:
 
 
 def _requested_settings(parameters: Mapping[str, str]) -> dict[str, str]:
-    """Settings by name: those named in the startup packet, then those of its `options` (-c name=value, --name=value)."""
+    """Return settings by name: those named in the startup packet, then those of its `options` (-c name=value, --name=value)."""
     requested = {
         name: value for name, value in parameters.items()
         if name not in ("user", "database", "options", "replication") and not name.startswith("_pq_.")

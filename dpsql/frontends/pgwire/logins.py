@@ -161,5 +161,5 @@ def analyst_of(user: str, policy: Policy) -> str | None:
 
 
 def open_logins(ledger: Ledger, policy: Policy) -> Logins:
-    """The logins of the data set that `ledger` belongs to."""
+    """Return the logins of the data set that `ledger` belongs to."""
     return Logins(ledger.witness.directory / "logins", policy)

@@ -153,11 +153,11 @@ class _Reader:
         return data
 
     def numbers(self, form: str) -> tuple[int, ...]:
-        """A count and that many numbers."""
+        """Return a count and that many numbers."""
         return tuple(self.number(form) for _ in range(self.number("!H")))
 
     def values(self) -> tuple[bytes | None, ...]:
-        """A count and that many values with their lengths, -1 for NULL."""
+        """Return a count and that many values with their lengths, -1 for NULL."""
         values: list[bytes | None] = []
         for _ in range(self.number("!H")):
             size = self.number("!i")
@@ -173,7 +173,7 @@ class _Reader:
 
 
 def read_startup(body: bytes) -> Startup | TlsRequest | Cancel:
-    """The first message of a connection, without its length. Raises wire_message."""
+    """Return the first message of a connection, without its length. Raises wire_message."""
     reader = _Reader("startup", body)
     code = reader.number("!I")
     if code in (SSL_REQUEST, GSS_REQUEST):
@@ -193,7 +193,7 @@ def read_startup(body: bytes) -> Startup | TlsRequest | Cancel:
 
 
 def read_message(kind: bytes, body: bytes) -> Message:
-    """One message after the first, without its type and length. Raises wire_message, wire_encoding, wire_unknown."""
+    """Return one message after the first, without its type and length. Raises wire_message, wire_encoding, wire_unknown."""
     reader = _Reader(kind.decode("latin-1"), body)
     message = _read(kind, reader, body)
     if kind not in (b"p", b"d", b"c", b"f"):
@@ -249,17 +249,17 @@ AUTHENTICATED = message(b"R", struct.pack("!I", 0))
 
 
 def sasl_mechanisms(names: Iterable[str]) -> bytes:
-    """AuthenticationSASL."""
+    """Return the message AuthenticationSASL."""
     return message(b"R", struct.pack("!I", 10) + b"".join(map(_text, names)) + b"\0")
 
 
 def sasl_continue(data: bytes) -> bytes:
-    """AuthenticationSASLContinue."""
+    """Return the message AuthenticationSASLContinue."""
     return message(b"R", struct.pack("!I", 11) + data)
 
 
 def sasl_final(data: bytes) -> bytes:
-    """AuthenticationSASLFinal."""
+    """Return the message AuthenticationSASLFinal."""
     return message(b"R", struct.pack("!I", 12) + data)
 
 
@@ -284,12 +284,12 @@ def ready(status: str) -> bytes:
 
 
 def complete(tag: str) -> bytes:
-    """CommandComplete."""
+    """Return the message CommandComplete."""
     return message(b"C", _text(tag))
 
 
 def parameter_description(oids: Sequence[int]) -> bytes:
-    """ParameterDescription."""
+    """Return the message ParameterDescription."""
     return message(b"t", struct.pack(f"!H{len(oids)}I", len(oids), *oids))
 
 
@@ -307,7 +307,7 @@ def copy_out(width: int, binary: bool) -> bytes:
 
 
 def copy_data(data: bytes) -> bytes:
-    """CopyData."""
+    """Return the message CopyData."""
     return message(b"d", data)
 
 
@@ -325,5 +325,5 @@ def error_response(
 
 
 def notice_response(text: str, *, detail: str = "", severity: str = "NOTICE") -> bytes:
-    """NoticeResponse."""
+    """Return the message NoticeResponse."""
     return message(b"N", _fields({"S": severity, "V": severity, "C": "00000", "M": text, "D": detail}))

@@ -41,7 +41,7 @@ _DUMMIES: dict[int, Any] = {
 
 
 def parameter_types(tree: exp.Expr | None, declared: Sequence[int], policy: Policy) -> tuple[int, ...]:
-    """The OID of each parameter: as declared, else inferred, else text. Raises wire_limit and parameter_none."""
+    """Return the OID of each parameter: as declared, else inferred, else text. Raises wire_limit and parameter_none."""
     if tree is None:
         return tuple(oid or e.TEXT for oid in declared)
     inferred: dict[int, int] = {}
@@ -62,12 +62,12 @@ def parameter_types(tree: exp.Expr | None, declared: Sequence[int], policy: Poli
 
 
 def dummies(oids: Sequence[int]) -> list[Any]:
-    """A value for each parameter, to learn the columns of a statement before its values are known."""
+    """Return a value for each parameter, to learn the columns of a statement before its values are known."""
     return [[] if oid in e.ARRAYS else _DUMMIES.get(oid, "pg_class") for oid in oids]
 
 
 def with_dummies(tree: exp.Expr, oids: Sequence[int]) -> exp.Expr:
-    """The tree with values that stand in for its parameters; current_setting gets the name of a setting that exists."""
+    """Return the tree with values that stand in for its parameters; current_setting gets the name of a setting that exists."""
     copy = tree.copy()
     for call in copy.find_all(exp.Anonymous):
         if call.name.lower() == "current_setting":
@@ -77,7 +77,7 @@ def with_dummies(tree: exp.Expr, oids: Sequence[int]) -> exp.Expr:
 
 
 def with_values(tree: exp.Expr, values: Sequence[Any]) -> exp.Expr:
-    """The tree with literals for its parameters."""
+    """Return the tree with literals for its parameters."""
     copy = tree.copy()
     for node in list(copy.find_all(exp.Parameter)):
         node.replace(literal(values[int(node.name) - 1]))
@@ -85,7 +85,7 @@ def with_values(tree: exp.Expr, values: Sequence[Any]) -> exp.Expr:
 
 
 def literal(value: Any) -> exp.Expr:
-    """A Python value as a tree."""
+    """Return a Python value as a tree."""
     if value is None:
         return exp.Null()
     if isinstance(value, list):

@@ -104,7 +104,7 @@ class Questions:
     # --- understanding ------------------------------------------------------------------------------------------------
 
     def dialect_of(self, text: str) -> str:
-        """The dialect to lex a message in, so that its tokens serve the parser that will most probably read them."""
+        """Return the dialect to lex a message in, so that its tokens serve the parser that will most probably read them."""
         text = text.lower()
         if any(word in text for word in _CATALOG_WORDS):
             return POSTGRESQL
@@ -168,7 +168,7 @@ class Questions:
                     prepared.fields = fields
 
     def describe(self, prepared: PreparedStatement, values: Sequence[Any] | None = None) -> tuple[ResultField, ...]:
-        """The columns of a question, remembered; `values` stand in for parameters whose values are not known yet."""
+        """Return the columns of a question, remembered; `values` stand in for parameters whose values are not known yet."""
         if prepared.fields is None:
             counting = self._counting_refusals(prepared.piece) if prepared.kind == "data" else nullcontext()
             with self._trace(prepared), counting:
@@ -223,7 +223,7 @@ class Questions:
         return StatementResult(tag, fields, release.table if fields else None, self._notices(release))
 
     def _execute(self, piece: Piece, values: list[Any] | None) -> Release:
-        """As `Session.execute`, with the text read in its turn and the data scanned out of it."""
+        """Answer as `Session.execute` does, with the text read in its turn and the data scanned out of it."""
         if len(piece.sql) <= LONG_TEXT:
             return self.session.execute(piece, values)
         pace = Pace(self.session.policy)
@@ -251,8 +251,8 @@ class Questions:
                 raise
 
     def _structure(self, prepared: PreparedStatement, error: Error) -> StatementResult:
-        """A tool that looks at a table's columns through LIMIT 1 gets columns without rows; anything else its
-        refusal."""
+        """Return the columns of a table without rows. A tool that looks at a table's columns through LIMIT 1 gets columns without
+        rows; anything else its refusal."""
         table = self._probe(prepared, error)
         notice = (
             "rows of people are not shown: these are the columns only",
@@ -307,7 +307,7 @@ class _Interrupt:
 
 
 def _error_bars(release: Release) -> str:
-    """Half-widths of the bars of a short answer's outputs, in their own units: the widest of each column's rows.
+    """Return half-widths of the bars of a short answer's outputs, in their own units: the widest of each column's rows.
 
     Long answers are left out, since their bars take time that most clients gain nothing from.
     """
@@ -328,7 +328,7 @@ def _error_bars(release: Release) -> str:
 
 
 def _words(piece: Piece) -> set[str]:
-    """The words of a statement that are no strings, in lower case."""
+    """Return the words of a statement that are no strings, in lower case."""
     return {token.text.lower() for token in piece.tokens() if token.token_type is not TokenType.STRING}
 
 
@@ -338,7 +338,7 @@ def _is_query(piece: Piece) -> bool:
 
 
 def first_parameter(piece: Piece) -> int | None:
-    """The character of the first $n (1-based), None when there is none."""
+    """Return the character of the first $n (1-based), None when there is none."""
     return next((token.start + 1 for token, number in pairwise(piece.tokens()) if _is_parameter(token, number)), None)
 
 

@@ -51,7 +51,7 @@ class StatementResult:
 
 
 def oid_of(type_: pa.DataType) -> int:
-    """The wire type of an Arrow type; unsigned 32 bits stand for oid in the catalog."""
+    """Return the wire type of an Arrow type; unsigned 32 bits stand for oid in the catalog."""
     kinds = (
         (pa.types.is_boolean, e.BOOL), (pa.types.is_uint32, e.OID), (pa.types.is_int8, e.INT2), (pa.types.is_int16,
         e.INT2),
@@ -69,7 +69,7 @@ def oid_of(type_: pa.DataType) -> int:
 
 
 def formats_for(requested: Sequence[int], width: int) -> tuple[int, ...]:
-    """One format for each column, from none, one for all or one for each. Raises wire_formats."""
+    """Return one format for each column, from none, one for all or one for each. Raises wire_formats."""
     if len(requested) == width:
         formats = tuple(requested)
     elif len(requested) <= 1:
@@ -82,7 +82,7 @@ def formats_for(requested: Sequence[int], width: int) -> tuple[int, ...]:
 
 
 def described(fields: Sequence[ResultField], formats: Sequence[int]) -> bytes:
-    """RowDescription."""
+    """Return the message RowDescription."""
     return row_description([(column.name, column.oid, e.codec(column.oid).size) for column in fields], formats)
 
 
@@ -114,7 +114,7 @@ class Rows:
         return int(self.table.num_rows) - self.position
 
     def fetch(self, most: int | None) -> Iterator[list[tuple[Any, ...]]]:
-        """The next `most` rows (all that are left for None) in batches of Python values."""
+        """Yield the next `most` rows (all that are left for None) in batches of Python values."""
         end = self.position + (self.left if most is None else min(most, self.left))
         while self.position < end:
             size = min(BATCH, end - self.position)
@@ -123,7 +123,7 @@ class Rows:
             yield list(zip(*columns, strict=True)) if columns else [()] * size
 
     def messages(self, most: int | None, formats: Sequence[int]) -> Iterator[bytes]:
-        """The next `most` rows as DataRow messages, many in each piece of bytes."""
+        """Yield the next `most` rows as DataRow messages, many in each piece of bytes."""
         to_bytes = writers(self.fields, formats)
         for batch in self.fetch(most):
             yield b"".join(message(b"D", data_row(row, to_bytes)) for row in batch)

@@ -36,7 +36,7 @@ class Verifier:
     server_key: bytes
 
     def text(self) -> str:
-        """PostgreSQL's form: SCRAM-SHA-256$iterations:salt$stored_key:server_key."""
+        """Return the verifier in PostgreSQL's form: SCRAM-SHA-256$iterations:salt$stored_key:server_key."""
         salt, stored, server = (
             base64.b64encode(part).decode() for part in (self.salt, self.stored_key, self.server_key)
         )
@@ -44,7 +44,7 @@ class Verifier:
 
     @classmethod
     def read(cls, text: str) -> Verifier:
-        """The verifier of `text`. Raises ValueError."""
+        """Return the verifier of `text`. Raises ValueError."""
         mechanism, head, keys = text.split("$")
         count, salt = head.split(":")
         stored, server = keys.split(":")
@@ -60,7 +60,7 @@ class Verifier:
 
 
 def make_verifier(password: str, salt: bytes | None = None, iterations: int = ITERATIONS) -> Verifier:
-    """The verifier of a password that is not empty."""
+    """Return the verifier of a password that is not empty."""
     salt = os.urandom(_SALT) if salt is None else salt
     salted = hashlib.pbkdf2_hmac("sha256", prepared(password).encode(), salt, iterations)
     client_key = _mac(salted, b"Client Key")
@@ -68,7 +68,7 @@ def make_verifier(password: str, salt: bytes | None = None, iterations: int = IT
 
 
 def mock_verifier(secret: bytes, user: str) -> Verifier:
-    """A verifier that no password fits. Its salt is the same at each try, as a real user's is, so that asking twice
+    """Return a verifier that no password fits. Its salt is the same at each try, as a real user's is, so that asking twice
     does
     not tell whether a user exists."""
     salt = _mac(secret, user.encode("utf-8", "replace"))[:_SALT]
@@ -116,7 +116,7 @@ class Exchange:
         return (PLAIN,) if self._binding is None else (PLUS, PLAIN)
 
     def first(self, mechanism: str, data: bytes) -> bytes:
-        """The server's answer to client-first-message. Raises login_scram."""
+        """Return the server's answer to client-first-message. Raises login_scram."""
         try:
             text = data.decode("utf-8")
             flag, authzid, bare = text.split(",", 2)
@@ -134,7 +134,8 @@ class Exchange:
         return self._server_first.encode()
 
     def _check_flag(self, mechanism: str, flag: str) -> None:
-        """A client that could bind and believes we cannot ("y") while we offered it is being lied to: RFC 5802, 6."""
+        """Refuse a downgrade. A client that could bind and believes we cannot ("y") while we offered it is being lied to: RFC
+        5802, 6."""
         if mechanism == PLUS:
             if self._binding is None or flag != "p=tls-server-end-point":
                 raise refuse("login_scram")

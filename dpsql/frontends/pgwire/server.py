@@ -194,7 +194,7 @@ class Server:
     # --- what the owner asks ------------------------------------------------------------------------------------------
 
     def pages(self) -> dict[str, Callable[[], Awaitable[Response]]]:
-        """The pages of the owner's port."""
+        """Return the pages of the owner's port."""
         return {"/healthz": self._health, "/readyz": self._ready, "/metrics": self._metrics}
 
     async def _health(self) -> Response:
@@ -252,7 +252,7 @@ class Server:
 
     @property
     def limits(self) -> Limits:
-        """The bounds."""
+        """Return the bounds on connections and waiting."""
         return self._limits
 
     @property
@@ -271,7 +271,7 @@ class Server:
         return self._back_off
 
     def require_place(self, user: str) -> None:
-        """Raises wire_busy, wire_busy_user when `user` may have no further connection. The owner has places of their own."""
+        """Raise wire_busy or wire_busy_user when `user` may have no further connection. The owner has places of their own."""
         analysts = self._users.total() - self._users[OWNER]
         if user == OWNER:
             if self._users[OWNER] >= self._limits.owner_connections and self._users.total() >= self._limits.connections:
@@ -301,7 +301,7 @@ class Server:
             del self._users[user]
 
     def open(self, login: Login, number: int) -> Questions:
-        """A session and a catalog for one login. Runs in a thread. Raises refusals of its `dp.` options."""
+        """Return a session and a catalog for one login. Runs in a thread. Raises refusals of its `dp.` options."""
         user, state = login.user, self._state
         analyst = analyst_of(user, state.policy)
         planner = self._planner(state.policy.of_analyst(analyst))
@@ -345,7 +345,7 @@ class Server:
             connection.cancel()
 
     async def work(self, function: Any, *arguments: Any) -> Any:
-        """The result of a function that computes, in a thread."""
+        """Return the result of a function that computes, in a thread."""
         return await asyncio.get_running_loop().run_in_executor(self._pool, self._done, function, arguments)
 
     def _done(self, function: Any, arguments: tuple[Any, ...]) -> Any:

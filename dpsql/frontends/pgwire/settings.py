@@ -93,7 +93,7 @@ class Settings:
         self._values = self._first
 
     def start(self, name: str, value: str) -> None:
-        """A value given at connect: what RESET goes back to."""
+        """Set a value given at connect, which RESET goes back to."""
         self.set(name, value)
         self._first = {**self._first, _key(name): self._values[_key(name)]}
 
@@ -137,14 +137,14 @@ class Settings:
             raise refuse("setting_unknown", name=name)
 
     def get(self, name: str) -> str:
-        """The value of one setting. Raises setting_unknown."""
+        """Return the value of one setting. Raises setting_unknown."""
         key = _key(name)
         if key not in self._values:
             raise refuse("setting_unknown", name=name)
         return self._values[key]
 
     def all(self) -> dict[str, str]:
-        """Every setting."""
+        """Return the value of every setting."""
         return dict(sorted(self._values.items()))
 
     def snapshot(self) -> dict[str, str]:
@@ -165,7 +165,7 @@ class Settings:
         return least != "error" and (severity == "WARNING" or least != "warning")
 
     def reported(self) -> dict[str, str]:
-        """The settings that clients follow, with the spelling they know."""
+        """Return the settings that clients follow, with the spelling they know."""
         return {spelt: self._values[key] for key, spelt in REPORTED.items()}
 
 

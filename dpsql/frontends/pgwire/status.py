@@ -59,7 +59,7 @@ class StatusServer:
 
 
 def text(status: int, words: str) -> Response:
-    """A line of text."""
+    """Return a line of text."""
     return status, _TEXT, f"{words}\n".encode()
 
 

@@ -76,13 +76,13 @@ class Stop:
             time.sleep(_NAG_SECONDS)
 
     def leave(self) -> None:
-        """The client is gone: stop what runs, and whatever would run next."""
+        """Stop what runs, and whatever would run next: the client is gone."""
         with self._lock:
             self.gone = True
         self.ask()
 
     def check(self) -> None:
-        """Raises wire_cancelled or wire_timeout when it was asked for."""
+        """Raise wire_cancelled or wire_timeout when it was asked for."""
         if self.requested:
             raise self.refusal()
 

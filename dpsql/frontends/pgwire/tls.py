@@ -36,7 +36,7 @@ def load_tls(certificate: Path, key: Path) -> Tls:
 
 
 def self_signed(folder: Path, host: str) -> Tls:
-    """The certificate kept in `folder`, made by openssl when there is none. Raises serve_tls."""
+    """Return the certificate kept in `folder`, made by openssl when there is none. Raises serve_tls."""
     certificate, key = folder / "server.crt", folder / "server.key"
     if not (certificate.exists() and key.exists()):
         command = [

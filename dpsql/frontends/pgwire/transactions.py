@@ -39,12 +39,12 @@ class Transaction:
         self.status = "I"
 
     def fail(self) -> None:
-        """An error: inside a transaction everything but its end is refused from now on."""
+        """Enter an error: inside a transaction everything but its end is refused from now on."""
         if self.status == "T":
             self.status = "E"
 
     def fields(self, command: Command) -> tuple[ResultField, ...]:
-        """Columns of a command's answer."""
+        """Return columns of a command's answer."""
         if command.kind != "show":
             return ()
         if command.name == "all":

@@ -38,15 +38,15 @@ class AsyncConnection:
     """A connection whose questions are awaited. Cancelling a task ends its waiting; what was charged stays charged."""
 
     def __init__(self, connection: Connection) -> None:
-        """`connection` is closed with this one."""
+        """Take a `connection`, which is closed with this one."""
         self.connection = connection
 
     async def execute(self, operation: str, parameters: Parameters = None) -> Release:
-        """The answer of one statement, with error bars, price and receipt. Raises what `Cursor.execute` raises."""
+        """Return the answer of one statement, with error bars, price and receipt. Raises what `Cursor.execute` raises."""
         return await self._in_thread(lambda: self.connection.execute(operation, parameters).release)
 
     async def explain(self, operation: str, parameters: Parameters = None) -> PrivacyPlan:
-        """The privacy plan and price of a query; nothing is charged and data is not touched."""
+        """Return the privacy plan and price of a query; nothing is charged and data is not touched."""
         return await self._in_thread(lambda: self.connection.explain(operation, parameters))
 
     async def budget(self) -> Budget:

@@ -173,15 +173,15 @@ class Connection:
         return session
 
     def cursor(self) -> Cursor:
-        """A new cursor."""
+        """Return a new cursor."""
         return Cursor(self, self.session)
 
     def execute(self, operation: str, parameters: Parameters = None) -> Cursor:
-        """A new cursor on which `operation` has been executed."""
+        """Return a new cursor on which `operation` has been executed."""
         return self.cursor().execute(operation, parameters)
 
     def explain(self, operation: str, parameters: Parameters = None) -> PrivacyPlan:
-        """The privacy plan and price of a query; nothing is charged and data is not touched."""
+        """Return the privacy plan and price of a query; nothing is charged and data is not touched."""
         return self.session.explain(*_adapted(operation, parameters))
 
     def tune(self, operation: str, *, epsilon: str | None = None, groups: int | None = None) -> Advice:
@@ -198,8 +198,8 @@ class Connection:
     def watch(
         self, threshold: float | str, *, hits: int = 1, name: str = "default", questions: Sequence[str] = ()
     ) -> Watch:
-        """A stream of counts or sums compared with `threshold`: each of at most `hits` runs is charged when it begins, and ends
-        with the first question that is above (docs/watch.md).
+        """Return a stream of counts or sums compared with `threshold`: each of at most `hits` runs is charged when it begins, and
+        ends with the first question that is above (docs/watch.md).
 
         `name`: under which the ledger counts the runs; `questions`: the texts to come, so that a run has noise for all of them.
         """
@@ -223,11 +223,11 @@ class Connection:
         self.session.interrupt()
 
     def commit(self) -> None:
-        """Nothing to do: a charge is durable before its answer is computed."""
+        """Do nothing: a charge is durable before its answer is computed."""
         self._require_open()
 
     def rollback(self) -> None:
-        """Nothing to do: a rollback gives no budget back."""
+        """Do nothing: a rollback gives no budget back."""
         self._require_open()
 
     def close(self) -> None:
@@ -308,27 +308,27 @@ class Cursor:
         return self._release
 
     def fetchone(self) -> Row | None:
-        """The next row, None after the last."""
+        """Return the next row, None after the last."""
         return next(self._fetchable(), None)
 
     def fetchmany(self, size: int | None = None) -> list[Row]:
-        """The next `size` rows (`arraysize` when left out), fewer at the end."""
+        """Return the next `size` rows (`arraysize` when left out), fewer at the end."""
         return list(islice(self._fetchable(), self.arraysize if size is None else size))
 
     def fetchall(self) -> list[Row]:
-        """All rows that are left."""
+        """Return all rows that are left."""
         return list(self._fetchable())
 
     def arrow(self) -> pyarrow.Table:
-        """The whole answer as a pyarrow.Table, whatever was fetched before."""
+        """Return the whole answer as a pyarrow.Table, whatever was fetched before."""
         return self.release.table
 
     def df(self) -> pandas.DataFrame:
-        """The whole answer as a pandas DataFrame (pandas must be installed)."""
+        """Return the whole answer as a pandas DataFrame (pandas must be installed)."""
         return self.release.to_pandas()
 
     def pl(self) -> polars.DataFrame:
-        """The whole answer as a polars DataFrame (polars must be installed)."""
+        """Return the whole answer as a polars DataFrame (polars must be installed)."""
         return self.release.to_polars()
 
     def setinputsizes(self, sizes: Sequence[Any]) -> None:

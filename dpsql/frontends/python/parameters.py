@@ -17,7 +17,7 @@ _PLACES = (TokenType.PLACEHOLDER, TokenType.PARAMETER)
 
 
 def adapted(operation: str, parameters: Parameters) -> tuple[SqlText, Parameters]:
-    """The operation with ? and :name alone (of the same length, so that places in errors stay), and built-in values.
+    """Return the operation with ? and :name alone (of the same length, so that places in errors stay), and built-in values.
 
     `%s` counts as a place for a value where there are as many of them as values, outside of quotes and comments, and no
     other kind of place; anything else is left for the session to read or to refuse.
@@ -53,7 +53,7 @@ def _is_s(token: Token, start: int) -> bool:
 
 
 def built_in(value: Any) -> Any:
-    """A scalar of numpy as the built-in value that it holds; a list item by item; anything else as it is."""
+    """Return a scalar of numpy as the built-in value that it holds; a list item by item; anything else as it is."""
     if isinstance(value, (list, tuple)):
         return [built_in(item) for item in value]
     if type(value).__module__ != "numpy" or not hasattr(value, "item"):

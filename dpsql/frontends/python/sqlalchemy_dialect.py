@@ -47,13 +47,13 @@ class DpsqlDialect(DefaultDialect):
 
     @classmethod
     def import_dbapi(cls) -> ModuleType:
-        """The module of PEP 249."""
+        """Return the module of PEP 249."""
         from dpsql.frontends.python import dbapi
 
         return dbapi
 
     def create_connect_args(self, url: URL) -> tuple[list[Any], dict[str, Any]]:
-        """The policy's path, the analyst and the project, as `dpsql.connect` takes them. Raises ArgumentError for
+        """Return the policy's path, the analyst and the project, as `dpsql.connect` takes them. Raises ArgumentError for
         anything else in the address."""
         for name in url.query:
             if name not in ("analyst", "project"):
@@ -61,13 +61,13 @@ class DpsqlDialect(DefaultDialect):
         return [url.database], dict(url.query)
 
     def initialize(self, connection: Connection) -> None:
-        """Nothing is asked of the server: there is none."""
+        """Do nothing: there is no server to ask."""
 
     def do_rollback(self, dbapi_connection: Any) -> None:
-        """A charge is not part of a transaction."""
+        """Do nothing: a charge is not part of a transaction."""
 
     def do_commit(self, dbapi_connection: Any) -> None:
-        """Nothing was written."""
+        """Do nothing: nothing was written."""
 
     def do_ping(self, dbapi_connection: Any) -> bool:
         """Return whether the connection is open."""
@@ -76,17 +76,17 @@ class DpsqlDialect(DefaultDialect):
     # --- reflection ---------------------------------------------------------------------------------------------------
 
     def get_schema_names(self, connection: Connection, **kw: Any) -> list[str]:
-        """The schemas of the policy's tables, the default one first."""
+        """Return the schemas of the policy's tables, the default one first."""
         schemas = {table.shown_schema for table in _policy(connection).visible.values()}
         return [SCHEMA, *sorted(schemas - {SCHEMA})]
 
     def get_table_names(self, connection: Connection, schema: str | None = None, **kw: Any) -> list[str]:
-        """The policy's tables in a schema; those of the default one where none is named."""
+        """Return the policy's tables in a schema; those of the default one where none is named."""
         tables = _policy(connection).visible.values()
         return [table.name for table in tables if table.shown_schema == (schema or SCHEMA)]
 
     def get_view_names(self, connection: Connection, schema: str | None = None, **kw: Any) -> list[str]:
-        """There are none."""
+        """Return no names: a policy has no views."""
         return []
 
     def has_table(self, connection: Connection, table_name: str, schema: str | None = None, **kw: Any) -> bool:
@@ -97,7 +97,7 @@ class DpsqlDialect(DefaultDialect):
     def get_columns(  # type: ignore[override]
         self, connection: Connection, table_name: str, schema: str | None = None, **kw: Any
     ) -> list[dict[str, Any]]:
-        """Name, type, nullability, and a comment with bounds, public keys and privacy unit."""
+        """Return the name, type, nullability, and a comment with bounds, public keys and privacy unit."""
         from dpsql.frontends.rendering.policy_comments import column_comment
 
         policy, table = _table(connection, table_name, schema)
@@ -113,14 +113,14 @@ class DpsqlDialect(DefaultDialect):
     def get_pk_constraint(  # type: ignore[override]
         self, connection: Connection, table_name: str, schema: str | None = None, **kw: Any
     ) -> dict[str, Any]:
-        """The primary key."""
+        """Return the primary key."""
         _, table = _table(connection, table_name, schema)
         return {"constrained_columns": list(table.primary_key), "name": None}
 
     def get_foreign_keys(  # type: ignore[override]
         self, connection: Connection, table_name: str, schema: str | None = None, **kw: Any
     ) -> list[dict[str, Any]]:
-        """The foreign keys."""
+        """Return the foreign keys."""
         policy, table = _table(connection, table_name, schema)
         return [
             {
@@ -134,28 +134,28 @@ class DpsqlDialect(DefaultDialect):
     def get_unique_constraints(  # type: ignore[override]
         self, connection: Connection, table_name: str, schema: str | None = None, **kw: Any
     ) -> list[dict[str, Any]]:
-        """Column sets without repetition."""
+        """Return column sets without repetition."""
         _, table = _table(connection, table_name, schema)
         return [{"name": None, "column_names": list(columns)} for columns in table.unique]
 
     def get_indexes(  # type: ignore[override]
         self, connection: Connection, table_name: str, schema: str | None = None, **kw: Any
     ) -> Sequence[dict[str, Any]]:
-        """There are none."""
+        """Return no indexes: a policy has none."""
         _table(connection, table_name, schema)
         return []
 
     def get_check_constraints(  # type: ignore[override]
         self, connection: Connection, table_name: str, schema: str | None = None, **kw: Any
     ) -> Sequence[dict[str, Any]]:
-        """There are none."""
+        """Return no constraints: a policy's bounds are no constraints on rows."""
         _table(connection, table_name, schema)
         return []
 
     def get_table_comment(  # type: ignore[override]
         self, connection: Connection, table_name: str, schema: str | None = None, **kw: Any
     ) -> dict[str, Any]:
-        """Description, protection and max_rows."""
+        """Return description, protection and max_rows."""
         from dpsql.frontends.rendering.policy_comments import table_comment
 
         return {"text": table_comment(*_table(connection, table_name, schema))}

@@ -34,7 +34,7 @@ _CSV_THREADS = 2
 
 
 def with_bars(release: Release) -> pa.Table:
-    """The answer with two more columns, NAME_low and NAME_high, after each noisy one."""
+    """Return the answer with two more columns, NAME_low and NAME_high, after each noisy one."""
     import pyarrow as pa
 
     arrays: list[Any] = []
@@ -78,7 +78,7 @@ def _csv_lines(batch: pa.RecordBatch) -> str:
 
 
 def _csv_column(values: Any) -> Any:
-    """A column as texts without NULL. Reals show the shortest digits that read back as the same double."""
+    """Return a column as texts without NULL. Reals show the shortest digits that read back as the same double."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -98,7 +98,7 @@ def _csv_column(values: Any) -> Any:
 
 
 def _with_points(texts: Any, values: Any) -> Any:
-    """Texts of reals: 2 is an integer, 2.0 a real. Only a number without a fraction can lack its point."""
+    """Return texts of reals: 2 is an integer, 2.0 a real. Only a number without a fraction can lack its point."""
     import pyarrow.compute as pc
 
     whole = pc.equal(values, pc.trunc(values)).fill_null(False)
@@ -137,7 +137,7 @@ def _csv_cell(value: object) -> str:
 
 
 def write_json(release: Release, out: TextIO) -> None:
-    """One object: columns, rows, ends of the error bars, price and receipt; see `as_object`."""
+    """Write one object: columns, rows, ends of the error bars, price and receipt; see `as_object`."""
     json.dump({"rows": row_objects(release), **as_object(release)}, out, ensure_ascii=False, allow_nan=False)
     out.write("\n")
 
@@ -170,7 +170,7 @@ def as_object(release: Release) -> dict[str, Any]:
 
 
 def _records(table: pa.Table, columns: Iterable[int] | None = None) -> list[dict[str, Any]]:
-    """Rows as objects; a repeated name gets a number (n, n_1)."""
+    """Return rows as objects; a repeated name gets a number (n, n_1)."""
     indices = list(range(table.num_columns)) if columns is None else list(columns)
     names = unique_names(table.column_names)
     values = [[_json_value(value) for value in table.column(i).to_pylist()] for i in indices]
@@ -188,7 +188,7 @@ def _json_value(value: object) -> object:
 
 
 def unique_names(names: Sequence[str]) -> list[str]:
-    """Names made different for formats that know no repeated ones: n, n_1, n_2."""
+    """Return names made different for formats that know no repeated ones: n, n_1, n_2."""
     unique_so_far: list[str] = []
     for name in names:
         number, unique = 0, name
@@ -213,7 +213,7 @@ def write_binary(table: pa.Table, out: IO[bytes], format: str) -> None:
 
 
 def write_file(release: Release, place: Path, format: str, bars: bool) -> None:
-    """The answer as a file in any of `FORMATS`. Raises Fault (file_write)."""
+    """Write the answer as a file in any of `FORMATS`. Raises Fault (file_write)."""
     table = with_bars(release) if bars else release.table
     try:
         if format in BINARY_FORMATS:
@@ -228,7 +228,7 @@ def write_file(release: Release, place: Path, format: str, bars: bool) -> None:
 
 
 def write_text(release: Release, out: TextIO, format: str, bars: bool, width: int | None = None) -> None:
-    """The answer in one of `TEXT_FORMATS`; `bars` adds columns to csv, the other two always have error bars."""
+    """Write the answer in one of `TEXT_FORMATS`; `bars` adds columns to csv, the other two always have error bars."""
     if format == "csv":
         write_csv(with_bars(release) if bars else release.table, out)
     elif format == "json":

@@ -47,7 +47,7 @@ class Drawable(Protocol):
 
     @property
     def table(self) -> pa.Table:
-        """The values."""
+        """Return the values as a table."""
 
     @property
     def low(self) -> pa.Table:
@@ -62,7 +62,7 @@ class Drawable(Protocol):
         """The share of cases in which a bar holds."""
 
     def __len__(self) -> int:
-        """The number of rows."""
+        """Return the number of rows."""
 
 
 def check_plot(place: Path) -> None:
@@ -192,14 +192,14 @@ def release_chart(
 def _of_rows(
     release: Drawable, keys: Sequence[int], count: int, exact: Mapping[tuple[Any, ...], Sequence[Any]] | None
 ) -> list[Sequence[Any]]:
-    """The exact columns of the first `count` rows, NULL in those whose keys the exact answer does not have."""
+    """Return the exact columns of the first `count` rows, NULL in those whose keys the exact answer does not have."""
     columns = [_values(release.table, index, count) for index in keys]
     nothing = [None] * len(release.columns)
     return [(exact or {}).get(tuple(column[row] for column in columns), nothing) for row in range(count)]
 
 
 def _values(table: Any, index: int, count: int) -> list[Any]:
-    """The first `count` values of one column."""
+    """Return the first `count` values of one column."""
     values: list[Any] = table.column(index).slice(0, count).to_pylist()
     return values
 
@@ -248,7 +248,7 @@ def _stacked(panels: list[Chart], title: str) -> Chart:
 
 
 def _kind(values: Sequence[Any]) -> str:
-    """The measurement type of keys on a line: dates, numbers, else names in the answer's order."""
+    """Return the measurement type of keys on a line: dates, numbers, else names in the answer's order."""
     if isinstance(values[0], date):
         return "T"
     numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values)
@@ -256,7 +256,7 @@ def _kind(values: Sequence[Any]) -> str:
 
 
 def _label(value: object) -> Any:
-    """A key as it stands on an axis."""
+    """Return a key as it stands on an axis."""
     if value is None:
         return "NULL"
     if isinstance(value, bool):
@@ -269,7 +269,7 @@ def _label(value: object) -> Any:
 
 
 def _number(value: object) -> float | None:
-    """A number that can be drawn, else None."""
+    """Return a number that can be drawn, else None."""
     if isinstance(value, (int, float)) and math.isfinite(value):
         return float(value)
     return None

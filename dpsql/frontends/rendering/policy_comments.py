@@ -27,7 +27,7 @@ def table_comment(policy: Policy, table: Table) -> str:
 
 
 def column_comment(policy: Policy, table: Table, column: PolicyColumn) -> str:
-    """Description, bounds, public keys and the column's part in the privacy unit; empty when there is nothing to
+    """Return description, bounds, public keys and the column's part in the privacy unit; empty when there is nothing to
     say."""
     parts = [column.description] if column.description else []
     if column.lower is not None:

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 
 
 def spinner() -> AbstractContextManager[object]:
-    """Shows on a terminal that a question is being worked on."""
+    """Show on a terminal that a question is being worked on."""
     from rich.console import Console
 
     return Console(stderr=True).status("working on the data, Ctrl-C stops", spinner="line")

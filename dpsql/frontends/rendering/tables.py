@@ -30,7 +30,7 @@ def printable(text: str) -> str:
 
 
 def shown_value(value: object, error: float | None = None) -> str:
-    """A value as a person reads it; a number with an error bar is shown to the digits that the error leaves."""
+    """Return a value as a person reads it; a number with an error bar is shown to the digits that the error leaves."""
     if value is None:
         return "NULL"
     if isinstance(value, bool):
@@ -43,7 +43,7 @@ def shown_value(value: object, error: float | None = None) -> str:
 
 
 def shown_error(error: float | None, whole: bool) -> str:
-    """A half width, two digits, rounded up so that it never claims too much; "?" when it is unknown."""
+    """Return a half width, two digits, rounded up so that it never claims too much; "?" when it is unknown."""
     if error is None or not math.isfinite(error):
         return "?"
     if error == 0:
@@ -62,7 +62,7 @@ def _error_or(error: float | None, otherwise: float | None) -> float | None:
 
 
 def shown_columns(release: Release, between: str = "±") -> list[list[str]]:
-    """The cells of an answer by column, error bars beside noisy values, aligned."""
+    """Return the cells of an answer by column, error bars beside noisy values, aligned."""
     columns = []
     for index, column in enumerate(release.columns):
         values = release.table.column(index).to_pylist()
@@ -85,7 +85,8 @@ def shown_columns(release: Release, between: str = "±") -> list[list[str]]:
 
 
 def write_table(release: Release, out: TextIO, width: int | None = None, layout: Layout = Layout.AUTO) -> None:
-    """The answer in a layout; AUTO: a table, or one value a line where that is wider than `width` characters (None: no limit)."""
+    """Write the answer in a layout; AUTO: a table, or one value a line where that is wider than `width` characters (None: no
+    limit)."""
     names = [printable(column.name) for column in release.columns]
     cells = shown_columns(release, "±" if _writes(out, "±") else "+/-")
     if layout is Layout.LINES:

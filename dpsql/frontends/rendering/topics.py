@@ -62,7 +62,8 @@ def drawn_topic(topic: str, width: int, *, styled: bool) -> str:
 
 
 def _reference(link: re.Match[str]) -> str:
-    """A link to another page names the command that shows it; other relative links lead nowhere in a terminal."""
+    """Return a link's text: one to another page names the command that shows it; other relative links lead nowhere in a
+    terminal."""
     text, target = link.groups()
     if "://" in target:
         return link.group()

@@ -46,7 +46,7 @@ def run_repl(session: Session) -> int:
 
 
 def _complete_texts(lines: Iterable[str]) -> Iterator[str]:
-    """Statements and backslash commands, each as soon as it is complete."""
+    """Yield statements and backslash commands, each as soon as it is complete."""
     waiting_text = ""
     for line in lines:
         if not waiting_text.strip() and as_command(line) is not None:
@@ -91,7 +91,7 @@ class _Talk:
         return Exit.DONE
 
     def _ask(self, sql: str) -> Release:
-        """The answer of one statement, whose price is told."""
+        """Return the answer of one statement, whose price is told."""
         session = self.prompt.session
         release = self.prompt.screen.timed(lambda: ask(session, sql, waiting=waiting()))
         _tell_price(session, release)

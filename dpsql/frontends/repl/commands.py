@@ -62,7 +62,7 @@ WORDS = {"help": "\\?", "?": "\\?", "quit": "\\q", "exit": "\\q"}
 
 
 def as_command(text: str) -> str | None:
-    """The backslash command that a whole text means, None where it is SQL."""
+    """Return the backslash command that a whole text means, None where it is SQL."""
     stripped = text.strip()
     if stripped.startswith("\\"):
         return stripped
@@ -85,7 +85,7 @@ def command(prompt: Prompt, line: str) -> None:
 
 
 def names() -> list[str]:
-    """The commands, for completion."""
+    """Return the commands, for completion."""
     return [usage.split()[0].replace("[+]", "") for usage in HELP]
 
 

@@ -12,7 +12,7 @@ from dpsql.storage.directories import state_directory
 
 
 def all_queries() -> dict[str, str]:
-    """Texts by name; none where there is no file, or where it holds something else."""
+    """Return texts by name; none where there is no file, or where it holds something else."""
     try:
         content = json.loads(_place().read_text(encoding="utf-8"))
     except (OSError, ValueError, Error):
@@ -23,7 +23,7 @@ def all_queries() -> dict[str, str]:
 
 
 def query(name: str) -> str:
-    """The query called `name`. Raises InterfaceError query_unknown."""
+    """Return the query called `name`. Raises InterfaceError query_unknown."""
     queries = all_queries()
     if name not in queries:
         hint = f"\\n lists the queries that are kept, \\ns NAME SQL keeps one{did_you_mean(name, queries)}"
@@ -47,7 +47,7 @@ def _place() -> Path:
 
 
 def _write(queries: dict[str, str]) -> None:
-    """The whole file anew beside the old one, then in its place: a killed process leaves one of the two."""
+    """Write the whole file anew beside the old one, then in its place: a killed process leaves one of the two."""
     place = _place()
     try:
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

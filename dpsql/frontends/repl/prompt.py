@@ -86,7 +86,7 @@ class PolicyCompleter(Completer):
         return list(dict.fromkeys([*words, *keywords]))
 
     def _of_table(self, word: str, text: str) -> list[str]:
-        """table.column and alias.column."""
+        """Return the columns of a table as table.column and alias.column."""
         holder = word.rpartition(".")[0]
         named = re.findall(rf"\b(\w+)\s+(?:AS\s+)?{re.escape(holder)}\b", text, re.IGNORECASE)
         tables = [table.lower() for table in (holder, *named) if table.lower() in self._columns]
@@ -138,7 +138,7 @@ def _keys() -> KeyBindings:
 
 
 def _history() -> History:
-    """A file that only its owner reads; a prompt without one when the state directory cannot be used."""
+    """Return a file that only its owner reads; a prompt without one when the state directory cannot be used."""
     with suppress(OSError, Error):
         folder = state_directory()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -42,8 +42,8 @@ class Composition:
 
 
 def compared(charges: Charges, delta: Fraction, rules: Collection[str] | None = None) -> list[Composition]:
-    """The bounds of `rules` (None: of all) at one `delta` > 0, that of the charges themselves included: epsilon is infinite
-    where they leave none of it."""
+    """Return the bounds of `rules` (None: of all) at one `delta` > 0, that of the charges themselves included: epsilon is
+    infinite where they leave none of it."""
     return [rule(charges, delta) for name, rule in RULES.items() if rules is None or name in rules]
 
 
@@ -133,7 +133,7 @@ def _left(charges: Charges, delta: Fraction) -> Fraction:
 
 
 def _epsilon(charge: Mapping[str, Fraction], delta: Fraction) -> Fraction:
-    """The epsilon of one charge, with `delta` more for a rho."""
+    """Return the epsilon of one charge, with `delta` more for a rho."""
     return rho_to_epsilon(charge["rho"], delta) if "rho" in charge else charge["epsilon"]
 
 
@@ -143,7 +143,7 @@ def _rounded(epsilon: Fraction) -> float:
 
 
 def _divergence(epsilon: float, order: float) -> float:
-    """The Renyi divergence of randomised response with `epsilon`, which no epsilon-DP mechanism exceeds.
+    """Return the Renyi divergence of randomised response with `epsilon`, which no epsilon-DP mechanism exceeds.
 
     With p = e^epsilon / (1 + e^epsilon): ln(p^a (1 - p)^(1 - a) + (1 - p)^a p^(1 - a)) / (a - 1).
     """

@@ -41,13 +41,13 @@ class Accountant(Protocol):
         """`limits` in ledger units, rounded down."""
 
     def epsilon_of(self, spent: Mapping[str, int]) -> float:
-        """An upper bound of the epsilon that `spent` ledger units amount to, with the delta of the budget."""
+        """Return an upper bound of the epsilon that `spent` ledger units amount to, with the delta of the budget."""
 
     def repeated(self, times: int) -> tuple[float, Fraction]:
         """Return epsilon (an upper bound) and delta of `times` budgets like this one, each spent whole."""
 
     def request(self, epsilon: Fraction) -> PrivacyLoss:
-        """The loss a question that asks `epsilon` may spend; None: not what this accountant counts.
+        """Return the loss a question that asks `epsilon` may spend; None: not what this accountant counts.
 
         It is split evenly (`PrivacyLoss.divided`) over what the question measures.
         """
@@ -56,7 +56,7 @@ class Accountant(Protocol):
         """Return whether noise of `mechanism` is counted only with a part of the question's delta spent on it."""
 
     def noise_for(self, mechanism: Mechanism, sensitivity: Sensitivity, part: PrivacyLoss, delta: Fraction) -> Noise:
-        """The least noise of `mechanism` whose `charge` is at most `part` (of a request) and `delta`.
+        """Return the least noise of `mechanism` whose `charge` is at most `part` (of a request) and `delta`.
 
         `delta` is spent only where `spends_delta`; there it is above 0.
         """

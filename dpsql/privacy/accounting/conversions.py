@@ -15,7 +15,7 @@ MOST_EPSILON = 10**6
 
 @lru_cache(maxsize=256)
 def rho_to_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
-    """An epsilon (nats) such that rho-zCDP implies (epsilon, delta)-DP; 0 < delta < 1; rounded up.
+    """Return an epsilon (nats) such that rho-zCDP implies (epsilon, delta)-DP; 0 < delta < 1; rounded up.
 
     epsilon = inf over alpha > 1 of  rho alpha + ln(1 - 1/alpha) + (ln(1/delta) - ln alpha) / (alpha - 1)
     (CKS20, arXiv 2004.00010, Proposition 12 and Corollary 13, solved for epsilon). Every alpha gives a true bound: the
@@ -31,7 +31,7 @@ def rho_to_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
 
 @lru_cache(maxsize=256)
 def epsilon_to_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """A rho such that rho-zCDP implies (epsilon, delta)-DP; the largest but for rounding down (below 10**-9 of it).
+    """Return a rho such that rho-zCDP implies (epsilon, delta)-DP; the largest but for rounding down (below 10**-9 of it).
 
     For a fixed alpha the bound of `rho_to_epsilon` is linear in rho, so rho = (epsilon - its constant part) / alpha.
     0 < delta < 1, 0 < epsilon <= 10**6. `rho_to_epsilon` of the result is never above epsilon.
@@ -77,14 +77,14 @@ def _best_alpha(rho: Fraction, delta: Fraction) -> Fraction:
 
 
 def _epsilon_float(rho: float, x: float, delta: Fraction) -> float:
-    """The bound at alpha = 1 + x in floats, to steer the search only."""
+    """Return the bound at alpha = 1 + x in floats, to steer the search only."""
     if rho <= 0:
         return 0.0
     return rho * (1 + x) + log(x) - log1p(x) + (-log(float(delta)) - log1p(x)) / x
 
 
 def advanced_composition(losses: Iterable[tuple[float, float]], delta: float) -> tuple[float, float]:
-    """(epsilon, delta) of all `losses` (epsilon_i, delta_i) together when `delta` > 0 more is spent; for reports only.
+    """Return (epsilon, delta) of all `losses` (epsilon_i, delta_i) together when `delta` > 0 more is spent; for reports only.
 
     The better of the plain sum and  sum epsilon_i tanh(epsilon_i / 2) + sqrt(2 ln(1/delta) sum epsilon_i**2)
     (Kairouz, Oh, Viswanath 2015, arXiv 1311.0776, Theorem 3.5; (e**x - 1) / (e**x + 1) = tanh(x / 2)). It holds for

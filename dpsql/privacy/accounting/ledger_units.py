@@ -15,7 +15,7 @@ UNITS = {dimension: 10**digits for dimension, digits in DECIMALS.items()}
 
 
 def charge_units(loss: Mapping[str, Fraction | None], accountant: str) -> dict[str, int]:
-    """A loss by dimension in ledger units, rounded up. Raises Refusal loss_infinite where a dimension is None."""
+    """Return a loss by dimension in ledger units, rounded up. Raises Refusal loss_infinite where a dimension is None."""
     charge = {}
     for dimension, value in loss.items():
         if value is None:
@@ -25,7 +25,7 @@ def charge_units(loss: Mapping[str, Fraction | None], accountant: str) -> dict[s
 
 
 def limit_units(limits: Mapping[str, Fraction]) -> dict[str, int]:
-    """Limits by dimension in ledger units, rounded down."""
+    """Return the limits by dimension in ledger units, rounded down."""
     return {dimension: floor(value * UNITS[dimension]) for dimension, value in limits.items()}
 
 
@@ -35,6 +35,6 @@ def spent_amount(spent: Mapping[str, int], dimension: str) -> Fraction:
 
 
 def float_upper(value: Fraction) -> float:
-    """The smallest float >= value."""
+    """Return the smallest float >= value."""
     nearest = float(value)
     return nearest if Fraction(nearest) >= value else nextafter(nearest, inf)

@@ -37,11 +37,11 @@ class Pure:
         return charge_units({"epsilon": loss.epsilon, "delta": loss.delta}, self.kind)
 
     def limit_units(self) -> dict[str, int]:
-        """Rounded down."""
+        """Return the limit in ledger units, rounded down."""
         return limit_units(self.limits)
 
     def epsilon_of(self, spent: Mapping[str, int]) -> float:
-        """The sum itself."""
+        """Return the sum itself."""
         return float_upper(spent_amount(spent, "epsilon"))
 
     def repeated(self, times: int) -> tuple[float, Fraction]:

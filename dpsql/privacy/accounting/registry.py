@@ -17,7 +17,7 @@ ACCOUNTANTS: dict[str, type[Any]] = {accountant.kind: accountant for accountant 
 
 
 def make_accountant(kind: str, epsilon: Fraction, delta: Fraction) -> Accountant:
-    """The accountant `kind` of a budget of epsilon (nats) and delta.
+    """Return the accountant `kind` of a budget of epsilon (nats) and delta.
 
     Raises PolicyRefusal accountant_budget for an unknown kind, epsilon outside (0, 10**6], delta outside [0, 1), or less
     delta than the accountant needs.

@@ -47,7 +47,7 @@ class Zcdp:
         return charge_units({"rho": loss.rho, "delta": loss.delta}, self.kind)
 
     def limit_units(self) -> dict[str, int]:
-        """Rounded down."""
+        """Return the limit in ledger units, rounded down."""
         return limit_units(self.limits)
 
     def epsilon_of(self, spent: Mapping[str, int]) -> float:

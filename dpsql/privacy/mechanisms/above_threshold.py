@@ -70,7 +70,7 @@ class AboveThreshold:
         return PrivacyLoss.pure(_PARTS[self.monotone] * self.noise.loss.epsilon)
 
     def recomputed_loss(self) -> PrivacyLoss:
-        """`loss` again: the worst of all ways in which the sums may move by whole sensitivities, each with its cheapest m.
+        """Return `loss` again: the worst of all ways in which the sums may move by whole sensitivities, each with its cheapest m.
 
         The bound of the proof is convex in m and in the moves, so its extremes are at -d, 0 and d.
         """
@@ -85,7 +85,7 @@ class AboveThreshold:
         return PrivacyLoss.pure(worst * alone)
 
     def gap_half_width(self, confidence: float, comparison: int) -> float:
-        """h in row-grid units for the gap of the `comparison`-th question of a run (from 1): |gap - (q - T)| <= h.
+        """Return h in row-grid units for the gap of the `comparison`-th question of a run (from 1): |gap - (q - T)| <= h.
 
         The noise of a gap is X_k - Z, the sum of two draws, but the question was selected for it. Question i alone misses with a
         probability of at most (1 - confidence) / (i (i + 1)), whether it ends the run or not; these sum to 1 - confidence, so the
@@ -101,7 +101,7 @@ class AboveThreshold:
 
 @lru_cache(maxsize=1024, typed=True)
 def law_for(sensitivity: Sensitivity, epsilon: Fraction, monotone: bool) -> AboveThreshold:
-    """The law of the least noise whose run costs at most `epsilon` (> 0, nats). `sensitivity`: of one sum, not zero.
+    """Return the law of the least noise whose run costs at most `epsilon` (> 0, nats). `sensitivity`: of one sum, not zero.
 
     Raises ValueError for a zero sensitivity, and as `laplace.noise_for` does.
     """

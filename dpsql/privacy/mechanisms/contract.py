@@ -47,7 +47,7 @@ class Sensitivity:
 
     @property
     def is_zero(self) -> bool:
-        """No unit can move any entry."""
+        """Return whether no unit can move any entry."""
         return self.l1 == 0
 
 
@@ -90,40 +90,40 @@ class Noise(Protocol):
         """The exact cost of the noise really added."""
 
     def recomputed_loss(self) -> PrivacyLoss:
-        """`loss` again, written independently from the definition; pricing compares the two (a difference: fault)."""
+        """Return `loss` again, written independently from the definition; pricing compares the two (a difference: fault)."""
 
     def upper_tail(self, k: int) -> Fraction:
-        """An upper bound of P(noise >= k), k >= 1, in noise-grid units."""
+        """Return an upper bound of P(noise >= k), k >= 1, in noise-grid units."""
 
     def tail_point(self, probability: Fraction) -> int:
-        """The smallest k >= 1 with `upper_tail(k)` <= probability, in noise-grid units."""
+        """Return the smallest k >= 1 with `upper_tail(k)` <= probability, in noise-grid units."""
 
     def standard_deviation(self) -> float:
-        """In row-grid units."""
+        """Return the standard deviation of the noise in row-grid units."""
 
     def half_width(self, confidence: float) -> float:
-        """h in row-grid units with P(|noise| <= h) >= confidence, the rounding of a coarser noise grid included."""
+        """Return h in row-grid units with P(|noise| <= h) >= confidence, the rounding of a coarser noise grid included."""
 
     def expected_error(self) -> float:
-        """E|noise| in row-grid units, the rounding of a coarser noise grid not included."""
+        """Return E|noise| in row-grid units, the rounding of a coarser noise grid not included."""
 
     def weighted_half_width(self, weights: Sequence[float], confidence: float) -> float:
-        """h in row-grid units with P(|sum| <= h) = confidence for a weighted sum of independent draws.
+        """Return h in row-grid units with P(|sum| <= h) = confidence for a weighted sum of independent draws.
 
         `weights` > 0, largest first.
         """
 
     def weighted_expected_error(self, weights: Sequence[float]) -> float:
-        """E of the absolute weighted sum of independent draws, in row-grid units; `weights` as above."""
+        """Return E of the absolute weighted sum of independent draws, in row-grid units; `weights` as above."""
 
     def summed(self, count: int, whole: bool) -> Noise | None:
-        """The law of the sum of `count` >= 1 cells that each got this noise, or None: not known.
+        """Return the law of the sum of `count` >= 1 cells that each got this noise, or None: not known.
 
         `whole`: each cell was rounded to an integer before it was summed.
         """
 
     def quantiles(self, uniform: Floats) -> Floats:
-        """The noise at the quantiles `uniform`, in noise-grid units; increasing in `uniform`."""
+        """Return the noise at the quantiles `uniform`, in noise-grid units; increasing in `uniform`."""
 
 
 @dataclass(frozen=True)
@@ -149,47 +149,47 @@ class Constant:
 
     @property
     def loss(self) -> PrivacyLoss:
-        """Nothing: the answer does not depend on data."""
+        """Return no loss: the answer does not depend on data."""
         return PrivacyLoss.nothing()
 
     def recomputed_loss(self) -> PrivacyLoss:
-        """Nothing."""
+        """Return no loss."""
         return PrivacyLoss.nothing()
 
     def upper_tail(self, k: int) -> Fraction:
-        """Zero for k >= 1."""
+        """Return 0 for k >= 1."""
         return Fraction(0)
 
     def tail_point(self, probability: Fraction) -> int:
-        """1."""
+        """Return 1, the least k that is asked for."""
         return 1
 
     def standard_deviation(self) -> float:
-        """Zero."""
+        """Return 0."""
         return 0.0
 
     def half_width(self, confidence: float) -> float:
-        """Zero."""
+        """Return 0."""
         return 0.0
 
     def expected_error(self) -> float:
-        """Zero."""
+        """Return 0."""
         return 0.0
 
     def weighted_half_width(self, weights: Sequence[float], confidence: float) -> float:
-        """Zero."""
+        """Return 0."""
         return 0.0
 
     def weighted_expected_error(self, weights: Sequence[float]) -> float:
-        """Zero."""
+        """Return 0."""
         return 0.0
 
     def summed(self, count: int, whole: bool) -> Noise:
-        """Itself."""
+        """Return this law: a sum of constants is constant."""
         return self
 
     def quantiles(self, uniform: Floats) -> Floats:
-        """Zeros."""
+        """Return an array of zeros, of the shape of `uniform`."""
         return np.zeros_like(uniform)
 
 
@@ -248,10 +248,10 @@ class Selection(Protocol):
         """The loss of the selection, without the noise of a count that is released anyway."""
 
     def recomputed_loss(self) -> PrivacyLoss:
-        """`loss` again, from the finished table or threshold; pricing compares the two (a difference: fault)."""
+        """Return `loss` again, from the finished table or threshold; pricing compares the two (a difference: fault)."""
 
     def half_point(self) -> int:
-        """The smallest exact count that is admitted with probability >= 1/2."""
+        """Return the smallest exact count that is admitted with probability >= 1/2."""
 
 
 class Law(Protocol):
@@ -262,7 +262,7 @@ class Law(Protocol):
         """The exact cost of releasing the number of every group."""
 
     def recomputed_loss(self) -> PrivacyLoss:
-        """`loss` again, written independently from the definition; pricing compares the two (a difference: fault)."""
+        """Return `loss` again, written independently from the definition; pricing compares the two (a difference: fault)."""
 
 
 class MeasurementPlan(Protocol):

@@ -113,7 +113,7 @@ class CorrelatedLaplace:
 
     @property
     def least_deviation(self) -> float:
-        """That of an entry where W is 1/64, in noise-grid units."""
+        """Return the deviation of an entry where W is 1/64, its least value, in noise-grid units."""
         return self.least_sigma / sqrt(TIES**2 - self.tie**2) if self.tie else float(self.least_sigma)
 
     @property
@@ -123,8 +123,8 @@ class CorrelatedLaplace:
         return PrivacyLoss.concentrated(Fraction(moved, 2 * self.least_sigma**2))
 
     def recomputed_loss(self) -> PrivacyLoss:
-        """That of Gaussian noise at the least W, by its own second road, times the square of the norm of B: by Schur's test at
-        most the largest sum of absolute values in a row times that in a column."""
+        """Return the loss of Gaussian noise at the least W, by its own second road, times the square of the norm of B: by Schur's
+        test at most the largest sum of absolute values in a row times that in a column."""
         plain = gaussian.Gaussian(self.sensitivity, self.shift, self.least_sigma).recomputed_loss()
         if self.tie == 0:
             return plain
@@ -134,14 +134,15 @@ class CorrelatedLaplace:
         return PrivacyLoss.concentrated(plain.rho * max(map(sum, rows)) * max(map(sum, columns)))
 
     def upper_tail(self, k: int) -> Fraction:
-        """An upper bound of P(noise >= k), k >= 1: the mean over W of that of the Gaussian, rounded up. For error bars alone."""
+        """Return an upper bound of P(noise >= k), k >= 1: the mean over W of that of the Gaussian, rounded up. For error bars
+        alone."""
         root = (k - 1) / (self.least_deviation * sqrt(2))
         chances, inverse_roots, rest = _steps()
         tail = sum(chance * erfc(root * inverse) for chance, inverse in zip(chances, inverse_roots, strict=True))
         return Fraction(min(0.5, tail / 2 * _SLACK + rest))
 
     def tail_point(self, probability: Fraction) -> int:
-        """The smallest k >= 1 with `upper_tail(k)` <= probability."""
+        """Return the smallest k >= 1 with `upper_tail(k)` <= probability."""
         if probability >= Fraction(1, 2):
             return 1
         deviations = self._sum([1.0]).half_width(1 - 2 * max(float(probability), 1e-15)) / self.standard_deviation()
@@ -149,11 +150,11 @@ class CorrelatedLaplace:
         return smallest_within(self.upper_tail, probability, guess, 1)
 
     def standard_deviation(self) -> float:
-        """In row-grid units."""
+        """Return the standard deviation of an entry in row-grid units."""
         return float(self.least_deviation * sqrt(_MEAN_STEPS) * 2.0**self.shift)
 
     def half_width(self, confidence: float) -> float:
-        """h in row-grid units with P(|noise| <= h) >= confidence; at most one noise-grid step above the smallest."""
+        """Return h in row-grid units with P(|noise| <= h) >= confidence; at most one noise-grid step above the smallest."""
         return scaled_half_width(self, confidence)
 
     def expected_error(self) -> float:
@@ -161,11 +162,11 @@ class CorrelatedLaplace:
         return float(sqrt(2 / pi) * self.least_deviation * _mean_root() * 2.0**self.shift)
 
     def weighted_half_width(self, weights: Sequence[float], confidence: float) -> float:
-        """That of a sum of entries of different vectors, whose W are independent."""
+        """Return the half width of a weighted sum of entries of different vectors, whose W are independent."""
         return self._sum(weights).half_width(confidence)
 
     def weighted_expected_error(self, weights: Sequence[float]) -> float:
-        """That of a sum of entries of different vectors, whose W are independent."""
+        """Return the expected error of a weighted sum of entries of different vectors, whose W are independent."""
         return self._sum(weights).expected_error()
 
     def _sum(self, weights: Sequence[float]) -> WeightedSum:
@@ -176,13 +177,13 @@ class CorrelatedLaplace:
         return None
 
     def quantiles(self, uniform: Floats) -> Floats:
-        """Inverse of the cumulated law of one entry."""
+        """Return the inverse of the cumulated law of one entry."""
         step, points, cumulated = _table(self.least_deviation)
         return np.asarray(step * points[np.minimum(np.searchsorted(cumulated, uniform), len(points) - 1)])
 
     def joint_quantiles(self, uniform_w: Floats, uniform: Floats) -> Floats:
-        """The noise of whole vectors at the quantiles `uniform_w` of W (one for each vector, shape (n, 1)) and `uniform` of G
-        (shape (n, cells)), for replicates."""
+        """Return the noise of whole vectors at the quantiles `uniform_w` of W (one for each vector, shape (n, 1)) and `uniform`
+        of G (shape (n, cells)), for replicates."""
         roots = np.sqrt(1 + np.floor(np.log(uniform_w) * -STEPS))
         standard = gaussian.Gaussian(self.sensitivity, 0, 1 << 12).quantiles(uniform) / (1 << 12)
         if self.tie:
@@ -195,7 +196,7 @@ class CorrelatedLaplace:
 
 @lru_cache(maxsize=1024, typed=True)
 def noise_for(sensitivity: Sensitivity, rho: Fraction, tie: int = 0) -> Noise:
-    """Noise whose loss is at most `rho` (> 0) of zCDP, on the finest grid; `Constant` for zero sensitivity.
+    """Return noise whose loss is at most `rho` (> 0) of zCDP, on the finest grid; `Constant` for zero sensitivity.
 
     `tie` / 64: the correlation of groups that follow each other. A grid that is coarser than that of the rows lets every touched
     entry move by up to a step more, so that a larger u is taken before such a grid is. Rounding u up costs 1 / 4,096 at most.
@@ -217,12 +218,13 @@ def noise_for(sensitivity: Sensitivity, rho: Fraction, tie: int = 0) -> Noise:
 
 
 def wide_bits(least_sigma: int) -> int:
-    """The k by which such a u is more than `MOST_NARROW`: it is drawn as 2**k times one that is not (`noise.wide_gaussian`)."""
+    """Return the k by which such a u is more than `MOST_NARROW`: it is drawn as 2**k times one that is not
+    (`noise.wide_gaussian`)."""
     return max(0, (least_sigma - 1).bit_length() - (MOST_NARROW - 1).bit_length())
 
 
 def _stretch(tie: int) -> int:
-    """The most that B lengthens a vector; B is the identity without a tie."""
+    """Return the most that B lengthens a vector; B is the identity without a tie."""
     return TIES + tie if tie else 1
 
 
@@ -235,16 +237,16 @@ def _steps() -> tuple[list[float], list[float], float]:
 
 @lru_cache(maxsize=1)
 def _mean_root() -> float:
-    """E sqrt(V + 1)."""
+    """Return E sqrt(V + 1)."""
     chances, inverse_roots, _ = _steps()
     return sum(chance / inverse for chance, inverse in zip(chances, inverse_roots, strict=True))
 
 
 @lru_cache(maxsize=32)
 def _table(least_deviation: float) -> tuple[float, Floats, Floats]:
-    """A width in steps, places in widths, and the cumulated law at these, from its characteristic function (an inverse Fourier
-    transform), which is the mean over V of those of the Gaussians: (1 - q) / (e**a - q), 2 a the square of t times the least
-    deviation."""
+    """Return a width in steps, places in widths, and the cumulated law at these, from its characteristic function (an inverse
+    Fourier transform), which is the mean over V of those of the Gaussians: (1 - q) / (e**a - q), 2 a the square of t times the
+    least deviation."""
     step = ceil(least_deviation * sqrt(_MEAN_STEPS) / _FINEST_TABLE)
     angles = 2 * pi * np.fft.fftfreq(_POINTS)
     periods = angles[:, None] + 2 * pi * np.arange(-1, 2)

@@ -90,8 +90,8 @@ class EndKey:
         return choice_loss(self.mechanism, self.epsilon_0, self.sensitivity)
 
     def recomputed_loss(self) -> PrivacyLoss:
-        """`loss` from the weights: by how much those of two keys move apart when the row of one of them pushes one of the other
-        out of the end rows, or comes as the first of all."""
+        """Return `loss` from the weights: by how much those of two keys move apart when the row of one of them pushes one of the
+        other out of the end rows, or comes as the first of all."""
         spans = []
         for rows in ([], [1] * self.rows, [1] * (self.rows - 1) + [0]):
             before, after = rows, [0, *rows][: self.rows]
@@ -116,7 +116,8 @@ class EndKey:
 
 
 def end_key_for(sensitivity: Sensitivity, keys: int, last: bool, part: PrivacyLoss) -> EndKey:
-    """The choice with the largest epsilon_0 that costs at most `part`, among end rows for `_LEADS` leads that are enough."""
+    """Return the choice with the largest epsilon_0 that costs at most `part`, among end rows for `_LEADS` leads that are
+    enough."""
     epsilon_0, mechanism = epsilon_of_a_row(sensitivity, part), mechanism_for(part)
     lead = ln_upper(share_of_weights(mechanism) * max(1, keys - 1) / _MISSED) * 2 / epsilon_0
     return EndKey(sensitivity, epsilon_0, keys, min(max(1, ceil(_LEADS * lead)), MOST_ROWS), last, mechanism)
@@ -139,5 +140,5 @@ class EndRowsPlan:
 
     @property
     def charged(self) -> tuple[Law, ...]:
-        """The same law: one release of all groups."""
+        """Return this law alone: one release of all groups."""
         return (self.law,)

@@ -157,8 +157,8 @@ class Choice:
         return choice_loss(self.mechanism, self.epsilon_0, self.sensitivity)
 
     def recomputed_loss(self) -> PrivacyLoss:
-        """`loss` from the weights: one row moves the logarithm of a weight up or down by at most `rate` times the larger part of
-        a row that is before or behind the target, as groups on both sides of every bend of the target show."""
+        """Return `loss` from the weights: one row moves the logarithm of a weight up or down by at most `rate` times the larger
+        part of a row that is before or behind the target, as groups on both sides of every bend of the target show."""
         if self.lean:
             return recomputed_choice_loss(self.mechanism, self._leaning_span(), self.sensitivity)
         bend = 2 * self.rank * self.slices
@@ -177,7 +177,7 @@ class Choice:
         return self.rate * (max(*moves, Fraction(0)) - min(*moves, Fraction(0)))
 
     def rank_error(self, cells: int, beta: float) -> float:
-        """A distance d in rows that is exceeded with a probability of at most `beta`, whatever the data.
+        """Return a distance d in rows that is exceeded with a probability of at most `beta`, whatever the data.
 
         The weights of all slices beyond d are at most slices exp(-rate d) in sum (`permute_and_flip.share_of_weights`). A
         leaning choice has a cell with a distance of 0 and lean (cells - 1) / b on top at most.
@@ -188,7 +188,7 @@ class Choice:
 
 
 def epsilon_of_a_row(sensitivity: Sensitivity, part: PrivacyLoss) -> Fraction:
-    """The largest epsilon_0 of a choice that costs at most `part`: its epsilon, or its rho where epsilon is None."""
+    """Return the largest epsilon_0 of a choice that costs at most `part`: its epsilon, or its rho where epsilon is None."""
     if part.epsilon is not None:
         return part.epsilon / sensitivity.l1
     assert part.rho is not None
@@ -205,7 +205,7 @@ class Lean:
 
 
 def leaning_choice(sensitivity: Sensitivity, lean: Lean, part: PrivacyLoss) -> Choice:
-    """The choice of a large value that costs at most `part`.
+    """Return the choice of a large value that costs at most `part`.
 
     Noise of scale C / epsilon_0 in each of G groups costs as much as G / epsilon_0 units above C lose by a higher C, so that many
     are to be above the choice; 1 / epsilon_0 more, as far as the choice itself errs.
@@ -217,7 +217,7 @@ def leaning_choice(sensitivity: Sensitivity, lean: Lean, part: PrivacyLoss) -> C
 
 
 def choice_for(sensitivity: Sensitivity, quantile: Fraction, cells: int, part: PrivacyLoss, slices: int = 1) -> Choice:
-    """The choice among `cells` cells of `slices` slices with the largest epsilon_0 that costs at most `part`.
+    """Return the choice among `cells` cells of `slices` slices with the largest epsilon_0 that costs at most `part`.
 
     The smallest and the largest value have the rank from which slices outside the data have a chance of their number times
     exp(-rate (rank - 1/2)) <= OUTSIDE in sum at most, or half of that (`permute_and_flip.share_of_weights`).
@@ -231,8 +231,8 @@ def choice_for(sensitivity: Sensitivity, quantile: Fraction, cells: int, part: P
 def end_for(
     sensitivity: Sensitivity, quantile: Fraction, low: bool, cells: int, part: PrivacyLoss, missed: Fraction
 ) -> Choice:
-    """The choice of the `low` or high end of an error bar, which the exact quantile is beyond with a probability of at most
-    `missed`: one row farther than D, as SQL's continuous quantiles lie between neighbouring rows."""
+    """Return the choice of the `low` or high end of an error bar, which the exact quantile is beyond with a probability of at
+    most `missed`: one row farther than D, as SQL's continuous quantiles lie between neighbouring rows."""
     mechanism = mechanism_for(part)
     bare = Choice(sensitivity, quantile, epsilon_of_a_row(sensitivity, part), padding=1, mechanism=mechanism)
     padding = ceil(ln_upper(max(Fraction(1), share_of_weights(mechanism) * cells / missed)) / bare.rate) + 1

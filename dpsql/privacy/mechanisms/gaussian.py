@@ -59,7 +59,7 @@ class Gaussian:
         return PrivacyLoss.concentrated(Fraction(square_moved(self.sensitivity, self.shift), 2 * self.sigma**2))
 
     def recomputed_loss(self) -> PrivacyLoss:
-        """The largest square of an integer distance that the triangle inequality allows, found by bisection.
+        """Return the largest square of an integer distance that the triangle inequality allows, found by bisection.
 
         n is allowed when sqrt(n) <= l2 / 2**shift + sqrt(l0), compared squared; without coarsening n = l2**2 exactly.
         """
@@ -76,7 +76,7 @@ class Gaussian:
         return PrivacyLoss.concentrated(Fraction(low) / self.sigma**2 / 2)
 
     def upper_tail(self, k: int) -> Fraction:
-        """An upper bound of P(Z >= k), k >= 1: P(N(0, sigma**2) >= k - 1).
+        """Return an upper bound of P(Z >= k), k >= 1: P(N(0, sigma**2) >= k - 1).
 
         The falling sum over z >= k is below the integral from k - 1, and the normaliser (the sum over all integers) is
         at least sigma sqrt(2 pi) by Poisson summation.
@@ -84,15 +84,16 @@ class Gaussian:
         return normal_tail_upper(Fraction(k - 1, self.sigma))
 
     def tail_point(self, probability: Fraction) -> int:
-        """The smallest k >= 1 with `upper_tail(k)` <= probability: at most one step above the exact quantile."""
+        """Return the smallest k >= 1 with `upper_tail(k)` <= probability: at most one step above the exact quantile."""
         return _tail_point(self, probability)
 
     def standard_deviation(self) -> float:
-        """In row-grid units; sigma bounds it from above (CKS20, section 3), and is it up to exp(-2 pi**2 sigma**2)."""
+        """Return the standard deviation in row-grid units; sigma bounds it from above (CKS20, section 3), and is it up to exp(-2
+        pi**2 sigma**2)."""
         return float(self.sigma * Fraction(2) ** self.shift)
 
     def half_width(self, confidence: float) -> float:
-        """h in row-grid units with P(|noise| <= h) >= confidence; at most one noise-grid step above the smallest."""
+        """Return h in row-grid units with P(|noise| <= h) >= confidence; at most one noise-grid step above the smallest."""
         return scaled_half_width(self, confidence)
 
     def expected_error(self) -> float:
@@ -100,25 +101,25 @@ class Gaussian:
         return self.standard_deviation() * sqrt(2 / pi)
 
     def weighted_half_width(self, weights: Sequence[float], confidence: float) -> float:
-        """As for one draw, times the Euclidean norm of the weights."""
+        """Return the half width of one draw, times the Euclidean norm of the weights."""
         return self.half_width(confidence) * _norm(weights)
 
     def weighted_expected_error(self, weights: Sequence[float]) -> float:
-        """As for one draw, times the Euclidean norm of the weights."""
+        """Return the expected error of one draw, times the Euclidean norm of the weights."""
         return self.expected_error() * _norm(weights)
 
     def summed(self, count: int, whole: bool) -> Noise:
-        """The Gaussian of the summed variance (see `SummedGaussian`)."""
+        """Return the Gaussian of the summed variance (see `SummedGaussian`)."""
         return self if count == 1 else SummedGaussian(self, count, whole)
 
     def quantiles(self, uniform: Floats) -> Floats:
-        """Inverse of the cumulated P(Z = k)."""
+        """Return the inverse of the cumulated P(Z = k)."""
         return _quantiles(float(self.sigma), uniform)
 
 
 @lru_cache(maxsize=1024, typed=True)
 def noise_for(sensitivity: Sensitivity, rho: Fraction) -> Noise:
-    """The least Gaussian noise whose loss is at most `rho` (> 0) of zCDP; `Constant` for zero sensitivity.
+    """Return the least Gaussian noise whose loss is at most `rho` (> 0) of zCDP; `Constant` for zero sensitivity.
 
     The finest noise grid on which sigma <= 2**20 is taken, so that rounding sigma up costs at most a millionth.
     Raises ValueError for a rho that is not a positive Fraction, Refusal noise_too_large when no grid helps.
@@ -135,7 +136,7 @@ def noise_for(sensitivity: Sensitivity, rho: Fraction) -> Noise:
 
 
 def square_moved(sensitivity: Sensitivity, shift: int) -> int:
-    """Square of the L2 sensitivity on the row grid times 2**shift.
+    """Return the square of the L2 sensitivity on the row grid times 2**shift.
 
     Multiplying by 2**-shift is exact. Flooring to multiples of 2**shift moves every touched entry by less than one
     step more, so l2 / 2**shift + sqrt(l0) bounds the distance; its square is an integer, so it is rounded down.
@@ -160,7 +161,7 @@ def _norm(weights: Sequence[float]) -> float:
 
 
 def _quantiles(sigma: float, uniform: Floats) -> Floats:
-    """Inverse of the cumulated P(Z = k), proportional to exp(-k**2 / (2 sigma**2))."""
+    """Return the inverse of the cumulated P(Z = k), proportional to exp(-k**2 / (2 sigma**2))."""
     step, points, cumulated = _table(sigma)
     return np.asarray(step * points[np.minimum(np.searchsorted(cumulated, uniform), len(points) - 1)])
 
@@ -190,24 +191,24 @@ class SummedGaussian(SummedNoise):
 
     @property
     def noise_scale(self) -> Fraction:
-        """Its deviation in noise-grid units; rounding a cell to an integer adds 1/12 to the variance."""
+        """Return the deviation of the sum in noise-grid units; rounding a cell to an integer adds 1/12 to the variance."""
         rounding = self.count / 12 * 4.0**-self.shift if self.whole else 0.0
         return Fraction(sqrt(self.count * float(self.summand.noise_scale) ** 2 + rounding))
 
     def upper_tail(self, k: int) -> Fraction:
-        """P(N(0, sigma**2) >= k - 1/2), noise-grid units."""
+        """Return P(N(0, sigma**2) >= k - 1/2), noise-grid units."""
         return Fraction(1 - NormalDist().cdf((k - 0.5) / float(self.noise_scale)))
 
     def tail_point(self, probability: Fraction) -> int:
-        """The smallest k >= 1 with `upper_tail(k)` <= probability, up to a step."""
+        """Return the smallest k >= 1 with `upper_tail(k)` <= probability, up to a step."""
         return max(1, ceil(NormalDist().inv_cdf(1 - float(probability)) * float(self.noise_scale) + 0.5))
 
     def standard_deviation(self) -> float:
-        """In row-grid units."""
+        """Return the standard deviation of the sum in row-grid units."""
         return float(self.noise_scale) * 2.0**self.shift
 
     def half_width(self, confidence: float) -> float:
-        """h in row-grid units with P(|noise| <= h) >= confidence."""
+        """Return h in row-grid units with P(|noise| <= h) >= confidence."""
         return self._half_width(NormalDist().inv_cdf((1 + confidence) / 2) * float(self.noise_scale) + 1)
 
     def expected_error(self) -> float:
@@ -215,5 +216,5 @@ class SummedGaussian(SummedNoise):
         return self.standard_deviation() * sqrt(2 / pi)
 
     def quantiles(self, uniform: Floats) -> Floats:
-        """Those of the discrete Gaussian with its deviation."""
+        """Return the quantiles of the discrete Gaussian with the sum's deviation."""
         return _quantiles(float(self.noise_scale), uniform)

@@ -66,8 +66,8 @@ class Laplace:
         return PrivacyLoss(steps * rate, Fraction(0), vector_rho(rate, steps, most))
 
     def recomputed_loss(self) -> PrivacyLoss:
-        """The worst neighbour, built: every entry crosses a grid line with its first unit, one takes all the rest; for rho,
-        entries move as far as one may while steps are left, and their divergence is the mean of the loss over the law."""
+        """Return the worst neighbour, built: every entry crosses a grid line with its first unit, one takes all the rest; for
+        rho, entries move as far as one may while steps are left, and their divergence is the mean of the loss over the law."""
         entries = min(self.sensitivity.l0, self.sensitivity.l1)
         left = self.sensitivity.l1 - entries
         steps = entries + left // 2**self.shift
@@ -77,12 +77,12 @@ class Laplace:
         return PrivacyLoss(steps * rate, Fraction(0), rho)
 
     def upper_tail(self, k: int) -> Fraction:
-        """P(Z >= k) = q**k / (1 + q) with q = exp(-s/t), rounded up; k >= 1."""
+        """Return P(Z >= k) = q**k / (1 + q) with q = exp(-s/t), rounded up; k >= 1."""
         rate = Fraction(self.s, self.t)
         return exp_upper(-k * rate) / (1 + exp_lower(-rate))
 
     def tail_point(self, probability: Fraction) -> int:
-        """The smallest k >= 1 with P(Z >= k) <= probability; noise-grid units."""
+        """Return the smallest k >= 1 with P(Z >= k) <= probability; noise-grid units."""
         return _tail_point(self, probability)
 
     def standard_deviation(self) -> float:
@@ -91,7 +91,7 @@ class Laplace:
         return 2.0**self.shift * sqrt(2 * exp(-rate)) / -expm1(-rate)
 
     def half_width(self, confidence: float) -> float:
-        """h in row-grid units with P(|noise| <= h) >= confidence; the smallest on the noise grid."""
+        """Return h in row-grid units with P(|noise| <= h) >= confidence; the smallest on the noise grid."""
         return scaled_half_width(self, confidence)
 
     def expected_error(self) -> float:
@@ -100,7 +100,7 @@ class Laplace:
         return 2.0**self.shift * 2 * exp(-rate) / -expm1(-2 * rate)
 
     def weighted_half_width(self, weights: Sequence[float], confidence: float) -> float:
-        """The quantile of a weighted sum of continuous Laplace variables, by bisection (see `_weighted_tail`)."""
+        """Return the quantile of a weighted sum of continuous Laplace variables, by bisection (see `_weighted_tail`)."""
         if len(weights) == 1:
             return weights[0] * self.half_width(confidence)
         if _many(weights):
@@ -114,7 +114,7 @@ class Laplace:
         return high * self._row_scale()
 
     def weighted_expected_error(self, weights: Sequence[float]) -> float:
-        """The integral of `_weighted_tail`."""
+        """Return the integral of `_weighted_tail`."""
         if len(weights) == 1:
             return weights[0] * self.expected_error()
         if _many(weights):
@@ -136,11 +136,11 @@ class Laplace:
         return self.standard_deviation() * sqrt(0.5)
 
     def summed(self, count: int, whole: bool) -> Noise:
-        """The exact law, tabled; cells on a grid of integers are not rounded."""
+        """Return the exact law, tabled; cells on a grid of integers are not rounded."""
         return self if count == 1 else SummedLaplace(self, count)
 
     def quantiles(self, uniform: Floats) -> Floats:
-        """Inverse of P(|Z| >= k) = 2 q**k / (1 + q), q = exp(-s/t): the discrete law, not its limit."""
+        """Return the inverse of P(|Z| >= k) = 2 q**k / (1 + q), q = exp(-s/t): the discrete law, not its limit."""
         scale = float(self.noise_scale)
         tail = 2 * np.minimum(uniform, 1 - uniform)
         size = np.floor(np.maximum(scale * (log(2) - np.log(tail) - log1p(exp(-1 / scale))), 0))
@@ -149,7 +149,7 @@ class Laplace:
 
 @lru_cache(maxsize=1024, typed=True)
 def noise_for(sensitivity: Sensitivity, epsilon: Fraction) -> Noise:
-    """The least Laplace noise whose loss is at most `epsilon` (> 0, nats); `Constant` for zero sensitivity.
+    """Return the least Laplace noise whose loss is at most `epsilon` (> 0, nats); `Constant` for zero sensitivity.
 
     t/s >= l1/epsilon, rounded up; the grid is coarsened while that is above 2**40. Raises ValueError for an epsilon
     that is not a positive Fraction, Refusal noise_too_large when so many entries move that no grid helps.
@@ -167,7 +167,7 @@ def noise_for(sensitivity: Sensitivity, epsilon: Fraction) -> Noise:
 
 @lru_cache(maxsize=1024, typed=True)
 def noise_for_rho(sensitivity: Sensitivity, rho: Fraction) -> Noise:
-    """The least Laplace noise whose rho is at most `rho` (> 0, nats) but for a part in 2**40; else as `noise_for`."""
+    """Return the least Laplace noise whose rho is at most `rho` (> 0, nats) but for a part in 2**40; else as `noise_for`."""
     if not isinstance(rho, Fraction) or rho <= 0:
         raise ValueError(f"rho must be a Fraction > 0, not {rho!r}")
     if sensitivity.is_zero:
@@ -183,12 +183,12 @@ def noise_for_rho(sensitivity: Sensitivity, rho: Fraction) -> Noise:
 
 
 def entry_moved(sensitivity: Sensitivity, shift: int) -> int:
-    """Most steps that one entry moves on the row grid coarsened by 2**shift: ceil(linf / 2**shift)."""
+    """Return most steps that one entry moves on the row grid coarsened by 2**shift: ceil(linf / 2**shift)."""
     return min(steps_moved(sensitivity, shift), (min(sensitivity.linf, sensitivity.l1) + (1 << shift) - 1) >> shift)
 
 
 def steps_moved(sensitivity: Sensitivity, shift: int) -> int:
-    """L1 sensitivity on the row grid coarsened by 2**shift."""
+    """Return L1 sensitivity on the row grid coarsened by 2**shift."""
     return min(sensitivity.l1, (sensitivity.l1 + sensitivity.l0 * ((1 << shift) - 1)) >> shift)
 
 
@@ -272,17 +272,17 @@ class SummedLaplace(SummedNoise):
 
     @property
     def noise_scale(self) -> Fraction:
-        """Its deviation over sqrt 2, the scale of the one Laplace with that variance, in noise-grid units."""
+        """Return the deviation of the sum over sqrt 2, the scale of the one Laplace with that variance, in noise-grid units."""
         return Fraction(self.standard_deviation() / 2.0**self.shift / sqrt(2))
 
     def upper_tail(self, k: int) -> Fraction:
-        """P(Z >= k), noise-grid units."""
+        """Return P(Z >= k), noise-grid units."""
         step, cumulated = self._table()
         below = len(cumulated) // 2 + ceil(k / step) - 1
         return Fraction(float(1 - cumulated[below])) if below < len(cumulated) else Fraction(0)
 
     def tail_point(self, probability: Fraction) -> int:
-        """The smallest k >= 1 with `upper_tail(k)` <= probability, up to the step of the table."""
+        """Return the smallest k >= 1 with `upper_tail(k)` <= probability, up to the step of the table."""
         step, cumulated = self._table()
         return max(1, (int(np.searchsorted(cumulated, 1 - float(probability))) - len(cumulated) // 2 + 1) * step)
 
@@ -291,7 +291,7 @@ class SummedLaplace(SummedNoise):
         return sqrt(self.count) * self.summand.standard_deviation()
 
     def half_width(self, confidence: float) -> float:
-        """h in row-grid units with P(|noise| <= h) >= confidence; one step more where the table is coarse."""
+        """Return h in row-grid units with P(|noise| <= h) >= confidence; one step more where the table is coarse."""
         step, cumulated = self._table()
         middle = len(cumulated) // 2
         inside = cumulated[middle:] - np.concatenate([cumulated[:middle][::-1], [0.0]])[: len(cumulated) - middle]
@@ -306,7 +306,7 @@ class SummedLaplace(SummedNoise):
         return float(mass @ distance) * step * 2.0**self.shift
 
     def quantiles(self, uniform: Floats) -> Floats:
-        """The noise at the quantiles `uniform`, in noise-grid units."""
+        """Return the noise at the quantiles `uniform`, in noise-grid units."""
         step, cumulated = self._table()
         index = np.minimum(np.searchsorted(cumulated, uniform), len(cumulated) - 1)
         return np.asarray(step * (index - len(cumulated) // 2), dtype=np.float64)

@@ -69,7 +69,8 @@ def vector_rho(rate: Fraction, steps: int, most: int) -> Fraction:
 
 
 def recomputed_entry_rho(rate: Fraction, steps: int) -> Fraction:
-    """The same as the mean of the loss ln(P/Q) over the law, rounded up: `steps` times the two tails, and what lies between."""
+    """Return the rho of an entry, computed as the mean of the loss ln(P/Q) over the law, rounded up: `steps` times the two tails,
+    and what lies between."""
     if steps == 0:
         return Fraction(0)
     q, far = _power(-rate), _power(-rate * steps)  # q**steps

@@ -89,7 +89,7 @@ class CategoryLaw:
 
     @classmethod
     def for_epsilon(cls, epsilon: Fraction, size: int) -> CategoryLaw:
-        """The law with the lowest variance of counts: subsets of about size / (e**epsilon + 1) values."""
+        """Return the law with the lowest variance of counts: subsets of about size / (e**epsilon + 1) values."""
         ratio = ratio_of(epsilon)
         return cls(epsilon, size, max(1, round(size / (ratio + 1))), ratio)
 
@@ -107,7 +107,7 @@ class CategoryLaw:
         return WindowWeights(_whole_weight(self.ratio), self.subset, 2**RATIO_BITS, self.size - self.subset)
 
     def recomputed_ratios(self) -> tuple[Fraction, ...]:
-        """The largest ratio of the chance of one set under two values, from the chances themselves."""
+        """Return the largest ratio of the chance of one set under two values, from the chances themselves."""
         with_own = self.own_share / self.subset
         without = (1 - self.own_share) / (self.size - self.subset)
         return (max(with_own / without, without / with_own),)
@@ -124,7 +124,8 @@ class CategoryLaw:
 
     @property
     def standard_deviation(self) -> float:
-        """Of the estimate of one value's count, per square root of a row, where nearly all rows have other values."""
+        """Return the standard deviation of the estimate of one value's count, per square root of a row, where nearly all rows
+        have other values."""
         spread = self.other_share * (1 - self.other_share) / (self.own_share - self.other_share) ** 2
         return sqrt(spread)
 
@@ -176,7 +177,7 @@ class NumberLaw:
         return WindowWeights(_whole_weight(self.ratio), 1, 2**RATIO_BITS, 2 if self.missing else 1)
 
     def recomputed_ratios(self) -> tuple[Fraction, ...]:
-        """The largest ratio of the chance of one output under two inputs, from the chances of both laws themselves."""
+        """Return the largest ratio of the chance of one output under two inputs, from the chances of both laws themselves."""
         ratios = []
         for law in (self.interval, self.ends):
             inside = Fraction(law.inside_weight * law.inside, law.total)
@@ -218,7 +219,8 @@ class NumberLaw:
 
     @property
     def standard_deviation(self) -> float:
-        """Of one written number from the row's own in the middle of its range, in ranges of the column."""
+        """Return the standard deviation of one written number from the row's own in the middle of its range, in ranges of the
+        column."""
         law, half = self.interval, self.width / 2
         reach = self.places / 2
         everywhere, inside = law.outside_weight / law.total, (law.inside_weight - law.outside_weight) / law.total

@@ -109,8 +109,8 @@ class SmoothSensitivity:
         return PrivacyLoss.pure(self.epsilon_0, self.delta_0).scaled(self.sensitivity.l0)
 
     def recomputed_loss(self) -> PrivacyLoss:
-        """`loss` from the finished weights: e^beta is the largest ratio of two that follow each other, and epsilon and delta are
-        what the two inequalities ask for, or what is claimed where they ask for less."""
+        """Return `loss` from the finished weights: e^beta is the largest ratio of two that follow each other, and epsilon and
+        delta are what the two inequalities ask for, or what is claimed where they ask for less."""
         weights = self.weights.tolist()
         ratio = max(map(Fraction, weights[:-1], weights[1:]))
         alpha = Fraction(self.alpha, _ONE)
@@ -140,8 +140,8 @@ def _missed(room: Fraction, ratio: Fraction) -> Fraction:
 
 
 def smooth_for(sensitivity: Sensitivity, part: PrivacyLoss) -> SmoothSensitivity:
-    """The law that costs at most `part` (its epsilon, or its rho where epsilon is None, and its delta > 0): alpha is half of
-    epsilon_0 and beta about as large as both inequalities allow. Raises Refusal local_epsilon."""
+    """Return the law that costs at most `part` (its epsilon, or its rho where epsilon is None, and its delta > 0): alpha is half
+    of epsilon_0 and beta about as large as both inequalities allow. Raises Refusal local_epsilon."""
     groups = sensitivity.l0
     epsilon_0 = part.epsilon / groups if part.epsilon is not None else _pure(part, groups)
     delta_0 = part.delta / groups
@@ -166,7 +166,7 @@ def _allowed(epsilon_0: Fraction, alpha: Fraction, least: Fraction, ratio: Fract
 
 
 def _pure(part: PrivacyLoss, shares: int) -> Fraction:
-    """The epsilon whose rho is one of so many equal shares of the rho of `part`."""
+    """Return the epsilon whose rho is one of so many equal shares of the rho of `part`."""
     assert part.rho is not None
     return pure_of_rho(part.rho / shares)
 
@@ -207,19 +207,19 @@ class ProposeTestRelease:
         return replace(both, delta=self.delta_0).scaled(self.sensitivity.l0)
 
     def recomputed_loss(self) -> PrivacyLoss:
-        """`loss` by the second road of both noises, with the delta that the finished threshold needs, or `delta_0` where it
-        needs less."""
+        """Return `loss` by the second road of both noises, with the delta that the finished threshold needs, or `delta_0` where
+        it needs less."""
         both = self.test.recomputed_loss() + self.noise.recomputed_loss()
         delta = max(self.delta_0, self.test.upper_tail(self.threshold + 1))
         return replace(both, delta=delta).scaled(self.sensitivity.l0)
 
     def passing_distance(self, missed: float) -> int:
-        """The smallest d(D) that is refused with a probability of at most `missed`."""
+        """Return the smallest d(D) that is refused with a probability of at most `missed`."""
         return self.threshold + 1 + ceil(log(1 / missed) * float(self.test.noise_scale))
 
 
 def _laplace_for(moved: Sensitivity, part: PrivacyLoss) -> Noise:
-    """The Laplace noise that costs at most the epsilon of `part`, or its rho where epsilon is None."""
+    """Return the Laplace noise that costs at most the epsilon of `part`, or its rho where epsilon is None."""
     if part.epsilon is not None:
         return laplace.noise_for(moved, part.epsilon)
     assert part.rho is not None
@@ -229,7 +229,7 @@ def _laplace_for(moved: Sensitivity, part: PrivacyLoss) -> Noise:
 def propose_for(
     sensitivity: Sensitivity, part: PrivacyLoss, bound: int, mean: bool = False, finer: int = 0
 ) -> ProposeTestRelease:
-    """The law that costs at most `part`, as for `smooth_for`: half of it for the test, half for the noise. Raises Refusal
+    """Return the law that costs at most `part`, as for `smooth_for`: half of it for the test, half for the noise. Raises Refusal
     local_epsilon."""
     groups = sensitivity.l0
     share = part.divided(2 * groups)
@@ -256,11 +256,11 @@ class FollowsFrom:
 
     @property
     def loss(self) -> PrivacyLoss:
-        """Nothing."""
+        """Return no loss: a bar that is computed from a released number costs nothing."""
         return PrivacyLoss.nothing()
 
     def recomputed_loss(self) -> PrivacyLoss:
-        """Nothing."""
+        """Return no loss."""
         return PrivacyLoss.nothing()
 
 
@@ -292,5 +292,5 @@ class LocalSensitivityPlan:
 
 
 def ends_of(name: str) -> tuple[str, str]:
-    """Names of the ends of the error bar of the number called `name`."""
+    """Return names of the ends of the error bar of the number called `name`."""
     return f"{name}low", f"{name}high"

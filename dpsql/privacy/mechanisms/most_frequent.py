@@ -71,8 +71,8 @@ class MostFrequent:
         return choice_loss(self.mechanism, self.epsilon_0, self.sensitivity)
 
     def recomputed_loss(self) -> PrivacyLoss:
-        """`loss` from the weights: by how much the logarithms of two values' weights move apart at most when a row of one of them
-        comes, whichever of the two is more frequent."""
+        """Return `loss` from the weights: by how much the logarithms of two values' weights move apart at most when a row of one
+        of them comes, whichever of the two is more frequent."""
         moves = []
         for mine, other in ((0, 0), (0, 1), (1, 0), (0, 2)):
             before, after = max(mine, other), max(mine + 1, other)
@@ -107,5 +107,5 @@ class MostFrequentPlan:
 
     @property
     def charged(self) -> tuple[Law, ...]:
-        """The same law: one release of all groups."""
+        """Return this law alone: one release of all groups."""
         return (self.law,)

@@ -25,21 +25,21 @@ class SummedNoise:
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """That of one summand, which is what was calibrated."""
+        """Return the sensitivity of one summand, which is what was calibrated."""
         return self.summand.sensitivity
 
     @property
     def shift(self) -> int:
-        """As for one summand."""
+        """Return the shift of one summand."""
         return self.summand.shift
 
     @property
     def loss(self) -> PrivacyLoss:
-        """Nothing: the cells were charged when they were measured."""
+        """Return no loss: the cells were charged when they were measured."""
         return PrivacyLoss.nothing()
 
     def recomputed_loss(self) -> PrivacyLoss:
-        """Nothing."""
+        """Return no loss."""
         return PrivacyLoss.nothing()
 
     def summed(self, count: int, whole: bool) -> Noise | None:
@@ -47,14 +47,14 @@ class SummedNoise:
         return None
 
     def weighted_half_width(self, weights: Sequence[float], confidence: float) -> float:
-        """Raises InternalError: only measured noise is weighted so."""
+        """Raise InternalError: only measured noise is weighted so."""
         raise refuse("internal", what="a weighted sum of summed noise")
 
     def weighted_expected_error(self, weights: Sequence[float]) -> float:
-        """Raises InternalError: only measured noise is weighted so."""
+        """Raise InternalError: only measured noise is weighted so."""
         raise refuse("internal", what="a weighted sum of summed noise")
 
     def _half_width(self, steps: float) -> float:
-        """`steps` of the noise grid in row-grid units, and what flooring each cell to a coarser grid may have lost."""
+        """Return `steps` of the noise grid in row-grid units, and what flooring each cell to a coarser grid may have lost."""
         rounding = self.count * ((1 << self.shift) - 1) if self.shift > 0 else 0
         return float(steps * 2.0**self.shift + rounding)

@@ -85,7 +85,7 @@ class TruncatedGeometric:
         return PrivacyLoss(epsilon, self.l0 * needed, rho)
 
     def half_point(self) -> int:
-        """The smallest count kept with probability >= 1/2."""
+        """Return the smallest count kept with probability >= 1/2."""
         return int(np.searchsorted(self.table, ONE // 2))
 
 
@@ -119,12 +119,12 @@ class Threshold:
         return lone_count(self.noise)
 
     def _lone_delta(self) -> Fraction:
-        """A bound of the probability that a key is shown that only one neighbour has."""
+        """Return a bound of the probability that a key is shown that only one neighbour has."""
         return lone_delta(self.noise, self.l0, self.tau)
 
     @property
     def loss(self) -> PrivacyLoss:
-        """delta alone."""
+        """Return a loss of delta alone."""
         return PrivacyLoss(Fraction(0), self.delta, Fraction(0))
 
     def recomputed_loss(self) -> PrivacyLoss:
@@ -132,7 +132,7 @@ class Threshold:
         return PrivacyLoss(Fraction(0), max(self.delta, self._lone_delta()), Fraction(0))
 
     def half_point(self) -> int:
-        """The smallest count whose noisy value reaches tau with probability >= 1/2."""
+        """Return the smallest count whose noisy value reaches tau with probability >= 1/2."""
         return ceil(self.tau * Fraction(2) ** self.noise.shift)
 
 
@@ -162,20 +162,20 @@ class WeightedThreshold(Threshold):
         return max(on_noise_grid(weight, self.noise) for _, weight in self.weights)
 
     def _lone_delta(self) -> Fraction:
-        """The worst unit's probability, once for each of the two units of which one replaces the other."""
+        """Return the worst unit's probability, once for each of the two units of which one replaces the other."""
         sides = self.l0 // self.weights[-1][0]
         return sides * max(
             most * _tail(self.noise, self.tau - on_noise_grid(weight, self.noise)) for most, weight in self.weights
         )
 
     def half_point(self) -> int:
-        """The number of units, each in the `usual` number of keys, that show a key half of the time."""
+        """Return the number of units, each in the `usual` number of keys, that show a key half of the time."""
         weight = next(weight for most, weight in self.weights if self.usual <= most)
         return ceil(super().half_point() / Fraction(weight)) if weight else MOST_UNITS
 
 
 def optimal(column: str, l0: int, allowed: PrivacyLoss) -> TruncatedGeometric:
-    """The optimal rule for l0 keys per unit within `allowed`, whose epsilon or rho (not both) may be None: unlimited.
+    """Return the optimal rule for l0 keys per unit within `allowed`, whose epsilon or rho (not both) may be None: unlimited.
 
     Raises Refusal selection_delta or selection_epsilon when a share per key is too small for a table, ValueError when
     `allowed` limits neither epsilon nor rho.
@@ -191,7 +191,7 @@ def optimal(column: str, l0: int, allowed: PrivacyLoss) -> TruncatedGeometric:
 
 
 def threshold(column: str, l0: int, noise: Noise, delta: Fraction) -> Threshold:
-    """The lowest threshold on the count `column`, released with `noise`, that spends at most `delta` on l0 keys.
+    """Return the lowest threshold on the count `column`, released with `noise`, that spends at most `delta` on l0 keys.
 
     Raises Refusal selection_delta for a delta that is 0 or out of range, ValueError for a count that cannot move.
     """
@@ -207,8 +207,8 @@ def _check_share(delta: Fraction, l0: int) -> None:
 
 @lru_cache(maxsize=256)
 def _lowest(noise: Noise, l0: int, delta: Fraction) -> int:
-    """The lowest threshold above `lone_count` that delta allows, or one higher by less than a thousandth, found between two
-    that are easily known: what all of l0 keys with the most of a key would need, and what the full keys alone need."""
+    """Return the lowest threshold above `lone_count` that delta allows, or one higher by less than a thousandth, found between
+    two that are easily known: what all of l0 keys with the most of a key would need, and what the full keys alone need."""
     lone = lone_count(noise)
     low = lone + noise.tail_point(min(Fraction(1, 2), delta / _full_keys(noise, l0))) - 1
     high = lone + noise.tail_point(delta / l0)
@@ -237,12 +237,12 @@ def _full_keys(noise: Noise, l0: int) -> Fraction:
 
 
 def lone_count(noise: Noise) -> int:
-    """The most a key counts that one unit alone has, on the noise grid: exact when finer, floored when coarser."""
+    """Return the most a key counts that one unit alone has, on the noise grid: exact when finer, floored when coarser."""
     return on_noise_grid(noise.sensitivity.linf, noise)
 
 
 def on_noise_grid(count: int, noise: Noise) -> int:
-    """`count` on the grid of `noise`, as noise is added to it: exact when finer, floored when coarser."""
+    """Return `count` on the grid of `noise`, as noise is added to it: exact when finer, floored when coarser."""
     return count >> noise.shift if noise.shift > 0 else count << -noise.shift
 
 
@@ -259,7 +259,7 @@ def weights_within(groups: int, norm: Norm) -> tuple[tuple[int, int], ...]:
 
 
 def weighted_sensitivity(groups: int, norm: Norm, factor: int) -> Sensitivity:
-    """The sensitivity of sums of `weights_within`; `factor`: 2 where a unit is replaced by another, else 1."""
+    """Return the sensitivity of sums of `weights_within`; `factor`: 2 where a unit is replaced by another, else 1."""
     l1 = WEIGHT if norm is Norm.L1 else isqrt(groups * WEIGHT * WEIGHT)
     return Sensitivity(groups * factor, l1 * factor, (WEIGHT * factor) ** 2, WEIGHT * factor)
 
@@ -268,7 +268,7 @@ def weighted_sensitivity(groups: int, norm: Norm, factor: int) -> Sensitivity:
 def weighted_threshold(
     column: str, groups: int, norm: Norm, noise: Noise, delta: Fraction, usual: int
 ) -> WeightedThreshold:
-    """A threshold as low as that for equal weights of all units, with weights of units in fewer keys that are never lower.
+    """Return a threshold as low as that for equal weights of all units, with weights of units in fewer keys that are never lower.
 
     `noise` is calibrated to `weighted_sensitivity`. The unit in most keys sets tau; the weight in fewer keys is lowered
     where such a unit alone would else show a key more often than delta allows. It stays at least that of the unit in most
@@ -289,7 +289,7 @@ def weighted_threshold(
 
 
 def choose_selection(column: str, l0: int, allowed: PrivacyLoss, thresholds: Sequence[Threshold] = ()) -> Selection:
-    """The rule that keeps smaller groups within `allowed`: lower `half_point`; on a tie the first threshold (cheaper).
+    """Return the rule that keeps smaller groups within `allowed`: lower `half_point`; on a tie the first threshold (cheaper).
 
     `column` counts units per key. `thresholds` are on counts with noise that costs what `allowed` would. Of a threshold
     that costs delta alone, because its count is released anyway, nothing else is asked.
@@ -306,7 +306,7 @@ def choose_selection(column: str, l0: int, allowed: PrivacyLoss, thresholds: Seq
 
 @lru_cache(maxsize=128)
 def _keep_table(epsilon: Fraction, delta: Fraction) -> NDArray[np.int64]:
-    """The recursion of Theorem 1 in integers, every product rounded toward keeping less."""
+    """Return the recursion of Theorem 1 in integers, every product rounded toward keeping less."""
     share = floor(delta * ONE)
     if share < 1 or delta >= 1:
         raise refuse("selection_delta", delta=f"{float(delta):.3g}", keys=1)
@@ -332,14 +332,15 @@ def _needed_by_table(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 
 def _expected_counts(growth: float, delta: float) -> float:
-    """Length of the table: pi(n) = delta (growth**n - 1) / (growth - 1) up to 1/2, then mirrored (ibid., Theorem 1)."""
+    """Return the length of the table: pi(n) = delta (growth**n - 1) / (growth - 1) up to 1/2, then mirrored (ibid., Theorem
+    1)."""
     if growth <= 1:
         return 1 / delta
     return 2 * log1p((growth - 1) / (2 * delta)) / log(growth)
 
 
 def _growth(epsilon: Fraction) -> int:
-    """A lower bound of e**epsilon, times 2**64; more than e**40 changes no table."""
+    """Return a lower bound of e**epsilon, times 2**64; more than e**40 changes no table."""
     return floor(exp_lower(min(epsilon, Fraction(_ENOUGH_EPSILON))) * (1 << _FRACTION_BITS))
 
 
@@ -352,7 +353,7 @@ def verify_table(table: Sequence[int], epsilon: Fraction, delta: Fraction) -> No
 
 
 def needed_delta(table: Sequence[int], ratio: Fraction) -> Fraction:
-    """The least delta for which every step of `table` / 2**62 keeps both conditions with e**epsilon >= `ratio`.
+    """Return the least delta for which every step of `table` / 2**62 keeps both conditions with e**epsilon >= `ratio`.
 
     pi(n + 1) <= ratio pi(n) + delta (a kept key) and 1 - pi(n) <= ratio (1 - pi(n + 1)) + delta (a dropped one); the
     mirrored two follow because pi rises. Cleared of denominators: exact integers.

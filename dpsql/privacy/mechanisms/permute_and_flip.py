@@ -53,7 +53,7 @@ def mechanism_for(part: PrivacyLoss) -> str:
 
 
 def check_mechanism(mechanism: str) -> None:
-    """Raises ValueError for a word that is no mechanism of choices."""
+    """Raise ValueError for a word that is no mechanism of choices."""
     if mechanism not in CHOICE_MECHANISMS:
         raise ValueError(f"no choice is made by: {mechanism}")
 
@@ -64,8 +64,8 @@ def share_of_weights(mechanism: str) -> Fraction:
 
 
 def choice_loss(mechanism: str, range_of_a_row: Fraction, sensitivity: Sensitivity) -> PrivacyLoss:
-    """The cost of one number for every group. `range_of_a_row`: of the moves of rate d(c) by one row; `sensitivity`: of the
-    vector of n_g."""
+    """Return the cost of one number for every group. `range_of_a_row`: of the moves of rate d(c) by one row; `sensitivity`: of
+    the vector of n_g."""
     epsilon = range_of_a_row * sensitivity.l1
     if mechanism == EXPONENTIAL:
         return PrivacyLoss(epsilon, Fraction(0), range_of_a_row**2 * sensitivity.l2_squared / 8)

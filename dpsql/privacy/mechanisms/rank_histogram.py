@@ -55,15 +55,15 @@ class Search:
 
 
 def split(quantiles: Sequence[Fraction]) -> list[Search]:
-    """The searches for distinct quantiles, each of all rows and at a cost of its own."""
+    """Return the searches for distinct quantiles, each of all rows and at a cost of its own."""
     return [Search(quantile, level) for level, quantile in enumerate(quantiles)]
 
 
 def recursion(
     quantiles: Sequence[Fraction], low: Fraction | None = None, high: Fraction | None = None, level: int = 0
 ) -> list[Search]:
-    """The searches for distinct `quantiles`, ascending, in the order of levels. The smallest and the largest value part nothing
-    off while there are others to choose."""
+    """Return the searches for distinct `quantiles`, ascending, in the order of levels. The smallest and the largest value part
+    nothing off while there are others to choose."""
     if not quantiles:
         return []
     middle = len(quantiles) // 2
@@ -110,7 +110,7 @@ class ChoiceLevel:
         return _largest([law.loss for law in self.laws])
 
     def recomputed_loss(self) -> PrivacyLoss:
-        """`loss` by the second road of each choice."""
+        """Return `loss` by the second road of each choice."""
         return _largest([law.recomputed_loss() for law in self.laws])
 
 
@@ -139,7 +139,7 @@ class RankHistogramPlan:
     word = RANK_HISTOGRAM
 
     def __post_init__(self) -> None:
-        """Raises ValueError where two choices of one level could look at the same rows, or a law is that of another choice."""
+        """Raise ValueError where two choices of one level could look at the same rows, or a law is that of another choice."""
         for choice in self.quantiles:
             search = choice.search
             stated = (search.relative, self.slices)
@@ -163,7 +163,7 @@ class RankHistogramPlan:
 
     @property
     def charged(self) -> tuple[Law, ...]:
-        """One law for each level, and for each end: the cells of all groups are one release."""
+        """Return one law for each level, and for each end: the cells of all groups are one release."""
         steps = sorted({choice.search.level for choice in self.quantiles})
         levels = (
             ChoiceLevel(tuple(choice.law for choice in self.quantiles if choice.search.level == step)) for step in steps

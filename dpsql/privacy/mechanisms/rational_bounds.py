@@ -26,7 +26,7 @@ def _decimal(value: Fraction, context: Context) -> Decimal:
 
 
 def exp_lower(x: Fraction) -> Fraction:
-    """A rational number <= e**x; x <= 1000. Below -1000 it is 0."""
+    """Return a rational number <= e**x; x <= 1000. Below -1000 it is 0."""
     if x < -_FARTHEST:
         return Fraction(0)
     if x > _FARTHEST:
@@ -36,7 +36,7 @@ def exp_lower(x: Fraction) -> Fraction:
 
 
 def exp_upper(x: Fraction) -> Fraction:
-    """A rational number >= e**x; x <= 1000. Below -1000 it is the bound of e**-1000."""
+    """Return a rational number >= e**x; x <= 1000. Below -1000 it is the bound of e**-1000."""
     if x > _FARTHEST:
         raise ValueError("exponent out of range")
     context = _context()
@@ -44,40 +44,41 @@ def exp_upper(x: Fraction) -> Fraction:
 
 
 def ln_lower(x: Fraction) -> Fraction:
-    """A rational number <= ln x; x > 0."""
+    """Return a rational number <= ln x; x > 0."""
     context = _context()
     return Fraction(context.ln(_decimal(x, context))) - _ln_slack(x)
 
 
 def ln_upper(x: Fraction) -> Fraction:
-    """A rational number >= ln x; x > 0."""
+    """Return a rational number >= ln x; x > 0."""
     context = _context()
     return Fraction(context.ln(_decimal(x, context))) + _ln_slack(x)
 
 
 def _ln_slack(x: Fraction) -> Fraction:
-    """The error of x is relative, so that of ln x is absolute; ln x itself stays below the bits of x."""
+    """Return what ln x may be off. The error of x is relative, so that of ln x is absolute; ln x itself stays below the bits of
+    x."""
     return _SLACK * (1 + x.numerator.bit_length() + x.denominator.bit_length())
 
 
 def sqrt_lower(x: Fraction) -> Fraction:
-    """The largest multiple of 2**-128 / denominator whose square is <= x >= 0; exact for squares of fractions."""
+    """Return the largest multiple of 2**-128 / denominator whose square is <= x >= 0; exact for squares of fractions."""
     return Fraction(isqrt(x.numerator * x.denominator << 256), x.denominator << 128)
 
 
 def sqrt_upper(x: Fraction) -> Fraction:
-    """The smallest multiple of 2**-128 / denominator whose square is >= x >= 0; exact for squares of fractions."""
+    """Return the smallest multiple of 2**-128 / denominator whose square is >= x >= 0; exact for squares of fractions."""
     return Fraction(ceil_sqrt(x.numerator * x.denominator << 256), x.denominator << 128)
 
 
 def ceil_sqrt(value: int) -> int:
-    """The smallest integer whose square is >= value >= 0."""
+    """Return the smallest integer whose square is >= value >= 0."""
     root = isqrt(value)
     return root if root * root == value else root + 1
 
 
 def normal_tail_upper(x: Fraction) -> Fraction:
-    """A rational number >= P(N(0, 1) >= x); x >= 0.
+    """Return a rational number >= P(N(0, 1) >= x); x >= 0.
 
     x < 14: 1/2 - phi(x) (x + x**3/3 + x**5/(3*5) + ...), whose terms are positive, so that a cut series errs upward
     (Abramowitz and Stegun 26.2.11). Else phi(x) / x (Mills' ratio, ibid. 26.2.12).
@@ -99,7 +100,7 @@ def normal_tail_upper(x: Fraction) -> Fraction:
 
 
 def smallest_within(bound: Callable[[int], Fraction], limit: Fraction, guess: int, least: int) -> int:
-    """The smallest k >= `least` with bound(k) <= limit, for a bound that never rises; `guess` only saves steps.
+    """Return the smallest k >= `least` with bound(k) <= limit, for a bound that never rises; `guess` only saves steps.
 
     Raises ValueError for a limit below 10**-300, where the bounds of this module stop falling.
     """

@@ -44,7 +44,7 @@ class Mechanism:
         return self.calibrations is None or "epsilon" in self.calibrations
 
     def calibrated(self, dimension: str, sensitivity: Sensitivity, most: Fraction) -> Noise:
-        """The least noise whose `dimension` of the loss is at most `most`; the dimension is among its calibrations."""
+        """Return the least noise whose `dimension` of the loss is at most `most`; the dimension is among its calibrations."""
         assert self.calibrations is not None
         return self.calibrations[dimension](sensitivity, most)
 
@@ -72,7 +72,7 @@ MECHANISMS: dict[str, Mechanism] = {
 
 
 def askable() -> tuple[Mechanism, ...]:
-    """The mechanisms that a question may name."""
+    """Return the mechanisms that a question may name."""
     return tuple(mechanism for mechanism in MECHANISMS.values() if mechanism.calibrations)
 
 
@@ -105,12 +105,12 @@ def _has_weighted_law(noise: Noise) -> bool:
 
 
 def summed(noise: Noise, count: int, whole: bool) -> Noise | None:
-    """The law of the sum of `count` cells that each got `noise`, or None: not known (`Noise.summed`)."""
+    """Return the law of the sum of `count` cells that each got `noise`, or None: not known (`Noise.summed`)."""
     return noise.summed(count, whole) if is_registered(noise) else None
 
 
 def to_json(noise: Noise) -> dict[str, Any]:
-    """The law as plain JSON: mechanism, sensitivity, shift, and the law's own whole numbers by name.
+    """Return the law as plain JSON: mechanism, sensitivity, shift, and the law's own whole numbers by name.
 
     Raises InternalError for noise that is not drawn (a sum of cells) or not known.
     """
@@ -125,7 +125,7 @@ def to_json(noise: Noise) -> dict[str, Any]:
 
 
 def from_json(facts: Mapping[str, Any]) -> Noise:
-    """The law that `to_json` wrote. Raises KeyError, TypeError or ValueError when there is no such law."""
+    """Return the law that `to_json` wrote. Raises KeyError, TypeError or ValueError when there is no such law."""
     mechanism = MECHANISMS[facts["mechanism"]]
     names = {field.name for field in fields(mechanism.law)}
     numbers = {name: value for name, value in facts.items() if name not in ("mechanism", "sensitivity")}

@@ -53,8 +53,8 @@ def entries_moved(touched: Sensitivity) -> Sensitivity:
 
 
 def enough_samples(law: Choice, cells: int, missed: float) -> int:
-    """The number of samples from which on the released value lies, but for a probability `missed`, among the middle half of the
-    samples' values, whatever these are."""
+    """Return the number of samples from which on the released value lies, but for a probability `missed`, among the middle half
+    of the samples' values, whatever these are."""
     return max(2, int(_QUARTER * law.rank_error(cells, missed)) + 1)
 
 
@@ -112,7 +112,7 @@ class NoisySampleMean:
         return self.noise.loss
 
     def recomputed_loss(self) -> PrivacyLoss:
-        """`loss` by the second road of the noise."""
+        """Return `loss` by the second road of the noise."""
         return self.noise.recomputed_loss()
 
 

@@ -35,7 +35,8 @@ _LEAST_SHARE = -math.expm1(-1 / 64)
 
 
 def _of_geometric_variance(squares: Floats) -> Floats:
-    """A Gaussian of variance (V + 1) u**2, P(V = v) = (1 - q) q**v: ln((1 - q) e**-a / (1 - q e**-a)) with a = (u t)**2 / 2."""
+    """Return the logarithm of the characteristic function of a Gaussian of variance (V + 1) u**2, P(V = v) = (1 - q) q**v: ln((1
+    - q) e**-a / (1 - q e**-a)) with a = (u t)**2 / 2."""
     a = squares * (_LEAST_SHARE / 2)
     return np.asarray(math.log(_LEAST_SHARE) - a - np.log1p((_LEAST_SHARE - 1) * np.exp(-a)))
 
@@ -66,7 +67,7 @@ class Cells:
 
     @property
     def variance(self) -> float:
-        """Of their weighted sum, in squares of row-grid units."""
+        """Return the variance of the weighted sum of these cells, in squares of row-grid units."""
         return self.weight**2 * self.count * (self.noise.standard_deviation() ** 2 + self.rounding)
 
 
@@ -85,7 +86,7 @@ class WeightedSum:
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """That of the measured cell, which is what was calibrated."""
+        """Return the sensitivity of the measured cell, which is what was calibrated."""
         return self.calibrated_to
 
     @cached_property
@@ -94,7 +95,7 @@ class WeightedSum:
 
     @property
     def noise_scale(self) -> Fraction:
-        """Its deviation."""
+        """Return the deviation of the sum in row-grid units, as a fraction."""
         return Fraction(self._deviation)
 
     @property
@@ -104,27 +105,27 @@ class WeightedSum:
 
     @property
     def loss(self) -> PrivacyLoss:
-        """Nothing: the cells were charged when they were measured."""
+        """Return no loss: the cells were charged when they were measured."""
         return PrivacyLoss.nothing()
 
     def recomputed_loss(self) -> PrivacyLoss:
-        """Nothing."""
+        """Return no loss."""
         return PrivacyLoss.nothing()
 
     def upper_tail(self, k: int) -> Fraction:
-        """P(sum >= k), up to the error of doubles."""
+        """Return P(sum >= k), up to the error of doubles."""
         return Fraction(max(0.0, (1 - self._within(k / self._deviation)) / 2)) if self._deviation else Fraction(0)
 
     def tail_point(self, probability: Fraction) -> int:
-        """The smallest k >= 1 with `upper_tail(k)` <= probability."""
+        """Return the smallest k >= 1 with `upper_tail(k)` <= probability."""
         return max(1, math.ceil(self.half_width(1 - 2 * float(probability))))
 
     def standard_deviation(self) -> float:
-        """In row-grid units."""
+        """Return the standard deviation of the sum in row-grid units."""
         return self._deviation
 
     def half_width(self, confidence: float) -> float:
-        """h in row-grid units with P(|sum| <= h) = confidence, by bisection."""
+        """Return h in row-grid units with P(|sum| <= h) = confidence, by bisection."""
         return self._deviation * self._half_width(confidence)
 
     def expected_error(self) -> float:
@@ -135,11 +136,11 @@ class WeightedSum:
         return float(np.trapezoid(1 - inside, heights)) * self._deviation
 
     def weighted_half_width(self, weights: Sequence[float], confidence: float) -> float:
-        """h in row-grid units with P(|sum| <= h) = confidence for a weighted sum of independent draws."""
+        """Return h in row-grid units with P(|sum| <= h) = confidence for a weighted sum of independent draws."""
         return self._weighted(weights).half_width(confidence)
 
     def weighted_expected_error(self, weights: Sequence[float]) -> float:
-        """E of the absolute weighted sum of independent draws, in row-grid units."""
+        """Return E of the absolute weighted sum of independent draws, in row-grid units."""
         return self._weighted(weights).expected_error()
 
     def _weighted(self, weights: Sequence[float]) -> WeightedSum:
@@ -155,7 +156,7 @@ class WeightedSum:
         return None
 
     def quantiles(self, uniform: Floats) -> Floats:
-        """The sum at the quantiles `uniform`, in row-grid units; increasing in `uniform`."""
+        """Return the sum at the quantiles `uniform`, in row-grid units; increasing in `uniform`."""
         distance = np.abs(2 * np.asarray(uniform, dtype=np.float64) - 1)
         heights, inside = self._table
         magnitude = np.interp(distance, inside, heights) * self._deviation
@@ -164,13 +165,13 @@ class WeightedSum:
     # --- tails --------------------------------------------------------------------------------------------------------
 
     def _half_width(self, confidence: float) -> float:
-        """In deviations."""
+        """Return the half width in deviations."""
         if self.normal:
             return NormalDist().inv_cdf((1 + confidence) / 2)
         return _half_width(self._shape, confidence)
 
     def _within(self, deviations: float) -> float:
-        """P(|sum| <= deviations)."""
+        """Return P(|sum| <= deviations)."""
         return _within(_characteristic(self._shape), deviations)
 
     @cached_property
@@ -205,19 +206,19 @@ have the same, so that their tails are computed once."""
 
 @lru_cache(maxsize=256)
 def _characteristic(shape: _Shape) -> Floats:
-    """Of a sum of deviation 1, at `_POINTS`."""
+    """Return the characteristic function of a sum of deviation 1 at `_POINTS`."""
     squares = _POINTS**2
     return np.asarray(np.exp(sum(count * LOGARITHMS[mechanism](share * squares) for mechanism, share, count in shape)))
 
 
 def _within(characteristic: Floats, deviations: float) -> float:
-    """P(|sum| <= deviations) for a sum of deviation 1."""
+    """Return P(|sum| <= deviations) for a sum of deviation 1."""
     return float(np.sum(np.sin(deviations * _POINTS) / _POINTS * characteristic)) * 0.06 * 2 / math.pi
 
 
 @lru_cache(maxsize=1024)
 def _half_width(shape: _Shape, confidence: float) -> float:
-    """h with P(|sum| <= h) = confidence for a sum of deviation 1, by bisection."""
+    """Return h with P(|sum| <= h) = confidence for a sum of deviation 1, by bisection."""
     characteristic = _characteristic(shape)
     low, high = 0.0, _MOST_DEVIATIONS
     for _ in range(50):

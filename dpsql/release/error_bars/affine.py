@@ -141,7 +141,8 @@ def _closed(part: Weighed, terms: Mapping[str, ReleasedTerm], confidence: float)
 
 
 def _deviation(term: ReleasedTerm) -> float:
-    """Standard deviation of the error of a released term; rounding adds at most 1/12 to the variance of noise on a fine grid."""
+    """Return the standard deviation of the error of a released term; rounding adds at most 1/12 to the variance of noise on a
+    fine grid."""
     spread = term.standard_deviation()
     return math.hypot(spread, math.sqrt(1 / 12)) if term.whole and spread > 0 else spread
 

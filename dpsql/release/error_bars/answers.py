@@ -86,7 +86,7 @@ def answer(
 
 
 def bars(sandbox: Sandbox, answered: Answer) -> Bars:
-    """Intervals of every noisy column; NULL with a remark where they cannot be known."""
+    """Return intervals of every noisy column; NULL with a remark where they cannot be known."""
     run = _Run(sandbox, answered.remainder, answered.confidence, answered.extra)
     table, notes = answered.table, []
     numbers = [
@@ -183,14 +183,14 @@ class _Shape:
         return () if self.branches is None else self.branches.parts
 
     def _with_measured_bars(self, remainder: Remainder) -> set[int]:
-        """Positions of columns that show numbers which were chosen together with the ends of their error bars."""
+        """Return positions of columns that show numbers which were chosen together with the ends of their error bars."""
         blocks = [(part, block) for part in self.parts if (block := remainder.block(part.block)) is not None]
         barred = [[measured_name(tree, block) is not None for tree in part.outputs] for part, block in blocks]
         positions = enumerate(zip(*barred, strict=True))
         return {position for position, parts in positions if all(parts)} - self.pending.keys()
 
     def ordered(self) -> exp.Query:
-        """The tree with an order where SQL leaves it open and the engine's could be any (see `answer`)."""
+        """Return the tree with an order where SQL leaves it open and the engine's could be any (see `answer`)."""
         tree = self.tree.copy()
         mixes = any(tree.args.get(part) for part in ("group", "distinct", "joins"))
         mixes = mixes or (isinstance(tree, exp.SetOperation) and not isinstance(tree, exp.Union))
@@ -207,7 +207,7 @@ _shapes: RecentValues[_Shape] = RecentValues(_MOST_SHAPES)
 
 
 def _shape(remainder: Remainder) -> _Shape:
-    """The shape of a remainder; the last `_MOST_SHAPES` are kept, because questions that differ inside their private
+    """Return the shape of a remainder; the last `_MOST_SHAPES` are kept, because questions that differ inside their private
     blocks alone share one."""
     blocks = tuple(
         (block.name, block.columns, block.formulas, block.groups, frozenset(block.estimates))
@@ -232,7 +232,7 @@ class _Run:
         self.hidden = self.shape.hidden
 
     def _extra(self) -> Extra:
-        """Values of the DP_ functions over row-wise expressions: hidden columns of the block."""
+        """Return values of the DP_ functions over row-wise expressions: hidden columns of the block."""
         if self.traced is None or not self.traced.intervals:
             return {}
         columns: dict[str, Floats] = {}
@@ -278,7 +278,7 @@ class _Run:
             return everything
 
     def rowwise(self, positions: list[int], place: npt.NDArray[np.int64] | None) -> dict[int, Interval]:
-        """Intervals of the columns that are expressions over the groups shown, one by one."""
+        """Return intervals of the columns that are expressions over the groups shown, one by one."""
         parts = self.shape.parts
         traced_positions = [
             position for position in positions if parts and all(part.outputs[position] is not None for part in parts)
@@ -305,7 +305,7 @@ class _Run:
         return self._intervals(trees, rows, self.extra.get(part.block, {}), part)
 
     def directly(self) -> _Rows | None:
-        """The rows without the sandbox, where that is possible and they are not too many for it."""
+        """Return the rows without the sandbox, where that is possible and they are not too many for it."""
         how = self.shape.direct
         block = None if how is None else self.remainder.block(how.block)
         if how is None or block is None or block.rows > self.sandbox.most_rows:
@@ -313,7 +313,7 @@ class _Run:
         return how.run(block, self.remainder.names)
 
     def in_sandbox(self, strict: bool = False) -> _Rows:
-        """The rows, and their numbers where they carry some. `strict`: as `Room.query`."""
+        """Return the rows, and their numbers where they carry some. `strict`: as `Room.query`."""
         result = self.sandbox.query(self.shape.sql, self.tables(), strict=strict)
         count = len(self.remainder.names)
         place = np.asarray(result.column(count).to_numpy(), dtype=np.int64) if result.num_columns > count else None
@@ -321,12 +321,12 @@ class _Run:
         return pa.Table.from_arrays(columns, names=list(self.remainder.names)), place
 
     def tables(self) -> dict[str, pa.Table]:
-        """All that the remainder reads."""
+        """Return all that the remainder reads."""
         blocks = {block.name: block.table(self.extra.get(block.name, {})) for block in self.remainder.blocks}
         return dict(self.remainder.public) | blocks
 
     def rerun(self, tree: exp.Query, width: int, keys: tuple[int, ...]) -> Rerun:
-        """The remainder to be run again, as `tree`."""
+        """Return the remainder to be run again, as `tree`."""
         return Rerun(
             self.remainder, tree, width, keys, self.hidden, self.extra, self.confidence, self.remainder.seed,
             self.shape.extents,
@@ -335,7 +335,7 @@ class _Run:
     def replicated(
         self, table: pa.Table, place: npt.NDArray[np.int64] | None, positions: list[int]
     ) -> tuple[dict[int, Interval], str]:
-        """Intervals from replicates of the whole remainder; unknown, and the reason, where rows cannot be matched."""
+        """Return intervals from replicates of the whole remainder; unknown, and the reason, where rows cannot be matched."""
         keys = tuple(
             position for position, noisy in enumerate(self.noisy) if not noisy and position not in self.pending
         )

@@ -93,7 +93,7 @@ class Unmatched(Exception):
 
 
 def bootstrap(sandbox: Sandbox, rerun: Rerun, answer: pa.Table, positions: Sequence[int]) -> dict[int, Interval]:
-    """The interval of each column at `positions` in `answer`, which has the columns of `rerun.tree`.
+    """Return the interval of each column at `positions` in `answer`, which has the columns of `rerun.tree`.
 
     Raises Unmatched, and the refusals of `Room.query`.
     """
@@ -206,7 +206,7 @@ def surely_and_maybe(sandbox: Sandbox, rerun: Rerun, spread: float = 1.0) -> tup
 
 
 def _parts(draws: int, groups: int) -> Iterator[range]:
-    """Replicates, as many together as the sandbox has room for."""
+    """Return replicates, as many together as the sandbox has room for."""
     size = max(1, _PART_ROWS // max(1, groups))
     return (range(start, min(start + size, draws)) for start in range(0, draws, size))
 
@@ -233,7 +233,7 @@ class Replicates:
         self.terms = {term.name: self._replicated(term, rerun.seed) for term in block.terms}
 
     def _replicated(self, term: ReleasedTerm, seed: str) -> Floats:
-        """Shape (families (draws + 1), groups)."""
+        """Return the shape (families (draws + 1), groups)."""
         released = np.asarray(term.values, dtype=np.float64)
         key = f"{seed}/{self.block.name}/{term.name}"
         noise, drawn = replicates(term, seed, self.block.name, self.draws)
@@ -254,7 +254,7 @@ class Replicates:
         return np.concatenate(parts)
 
     def table(self, part: range) -> pa.Table:
-        """Keys, measures and hidden columns for some of the replicates."""
+        """Return keys, measures and hidden columns for some of the replicates."""
         rows = self.block.rows
         places = pa.array(np.tile(np.arange(rows, dtype=np.int64), len(part)))
         columns = self.block.table(self.extra)
@@ -291,7 +291,7 @@ def _ends(room: Room, rerun: Rerun, block: ReleasedBlock, kinds: set[Extreme]) -
 
 
 def _as_displayed(block: ReleasedBlock) -> dict[str, Floats]:
-    """The measures of the answer itself."""
+    """Return the measures of the answer itself."""
     terms = {term.name: np.asarray(term.values, dtype=float) for term in block.terms}
     return Measures(block).values(set(block.plug_ins), terms) | block.estimates
 
@@ -308,13 +308,13 @@ def _drawn_together(values: Floats, deviation: float) -> Floats:
 
 
 def _unit_of(values: Floats, deviation: float) -> float:
-    """A power of two in which the squares of all numbers are doubles: 1 unless one of them is huge."""
+    """Return a power of two in which the squares of all numbers are doubles: 1 unless one of them is huge."""
     largest = max(deviation, float(np.max(np.abs(values), initial=0.0)))
     return 2.0**600 if 2.0**500 < largest < math.inf else 1.0
 
 
 def _likely(values: Floats, deviation: float, key: str, draws: int, joint: Floats | None = None) -> Floats:
-    """Draws of what the exact numbers of groups may be, shape (draws, groups); NaN for fewer than `_LEAST_GROUPS`.
+    """Return draws of what the exact numbers of groups may be, shape (draws, groups); NaN for fewer than `_LEAST_GROUPS`.
 
     `joint`: draws of the noise of all groups together, where it is not independent.
 
@@ -338,7 +338,7 @@ def _likely(values: Floats, deviation: float, key: str, draws: int, joint: Float
 
 
 def _normal(key: str, count: int) -> Floats:
-    """Standard normal numbers from `key` (Box and Muller 1958)."""
+    """Return standard normal numbers from `key` (Box and Muller 1958)."""
     uniform = uniforms(key, 2 * count).reshape(2, count)
     return np.asarray(np.sqrt(-2 * np.log(uniform[0])) * np.cos(2 * np.pi * uniform[1]))
 
@@ -346,7 +346,7 @@ def _normal(key: str, count: int) -> Floats:
 def _run(
     room: Room, rerun: Rerun, answer: pa.Table, positions: Sequence[int], blocks: Mapping[str, Replicates], part: range
 ) -> pa.Table:
-    """Columns: replicate, row of the answer, and the positions columns."""
+    """Return columns: replicate, row of the answer, and the positions columns."""
     names = [f"c{position}" for position in range(rerun.width)]
     inner = runnable(rerun.tree.copy(), rerun.remainder, rerun.hidden, _this_draw)
     labels = ", ".join(f'"{name}"' for name in names)
@@ -367,7 +367,7 @@ def _run(
 
 
 def _this_draw(query: exp.Select) -> exp.Select:
-    """A block's query over its measures, cut down to one replicate."""
+    """Return a block's query over its measures, cut down to one replicate."""
     query.set("expressions", [column(item.alias_or_name) for item in query.expressions])
     return query.where(exp.EQ(this=column(_DRAW), expression=column(_DRAW, _DRAWS)), dialect=DIALECT)
 
@@ -414,8 +414,8 @@ def _ends_of(
     position: int,
     extreme: Extreme,
 ) -> tuple[Floats, Floats]:
-    """The hull of percentiles, of reflected errors, of the answer for equal groups where they may be so, of likely answers,
-    and of `bounds`; of `bounds` alone where these say all of an extreme.
+    """Return the hull of percentiles, of reflected errors, of the answer for equal groups where they may be so, of likely
+    answers, and of `bounds`; of `bounds` alone where these say all of an extreme.
 
     `drawn` and `centres`: of t - z*, u + z*, e + z* and b*, by rows and draws, and of t, u and e by rows.
     """

@@ -20,7 +20,7 @@ _LEAST = 1.0
 
 
 def values_given_shown(term: ReleasedTerm, released: Floats, shown_from: float, uniform: Floats) -> Floats:
-    """Draws of the exact values, shape (rows, draws). `released` and `shown_from` are in the unit of the term."""
+    """Return draws of the exact values, shape (rows, draws). `released` and `shown_from` are in the unit of the term."""
     step, mass = tabled(term.noise)
     reach = (len(mass) - 1) // 2
     unit = step * term.noise_unit

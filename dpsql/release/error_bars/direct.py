@@ -40,7 +40,7 @@ class Direct:
     most: int | None
 
     def run(self, block: ReleasedBlock, names: tuple[str, ...]) -> tuple[pa.Table, npt.NDArray[np.int64]] | None:
-        """The rows, as the sandbox would give them, and the number of the group that each is; None: ask the sandbox."""
+        """Return the rows, as the sandbox would give them, and the number of the group that each is; None: ask the sandbox."""
         columns = _columns(block, {*self.columns, *(name for name, _ in self.order)})
         if columns is None or any(columns[name].null_count or _nan(columns[name]) for name, _ in self.order):
             return None
@@ -78,7 +78,7 @@ def direct(remainder: Remainder, traced: Traced | None) -> Direct | None:
 
 
 def _plain_column(output: exp.Expr | None, block: ReleasedBlock) -> str | None:
-    """The column of the block that an output is, if it is one as it stands."""
+    """Return the column of the block that an output is, if it is one as it stands."""
     while isinstance(output, exp.Paren):
         output = output.this
     return output.name if isinstance(output, exp.Column) and output.name in block.columns else None
@@ -119,7 +119,7 @@ def _sorted_by(by: exp.Expr, names: list[str], columns: tuple[str | None, ...], 
 
 
 def _number(clause: exp.Expr | None, absent: int | None) -> int | None:
-    """The number of a LIMIT or OFFSET; `absent` without one, -1 for anything but a literal."""
+    """Return the number of a LIMIT or OFFSET; `absent` without one, -1 for anything but a literal."""
     if clause is None:
         return absent
     node = clause.args.get("expression")
@@ -131,7 +131,7 @@ def _number(clause: exp.Expr | None, absent: int | None) -> int | None:
 
 
 def _columns(block: ReleasedBlock, names: set[str]) -> dict[str, pa.ChunkedArray] | None:
-    """The keys and measures of a block as the sandbox types them; None where a type or a number is not on the list."""
+    """Return the keys and measures of a block as the sandbox types them; None where a type or a number is not on the list."""
     columns = {}
     for name in block.keys.column_names:
         if name in names:

@@ -28,13 +28,13 @@ _REACH = 36
 
 
 def uniforms(key: str, count: int) -> Floats:
-    """`count` numbers in (0, 1) from SHAKE-256 of `key`: 53 bits each."""
+    """Return `count` numbers in (0, 1) from SHAKE-256 of `key`: 53 bits each."""
     words = np.frombuffer(hashlib.shake_256(key.encode()).digest(8 * count), dtype=np.uint64)
     return ((words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
 
 
 def stratified(key: str, count: int) -> Floats:
-    """`count` numbers in (0, 1), one in each of `count` equal cells, in random order (Latin hypercube sampling:
+    """Return `count` numbers in (0, 1), one in each of `count` equal cells, in random order (Latin hypercube sampling:
     McKay, Beckman and Conover 1979), so that one dimension alone is integrated almost exactly."""
     drawn = uniforms(key, 2 * count)
     return (np.argsort(drawn[:count]) + drawn[count:]) / count
@@ -46,13 +46,13 @@ def known_law(term: ReleasedTerm) -> bool:
 
 
 def deviates(term: ReleasedTerm, uniform: Floats) -> Floats:
-    """Noise of `term` at the quantiles `uniform`, in the units of its values. Raises InternalError unless `known_law`."""
+    """Return noise of `term` at the quantiles `uniform`, in the units of its values. Raises InternalError unless `known_law`."""
     noise = registered(term.noise).quantiles(uniform) * term.noise_unit
     return np.rint(noise) if term.whole else noise
 
 
 def replicates(term: ReleasedTerm, seed: str, block: str, draws: int) -> Floats:
-    """Noise of all cells of `term`, drawn twice: shape (2, draws, cells), in the units of its values.
+    """Return noise of all cells of `term`, drawn twice: shape (2, draws, cells), in the units of its values.
 
     Cells of measured tables are independent, or share what their law shares in a vector; those of consistent tiles have the joint
     law that least squares gives them.
@@ -70,7 +70,7 @@ def _independent(term: ReleasedTerm, key: str, draws: int) -> Floats:
 
 
 def _of_vectors(term: ReleasedTerm, law: CorrelatedLaplace, key: str, draws: int) -> Floats:
-    """Noise of all cells that shares a W in each draw."""
+    """Return noise of all cells that shares a W in each draw."""
     cells = len(term.values)
     uniform = uniforms(key, draws * cells).reshape(draws, cells)
     noise = law.joint_quantiles(uniforms(f"{key}/shared", draws)[:, None], uniform) * term.noise_unit
@@ -79,7 +79,7 @@ def _of_vectors(term: ReleasedTerm, law: CorrelatedLaplace, key: str, draws: int
 
 @lru_cache(maxsize=64)
 def tabled(noise: Noise) -> tuple[int, Floats]:
-    """The law of a noise: a width in steps of its grid, and the masses of -n, ..., 0, ..., n widths.
+    """Return the law of a noise: a width in steps of its grid, and the masses of -n, ..., 0, ..., n widths.
 
     P(Z <= -k) is where the quantiles pass -k, found by bisection of the logarithm; the law is symmetric.
     """

@@ -142,7 +142,7 @@ def counts_first(order: exp.Expr, kind_of_column: Lookup) -> bool:
 
 
 def _number(node: exp.Expr) -> Fraction | None:
-    """The value of a literal number."""
+    """Return the value of a literal number."""
     while isinstance(node, exp.Paren):
         node = node.this
     if isinstance(node, exp.Neg):

@@ -74,7 +74,8 @@ class Interval:
         return cls(value, low, high, np.zeros(rows, dtype=bool))
 
     def around_displayed(self, displayed: Floats) -> Interval:
-        """The interval of what `displayed` estimates with less error than the value it was computed about; it holds that, too."""
+        """Return the interval of what `displayed` estimates with less error than the value it was computed about; it holds that,
+        too."""
         low, high = (np.where(np.isnan(displayed), end, displayed) for end in (self.low, self.high))
         low = np.where(np.isnan(self.low), np.nan, np.minimum(self.low, low))
         high = np.where(np.isnan(self.high), np.nan, np.maximum(self.high, high))
@@ -89,7 +90,7 @@ class Interval:
 
     @classmethod
     def merged(cls, pieces: list[tuple[npt.NDArray[np.bool_], Interval]]) -> Interval:
-        """Of all rows, from intervals of some: (which rows they are, their intervals)."""
+        """Return the intervals of all rows from pairs (which rows they are, their intervals)."""
         whole = cls.nothing(len(pieces[0][0]))
         for rows, piece in pieces:
             whole.value[rows], whole.low[rows], whole.high[rows] = piece.value, piece.low, piece.high
@@ -98,7 +99,7 @@ class Interval:
 
     @classmethod
     def of(cls, value: Floats, low: Floats, high: Floats, within: Extent) -> Interval:
-        """Ends as they are; unknown where they are no less than the extent."""
+        """Return the ends as they are; unknown where they are no less than the extent."""
         unknown = ~((low > within[0]) | (high < within[1]))
         bounded = np.isfinite(low) & np.isfinite(high)
         return cls(value, np.where(bounded, low, np.nan), np.where(bounded, high, np.nan), unknown | ~bounded)

@@ -23,7 +23,7 @@ _NOT_NEGATIVE = (
 
 
 def extent(node: exp.Expr, extent_of_column: Callable[[exp.Column], Extent]) -> Extent:
-    """The interval of `node`; `extent_of_column` gives that of a column. Everything where nothing is known."""
+    """Return the interval of `node`; `extent_of_column` gives that of a column. Everything where nothing is known."""
     if isinstance(node, exp.Column):
         return extent_of_column(node)
     if isinstance(node, exp.Literal):
@@ -75,7 +75,7 @@ def _computed(node: exp.Expr, extent_of_column: Callable[[exp.Column], Extent]) 
 
 
 def hull(parts: list[Extent]) -> Extent:
-    """The smallest interval around all."""
+    """Return the smallest interval around all."""
     return (min(low for low, _ in parts), max(high for _, high in parts)) if parts else EVERYTHING
 
 
@@ -100,7 +100,7 @@ def _operation(node: exp.Binary, extent_of_column: Callable[[exp.Column], Extent
 
 
 def _rounded(end: float) -> float:
-    """Half away from zero."""
+    """Round half away from zero."""
     return copysign(floor(abs(end) + 0.5), end) if isfinite(end) else end
 
 

@@ -45,7 +45,8 @@ class ErrorTails:
 
     @classmethod
     def of_term(cls, term: ReleasedTerm) -> ErrorTails:
-        """Those of `term`, in the unit of its values. A coarse grid's sum was rounded down by less than a step."""
+        """Return the tails of the error of `term`, in the unit of its values. A coarse grid's sum was rounded down by less than a
+        step."""
         step, masses = tabled(term.noise)
         places = np.arange(len(masses)) - len(masses) // 2
         points = places * (step * term.noise_unit) + (term.noise_unit if term.noise.shift > 0 else 0.0)

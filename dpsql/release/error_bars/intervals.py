@@ -29,7 +29,7 @@ _SAME = 1e-12
 
 
 def intervals(room: Room, groups: ReleasedGroups, expressions: Sequence[exp.Expr]) -> list[Interval]:
-    """The interval of each expression (over the block's keys, measures and hidden columns); unknown for what is no
+    """Return the interval of each expression (over the block's keys, measures and hidden columns); unknown for what is no
     number. Raises the refusals of `Room.query`."""
     measured = [measured_interval(tree, groups) for tree in expressions]
     unmeasured = [tree for tree, interval in zip(expressions, measured, strict=True) if interval is None]
@@ -38,7 +38,7 @@ def intervals(room: Room, groups: ReleasedGroups, expressions: Sequence[exp.Expr
 
 
 def measured_name(tree: exp.Expr | None, block: ReleasedBlock) -> str | None:
-    """The measure that an expression is, as it stands, if the ends of its error bar were measured."""
+    """Return the measure that an expression is, as it stands, if the ends of its error bar were measured."""
     while isinstance(tree, exp.Paren):
         tree = tree.this
     names = {name for name, *_ in block.groups.ends}
@@ -46,7 +46,7 @@ def measured_name(tree: exp.Expr | None, block: ReleasedBlock) -> str | None:
 
 
 def measured_interval(tree: exp.Expr, groups: ReleasedGroups) -> Interval | None:
-    """The error bar that was measured for an expression: nothing at a higher confidence than it was measured for."""
+    """Return the error bar that was measured for an expression: nothing at a higher confidence than it was measured for."""
     block, measure = groups.block, measured_name(tree, groups.block)
     if measure is None:
         return None
@@ -61,7 +61,7 @@ def measured_interval(tree: exp.Expr, groups: ReleasedGroups) -> Interval | None
 
 
 def _noise_intervals(room: Room, groups: ReleasedGroups, expressions: Sequence[exp.Expr]) -> list[Interval]:
-    """The interval of each expression from the law of the noise in it."""
+    """Return the interval of each expression from the law of the noise in it."""
     table, terms = groups.table(), groups.terms()
     if not all(known_law(term) for term in terms.values()):
         return [Interval.nothing(table.num_rows) for _ in expressions]
@@ -109,8 +109,8 @@ def _quotient_intervals(
     expressions: Sequence[exp.Expr],
     values: Sequence[Floats],
 ) -> dict[int, Interval]:
-    """The intervals of those of `trees` that are a quotient of two sums of terms, by their position. Terms whose noise chose
-    which groups are shown have another law there, and are left out."""
+    """Return the intervals of those of `trees` that are a quotient of two sums of terms, by their position. Terms whose noise
+    chose which groups are shown have another law there, and are left out."""
     terms, intervals_of_quotients = groups.terms(), {}
     for index, tree in trees.items():
         fraction = quotient(tree, terms)
@@ -125,7 +125,8 @@ def _quotient_intervals(
 
 
 def _displayed(room: Room, block: ReleasedBlock, table: pa.Table, expressions: Sequence[exp.Expr]) -> dict[int, Floats]:
-    """The values of expressions over estimates, which are not what is plugged in, by their position among `expressions`."""
+    """Return the values of expressions over estimates, which are not what is plugged in, by their position among
+    `expressions`."""
     positions = [
         position
         for position, tree in enumerate(expressions)

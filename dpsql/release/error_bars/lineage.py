@@ -58,7 +58,7 @@ class Lineage:
 
     @property
     def noisy(self) -> tuple[bool, ...]:
-        """One flag for each column."""
+        """Return for each column whether noise is in it."""
         return tuple(field.level > Level.EXACT for field in self.columns)
 
     @property
@@ -77,7 +77,7 @@ class Lineage:
         return tuple(field.level for field in self.columns)
 
     def field(self, name: str) -> Field | None:
-        """The column called `name` (the worst of several), None when there is none."""
+        """Return the column called `name` (the worst of several), None when there is none."""
         same_name = [field for field in self.columns if field.name == name.lower()]
         return max(same_name, key=lambda field: field.level, default=None)
 
@@ -240,7 +240,7 @@ class _Select:
             self.sources[alias] = Lineage(columns, optional_source.rows)
 
     def _filter(self, clause: exp.Expr | None, level: Level | None = None) -> None:
-        """A condition that is true of no group without rows leaves groups that the data has."""
+        """Note a condition. One that is true of no group without rows leaves groups that the data has."""
         if clause is None:
             return
         level = self._level(clause) if level is None else level
@@ -347,7 +347,8 @@ class _Select:
         return [source for name, source in sources.items() if node.table.lower() in ("", name)]
 
     def _column(self, node: exp.Column) -> Level:
-        """Sources of this SELECT first, then its own aliases, then the SELECTs around it; unknown is noisy."""
+        """Return the level of a column, looked up in the sources of this SELECT, then its own aliases, then the SELECTs around
+        it; unknown is noisy."""
         for sources in (self.sources, None, *reversed(self.outer)):
             if sources is None:
                 level = None if node.table else self._alias(node.name)

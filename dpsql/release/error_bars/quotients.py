@@ -80,7 +80,7 @@ def quotient(tree: exp.Expr, terms: Mapping[str, ReleasedTerm]) -> Quotient | No
 def quotient_ends(
     fraction: Quotient, above: Floats, below: Floats, terms: Mapping[str, ReleasedTerm], confidence: float, key: str
 ) -> tuple[Floats, Floats]:
-    """The ends of the bar of each row, infinite where the denominator cannot be told from 0. `above` and `below`: as
+    """Return the ends of the bar of each row, infinite where the denominator cannot be told from 0. `above` and `below`: as
     released."""
     noise = {name: deviates(terms[name], stratified(f"{key}/{name}", _DRAWS)) for name in fraction.names}
     x, y = (_error(sums, noise) for sums in (fraction.parts_above, fraction.parts_below))
@@ -100,7 +100,7 @@ def quotient_ends(
 
 
 def _crossing(centre: Floats, radius: Floats, side: float, angles: Floats, quantiles: Floats) -> Floats:
-    """The angle on one side of `centre` where radius |sin(angle - centre)| reaches the quantile."""
+    """Return the angle on one side of `centre` where radius |sin(angle - centre)| reaches the quantile."""
     inside, outside = np.zeros_like(centre), np.pi / 2 - side * centre
     for _ in range(_STEPS):
         middle = (inside + outside) / 2
@@ -110,7 +110,7 @@ def _crossing(centre: Floats, radius: Floats, side: float, angles: Floats, quant
 
 
 def _error(sums: tuple[_Weighted, ...], noise: Mapping[str, Floats]) -> Floats:
-    """The error of a sum under drawn noise. What is rounded to an integer is one without noise."""
+    """Return the error of a sum under drawn noise. What is rounded to an integer is one without noise."""
     error = np.zeros(_DRAWS)
     for part in sums:
         inner = np.sum([weight * noise[name] for name, weight in part.weights.items()], axis=0)
@@ -119,7 +119,7 @@ def _error(sums: tuple[_Weighted, ...], noise: Mapping[str, Floats]) -> Floats:
 
 
 def _weighted(side: exp.Expr, terms: Mapping[str, ReleasedTerm]) -> tuple[_Weighted, ...] | None:
-    """The parts of a sum of noisy terms, None where it is none or where weights differ by row."""
+    """Return the parts of a sum of noisy terms, None where it is none or where weights differ by row."""
     weighted = []
     for part in parts(side, terms) or ():
         weights = {name: _number(weight) for name, weight in part.weights.items()}
@@ -132,7 +132,7 @@ def _weighted(side: exp.Expr, terms: Mapping[str, ReleasedTerm]) -> tuple[_Weigh
 
 
 def _number(node: exp.Expr) -> float | None:
-    """The number that an expression over literals is, None for any other."""
+    """Return the number that an expression over literals is, None for any other."""
     node = _bare(node)
     if isinstance(node, exp.Neg):
         inner = _number(node.this)
@@ -159,6 +159,6 @@ def _bare(node: exp.Expr) -> exp.Expr:
 
 
 def _without_nullif(node: exp.Expr) -> exp.Expr:
-    """The first argument of NULLIF(..., 0), any other expression as it is."""
+    """Return the first argument of NULLIF(..., 0), any other expression as it is."""
     bare = _bare(node)
     return bare.this if isinstance(bare, exp.Nullif) and _number(bare.expression) == 0 else node

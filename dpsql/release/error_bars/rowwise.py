@@ -42,18 +42,18 @@ class Traced:
 
 
 def interval_name(number: int) -> str:
-    """Hidden column of a block that holds the value of one DP_INTERVAL_LOW/HIGH/ERROR."""
+    """Return the hidden column of a block that holds the value of one DP_INTERVAL_LOW/HIGH/ERROR."""
     return f"dp#b{number}"
 
 
 def interval_function(node: exp.Expr) -> str | None:
-    """The word of a DP_ function, None for any other node."""
+    """Return the word of a DP_ function, None for any other node."""
     word = str(node.this).lower() if isinstance(node, exp.Anonymous) else ""
     return word if word in INTERVALS else None
 
 
 def trace(remainder: Remainder) -> Traced | None:
-    """The trace of a row-wise remainder, None for any other. DP_ functions over opaque expressions are left in."""
+    """Return the trace of a row-wise remainder, None for any other. DP_ functions over opaque expressions are left in."""
     tree = remainder.tree
     if not isinstance(tree, exp.Select) or not any(True for _ in tree.find_all(exp.From)):
         return None
@@ -218,7 +218,7 @@ class _Tracer:
 
 
 def _expanded(items: list[exp.Expr], below: _Level) -> list[exp.Expr] | None:
-    """The select list with stars written out; None for a star with EXCLUDE and the like, or repeated names under it."""
+    """Return the select list with stars written out; None for a star with EXCLUDE and the like, or repeated names under it."""
     expanded: list[exp.Expr] = []
     for item in items:
         star = item.this if isinstance(item, exp.Column) else item

@@ -57,13 +57,13 @@ class ReleasedGroups:
     key: str
 
     def table(self) -> pa.Table:
-        """Keys, terms and hidden columns of the groups asked for, numbered in their order."""
+        """Return keys, terms and hidden columns of the groups asked for, numbered in their order."""
         table = self.block.table(self.extra)
         table = table if self.rows is None else table.take(pa.array(self.rows))
         return table.append_column(AT, pa.array(np.arange(len(table))))
 
     def terms(self) -> dict[str, ReleasedTerm]:
-        """The block's terms by name."""
+        """Return the block's terms by name."""
         return {term.name: term for term in self.block.terms}
 
 
@@ -115,7 +115,7 @@ class Measures:
         return result
 
     def _within_bounds(self, name: str, released: Mapping[str, Floats]) -> tuple[Floats, Floats, Floats, Floats]:
-        """A measure before and after its bounds, and the bounds."""
+        """Return a measure before and after its bounds, and the bounds."""
         whole, inner, low, high = self._parts[name]
         if low is None:
             value = whole(released)
@@ -126,7 +126,8 @@ class Measures:
 
 
 def _draws(rows: int, confidence: float) -> int:
-    """As many as rows that noise selected need: their bars end at rarer noise than the rarest of 3,999 draws."""
+    """Return the number of draws: as many as rows that noise selected need: their bars end at rarer noise than the rarest of
+    3,999 draws."""
     ends = math.ceil(2 / max(1 - confidence, 1 / _MOST_CELLS)) - 1
     return max(number_of_draws(rows, _MOST_CELLS), min(ends, _MOST_CELLS // max(1, rows)))
 
@@ -143,7 +144,8 @@ class Simulation:
         self._noise: dict[str, Floats] = {}
 
     def interval(self, room: Room, expression: exp.Expr, value: Floats) -> Interval:
-        """The bar of an expression over keys, plugged-in measures and hidden columns of the block. `value`: as released."""
+        """Return the bar of an expression over keys, plugged-in measures and hidden columns of the block. `value`: as
+        released."""
         within = extent(expression, self.measures.extent)
         names = {node.name for node in expression.find_all(exp.Column)} & self.block.plug_ins.keys()
         pieces = [self._part(room, expression, names, value[part], part, within) for part in self._slices()]
@@ -203,7 +205,7 @@ class Simulation:
     def _cells(
         self, room: Room, expression: exp.Expr, measures: Mapping[str, Floats], numbers: npt.NDArray[np.int64]
     ) -> Floats:
-        """The expression for each row in `numbers` and each draw: (rows, draws)."""
+        """Return the expression for each row in `numbers` and each draw: (rows, draws)."""
         rows = len(numbers)
         hidden = {name: floats(self.table.column(name))[numbers][:, None] for name in self.groups.extra}
         keys = {node.name for node in expression.find_all(exp.Column)} - measures.keys() - hidden.keys()

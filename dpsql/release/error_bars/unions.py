@@ -27,12 +27,12 @@ class Branches:
 
 
 def place_in_branch(place: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The branch and the number of the group in its block."""
+    """Return the branch and the number of the group in its block."""
     return place // _BRANCH, place % _BRANCH
 
 
 def trace_branches(remainder: Remainder) -> Branches | None:
-    """The trace of each branch, None for any other remainder."""
+    """Return the trace of each branch, None for any other remainder."""
     tree = remainder.tree.copy()
     if tree.args.get("with_") is not None:
         return None
@@ -60,7 +60,7 @@ def trace_branches(remainder: Remainder) -> Branches | None:
 
 
 def _union(tree: exp.Query) -> tuple[list[exp.Select], exp.Union | None]:
-    """The SELECTs around a UNION ALL, from the outside in, and the union."""
+    """Return the SELECTs around a UNION ALL, from the outside in, and the union."""
     around: list[exp.Select] = []
     node: exp.Expr = tree
     while isinstance(node, exp.Select):
@@ -91,7 +91,7 @@ def _plain(branch: exp.Select, remainder: Remainder) -> bool:
 
 
 def _in_place(tree: exp.Query, branch: exp.Select, names: list[str]) -> exp.Query:
-    """The remainder as if `branch`, under the names of the first one, were the whole union."""
+    """Return the remainder as if `branch`, under the names of the first one, were the whole union."""
     alone = branch.copy()
     items = [exp.alias_(item.unalias(), name, quoted=True) for item, name in zip(alone.expressions, names, strict=True)]
     alone.set("expressions", items)
@@ -103,7 +103,7 @@ def _in_place(tree: exp.Query, branch: exp.Select, names: list[str]) -> exp.Quer
 
 
 def numbered(tree: exp.Query) -> exp.Query:
-    """A copy; the branches of UNION ALL carry their number as a last column, so that equal rows can be told apart."""
+    """Return a copy; the branches of UNION ALL carry their number as a last column, so that equal rows can be told apart."""
     copy = tree.copy()
     branches = _branches(copy)
     if branches is not None and isinstance(copy, exp.Union):
@@ -114,7 +114,7 @@ def numbered(tree: exp.Query) -> exp.Query:
 
 
 def _branches(tree: exp.Expr) -> list[exp.Select] | None:
-    """The SELECTs of nested UNION ALL, None when there is anything else."""
+    """Return the SELECTs of nested UNION ALL, None when there is anything else."""
     if isinstance(tree, exp.Subquery):
         return _branches(tree.this)
     if isinstance(tree, exp.Select):

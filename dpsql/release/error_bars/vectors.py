@@ -56,8 +56,8 @@ def vector(node: exp.Expr) -> Vector | None:
 
 
 def counted(node: exp.Expr) -> exp.Expr:
-    """The number in a measure: of a date its days since 1970, of a timestamp its microseconds, of an element of a list what it is
-    counted by, a number as it is."""
+    """Return the number in a measure: of a date its days since 1970, of a timestamp its microseconds, of an element of a list
+    what it is counted by, a number as it is."""
     inner = node.unnest()
     if isinstance(inner, exp.Add) and isinstance(inner.this, exp.Cast) and inner.this.to.this is exp.DType.DATE:
         days = inner.expression.this  # without the cast to the width of a date's days
@@ -131,7 +131,7 @@ def _operation(node: exp.Expr) -> tuple[Callable[..., Floats], list[exp.Expr]]:
 
 
 def _rounded(values: Floats) -> Floats:
-    """Half away from zero."""
+    """Round half away from zero."""
     return np.asarray(np.copysign(np.floor(np.abs(values) + 0.5), values))
 
 

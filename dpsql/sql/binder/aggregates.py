@@ -66,7 +66,7 @@ def _listed(value: object) -> list[exp.Expr]:
 
 
 def bind_measure(name: str, node: exp.Expr, scalars: Scalars, per_unit: bool = False) -> Measure:
-    """The measure of an aggregate call. Refuses aggregates and arguments that are not bounded.
+    """Return the measure of an aggregate call. Refuses aggregates and arguments that are not bounded.
 
     `per_unit`: inside a per-unit aggregation, where MIN and MAX of any value are exact functions of the unit's rows.
     """
@@ -126,7 +126,7 @@ def _unknown(node: exp.Expr, where: str = "") -> Exception:
 
 
 def _operands(node: exp.Expr) -> tuple[exp.Expr, ...]:
-    """The arguments of a call; those of a node stand in its slots."""
+    """Return the arguments of a call; those of a node stand in its slots."""
     if isinstance(node, exp.Anonymous):
         return tuple(node.expressions)
     return tuple(part for part in (node.this, node.args.get("expression")) if part is not None)
@@ -183,7 +183,7 @@ def _quantile(call: _Call) -> Measure:
 
 
 def _among_rows(bind: Callable[..., Measure]) -> Callable[[_Call], Measure]:
-    """Of an aggregate that is not exact among the rows of one unit."""
+    """Return the rule of an aggregate that is not exact among the rows of one unit."""
 
     def rule(call: _Call) -> Measure:
         if call.per_unit:

@@ -41,7 +41,7 @@ def facts_of(column: PolicyColumn) -> Facts:
 
 
 def base_table(policy: Policy, node: exp.Table, public: dict[str, PublicInput]) -> Bound:
-    """A table of the policy under its name there (names fold). Refuses every other name."""
+    """Return a table of the policy under its name there (names fold). Refuses every other name."""
     if not isinstance(node.this, exp.Identifier):
         raise refuse("table_function", position=place(node))
     qualified = [node.args[part] for part in ("catalog", "db") if node.args.get(part) is not None]
@@ -79,7 +79,7 @@ def no_such_table(policy: Policy, path: Sequence[str], position: int | None) -> 
 
 @lru_cache(maxsize=1024)
 def _protected(table: Table, names: tuple[str, ...], condition: str | None, unit_column: str | None) -> Protected:
-    """The rows of a protected table that fulfil `condition`, with the columns that can be named; `unit_column`: its column
+    """Return the rows of a protected table that fulfil `condition`, with the columns that can be named; `unit_column`: its column
     that holds the unit's key, hidden or not."""
     scan = base_scan(table)
     units = frozenset({unit_column}) if unit_column is not None else frozenset[str]()
@@ -111,7 +111,7 @@ def base_scan(table: Table) -> Scan:
 
 
 def project(below: Protected, items: list[tuple[str, Expr]]) -> Protected:
-    """New columns over the rows of `below.relation`, named p0, p1, ... inside the plan."""
+    """Return new columns over the rows of `below.relation`, named p0, p1, ... inside the plan."""
     if len(items) > MOST_COLUMNS:
         raise refuse("many_columns", most=MOST_COLUMNS)
     inner = tuple((f"p{number}", expression) for number, (_, expression) in enumerate(items))
@@ -126,5 +126,5 @@ def project(below: Protected, items: list[tuple[str, Expr]]) -> Protected:
 
 
 def _projected_facts(expression: Expr) -> Facts:
-    """Facts of a projected column. A computed value has no group of other values (`outside`)."""
+    """Return the facts of a projected column. A computed value has no group of other values (`outside`)."""
     return expression.facts if isinstance(expression, Column) else replace(expression.facts, outside=None)

@@ -55,8 +55,8 @@ def joined(
 
 
 def _keys(node: exp.Select, named: set[str]) -> list[exp.Expr]:
-    """Parts of a SELECT that groups are made of: what stands behind GROUP BY, and the items of the list that are meant there by
-    position, alias or ALL. `named`: columns of the sources, which go before aliases."""
+    """Return parts of a SELECT that groups are made of: what stands behind GROUP BY, and the items of the list that are meant
+    there by position, alias or ALL. `named`: columns of the sources, which go before aliases."""
     group = node.args.get("group")
     if group is None:
         return (
@@ -75,8 +75,8 @@ def _keys(node: exp.Select, named: set[str]) -> list[exp.Expr]:
 
 
 def _places(node: exp.Select) -> list[exp.Expr]:
-    """Parts of a SELECT that are computed for each row: WHERE, the arguments of aggregates, and where nothing is grouped the
-    items of its list."""
+    """Return parts of a SELECT that are computed for each row: WHERE, the arguments of aggregates, and where nothing is grouped
+    the items of its list."""
     parts = list(node.expressions)
     if _grouped(node):
         parts = [call for item in node.expressions for call in _aggregate_calls(item)]
@@ -91,7 +91,7 @@ def _grouped(node: exp.Select) -> bool:
 
 
 def _aggregate_calls(node: exp.Expr) -> Iterator[exp.Expr]:
-    """Calls of aggregates in an expression, outside of subqueries and windows."""
+    """Yield calls of aggregates in an expression, outside of subqueries and windows."""
     if isinstance(node, (exp.Subquery, exp.Select, exp.SetOperation, exp.Window)):
         return
     if is_aggregate(node):
@@ -110,7 +110,7 @@ def check_groups(context: BindingContext, node: exp.Expr, around: Scope, environ
 
 
 def named_around(node: exp.Expr, around: Scope, error: Error) -> Error:
-    """The refusal of a subquery by itself, in better words where the name it does not know is one of the row around."""
+    """Return the refusal of a subquery by itself, in better words where the name it does not know is one of the row around."""
     if error.slug in ("unknown_column", "unknown_table"):
         for column in node.find_all(exp.Column):
             if place(column) == error.position and around.has(column):
@@ -133,7 +133,7 @@ def _values(node: exp.Expr) -> Iterator[exp.Subquery]:
 
 
 def _own_columns(node: exp.Expr) -> Iterator[exp.Column]:
-    """Columns named in an expression, outside of subqueries."""
+    """Yield columns named in an expression, outside of subqueries."""
     if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
         yield node
     for part in node.iter_expressions():
@@ -199,7 +199,7 @@ class _Inner:
         return exp.Coalesce(this=column, expressions=[exp.Literal.number(0)])
 
     def _pairs(self) -> tuple[list[tuple[exp.Expr, exp.Expr]], list[exp.Expr]]:
-        """Equalities of WHERE between the row around and the subquery's own rows, and the other conditions."""
+        """Return equalities of WHERE between the row around and the subquery's own rows, and the other conditions."""
         parts = conjuncts(condition_of(self.select, "where"))
         pairs: list[tuple[exp.Expr, exp.Expr]] = []
         rest: list[exp.Expr] = []

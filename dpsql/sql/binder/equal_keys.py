@@ -41,7 +41,7 @@ def _same_rows(left: Relation, right: Relation, pairs: list[tuple[Expr, Expr]], 
 
 
 def origin(relation: Relation, expression: Expr) -> tuple[str, str] | None:
-    """The policy's table and column that an expression over `relation` is, unchanged; None for anything computed."""
+    """Return the policy's table and column that an expression over `relation` is, unchanged; None for anything computed."""
     if not isinstance(expression, Column):
         return None
     name = expression.name

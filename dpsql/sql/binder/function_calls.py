@@ -245,7 +245,7 @@ def _with_unit(interval: exp.Interval) -> exp.Interval:
 
 
 def _literal_moment(bound: Expr, node: exp.Expr) -> object:
-    """A literal point in time; a text is one."""
+    """Return a literal point in time; a text is one."""
     value = bound.value if isinstance(bound, Literal) else None
     return midnight(temporal(value, Type.TIMESTAMP, node) if isinstance(value, str) else value)
 
@@ -315,7 +315,7 @@ def _options(node: exp.Expr, slot: str, allowed: str) -> str:
 
 
 def _with_options(pattern: Expr, options: str) -> Expr:
-    """The options in the pattern itself, where every RE2 reads them alike; c is what is anyway, unless i comes after."""
+    """Return the options in the pattern itself, where every RE2 reads them alike; c is what is anyway, unless i comes after."""
     if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
         return pattern
     inside = ("i" if options.rfind("i") > options.rfind("c") else "") + ("s" if "s" in options else "")
@@ -355,7 +355,7 @@ _OF_ENTRIES: dict[type[exp.Expr], str] = {
 
 @handles(*_OF_ENTRIES)
 def _operands(self: Scalars, node: exp.Expr) -> Expr:
-    """A node whose operands are the arguments of a function, in order (`signatures.Function.nodes`)."""
+    """Return a node whose operands are the arguments of a function, in order (`signatures.Function.nodes`)."""
     only(node, "this", "expression")
     parts = (node.this, node.args.get("expression"))
     return self.call(_OF_ENTRIES[type(node)], node, *(self.bind(part) for part in parts if part is not None))

@@ -18,7 +18,7 @@ GROUPING = "#grouping "
 
 
 def grouping_sets(items: list[exp.Expr]) -> list[tuple[exp.Expr, ...]]:
-    """The key sets that GROUP BY items stand for: their cross product (SQL:1999), repeated sets kept."""
+    """Return the key sets that GROUP BY items stand for: their cross product (SQL:1999), repeated sets kept."""
     parts = [_expanded(item) for item in items]
     if prod(map(len, parts)) > MOST_SETS:
         raise refuse("clause", what=f"more than {MOST_SETS} grouping sets", position=place(items[0]))
@@ -41,7 +41,7 @@ def _expanded(item: exp.Expr) -> list[tuple[exp.Expr, ...]]:
 
 
 def _flat(item: exp.Expr) -> tuple[exp.Expr, ...]:
-    """(a, b) is two keys, () none, (a) and a are one."""
+    """Return the keys of an item: (a, b) is two keys, () none, (a) and a are one."""
     if isinstance(item, exp.Tuple):
         return tuple(item.expressions)
     return (item.this,) if isinstance(item, exp.Paren) else (item,)
@@ -53,7 +53,7 @@ def grouping_call(keys: list[str]) -> exp.Column:
 
 
 def over_set(select: exp.Select, block: str, keys: list[Key], chosen: list[Key]) -> exp.Select:
-    """The SELECT over the block of one set: its keys under the names they have there, NULL for the others."""
+    """Return the SELECT over the block of one set: its keys under the names they have there, NULL for the others."""
     names = {key.name: f"k{index}" for index, key in enumerate(chosen)}
     types = {key.name: SQL_TYPES[key.expression.facts.type] for key in keys}
     copy = select.copy()
@@ -70,7 +70,7 @@ def over_set(select: exp.Select, block: str, keys: list[Key], chosen: list[Key])
 
 
 def united(selects: list[exp.Select], node: exp.Select, order: exp.Expr | None) -> exp.Query:
-    """All sets under one another; ORDER BY names outputs or positions, because it stands over the union."""
+    """Return all sets under one another; ORDER BY names outputs or positions, because it stands over the union."""
     union: exp.Query = selects[0]
     for select in selects[1:]:
         union = exp.Union(this=union, expression=select, distinct=False)

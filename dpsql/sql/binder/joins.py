@@ -60,7 +60,7 @@ class _Side:
         return frozenset(name for _, source in self.sources for name in source.unit_names)
 
     def renamed(self, prefix: str, nullable: bool = False, alone: bool = False) -> tuple[tuple[str, Protected], ...]:
-        """The sources with the names that their columns have above a join.
+        """Return the sources with the names that their columns have above a join.
 
         `nullable`: an outer join may leave them out, so that the unit's key on that side may be missing. `alone`: their values
         are missing in unpaired rows alone, which no block reads, so that the unit's key is there.
@@ -84,7 +84,7 @@ def _column(prefix: str, column: Column, nullable: bool) -> Column:
 
 
 def joined(context: BindingContext, node: exp.Select, bound: list[tuple[str, Bound]]) -> tuple[Scope, Relation]:
-    """The relation of FROM and the names it offers. Refuses every join that is not proven."""
+    """Return the relation of FROM and the names it offers. Refuses every join that is not proven."""
     policy = context.policy
     items = [node.args["from_"].this, *(join.this for join in node.args.get("joins") or ())]
     if len(items) > MOST_SOURCES:
@@ -110,8 +110,8 @@ def joined(context: BindingContext, node: exp.Select, bound: list[tuple[str, Bou
 
 
 def in_any_order(node: exp.Select, bound: list[tuple[str, Bound]]) -> exp.Select:
-    """A SELECT whose FROM begins with two public tables, and whose joins are all inner ones with ON: these conditions stand in
-    WHERE, which means the same, so that the joins may be made from a protected table on. Any other SELECT as it is."""
+    """Return a SELECT whose FROM begins with two public tables, and whose joins are all inner ones with ON: these conditions
+    stand in WHERE, which means the same, so that the joins may be made from a protected table on. Any other SELECT as it is."""
     joins = node.args.get("joins") or []
     if len(joins) < 2 or any(isinstance(source, Protected) for _, source in bound[:2]):
         return node
@@ -132,8 +132,8 @@ def in_any_order(node: exp.Select, bound: list[tuple[str, Bound]]) -> exp.Select
 
 
 def with_shared_names(node: exp.Select, bound: list[tuple[str, Bound]]) -> exp.Select:
-    """A SELECT with USING in place of NATURAL JOIN: the names that columns on both sides have, as the policy and the question
-    know them. Refuses (join) sides without a name in common. Any other SELECT as it is."""
+    """Return a SELECT with USING in place of NATURAL JOIN: the names that columns on both sides have, as the policy and the
+    question know them. Refuses (join) sides without a name in common. Any other SELECT as it is."""
     joins = node.args.get("joins") or []
     if not any(join.args.get("method") for join in joins):
         return node
@@ -197,7 +197,7 @@ def _hops(side: _Side, policy: Policy) -> int:
 
 
 def _where_equalities(node: exp.Select) -> list[exp.Expr]:
-    """Equalities that every row passing WHERE fulfils: conjuncts, and what all alternatives of an OR share."""
+    """Return equalities that every row passing WHERE fulfils: conjuncts, and what all alternatives of an OR share."""
     where = node.args.get("where")
     return [] if where is None else _certain(where.this)
 
@@ -220,7 +220,7 @@ def _side(context: BindingContext, alias: str, source: Bound, node: exp.Expr) ->
 
 
 def _join(left: _Side, right: _Side, node: exp.Join, equalities: list[exp.Expr] | None, policy: Policy) -> _Side:
-    """One more source; `equalities` of WHERE are the keys of a comma join (they are filtered by WHERE as well)."""
+    """Join one more source; `equalities` of WHERE are the keys of a comma join (they are filtered by WHERE as well)."""
     only(node, "this", "side", "kind", "on", "using")
     kind = "inner" if equalities is not None else _kind(node)
     if kind == "right":
@@ -301,7 +301,7 @@ def _kind(node: exp.Join) -> str:
 def _condition(
     left: _Side, right: _Side, node: exp.Join, equalities: list[exp.Expr] | None, policy: Policy
 ) -> tuple[list[tuple[Expr, Expr]], list[exp.Expr]]:
-    """Equalities between the two sides, and the conditions that are something else."""
+    """Return equalities between the two sides, and the conditions that are something else."""
     shared = frozenset(using_name(name).lower() for name in node.args.get("using") or ())
     left_scalars, right_scalars = Scalars(Scope(left.sources, shared)), Scalars(Scope(right.sources))
     pairs: list[tuple[Expr, Expr]] = []
@@ -389,7 +389,7 @@ def _public_multiplicity(right: _Side, pairs: list[tuple[Expr, Expr]], policy: P
 def _unit_multiplicity(
     left: _Side, right: _Side, pairs: list[tuple[Expr, Expr]], policy: Policy, node: exp.Join
 ) -> int:
-    """Rows of one unit that one row of the same unit can meet; the emitted join compares the units in any case."""
+    """Return rows of one unit that one row of the same unit can meet; the emitted join compares the units in any case."""
     if policy.privacy_unit is None:
         hint = "under row privacy every row is somebody else; join with public tables"
         raise refuse("join", reason="each row of both tables is a privacy unit", way=hint, position=place(node))

@@ -14,8 +14,8 @@ from dpsql.sql.parse import place
 
 
 def bind_mode(name: str, word: str, node: exp.Expr, scalars: Scalars, condition: Expr | None) -> Measure:
-    """The measure of the most frequent value. Refuses values of which there is no list, and that are not integers or days within
-    bounds."""
+    """Return the measure of the most frequent value. Refuses values of which there is no list, and that are not integers or days
+    within bounds."""
     only(node, "this")
     value_node = _argument(node, "this")
     value = scalars.bind(value_node)
@@ -25,8 +25,8 @@ def bind_mode(name: str, word: str, node: exp.Expr, scalars: Scalars, condition:
 
 
 def bind_end_row(name: str, word: str, node: exp.Expr, scalars: Scalars, condition: Expr | None) -> Measure:
-    """The measure of the key of the row with the largest or the smallest value. Refuses keys of which there is no list, and
-    values without bounds."""
+    """Return the measure of the key of the row with the largest or the smallest value. Refuses keys of which there is no list,
+    and values without bounds."""
     only(node, "this", "expression")
     function = word.upper()
     key_node, value_node = _argument(node, "this"), _argument(node, "expression")
@@ -83,6 +83,6 @@ def _not_listed(function: str, value: Expr, node: exp.Expr, scalars: Scalars) ->
 
 
 def _of_people(text: str, value: Expr, scalars: Scalars) -> str | None:
-    """The hint for a value that is the key of a unit."""
+    """Return the hint for a value that is the key of a unit."""
     of_unit = same_unit(value, scalars.scope.unit_names())
     return f"{text} names people: COUNT(DISTINCT {text}) counts them" if of_unit else None

@@ -28,7 +28,7 @@ UNIT_KEY = "u"
 def per_unit(
     policy: Policy, node: exp.Select, scope: Scope, source: Relation, keys: list[Expr], units: list[Expr], whole: bool
 ) -> Protected:
-    """The relation of a SELECT that groups by `units`, which have a value of their own for each unit, and by `keys`.
+    """Return the relation of a SELECT that groups by `units`, which have a value of their own for each unit, and by `keys`.
     `whole`: it is all that was asked."""
     if whole:
         raise refuse("unit_key", position=place(node.args.get("group")) or place(node))
@@ -61,7 +61,7 @@ class _UnitScalars(Scalars):
         self.columns: list[tuple[str, str, Expr | None, Expr | None, Facts]] = []
 
     def bind(self, node: exp.Expr | None) -> Expr:
-        """As `Scalars.bind`, with aggregates and keys replaced by columns of the aggregation."""
+        """Bind as `Scalars.bind` does, with aggregates and keys replaced by columns of the aggregation."""
         if node is None:
             return super().bind(node)
         if is_aggregate(node):
@@ -81,8 +81,8 @@ class _UnitScalars(Scalars):
         return super().bind(node)
 
     def _unit(self, expression: Expr) -> Column:
-        """The unit's key; an injective function of it (or the key of another table, perhaps in another type) is the same in
-        all rows of a unit, so that it is their smallest."""
+        """Return the unit's key; an injective function of it (or the key of another table, perhaps in another type) is the same
+        in all rows of a unit, so that it is their smallest."""
         if expression == next((unit for unit in self.units if kind(unit, self.scope) is Kind.KEY), None):
             return Column(UNIT_KEY, expression.facts)
         if expression not in self.images:

@@ -86,7 +86,7 @@ def cut(context: BindingContext, node: exp.Select, scope: Scope, source: Relatio
 
 
 def _by_unit(work: _Cut, node: exp.Select) -> tuple[list[Expr], list[Expr]]:
-    """Keys with a value of its own for each unit, and the others. Refuses what may be either."""
+    """Return keys with a value of its own for each unit, and the others. Refuses what may be either."""
     kinds = [kind(key.expression, work.scope) for key in work.keys]
     position = place(node.args.get("group")) or place(node)
     units = [key.expression for key, unit_kind in zip(work.keys, kinds, strict=True) if unit_kind >= Kind.IMAGE]
@@ -205,7 +205,7 @@ class _Cut:
         ]
 
     def _keys_of_set(self, source: Relation, chosen: set[str], conditions: list[Expr]) -> BlockKeys:
-        """The keys of one set of several, named as in a block of their own."""
+        """Return the keys of one set of several, named as in a block of their own."""
         whole = [
             replace(self.all_values[key.name], values=key.values and self.all_values[key.name].values, drops=key.drops)
             for key in self.keys
@@ -233,7 +233,7 @@ class _Cut:
         return conditions
 
     def unit_sets(self, units: list[Expr], group_keys: list[Expr]) -> list[tuple[exp.Select, list[Expr]]]:
-        """The SELECT over each set of keys, all of which have the unit's key, and the set's other keys."""
+        """Return the SELECT over each set of keys, all of which have the unit's key, and the set's other keys."""
         if len(self.sets) == 1:
             return [(self.node, group_keys)]
         selects = []
@@ -251,7 +251,7 @@ class _Cut:
         return selects
 
     def _of_set(self, part: exp.Expr, chosen: set[str] | None) -> exp.Expr:
-        """An expression as it stands over one set of keys: the others are NULL, but not below aggregates."""
+        """Return an expression as it stands over one set of keys: the others are NULL, but not below aggregates."""
         if chosen is None:
             return part
 
@@ -270,7 +270,7 @@ class _Cut:
         return part.copy().transform(over)
 
     def _named(self, part: exp.Expr) -> exp.Expr:
-        """A condition of HAVING, outputs that it calls by their alias written out; source columns go first."""
+        """Return a condition of HAVING, outputs that it calls by their alias written out; source columns go first."""
         outputs = {item.alias.lower(): item.unalias() for item in self.node.expressions if item.alias}
 
         def written_out(column: exp.Expr) -> exp.Expr:
@@ -317,7 +317,7 @@ class _Cut:
     # --- outputs ------------------------------------------------------------------------------------------------------
 
     def output(self, item: exp.Expr) -> exp.Expr:
-        """One item of the select list over the block, under the name the analyst expects."""
+        """Return one item of the select list over the block, under the name the analyst expects."""
         self._not_star(item)
         alias = exp.to_identifier(output_name(item), quoted=True)
         return exp.Alias(this=self.part(item.unalias()), alias=alias)
@@ -333,7 +333,7 @@ class _Cut:
         return order
 
     def part(self, value: exp.Expr) -> exp.Expr:
-        """A part of the SELECT, rewritten over the block."""
+        """Return a part of the SELECT, rewritten over the block."""
         result = rebuild(value, self._special)
         assert isinstance(result, exp.Expr)
         return result
@@ -394,7 +394,7 @@ class _Cut:
         return grouping_call([key for key in keys if key is not None])
 
     def _measure(self, node: exp.Expr, listed: bool = False) -> str:
-        """The column of an aggregate; `listed`: of an item of a list."""
+        """Return the column of an aggregate; `listed`: of an item of a list."""
         measure = bind_measure("", node, self.scalars)
         if listed:
             measure = replace(measure, aggregate=LISTED + measure.aggregate)
@@ -408,7 +408,7 @@ class _Cut:
         return name
 
     def _key_of(self, node: exp.Expr) -> str | None:
-        """The key that `node` as a whole is equal to; a constant is one only where sets of keys leave it out (as NULL)."""
+        """Return the key that `node` as a whole is equal to; a constant is one only where sets of keys leave it out (as NULL)."""
         if not self.keys:
             return None
         if isinstance(node, exp.Column):

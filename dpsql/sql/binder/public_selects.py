@@ -16,8 +16,8 @@ _CLAUSES = {"expressions", "from_", "where", "with_"}
 
 
 def public_rows(node: exp.Select, bound: list[tuple[str, Bound]]) -> Protected | None:
-    """The rows of SELECT columns and row expressions FROM one public table (or such a SELECT) WHERE condition; None for any
-    other SELECT over results, whose rows are known once it has run."""
+    """Return the rows of SELECT columns and row expressions FROM one public table (or such a SELECT) WHERE condition; None for
+    any other SELECT over results, whose rows are known once it has run."""
     rows = _only_source(node, bound)
     if rows is None:
         return None
@@ -38,7 +38,7 @@ def public_rows(node: exp.Select, bound: list[tuple[str, Bound]]) -> Protected |
 
 
 def _written_out(node: exp.Select, bound: list[tuple[str, Bound]]) -> list[exp.Expr]:
-    """The items of a SELECT, with stars that have EXCLUDE and the like written out."""
+    """Return the items of a SELECT, with stars that have EXCLUDE and the like written out."""
     sources = [(alias, source) for alias, source in bound if isinstance(source, Released)]
     return [
         part for item in node.expressions for part in (written_out(item, sources, ()) if is_changed(item) else [item])

@@ -19,8 +19,8 @@ _DECIMALS = 6
 
 
 def single_quantiles(node: exp.Expr) -> list[exp.Expr] | None:
-    """The calls with one share, in the order of the list, that an aggregate with a list of shares stands for; None for any other
-    aggregate. Refuses lists that are empty or too long."""
+    """Return the calls with one share, in the order of the list, that an aggregate with a list of shares stands for; None for any
+    other aggregate. Refuses lists that are empty or too long."""
     call = node
     while isinstance(call, (exp.Filter, exp.WithinGroup)):
         call = call.this
@@ -51,7 +51,7 @@ def _with_call(node: exp.Expr, call: exp.Expr) -> exp.Expr:
 
 
 def _equal_parts(call: exp.ApproxQuantiles) -> list[exp.Expr]:
-    """The quantiles that APPROX_QUANTILES(x, n) lists, to six decimals."""
+    """Return the quantiles that APPROX_QUANTILES(x, n) lists, to six decimals."""
     only(call, "this", "expression")
     count = call.args.get("expression")
     number = int(count.name) if isinstance(count, exp.Literal) and not count.is_string and count.name.isdigit() else 0

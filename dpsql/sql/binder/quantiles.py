@@ -22,7 +22,7 @@ _ORDERED_SETS = (exp.PercentileCont, exp.PercentileDisc)
 
 
 def bind_quantile(name: str, word: str, node: exp.Expr, scalars: Scalars, condition: Expr | None) -> Measure:
-    """The measure of a quantile, of MIN or of MAX: its arguments are the value and a literal from 0 to 1.
+    """Return the measure of a quantile, of MIN or of MAX: its arguments are the value and a literal from 0 to 1.
 
     Refuses numbers, dates and timestamps without bounds, and other values without a list.
     """
@@ -41,7 +41,7 @@ def bind_quantile(name: str, word: str, node: exp.Expr, scalars: Scalars, condit
 
 
 def _parts(node: exp.Expr, function: str) -> tuple[exp.Expr, exp.Expr | None, bool]:
-    """The value, the share (None: one half), and whether values are counted from the largest one."""
+    """Return the value, the share (None: one half), and whether values are counted from the largest one."""
     if isinstance(node, exp.WithinGroup):
         only(node, "this", "expression")
         order = node.expression
@@ -65,7 +65,7 @@ def _parts(node: exp.Expr, function: str) -> tuple[exp.Expr, exp.Expr | None, bo
 
 
 def _share(node: exp.Expr, scalars: Scalars, function: str) -> Fraction:
-    """The literal share. Refuses lists, which only outputs have (`quantile_lists`)."""
+    """Return the literal share. Refuses lists, which only outputs have (`quantile_lists`)."""
     if isinstance(node, exp.Array):
         reason = "takes one share here; a list of shares is an output of a SELECT over protected rows"
         raise refuse("wrong_arguments", function=function, reason=reason, position=place(node))

@@ -156,7 +156,7 @@ class QueryBinder:
     # --- WITH ---------------------------------------------------------------------------------------------------------
 
     def environment(self, tree: exp.Query, outer: Environment) -> Environment:
-        """The entries of WITH in front of `tree`, unbound until used."""
+        """Return the entries of WITH in front of `tree`, unbound until used."""
         clause = tree.args.get("with_")
         if clause is None:
             return outer
@@ -173,7 +173,7 @@ class QueryBinder:
         return visible
 
     def common_table(self, common: Common, node: exp.Expr) -> Bound:
-        """A WITH entry, bound on first use; a released one is hoisted in front of the remainder."""
+        """Return a WITH entry, bound on first use; a released one is hoisted in front of the remainder."""
         if common.binding:
             raise refuse("clause", what="recursive WITH", position=place(node))
         if common.bound is None:
@@ -189,7 +189,7 @@ class QueryBinder:
     # --- FROM ---------------------------------------------------------------------------------------------------------
 
     def source(self, node: exp.Expr, environment: Environment, rows: bool = False) -> tuple[str, Bound]:
-        """One item of FROM: its alias and what it is. `rows`: aggregates stand above, so DISTINCT rows are rows."""
+        """Return the alias of one item of FROM, and what it is. `rows`: aggregates stand above, so DISTINCT rows are rows."""
         if isinstance(node, exp.Table) and not isinstance(node.this, exp.GenerateSeries):
             only(node, "this", "alias", "db", "catalog")
             alias = node.alias or node.name
@@ -217,7 +217,7 @@ class QueryBinder:
     # --- results that a later block reads -----------------------------------------------------------------------------
 
     def alone(self, node: exp.Expr, environment: Environment, around: Scope) -> Bound:
-        """A subquery of an expression over protected rows: it may not name columns of the query around it."""
+        """Return a subquery of an expression over protected rows: it may not name columns of the query around it."""
         inside, self._inside = self._inside, 0
         try:
             return self.query(node, environment)
@@ -227,7 +227,7 @@ class QueryBinder:
             self._inside = inside
 
     def rows(self, bound: Released, node: exp.Expr) -> Protected:
-        """A result as a relation of the plan: a public table for the block that reads it."""
+        """Return a result as a relation of the plan: a public table for the block that reads it."""
         result = self._result(bound, node)
         columns = tuple((bound.columns[_position(column)], column) for column in result.columns)
         names = frozenset(label.lower() for label in bound.columns) - {label.lower() for label, _ in columns}
@@ -399,11 +399,11 @@ class QueryBinder:
         return copy
 
     def released_part(self, value: object, environment: Environment) -> object:
-        """A part of the remainder: nodes on the allow-list, subqueries bound in their own right."""
+        """Return a part of the remainder: nodes on the allow-list, subqueries bound in their own right."""
         return rebuild(value, lambda node: self.subquery(node, environment))
 
     def subquery(self, node: exp.Expr, environment: Environment) -> exp.Expr | None:
-        """The released form of a subquery inside an expression, None for any other node."""
+        """Return the released form of a subquery inside an expression, None for any other node."""
         if not isinstance(node, (exp.Subquery, exp.Select, exp.SetOperation)):
             return None
         self._inside += 1

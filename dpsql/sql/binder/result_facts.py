@@ -43,7 +43,7 @@ class Output:
 
 
 def key_facts(key: Key, listed: bool = True) -> Facts:
-    """Facts of a released group key. Public ones keep their list (`listed`), so that they are public keys again.
+    """Return the facts of a released group key. Public ones keep their list (`listed`), so that they are public keys again.
 
     What the policy says of a unit's total of a column is not true of a result's.
     """
@@ -59,7 +59,7 @@ def key_facts(key: Key, listed: bool = True) -> Facts:
 
 
 def scope_of(sources: Sources, merged: frozenset[str], preserved: Mapping[str, str]) -> Scope:
-    """The columns of results as names: "n.m" is column m of source n. Those of unknown type cannot be named."""
+    """Return the columns of results as names: "n.m" is column m of source n. Those of unknown type cannot be named."""
     named = [(alias, visible(source, f"{number}.")) for number, (alias, source) in enumerate(sources)]
     return Scope(named, merged, preserved)
 
@@ -151,7 +151,7 @@ def _names(positions: frozenset[int]) -> tuple[str, ...]:
 
 
 def over_block(items: Sequence[exp.Expr], keys: Sequence[Key], measures: Sequence[Measure], sets: int) -> Released:
-    """Facts and unique columns of a SELECT over one private block (`sets` > 1: over the union of several).
+    """Return the facts and unique columns of a SELECT over one private block (`sets` > 1: over the union of several).
 
     A block has one row for each group, the groups of its keys are disjoint (of equal reals and of NaN there is one),
     and HAVING, QUALIFY, ORDER BY and LIMIT above it only leave rows out.
@@ -167,7 +167,7 @@ def over_block(items: Sequence[exp.Expr], keys: Sequence[Key], measures: Sequenc
 
 
 def over_results(node: exp.Select, sources: Sources, starred: Sequence[exp.Expr]) -> Released:
-    """Facts and unique columns of a SELECT over results. `starred`: its items with stars written out."""
+    """Return the facts and unique columns of a SELECT over results. `starred`: its items with stars written out."""
     joins = node.args.get("joins") or []
     scope = scope_of(sources, *using(joins, [alias for alias, _ in sources]))
     outputs = [output(item.unalias(), scope) for item in starred]
@@ -244,7 +244,7 @@ def _grouped(
 
 
 def _told_apart(column: Output) -> bool:
-    """A plain column whose different values stay different: two zeros are equal reals and may be two groups."""
+    """Return a plain column whose different values stay different: two zeros are equal reals and may be two groups."""
     return bool(column.origin) and column.facts is not None and column.facts.type is not Type.REAL
 
 
@@ -253,7 +253,7 @@ def _distinct(outputs: Sequence[Output]) -> Unique:
 
 
 def _output_positions(unique: set[frozenset[str]], outputs: Sequence[Output]) -> Unique:
-    """Sets of source columns as sets of output positions, where all of them are outputs."""
+    """Return sets of source columns as sets of output positions, where all of them are outputs."""
     place = {column.origin: position for position, column in reversed(list(enumerate(outputs))) if column.origin}
     return frozenset(frozenset(place[name] for name in names) for names in unique if names <= place.keys())
 
@@ -270,7 +270,7 @@ def limited(node: exp.Expr, released: Released) -> Released:
 
 
 def united(node: exp.SetOperation, sides: Sequence[Released]) -> Released:
-    """Facts of UNION, INTERSECT and EXCEPT, column by column; without ALL whole rows are unique."""
+    """Return the facts of UNION, INTERSECT and EXCEPT, column by column; without ALL whole rows are unique."""
     if node.args.get("by_name") or len({len(side.columns) for side in sides}) != 1:
         return Released(node, ())
     facts = [_both(columns) for columns in zip(*(side.column_facts for side in sides), strict=True)]

@@ -32,8 +32,8 @@ _SUBQUERIES = (exp.Subquery, exp.Select, exp.SetOperation, exp.Exists, exp.In, e
 
 
 def bind_sample_aggregate(name: str, word: str, node: exp.Expr, scalars: Scalars, condition: Expr | None) -> Measure:
-    """The measure: the expression over statistics as a real number, the ends of its bounds, how many samples there are, and
-    `MEAN` where they are combined so.
+    """Return the measure: the expression over statistics as a real number, the ends of its bounds, how many samples there are,
+    and `MEAN` where they are combined so.
 
     Refuses aggregates that are no statistics of `functions.sample_statistics`, columns outside of aggregates, and bounds that are
     no literals.
@@ -110,7 +110,7 @@ class SampleScalars(Scalars):
         self.statistics: dict[Call, None] = {}
 
     def bind(self, node: exp.Expr | None) -> Expr:
-        """As `Scalars.bind`, with aggregates."""
+        """Bind as `Scalars.bind` does, with aggregates."""
         if isinstance(node, _SUBQUERIES):
             _refuse(node, "takes an expression over aggregates alone, without subqueries, lists and windows")
         if isinstance(node, exp.Column):
@@ -154,7 +154,7 @@ class SampleScalars(Scalars):
         return statistic_call(STATISTICS["count_distinct"], (self._rows.bind(counted.expressions[0]),), condition)
 
     def _arguments(self, statistic: Statistic, node: exp.Expr) -> tuple[Expr, ...]:
-        """The bound arguments of an aggregate. Refuses numbers without bounds."""
+        """Return the bound arguments of an aggregate. Refuses numbers without bounds."""
         if isinstance(node, exp.Anonymous):
             operands = list(node.expressions)
         else:

@@ -29,7 +29,7 @@ MOST_WEIGHT = 30_000
 
 
 def literal(value: Any) -> Literal:
-    """A constant with its facts."""
+    """Return a constant with its facts."""
     return Literal(value, literal_facts(value))
 
 
@@ -45,7 +45,7 @@ class Scalars:
         self._weights: dict[int, tuple[Call, int]] = {}
 
     def bind(self, node: exp.Expr | None) -> Expr:
-        """The row expression of `node`. Refuses whatever is not on the allow-list.
+        """Return the row expression of `node`. Refuses whatever is not on the allow-list.
 
         sqlglot reads a function without some of its arguments; the one that is missing (None) is noticed here and refused
         at the node that lacks it.
@@ -61,14 +61,14 @@ class Scalars:
             raise lacks_argument(node) from None
 
     def boolean(self, node: exp.Expr) -> Expr:
-        """A condition."""
+        """Return a condition."""
         bound = self.bind(node)
         if bound.facts.type not in (Type.BOOLEAN, Type.NULL):
             raise refuse("not_boolean", type=bound.facts.type.value, position=place(node))
         return bound
 
     def call(self, name: str, node: exp.Expr, *arguments: Expr) -> Expr:
-        """The call of our function `name`, texts read as dates where they meet dates; refused with the reason."""
+        """Return the call of our function `name`, texts read as dates where they meet dates; refused with the reason."""
         if name in COMPARISONS:
             check_spelling(arguments, node)
         try:
@@ -191,7 +191,7 @@ class KeyScalars(Scalars):
     """Expressions of GROUP BY: columns with a group of other values (policy key `outside`) stand for their label there."""
 
     def bind(self, node: exp.Expr | None) -> Expr:
-        """As `Scalars.bind`."""
+        """Bind as `Scalars.bind` does."""
         bound = super().bind(node)
         return as_key(bound) if isinstance(node, exp.Column) and isinstance(bound, Column) else bound
 
@@ -253,7 +253,7 @@ def _null(self: Scalars, node: exp.Null) -> Expr:
 
 @handles(exp.CurrentDate, exp.CurrentTimestamp)
 def now(self: Scalars, node: exp.Expr) -> Expr:
-    """The clock at planning time is a constant of the question; `Planner` keeps no such plan."""
+    """Return the clock at planning time, which is a constant of the question; `Planner` keeps no such plan."""
     only(node)
     now = datetime.now(UTC).replace(tzinfo=None, microsecond=0)
     return literal(now.date() if isinstance(node, exp.CurrentDate) else now)
@@ -284,7 +284,8 @@ def _binary(self: Scalars, node: exp.Expr) -> Expr:
 
 
 def _folded(node: exp.Expr, left: Expr, right: Expr) -> Literal | None:
-    """Sums and products of literal numbers are exact, as those of DECIMALs are in the engine: 0.06 + 0.01 is 0.07."""
+    """Return a literal for arithmetic on literals. Sums and products of literal numbers are exact, as those of DECIMALs are in
+    the engine: 0.06 + 0.01 is 0.07."""
     if not (isinstance(left, Literal) and isinstance(right, Literal)):
         return None
     a, b = left.value, right.value
@@ -367,7 +368,7 @@ _WHOLE = ("floor", "ceil", "round")
 
 
 def _shift_by(self: Scalars, node: exp.Expr, base: Expr, by: tuple[exp.Interval, exp.Expr], sign: int) -> Expr:
-    """As many intervals as an integer expression says; floor(x) of a real is one too."""
+    """Return a shift by as many intervals as an integer expression says; floor(x) of a real is one too."""
     function, steps = literal_interval(by[0], node)
     times = self.bind(by[1])
     if isinstance(times, Call) and times.function in _WHOLE and len(times.arguments) == 1:

@@ -116,7 +116,7 @@ class Environment:
     outer: Environment | None = None
 
     def find(self, name: str) -> Common | None:
-        """The entry of that name (names fold to lower case), or None."""
+        """Return the entry of that name (names fold to lower case), or None."""
         entry = self.entries.get(name.lower())
         if entry is not None or self.outer is None:
             return entry
@@ -132,8 +132,9 @@ class Scope:
         merged: frozenset[str] = frozenset(),
         preserved: Mapping[str, str] | None = None,
     ) -> None:
-        """`merged`: lower-case names that USING made one column. Unqualified, they mean the first source's, or that of
-        the source whose lower-case alias `preserved` gives: a RIGHT JOIN has no other value in all of its rows."""
+        """Take the sources by alias. `merged`: lower-case names that USING made one column. Unqualified, they mean the first
+        source's, or that of the source whose lower-case alias `preserved` gives: a RIGHT JOIN has no other value in all of its
+        rows."""
         self.sources = list(sources)
         self.merged = merged
         self.preserved = preserved or {}
@@ -178,7 +179,7 @@ class Scope:
         return None if any(name in source.untyped for source in candidates) else columns[0]
 
     def star(self, qualifier: str, node: exp.Expr) -> list[tuple[str, Column]]:
-        """Columns of SELECT * or alias.*. What USING merged stands once, where the first source has it."""
+        """Return columns of SELECT * or alias.*. What USING merged stands once, where the first source has it."""
         visible = [(alias, source) for alias, source in self.sources if not alias.startswith(HIDDEN)]
         column_lists = [s.columns for alias, s in visible if not qualifier or alias.lower() == qualifier.lower()]
         if any(source.untyped for alias, source in visible if not qualifier or alias.lower() == qualifier.lower()):
@@ -197,7 +198,7 @@ class Scope:
         return list(shown_once.values())
 
     def unit_names(self) -> frozenset[str]:
-        """Names of relation columns that hold the privacy unit's key."""
+        """Return names of relation columns that hold the privacy unit's key."""
         return frozenset(name for _, source in self.sources for name in source.unit_names)
 
     @property
@@ -217,7 +218,7 @@ def using_name(name: exp.Expr | str) -> str:
 
 
 def using(joins: Sequence[exp.Join], aliases: Sequence[str]) -> tuple[frozenset[str], dict[str, str]]:
-    """`merged` and `preserved` of a Scope over the sources `aliases`, which `joins` connect.
+    """Return `merged` and `preserved` of a Scope over the sources `aliases`, which `joins` connect.
 
     What FULL JOIN merges is the column of neither side: its name stays ambiguous, so that nothing is claimed of it.
     """
@@ -241,7 +242,7 @@ def only(node: exp.Expr, *names: str) -> None:
 
 
 def lacks_argument(node: exp.Expr) -> Error:
-    """The refusal of a function without one of its arguments, at the nearest place that is known."""
+    """Return the refusal of a function without one of its arguments, at the nearest place that is known."""
     nearest: exp.Expr | None = node
     while nearest is not None and place(nearest) is None:
         nearest = nearest.parent

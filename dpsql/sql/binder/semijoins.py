@@ -25,7 +25,7 @@ from dpsql.sql.parse import place
 def filtered(
     context: BindingContext, where: exp.Where, scope: Scope, relation: Relation, environment: Environment
 ) -> Relation:
-    """The rows of `relation` that pass a WHERE clause."""
+    """Return the rows of `relation` that pass a WHERE clause."""
     plain: list[exp.Expr] = []
     for part in conjuncts(where.this):
         bare, negated = _bare(part)
@@ -120,7 +120,7 @@ class _Correlated(Scope):
         self.outer = outer
 
     def resolve(self, node: exp.Column) -> Column:
-        """The subquery's own column of that name, else the row's outside. Refuses other names as they are out there."""
+        """Return the subquery's own column of that name, else the row's outside. Refuses other names as they are out there."""
         try:
             return super().resolve(node)
         except Error:
@@ -152,7 +152,8 @@ def _tied(
 
 
 def _pair(outer_scalars: Scalars, inner_scalars: Scalars, node: exp.EQ) -> tuple[Expr, Expr] | None:
-    """One side belongs to the subquery's table, the other to the row outside (the subquery's names go first)."""
+    """Return both sides of an equality, of which one belongs to the subquery's table, the other to the row outside (the
+    subquery's names go first)."""
     for outer, inner in ((node.this, node.expression), (node.expression, node.this)):
         if outer.find(exp.Column) is None or inner.find(exp.Column) is None:
             return None
@@ -169,7 +170,7 @@ def _bound(scalars: Scalars, node: exp.Expr) -> Expr | None:
 
 
 def _rows(context: BindingContext, query: exp.Expr, environment: Environment, scope: Scope) -> Protected:
-    """The rows of a subquery as a relation of the plan: protected ones, those of one public table, or a result."""
+    """Return the rows of a subquery as a relation of the plan: protected ones, those of one public table, or a result."""
     public = _public_rows(context, query, environment)
     if public is not None:
         return public

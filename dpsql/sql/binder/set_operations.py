@@ -50,7 +50,7 @@ def _unit_key(side: Protected) -> Column | None:
 
 
 def stacked(node: exp.Expr, sides: list[Protected]) -> Protected:
-    """All rows of all sides, matched by position, in the types they share."""
+    """Return all rows of all sides, matched by position, in the types they share."""
     if len({len(side.columns) for side in sides}) != 1:
         raise refuse("set_of_rows", reason="the sides have different numbers of columns", way="", position=place(node))
     items: list[list[tuple[str, Expr]]] = [[] for _ in sides]

@@ -52,12 +52,12 @@ _FUNCTIONS: dict[type[exp.Expr], str] = {
 
 
 def function_word(node: exp.Func) -> str:
-    """The name of a function in SQL; of several names one."""
+    """Return the name of a function in SQL; of several names one."""
     return str(node.this).upper() if isinstance(node, exp.Anonymous) else _FUNCTIONS.get(type(node), node.sql_name())
 
 
 def sql_word(node: exp.Expr) -> str:
-    """The word or sign that stands for `node` in SQL: BETWEEN, LOG, &, or a description such as "a list in brackets"."""
+    """Return the word or sign that stands for `node` in SQL: BETWEEN, LOG, &, or a description such as "a list in brackets"."""
     if isinstance(node, exp.LimitOptions) and node.args.get("with_ties"):
         return "WITH TIES"
     named = next((_WORDS[kind] for kind in type(node).__mro__ if kind in _WORDS), None)
@@ -70,7 +70,7 @@ def sql_word(node: exp.Expr) -> str:
 
 
 def _sign(node: exp.Expr) -> str:
-    """The sign of an operator, as it is written between or before its operands; nothing where the dialect has none."""
+    """Return the sign of an operator, as it is written between or before its operands; nothing where the dialect has none."""
     operands = {"this": exp.column("a")} | ({"expression": exp.column("b")} if isinstance(node, exp.Binary) else {})
     try:
         text = type(node)(**operands).sql(dialect())

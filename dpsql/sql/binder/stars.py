@@ -14,8 +14,8 @@ from dpsql.sql.parse import place
 
 
 def written_out(item: exp.Expr, sources: Sequence[tuple[str, Released]], joins: Sequence[exp.Join]) -> list[exp.Expr]:
-    """An item of a SELECT over results, or the columns that a star stands for. What USING (or NATURAL) merges stands once, where
-    the left side has it, and by its bare name: the value of the side that is there. Raises Refusal unknown_column for an
+    """Return an item of a SELECT over results, or the columns that a star stands for. What USING (or NATURAL) merges stands once,
+    where the left side has it, and by its bare name: the value of the side that is there. Raises Refusal unknown_column for an
     EXCLUDE, REPLACE or RENAME of none of them."""
     if not isinstance(item, exp.Star) and not (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
         return [item]
@@ -53,7 +53,7 @@ def bound_star(
 
 
 def _changed(star: exp.Star, columns: list[exp.Column]) -> list[exp.Expr]:
-    """The columns of a star after its EXCLUDE, REPLACE and RENAME, as DuckDB has them."""
+    """Return the columns of a star after its EXCLUDE, REPLACE and RENAME, as DuckDB has them."""
     excluded = {entry.name.lower() for entry in star.args.get("except_") or ()}
     replaced = {entry.alias.lower(): entry for entry in star.args.get("replace") or ()}
     renamed = {entry.this.name.lower(): entry.args["alias"] for entry in star.args.get("rename") or ()}

@@ -36,7 +36,7 @@ def rebuild(value: object, special: Callable[[exp.Expr], exp.Expr | None]) -> ob
 
 
 def conjuncts(condition: exp.Expr | None) -> list[exp.Expr]:
-    """The parts of a condition that all must hold, whatever brackets stand around them; none of None."""
+    """Return the parts of a condition that all must hold, whatever brackets stand around them; none of None."""
     if condition is None:
         return []
     bare = condition.unnest()
@@ -48,13 +48,13 @@ def conjuncts(condition: exp.Expr | None) -> list[exp.Expr]:
 
 
 def condition_of(node: exp.Select, clause: str) -> exp.Expr | None:
-    """The condition of WHERE or HAVING, None without one."""
+    """Return the condition of WHERE or HAVING, None without one."""
     written = node.args.get(clause)
     return None if written is None else written.this
 
 
 def output_name(item: exp.Expr) -> str:
-    """The name of an output column, as PostgreSQL gives it."""
+    """Return the name of an output column, as PostgreSQL gives it."""
     if item.alias:
         return str(item.alias)
     while isinstance(item, (exp.Paren, exp.Cast, exp.Filter, exp.WithinGroup, exp.Window)):
@@ -73,7 +73,7 @@ def output_name(item: exp.Expr) -> str:
 
 
 def rename(bound: Bound, names: tuple[str, ...], node: exp.Expr) -> Bound:
-    """Column names given in an alias list, as in FROM (...) AS t(a, b)."""
+    """Return column names given in an alias list, as in FROM (...) AS t(a, b)."""
     if not names:
         return bound
     have = len(bound.columns)
@@ -94,7 +94,7 @@ def with_names(bound: Released, names: tuple[str, ...]) -> exp.Expr:
 
 
 def aliased(tree: exp.Expr, alias: str) -> exp.Expr:
-    """A table or query of the sandbox under the analyst's alias."""
+    """Return a table or query of the sandbox under the analyst's alias."""
     name = exp.TableAlias(this=exp.to_identifier(alias, quoted=True)) if alias else None
     if isinstance(tree, exp.Table):
         table = tree.copy()
@@ -183,7 +183,7 @@ def _is_false(part: exp.Expr) -> bool:
 
 
 def no_rows(bound: Protected) -> Released:
-    """The columns of protected rows, and none of the rows: what the policy says anyway."""
+    """Return the columns of protected rows, and none of the rows: what the policy says anyway."""
     items: list[exp.Expr] = [
         exp.alias_(exp.cast(exp.Null(), SQL_TYPES[column.facts.type], dialect="duckdb"), label, quoted=True)
         for label, column in bound.columns
@@ -194,7 +194,7 @@ def no_rows(bound: Protected) -> Released:
 
 
 def outputs_written_out(condition: exp.Expr, node: exp.Select) -> exp.Expr:
-    """A condition of QUALIFY, outputs that it calls by their alias written out."""
+    """Return a condition of QUALIFY, outputs that it calls by their alias written out."""
     outputs = {item.alias.lower(): item.unalias() for item in node.expressions if item.alias}
 
     def written_out(part: exp.Expr) -> exp.Expr:

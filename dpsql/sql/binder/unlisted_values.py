@@ -49,5 +49,5 @@ def _folded(text: str) -> str:
 
 
 def _literal(node: exp.Expr, text: str) -> exp.Expr | None:
-    """The literal in the text of the question."""
+    """Return the literal in the text of the question."""
     return next((part for part in node.find_all(exp.Literal) if part.is_string and part.this == text), None)

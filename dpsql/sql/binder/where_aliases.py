@@ -43,7 +43,7 @@ def where_written_out(node: exp.Select, scope: Scope) -> exp.Where | None:
 
 
 def _own_columns(node: exp.Expr) -> Iterator[exp.Column]:
-    """Columns without a table before them, outside of subqueries."""
+    """Yield columns without a table before them, outside of subqueries."""
     if isinstance(node, exp.Column):
         if not node.table and not isinstance(node.this, exp.Star):
             yield node

@@ -40,11 +40,11 @@ class WindowScalars(Scalars):
         self._inside = False
 
     def relation(self, source: Relation) -> Relation:
-        """The rows of `source`, with the windows that were bound."""
+        """Return the rows of `source`, with the windows that were bound."""
         return UnitWindow(source, tuple(self.windows)) if self.windows else source
 
     def bind(self, node: exp.Expr | None) -> Expr:
-        """As `Scalars.bind`, windows replaced by columns."""
+        """Bind as `Scalars.bind` does, with windows replaced by columns."""
         if not isinstance(node, exp.Window) or self._inside:
             return super().bind(node)
         self._inside = True

@@ -64,7 +64,7 @@ class ServedEngine(RecordedEngine):
     """An engine whose data have one version, for all connections of a server."""
 
     def another(self) -> Engine:
-        """The same tables for another connection."""
+        """Return the same tables for another connection."""
         other: Any = ServedEngine(self._engine.another())
         return other  # type: ignore[no-any-return]
 
@@ -88,7 +88,7 @@ class ServedDatabase:
 
     @contextmanager
     def client(self, settings: Sequence[str] = ()) -> Iterator[WireClient]:
-        """A connection with these options: a new one for options, the same one for none."""
+        """Yield a connection with these options: a new one for options, the same one for none."""
         if not settings and self._shared is not None:
             yield self._shared
             return
@@ -127,7 +127,7 @@ class ServedDatabase:
 
 @contextmanager
 def served(policy: Policy, tables: Mapping[str, pa.Table], gate: Gate | None = None) -> Iterator[ServedDatabase]:
-    """A server over `tables` on a free port of this machine, in a folder that is removed afterwards."""
+    """Yield a server over `tables` on a free port of this machine, in a folder that is removed afterwards."""
     password = secrets.token_urlsafe(18)
     with (
         tempfile.TemporaryDirectory(prefix="dpsql-audit-") as name,
@@ -151,7 +151,7 @@ def served(policy: Policy, tables: Mapping[str, pa.Table], gate: Gate | None = N
 
 @contextmanager
 def _running(server: Server) -> Iterator[int]:
-    """The server in a thread of its own; its port."""
+    """Run the server in a thread of its own, and yield its port."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="dpsql-audit")
     thread.start()
@@ -201,7 +201,8 @@ def _compare(
     until: float,
     seed: int,
 ) -> None:
-    """One database after the other; what the first one has time for is asked of all, so that it is compared in full."""
+    """Ask one database after the other, and compare the answers. What the first one has time for is asked of all, so that it is
+    compared in full."""
     synthetic = Synthetic(policy, seed)
     crowd = synthetic.crowd
     many_keys = next(profile for profile in PROFILES if profile.default == "high spread")
@@ -294,7 +295,7 @@ def _sample(check: ServedCheck, policy: Policy, seed: int) -> None:
 
 
 def _as_sql(packed: PackedTrials, profiles: Sequence[Profile | None]) -> list[list[str]]:
-    """Statements for the packed databases with these units."""
+    """Return statements for the packed databases with these units."""
     return [as_sql(packed.policy, packed.database(profile)) for profile in profiles]
 
 
@@ -306,7 +307,7 @@ def _bound(
     claim: tuple[float, Fraction],
     databases: Callable[[], list[list[str]]],
 ) -> None:
-    """The lower bound of one question; a question that both sides refuse has none. `databases`: the two as SQL."""
+    """Add the lower bound of one question; a question that both sides refuse has none. `databases`: the two as SQL."""
     claimed, delta = claim
     if len(without) != len(with_unit):
         check.findings.append(Finding(question, "over the wire: one side alone is answered", PROMISE, *databases()))
@@ -319,7 +320,7 @@ def _bound(
 
 
 def _numbers_of(check: ServedCheck, database: ServedDatabase, question: Question) -> tuple[list[float], dict[str, int]]:
-    """All numbers of `ASKED` answers, none where it is refused, and the charge of the last answer."""
+    """Return all numbers of `ASKED` answers, none where it is refused, and the charge of the last answer."""
     runs: list[list[float]] = []
     charge: dict[str, int] = {}
     with database.client(question.settings) as client:
@@ -336,7 +337,7 @@ def _numbers_of(check: ServedCheck, database: ServedDatabase, question: Question
 
 
 def _claimed(charge: Mapping[str, int]) -> tuple[float, Fraction]:
-    """The epsilon that a charge in ledger units claims, and the delta at which it holds."""
+    """Return the epsilon that a charge in ledger units claims, and the delta at which it holds."""
     amounts = {name: Fraction(amount, UNITS[name]) for name, amount in charge.items()}
     delta = amounts.get("delta", Fraction(0))
     if "rho" in amounts:

@@ -33,18 +33,18 @@ class WireClient:
         self._until_ready()
 
     def query(self, sql: str) -> list[Message]:
-        """All messages of a simple query."""
+        """Return all messages of a simple query."""
         self._socket.sendall(_framed(b"Q", _texts(sql)))
         return self._until_ready()
 
     def described(self, sql: str) -> list[Message]:
-        """All messages when a statement is prepared and described, which may charge nothing."""
+        """Return all messages when a statement is prepared and described, which may charge nothing."""
         parse = _framed(b"P", _texts("", sql) + b"\0\0")
         self._socket.sendall(parse + _framed(b"D", b"S\0") + _framed(b"S"))
         return self._until_ready()
 
     def close(self) -> None:
-        """Leave."""
+        """End the session with the server, and close the socket."""
         with self._socket:
             self._socket.sendall(_framed(b"X"))
             self._stream.close()
@@ -86,7 +86,7 @@ class WireClient:
 
 
 def last_column(messages: list[Message]) -> list[float]:
-    """The last column of every row of an answer in text, as floats. Raises ValueError for NULL and what is no number."""
+    """Return the last column of every row of an answer in text, as floats. Raises ValueError for NULL and what is no number."""
     numbers = []
     for kind, body in messages:
         if kind == b"D":

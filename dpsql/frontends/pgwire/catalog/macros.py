@@ -10,7 +10,7 @@ PREFIX = "pgf_"
 
 
 def _pairs(count: int, key: str) -> str:
-    """Names of `count` keys, each written as `key`, and values."""
+    """Return names of `count` keys, each written as `key`, and values."""
     return ", ".join(f"{key.format(f'_k{number}')}, _v{number}" for number in range(count))
 
 

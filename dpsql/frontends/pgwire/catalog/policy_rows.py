@@ -308,6 +308,6 @@ def _numbers(table: Table, columns: tuple[str, ...]) -> list[int]:
 
 
 def quoted(name: str) -> str:
-    """A name as PostgreSQL writes it: in quotes only where it must be."""
+    """Return a name as PostgreSQL writes it: in quotes only where it must be."""
     plain = name.isascii() and name.isidentifier() and name == name.lower()
     return name if plain else '"' + name.replace('"', '""') + '"'

@@ -112,7 +112,7 @@ def to_duckdb(tree: exp.Expr, place: CatalogContext) -> str:
 
 
 def _outer_regclass(tree: exp.Query) -> None:
-    """An OID shown as regclass is a name."""
+    """Replace regclass by names: an OID shown as regclass is a name."""
     for node in list(tree.selects):
         inner = node.this if isinstance(node, exp.Alias) else node
         if (
@@ -215,7 +215,7 @@ def _cast(node: exp.Expr, place: CatalogContext) -> exp.Expr:
 
 
 def _text_cast(node: exp.Cast) -> exp.Expr:
-    """A reg* value as text is a name; an int2vector has blanks between its numbers."""
+    """Return a cast to text. A reg* value as text is a name; an int2vector has blanks between its numbers."""
     value = node.this
     original = node.meta.get("reg") or value.meta.get("reg")
     if original == "regclass":
@@ -284,7 +284,7 @@ def _any(node: exp.Expr, place: CatalogContext) -> exp.Expr:
 
 
 def _comparison(node: exp.Expr, place: CatalogContext) -> exp.Expr:
-    """Lists are compared with '{...}', function columns with 0 (which stands for no function)."""
+    """Return a comparison for DuckDB. Lists are compared with '{...}', function columns with 0 (which stands for no function)."""
     assert isinstance(node, exp.Binary)
     left, right = node.left, node.right
     for side, other in ((left, right), (right, left)):
@@ -304,7 +304,7 @@ def _bracket(node: exp.Expr, place: CatalogContext) -> exp.Expr:
 
 
 def _operator(node: exp.Expr, place: CatalogContext) -> exp.Expr:
-    """a OPERATOR(pg_catalog.~) b."""
+    """Return a OPERATOR(pg_catalog.~) b as a plain operator."""
     word = str(node.args.get("operator")).rpartition(".")[2]
     shapes: dict[str, Callable[[exp.Expr, exp.Expr], exp.Expr]] = {
         "~": lambda a, b: _matches(a, b, ""), "!~": lambda a, b: exp.Not(this=_matches(a, b, "")),
@@ -337,7 +337,7 @@ def _session(node: exp.Expr, place: CatalogContext) -> exp.Expr:
 
 
 def _function(node: exp.Expr, place: CatalogContext) -> exp.Expr:
-    """A function by its name: ours, a session's, or refused as unknown."""
+    """Return a function by its name: ours, a session's, or refused as unknown."""
     name, arguments = str(node.name).lower(), list(node.expressions)
     if name in ("current_setting", "set_config") and arguments:
         return _setting(name, arguments, place)
@@ -379,7 +379,7 @@ def _class_macro(node: exp.Expr, place: CatalogContext) -> exp.Expr:
 
 
 def _clock(node: exp.Expr, place: CatalogContext) -> exp.Expr:
-    """The time as a call: a bare CURRENT_DATE would be read as the output of that name."""
+    """Return the time as a call: a bare CURRENT_DATE would be read as the output of that name."""
     moment: exp.Expr = exp.Anonymous(this="now", expressions=[])
     for name in _CLOCKS[type(node)]:
         moment = exp.cast(moment, name)

@@ -38,12 +38,12 @@ class Relation:
     columns: Mapping[str, tuple[str, bool]]
 
     def duckdb_type(self, column: str) -> str:
-        """The column's type in our DuckDB; UINTEGER stands for oid, text for every type without a counterpart."""
+        """Return the column's type in our DuckDB; UINTEGER stands for oid, text for every type without a counterpart."""
         type_ = self.columns[column][0]
         return duckdb_type(type_[1:]) + "[]" if type_.startswith("_") else duckdb_type(type_)
 
     def row(self, **values: Any) -> tuple[Any, ...]:
-        """One row. A column that is not given is NULL, or an empty value where NULL is not allowed: drivers rely on
+        """Return one row. A column that is not given is NULL, or an empty value where NULL is not allowed: drivers rely on
         it."""
         unknown = set(values) - set(self.columns)
         if unknown:
