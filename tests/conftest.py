@@ -151,7 +151,9 @@ def left_out(markers: frozenset[str], wanted: str) -> bool:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests by the place of their file."""
+    """Mark tests by the place of their file. Those of one Spark application come first and together: one process starts it and
+    keeps it warm, where each of several would, and none waits for it at the end."""
     for item in items:
         for marker in sorted(markers_of(item.path)):
             item.add_marker(marker)
+    items.sort(key=lambda item: "spark" not in getattr(item, "fixturenames", ()))

@@ -6,7 +6,7 @@ table is mended with the code.
 
 `DPSQL_MUTANTS=all` runs every mutant. Otherwise those run that changed since `DPSQL_MUTANTS_BASE` (a commit; the fifteenth before this
 one unless it is set): their function or what it uses in its module, the tests that must notice them, or they themselves. Of the others
-a twentieth runs, another one after each commit, and each is applied.
+a fortieth runs, another one after each commit, and each is applied.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from guarantee.mutants import MUTANTS, Mutant
 BASE = os.environ.get("DPSQL_MUTANTS_BASE", "HEAD~15")
 EVERY = os.environ.get("DPSQL_MUTANTS") == "all"
 TABLE = "guarantee/mutants.py"
-SHARES = 20
+SHARES = 40
 """Of the mutants that nothing touched, one in so many runs."""
 
 
@@ -271,4 +271,4 @@ def test_each_mutant_runs_in_one_of_so_many_commits(monkeypatch: pytest.MonkeyPa
         monkeypatch.setattr("guarantee.test_mutants.changes", lambda quiet=quiet: quiet)
         runs.append({mutant.name for mutant in MUTANTS if is_run(mutant)})
     assert sum(map(len, runs)) == len(set().union(*runs)) == len(MUTANTS)
-    assert max(map(len, runs)) <= len(MUTANTS) // 10
+    assert max(map(len, runs)) <= len(MUTANTS) // (SHARES // 2)

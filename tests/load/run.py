@@ -29,12 +29,13 @@ from dpsql.ledger import open_ledger
 from dpsql.policy import load_policy
 
 HERE = Path(__file__).parent
+LEAST_ANSWERS = 20
 ROLES = {"asks": 40, "reads slowly": 8, "leaves": 8, "cancels": 4, "strangers": 4}
 
 
 @dataclass
 class Load:
-    """One run: the server, what its clients counted, and when it ends."""
+    """One run: the server, what its clients counted, and how long it takes."""
 
     served: Served
     seconds: float
@@ -44,8 +45,15 @@ class Load:
     begun: float = field(default_factory=time.monotonic)
 
     @property
+    def is_early(self) -> bool:
+        """Return whether the seconds of the run are not over, or a fault was not tried."""
+        return time.monotonic() < self.begun + self.seconds or not self.counts.keys() >= FAULTS.keys()
+
+    @property
     def goes_on(self) -> bool:
-        return time.monotonic() < self.begun + self.seconds
+        """Return whether clients go on: on a slow machine until some questions were answered, at most ten times as long."""
+        is_late = time.monotonic() > self.begun + 10 * self.seconds
+        return self.is_early or (self.counts["answered"] < LEAST_ANSWERS and not is_late)
 
     def count(self, event: str) -> None:
         with self.lock:
@@ -189,6 +197,8 @@ def run(folder: Path, seconds: float, seed: int, clients: int = 64) -> tuple[Loa
     chance = random.Random(seed)
     while load.goes_on:
         time.sleep(min(seconds / 12, 20))
+        if not load.is_early:
+            continue
         name = chance.choice(sorted(FAULTS)) if load.counts.keys() >= FAULTS.keys() else _next(load)
         FAULTS[name](load)
         load.count(name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import fields
 from typing import Any, get_args
 
@@ -15,7 +15,7 @@ from dpsql.plan.plan import BoundedBlock, Relation
 from support.corpus_neighbours import Hospital
 from support.neighbouring_hospitals import tree_of
 
-BESIDE = 4
+BESIDE = 12
 """Of questions that say nothing new, one in so many is chosen as well."""
 
 
@@ -54,12 +54,17 @@ def _relations(node: Any) -> Iterator[Any]:
                 yield from _relations(part)
 
 
-def covering(hospital: Hospital) -> frozenset[str]:
-    """Every question of the corpus that has a trait which none before it has."""
+OF_BOUNDING = ("group", "relation", "caps", "measurement")
+"""Kinds of traits of which rows are bounded, and what is measured of them: keys and terms are the same under every privacy unit."""
+
+
+def covering(hospital: Hospital, kinds: Container[str] | None = None) -> frozenset[str]:
+    """Return every question of the corpus that has a trait (of these kinds, unless None) which none before it has."""
     seen: set[tuple[Any, ...]] = set()
     chosen = []
     for case in ACCEPTED:
-        new = traits(hospital, case) - seen
+        own = {trait for trait in traits(hospital, case) if kinds is None or trait[0] in kinds}
+        new = own - seen
         if new:
             chosen.append(case.id)
         seen |= new
@@ -83,7 +88,7 @@ def words(case: Case) -> Iterator[tuple[Any, ...]]:
 
 
 def spread(cases: Iterable[Case]) -> list[Case]:
-    """Return every question that says something which none before it says, and every fourth of the others."""
+    """Return every question that says something which none before it says, and every twelfth of the others."""
     seen: set[tuple[Any, ...]] = set()
     chosen, others = [], 0
     for case in cases:

@@ -103,7 +103,7 @@ def test_answers_are_the_same_with_and_without_copies(compared: FilesWorld) -> N
     if os.environ.get("DPSQL_SPARK_CORPUS") == "all":
         chosen = frozenset(case.id for case in ACCEPTED)
     else:  # all that cover every kind are compared unprepared with DuckDB, and prepared on PostgreSQL
-        chosen = frozenset(sorted(covering(Hospital("hospital")))[::9]) | (set() if rows else BY_HASH)
+        chosen = frozenset(sorted(covering(Hospital("hospital")))[::18]) | (set() if rows else BY_HASH)
     cases = [
         case for case in ACCEPTED
         if case.id in chosen - REFUSED and not (rows and "refused clip_rows" in str(case.marks.get("rows")))

@@ -1,19 +1,21 @@
 """Accepted questions of the corpus have the same exact rows in Spark as in DuckDB, or are refused with their reason.
 
 Spark compiles every query anew, so the questions are those that cover every group, aggregate, relation, and kind of key and of
-term (`support.corpus_traits`); DPSQL_SPARK_CORPUS=all runs all of them, as the nightly run does.
+term (`support.corpus_traits`), and over rows every group, relation, and kind of caps and of measurement;
+DPSQL_SPARK_CORPUS=all runs all of them, as the nightly run does.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pytest
 from sql.corpus import ACCEPTED
 from support.corpus_neighbours import Hospital
-from support.corpus_traits import covering
+from support.corpus_traits import OF_BOUNDING, covering
 from support.engine_pairs import BY_HASH, Pair, check_group
 from support.spark_source import SparkWorld, spark
 
@@ -32,19 +34,23 @@ def pair(request: pytest.FixtureRequest, spark: Any) -> Iterator[Pair]:
     both.other.close()
 
 
-@pytest.fixture(scope="module")
-def chosen() -> frozenset[str]:
-    every = os.environ.get("DPSQL_SPARK_CORPUS") == "all"
-    return frozenset(case.id for case in ACCEPTED) if every else covering(Hospital("hospital"))
+@cache
+def questions(by_rows: bool) -> frozenset[str]:
+    """Return the questions that are compared where persons are protected, or rows."""
+    if os.environ.get("DPSQL_SPARK_CORPUS") == "all":
+        return frozenset(case.id for case in ACCEPTED)
+    return covering(Hospital("hospital"), OF_BOUNDING if by_rows else None)
 
 
 @pytest.mark.parametrize("group", sorted({case.group for case in ACCEPTED}))
-def test_exact_rows_are_the_same(pair: Pair, chosen: frozenset[str], group: str) -> None:
-    check_group(pair, group, REFUSED, chosen)
+def test_exact_rows_are_the_same(pair: Pair, group: str) -> None:
+    check_group(pair, group, REFUSED, questions(pair.hospital.by_rows))
 
 
-def test_questions_of_every_group_are_compared_or_refused(chosen: frozenset[str]) -> None:
-    assert len(chosen - BY_HASH - REFUSED) >= 50
+@pytest.mark.parametrize(("by_rows", "least"), [(False, 50), (True, 25)])
+def test_questions_of_every_group_are_compared_or_refused(by_rows: bool, least: int) -> None:
+    chosen = questions(by_rows)
+    assert len(chosen - BY_HASH - REFUSED) >= least
     assert {case.group for case in ACCEPTED if case.id in chosen} == {case.group for case in ACCEPTED}
 
 
