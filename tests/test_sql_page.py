@@ -51,7 +51,7 @@ def test_options_types_units_and_aggregates() -> None:
     assert not missing
 
 
-def test_limits() -> None:
+def test_the_page_names_the_limits_of_texts() -> None:
     for limit in (functions.MOST_TEXT, functions.MOST_PARTS):
         assert f"{limit:,}" in PAGE
 

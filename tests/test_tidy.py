@@ -46,7 +46,7 @@ def name(file: Path) -> str:
 
 
 @pytest.mark.parametrize("file", FILES, ids=name)
-def test_sizes(file: Path) -> None:
+def test_files_and_functions_are_short(file: Path) -> None:
     text = file.read_text(encoding="utf-8")
     assert len(text.splitlines()) <= MOST_LINES
     for node in nodes_of(file, ast.FunctionDef, ast.AsyncFunctionDef):
@@ -54,13 +54,13 @@ def test_sizes(file: Path) -> None:
 
 
 @pytest.mark.parametrize("file", FILES, ids=name)
-def test_words(file: Path) -> None:
+def test_no_line_has_a_call_with_a_better_replacement(file: Path) -> None:
     for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
         for pattern, instead in BANNED.items():
             assert not re.search(pattern, line), f"{name(file)}:{number}: {line.strip()[:80]} -- use {instead}"
 
 
-def test_names_of_files() -> None:
+def test_no_file_has_a_name_that_says_nothing() -> None:
     """A file's name says what the thing is."""
     assert [name(file) for file in FILES if file.stem in ("utils", "util", "helpers", "common", "misc")] == []
 
@@ -80,7 +80,7 @@ def test_noise_is_drawn_in_one_place() -> None:
 
 
 @pytest.mark.parametrize("room", EXACT_ROOMS)
-def test_no_floats_decide(room: str) -> None:
+def test_rooms_that_decide_have_no_floats(room: str) -> None:
     floats = [node for node in nodes_of(PACKAGE / room, ast.Constant) if isinstance(node.value, float)]
     casts = [
         node

@@ -13,10 +13,12 @@ from dpsql.functions.numeric import REGISTRY
 
 _HEAD = """# Engines
 
-Where the data are decides which engine runs the exact part of a question. Answers, prices and refusals mean the same
-everywhere: every accepted question of the test corpus has equal exact rows in all of them, and every row function is
-compared with one definition in Python over random expressions. What an engine cannot compute exactly, it refuses
-(`engine_function`), before anything is charged.
+Look up here what dpsql needs of the place where your data are, and which functions it computes
+there. Where the data are decides which engine runs the exact part of a question. Answers, prices
+and refusals mean the same everywhere: every accepted question of the test corpus has equal exact
+rows in all engines, and every row function is compared with one definition in Python over random
+expressions. What an engine cannot compute exactly, it refuses (`engine_function`), before anything
+is charged.
 
 | | DuckDB | PostgreSQL | Spark |
 | --- | --- | --- | --- |
@@ -36,11 +38,11 @@ exported columns do | as in PostgreSQL |
 | clipping (`max_total`, `max_count`) | yes | yes | no: rows would be read several times |
 | bound on the time of one row (privacy.md 10) | measured | computed alike, not measured there | as in PostgreSQL |
 
-[Your data is in PostgreSQL](postgresql.md) and [Your data is in Spark](spark.md) say how to set them up. `exp`, `power` and
-angles come from the library of each machine: their last digit may differ.
+[Data in PostgreSQL](postgresql.md) and [Data in Spark](spark.md) say how to set them up. `exp`,
+`power` and angles come from the library of each machine: their last digit may differ.
 
-More engines come behind the same contract (`dpsql/engine/contract.py`, `dpsql/engine/dialect.py`, tests in
-`tests/support/engine_contract.py`).
+More engines come behind the same contract (`dpsql/engine/contract.py`, `dpsql/engine/dialect.py`,
+tests in `tests/support/engine_contract.py`).
 
 ## Row functions
 

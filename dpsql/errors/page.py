@@ -12,8 +12,10 @@ def register_page() -> str:
     lines = [
         "# Refusals and faults",
         "",
-        "Written by `python -m dpsql.errors.page > docs/refusals.md`. `{...}` stands for names from the policy or from your",
-        "own SQL, never for anything read from data. A refusal comes before data is touched: nothing was charged.",
+        "Look up here what an error means, and what to write instead. A refusal comes before data is touched:",
+        "nothing was charged. A fault says whether its charge stays. `{...}` stands for names from the policy",
+        "or from your own SQL, never for anything read from data. The page is written by",
+        "`python -m dpsql.errors.page > docs/refusals.md`.",
         "",
         "| slug | SQLSTATE | kind | sentence | way out |",
         "| --- | --- | --- | --- | --- |",

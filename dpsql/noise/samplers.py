@@ -136,13 +136,27 @@ def gaussian_of_variance(count: int, square: int, randomness: Randomness) -> Int
 
 
 def _drawn(count: int, law: _Magnitudes, divisor: int, randomness: Randomness) -> Integers:
-    """Return the first `count` values of the endless stream of signed floor(y / divisor), read in batches."""
+    """Return the first `count` values of the endless stream of signed floor(y / divisor)."""
+
+    def enough(missing: int) -> int:
+        likely = missing * law.tried // law.accepted
+        return likely + likely // 64 + 64
+
+    return first_kept(count, enough, lambda size: _candidates(size, law, divisor, randomness))
+
+
+def first_kept(count: int, enough: Callable[[int], int], candidates: Callable[[int], Integers]) -> Integers:
+    """Return the first `count` values of an endless stream that is read in batches; at least `LEAST_DRAW` are drawn.
+
+    `candidates(size)` draws so many candidates and returns those that are kept, in order; `enough(missing)` is how many most
+    likely give so many values. Raises Fault noise_guard where one batch after the other keeps nothing.
+    """
     needed = max(count, LEAST_DRAW)
     values = np.empty(needed, dtype=np.int64)
     filled = barren = 0
     while filled < needed:
-        likely = (needed - filled) * law.tried // law.accepted
-        part = _candidates(min(likely + likely // 64 + 64, _BATCH), law, divisor, randomness)[: needed - filled]
+        missing = needed - filled
+        part = candidates(min(enough(missing), _BATCH))[:missing]
         values[filled : filled + part.size] = part
         filled += part.size
         barren = 0 if part.size else barren + 1

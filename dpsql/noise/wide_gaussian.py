@@ -17,33 +17,24 @@ from __future__ import annotations
 import numpy as np
 
 from dpsql.noise.randomness import Randomness, bernoulli_exp_unseen, guard, words
-from dpsql.noise.samplers import LEAST_DRAW, MOST_SIGMA, Integers, gaussian_of_variance
+from dpsql.noise.samplers import MOST_SIGMA, Integers, first_kept, gaussian_of_variance
 
 MOST_BITS = 7
 LEAST_SQUARE = 1 << 12
 """From it on x is at most (a + 1) / square < 1 for each of the at most 262 blocks of a that 192 bits can mean."""
-_BATCH = 1 << 16
-_MOST_BARREN = 64
 
 
 def wide_gaussian(count: int, square: int, bits: int, randomness: Randomness) -> Integers:
     """Return `count` independent integers, P(Z = z) proportional to exp(-z**2 / (2 square 4**bits)).
 
-    2**12 <= square <= 2**40, 1 <= bits <= 7. At least `LEAST_DRAW` values are drawn. Raises Fault noise_guard when a guard fires.
+    2**12 <= square <= 2**40, 1 <= bits <= 7. Raises Fault noise_guard when a guard fires.
     """
     guard(LEAST_SQUARE <= square <= MOST_SIGMA**2 and 1 <= bits <= MOST_BITS)
-    needed = max(count, LEAST_DRAW)
-    values = np.empty(needed, dtype=np.int64)
-    filled = barren = 0
-    while filled < needed:
-        size = min(2 * (needed - filled) * 33 // 32 + 256, _BATCH)
-        part = wide_candidates(gaussian_of_variance(size, square, randomness), square, bits, randomness)
-        part = part[: needed - filled]
-        values[filled : filled + part.size] = part
-        filled += part.size
-        barren = 0 if part.size else barren + 1
-        guard(barren < _MOST_BARREN)
-    return values[:count]
+
+    def candidates(size: int) -> Integers:
+        return wide_candidates(gaussian_of_variance(size, square, randomness), square, bits, randomness)
+
+    return first_kept(count, lambda missing: 2 * missing * 33 // 32 + 256, candidates)
 
 
 def wide_candidates(coarse: Integers, square: int, bits: int, randomness: Randomness) -> Integers:

@@ -2,9 +2,9 @@
 
 What is stored has been released or is about to be: noisy keys and terms, never anything exact.  It is stored before
 the answer leaves.  With a SQLite ledger the releases are in a file of their own beside it (its name ends in
-`.releases`): large answers neither grow the ledger nor make a charge wait for the disk, pruning cannot touch it, and
-a lost or damaged store costs only free repeats.  With a PostgreSQL ledger they are a table in the same database, so
-that all machines share them.  Every row is authenticated under the ledger's key; one that does not hold is absent.
+`.releases`): large answers neither grow the ledger nor make a charge wait for the disk, and a lost or damaged store
+costs only free repeats.  With a PostgreSQL ledger they are a table in the same database, so that all machines share
+them.  Every row is authenticated under the ledger's key; one that does not hold is absent.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -138,16 +138,6 @@ class ReleaseStore:
         with _in_words():
             rows = self._store.rows(_BY_BLOCK, block=block)
         return [release for release in map(self._checked_row, rows) if release is not None]
-
-    def prune(self, keep: Callable[[ReleaseNote], bool]) -> int:
-        """Delete the releases for which `keep` is false and those whose authentication fails; return their number."""
-        with self._writing() as connection:
-            retained = {release.note.key for release in self._all(connection) if keep(release.note)}
-            present = connection.execute(select(releases.c.key)).scalars().all()
-            gone = [key for key in present if key not in retained]
-            for key in gone:
-                _DELETE.run(connection, key=key)
-        return len(gone)
 
     @property
     def is_local(self) -> bool:

@@ -56,14 +56,14 @@ def cases(theme: str) -> list[Case]:
 
 
 def document() -> str:
-    """docs/coverage.md."""
+    """Return the text of docs/coverage.md."""
     lines = [
         "# SQL coverage: TPC-H, ClickBench and BI tools",
         "",
-        "Look up here whether dpsql answers a query of a public benchmark or of a BI tool, and why not if it does not.",
-        "*Inherent* refusals protect people; *gaps* are missing features. The page is generated from",
-        "`tests/answers/*.sql`. A test runs every query: an answered one must give the engine's own value when no",
-        "noise is drawn, and a refused one the named refusal.",
+        "Look up here whether dpsql answers a query of a public benchmark or of a BI tool, and why not if it",
+        "does not. *Inherent* refusals protect people; *gaps* are missing features. The page is generated",
+        "from `tests/answers/*.sql`. A test runs every query: an answered one must give the engine's own",
+        "value when no noise is drawn, and a refused one the named refusal.",
         "",
         "| theme | queries | answered | refused, inherent | refused, gap |",
         "| --- | --- | --- | --- | --- |",

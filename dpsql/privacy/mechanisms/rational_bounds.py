@@ -66,11 +66,6 @@ def sqrt_lower(x: Fraction) -> Fraction:
     return Fraction(isqrt(x.numerator * x.denominator << 256), x.denominator << 128)
 
 
-def sqrt_upper(x: Fraction) -> Fraction:
-    """Return the smallest multiple of 2**-128 / denominator whose square is >= x >= 0; exact for squares of fractions."""
-    return Fraction(ceil_sqrt(x.numerator * x.denominator << 256), x.denominator << 128)
-
-
 def ceil_sqrt(value: int) -> int:
     """Return the smallest integer whose square is >= value >= 0."""
     root = isqrt(value)

@@ -171,7 +171,7 @@ def test_both_readers_call_the_same_bytes_text(size: int) -> None:
         (b' "a",b', [b' "a"', b"b"]),
     ],
 )
-def test_cells_of_a_line(line: bytes, found: list[bytes]) -> None:
+def test_a_line_is_parted_into_cells_as_duckdb_parts_it(line: bytes, found: list[bytes]) -> None:
     assert fields(line, CsvDialect())[0] == found
 
 

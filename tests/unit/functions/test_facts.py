@@ -321,7 +321,7 @@ NULLABLE: list[tuple[Call, bool]] = [
 
 
 @pytest.mark.parametrize("at", range(len(NULLABLE)))
-def test_what_may_be_null(at: int) -> None:
+def test_facts_say_exactly_which_expressions_may_be_null(at: int) -> None:
     """COUNT(x) shares COUNT(*) where x is never NULL: a wrong promise here is a wrong count."""
     expression, nullable = NULLABLE[at]
     assert expression.facts.nullable is nullable

@@ -264,7 +264,7 @@ def test_a_restored_ledger_counts_the_window_that_the_backup_has_not_seen(
     assert spend(ledger, NOVEMBER, "after the restore", 9) == (0 if lost is None else 2)
 
 
-def test_names_of_windows() -> None:
+def test_the_name_of_a_scope_tells_its_window() -> None:
     assert parts("window:2026-11-01:analyst:a:b") == ("2026-11-01", "analyst:a:b")
     assert parts("analyst:window:2026-11-01") == (None, "analyst:window:2026-11-01")
     assert parts(window_scope(NOVEMBER)) == (NOVEMBER, "dataset")

@@ -213,7 +213,7 @@ def test_everything_is_told_at_once_in_the_order_of_the_file() -> None:
     ]
 
 
-def test_the_line_is_told() -> None:
+def test_a_problem_names_the_line_that_it_is_on() -> None:
     [(_, sentence)] = changed("lower: 0, upper: 120", "lower: 0, upper: old")
     assert sentence.startswith("line 16: ")
     [(_, sentence)] = changed("north, south, null", "north,\n        south, north")

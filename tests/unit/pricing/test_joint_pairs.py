@@ -11,37 +11,15 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pytest
-from support.database_files import create_database
 from support.gates import NoiselessGate
+from support.joint_rows import GROUPS, PAIRS, session_over, sums_of_each_row, terms
 
 from dpsql.engine.duckdb.dialect import DUCKDB
 from dpsql.engine.emit.joint_sums import both_there, pair_part, power_sum
 from dpsql.plan.plan import Term, TermKind
 from dpsql.pricing.joint_sums import PAIR_BITS, factors_of
 from dpsql.pricing.pricing import charged_noises
-from dpsql.session.opening import open_session
 from dpsql.session.session import Session
-
-GROUPS = 4_000
-VALUES = "(NULL), ('NaN'::DOUBLE), ('-Infinity'), ('Infinity'), (-9.5), (0), (0.1), (1e-300), (7 / 3.0), (11), (99)"
-POLICY = """
-dataset: sharing
-source: duckdb:///sharing.duckdb
-privacy_unit: row
-budget: {{epsilon: 1000, delta: 1e-6, accountant: {accountant}}}
-per_query: {{epsilon: 1, delta: 1e-9, timeout_seconds: 30, max_public_groups: 100000}}
-ledger: sqlite:///{accountant}.db
-tables:
-  t:
-    columns:
-      cell: {{type: integer, lower: 1, upper: {groups}, nullable: false}}
-      x: {{type: real, lower: -3, upper: 11}}
-      y: {{type: real, lower: 0, upper: 10.7}}
-      z: {{type: integer, lower: 2, upper: 9}}
-      w: {{type: integer, lower: 0, upper: 5, nullable: false}}
-      u: {{type: integer, lower: -2, upper: 4, nullable: false}}
-      part: {{type: text, domain: [even, odd], nullable: false}}
-"""
 
 
 def pair(name: str) -> list[tuple[str, str]]:
@@ -70,23 +48,7 @@ TOGETHER = {
 
 @pytest.fixture(params=["pure", "zcdp"])
 def session(request: pytest.FixtureRequest, tmp_path: Path) -> Session:
-    """Cell 1 holds every pair of values in x and y, all others nothing."""
-    create_database(
-        tmp_path / "sharing.duckdb",
-        "CREATE TABLE t AS SELECT 1 AS cell, s.v AS x, r.v AS y, TRY_CAST(r.v AS BIGINT) AS z, "
-        "CASE WHEN s.v > 2 THEN 1 ELSE 4 END AS w, CASE WHEN r.v > 2 THEN -1 ELSE 3 END AS u, "
-        "CASE WHEN s.v > 2 THEN 'even' ELSE 'odd' END AS part "
-        f"FROM (VALUES {VALUES}) AS s(v), (VALUES {VALUES}) AS r(v)",
-    )
-    path = tmp_path / "policy.yaml"
-    path.write_text(POLICY.format(accountant=request.param, groups=GROUPS))
-    return open_session(path, create_ledger=True)
-
-
-def terms(session: Session, sql: str) -> list[tuple[str, str]]:
-    """Kind and set of every term."""
-    (priced,) = session.planner.plan(session.planner.parse(sql, None), session.options, True).price.blocks
-    return [(term.kind.value, term.shares) for term in priced.block.terms]
+    return session_over(tmp_path, PAIRS, request.param)
 
 
 @pytest.mark.parametrize("chosen", [*SHARED, *TOGETHER])
@@ -109,17 +71,9 @@ def test_a_row_adds_the_square_of_both_widths_in_all(session: Session, tmp_path:
     (width,) = {term.magnitude for term in priced.block.terms}
     factors = factors_of(priced.block.terms[0])
     assert width == (factors[0].magnitude * factors[1].magnitude) ** 2 <= 2 ** (4 * PAIR_BITS)
-    (text,) = [sql for _, sql in session.explain(f"SELECT {chosen} FROM t").engine_sql]
-    moved = set()
-    with duckdb.connect() as connection:
-        connection.execute(f"ATTACH '{tmp_path / 'sharing.duckdb'}' AS sharing (READ_ONLY)")
-        ((rows,),) = connection.execute("SELECT count(*) FROM sharing.t").fetchall()
-        for row in range(rows):
-            alone = f"(SELECT * FROM sharing.main.t LIMIT 1 OFFSET {row})"
-            (sums,) = connection.execute(text.replace('"sharing"."main"."t"', alone)).fetchall()
-            assert min(sums) >= 0
-            moved.add(sum(sums))
-    assert moved - {0} == {width}
+    added = sums_of_each_row(session, tmp_path, f"SELECT {chosen} FROM t")
+    assert min(map(min, added)) >= 0
+    assert set(map(sum, added)) - {0} == {width}
     (noise,) = charged_noises(priced.noise.terms)
     assert (planned.price.loss.epsilon, planned.price.loss.rho) == (noise.loss.epsilon, noise.loss.rho)
     assert noise.sensitivity.l0 == 9 and noise.sensitivity.l1 == width and noise.sensitivity.l2_squared == width**2

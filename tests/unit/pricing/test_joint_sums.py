@@ -6,58 +6,19 @@ import math
 from fractions import Fraction
 from pathlib import Path
 
-import duckdb
 import numpy as np
 import pytest
-from support.database_files import create_database
+from support.joint_rows import GROUPS, SINGLES, session_over, sums_of_each_row, terms
 
 from dpsql.pricing.pricing import charged_noises
 from dpsql.privacy.mechanisms import gaussian, laplace
 from dpsql.privacy.mechanisms.contract import Sensitivity
-from dpsql.session.opening import open_session
 from dpsql.session.session import Session
-
-GROUPS = 4_000
-VALUES = (
-    "(NULL), ('NaN'::DOUBLE), ('-Infinity'), ('Infinity'), (-9.5), (-3), (0), (0.1), (1e-300), (7 / 3.0), (11), (99)"
-)
-POLICY = """
-dataset: sharing
-source: duckdb:///sharing.duckdb
-privacy_unit: row
-budget: {{epsilon: 1000, delta: 1e-6, accountant: {accountant}}}
-per_query: {{epsilon: 1, delta: 1e-9, timeout_seconds: 30, max_public_groups: 100000}}
-ledger: sqlite:///{accountant}.db
-tables:
-  t:
-    columns:
-      cell: {{type: integer, lower: 1, upper: {groups}, nullable: false}}
-      x: {{type: real, lower: -3, upper: 11}}
-      y: {{type: real, lower: 0, upper: 10.7}}
-      z: {{type: integer, lower: 2, upper: 9}}
-      w: {{type: integer, lower: 0, upper: 5, nullable: false}}
-      v: {{type: real, lower: 0.5, upper: 0.6}}
-      name: {{type: text}}
-"""
 
 
 @pytest.fixture(params=["pure", "zcdp"])
 def session(request: pytest.FixtureRequest, tmp_path: Path) -> Session:
-    """Cell 1 holds every kind of value in x and y, all others nothing."""
-    create_database(
-        tmp_path / "sharing.duckdb",
-        "CREATE TABLE t AS SELECT 1 AS cell, v AS x, v AS y, TRY_CAST(v AS BIGINT) AS z, 4 AS w, 0.55 AS v, 'a' AS name "
-        f"FROM (VALUES {VALUES}) AS s(v)",
-    )
-    path = tmp_path / "policy.yaml"
-    path.write_text(POLICY.format(accountant=request.param, groups=GROUPS))
-    return open_session(path, create_ledger=True)
-
-
-def terms(session: Session, sql: str) -> list[tuple[str, str]]:
-    """Kind and set of every term."""
-    (one,) = session.planner.plan(session.planner.parse(sql, None), session.options, True).price.blocks
-    return [(term.kind.value, term.shares) for term in one.block.terms]
+    return session_over(tmp_path, SINGLES, request.param)
 
 
 PAIR, TRIPLE = [("sum", "t0")] * 2, [("sum", "t0"), ("sum", "t0"), ("count", "t0")]
@@ -138,16 +99,10 @@ def test_a_row_adds_its_width_in_all_and_the_set_is_charged_once(session: Sessio
     planned = session.planner.plan(session.planner.parse(f"SELECT {chosen} FROM t", None), session.options, True)
     (one,) = planned.price.blocks
     (width,) = {term.magnitude for term in one.block.terms}
-    (text,) = [sql for _, sql in session.explain(f"SELECT {chosen} FROM t").engine_sql]
-    with duckdb.connect() as connection:
-        connection.execute(f"ATTACH '{tmp_path / 'sharing.duckdb'}' AS sharing (READ_ONLY)")
-        ((rows,),) = connection.execute("SELECT count(*) FROM sharing.t").fetchall()
-        for at in range(rows):
-            one_row = f"(SELECT * FROM sharing.main.t LIMIT 1 OFFSET {at})"
-            (sums,) = connection.execute(text.replace('"sharing"."main"."t"', one_row)).fetchall()
-            moved = sum(map(abs, sums))
-            assert moved == width or (moved == 0 and "count(*)" not in chosen), (at, sums)
-            assert chosen not in SQUARES or min(sums) >= 0, (at, sums)
+    for sums in sums_of_each_row(session, tmp_path, f"SELECT {chosen} FROM t"):
+        moved = sum(map(abs, sums))
+        assert moved == width or (moved == 0 and "count(*)" not in chosen), sums
+        assert chosen not in SQUARES or min(sums) >= 0, sums
     asked = session.planner.accountant.request(Fraction(1))
     (noise,) = charged_noises(one.noise.terms)
     assert (planned.price.loss.epsilon, planned.price.loss.rho) == (noise.loss.epsilon, noise.loss.rho)

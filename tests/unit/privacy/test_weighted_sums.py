@@ -64,7 +64,7 @@ def test_a_weighted_sum_of_weighted_sums() -> None:
     assert MIXED.weighted_expected_error([3.0]) == pytest.approx(3 * MIXED.expected_error(), rel=1e-3)
 
 
-def test_tails() -> None:
+def test_a_tail_point_is_the_first_with_so_small_a_tail() -> None:
     for chance in (Fraction(1, 10), Fraction(1, 100)):
         point = MIXED.tail_point(chance)
         assert MIXED.upper_tail(point) <= chance * Fraction(1001, 1000) < MIXED.upper_tail(point - 1)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from support.lost_releases import lose_releases
 
 from dpsql.release.release import Release
 from dpsql.release.sandbox import Sandbox
@@ -64,7 +65,7 @@ def test_other_options_are_another_answer(session: Session, another: str) -> Non
 
 
 def _forget(session: Session) -> None:
-    session.context.store.prune(lambda note: False)
+    lose_releases(session.context.store)
 
 
 def _exchange(session: Session) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.lost_releases import lose_releases
 
 from dpsql.errors.exceptions import Fault, InternalError
 from dpsql.pricing.expected_error import term_errors
@@ -86,7 +87,7 @@ def replace_release(session: Session) -> None:
     """Write all stored releases anew, with noise of a law that nobody knows."""
     store = session.context.store
     releases = [store.get(note.key) for note in store.notes()]
-    store.prune(lambda note: False)
+    lose_releases(store)
     for release in releases:
         assert release is not None
         metadata = release.note.metadata

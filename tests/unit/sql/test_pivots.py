@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from support.plain_duckdb import plain_duckdb
+from support.plain_duckdb import answer_over
 
 from dpsql.errors.exceptions import Error
 from dpsql.sql.parse import parse
 
+ROWS = "(VALUES (1, 'a', 10, 1), (1, 'b', 20, 2), (2, 'a', 5, 1), (2, NULL, 7, 2)) AS v(g, k, x, m)"
 QUESTIONS = [
     "SELECT * FROM t PIVOT (SUM(x) FOR k IN ('a', 'b') GROUP BY g)",
     "SELECT * FROM (SELECT g, k, x FROM t) PIVOT (SUM(x) FOR k IN ('a', 'b', NULL))",
@@ -32,15 +33,7 @@ def test_rows_are_those_of_the_engine(sql: str) -> None:
     assert query is not None
     text = query.sql("duckdb")
     assert "PIVOT" not in text.upper()
-    connection = plain_duckdb()
-    rows = "(VALUES (1, 'a', 10, 1), (1, 'b', 20, 2), (2, 'a', 5, 1), (2, NULL, 7, 2)) AS v(g, k, x, m)"
-    connection.execute(f"CREATE OR REPLACE TABLE t AS FROM {rows}")
-    answers = []
-    for written in (text, sql):
-        answer = connection.execute(written)
-        names = [column[0] for column in answer.description or ()]
-        answers.append((names, sorted(answer.fetchall(), key=str)))
-    assert answers[0] == answers[1]
+    assert answer_over(ROWS, text) == answer_over(ROWS, sql)
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from support.plain_duckdb import plain_duckdb
+from support.plain_duckdb import answer_over
 
 from dpsql.sql.parse import parse
 
+ROWS = "(VALUES ('p', 1, 2), ('q', NULL, 3), ('r', 4, NULL), ('p', 1, 2)) AS v(g, a, b)"
 QUESTIONS = [
     "SELECT * FROM t UNPIVOT (v FOR k IN (a, b))",
     "SELECT * FROM t UNPIVOT (v FOR k IN (a, b AS 'second')) AS u WHERE u.v > 1",
@@ -24,13 +25,4 @@ def test_rows_are_those_of_the_engine(sql: str) -> None:
     assert query is not None
     text = query.sql("duckdb")
     assert "UNPIVOT" not in text.upper()
-    connection = plain_duckdb()
-    rows = "(VALUES ('p', 1, 2), ('q', NULL, 3), ('r', 4, NULL), ('p', 1, 2)) AS v(g, a, b)"
-    connection.execute(f"CREATE OR REPLACE TABLE t AS FROM {rows}")
-    names, rows_of = [], []
-    for written in (text, sql):
-        answer = connection.execute(written)
-        names.append([column[0] for column in answer.description or ()])
-        rows_of.append(sorted(answer.fetchall(), key=str))
-    assert rows_of[0] == rows_of[1]
-    assert names[0] == names[1]
+    assert answer_over(ROWS, text) == answer_over(ROWS, sql)

@@ -1,0 +1,17 @@
+"""Stored releases that are lost, as when somebody deletes the file beside the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dpsql.ledger.tables import releases
+from dpsql.reuse.store import ReleaseNote, ReleaseStore
+
+
+def lose_releases(store: ReleaseStore, lost: Callable[[ReleaseNote], bool] = lambda note: True) -> int:
+    """Delete the releases for which `lost` is true; return their number."""
+    keys = [note.key for note in store.notes() if lost(note)]
+    with store._writing() as connection:
+        for key in keys:
+            connection.execute(releases.delete().where(releases.c.key == key))
+    return len(keys)
