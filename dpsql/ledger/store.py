@@ -33,7 +33,14 @@ from dpsql.storage.live_objects import LiveObjects
 
 # The advisory lock of every dpsql ledger in one PostgreSQL database ("dpsql" in ASCII).
 _POSTGRES_LOCK = 0x647073716C
-_APPLICATION = {"connect_timeout": 10, "application_name": "dpsql ledger"}
+_APPLICATION = {"application_name": "dpsql ledger"}
+_VANISHED = (
+    "SET LOCAL tcp_keepalives_idle = 10; SET LOCAL tcp_keepalives_interval = 5; SET LOCAL tcp_keepalives_count = 3;"
+)
+"""A process that vanishes with its network keeps the lock of all writers until the server misses it: at the half of what others
+wait for the lock if the server expects a statement, and after these 25 seconds if it has half of one."""
+_MOST_GRACE_SECONDS = 10.0
+"""How much longer than a statement may wait for a lock its reply may take, at most."""
 
 T = TypeVar("T")
 Step = Callable[[str], None]
@@ -202,9 +209,11 @@ class Store:
             self._driver.execute("BEGIN IMMEDIATE")
             return connection
         # A new snapshot per statement whatever the server's default is: one taken before the lock would be stale.
+        milliseconds = int(self.timeout_seconds * 1000)
         self._driver.execute(
             "BEGIN ISOLATION LEVEL READ COMMITTED;"
-            f"SET LOCAL lock_timeout = {int(self.timeout_seconds * 1000)};"
+            f"SET LOCAL lock_timeout = {milliseconds};"
+            f"SET LOCAL idle_in_transaction_session_timeout = {max(1, milliseconds // 2)};{_VANISHED}"
             f"SET LOCAL synchronous_commit = {synchronous_commit};"
             f"SELECT pg_advisory_xact_lock({_POSTGRES_LOCK})"
         )
@@ -248,10 +257,20 @@ class Store:
 
     def _new_engine(self) -> sqlalchemy.Engine:
         if self.place.path is None:
-            return sqlalchemy.create_engine(
+            engine = sqlalchemy.create_engine(
                 self.place.url, poolclass=NullPool, connect_args=_APPLICATION, isolation_level="AUTOCOMMIT"
             )
+            sqlalchemy.event.listen(engine, "do_connect", self._open_postgresql)
+            return engine
         return sqlalchemy.create_engine("sqlite://", creator=self._open_sqlite, poolclass=NullPool)
+
+    def _open_postgresql(self, dialect: Any, record: Any, arguments: list[Any], options: dict[str, Any]) -> Any:
+        """Open a connection on which no statement waits much longer than `timeout_seconds` for its reply."""
+        from dpsql.storage.patient_connections import TCP_OPTIONS, PatientConnection
+
+        connection = PatientConnection.connect(*arguments, **{**TCP_OPTIONS, **options})
+        connection.patience_seconds = self.timeout_seconds + min(self.timeout_seconds, _MOST_GRACE_SECONDS)
+        return connection
 
     def _open_sqlite(self) -> sqlite3.Connection:
         """mode=rw: a file that is not there is an error, never a new empty ledger."""

@@ -272,6 +272,14 @@ with self._write_transaction() as writer:
     Mutant("an id is charged again", "ledger/ledger.py", "Ledger._fitting", "charged is not None", "False", 'unit/ledger/test_contract.py', 'charged_once and sqlite'),
     Mutant("another release is replaced", "reuse/store.py", "_insert_new", "releases.insert().prefix_with('OR IGNORE')", "releases.insert().prefix_with('OR REPLACE')", 'unit/reuse/test_store.py', 'first_release_stands and sqlite'),
     Mutant("a charge that is not flushed", "ledger/store.py", "Store.writing", "self._begin_durable if durable else self._begin_lossy", "self._begin_lossy", 'unit/ledger/test_contract.py', 'flushed and sqlite'),
+    Mutant("a silent ledger is waited for", "ledger/store.py", "Store._open_postgresql", "connection.patience_seconds = self.timeout_seconds + min(self.timeout_seconds, _MOST_GRACE_SECONDS)", "connection.patience_seconds = None", "unit/ledger/test_silent_network.py", "while_it_writes or idle_connection"),
+    Mutant("a silent server is waited for", "storage/patient_connections.py", "_bounded", "time.monotonic() - heard > seconds", "False", "unit/engine/test_silent_postgresql.py", "packets"),
+    Mutant("a writer that vanished keeps the lock", "ledger/store.py", "Store._begin_writing", "max(1, milliseconds // 2)", "0", "unit/ledger/test_silent_network.py", "blocks_nobody and before"),
+    Mutant("a writer that vanished in a pipeline keeps the lock", "ledger/driver_statements.py", "DriverStatement.run_each", """if len(bound) > 1:
+    driver(connection).cursor().executemany(text, bound[:-1])
+for values in bound[-1:]:
+    driver(connection).execute(text, values)""", "driver(connection).cursor().executemany(text, bound)", "unit/ledger/test_silent_network.py", "blocks_nobody and before"),
+    Mutant("a locked table is waited for", "engine/postgresql/engine.py", "PostgreSQLEngine.rehearse", "connection.execute(f'SET LOCAL lock_timeout TO {round(LOCK_SECONDS * 1000)}')", "pass", "unit/engine/test_silent_postgresql.py", "locked_too_long"),
     Mutant("two writers at once", "ledger/store.py", "Store._begin_writing", "self._driver.execute('BEGIN IMMEDIATE')", "self._driver.execute('BEGIN')", 'unit/ledger/test_contract.py', 'two_machines and sqlite'),
     Mutant("the head stays behind", "ledger/ledger.py", "Ledger._write_transaction", "seat.advance(writer.last)", "pass", 'unit/ledger/test_contract.py', 'head_never_moves and sqlite'),
     Mutant("the slot of the head that holds is overwritten", "ledger/witness.py", "Witness._newest", "(Head(int(fields[0]), fields[1]), fields[2], 1 - slot)", "(Head(int(fields[0]), fields[1]), fields[2], slot)", 'unit/ledger/test_tamper.py', 'torn_head and sqlite'),

@@ -1,4 +1,4 @@
-"""A network between a client and a PostgreSQL server that can be cut: at once, or when a text passes."""
+"""A network between a client and a PostgreSQL server that can be cut, or lose all packets: at once, or when a text passes."""
 
 from __future__ import annotations
 
@@ -19,14 +19,19 @@ class Relay:
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
         self._lock = threading.Lock()
         self._markers: tuple[bytes, ...] = ()
-        self._passes = self._silent = False
+        self._passes = self._silent = self._stalls = False
         self._replied = threading.Event()
+        self._stalled: set[socket.socket] = set()
+        self._is_stalled = False
         self.cuts = 0
         self.mend()
 
     def mend(self) -> None:
-        """Let clients connect."""
+        """Let clients connect. Connections that stalled stay as they are: neither end hears that the other is gone."""
         self._silent = False
+        if self._is_stalled:
+            self._is_stalled = False
+            return
         self._place.unlink(missing_ok=True)
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(self._place))
@@ -45,10 +50,24 @@ class Relay:
                 end.close()
             self._place.unlink(missing_ok=True)
 
-    def cut_at(self, *markers: bytes, passes: bool) -> None:
+    def stall(self) -> None:
+        """Forward nothing more, and end no connection: new ones are taken, too, and never answered."""
+        with self._lock:
+            self.cuts += 1
+            self._markers, self._is_stalled = (), True
+            self._stalled.update(end for pair in self._pairs for end in pair)
+            self._pairs = []
+
+    def close(self) -> None:
+        """End every connection, stalled ones too."""
+        self.cut()
+        for end in self._stalled:
+            end.close()
+
+    def cut_at(self, *markers: bytes, passes: bool, stalls: bool = False) -> None:
         """Cut when a client has sent all `markers` in their order; `passes`: the server still receives the last, and its
-        reply is lost."""
-        self._markers, self._passes = markers, passes
+        reply is lost; `stalls`: stall instead of cutting."""
+        self._markers, self._passes, self._stalls = markers, passes, stalls
 
     def _accept(self, listener: socket.socket) -> None:
         while True:
@@ -56,6 +75,9 @@ class Relay:
                 client, _ = listener.accept()
             except OSError:
                 return
+            if self._is_stalled:
+                self._stalled.add(client)
+                continue
             upstream = socket.socket(socket.AF_UNIX)
             upstream.connect(self._target)
             with self._lock:
@@ -72,7 +94,12 @@ class Relay:
                         self._silent = True
                         target.sendall(data)
                         self._replied.wait(_PATIENCE_SECONDS)
-                    self.cut()
+                    if self._stalls:
+                        self.stall()
+                    else:
+                        self.cut()
+                    return
+                if {source, target} & self._stalled:
                     return
                 if self._silent and not from_client:
                     self._replied.set()  # the server has done it, and the client never hears of it

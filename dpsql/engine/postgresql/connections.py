@@ -15,6 +15,7 @@ import psycopg
 
 from dpsql.engine.faults import CUSTODIAN_LOG
 from dpsql.errors.exceptions import Error, refuse
+from dpsql.storage.patient_connections import TCP_OPTIONS, PatientConnection
 
 MEANING = (
     "SET LOCAL search_path TO pg_catalog; SET LOCAL TimeZone TO 'UTC'; "
@@ -25,11 +26,12 @@ MEANING = (
 """Every setting on which the rows of a generated query depend: which functions and operators are meant, in which zone
 times are, how values are written as text (which is hashed, and read back), and what is a text in the first place."""
 _BEGIN = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {MEANING}"
-_OPTIONS: dict[str, Any] = {
-    "connect_timeout": 10, "application_name": "dpsql", "keepalives_idle": 30, "keepalives_interval": 10,
-    "keepalives_count": 3, "client_encoding": "UTF8",
-}  # fmt: skip
+_OPTIONS: dict[str, Any] = {**TCP_OPTIONS, "application_name": "dpsql", "client_encoding": "UTF8"}
+_PATIENCE_SECONDS = 15.0
+"""How long the reply to a statement may take beyond the statement's own time."""
 _MOST_IDLE = 4
+_ENDING_STATES = ("080", "57P")
+"""How the SQLSTATE begins where a connection failed or the server is going."""
 
 
 class Connections:
@@ -37,13 +39,13 @@ class Connections:
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._idle: list[psycopg.Connection[Any]] = []
+        self._idle: list[PatientConnection] = []
         self._lock = threading.Lock()
 
     @contextmanager
     def transaction(
-        self, running: set[psycopg.Connection[Any]], timeout_seconds: float | None = None
-    ) -> Iterator[psycopg.Connection[Any]]:
+        self, running: set[PatientConnection], timeout_seconds: float | None = None
+    ) -> Iterator[PatientConnection]:
         """Yield a connection inside a transaction; it is in `running` meanwhile. Raises Fault source_connection, and what the
         server raises inside."""
         connection = self._begun(timeout_seconds)
@@ -56,7 +58,7 @@ class Connections:
                 running.discard(connection)
             self._give_back(connection)
 
-    def interrupt(self, running: set[psycopg.Connection[Any]]) -> None:
+    def interrupt(self, running: set[PatientConnection]) -> None:
         """Cancel the queries on these connections."""
         with self._lock:
             connections = tuple(running)
@@ -71,7 +73,7 @@ class Connections:
         for connection in idle:
             connection.close()
 
-    def _begun(self, timeout_seconds: float | None) -> psycopg.Connection[Any]:
+    def _begun(self, timeout_seconds: float | None) -> PatientConnection:
         """Return a connection in a new transaction. An idle connection that was lost is replaced."""
         begin = _BEGIN.format(milliseconds=max(1, round(timeout_seconds * 1000)) if timeout_seconds else 0)
         while True:
@@ -79,7 +81,9 @@ class Connections:
                 idle = self._idle.pop() if self._idle else None
             connection = idle or self.opened_by(None)
             try:
+                connection.patience_seconds = _PATIENCE_SECONDS
                 connection.execute(begin)
+                connection.patience_seconds = timeout_seconds and timeout_seconds + _PATIENCE_SECONDS
             except psycopg.Error as error:
                 connection.close()
                 if idle is None:
@@ -87,17 +91,18 @@ class Connections:
             else:
                 return connection
 
-    def opened_by(self, role: str | None) -> psycopg.Connection[Any]:
+    def opened_by(self, role: str | None) -> PatientConnection:
         """Return a new connection of another role (None: of the same), outside of any transaction. Raises Fault
         source_connection."""
         try:
-            return psycopg.connect(
+            return PatientConnection.connect(
                 self._url, autocommit=True, **(_OPTIONS if role is None else {**_OPTIONS, "user": role})
             )
         except (psycopg.Error, ValueError) as error:
             raise _unreachable(error) from None
 
-    def _give_back(self, connection: psycopg.Connection[Any]) -> None:
+    def _give_back(self, connection: PatientConnection) -> None:
+        connection.patience_seconds = _PATIENCE_SECONDS
         try:
             connection.execute("ROLLBACK")
         except psycopg.Error:
@@ -108,6 +113,15 @@ class Connections:
                 self._idle.append(connection)
                 return
         connection.close()
+
+
+def lost(error: psycopg.Error) -> Error | None:
+    """Return the fault of a connection that ended; None for what the server answered over one that did not."""
+    if (error.sqlstate is None and isinstance(error, psycopg.OperationalError)) or (error.sqlstate or "")[
+        :3
+    ] in _ENDING_STATES:
+        return _unreachable(error)
+    return None
 
 
 def _unreachable(error: Exception) -> Error:

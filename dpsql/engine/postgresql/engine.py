@@ -13,7 +13,7 @@ from dpsql.engine.contract import ExactAnswer, PreparedViews
 from dpsql.engine.dialect import Dialect
 from dpsql.engine.faults import fault_of, noted
 from dpsql.engine.postgresql.catalog import ServerTable, advice_on, checked_source, columns_of, place_of
-from dpsql.engine.postgresql.connections import Connections
+from dpsql.engine.postgresql.connections import Connections, lost
 from dpsql.engine.postgresql.dialect import PostgreSQLDialect
 from dpsql.engine.postgresql.rows import copied, with_released
 from dpsql.engine.postgresql.stored_views import ServerViews
@@ -26,6 +26,8 @@ from dpsql.policy import Policy
 from dpsql.policy.reach import is_file
 
 LEAST_VERSION = 150000
+LOCK_SECONDS = 30.0
+"""How long a question waits, before it is charged, for a table that another session has locked."""
 
 
 class PostgreSQLEngine(ServedTables):
@@ -73,18 +75,23 @@ class PostgreSQLEngine(ServedTables):
         """Check that the server responds, and that tables (and those on their way to the unit) have the policy's
         columns in supported types, which the role may read. Raises Fault."""
         read = {name for table in tables for name in (table, *(hop[2] for hop in self._policy.unit_joins(table)))}
-        with self._transaction(None) as connection:
+        with self._transaction(LOCK_SECONDS) as connection:
             sources = {name: checked_source(connection, self._policy, name, self._place(name)) for name in sorted(read)}
         with self._lock:
             self._sources.update(sources)
 
     def rehearse(self, query: EngineQuery) -> None:
         """Let the server plan a query: it refuses wrong types and computes constants, and reads no row. Raises Fault
-        engine_cannot_run."""
+        engine_cannot_run, source_locked, source_connection."""
         try:
-            with self._connections.transaction(self._running) as connection:
+            with self._connections.transaction(self._running, 2 * LOCK_SECONDS) as connection:
+                connection.execute(f"SET LOCAL lock_timeout TO {round(LOCK_SECONDS * 1000)}")
                 connection.execute(f"EXPLAIN {with_released(query.sql, query.released)}")
+        except psycopg.errors.LockNotAvailable:
+            raise refuse("source_locked", seconds=f"{LOCK_SECONDS:g}") from None
         except psycopg.Error as error:
+            if (fault := lost(error)) is not None:
+                raise fault from None
             incident = noted(error)
             raise refuse("engine_cannot_run", engine=self.dialect.title, incident=incident) from None
 

@@ -165,6 +165,13 @@ register(
     Fault,
 )
 register(
+    "source_locked",
+    "55P03",
+    "another session of the server has locked a table of this question for more than {seconds} seconds",
+    "ask again when its load or change of the table is over",
+    Fault,
+)
+register(
     "source_server",
     "0A000",
     "dpsql cannot read the server that holds the data: {what}",

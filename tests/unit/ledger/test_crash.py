@@ -123,8 +123,10 @@ def test_killed_anywhere_while_others_go_on(home: Home, tmp_path: Path) -> None:
         for number in range(10**6):
             answer(ledger, f"{name}-{number}", answers)
 
-    for turn in range(3):
-        workers = [FORK.Process(target=work, args=(f"{turn}-{number}",)) for number in range(4)]
+    turns = 0
+    while turns < 3 or not answered(answers):  # a busy machine may not get to an answer
+        turns += 1
+        workers = [FORK.Process(target=work, args=(f"{turns}-{number}",)) for number in range(4)]
         for worker in workers:
             worker.start()
         for worker in workers:
@@ -134,4 +136,4 @@ def test_killed_anywhere_while_others_go_on(home: Home, tmp_path: Path) -> None:
             worker.join()
     ledger = home.open()
     assert ledger.verify().sound
-    assert 0 < answered(answers) <= ledger.spent()["epsilon"] // EPSILON <= answered(answers) + 12
+    assert answered(answers) <= ledger.spent()["epsilon"] // EPSILON <= answered(answers) + 4 * turns
