@@ -9,6 +9,10 @@ import duckdb
 
 import dpsql
 from dpsql.engine.contribution_index import ContributionIndex
+from dpsql.engine.duckdb.engine import DuckDBEngine
+from dpsql.engine.emit.emitter import Emitter
+from dpsql.engine.query import EngineQuery
+from dpsql.policy import Policy
 from dpsql.session.session import Session
 
 POLICY = """
@@ -109,8 +113,6 @@ def index_of(session: Session) -> ContributionIndex:
 
 def exact(session: Session, sql: str) -> list[list[tuple[str, ...]]]:
     """The exact rows of each block, as the engine gives them, in an order of their own."""
-    from dpsql.engine.emit.emitter import Emitter
-
     planned = session.plan(session.planner.parse(sql, None))
     emitter = Emitter(
         session.policy, session.context.engine.dialect, session.context.engine.source, index_of(session).views()
@@ -128,3 +130,20 @@ def exact(session: Session, sql: str) -> list[list[tuple[str, ...]]]:
 def engine_sql(session: Session, sql: str) -> str:
     """What EXPLAIN shows of the text for the engine."""
     return "\n".join(text for _, text in session.explain(sql).engine_sql)
+
+
+def engine_of(session: Session) -> DuckDBEngine:
+    """Return the engine of a session over DuckDB."""
+    engine = session.context.engine
+    assert isinstance(engine, DuckDBEngine)
+    return engine
+
+
+def written(
+    session: Session, sql: str, index: ContributionIndex | None = None, policy: Policy | None = None
+) -> EngineQuery:
+    """Return the text of a question's first block, over the prepared views of `index` (None: the session's) as they are now."""
+    engine = engine_of(session)
+    views = (index or index_of(session)).views()
+    block = session.plan(session.planner.parse(sql, None)).price.blocks[0].block
+    return Emitter(policy or session.policy, engine.dialect, engine.source, views).block(block)

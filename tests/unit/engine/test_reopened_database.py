@@ -11,11 +11,10 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.visits_clinic import QUESTIONS, clinic, exact, fill, index_of, open_clinic, rows
+from support.visits_clinic import QUESTIONS, clinic, engine_of, exact, fill, index_of, open_clinic, rows, written
 
 from dpsql.engine.duckdb import prepared_views, sources
 from dpsql.engine.duckdb.engine import DuckDBEngine, open_duckdb
-from dpsql.engine.emit.emitter import Emitter
 from dpsql.engine.query import EngineQuery
 from dpsql.errors.exceptions import Error
 from dpsql.policy import load_policy
@@ -42,19 +41,6 @@ def _often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("DPSQL_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(sources, "MOST_RUNS", 3)
-
-
-def engine_of(session: Session) -> DuckDBEngine:
-    engine = session.context.engine
-    assert isinstance(engine, DuckDBEngine)
-    return engine
-
-
-def written(session: Session, sql: str) -> EngineQuery:
-    """The text of the first block of a question, which names prepared copies as they are now."""
-    planned = session.plan(session.planner.parse(sql, None))
-    emitter = Emitter(session.policy, engine_of(session).dialect, engine_of(session).source, index_of(session).views())
-    return emitter.block(planned.price.blocks[0].block)
 
 
 def run_until_reopened(engine: DuckDBEngine) -> bool:

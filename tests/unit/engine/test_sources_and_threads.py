@@ -14,14 +14,13 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.visits_clinic import clinic, fill, index_of, open_clinic, rows
+from support.visits_clinic import clinic, engine_of, fill, index_of, open_clinic, rows, written
 
 from dpsql.engine.contribution_index import ContributionIndex
 from dpsql.engine.duckdb import sources
-from dpsql.engine.duckdb.engine import DuckDBEngine, open_duckdb
-from dpsql.engine.emit.emitter import Emitter
+from dpsql.engine.duckdb.engine import open_duckdb
 from dpsql.engine.query import EngineQuery
-from dpsql.policy import Policy, load_policy
+from dpsql.policy import load_policy
 from dpsql.session.session import Session
 
 FEW = {"patients": ["('p1', 'north')"], "visits": [f"('p1', {n}, 1.0, 'a', DATE '2024-01-02')" for n in range(3)]}
@@ -44,19 +43,6 @@ tables:
 def _places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("DPSQL_CACHE", str(tmp_path / "cache"))
-
-
-def engine_of(session: Session) -> DuckDBEngine:
-    engine = session.context.engine
-    assert isinstance(engine, DuckDBEngine)
-    return engine
-
-
-def written(session: Session, index: ContributionIndex, policy: Policy | None = None) -> EngineQuery:
-    """The text of a count of visits over the prepared views as they are now."""
-    engine = engine_of(session)
-    emitter = Emitter(policy or session.policy, engine.dialect, engine.source, index.views())
-    return emitter.block(session.plan(session.planner.parse(COUNTED, None)).price.blocks[0].block)
 
 
 def counted(session: Session, query: EngineQuery) -> int:
@@ -84,9 +70,9 @@ def test_questions_under_two_policies_of_one_server_read_each_its_own_view(tmp_p
         )
         former.prepare()
         present.prepare()
-        text = written(session, present, load_policy(narrow))
+        text = written(session, COUNTED, present, load_policy(narrow))
         assert "#bounded" in text.sql and counted(session, text) == 2
-        assert counted(session, written(session, former)) == 9
+        assert counted(session, written(session, COUNTED, former)) == 9
         assert counted(session, text) == 2
 
 
@@ -119,7 +105,7 @@ def test_a_question_that_was_late_does_not_put_a_former_view_in_the_place_of_the
             fill_visits(90)
             with open_clinic(policy) as other:
                 assert index_of(other).prepare()[1].state == "written"
-            texts.append(written(session, index_of(session)))
+            texts.append(written(session, COUNTED))
             return opened(*arguments)
 
         monkeypatch.setattr(views, "opened", opened_after_another_thread)
@@ -137,7 +123,7 @@ def test_a_question_whose_text_is_written_is_answered_from_its_copy_where_the_fi
     with open_clinic(policy) as session:
         index_of(session).prepare(copy=True)
     with open_clinic(policy) as session:
-        text = written(session, index_of(session))
+        text = written(session, COUNTED)
         before = counted(session, text)
         replaced(tmp_path, MANY)
         if not copied:
@@ -145,7 +131,7 @@ def test_a_question_whose_text_is_written_is_answered_from_its_copy_where_the_fi
                 file.unlink()
         engine_of(session).check_readable(("visits",))
         assert "#bounded" in text.sql and counted(session, text) == (before if copied else 4)
-        assert counted(session, written(session, index_of(session))) == 4
+        assert counted(session, written(session, COUNTED)) == 4
 
 
 def test_a_view_that_was_read_in_place_is_bounded_in_the_file_that_followed(tmp_path: Path) -> None:
@@ -155,7 +141,7 @@ def test_a_view_that_was_read_in_place_is_bounded_in_the_file_that_followed(tmp_
     with open_clinic(policy) as session:
         assert index_of(session).prepare()[1].state == "in place"
     with open_clinic(policy) as session:
-        text = written(session, index_of(session))
+        text = written(session, COUNTED)
         assert "#bounded" in text.sql and counted(session, text) == 3
         replaced(tmp_path, MANY)
         engine_of(session).check_readable(("visits",))
@@ -183,7 +169,7 @@ def test_a_view_of_a_file_that_was_replaced_is_not_opened_in_the_next_one(
                 with open_clinic(policy) as other:
                     assert index_of(other).prepare()[1].state == "written"
                 engine.check_readable(("visits",))
-                later.append(written(session, index))
+                later.append(written(session, COUNTED, index))
             finally:
                 former._lock.acquire()  # type: ignore[attr-defined]
             return before()
