@@ -64,8 +64,8 @@ class Basis(Protocol):
     def units(self, condition: Condition) -> Formula:
         """Return distinct privacy units among rows that pass `condition`."""
 
-    def distinct(self, value: Expr, condition: Condition) -> Formula:
-        """Return the number of distinct values among rows that pass `condition`."""
+    def distinct(self, value: Expr, condition: Condition, bounded: bool = False) -> Formula:
+        """Return the number of distinct values among rows that pass `condition`; `bounded`: under max_values, where it binds."""
 
     def sum(self, value: Expr, condition: Condition, centred: bool) -> tuple[Formula, float | int]:
         """Return the sum of clamp(value) - centre, and the centre: about the middle of the bounds, or 0."""

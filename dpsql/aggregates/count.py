@@ -20,7 +20,7 @@ def _units(basis: Basis, measure: Measure) -> Formula:
 
 
 def _distinct(basis: Basis, measure: Measure) -> Formula:
-    return basis.distinct(measure.arguments[0], measure.filter)
+    return basis.distinct(measure.arguments[0], measure.filter, bounded=True)
 
 
 def _of_unit(measure: Measure, rows: int) -> Facts:

@@ -213,6 +213,11 @@ def _bounded(name: str, numbers: list[PolicyColumn], keys: list[str]) -> Iterato
         yield "max_groups", counted, "dp.max_groups = 1"
         yield "max_rows_per_group", counted, "dp.max_rows_per_group = 1"
         yield "max_count", counted, "dp.max_count = 2"
+        yield "max_values", f"SELECT COUNT(DISTINCT {key}) AS n FROM {name}", "dp.max_values = 1"
+        for column in numbers[:1]:
+            different = f"SELECT {key}, COUNT(DISTINCT {_name(column.name)}) AS n FROM {name} GROUP BY {key}"
+            yield "max_values", different, "dp.max_values = 2"
+            yield "places that are chosen", different, "dp.max_values = auto"
         yield "max_count", counted, "dp.max_count = 2", "dp.mechanism = 'gaussian'"
 
 

@@ -210,9 +210,6 @@ class Distinct:
 Relation = Union[Scan, Filter, Project, Join, SemiJoin, Union_, UnitAggregate, ReleasedRows, UnitWindow, Distinct]
 
 
-# --- private blocks -------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Key:
     """One GROUP BY expression; `values`: its public keys in order, None when they are private. They follow from the expression
@@ -263,6 +260,7 @@ class TermKind(str, Enum):
     UNITS = "units"
     DISTINCT = "distinct"
     DISTINCT_SUM = "distinct sum"
+    DISTINCT_SHARE = "distinct share"
     SQUARE_PART = "square part"
     PRODUCT_PART = "product part"
     PAIR_PART = "pair part"
@@ -286,6 +284,8 @@ class Term:
     of a row's integers, by `place` (`joint_sums`). `magnitude` bounds what one row (unit, value) adds, in grid units. `clip`: of
     COUNT and SUM; their grid then lets nothing overflow (`sum_terms`), `finer` bits finer than that of the rows' integers, of
     which a unit adds a share in steps of 2**-finer. `shares`: a set to which a row adds one `magnitude` in all (or `absent`).
+    `places`: how many different values each unit brings to a DISTINCT, in all groups together (None: all); to a DISTINCT_SHARE,
+    where that is released before, and each value adds `magnitude` / places.
     """
 
     name: str
@@ -302,6 +302,7 @@ class Term:
     shares: str = ""
     absent: bool = False
     place: int = field(default=0, metadata=ADDED)
+    places: Expr | None = field(default=None, metadata=ADDED)
 
 
 @dataclass(frozen=True)
@@ -360,9 +361,6 @@ class BoundedBlock:
         return bool(results_read(self))
 
 
-# --- the whole question ---------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class PublicInput:
     """A public table that the remainder reads: its name in the sandbox and the columns it needs."""
@@ -387,7 +385,8 @@ class Result:
 @dataclass(frozen=True)
 class TotalCut:
     """What one unit's SUM of `value` (of rows that pass `filter`) is scaled down to in the blocks `readers`: the number of the
-    Result called `result`, from `least` to `most`, which block `block` chooses among the totals of units."""
+    Result called `result`, from `least` to `most`, which block `block` chooses among the totals of units. `places`: how many
+    different values a unit brings to COUNT(DISTINCT value) instead, chosen among the numbers that units have."""
 
     result: str
     block: str
@@ -396,6 +395,7 @@ class TotalCut:
     filter: Expr | None
     least: Fraction
     most: Fraction
+    places: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,6 +24,7 @@ from dpsql.plan.stability import tables
 from dpsql.planning.expected_bars import widest_bar
 from dpsql.planning.ranges import compared_with
 from dpsql.planning.total_cuts import with_cuts
+from dpsql.planning.value_cuts import with_places
 from dpsql.policy import Policy, PolicyColumn, Table
 from dpsql.policy.bounds import UNBOUNDED
 from dpsql.pricing.bounding import bounded
@@ -238,7 +239,7 @@ class Planner:
                     "slow_expression",
                     way="ask with fewer or shorter patterns at once, on parts of texts, as in left(x, 100)",
                 )
-        if options.cut_totals and not plan.cuts and requested(options) is None:
+        if (options.cut_totals or options.choose_values) and not plan.cuts and requested(options) is None:
             plan = self._with_cuts(plan, options)
         blocks = self.bounded_blocks(plan, options)
         widest = partial(self._widest, plan, options)
@@ -258,18 +259,24 @@ class Planner:
         def of_block(block: Block) -> BoundedBlock:
             if block.name in choosing:
                 return bounded(block, self.policy, UNBOUNDED)
-            cuts = {(cut.value, cut.filter): cut for cut in plan.cuts if block.name in cut.readers}
+            cuts = {(cut.value, cut.filter, cut.places): cut for cut in plan.cuts if block.name in cut.readers}
             return bounded(block, self.policy, options.bounds, bars, local, means, cuts, squares)
 
         return tuple(map(of_block, plan.blocks))
 
     def _with_cuts(self, plan: Plan, options: Options) -> Plan:
-        """Return the question with the blocks that choose what a unit's sums are scaled down to. Raises Refusal target_error."""
+        """Return the question with the blocks that choose what a unit's sums are scaled down to, or how many values it brings.
+
+        Raises Refusal target_error."""
+        extended = with_places(plan, self.policy) if options.choose_values else plan
         gaussian = self.accountant.request(options.epsilon).rho is not None and options.mechanism != "laplace"
-        extended = with_cuts(plan, self.policy, gaussian)
+        extended = with_cuts(extended, self.policy, gaussian) if options.cut_totals else extended
         if extended.cuts and options.target_error is not None:
-            reason = "the noise of a SUM follows from a bound that is chosen when it is asked (dp.max_total = auto)"
-            raise refuse("target_error", reason=reason, way="SET dp.epsilon instead, or dp.max_total = a number")
+            option, aggregate = ("max_values", "COUNT(DISTINCT)") if extended.cuts[0].places else ("max_total", "SUM")
+            reason = (
+                f"the noise of a {aggregate} follows from a bound that is chosen when it is asked (dp.{option} = auto)"
+            )
+            raise refuse("target_error", reason=reason, way=f"SET dp.epsilon instead, or dp.{option} = a number")
         return extended
 
     def _by_ranges(

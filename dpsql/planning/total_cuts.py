@@ -80,7 +80,7 @@ def with_cuts(plan: Plan, policy: Policy, squared: bool) -> Plan:
             readers.setdefault((block.source, value, condition), []).append(block)
     if not readers:
         return plan
-    blocks, results, cuts = list(plan.blocks), list(plan.results), []
+    blocks, results, cuts = list(plan.blocks), list(plan.results), list(plan.cuts)
     for number, ((source, value, condition), read_by) in enumerate(readers.items()):
         rows = rows_per_unit(source, policy)
         most = _most_of_a_row(value)
@@ -92,7 +92,7 @@ def with_cuts(plan: Plan, policy: Policy, squared: bool) -> Plan:
         cut = TotalCut(f"dp_cut_{number}", f"dp_totals_{number}", names, value, condition, least, largest)
         total = _total(read_by[0], cut, rows, squared and len(names) == 1)
         first = next(place for place, block in enumerate(blocks) if block.name in names)
-        blocks.insert(first, _choosing(cut, *total, max(map(_groups, read_by))))
+        blocks.insert(first, _choosing(cut, *total, max(map(groups_of, read_by))))
         results.append(_result(cut))
         cuts.append(cut)
     return replace(plan, blocks=tuple(blocks), results=tuple(results), cuts=tuple(cuts))
@@ -113,7 +113,7 @@ def _can_move(value: Expr) -> bool:
     return value.facts.bounded and _most_of_a_row(value) > 0
 
 
-def _groups(block: Block) -> int:
+def groups_of(block: Block) -> int:
     """Return how many groups a block has, as far as that is public."""
     if any(key.values is None for key in block.keys):
         return PRIVATE_GROUPS

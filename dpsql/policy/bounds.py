@@ -15,7 +15,8 @@ class ContributionBounds:
 
     `max_rows` bounds its rows in one table, `max_groups` the groups it appears in, `max_rows_per_group` its rows in one
     group: rows beyond these are dropped. `max_total` (in the unit of the summed value) and `max_count` (rows) bound its
-    SUM and its COUNT over all groups together: a sum beyond them is scaled down.
+    SUM and its COUNT over all groups together: a sum beyond them is scaled down. `max_values` bounds the different values that
+    it brings to a COUNT(DISTINCT x), over all groups together: others of its values are left out.
     """
 
     max_rows: int | None = None
@@ -23,6 +24,7 @@ class ContributionBounds:
     max_rows_per_group: int | None = None
     max_total: Fraction | None = None
     max_count: int | None = None
+    max_values: int | None = None
 
     @property
     def drops_rows_by_group(self) -> bool:
@@ -51,6 +53,12 @@ def smallest(*bounds: _Bound | None) -> _Bound | None:
 
 
 _NAMES = "names of bounds in fingerprints"
+
+
+TABLE_BOUNDS = ("max_rows", "max_groups", "max_rows_per_group", "max_count", "max_values")
+"""Bounds that a table of a policy may have."""
+ADDED_BOUNDS = frozenset({"max_values"})
+"""Bounds that came after releases had been stored: fingerprints leave them out where they are not set."""
 
 
 def written_as(*names: str) -> dict[str, tuple[str, ...]]:

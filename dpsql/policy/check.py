@@ -366,6 +366,9 @@ def _check_no_clips(table: Table, problems: Problems) -> None:
     why = "clips what one privacy unit adds up to, and under row privacy every row is its own unit"
     if table.bounds.max_count is not None:
         problems.add(("tables", table.name, "max_count"), why)
+    if table.bounds.max_values is not None:
+        alone = "bounds the different values of one privacy unit, and under row privacy every row is its own unit"
+        problems.add(("tables", table.name, "max_values"), alone)
     for column in table.columns.values():
         if column.max_total is not None:
             problems.add(("tables", table.name, "columns", column.name, "max_total"), why)

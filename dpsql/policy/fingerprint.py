@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from enum import Enum
 
-from dpsql.policy.bounds import names_in_fingerprint
+from dpsql.policy.bounds import ADDED_BOUNDS, names_in_fingerprint
 
 LEFT_OUT_AT_DEFAULT = {"left_out": True}
 """Metadata of a field that was added later: policies that do not use it keep their fingerprint."""
@@ -33,6 +33,7 @@ def canonical(value: object) -> object:
     if fields is not None:
         bounds = names_in_fingerprint(type(value))
         written = {name: getattr(getattr(value, held), name) for held, names in bounds.items() for name in names}
+        written = {name: part for name, part in written.items() if part is not None or name not in ADDED_BOUNDS}
         written |= {
             name: getattr(value, name) for name, field_ in fields.items()
             if name not in (*_NOT_SAID, *bounds)

@@ -274,6 +274,12 @@ class TableShape(_GroupBoundsShape):
     max_count: Annotated[
         Count | None, Field(description="the most one privacy unit adds to a COUNT; more is scaled down")
     ] = None
+    max_values: Annotated[
+        Count | None,
+        Field(
+            description="the most different values one privacy unit brings to a COUNT(DISTINCT); others are left out"
+        ),
+    ] = None
     columns: dict[Name, ColumnShape] = {}
     description: Prose = ""
 

@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from dpsql.policy.bounds import UNBOUNDED, ContributionBounds, written_as
+from dpsql.policy.bounds import TABLE_BOUNDS, UNBOUNDED, ContributionBounds, written_as
 from dpsql.policy.fingerprint import LEFT_OUT_AT_DEFAULT, fingerprint
 from dpsql.policy.reach import Hop, is_file, joins_of, paths_to_unit
 from dpsql.privacy.loss import Neighbours
@@ -214,9 +214,7 @@ class Table:
     unique: tuple[tuple[str, ...], ...] = ()
     max_multiplicity: Mapping[tuple[str, ...], int] = field(default_factory=dict, hash=False)
     foreign_keys: Mapping[str, tuple[str, str]] = field(default_factory=dict, hash=False)
-    bounds: ContributionBounds = field(
-        default=UNBOUNDED, metadata=written_as("max_rows", "max_groups", "max_rows_per_group", "max_count")
-    )
+    bounds: ContributionBounds = field(default=UNBOUNDED, metadata=written_as(*TABLE_BOUNDS))
     description: str = ""
     csv: CsvDialect | None = None
     schema: str | None = field(default=None, metadata=LEFT_OUT_AT_DEFAULT)

@@ -13,7 +13,8 @@ from dpsql.aggregates.distances import present
 from dpsql.aggregates.registry import aggregate_of
 from dpsql.functions.numeric import both, call, clamped
 from dpsql.plan.formulas import Formula, NoisyValue, Number, ReleasedNumber
-from dpsql.plan.plan import Clip, Column, Expr, Measure, Term, TermKind, TotalCut
+from dpsql.plan.intervals import literal_facts
+from dpsql.plan.plan import Clip, Column, Expr, Literal, Measure, ReleasedValue, Term, TermKind, TotalCut
 from dpsql.policy.bounds import ContributionBounds, smallest
 from dpsql.pricing import end_rows, local_sensitivity, most_frequent, sample_values
 from dpsql.pricing.joint_sums import (
@@ -35,11 +36,11 @@ from dpsql.pricing.joint_sums import (
 )
 from dpsql.pricing.rank_histograms import cell_value, end_values, leaning, measured, with_ends
 from dpsql.pricing.sum_terms import FINER_BITS, GRID_BITS, clipped, summed
-from dpsql.pricing.total_cuts import share_of
+from dpsql.pricing.total_cuts import places_facts, share_of, whole_share
 from dpsql.privacy.mechanisms.exponential import Lean
 
-Cuts = Mapping[tuple[Expr, "Expr | None"], TotalCut]
-"""The sums of a block whose bound on a unit is chosen privately, by value and condition."""
+Cuts = Mapping[tuple[Expr, "Expr | None", bool], TotalCut]
+"""What of a block has a bound on a unit that is chosen privately, by value, condition, and whether that is a number of places."""
 
 
 class TermBasis:
@@ -195,9 +196,21 @@ class TermBasis:
         unit_count = Term("", kind, None, None, 1)
         return self.terms[self._unnamed.index(unit_count)].name if unit_count in self._unnamed else None
 
-    def distinct(self, value: Expr, condition: Expr | None) -> Formula:
-        """Return distinct values; one row moves their number by at most one."""
-        return self._name(Term("", TermKind.DISTINCT, value, condition, 1))
+    def distinct(self, value: Expr, condition: Expr | None, bounded: bool = False) -> Formula:
+        """Return the number of distinct values; a row moves it by at most one. `bounded`: under max_values, where it binds."""
+        if bounded and (cut := self.cuts.get((value, condition, True))) is not None:
+            return self._in_places(cut)
+        most = self.bounds.max_values
+        places = Literal(most, literal_facts(most)) if bounded and most is not None and most < self.rows else None
+        return self._name(Term("", TermKind.DISTINCT, value, condition, 1, places=places))
+
+    def _in_places(self, cut: TotalCut) -> Formula:
+        """Return the number of distinct values under a number of places l that is released before it: l / b times a sum to which
+        each value adds b / l. So the term, its sensitivity b and its noise do not depend on l (`planning.value_cuts`)."""
+        whole = whole_share(cut)
+        places = ReleasedValue(cut.result, places_facts(cut))
+        term = Term("", TermKind.DISTINCT_SHARE, cut.value, cut.filter, whole, places=places)
+        return ReleasedNumber(cut.result) * self._name(term) / Number(float(whole))
 
     def distinct_sum(self, value: Expr, condition: Expr | None, centred: bool) -> tuple[Formula, float | int]:
         """Return the sum of clamp(value) - centre over distinct values; one row brings or takes at most one of them in its
@@ -241,12 +254,12 @@ class TermBasis:
 
     def _is_cut(self, measure: Measure) -> bool:
         summing = SharedPart.SUM in (aggregate_of(measure.aggregate).shared or SharedPart(0))
-        return summing and (measure.arguments[0], measure.filter) in self.cuts
+        return summing and (measure.arguments[0], measure.filter, False) in self.cuts
 
     def clipped_sum(self, value: Expr, condition: Expr | None) -> Formula | None:
         """Return the term of a sum under max_total (the question's, or that of the column that is summed), around no centre;
         None where no unit can exceed it."""
-        if (cut := self.cuts.get((value, condition))) is not None:
+        if (cut := self.cuts.get((value, condition, False))) is not None:
             return self._cut_sum(cut)
         declared = value.facts.max_total if isinstance(value, Column) else None
         total = smallest(self.bounds.max_total, declared)

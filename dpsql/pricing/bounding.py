@@ -73,8 +73,8 @@ def bounded(
         if 2 * _parts(shared[0], private_keys) <= parts:
             basis, formulas = shared
             break
-    if not has_owner and any(term.clip is not None for term in basis.terms):
-        raise refuse("internal", what="a sum clipped by unit over rows that belong to no unit")
+    if not has_owner and any(term.clip is not None or term.places is not None for term in basis.terms):
+        raise refuse("internal", what="a sum bounded by unit over rows that belong to no unit")
     # Under row privacy, and above DISTINCT, a unit with c > 1 rows moves a count of rows by up to c; a threshold on it
     # allows for that (`lone_count`).
     selection = (basis.known_units() or SELECTION) if private_keys else None

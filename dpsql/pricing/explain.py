@@ -15,13 +15,14 @@ from typing import Any
 from sqlglot import exp
 
 from dpsql.plan.expression_text import expression_text
-from dpsql.plan.plan import Block, Plan, Term, TermKind
+from dpsql.plan.plan import Block, Literal, Plan, Term, TermKind
 from dpsql.pricing.expected_error import term_errors
 from dpsql.pricing.explained_sums import PLUS_MINUS, TIMES_THE_CUT, in_cuts, made_of, of_cut, reading, text_of
 from dpsql.pricing.local_sensitivity import WAYS as LOCAL
 from dpsql.pricing.measurements import PARTS
 from dpsql.pricing.pricing import Price, PricedBlock, shown_half_of_the_time
 from dpsql.pricing.running_totals import mean_terms, mean_variances
+from dpsql.pricing.sensitivity import places_of
 from dpsql.pricing.workloads import Workload, variance
 from dpsql.privacy.loss import PrivacyLoss, plain_decimal
 from dpsql.privacy.mechanisms.contract import Noise, TermNoise
@@ -359,6 +360,8 @@ def _bound(term: Term, priced: PricedBlock) -> str:
         option = "max_count" if term.kind is TermKind.COUNT else "max_total"
         most = plain_decimal(term.clip.most / Fraction(2) ** term.grid)
         words.append(f"clipped to {option} {most} in {term.clip.norm.value}")
+    if isinstance(term.places, Literal) and term.kind is TermKind.DISTINCT:
+        words.append(f"max_values {places_of(term)} per unit")
     if term.shares:
         first = next(other for other in priced.block.terms if other.name == term.shares)
         companions = "sums" if first.kind in (TermKind.SQUARE_PART, TermKind.PAIR_PART) else "counts"

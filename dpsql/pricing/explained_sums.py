@@ -14,12 +14,14 @@ from dpsql.plan.expression_text import column_texts, expression_text
 from dpsql.plan.formulas import terms_of
 from dpsql.plan.plan import Block, Call, Expr, Measure, Plan, Relation, Term, TermKind, TotalCut
 from dpsql.pricing.pricing import PricedBlock
-from dpsql.pricing.total_cuts import is_share
+from dpsql.pricing.total_cuts import is_share, whole_share
 
 Row = TypeVar("Row")
 PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
 TIMES_THE_CUT = "times the bound that is chosen first (dp.max_total = auto)"
 """At the end of `PlannedOutput.bound` of a sum whose noise follows from a released bound."""
+TIMES_THE_PLACES = "times the number of values that is chosen first (dp.max_values = auto)"
+"""The same of a count of distinct values, of which each unit brings so many."""
 
 
 def in_cuts(rows: Sequence[Row], priced: PricedBlock, plan: Plan, confidence: float) -> Iterator[Row]:
@@ -32,9 +34,17 @@ def in_cuts(rows: Sequence[Row], priced: PricedBlock, plan: Plan, confidence: fl
             yield row
             continue
         output: Any = row
+        output = _in_shares(output, whole_share(cut)) if cut.places else output
         width = f"{PLUS_MINUS} {output.error_95:.3g} ({confidence * 100:.4g} %)"
-        bound = f"{output.bound.partition(', clipped to')[0]}; {width} {TIMES_THE_CUT}"
+        times = TIMES_THE_PLACES if cut.places else TIMES_THE_CUT
+        bound = f"{output.bound.partition(', clipped to')[0]}; {width} {times}"
         yield replace(output, aggregate=cut_text(cut, plan), error_95=None, bound=bound)
+
+
+def _in_shares(output: Any, whole: int) -> Any:
+    """Return the row of a term in multiples of what a unit adds in all, `whole` steps of its noise."""
+    names = ("l1_sensitivity", "l2_sensitivity", "noise_scale", "error_95", "grid")
+    return replace(output, **{name: getattr(output, name) / whole for name in names})
 
 
 def of_cut(rows: list[Row], plan: Plan, priced: PricedBlock) -> list[Row]:
@@ -42,7 +52,7 @@ def of_cut(rows: list[Row], plan: Plan, priced: PricedBlock) -> list[Row]:
     cut = next((cut for cut in plan.cuts if cut.block == priced.block.name), None)
     if cut is None:
         return rows
-    text = f"bound on the {cut_text(cut, plan)} of a unit"
+    text = f"{'values of a unit in' if cut.places else 'bound on'} the {cut_text(cut, plan)}{'' if cut.places else ' of a unit'}"
     outputs: list[Any] = list(rows)
     return [replace(row, aggregate=text) for row in outputs]
 
@@ -50,7 +60,7 @@ def of_cut(rows: list[Row], plan: Plan, priced: PricedBlock) -> list[Row]:
 def cut_text(cut: TotalCut, plan: Plan) -> str:
     """Describe a sum under a bound that is chosen as SQL-like text."""
     source = next(block.source for block in plan.blocks if block.name in cut.readers)
-    return term_text("sum", cut.value, cut.filter, False, source)
+    return term_text("distinct" if cut.places else "sum", cut.value, cut.filter, False, source)
 
 
 def term_text(
@@ -61,7 +71,7 @@ def term_text(
     inside = "*" if value is None else expression_text(value, columns)
     text = {
         "count": f"count({inside})", "sum": f"{'centred ' if centred else ''}sum({inside})",
-        "units": "count(distinct unit)", "distinct": f"count(distinct {inside})",
+        "units": "count(distinct unit)", "distinct": f"count(distinct {inside})", "distinct share": f"count(distinct {inside})",
         "distinct sum": f"{'centred ' if centred else ''}sum(distinct {inside})",
     }[kind]  # fmt: skip
     return text if condition is None else f"{text} filter (where {expression_text(condition, columns)})"

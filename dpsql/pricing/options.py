@@ -57,8 +57,8 @@ class Options:
     `project` names the account that is charged beside the dataset's and the analyst's. `threshold`: questions are compared with
     it instead of answered, in at most `hits` runs of the watch called `watch`. `workload`: what tables that are measured as one
     make small. `proposed_sensitivity`: what propose-test-release tests. `min_units`: groups with fewer counted
-    privacy units are not shown. `cut_totals`: `dp.max_total = auto`. `correlation`: of correlated noise, between groups that
-    follow each other."""
+    privacy units are not shown. `cut_totals`: `dp.max_total = auto`; `choose_values`: `dp.max_values = auto`. `correlation`: of
+    correlated noise, between groups that follow each other."""
 
     epsilon: Fraction
     delta: Fraction
@@ -81,6 +81,7 @@ class Options:
     proposed_sensitivity: Fraction | None = None
     min_units: int | None = None
     cut_totals: bool = False
+    choose_values: bool = False
     correlation: Fraction = Fraction(0)
 
     @classmethod
@@ -124,6 +125,8 @@ class Options:
         """Return the value of one option by its name without `dp.`."""
         if key == "max_total" and self.cut_totals:
             return Auto.AUTO
+        if key == "max_values" and self.choose_values:
+            return Auto.AUTO
         return getattr(self.bounds if key in BOUND_NAMES else self, key)
 
     def _with(self, key: str, value: Any) -> Options:
@@ -131,6 +134,10 @@ class Options:
             automatic = value is Auto.AUTO
             bounds = replace(self.bounds, max_total=None if automatic else value)
             return replace(self, bounds=bounds, cut_totals=automatic)
+        if key == "max_values":
+            automatic = value is Auto.AUTO
+            bounds = replace(self.bounds, max_values=None if automatic else value)
+            return replace(self, bounds=bounds, choose_values=automatic)
         changed: dict[str, Any] = {key: value}
         return replace(self, **{"bounds": replace(self.bounds, **changed)} if key in BOUND_NAMES else changed)
 
@@ -156,6 +163,8 @@ def _check_limit(key: str, value: Any, policy: Policy) -> None:
     most: Any = None
     if key in ("max_total", "max_count") and value is not None and policy.privacy_unit is None:
         raise refuse("clip_rows", name=f"dp.{key}")
+    if key == "max_values" and value is not None and policy.privacy_unit is None:
+        raise refuse("values_rows")
     if key == "epsilon":
         most = policy.budget.epsilon if limits.max_epsilon is None else limits.max_epsilon
         if value < limits.min_epsilon:
@@ -207,6 +216,10 @@ def _rows(text: str) -> int:
 
 def _max_total(text: str) -> Fraction | Auto | None:
     return Auto.AUTO if text.lower() == Auto.AUTO else _total(text)
+
+
+def _max_values(text: str) -> int | Auto | None:
+    return Auto.AUTO if text.lower() == Auto.AUTO else _bound(text)
 
 
 def _total(text: str) -> Fraction | None:
@@ -293,6 +306,7 @@ _READERS: dict[str, tuple[Callable[[str], Any], str]] = {
     "assume_rows": (_rows, "a whole number from 1"),
     "max_total": (_max_total, "a number above 0 in the unit of what is summed, auto or none"),
     "max_count": (_bound, "a whole number from 1, or none"),
+    "max_values": (_max_values, "a whole number from 1, auto or none"),
     "threshold": (_threshold, "a number from -10^18 to 10^18, or none"),
     "watch": (_watch, "a name of 1 to 40 letters, digits, dots, hyphens and underscores"),
     "proposed_sensitivity": (_total, "a number above 0 in the unit of the answer, or none"),

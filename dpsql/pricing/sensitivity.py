@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isqrt
 
 from dpsql.errors.exceptions import refuse
-from dpsql.plan.plan import Caps, Clip, Term, TermKind
+from dpsql.plan.plan import Caps, Clip, Literal, Term, TermKind
 from dpsql.privacy.loss import Neighbours
 from dpsql.privacy.mechanisms.contract import Norm, Sensitivity
 
@@ -25,6 +25,9 @@ def sensitivity(term: Term, caps: Caps, neighbours: Neighbours) -> Sensitivity:
     which is min(c^2, k m^2, c m) b^2 or less. UNITS adds 0 or 1 to each touched group, whatever the rows.
     A clipped term adds a vector of norm at most C besides (`emit.clipping`), so the smaller bound of each norm holds:
     clipped in L1, no norm exceeds C; clipped in L2, neither L2 nor Linf does, and L1 <= sqrt(k) L2 (Cauchy-Schwarz).
+    A term whose units have `places` l adds only values that one of its first l has (`emit.value_places`): 1 at most for each of
+    l values in all, so that l stands for c where it is smaller, and for k. A DISTINCT_SHARE adds b / l, a whole number, for each
+    of l values at most: b in all, whichever l is released (`planning.value_cuts`). No norm of a vector is above its L1 norm.
     change_one moves v_old to v_new: the triangle inequality doubles every norm (and quadruples the square).
     """
     factor = neighbours.factor
@@ -32,6 +35,11 @@ def sensitivity(term: Term, caps: Caps, neighbours: Neighbours) -> Sensitivity:
     if term.kind is TermKind.UNITS:
         return Sensitivity(groups * factor, groups * factor, groups * factor * factor, min(1, groups) * factor)
     rows = caps.rows_per_unit
+    if term.kind is TermKind.DISTINCT_SHARE:
+        return _of_shares(term, min(rows, groups), factor)
+    if term.places is not None:
+        rows = min(rows, places_of(term))
+        groups = min(groups, rows)
     in_group = min(rows, *(m for m in (caps.bounds.max_rows_per_group, caps.rows_in_group) if m is not None), rows)
     total = min(rows, groups * in_group)
     b = term.magnitude
@@ -44,6 +52,19 @@ def sensitivity(term: Term, caps: Caps, neighbours: Neighbours) -> Sensitivity:
         linf=in_group * b * factor,
     )
     return free if term.clip is None else _clipped(free, term.clip, groups, factor)
+
+
+def _of_shares(term: Term, groups: int, factor: int) -> Sensitivity:
+    """Return how far a unit moves a sum to which it adds at most the term's magnitude in all, in so many groups."""
+    most = term.magnitude * factor
+    return Sensitivity(groups * factor, most, most * most, most)
+
+
+def places_of(term: Term) -> int:
+    """Return how many different values a unit brings to a term. Raises InternalError for a number that is not known."""
+    if not isinstance(term.places, Literal) or type(term.places.value) is not int or term.places.value < 1:
+        raise refuse("internal", what="places of values whose number is not known")
+    return term.places.value
 
 
 def _clipped(free: Sensitivity, clip: Clip, groups: int, factor: int) -> Sensitivity:

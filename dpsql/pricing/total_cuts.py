@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from dpsql.functions.numeric import call, clamped
 from dpsql.plan.intervals import Facts, Type, literal_facts
-from dpsql.plan.plan import Call, Expr, Literal, ReleasedValue, Term, TotalCut
+from dpsql.plan.plan import Call, Expr, Literal, ReleasedValue, Term, TermKind, TotalCut
 from dpsql.privacy.mechanisms.exponential import Choice
 
 EMPTY_CELLS = 12
@@ -21,6 +21,27 @@ STEPS = 4
 """Cells for each doubling from there on: a bound is at most 19 % above the total that it is chosen for."""
 
 
+def places_up_to(most: int) -> tuple[int, ...]:
+    """Return the numbers of places that are chosen from: 1, and from there on two for each doubling, 2**k and 3 * 2**(k - 1), to
+    the first that is no smaller than `most`."""
+    numbers = [1]
+    while numbers[-1] < most:
+        last = numbers[-1]
+        numbers.append(last + max(1, last // 2 if last & (last - 1) == 0 else last // 3))
+    return tuple(numbers)
+
+
+def places_facts(cut: TotalCut) -> Facts:
+    """Return what is known of the number of places before it is released."""
+    return Facts(Type.INTEGER, Fraction(1), Fraction(places_up_to(int(cut.most))[-1]), nullable=False)
+
+
+def whole_share(cut: TotalCut) -> int:
+    """Return what a unit adds at most under any number of places l, each of its l values a whole part of it: a number that
+    `places_up_to` all divide."""
+    return math.lcm(*places_up_to(int(cut.most)))
+
+
 def share_of(cut: TotalCut) -> Expr:
     """Return clamp(x / C, -1, 1), what a row has of the bound C that is released before."""
     bound = ReleasedValue(cut.result, Facts(Type.REAL, cut.least, cut.most, nullable=False))
@@ -29,7 +50,9 @@ def share_of(cut: TotalCut) -> Expr:
 
 
 def is_share(term: Term | None, cut: TotalCut) -> bool:
-    """Return whether a term sums `share_of` a cut, whose bound may be released already."""
+    """Return whether a term sums `share_of` a cut, whose bound may be released already, or counts under its places."""
+    if term is not None and cut.places:
+        return (term.kind, term.value, term.filter) == (TermKind.DISTINCT_SHARE, cut.value, cut.filter)
     if term is None or not isinstance(term.value, Call) or term.filter != cut.filter:
         return False
     ratio = term.value.arguments[0]
@@ -39,6 +62,8 @@ def is_share(term: Term | None, cut: TotalCut) -> bool:
 
 def last_cell(cut: TotalCut) -> int:
     """Return the number of the first cell whose end is no smaller than any total."""
+    if cut.places:
+        return EMPTY_CELLS + len(places_up_to(int(cut.most))) - 1
     doublings = math.log2(cut.most / cut.least)
     wide = WIDE_CELLS * WIDE_DOUBLINGS
     if doublings <= wide:
@@ -47,7 +72,10 @@ def last_cell(cut: TotalCut) -> int:
 
 
 def cut_at(cut: TotalCut, cell: int) -> float:
-    """Return the end of a cell, and no more than a total can be; that too where nothing was chosen but an empty cell."""
+    """Return the end of a cell, and no more than a total can be; that too where nothing was chosen but an empty cell. Of places
+    the end is what is released, which may exceed what a unit has."""
+    if cut.places:
+        return float(places_up_to(int(cut.most))[-1 if cell < EMPTY_CELLS else cell - EMPTY_CELLS])
     if cell < EMPTY_CELLS:
         return float(cut.most)
     wide = min(cell - EMPTY_CELLS, WIDE_CELLS)

@@ -117,6 +117,8 @@ class _Derivation:
         caps_matter = bounds.drops_rows_by_group or self.stored.bounds.drops_rows_by_group
         # What a unit is scaled by depends on all groups together, so clipped sums of other groups do not add up to it.
         caps_matter |= any(term.clip is not None for term in self.priced.block.terms)
+        # Nor do values that units bring to some groups follow from what they bring to those and others.
+        caps_matter |= any(term.places is not None for term in self.priced.block.terms)
         numbers = self._numbers(confidence)
         counted = () if numbers is not None else self._from_counts(confidence)
         caps_matter |= bool(numbers)  # nor does the quantile of some groups follow from those of others

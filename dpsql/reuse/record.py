@@ -131,12 +131,14 @@ def measure_of(term: Term) -> str:
     sums is in steps of theirs.
     """
     clip = () if term.clip is None else (term.clip, term.grid)
-    step: tuple[float, ...] = (term.magnitude, term.grid) if term.shares and term.kind is TermKind.COUNT else ()
+    step: tuple[float | str, ...] = (term.magnitude, term.grid) if term.shares and term.kind is TermKind.COUNT else ()
     if term.kind is TermKind.SQUARE_PART:
         step = (term.place, term.grid)
     if term.kind in (TermKind.PRODUCT_PART, TermKind.PAIR_PART):
         bounds = (float(end) for factor in factors_of(term) for end in (factor.lower, factor.upper))
         step = (term.place, term.grid, *bounds)
+    if term.places is not None:
+        step = (fingerprint(term.places), term.magnitude)
     if term.kind is TermKind.DISTINCT_SUM:
         step = (float(term.centre), term.grid)  # no count of rows moves it to another centre
     return fingerprint((term.kind, term.value, float(term.lower), float(term.upper), *clip, *step))

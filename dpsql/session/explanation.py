@@ -10,13 +10,14 @@ from fractions import Fraction
 
 from dpsql.plan.expression_text import expression_text
 from dpsql.plan.intervals import Type
+from dpsql.plan.plan import TotalCut
 from dpsql.plan.stability import tables
 from dpsql.planning.expected_bars import ExpectedBars
 from dpsql.planning.planner import Planned
 from dpsql.policy import Policy
 from dpsql.pricing.budget_shares import Objective
 from dpsql.pricing.explain import PlannedOutput, tile_count, tile_lines
-from dpsql.pricing.explained_sums import TIMES_THE_CUT, cut_text
+from dpsql.pricing.explained_sums import TIMES_THE_CUT, TIMES_THE_PLACES, cut_text
 from dpsql.pricing.options import Options
 from dpsql.pricing.pricing import price
 from dpsql.pricing.total_cuts import EMPTY_CELLS, cut_at, units_above
@@ -55,7 +56,7 @@ def error_lines(
             error = "error not known: it depends on which groups there are"
         elif position in bars.assumed:
             error = _assumed_text(bars.assumed[position], options)
-        elif len(rows) > 1 and any(row.bound.endswith(TIMES_THE_CUT) for row in rows):
+        elif len(rows) > 1 and any(row.bound.endswith((TIMES_THE_CUT, TIMES_THE_PLACES)) for row in rows):
             error = "error bar comes with the answer"
         elif rows and rows[0].error_95 is None:
             bounds = {row.bound for row in rows if row.error_95 is None}
@@ -210,6 +211,10 @@ def cut_notices(planned: Planned, policy: Policy, blocks: Sequence[ReleasedBlock
         assert isinstance(law, Choice)
         missed = 1 - float(planned.options.confidence)
         most_above = units_above(cut, law, 0, missed)
+        if cut.places:
+            cell = int(released[cut.block].terms[0].values[0]) if cut.block in released else None
+            notices.append(_places_notice(f"{summed}: ", whose, cut, law, cell, planned.options))
+            continue
         if cut.block not in released:
             notices.append(
                 f"{summed}: a part of the price chooses a bound on what one {whose} adds in all, near total number {law.rank} "
@@ -232,6 +237,30 @@ def cut_notices(planned: Planned, policy: Policy, blocks: Sequence[ReleasedBlock
             "out, and error bars do not hold that"
         )
     return tuple(notices)
+
+
+def _places_notice(start: str, whose: str, cut: TotalCut, law: Choice, cell: int | None, options: Options) -> str:
+    """Return how many values a unit brings under `dp.max_values = auto`; before a cell is released, how they are chosen."""
+    missed = 1 - float(options.confidence)
+    enough = units_above(cut, law, 0, missed)
+    if cell is None:
+        return (
+            f"{start}a part of the price chooses how many values each {whose} brings, near number {law.rank} of values that one "
+            "has, from the largest down (dp.max_values = auto); values that nobody brings are left out, and error bars do not "
+            f"hold that; where fewer than about {enough:,} have values, it may be {cut_at(cut, 0):.0f}, as many as one may have"
+        )
+    if cell < EMPTY_CELLS:
+        return (
+            f"{start}too few have values for a number to be chosen (dp.max_values = auto), which may take up to {enough:,} of "
+            f"them; one {whose} brings up to {cut_at(cut, cell):.0f}, as many as one may have, and noise is as large as that. "
+            "SET dp.max_values = a number, or a larger dp.epsilon"
+        )
+    above = units_above(cut, law, cell, missed)
+    return (
+        f"{start}one {whose} brings at most {cut_at(cut, cell):.0f} values, a number that was chosen for this answer "
+        f"(dp.max_values = auto); at most {above:,} have more ({_confidence_text(options)}), of which those that nobody brings "
+        "are left out, and error bars do not hold that"
+    )
 
 
 def _unit_word(policy: Policy) -> str:

@@ -67,8 +67,9 @@ def watched(context: SessionContext, planned: Planned) -> WatchedQuestion:
         raise refuse("watch_option", name="dp.mechanism", value=options.mechanism)
     if options.target_error is not None:
         raise refuse("watch_option", name="dp.target_error", value=options.show()["dp.target_error"])
-    if planned.plan.cuts:
-        raise refuse("watch_option", name="dp.max_total", value=options.show()["dp.max_total"])
+    if cuts := planned.plan.cuts:
+        name = "dp.max_values" if cuts[0].places else "dp.max_total"
+        raise refuse("watch_option", name=name, value=options.show()[name])
     plan = planned.plan if options.min_units is None else context.planner.without_min_units(planned.statement)
     if (
         len(plan.blocks) != 1

@@ -13,6 +13,7 @@ GATE = "guarantee/test_gate_law.py"
 PLANS = "sql/test_accepted.py"
 REFUSALS = "sql/test_refused.py"
 CLIPPING = "guarantee/test_clipping.py"
+PLACES = "guarantee/test_value_places.py"
 GENERATED = "guarantee/test_neighbours.py"
 SOURCES = "guarantee/test_neighbouring_sources.py"
 TIGHT = "guarantee/test_tight_sensitivity.py"
@@ -407,6 +408,24 @@ reservation = reserve(context, receipt_id, loss, planned, request.work)""", 'uni
     Mutant("a turn that is held leaves no trace", "reuse/single_flight.py", "_counted", "_write(descriptor, counter + 1 | 1)", "pass", 'unit/reuse/test_single_flight.py', 'held_while'),
     Mutant("a release of other data", "reuse/lookup.py", "_Names.__init__", "(key, version, audience)", "(key, audience)", SESSION, 'changed_data'),
     Mutant("a broken promise is overlooked", "session/pipeline.py", "check_promises", "not context.engine.holds(emitter.promise(promise))", "False and (not context.engine.holds(emitter.promise(promise)))", 'guarantee/test_same_outcome.py', 'broken_promise'),
+    # places of values
+    Mutant("places of rows, not of values", "engine/emit/value_places.py", "with_places", "'dense_rank'", "'row_number'", PLACES, "one_person_as_many"),
+    Mutant("places in each group", "engine/emit/value_places.py", "with_places", "partition = [unit, f'CASE WHEN {counted} THEN 1 ELSE 0 END']", "partition = [unit, *keys, f'CASE WHEN {counted} THEN 1 ELSE 0 END']", PLACES, "within_the_claim or claim_is_reached"),
+    Mutant("places among all units", "engine/emit/value_places.py", "with_places", "partition = [unit, f'CASE WHEN {counted} THEN 1 ELSE 0 END']", "partition = [f'CASE WHEN {counted} THEN 1 ELSE 0 END']", PLACES, "more_than_their_places or first_of_each"),
+    Mutant("missing values take places", "engine/emit/value_places.py", "with_places", "partition = [unit, f'CASE WHEN {counted} THEN 1 ELSE 0 END']", "partition = [unit]", PLACES, "take_no_place"),
+    Mutant("all people have one order of values", "engine/emit/value_places.py", "with_places", "rank(dialect, key, partition, (*keys, _value(part, dialect)), 'dense_rank')", "rank(dialect, key, partition, (*keys, _value(part, dialect)), 'dense_rank').replace(f\"'{key}', {unit}\", f\"'{key}'\")", PLACES, "first_of_each"),
+    Mutant("a place too many", "engine/emit/emitter.py", "Emitter._term", "f'{place_name(term)} <= {self.dialect.expression(term.places)}'", "f'{place_name(term)} <= 1 + {self.dialect.expression(term.places)}'", PLACES, "one_person_as_many or claim_is_reached"),
+    Mutant("noise for a place less", "pricing/sensitivity.py", "sensitivity", "min(rows, places_of(term))", "max(1, min(rows, places_of(term)) - 1)", PLACES, "claim_is_reached"),
+    Mutant("noise for one group of places", "pricing/sensitivity.py", "sensitivity", "min(groups, rows)", "1", PLACES, "claim_is_reached"),
+    Mutant("places of all values besides", "aggregates/average.py", "_average", "basis.distinct(value, condition)", "basis.distinct(value, condition, bounded=True)", PLANS, "averages_of_all_values"),
+    Mutant("values of all groups answer for one", "reuse/derive.py", "_Derivation.answer", "caps_matter |= any((term.places is not None for term in self.priced.block.terms))", "pass", "unit/reuse/test_derive.py", "values_that_people_bring"),
+    Mutant("any number of places answers", "reuse/record.py", "measure_of", "step = (fingerprint(term.places), term.magnitude)", "pass", "unit/reuse/test_derive.py", "values_that_people_bring"),
+    Mutant("noise for a part of what a unit adds", "pricing/sensitivity.py", "_of_shares", "Sensitivity(groups * factor, most, most * most, most)", "Sensitivity(groups * factor, most // 2, most * most, most)", "unit/planning/test_value_cuts.py", "noise_of_the_second_step"),
+    Mutant("places do not divide what a unit adds", "pricing/total_cuts.py", "whole_share", "math.lcm(*places_up_to(int(cut.most)))", "places_up_to(int(cut.most))[-1]", "unit/planning/test_value_cuts.py", "divide_what_a_unit_adds"),
+    Mutant("each value adds all of a unit", "engine/emit/emitter.py", "Emitter._term", "f'({self.dialect.wide(counted)} * ({share}))'", "f'({self.dialect.wide(counted)} * {term.magnitude})'", "unit/planning/test_value_cuts.py", "without_noise"),
+    Mutant("shares of places without their number", "pricing/basis.py", "TermBasis._in_places", "ReleasedNumber(cut.result) * self._name(term) / Number(float(whole))", "self._name(term) / Number(float(whole))", "unit/planning/test_value_cuts.py", "without_noise"),
+    Mutant("a bound of the policy on values is overlooked", "planning/value_cuts.py", "with_places", "smallest(rows_per_unit(source, policy), *declared)", "rows_per_unit(source, policy)", "unit/planning/test_value_cuts.py", "bound_of_the_policy"),
+    Mutant("a number falls into the cell below", "planning/value_cuts.py", "_choosing", "call('le', Column('n', number), _whole(end))", "call('le', Column('n', number), _whole(end + 1))", "unit/planning/test_value_cuts.py", "first_whose_end"),
     # bounds on totals that are chosen
     Mutant("a bound that is chosen is not enforced", "pricing/basis.py", "TermBasis._cut_sum", "self.rows == 1", "True", PLANS, "clipping-chosen"),
     Mutant("shares of a bound are not clamped", "pricing/total_cuts.py", "share_of", "call('clamp', call('div', clamped(cut.value), bound), *ends)", "call('div', clamped(cut.value), bound)", PLANS, "stages-total_cut_of_one_row"),

@@ -20,9 +20,16 @@ BY_HASH = {
     "public_keys-max_groups", "public_keys-max_rows_per_group", "public_keys-both_caps", "public_keys-cap_of_all_rows",
     "windows-first_visit", "windows-first_three", "windows-values_of_other_rows", "quantiles-capped_rows",
     "quantiles-capped_groups", "modes-mode_with_capped_rows_per_group", "min_units-an_option_of_the_select",
-    *(case.id for case in ACCEPTED if case.group == "samples"),
+    *(case.id for case in ACCEPTED if case.group in ("samples", "value_places")),
 }  # fmt: skip
 """Rows that are dropped, first among equals, or in one sample, by the keyed hash: each engine has its own, so others stay."""
+OPTIONS_OF_UNITS = ("clip_rows", "values_rows")
+"""Refusals of options that bound a unit of several rows."""
+
+
+def takes_its_options(case: Case, rows: bool) -> bool:
+    """Return whether a case's options are taken under the policy, which protects single `rows` or not."""
+    return not (rows and any(f"refused {slug}" in str(case.marks.get("rows")) for slug in OPTIONS_OF_UNITS))
 
 
 def unbounded(policy: Policy) -> Policy:
@@ -64,7 +71,7 @@ def check_group(pair: Pair, group: str, refused: frozenset[str], chosen: frozens
         try:
             ours, theirs = pair.observed(case)
         except Error as error:
-            assert (error.slug, pair.hospital.by_rows) == ("clip_rows", True), case.id
+            assert error.slug in OPTIONS_OF_UNITS and pair.hospital.by_rows, case.id
             compared += 1
             continue
         if case.id in refused and ours.outcome == "answered":

@@ -17,6 +17,7 @@ from dpsql.engine.emit.columns import RowsOf, group_key, in_groups, strict
 from dpsql.engine.emit.joint_sums import both_there, companion_sum, lower_part, pair_part, power_sum
 from dpsql.engine.emit.quantization import distinct_sum, kept_integer, row_integer, value_text
 from dpsql.engine.emit.relations import RelationText
+from dpsql.engine.emit.value_places import place_name, with_places
 from dpsql.engine.query import UNIT_ID, EngineQuery
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import (
@@ -35,7 +36,7 @@ from dpsql.pricing.joint_sums import factors_of
 
 MOST_UNIT_SETS = 1_000
 """Groups (times terms) whose sets of units are held as bits; the index sees to it that one set is small."""
-_APART = (TermKind.DISTINCT, TermKind.DISTINCT_SUM)
+_APART = (TermKind.DISTINCT, TermKind.DISTINCT_SUM, TermKind.DISTINCT_SHARE)
 """Terms over distinct values, which no unit owns."""
 _OF_PAIRS = (TermKind.PRODUCT_PART, TermKind.PAIR_PART)
 """Terms that are computed from the integers of two values of a row."""
@@ -233,8 +234,17 @@ class Emitter(RelationText):
         if not columns:
             columns = ["1 AS one"]
         rows = f"SELECT {', '.join(columns)} FROM {self._rows_of(block.source)}"
-        capped = self._capped(block, rows, list(items))
+        capped = self._placed(block, self._capped(block, rows, list(items)), values)
         return self._with_pairs(capped, numbers, values), values
+
+    def _placed(self, block: BoundedBlock, rows: str, values: dict[str, tuple[str, str]]) -> str:
+        """Return `rows` with the places of values of which each unit brings so many."""
+        placed = tuple(RowTerm(term, *values[term.name]) for term in block.terms if term.places is not None)
+        if not placed:
+            return rows
+        inside = "" if self._strictly_inside(block) else in_groups(block, self.dialect)
+        keys = tuple(key.name for key in block.keys)
+        return with_places(rows, placed, keys, inside, self._order_key(block.source), self.dialect)
 
     def _pair(self, term: Term, block: BoundedBlock, items: dict[str, str]) -> tuple[str, str]:
         """Return the names of both integers of a row that a term multiplies."""
@@ -352,6 +362,8 @@ class Emitter(RelationText):
         conditions = [condition] if condition else []
         if summed_too is None and term.value is not None and term.value.facts.type is Type.REAL:
             conditions.append(f"NOT {self.dialect.is_nan(value)}")
+        if term.places is not None:
+            conditions.append(f"{place_name(term)} <= {self.dialect.expression(term.places)}")
         filtered = f" FILTER (WHERE {' AND '.join(conditions)})" if conditions else ""
         if term.kind is TermKind.DISTINCT_SUM:
             return f"coalesce({distinct_sum(term, value, filtered, self.dialect)}, 0)"
@@ -359,7 +371,11 @@ class Emitter(RelationText):
             counted = value if summed_too is None else self._integer(summed_too, block, value)
             return self._finer(term, f"count({counted or '*'}){filtered}")
         counted_values = self._name(UNIT) if term.kind is TermKind.UNITS else value
-        return f"count(DISTINCT {counted_values}){filtered}"
+        counted = f"count(DISTINCT {counted_values}){filtered}"
+        if term.kind is TermKind.DISTINCT_SHARE and term.places is not None:
+            share = self.dialect.whole_quotient(str(term.magnitude), self.dialect.expression(term.places))
+            return f"({self.dialect.wide(counted)} * ({share}))"
+        return counted
 
     def _product(self, term: Term, values: dict[str, tuple[str, str]], powers: dict[str, str] | None) -> str:
         factors = factors_of(term)

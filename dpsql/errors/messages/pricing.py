@@ -109,6 +109,12 @@ register(
     "bound the values themselves: clamp(x, lower, upper)",
 )
 register(
+    "values_rows",
+    "22023",
+    "dp.max_values bounds the different values of one privacy unit, and here every row is its own unit",
+    "leave it out: a row brings one value at most, and COUNT(DISTINCT x) allows for no more",
+)
+register(
     "tune_blocks",
     "0A000",
     "this question measures {count} private blocks; one is tuned at a time",

@@ -22,6 +22,7 @@ from support.spark_source import SparkWorld, spark
 __all__ = ["spark"]
 REFUSED = frozenset({
     "expressions-regular_expressions", "expressions-angles",
+    "value_places-beside_clips", "value_places-a_total_beside_clips", "value_places-chosen_beside_a_total",
     *(case.id for case in ACCEPTED if case.group in ("samples", "clipping")),
 })  # fmt: skip
 """A clip binds in every question about clipping: the persons of these hospitals may have 5,000 rows each."""

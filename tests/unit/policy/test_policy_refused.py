@@ -121,6 +121,8 @@ ONE_PROBLEM = [
     ("max_rows: 20", "max_rows: 0", "$.tables.visits.max_rows", "whole number"),
     ("max_rows: 20", "max_rows: 20\n    max_count: 0", "$.tables.visits.max_count", "whole number"),
     ("    public: true\n", "    public: true\n    max_count: 3\n", "$.tables.regions.max_count", "public"),
+    ("max_rows: 20", "max_rows: 20\n    max_values: 0", "$.tables.visits.max_values", "whole number"),
+    ("    public: true\n", "    public: true\n    max_values: 3\n", "$.tables.regions.max_values", "public"),
     ("upper: 5000}", "upper: 5000, max_total: 0}", "$.tables.visits.columns.cost.max_total", "greater than 0"),
     ("upper: 5000}", "upper: 5000, max_total: .nan}", "$.tables.visits.columns.cost.max_total", "not a decimal"),
     ("upper: 5000}", "upper: 5000, max_total: 2e18}", "$.tables.visits.columns.cost.max_total", "1e18"),

@@ -389,6 +389,21 @@ def test_clipped_sums_answer_only_the_same_clipped_sums(deriving: Session) -> No
     assert not deriving.execute("SELECT SUM(cost) FROM visits").reused
 
 
+def test_values_that_people_bring_answer_only_the_same_question(deriving: Session) -> None:
+    """What a person brings to one group follows from what is in all of them, and from how many values they bring."""
+    costs = "SELECT kind, COUNT(DISTINCT cost) FROM visits GROUP BY kind"
+    deriving.execute("SET dp.max_values = 2")
+    deriving.execute(costs)
+    assert deriving.execute(costs).reused
+    assert not deriving.execute("SELECT COUNT(DISTINCT cost) FROM visits WHERE kind = 'in'").reused
+    for setting in ("SET dp.max_values = 1", "RESET dp.max_values"):
+        deriving.execute(setting)
+        assert not deriving.execute(costs).reused
+    assert deriving.execute("SELECT COUNT(DISTINCT cost) FROM visits WHERE kind = 'out'").reused
+    deriving.execute("SET dp.max_values = 1")
+    assert not deriving.execute("SELECT COUNT(DISTINCT cost) FROM visits WHERE kind = 'out'").reused
+
+
 @pytest.mark.parametrize(
     ("first", "then"),
     [

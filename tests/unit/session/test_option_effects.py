@@ -94,6 +94,7 @@ EFFECTS: dict[str, tuple[str, Callable[[Session], Any]]] = {
     "max_rows_per_group": ("1", bounds(COSTS)),
     "max_total": ("100", bounds(COSTS)),
     "max_count": ("2", bounds(COSTS)),
+    "max_values": ("2", bounds("SELECT COUNT(DISTINCT cost) AS n FROM visits")),
     "target_error": ("20", priced("SELECT COUNT(*) AS n FROM patients")),
     "assume_rows": ("100", price_of_a_target),
     "quantile_bars": ("on", lambda session: len(session.explain("SELECT MEDIAN(weight) FROM patients").outputs)),

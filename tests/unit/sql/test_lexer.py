@@ -25,6 +25,7 @@ OWN_TEXTS = {
     "disclosure/plain_answer.py": "a question that a session has answered, which the owner alone compares with exact numbers",
     "audit/replay.py": "a question of the audit, whose tree it changes",
     "planning/total_cuts.py": "writes the query of a bound that it chooses itself",
+    "planning/value_cuts.py": "writes the query of a number of places that it chooses itself",
 }
 """Modules beside the lexer that read texts which no door received."""
 READS = {"tokenize", "parse_one", "transpile", "maybe_parse"}

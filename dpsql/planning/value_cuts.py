@@ -1,0 +1,124 @@
+"""`dp.max_values = auto`: how many different values each unit brings to a COUNT(DISTINCT x) is chosen privately, as step one of
+the question.
+
+Step one is a block of its own over the units, as of `planning.total_cuts`: the number of each unit's different pairs of a group
+and a value (one row for each unit, `UnitAggregate`) falls into a cell, and the exponential mechanism chooses a cell near the
+r-th largest number (`privacy.mechanisms.exponential`, leaning: a unit moves every distance by 0 or 1, all in one direction).
+The number of places l at the end of that cell is released.
+
+Step two counts the values at the first l places of some unit (`engine.emit.value_places`), each as b / l, where b is a public
+number that every l divides (`pricing.total_cuts.whole_share`); l / b times that is the answer. A unit that is added brings l
+values at most, so b in all: the term's sensitivity and its noise are those of b whatever l is, fixed by the text and the policy
+before anything is measured. What l decides is which function of the rows is summed, as any released number may, and both losses
+add up by the argument of `session.stages`.
+
+Why the r-th largest. A place more costs E|noise| / l more error, and brings at most one value for each unit that has so many: no
+more than there are such units. So both are equal where about 1 / epsilon units for each group have more, or with fewer places, as
+values of one unit are often brought by another as well. Knop and Steinke (2023) choose by the number of values that l places
+bring. That looks at what is lost, and moves by up to l where a unit is added, so that its choice errs by some 20 values for each
+place at epsilon 1/2; it is the better one only where nearly every value is shared (docs/accuracy.md has both).
+
+Few units. The first cells hold no numbers: where too few units have values one of these is chosen, and l is as many as a unit
+may have rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+
+import sqlglot
+from sqlglot import exp
+
+from dpsql.aggregates.total_cut import TOTAL_CUT
+from dpsql.functions.neutral_conditions import without_neutral
+from dpsql.functions.signatures import call
+from dpsql.plan.intervals import Facts, Type, literal_facts
+from dpsql.plan.plan import (
+    Block,
+    Column,
+    Expr,
+    Literal,
+    Measure,
+    Plan,
+    Relation,
+    Result,
+    TotalCut,
+    UnitAggregate,
+)
+from dpsql.plan.stability import owned, rows_per_unit, tables
+from dpsql.planning.total_cuts import groups_of
+from dpsql.policy import Policy
+from dpsql.policy.bounds import smallest
+from dpsql.pricing.total_cuts import EMPTY_CELLS, places_facts, places_up_to
+from dpsql.sql.lexer import DIALECT
+
+FALL = Fraction(2, 3)
+"""By how much the logarithm of a cell's weight falls from cell to cell, each of which has half as many doublings as weights of
+1 / l**2 take (`planning.total_cuts.FALL`)."""
+
+
+def with_places(plan: Plan, policy: Policy) -> Plan:
+    """Return the plan with a choice of places for each COUNT(DISTINCT x) over rows of which a unit may have several; as it is
+    where there is none."""
+    readers: dict[tuple[Relation, Expr, Expr | None, tuple[Expr, ...]], list[Block]] = {}
+    for block in map(without_neutral, plan.blocks):
+        keys = tuple(key.expression for key in block.keys)
+        for value, condition in dict.fromkeys(_counted(block, policy)):
+            readers.setdefault((block.source, value, condition, keys), []).append(block)
+    blocks, results, cuts = list(plan.blocks), list(plan.results), list(plan.cuts)
+    for number, ((source, value, condition, keys), read_by) in enumerate(readers.items()):
+        declared = (policy.tables[name].bounds.max_values for name in tables(source))
+        most = smallest(rows_per_unit(source, policy), *declared)
+        assert most is not None
+        names = tuple(block.name for block in read_by)
+        cut = TotalCut(
+            f"dp_places_{number}", f"dp_values_{number}", names, value, condition, Fraction(1), Fraction(most), True
+        )
+        first = next(place for place, block in enumerate(blocks) if block.name in names)
+        blocks.insert(first, _choosing(cut, source, keys, rows_per_unit(source, policy), max(map(groups_of, read_by))))
+        results.append(_result(cut))
+        cuts.append(cut)
+    return replace(plan, blocks=tuple(blocks), results=tuple(results), cuts=tuple(cuts))
+
+
+def _counted(block: Block, policy: Policy) -> Iterator[tuple[Expr, Expr | None]]:
+    """Yield the values and conditions of COUNT(DISTINCT x) over rows of which a unit may have several."""
+    if owned(block.source, policy) and rows_per_unit(block.source, policy) > 1:
+        for measure in block.measures:
+            if measure.aggregate == "count_distinct":
+                yield measure.arguments[0], measure.filter
+
+
+def _choosing(cut: TotalCut, source: Relation, keys: tuple[Expr, ...], rows: int, groups: int) -> Block:
+    """Return the block that chooses the cell of a large number of values: the first one whose end is no smaller."""
+    number = Facts(Type.INTEGER, Fraction(0), Fraction(rows), nullable=False)
+    names = tuple((f"g{place}", key) for place, key in enumerate(keys))
+    pairs = UnitAggregate(source, (*names, ("v", cut.value)), (("c", "count", cut.value, cut.filter, number),))
+    present = call("gt", Column("c", number), _whole(0))
+    units = UnitAggregate(pairs, (), (("n", "count", None, present, number),))
+    ends = [0, *places_up_to(int(cut.most))]
+    cells = [0, *range(EMPTY_CELLS, EMPTY_CELLS + len(ends) - 1)]
+    branches = [
+        part
+        for end, cell in zip(ends[:-1], cells[:-1], strict=True)
+        for part in (call("le", Column("n", number), _whole(end)), _whole(cell))
+    ]
+    cell = call("case", *branches, _whole(cells[-1]))
+    lean = (_whole(groups), Literal(FALL, literal_facts(FALL)))
+    return Block(cut.block, units, (), (Measure("m0", TOTAL_CUT, (cell, *lean), False, None),))
+
+
+def _result(cut: TotalCut) -> Result:
+    """Return the released number of places: `pricing.total_cuts.cut_at` in the sandbox."""
+    ends = places_up_to(int(cut.most))
+    cases = " ".join(f"WHEN {EMPTY_CELLS + place} THEN {end}" for place, end in enumerate(ends))
+    text = f"SELECT CAST(CASE m0 {cases} ELSE {ends[-1]} END AS BIGINT) AS c0 FROM {cut.block}"
+    query = sqlglot.parse_one(text, read=DIALECT)
+    assert isinstance(query, exp.Query)
+    return Result(cut.result, query, (Column("c0", places_facts(cut)),), ((),))
+
+
+def _whole(value: int) -> Literal:
+    return Literal(value, literal_facts(value))
