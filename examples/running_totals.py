@@ -7,8 +7,8 @@ with the same noise: from the matrix of what is measured, its largest column (by
 Gaussian noise and in L1 for Laplace noise, where a person is in one day), and least squares. "Best shares" are of
 tables by ranges of one width each, some also moved by a part of it, which share a budget of Gaussian noise so that the
 error is least (Silvey, Titterington and Torsney 1978, "An algorithm for optimal designs on a finite design space"). The
-square root of the matrix of running totals is that of Henzinger, Upadhyay and Upadhyay (2023, "Almost tight error
-bounds on differentially private continual counting").
+square root of the matrix of running totals, which dpsql plans where Gaussian noise may be used, is that of Henzinger,
+Upadhyay and Upadhyay (2023, "Almost tight error bounds on differentially private continual counting").
 """
 
 from __future__ import annotations

@@ -142,7 +142,9 @@ def _check_vectors(noise: Noise, law: AuditedLaw, draws: int, alpha: float) -> L
         for cell in range(2)
     ]
     scale = float(noise.noise_scale)
-    distance = max(_distance(values, partial(law.distribution, noise)) for values in columns)
+    distance = max(
+        _distance(values, partial(law.distribution, law.of_cell(noise, cell))) for cell, values in enumerate(columns)
+    )
     problem = f"the noise drawn is not {noise.mechanism} of scale {scale:.6g}" if distance > allowed else ""
     half = count // 2
     copies = {

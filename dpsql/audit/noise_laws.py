@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
@@ -22,6 +22,7 @@ from dpsql.privacy.mechanisms.contract import Constant, Noise
 from dpsql.privacy.mechanisms.correlated_laplace import CorrelatedLaplace
 from dpsql.privacy.mechanisms.gaussian import Gaussian
 from dpsql.privacy.mechanisms.laplace import Laplace
+from dpsql.privacy.mechanisms.square_root import SquareRoot
 
 Floats = NDArray[np.float64]
 
@@ -33,7 +34,8 @@ class AuditedLaw:
     `loss`: (epsilon, rho) between two vectors of which entries are so many steps apart; epsilon is 0 where there is none.
     `upper_tail`: P(noise >= k). `distribution`: P(noise <= point) for whole numbers. `repeat`: P(two draws are equal) at most.
     `log_ratio`: ln(P(answer) / P(answer - moved)), the law around 0 beside the law around `moved`. `vector_log_ratio`: the same
-    of whole vectors, one a row, where their entries are not independent (None: they are).
+    of whole vectors, one a row, where their entries are not independent (None: they are). `of_cell`: the law of one entry of a
+    vector by its place, where entries have different ones.
     """
 
     loss: Callable[[Any, Sequence[int]], tuple[Fraction, Fraction]]
@@ -42,6 +44,7 @@ class AuditedLaw:
     repeat: Callable[[Any], float]
     log_ratio: Callable[[Any, Floats, Floats], Floats]
     vector_log_ratio: Callable[[Any, Floats, Floats], Floats] | None = None
+    of_cell: Callable[[Any, int], Noise] = lambda noise, cell: noise
 
 
 def law_of(noise: Noise) -> AuditedLaw | None:
@@ -190,6 +193,62 @@ def _correlated_vector_log_ratio(noise: CorrelatedLaplace, answers: Floats, move
     return _log_densities(noise, squares[0], cells) - _log_densities(noise, squares[1], cells)
 
 
+_UNIT = 256
+"""Of measured numbers in a step, of noise for running totals."""
+
+
+@lru_cache(maxsize=16)
+def _root_matrix(length: int) -> Floats:
+    """256 times the square root of the matrix of running totals, in whole numbers, from its factors (2m choose m) / 4**m."""
+    factors = [int(Fraction(_UNIT * math.comb(2 * m, m), 4**m) + Fraction(1, 2)) for m in range(length)]
+    ago = np.subtract.outer(np.arange(length), np.arange(length))
+    return np.where(ago >= 0, np.array(factors, dtype=np.float64)[np.abs(ago)], 0.0)
+
+
+def _root_loss(noise: SquareRoot, steps: Sequence[int]) -> tuple[Fraction, Fraction]:
+    """rho: of entries that follow one another from the first cell on, which move the measured numbers farthest."""
+    square = 0
+    for start in range(0, len(steps), noise.length):
+        moved = np.zeros(noise.length, dtype=object)
+        of_vector = steps[start : start + noise.length]
+        moved[: len(of_vector)] = list(of_vector)
+        square += sum(int(number) ** 2 for number in _root_matrix(noise.length).astype(np.int64).astype(object) @ moved)
+    return Fraction(0), Fraction(square, 2 * noise.sigma**2)
+
+
+@lru_cache(maxsize=64)
+def _root_spread(noise: SquareRoot) -> float:
+    """Return the deviation of the last cell of a vector before it is rounded, in steps: of a row of the inverse matrix."""
+    row = np.linalg.inv(_root_matrix(noise.length) / _UNIT)[-1]
+    return math.sqrt(float(row @ row) * ((noise.sigma / _UNIT) ** 2 + 1 / 12) - 1 / 12)
+
+
+def _root_distribution(noise: SquareRoot, points: Floats) -> Floats:
+    """P(noise <= point): of what is below the next half."""
+    half = (points + 0.5) / (_root_spread(noise) * math.sqrt(2))
+    return np.asarray(np.vectorize(math.erfc)(-half) / 2)
+
+
+def _root_log_ratio(noise: SquareRoot, answers: Floats, moved: Floats) -> Floats:
+    """From the masses between two halves, each on the side where they are not differences of numbers near 1."""
+
+    def log_mass(points: Floats) -> Floats:
+        low, high = ((np.abs(points) + side) / (_root_spread(noise) * math.sqrt(2)) for side in (-0.5, 0.5))
+        return np.asarray(np.log(np.maximum(np.vectorize(math.erfc)(low) - np.vectorize(math.erfc)(high), 1e-300)))
+
+    return log_mass(answers) - log_mass(answers - moved)
+
+
+def _root_vector_log_ratio(noise: SquareRoot, answers: Floats, moved: Floats) -> Floats:
+    """Of the measured numbers T x + z, which whitening gives back but for what rounding has added to z."""
+    cells = answers.shape[1]
+    matrix = np.kron(np.eye(-(-cells // noise.length)), _root_matrix(noise.length))[:cells, :cells]
+    measured, distance = answers @ matrix.T, moved @ matrix.T
+    return np.asarray(
+        (((measured - distance) ** 2).sum(axis=1) - (measured**2).sum(axis=1)) / (2 * (noise.sigma**2 + _UNIT**2 / 12))
+    )
+
+
 LAWS: dict[type[Any], AuditedLaw] = {
     Laplace: AuditedLaw(
         _laplace_loss,
@@ -213,5 +272,13 @@ LAWS: dict[type[Any], AuditedLaw] = {
         _correlated_log_ratio,
         _correlated_vector_log_ratio,
     ),
+    SquareRoot: AuditedLaw(
+        _root_loss,
+        lambda noise, k: math.erfc((k - 0.5) / (_root_spread(noise) * math.sqrt(2))) / 2,
+        _root_distribution,
+        lambda noise: min(1.0, 1 / (_root_spread(noise) * math.sqrt(2 * math.pi))),
+        _root_log_ratio,
+        _root_vector_log_ratio,
+        lambda noise, cell: replace(noise, length=cell % noise.length + 1),
+    ),
 }
-"""By the law itself, as samplers are (`noise.noise_samplers`)."""

@@ -9,10 +9,12 @@ from dpsql.errors.exceptions import refuse
 from dpsql.noise.correlated_laplace import correlated_vectors
 from dpsql.noise.randomness import Randomness
 from dpsql.noise.samplers import Integers, discrete_gaussian, discrete_laplace
+from dpsql.noise.square_root import running_vectors
 from dpsql.privacy.mechanisms.contract import Constant, Noise
 from dpsql.privacy.mechanisms.correlated_laplace import CorrelatedLaplace
 from dpsql.privacy.mechanisms.gaussian import Gaussian
 from dpsql.privacy.mechanisms.laplace import Laplace
+from dpsql.privacy.mechanisms.square_root import SquareRoot
 
 Sampler = Callable[[Any, int, Randomness], Integers | None]
 """(law, count, randomness): one vector of `count` values in noise-grid units, independent ones unless the law is among
@@ -22,6 +24,7 @@ SAMPLERS: dict[type[Any], Sampler] = {
     Laplace: lambda noise, count, randomness: discrete_laplace(count, noise.t, noise.s, randomness),
     Gaussian: lambda noise, count, randomness: discrete_gaussian(count, noise.sigma, randomness),
     CorrelatedLaplace: lambda noise, count, randomness: correlated_vectors(noise, 1, count, randomness).reshape(-1),
+    SquareRoot: lambda noise, count, randomness: running_vectors(noise, 1, count, randomness).reshape(-1),
     Constant: lambda noise, count, randomness: None,
 }
 """By the law itself: a class derived from one of these may have another law, and is not drawn."""
@@ -41,7 +44,7 @@ def sample(noise: Noise, count: int, randomness: Randomness) -> Integers | None:
 VectorSampler = Callable[[Any, int, int, Randomness], Integers]
 """(law, vectors, cells, randomness): an array of that shape, whose rows are independent."""
 
-VECTOR_SAMPLERS: dict[type[Any], VectorSampler] = {CorrelatedLaplace: correlated_vectors}
+VECTOR_SAMPLERS: dict[type[Any], VectorSampler] = {CorrelatedLaplace: correlated_vectors, SquareRoot: running_vectors}
 """Of laws whose entries of one vector are not independent (`registry.Mechanism.shared`)."""
 
 

@@ -22,7 +22,7 @@ from dpsql.plan.canonical_text import fingerprint
 from dpsql.plan.plan import Block, BoundedBlock, Call, Plan, filled, results_read
 from dpsql.plan.stability import tables
 from dpsql.planning.expected_bars import widest_bar
-from dpsql.planning.ranges import compared_with
+from dpsql.planning.ranges import compared_with, least_error
 from dpsql.planning.total_cuts import with_cuts
 from dpsql.planning.value_cuts import with_places
 from dpsql.policy import Policy, PolicyColumn, Table
@@ -36,6 +36,7 @@ from dpsql.pricing.options import Options
 from dpsql.pricing.pricing import Price, PricedBlock, price
 from dpsql.pricing.running_totals import levels
 from dpsql.pricing.sample_values import MeanRequest
+from dpsql.pricing.square_roots import lengths
 from dpsql.privacy.accounting.contract import Accountant
 from dpsql.privacy.accounting.registry import make_accountant
 from dpsql.privacy.loss import PrivacyLoss, plain_decimal
@@ -245,7 +246,7 @@ class Planner:
         widest = partial(self._widest, plan, options)
         priced = price(blocks, options, self.policy, self.accountant, widest)
         if options.workload is Objective.RUNNING and options.target_error is None and not plan.results:
-            plan, priced = self._by_ranges(plan, blocks, priced, options)
+            plan, priced = self._for_running_totals(plan, blocks, priced, options)
         return Planned(statement, options, plan, priced, _planned_keys(plan, priced, self.policy))
 
     def bounded_blocks(self, plan: Plan, options: Options) -> tuple[BoundedBlock, ...]:
@@ -279,14 +280,24 @@ class Planner:
             raise refuse("target_error", reason=reason, way=f"SET dp.epsilon instead, or dp.{option} = a number")
         return extended
 
+    def _for_running_totals(
+        self, plan: Plan, blocks: tuple[BoundedBlock, ...], alone: Price, options: Options
+    ) -> tuple[Plan, Price]:
+        """Return the question with noise for running totals, or with further blocks by ranges of its last keys: with what makes
+        running totals most exact; as it is where neither does.
+
+        All have the same budget. The choice follows from the laws of noise, so from text, policy and options.
+        """
+        of_blocks = lengths(blocks)
+        rooted = price(blocks, options, self.policy, self.accountant, lengths=of_blocks) if of_blocks else alone
+        extended, ranges = self._by_ranges(plan, blocks, alone, options)
+        tables = least_error(alone, rooted, ranges, of_blocks)
+        return (plan, replace(rooted, running=tables)) if tables else (extended, ranges)
+
     def _by_ranges(
         self, plan: Plan, blocks: tuple[BoundedBlock, ...], alone: Price, options: Options
     ) -> tuple[Plan, Price]:
-        """Return the question with further blocks by ranges of its last keys, where that makes running totals more exact; else as
-        it is.
-
-        Both have the same budget. The choice follows from the laws of noise, so from text, policy and options.
-        """
+        """Return the question with further blocks by ranges of its last keys, where that is more exact; else as it is."""
         power = 2 if self.accountant.request(options.epsilon).rho is None else 1
         further, ranges = levels(plan.blocks, blocks, power)
         if not ranges:

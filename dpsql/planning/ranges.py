@@ -1,12 +1,16 @@
-"""The price of a question with further tables by ranges of its last keys, compared with that without them."""
+"""Prices of a question that is asked for running totals, compared: with further tables by ranges of its last keys, with noise
+by the square root of their matrix (`square_roots`), and without either."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import log, sqrt
 
-from dpsql.pricing.pricing import Price
-from dpsql.pricing.running_totals import is_better
-from dpsql.pricing.workloads import variance
+from dpsql.pricing.pricing import Price, PricedBlock
+from dpsql.pricing.running_totals import is_better, mean_variances
+from dpsql.pricing.square_roots import RunningTable, running_error
+from dpsql.pricing.workloads import ADDING_UP, variance
 
 
 def compared_with(ranges: Price, alone: Price, count: int) -> Price | None:
@@ -31,3 +35,50 @@ def compared_with(ranges: Price, alone: Price, count: int) -> Price | None:
             return None
         workloads.append(replace(workload, apart=(by_itself,)))
     return replace(ranges, workloads=tuple(workloads))
+
+
+def least_error(alone: Price, rooted: Price, ranges: Price, lengths: Mapping[str, int]) -> tuple[RunningTable, ...]:
+    """Return what running totals err by with noise by the square root of their matrix; nothing where that is no better than
+    `ranges` (`alone` where there are none), in the geometric mean over all sums of the blocks in `lengths`."""
+    tables = _running_tables(rooted.blocks, alone.blocks, lengths)
+    if all(table.error >= table.alone for table in tables):
+        return ()
+    by_ranges = _errors_by_ranges(ranges)
+    errors = [by_ranges.get((table.block, table.term)) for table in tables]
+    if ranges.workloads:
+        # Without a workload of its own, a sum has a smaller part of the budget, so that its error is larger than alone.
+        compared = [table.alone if error is None else error for table, error in zip(tables, errors, strict=True)]
+        if sum(log(table.error / error) for table, error in zip(tables, compared, strict=True)) >= 0:
+            return ()
+    return tuple(replace(table, ranges=error) for table, error in zip(tables, errors, strict=True))
+
+
+def _running_tables(
+    priced: Sequence[PricedBlock], alone: Sequence[PricedBlock], of_blocks: Mapping[str, int]
+) -> tuple[RunningTable, ...]:
+    """Return what running totals err by, for each sum of `of_blocks` (as `lengths` gives them) that adds up; `priced` has its
+    noise, `alone` what the same blocks have without `dp.workload`."""
+    tables = []
+    for block, plain in zip(priced, alone, strict=True):
+        length = of_blocks.get(block.block.name)
+        if length is None:
+            continue
+        kinds = {term.name: term.kind for term in block.block.terms}
+        for noise, plain_noise in zip(block.noise.terms, plain.noise.terms, strict=True):
+            error = running_error(plain_noise.noise, length, plain_noise.whole)
+            if error > 0 and kinds[noise.name] in ADDING_UP and noise.shares in ("", noise.name):
+                now = running_error(noise.noise, length, noise.whole)
+                tables.append(RunningTable(block.block.name, noise.name, length, now, error))
+    return tuple(tables)
+
+
+def _errors_by_ranges(ranges: Price) -> dict[tuple[str, str], float]:
+    """Return the root mean square error of running totals of each sum that is measured by ranges, by block and term (row-grid
+    units)."""
+    noises = {(priced.block.name, term.name): term for priced in ranges.blocks for term in priced.noise.terms}
+    errors = {}
+    for workload in ranges.workloads:
+        measured = [noises[tile.block, tile.terms[0]] for tile in workload.tiles]
+        variances = [variance(term.noise, term.whole) for term in measured]
+        errors[workload.tiles[0].block, workload.tiles[0].terms[0]] = sqrt(mean_variances(workload, variances)[0])
+    return errors

@@ -11,9 +11,10 @@ from fractions import Fraction
 from functools import lru_cache, partial
 from math import floor
 
-from dpsql.errors.exceptions import refuse
+from dpsql.errors.exceptions import Refusal, refuse
 from dpsql.plan.expression_text import expression_text
-from dpsql.plan.plan import BoundedBlock, Caps, Term
+from dpsql.plan.plan import BoundedBlock, Caps, Term, TermKind
+from dpsql.pricing import square_roots
 from dpsql.pricing.measurements import PARTS
 from dpsql.pricing.options import Options
 from dpsql.pricing.sensitivity import sensitivity
@@ -24,14 +25,23 @@ from dpsql.privacy.mechanisms.contract import Noise, Norm, Sensitivity
 from dpsql.privacy.mechanisms.registry import MECHANISMS, Mechanism, askable
 
 _ALL = Fraction(1)
+_NO_LENGTHS: Mapping[str, int] = {}
 
 
 class BudgetParts:
     """The division of a question's budget among its terms, selections and other measurements."""
 
-    def __init__(self, blocks: tuple[BoundedBlock, ...], options: Options, accountant: Accountant) -> None:
+    def __init__(
+        self,
+        blocks: tuple[BoundedBlock, ...],
+        options: Options,
+        accountant: Accountant,
+        lengths: Mapping[str, int] = _NO_LENGTHS,
+    ) -> None:
+        """`lengths`: the number of ordered values of blocks that are measured for their running totals (`square_roots`)."""
         self.options = options
         self.accountant = accountant
+        self.lengths = lengths
         self.mechanisms = mechanisms_of(options, accountant)
         # A block without keys has one group, with no other that its noise could move with: a correlation would only cost.
         self._mechanisms_of_one_group = mechanisms_of(replace(options, correlation=Fraction(0)), accountant)
@@ -71,16 +81,31 @@ class BudgetParts:
 
         A clip is made in the norm of the mechanism, and left out where the bounded view alone keeps every unit within.
         """
-        choices = []
         part = self.loss.part(
             self.of_sets.get((block.name, term.shares or term.name), _ALL) if share is None else share
         )
         moved = _moved(term, block, neighbours) if term.clip is None else None
-        for mechanism in self.mechanisms if block.keys else self._mechanisms_of_one_group:
+
+        def measured_with(mechanism: Mechanism) -> tuple[Term, Noise]:
             bounded = term if moved is not None else _clipped_in(term, mechanism.norm, block.caps, neighbours)
             norms = moved or _moved(bounded, block, neighbours)
-            choices.append((bounded, self.accountant.noise_for(mechanism, norms, part, self.delta)))
-        return min(choices, key=lambda choice: choice[1].expected_error())
+            return bounded, self.accountant.noise_for(mechanism, norms, part, self.delta)
+
+        mechanisms = self.mechanisms if block.keys else self._mechanisms_of_one_group
+        least = min(map(measured_with, mechanisms), key=lambda choice: choice[1].expected_error())
+        length = self.lengths.get(block.name)
+        root = None if length is None else square_roots.candidate(term, block, length, self.mechanisms)
+        if root is None or length is None:
+            return least
+        try:
+            for_totals = measured_with(root)
+        except (
+            Refusal
+        ):  # noise_too_large: for sums of a small part of a budget, that another mechanism can still measure
+            return least
+        whole = is_whole(term)
+        errors = [square_roots.running_error(noise, length, whole) for _, noise in (for_totals, least)]
+        return for_totals if errors[0] < errors[1] else least
 
     def noise_of(self, neighbours: Neighbours, term: Term, block: BoundedBlock, share: Fraction) -> Noise:
         """Return the noise of a term with `share` of one part."""
@@ -100,6 +125,11 @@ def mechanisms_of(options: Options, accountant: Accountant) -> tuple[Mechanism, 
             mechanism = replace(mechanism, calibrations={"rho": correlated})
         return (mechanism,)
     return tuple(mechanism for mechanism in askable() if mechanism.offered and not accountant.spends_delta(mechanism))
+
+
+def is_whole(term: Term) -> bool:
+    """Return whether the released numbers of a term are rounded to whole ones."""
+    return term.kind not in (TermKind.SUM, TermKind.DISTINCT_SUM) and not term.shares
 
 
 def shares_squares(options: Options, accountant: Accountant) -> bool:

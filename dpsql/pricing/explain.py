@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from itertools import islice
+from statistics import NormalDist
 from typing import Any
 
 from sqlglot import exp
@@ -251,6 +252,25 @@ def _running_line(
         f"by {key}: {text_of(term, priced)} {PLUS_MINUS} {now.half_width:.3g} ({before.half_width:.3g} apart); its running "
         f"totals about {PLUS_MINUS} {now.half_width * math.sqrt(running / single):.3g} ({before.half_width * summed:.3g} apart)"
     )
+
+
+def running_lines(price: Price, confidence: Fraction, most: int) -> tuple[str, ...]:
+    """Return a line for each sum with noise for running totals, of the first `most`: its error bars, and about those of its
+    running totals, beside what these are when nothing is measured for them, and by ranges."""
+    named = {priced.block.name: priced for priced in price.blocks}
+    scale = NormalDist().inv_cdf((1 + float(confidence)) / 2)
+    lines = []
+    for table in price.running[:most]:
+        priced = named[table.block]
+        error = term_errors(priced.block, priced.noise.terms, float(confidence))[table.term]
+        term = next(term for term in priced.block.terms if term.name == table.term)
+        totals, apart = (scale * width * 2.0**-term.grid for width in (table.error, table.alone))
+        ranges = "" if table.ranges is None else f", {scale * table.ranges * 2.0**-term.grid:.3g} by ranges"
+        lines.append(
+            f"by {expression_text(priced.block.keys[-1].expression)}: {text_of(term, priced)} {PLUS_MINUS} "
+            f"{error.half_width:.3g}; its running totals about {PLUS_MINUS} {totals:.3g} ({apart:.3g} apart{ranges})"
+        )
+    return tuple(lines)
 
 
 def _kind(priced: PricedBlock) -> str:

@@ -8,7 +8,7 @@ finished mechanisms are asked for their loss again, by the second road of each; 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -23,13 +23,14 @@ from dpsql.plan.intervals import Type
 from dpsql.plan.plan import BoundedBlock, Key, Term, TermKind
 from dpsql.plan.stability import owned
 from dpsql.policy import Policy
-from dpsql.pricing.budget_parts import BudgetParts, recomputed_loss
+from dpsql.pricing.budget_parts import BudgetParts, is_whole, recomputed_loss
 from dpsql.pricing.budget_shares import Objective
 from dpsql.pricing.expected_error import measure_half_width, term_errors
 from dpsql.pricing.measurements import PARTS, farthest
 from dpsql.pricing.options import Options
 from dpsql.pricing.private_keys import weighted_thresholds, whole_rows, with_counted_rows
 from dpsql.pricing.sensitivity import groups_per_unit
+from dpsql.pricing.square_roots import RunningTable
 from dpsql.pricing.target_search import TargetSearch
 from dpsql.pricing.workloads import (
     Wishes,
@@ -64,11 +65,13 @@ class PricedBlock:
 
 @dataclass(frozen=True)
 class Price:
-    """All blocks of a question and their loss together. `workloads`: those of their tables that are made consistent."""
+    """All blocks of a question and their loss together. `workloads`: those of their tables that are made consistent; `running`:
+    what running totals err by, where sums have noise for them."""
 
     blocks: tuple[PricedBlock, ...]
     loss: PrivacyLoss
     workloads: tuple[Workload, ...] = ()
+    running: tuple[RunningTable, ...] = ()
 
     @property
     def laws_after(self) -> dict[tuple[str, str], Noise]:
@@ -78,6 +81,7 @@ class Price:
 
 
 MOST_TARGETED_TERMS = 1000
+_NO_LENGTHS: Mapping[str, int] = {}
 Widest = Callable[[Price], float]
 """The widest error bar that is expected of a question's outputs at a price."""
 
@@ -89,8 +93,10 @@ def price(
     accountant: Accountant,
     widest: Widest | None = None,
     ranges: tuple[Workload, ...] = (),
+    lengths: Mapping[str, int] = _NO_LENGTHS,
 ) -> Price:
-    """Mechanisms and price. `ranges`: workloads of `running_totals`, for questions without `target_error`.
+    """Mechanisms and price. `ranges`: workloads of `running_totals`, and `lengths`: blocks whose sums may have noise for running
+    totals (`square_roots`), for questions without `target_error`.
 
     `widest` is what `target_error` speaks of, the errors of the terms unless it is given; of what is chosen among values it is
     the error in rows (`measurements.farthest`). Raises a refusal when the options allow no mechanism."""
@@ -103,7 +109,7 @@ def price(
 
         farthest(_priced(blocks, options, policy, accountant).blocks, options.confidence)  # refuses what has no bound
         return _cheapest(blocks, options, policy, accountant, error)
-    return _priced(blocks, options, policy, accountant, ranges)
+    return _priced(blocks, options, policy, accountant, ranges, lengths)
 
 
 def _require_few_terms(blocks: tuple[BoundedBlock, ...]) -> None:
@@ -121,6 +127,7 @@ def _priced(
     policy: Policy,
     accountant: Accountant,
     ranges: tuple[Workload, ...] = (),
+    lengths: Mapping[str, int] = _NO_LENGTHS,
 ) -> Price:
     if not blocks:
         return Price((), PrivacyLoss.nothing())
@@ -133,7 +140,7 @@ def _priced(
     ):
         unplanned = workloads_of(blocks)
         blocks = over_common_rows(blocks, unplanned)
-    shares = BudgetParts(blocks, options, accountant)
+    shares = BudgetParts(blocks, options, accountant, lengths)
     power = 2 if shares.allowed.rho is None else 1
     workloads = planned(unplanned, blocks, partial(shares.noise_of, policy.neighbours), power, Wishes(options.workload))
     shares.of_sets = share_by_set(workloads)
@@ -148,7 +155,7 @@ def _priced(
 def price_block(block: BoundedBlock, shares: BudgetParts, policy: Policy) -> PricedBlock:
     neighbours = policy.neighbours
     measured = [shares.measured(term, block, neighbours) for term in block.terms]
-    terms = tuple(TermNoise(term.name, noise, term.grid, _whole(term), term.shares) for term, noise in measured)
+    terms = tuple(TermNoise(term.name, noise, term.grid, is_whole(term), term.shares) for term, noise in measured)
     block = replace(block, terms=tuple(term for term, _ in measured))
     keys = tuple(KeyColumn(key.name, None if key.values is None else key_array(key)) for key in block.keys)
     _check_grid(block, policy)
@@ -185,10 +192,6 @@ def charged_noises(terms: tuple[TermNoise, ...]) -> list[Noise]:
         if by_vector.setdefault(term.shares or term.name, term.noise) != term.noise:
             raise refuse("internal", what="a shared row with two noises")
     return list(by_vector.values())
-
-
-def _whole(term: Term) -> bool:
-    return term.kind not in (TermKind.SUM, TermKind.DISTINCT_SUM) and not term.shares
 
 
 _ARROW = {

@@ -65,7 +65,7 @@ def _widths(block: BoundedBlock, power: int) -> tuple[int, ...]:
     """Return the widths of ranges that are measured, 1 first; (1,) alone where a block has no ordered key with ranges."""
     axes = axes_of(block)
     added_up = sum(map(len, adding_up(block))) == len(block.terms) > 0
-    if not axes or not added_up or block.measurements or not _is_ordered(block.keys[-1]):
+    if not axes or not added_up or block.measurements or not is_ordered(block.keys[-1]):
         return (1,)
     count = len(block.keys[-1].values or ())
     return best_widths(count, MOST_KEYS + 1 - len(axes), power) if count >= LEAST_VALUES else (1,)
@@ -111,7 +111,7 @@ def best_shares(count: int, widths: tuple[int, ...], power: int) -> tuple[Fracti
     return min(candidates, key=lambda chosen: candidates[chosen])
 
 
-def _is_ordered(key: Key) -> bool:
+def is_ordered(key: Key) -> bool:
     """Return whether the values of a key are days or integers that follow one another, without NULL."""
     values = key.values or ()
     if key.expression.facts.type not in (Type.INTEGER, Type.DATE) or None in values:

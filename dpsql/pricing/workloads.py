@@ -125,12 +125,12 @@ def adding_up(block: BoundedBlock) -> list[tuple[Term, ...]]:
     return [tuple(terms) for terms in by_set.values() if all(map(_adds_up, terms))]
 
 
-_ADDING_UP = (TermKind.COUNT, TermKind.SUM, TermKind.SQUARE_PART, TermKind.PRODUCT_PART, TermKind.PAIR_PART)
+ADDING_UP = (TermKind.COUNT, TermKind.SUM, TermKind.SQUARE_PART, TermKind.PRODUCT_PART, TermKind.PAIR_PART)
 
 
 def _adds_up(term: Term) -> bool:
     """Return whether sums over groups are the sum over their union: a clip depends on all groups of a block together."""
-    return term.kind in _ADDING_UP and term.clip is None and term.magnitude > 0
+    return term.kind in ADDING_UP and term.clip is None and term.magnitude > 0
 
 
 def over_common_rows(blocks: Sequence[BoundedBlock], workloads: Sequence[Workload]) -> tuple[BoundedBlock, ...]:

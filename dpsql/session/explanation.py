@@ -16,7 +16,7 @@ from dpsql.planning.expected_bars import ExpectedBars
 from dpsql.planning.planner import Planned
 from dpsql.policy import Policy
 from dpsql.pricing.budget_shares import Objective
-from dpsql.pricing.explain import PlannedOutput, tile_count, tile_lines
+from dpsql.pricing.explain import PlannedOutput, running_lines, tile_count, tile_lines
 from dpsql.pricing.explained_sums import TIMES_THE_CUT, TIMES_THE_PLACES, cut_text
 from dpsql.pricing.options import Options
 from dpsql.pricing.pricing import price
@@ -131,6 +131,11 @@ def price_line(price: ChargeShare | None, charged: str, stored: bool) -> str:
 def workload_lines(planned: Planned) -> tuple[str, ...]:
     """Return what `dp.workload` does to a question: each tile's error bars when all are measured as one, and apart."""
     objective, price = planned.options.workload, planned.price
+    if price.running:
+        lines = running_lines(price, planned.options.confidence, _MOST_TILES)
+        further = len(price.running) - len(lines)
+        head = f"measured as one ({objective}): noise by the square root of the matrix of running totals"
+        return (head, *lines, *((f"and {further} more sums",) if further else ()))
     if not price.workloads:
         return ()
     tiles = tile_lines(price, planned.options.confidence, _MOST_TILES)

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpsql.errors.exceptions import refuse
-from dpsql.privacy.mechanisms import correlated_laplace, gaussian, laplace
+from dpsql.privacy.mechanisms import correlated_laplace, gaussian, laplace, square_root
 from dpsql.privacy.mechanisms.contract import Constant, Noise, Norm, Sensitivity
 from dpsql.privacy.mechanisms.weighted_sums import LEAST_DEVIATION, LOGARITHMS, WeightedSum
 
@@ -28,6 +28,7 @@ class Mechanism:
     `norm` is the norm of a unit's contribution that the noise follows (None: it is never asked for, `Constant`).
     `calibrations`: by the dimension of the loss ("epsilon", "rho") that it is calibrated in; without "epsilon" it has no
     finite pure epsilon. `offered`: `dp.mechanism = auto` considers it. `shared`: entries of a vector are not independent.
+    `named`: a question may ask for it by its word; one that is not is chosen for a shape of question (`dp.workload`).
     """
 
     word: str
@@ -37,6 +38,7 @@ class Mechanism:
     calibrations: Mapping[str, Calibration] | None = None
     offered: bool = True
     shared: bool = False
+    named: bool = True
 
     @property
     def pure(self) -> bool:
@@ -65,6 +67,16 @@ MECHANISMS: dict[str, Mechanism] = {
             offered=False,
             shared=True,
         ),
+        Mechanism(
+            square_root.SQUARE_ROOT,
+            square_root.SquareRoot,
+            None,
+            Norm.L2,
+            {"rho": square_root.noise_for},
+            offered=False,
+            shared=True,
+            named=False,
+        ),
         Mechanism("constant", Constant),
     )
 }
@@ -73,7 +85,7 @@ MECHANISMS: dict[str, Mechanism] = {
 
 def askable() -> tuple[Mechanism, ...]:
     """Return the mechanisms that a question may name."""
-    return tuple(mechanism for mechanism in MECHANISMS.values() if mechanism.calibrations)
+    return tuple(mechanism for mechanism in MECHANISMS.values() if mechanism.calibrations and mechanism.named)
 
 
 def registered(noise: Noise) -> Noise:
@@ -90,13 +102,15 @@ def is_registered(noise: Noise) -> bool:
     return any(type(noise) in (mechanism.law, mechanism.sums) for mechanism in MECHANISMS.values())
 
 
+def is_shared(noise: Noise) -> bool:
+    """Return whether the entries of one vector with this noise are not independent."""
+    mechanism = MECHANISMS.get(noise.mechanism)
+    return mechanism is not None and type(noise) is mechanism.law and mechanism.shared
+
+
 def can_be_weighted(noise: Noise) -> bool:
     """Return whether the law of weighted sums of cells with this noise is known (`weighted_sums`), and doubles can hold it."""
-    return (
-        _has_weighted_law(noise)
-        and not MECHANISMS[noise.mechanism].shared
-        and noise.standard_deviation() > LEAST_DEVIATION
-    )
+    return _has_weighted_law(noise) and not is_shared(noise) and noise.standard_deviation() > LEAST_DEVIATION
 
 
 def _has_weighted_law(noise: Noise) -> bool:

@@ -28,7 +28,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from sqlglot import exp
 
-from dpsql.privacy.mechanisms.correlated_laplace import CorrelatedLaplace
+from dpsql.privacy.mechanisms.registry import is_shared
 from dpsql.release.error_bars.conditional import values_given_shown
 from dpsql.release.error_bars.draws import Floats, known_law, replicates, uniforms
 from dpsql.release.error_bars.ends import Interval, hull_of, number_of_draws, percentiles
@@ -249,7 +249,7 @@ class Replicates:
         equal = np.full_like(released, released.mean() if len(released) >= _LEAST_GROUPS else np.nan)
         parts = [released[None], again, shrunk[None], shrunk + drawn, equal[None], equal + drawn]
         if self.families == 4:
-            joint = drawn if isinstance(term, ConsistentTerm) or isinstance(term.noise, CorrelatedLaplace) else None
+            joint = drawn if isinstance(term, ConsistentTerm) or is_shared(term.noise) else None
             parts += [released[None], _likely(released, term.standard_deviation(), f"{key}/likely", self.draws, joint)]
         return np.concatenate(parts)
 

@@ -13,9 +13,11 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from dpsql.errors.exceptions import refuse
 from dpsql.privacy.mechanisms.contract import Noise
 from dpsql.privacy.mechanisms.correlated_laplace import CorrelatedLaplace
-from dpsql.privacy.mechanisms.registry import is_registered, registered
+from dpsql.privacy.mechanisms.registry import is_registered, is_shared, registered
+from dpsql.privacy.mechanisms.square_root import SquareRoot
 from dpsql.release.reconciled import ConsistentTerm, measured_again
 from dpsql.release.remainder import ReleasedTerm
 
@@ -63,15 +65,17 @@ def replicates(term: ReleasedTerm, seed: str, block: str, draws: int) -> Floats:
 
 
 def _independent(term: ReleasedTerm, key: str, draws: int) -> Floats:
-    if isinstance(term.noise, CorrelatedLaplace):
-        return _of_vectors(term, term.noise, key, draws)
+    if is_shared(term.noise):
+        return _of_vectors(term, key, draws)
     cells = len(term.values)
     return deviates(term, uniforms(key, draws * cells)).reshape(draws, cells)
 
 
-def _of_vectors(term: ReleasedTerm, law: CorrelatedLaplace, key: str, draws: int) -> Floats:
-    """Return noise of all cells that shares a W in each draw."""
-    cells = len(term.values)
+def _of_vectors(term: ReleasedTerm, key: str, draws: int) -> Floats:
+    """Return noise of all cells, which are not independent in a draw. Raises InternalError for a law that says nothing of it."""
+    law, cells = term.noise, len(term.values)
+    if not isinstance(law, (CorrelatedLaplace, SquareRoot)):
+        raise refuse("internal", what=f"noise of vectors that is not known: {law.mechanism}")
     uniform = uniforms(key, draws * cells).reshape(draws, cells)
     noise = law.joint_quantiles(uniforms(f"{key}/shared", draws)[:, None], uniform) * term.noise_unit
     return np.rint(noise) if term.whole else noise
