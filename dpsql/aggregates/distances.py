@@ -1,4 +1,4 @@
-"""Distances of values from a centre, whose squares and products are summed, and the rows that have both values of a product."""
+"""Distances of values from a centre, whose squares and products are summed, and the rows that have a value, or both of a pair."""
 
 from __future__ import annotations
 
@@ -20,7 +20,23 @@ def distance(value: Expr, centre: float | int) -> Expr:
     return call("sub", value, constant(centre, value))
 
 
-def present(values: tuple[Expr, Expr], condition: Expr | None) -> Expr:
-    """Return the rows that pass the FILTER and have both values."""
-    first, second = (call("not", call("is_null", clamped(value))) for value in values)
-    return both(condition, call("and", first, second))
+def can_be_missing(value: Expr) -> bool:
+    """Return whether some row may have no value: NULL, or NaN, which counts as NULL.
+
+    That a column is never NULL is the policy's promise. A row that breaks it is in no sum of its values, whose bounds on a unit
+    hold for it as well: numbers of rows are wrong by it, and privacy does not depend on it (privacy.md 4).
+    """
+    return value.facts.nullable or value.facts.type is Type.REAL
+
+
+def presence(value: Expr) -> Expr:
+    """Return the condition that a row has a value, as SQL writes it (x IS NOT NULL) but for reals, which may be NaN."""
+    return call("not", call("is_null", clamped(value) if value.facts.type is Type.REAL else value))
+
+
+def present(values: tuple[Expr, Expr], condition: Expr | None) -> Expr | None:
+    """Return the condition of the rows that pass the FILTER and have both values; None where all rows do."""
+    for value in values:
+        if can_be_missing(value):
+            condition = both(condition, presence(value))
+    return condition

@@ -19,6 +19,9 @@ A variance is a difference of two noisy numbers, of which most is noise long aft
 assumed one shrinks while it is below 1.5 s' (`nearer`), s' the deviation of its noise. And it is no more than (m - L)(U - m)
 for the released mean m, which no values in [L, U] exceed (Bhatia and Davis 2000).
 
+A covariance from products that share each row has no variances beside it that would keep it small. Those of most columns are
+far smaller than bounds allow, so one within 2 to 5 deviations of its noise gives way (`beyond_noise`).
+
 Where h(n) = n and nothing is cut, an estimate is the plug-in formula up to rounding. Below, its bias is toward what is assumed,
 and its mean squared error is smaller but for values near the bound that is far from 0, and points on a line (docs/accuracy.md
 has a table that `python -m benchmarks --estimates` writes). Counts and sums themselves are shown as released.
@@ -40,6 +43,10 @@ _DEVIATIONS = 1.5
 which the mean squared error is in no case much more than that of the plain ratio."""
 _WIDTHS = 8
 """Of one standard deviation of assumed rows in the width of the bounds: bounds hold four of them on both sides."""
+
+
+_GROWTH, _MOST_DEVIATIONS = 13.0, (2.0, 5.0)
+"""Of the reach of noise around covariances (`beyond_noise`), in its deviations."""
 
 
 _LEAST = 1e-150
@@ -104,3 +111,23 @@ def nearer(value: Formula, assumed: float, noise: Formula) -> Formula:
     distance = value - assumed
     size = least(greatest(distance, -distance), reach)
     return distance * (size / reach) * ((reach * 2.0 - size) / reach) + assumed
+
+
+def assumed_covariance(first: Facts, second: Facts) -> float:
+    """Return the largest covariance of rows of which nothing is known: the product of both assumed deviations."""
+    width, other = (Fraction(bounds.upper) - Fraction(bounds.lower) for bounds in (first, second))
+    return float(width * other / _WIDTHS**2)
+
+
+def beyond_noise(value: Formula, limit: Formula, assumed: float, noise: Formula) -> Formula:
+    """Return `value` within [-limit, limit], drawn toward 0 while it is no more than k deviations of its `noise` away from it.
+
+    It becomes v s (2 - s) with s = min((v / (k noise))^2, 1), which has a value and a slope without jumps: an eighth of v at a
+    quarter of the way, half of it behind the middle. k is 13 times the noise in units of what is `assumed` to be the most,
+    within 2 and 5: the more the noise exceeds likely values, the less does a large one say. Of slopes and ends those with which
+    the error is in no case more than that of a covariance beside variances that are measured apart (docs/accuracy.md).
+    """
+    reach = greatest(noise, _LEAST) * within(noise / assumed * _GROWTH, *_MOST_DEVIATIONS)
+    part = within(value / reach, -1, 1)  # of the value before the limit: that is longer, and formulas are written out
+    square = part * part
+    return within(value, -limit, limit) * square * (square * -1.0 + 2.0)

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from dpsql.aggregates.contract import Aggregate, Arguments, Basis, PairSquares, Products, SharedPart
 from dpsql.aggregates.distances import distance, present
-from dpsql.aggregates.estimates import denominator, mean, row_count
+from dpsql.aggregates.estimates import assumed_covariance, beyond_noise, denominator, mean, row_count
 from dpsql.aggregates.registry import register
 from dpsql.functions.numeric import call, clamped
 from dpsql.plan.formulas import Deviation, Estimate, Formula, Number, greatest, null_if, square_root, within
@@ -46,7 +46,11 @@ class _Pair:
     spread_x: Formula
 
 
-def _rows(measure: Measure) -> Expr:
+_LEAST_PRODUCT = 1e-300
+"""Of a deviation that divides."""
+
+
+def _rows(measure: Measure) -> Expr | None:
     first, second = measure.arguments
     return present((first, second), measure.filter)
 
@@ -82,22 +86,36 @@ def _of_shared(shared: PairSquares, measure: Measure) -> tuple[_Pair, _Pair]:
     return _plugged_in(y, x, sums.product, greatest(sums.count, 1)), _shrunk(y, x, sums.product, sums.count)
 
 
+def _means_of(sums: Products, measure: Measure, rows: Formula) -> tuple[list[Formula], Formula]:
+    """Return both means, from their centres, and the largest covariance of values with them."""
+    means: list[Formula] = []
+    limit: Formula = Number(1.0)
+    for argument, total, centre in zip(measure.arguments, sums.totals, sums.centres, strict=True):
+        lower, upper = (float(Fraction(end) - Fraction(centre)) for end in (argument.facts.lower, argument.facts.upper))
+        mean_ = within(total / rows, lower, upper)
+        limit = limit * square_root((mean_ - lower) * (-mean_ + upper))
+        means.append(mean_)
+    return means, limit
+
+
+def noise_of_covariance(sums: Products, measure: Measure, rows: Formula) -> Formula:
+    """Return the deviation of the noise of a small covariance: of P - m' S - m S' + m m' n, over n. Noises of the four do not
+    correlate, and those of n and P have the product of those of S and S', so the square of the whole is a product, too."""
+    noise: Formula = Deviation(sums.product)
+    for mean_, total in zip(_means_of(sums, measure, rows)[0], reversed(sums.totals), strict=True):
+        ratio = mean_ * (Deviation(total) / greatest(Deviation(sums.product), _LEAST_PRODUCT))
+        noise = noise * square_root(ratio * ratio + 1.0)
+    return noise / rows
+
+
 def _covaried(sample: bool) -> Callable[[Basis, Measure], Formula]:
     """Return the rule for products that share each row: cov = P / n - (S / n)(S' / n), no larger than the means allow: its square
     is at most the product of two variances (Cauchy and Schwarz), and those of values in [L, U] with the mean m are at most (m -
     L)(U - m) (Bhatia and Davis 2000). Of sums that are measured apart it is no larger than the variances allow."""
 
-    def covariance(sums: Products, measure: Measure, rows: Formula) -> Formula:
-        means: list[Formula] = []
-        limit: Formula = Number(1.0)
-        for argument, total, centre in zip(measure.arguments, sums.totals, sums.centres, strict=True):
-            lower, upper = (
-                float(Fraction(end) - Fraction(centre)) for end in (argument.facts.lower, argument.facts.upper)
-            )
-            mean_ = within(total / rows, lower, upper)
-            limit = limit * square_root((mean_ - lower) * (-mean_ + upper))
-            means.append(mean_)
-        return within(sums.product / rows - means[0] * means[1], -limit, limit)
+    def covariance(sums: Products, measure: Measure, rows: Formula) -> tuple[Formula, Formula]:
+        means, limit = _means_of(sums, measure, rows)
+        return sums.product / rows - means[0] * means[1], limit
 
     def corrected(value: Formula, rows: Formula) -> Formula:
         return value * rows / greatest(rows - 1, 1) if sample else value
@@ -109,9 +127,10 @@ def _covaried(sample: bool) -> Callable[[Basis, Measure], Formula]:
             apart, steady = _pairs(basis, measure)
             return Estimate(corrected(apart.covariance, apart.n), corrected(steady.covariance, steady.n))
         few, (rows, real) = greatest(sums.count, 1), row_count(sums.count, 1)
-        # Assumed rows have no covariance; and where they are many, what the real ones seem to have is mostly noise.
-        shrunk = covariance(sums, measure, rows) * real * real
-        return Estimate(corrected(covariance(sums, measure, few), few), corrected(shrunk, rows))
+        noise, assumed = noise_of_covariance(sums, measure, rows), assumed_covariance(first.facts, second.facts)
+        shrunk = beyond_noise(*covariance(sums, measure, rows), assumed, noise) * real
+        value, limit = covariance(sums, measure, few)
+        return Estimate(corrected(within(value, -limit, limit), few), corrected(shrunk, rows))
 
     return formula
 

@@ -240,7 +240,8 @@ def _root_log_ratio(noise: SquareRoot, answers: Floats, moved: Floats) -> Floats
 
 
 def _root_vector_log_ratio(noise: SquareRoot, answers: Floats, moved: Floats) -> Floats:
-    """Of the measured numbers T x + z, which whitening gives back but for what rounding has added to z."""
+    """Return the log ratio of densities of the measured numbers T x + z, which whitening gives back but for what rounding has
+    added to z."""
     cells = answers.shape[1]
     matrix = np.kron(np.eye(-(-cells // noise.length)), _root_matrix(noise.length))[:cells, :cells]
     measured, distance = answers @ matrix.T, moved @ matrix.T

@@ -9,7 +9,7 @@ from math import isqrt
 from typing import Any
 
 from dpsql.aggregates.contract import PairSquares, Products, SharedPart, Squares
-from dpsql.aggregates.distances import present
+from dpsql.aggregates.distances import can_be_missing, present
 from dpsql.aggregates.registry import aggregate_of
 from dpsql.functions.numeric import both, call, clamped
 from dpsql.plan.formulas import Formula, NoisyValue, Number, ReleasedNumber
@@ -23,7 +23,6 @@ from dpsql.pricing.joint_sums import (
     SharedProducts,
     SharedSquares,
     Sharing,
-    can_be_missing,
     factors_of,
     multiplied,
     pair_parts,
@@ -90,16 +89,31 @@ class TermBasis:
         self.pairs: dict[tuple[Expr, Expr, Expr | None], SharedProducts | SharedPairs] = {}
         if sharing:
             uncut = tuple(measure for measure in measures if not self._is_cut(measure))
-            pairs = tuple(multiplied(uncut, bounds, rows) if squares else ())
-            of_squares = squared(uncut)
-            for first, second, condition in (pair for pair in pairs if pair in of_squares):
+            self._share_rows(uncut, stars, squares)
+
+    def _share_rows(self, measures: tuple[Measure, ...], stars: bool, squares: bool) -> None:
+        """Enter the sets of terms that share each row: those of pairs first, as what is asked of one argument may follow."""
+        pairs = tuple(multiplied(measures, self.bounds, self.rows) if squares else ())
+        with_own, of_squares = with_squares(measures), squared(measures)
+        for first, second, condition in pairs:
+            if (first, second, condition) in of_squares or self._tells_squares((first, second), condition, with_own):
                 self._share_pairs((first, second), condition)
-            with_own = with_squares(uncut)
-            for summand, how in sharable(uncut, rows, bounds, stars, squares).items():
-                if summand not in self.shared:
-                    (self._share_squares if summand in with_own else self._share)(*summand, how)
-            for first, second, condition in (pair for pair in pairs if pair not in of_squares):
-                self._share_products((first, second), condition)
+        for first, second, condition in pairs:
+            if (first, second, condition) not in self.pairs and (first, second, condition) not in of_squares:
+                self._share_products((first, second), condition, with_own)
+        shared = sharable(measures, self.rows, self.bounds, stars, squares, self.shared.keys(), self.stars.keys())
+        for summand, how in shared.items():
+            (self._share_squares if summand in with_own else self._share)(*summand, how)
+
+    def _tells_squares(
+        self, values: tuple[Expr, Expr], condition: Expr | None, with_own: set[tuple[Expr, Expr | None]]
+    ) -> bool:
+        """Return whether a variance that is asked for (`with_own`) follows from the squares of a pair: nine sums have less noise
+        than products and squares apart."""
+        return any(
+            (value, condition) in with_own and not can_be_missing(other) and wide(value, self.rows, self.bounds)
+            for value, other in (values, values[::-1])
+        )
 
     def _name(self, term: Term) -> NoisyValue:
         if term in self._unnamed:
@@ -137,32 +151,44 @@ class TermBasis:
         lower, everything = Fraction(parts[0].lower), not can_be_missing(value)
         self._follow(value, condition, SharedSquares((first, second, third), width, lower, missing, everything))
 
-    def _share_products(self, values: tuple[Expr, Expr], condition: Expr | None) -> None:
-        """Add the set of terms of the products of two arguments, named like its first term."""
+    def _share_products(
+        self, values: tuple[Expr, Expr], condition: Expr | None, with_own: set[tuple[Expr, Expr | None]]
+    ) -> None:
+        """Add the set of terms of the products of two arguments, named like its first term. `with_own`: of which squares are
+        asked, that do not follow."""
         both_there = present(values, condition)
         name, parts = f"t{len(self.terms)}", product_parts(values, both_there)
         if not parts:
             return
         names = [self._name(replace(part, shares=name)) for part in parts]
         shared = SharedProducts((names[0], names[1], names[2], names[3]), *_ends_of(parts[0]))
-        self.pairs[*values, condition] = shared
-        self.stars.setdefault(both_there, shared)
+        self._follow_pair(values, condition, shared, with_own)
 
     def _share_pairs(self, values: tuple[Expr, Expr], condition: Expr | None) -> None:
-        """Add the set of terms of the squares of two arguments, named like its first term. Where no row is without one of them,
-        all that is asked of one argument alone follows, too."""
+        """Add the set of terms of the squares of two arguments, named like its first term."""
         both_there = present(values, condition)
         name, parts = f"t{len(self.terms)}", pair_parts(values, both_there)
         if not parts:
             return
         shared = SharedPairs(tuple(self._name(replace(part, shares=name)) for part in parts), *_ends_of(parts[0]))
+        self._follow_pair(values, condition, shared, set())
+
+    def _follow_pair(
+        self,
+        values: tuple[Expr, Expr],
+        condition: Expr | None,
+        shared: SharedProducts | SharedPairs,
+        apart: set[tuple[Expr, Expr | None]],
+    ) -> None:
+        """Enter the set of a pair. What is asked of one argument alone follows, too, where no row is without the other one, but
+        for those that have sets of their own (`apart`)."""
         self.pairs[*values, condition] = shared
-        self.stars.setdefault(both_there, shared)
-        if any(can_be_missing(value) for value in values):
-            return
-        for place, value in enumerate(values):
-            if wide(value, self.rows, self.bounds) and (value, condition) not in self.shared:
-                self._follow(value, condition, shared.column(place))
+        self.stars.setdefault(present(values, condition), shared)
+        for place, (value, other) in enumerate((values, values[::-1])):
+            if can_be_missing(other) or not wide(value, self.rows, self.bounds):
+                continue
+            if (value, condition) not in self.shared and (value, condition) not in apart:
+                self._follow(value, condition, shared.column(place, not can_be_missing(value)))
 
     def _follow(self, value: Expr, condition: Expr | None, shared: Shared | SharedSquares) -> None:
         """Enter a set: the count of its argument follows from it, and that of all rows where nothing is missing."""

@@ -33,7 +33,7 @@ each of n, sum dy, sum dx and sum dy dx around the middles, wherever the values 
 the middles and the covariance c, the sums of squared scales to the first order are 1 + 4 a^2 + 4 b^2 + 16 (a b - c)^2 apart, and
 a fourth of that shared. With Gaussian noise both are the same: half of the four sums is an orthogonal transform of those around
 the middles, at their sensitivities. So this is done where squares are shared, too; elsewhere COVAR has both variances beside it,
-which keep it small where it is mostly noise.
+which keep it small where it is mostly noise (here `estimates.beyond_noise` does).
 
 **Squares of pairs.** CORR and lines of least squares read n, both sums, both squares and the products. With q and r as above a
 row adds a_i b_j to nine sums, i and j from 0 to 2, where a is (V - q)^2, 2 q (V - q), q^2 and b is (W - r)^2, 2 r (W - r), r^2.
@@ -58,11 +58,13 @@ PAIR_BITS each, a real beside an integer what that leaves. Integers with wider b
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 
 from dpsql.aggregates.contract import Arguments, PairSquares, Products, SharedPart, Squares
+from dpsql.aggregates.distances import can_be_missing
 from dpsql.aggregates.registry import aggregate_of
 from dpsql.functions.numeric import call
 from dpsql.plan.formulas import Formula, NoisyValue, Number
@@ -89,15 +91,15 @@ class Sharing(Enum):
 
 @dataclass(frozen=True)
 class Shared:
-    """The terms of one argument that share each row, from which COUNT, SUM and AVG follow.
+    """The terms of one argument that share each row, or sums of those of a pair, from which COUNT, SUM and AVG follow.
 
     `low` is the sum of x - L, `high` that of x - U; a row that has q there has exactly q - W here, so no rounding lies
     between the two. `missing` (or None) has W for each row without a value. `width`: W. `everything`: `low` and `high`
     have a part of every row; where x may be missing, the terms are `absent`: a row without it has q = 0.
     """
 
-    low: NoisyValue
-    high: NoisyValue
+    low: Formula
+    high: Formula
     width: Number
     missing: NoisyValue | None
     everything: bool
@@ -173,6 +175,16 @@ class SharedProducts:
     widths: tuple[Fraction, Fraction]
     lowers: tuple[Fraction, Fraction]
 
+    def column(self, place: int, everything: bool) -> Shared:
+        """Return what the sums say of the first (0) or the second number (1) over the rows that have both.
+
+        `everything`: those are all rows."""
+        neither, first, second, both_ = self.parts
+        other = float(self.widths[1 - place])
+        above, below = (first, second) if place == 0 else (second, first)
+        width = Number(float(self.widths[place]))
+        return Shared((both_ + above) / other, -(neither + below) / other, width, None, everything)
+
     @property
     def counted(self) -> Formula:
         """Return the number of rows that have both."""
@@ -204,14 +216,15 @@ class SharedPairs:
     widths: tuple[Fraction, Fraction]
     lowers: tuple[Fraction, Fraction]
 
-    def column(self, place: int) -> SharedSquares:
-        """Return the terms of the squares of the first (0) or the second number (1), sums of the terms of the pair, over the rows
-        that have both."""
+    def column(self, place: int, everything: bool = True) -> SharedSquares:
+        """Return the squares of the first (0) or the second number (1) over the rows that have both.
+
+        `everything`: those are all rows."""
         grid = [self.parts[3 * number : 3 * number + 3] for number in range(3)]
         lines = grid if place == 0 else list(zip(*grid, strict=True))
         other = float(self.widths[1 - place] ** 2)
         first, second, third = ((line[0] + line[1] + line[2]) / other for line in lines)
-        return SharedSquares((first, second, third), self.widths[place], self.lowers[place], None, True)
+        return SharedSquares((first, second, third), self.widths[place], self.lowers[place], None, everything)
 
     @property
     def rows(self) -> Formula:
@@ -337,30 +350,34 @@ def _spread(value: Expr) -> bool:
     return value.facts.bounded and bool(value.facts.lower < value.facts.upper)
 
 
-def can_be_missing(value: Expr) -> bool:
-    """Return whether some row may have no value: NULL, or NaN, which counts as NULL."""
-    return value.facts.nullable or value.facts.type is Type.REAL
-
-
 def sharable(
-    measures: tuple[Measure, ...], rows: int, bounds: ContributionBounds, stars: bool, squares: bool = False
+    measures: tuple[Measure, ...],
+    rows: int,
+    bounds: ContributionBounds,
+    stars: bool,
+    squares: bool = False,
+    entered: Collection[tuple[Expr, Expr | None]] = (),
+    conditions: Collection[Expr | None] = (),
 ) -> dict[tuple[Expr, Expr | None], Sharing]:
     """Return the arguments (with their FILTER) whose COUNT, SUM and AVG (with `squares` also variances) share each row, and how.
 
     `stars`: COUNT(*) may follow from one of them; it does from the first that has its FILTER. Left as they are: SUM alone,
-    variances without `squares` (they share S1 and n), and what is clipped, whose bound is on the sum.
+    variances without `squares` (they share S1 and n), what is clipped, whose bound is on the sum, and what follows from other
+    sums: arguments that are `entered`, and COUNT(*) of FILTERs of which it does (`conditions`).
     """
     if bounds.max_count is not None and bounds.max_count < rows:
         return {}
     sharings: dict[tuple[Expr, Expr | None], Sharing] = {}
-    starred = {measure.filter for measure in measures if _counts_rows(measure)} if stars else set()
+    starred = {measure.filter for measure in measures if _counts_rows(measure)} - {*conditions} if stars else set()
     parts: dict[tuple[Expr, Expr | None], list[SharedPart | None]] = {}
     for measure in measures:
         read = aggregate_of(measure.aggregate).shared
         if read == SharedPart.PAIR_SQUARES and not squares:
             read = None
         of_rows_with_both = read is not None and _of_pair(measure)
-        if measure.arguments and not measure.distinct and not of_rows_with_both:
+        if not measure.arguments or measure.distinct or of_rows_with_both:
+            continue
+        if (measure.arguments[0], measure.filter) not in entered:
             parts.setdefault((measure.arguments[0], measure.filter), []).append(read)
     for (value, condition), read_by in parts.items():
         shared = [part for part in read_by if part is not None]

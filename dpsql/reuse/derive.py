@@ -11,9 +11,10 @@ value answer for quantiles of it (`ranked_counts`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import chain
 from math import prod
 from typing import Any
 
@@ -21,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.compute as pc
 
+from dpsql.aggregates.distances import presence
 from dpsql.functions.evaluate import evaluate
 from dpsql.noise.group_layout import among
 from dpsql.noise.perturb import ChosenNumber, NoisyTerm
@@ -44,7 +46,7 @@ from dpsql.reuse.record import (
     measure_of,
     selection_of,
 )
-from dpsql.reuse.stored_sets import counts_of_sets, product_of_squares, sum_of_squares
+from dpsql.reuse.stored_sets import Weighted, counts_of_sets, parts_of_pairs, product_of_squares, sum_of_squares
 
 MOST_TESTED = 100_000
 """A condition on two keys is looked at for each combination of their values, up to this many."""
@@ -243,10 +245,7 @@ class _Derivation:
                 parts += [(weight * part, source, cells) for part, source, cells in counted]
             return parts
         squares = sum_of_squares(self.stored.terms, term) or product_of_squares(self.stored.terms, term)
-        chosen = self._chosen(squares[0][1], required) if squares else None
-        if chosen is not None and self._usable(term.kind, chosen):
-            return [(weight, stored, chosen) for weight, stored in squares]
-        raise Impossible
+        return self._of_sets(([squares] if squares else []), term, required)
 
     def _counted(self, term: Term, required: frozenset[str]) -> list[Part]:
         """Return a count of rows: a stored one, or what the sums of a shared row say of it (`stored_sets`)."""
@@ -254,19 +253,27 @@ class _Derivation:
             chosen = self._chosen(counted, required)
             if chosen is not None and self._usable(TermKind.COUNT, chosen):
                 return [(Fraction(1), counted, chosen)]
-        for weights in counts_of_sets(self.stored.terms, term):
-            chosen = self._chosen(weights[0][1], required)
-            if chosen is not None and self._usable(TermKind.COUNT, chosen):
+        return self._of_sets(counts_of_sets(self.stored.terms, term), term, required)
+
+    def _of_sets(self, sets: Iterable[Weighted], term: Term, required: frozenset[str]) -> list[Part]:
+        """Return `term` as the first of the weighted sums of stored terms, or of those of stored pairs, whose rows can be chosen.
+        Rows without its value add nothing to it: so a condition that there is one may be missing (`implied`)."""
+        implied = frozenset() if term.value is None or term.absent else conjuncts(presence(term.value)).keys()
+        for weights in chain(sets, parts_of_pairs(self.stored.terms, term)):
+            chosen = self._chosen(weights[0][1], required, frozenset(implied))
+            if chosen is not None and self._usable(term.kind, chosen):
                 return [(weight, stored, chosen) for weight, stored in weights]
         raise Impossible
 
     def _measuring(self, measure: str) -> list[StoredTerm]:
         return [term for term in self.stored.terms if term.measure == measure]
 
-    def _chosen(self, term: StoredTerm, required: frozenset[str]) -> frozenset[str] | None:
-        """Return the required conditions that the stored term lacks; None when it has one that is not required."""
+    def _chosen(
+        self, term: StoredTerm, required: frozenset[str], implied: frozenset[str] = frozenset()
+    ) -> frozenset[str] | None:
+        """Return the required conditions that the stored term lacks; None when it has others than required or implied ones."""
         has = self.stored.conditions | term.conditions
-        return required - has if has <= required else None
+        return required - has if has <= required | implied else None
 
     def _usable(self, kind: TermKind, chosen: frozenset[str]) -> bool:
         """Return whether cells can be chosen by these conditions, and every row asked for is in a cell."""

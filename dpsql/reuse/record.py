@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from dpsql.aggregates.distances import can_be_missing
 from dpsql.errors.exceptions import refuse
 from dpsql.functions.public_domains import domain_of
 from dpsql.noise.perturb import NoisyAnswer
@@ -35,7 +36,7 @@ from dpsql.plan.plan import (
     TermKind,
 )
 from dpsql.policy.bounds import ContributionBounds
-from dpsql.pricing.joint_sums import can_be_missing, factors_of
+from dpsql.pricing.joint_sums import factors_of
 from dpsql.pricing.pricing import PricedBlock, shown_half_of_the_time
 from dpsql.privacy.mechanisms import registry
 from dpsql.privacy.mechanisms.contract import Noise
@@ -65,10 +66,21 @@ class StoredKey:
 
 
 @dataclass(frozen=True)
+class StoredFactor:
+    """One of both numbers of a pair whose products are summed: the name of its value (`value_mark`), the width of its bounds on
+    the grid of its integers, and the lower one."""
+
+    value: str
+    width: Fraction
+    lower: Fraction
+
+
+@dataclass(frozen=True)
 class StoredTerm:
     """A noisy sum: `measure` names what is summed, `conditions` the conjuncts of its FILTER, `centre` is subtracted
     from every row's value before it is summed (with `absent`, from 0 for a row without one). `shares` names a set of terms
-    that share each row; `everything`: its sums have a part of every row. `width`: of the values whose squares are shared."""
+    that share each row; `everything`: its sums have a part of every row. `width`: of the values whose squares are shared.
+    `factors`: of parts of products, of which it is the one at `place`."""
 
     name: str
     kind: str
@@ -82,6 +94,8 @@ class StoredTerm:
     absent: bool = False
     everything: bool = False
     width: Fraction | None = None
+    factors: tuple[StoredFactor, ...] = ()
+    place: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,7 +245,20 @@ def _measured(term: Term | None) -> dict[str, Any]:
         entry |= {"shares": term.shares, "absent": term.absent, "everything": everything}
     if term.kind is TermKind.SQUARE_PART:
         entry["width"] = str(Fraction(isqrt(term.magnitude)) / Fraction(2) ** (term.grid // 2))
+    if term.kind in (TermKind.PRODUCT_PART, TermKind.PAIR_PART):
+        entry |= {"place": term.place, "factors": [_factor(factor) for factor in factors_of(term)]}
     return entry
+
+
+def value_mark(value: Expr) -> str:
+    """Name a number with the bounds to which it is clamped."""
+    return fingerprint((value, float(value.facts.lower), float(value.facts.upper)))
+
+
+def _factor(factor: Term) -> dict[str, str]:
+    assert factor.value is not None
+    width = Fraction(factor.magnitude) / Fraction(2) ** factor.grid
+    return {"value": value_mark(factor.value), "width": str(width), "lower": str(Fraction(factor.lower))}
 
 
 def packed(noisy: NoisyAnswer) -> bytes:
@@ -291,12 +318,17 @@ def _bounds(max_groups: int | None, max_rows_per_group: int | None) -> Contribut
 
 
 def _term(facts: Mapping[str, Any]) -> StoredTerm:
-    read = {
+    read: dict[str, Any] = {
         "conditions": frozenset(facts["conditions"]), "centre": Fraction(facts["centre"]),
         "noise": registry.from_json(facts["noise"]),
     }  # fmt: skip
     if "width" in facts:
         read["width"] = Fraction(facts["width"])
+    if "factors" in facts:
+        read["factors"] = tuple(
+            StoredFactor(factor["value"], Fraction(factor["width"]), Fraction(factor["lower"]))
+            for factor in facts["factors"]
+        )
     return StoredTerm(**{**facts, **read})
 
 

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from math import isqrt
 
+from dpsql.aggregates.distances import can_be_missing
 from dpsql.plan.plan import Call, Expr, Term, TermKind
-from dpsql.pricing.joint_sums import can_be_missing, factors_of, pair_parts, square_parts
+from dpsql.pricing.joint_sums import factors_of, pair_parts, square_parts
 from dpsql.pricing.sum_terms import summed
-from dpsql.reuse.record import StoredTerm, measure_of
+from dpsql.reuse.record import StoredFactor, StoredTerm, measure_of, value_mark
 
 Weighted = list[tuple[Fraction, StoredTerm]]
 
@@ -64,6 +66,52 @@ def product_of_squares(stored: Sequence[StoredTerm], term: Term) -> Weighted:
     of_first, of_second = (above if term.place & bit else below for bit in (1, 2))
     weights = [a * b / (width * other) for a in of_first for b in of_second]
     return [(weight, by_measure[measure_of(part)]) for weight, part in zip(weights, parts, strict=True) if weight]
+
+
+def parts_of_pairs(stored: Sequence[StoredTerm], term: Term) -> Iterator[Weighted]:
+    """Yield, for each set of products or of squares of pairs that says it, a COUNT, a SUM around any centre, or a part of the
+    squares of one number, over the rows that have both.
+
+    With q in [0, V] the powers of degree d (1 or 2) add up to V^d: so 1 is their sum / V^d, and q is (0, 1), or (0, 1/2, 1) / V.
+    What is said of one number is multiplied by 1 of the other.
+    """
+    mark = value_mark(term.value) if term.value is not None and term.value.facts.bounded else None
+    if term.clip is not None or (term.value is not None and mark is None) or (term.shares and term.value is None):
+        return
+    for name in dict.fromkeys(t.shares for t in stored if t.factors):
+        parts = {t.place: t for t in stored if t.shares == name}
+        degree = 2 if len(parts) == 9 else 1
+        factors = parts[0].factors
+        places = range(2) if term.value is None else [i for i in range(2) if factors[i].value == mark]
+        said = _of_factor(term, factors[places[0]], degree) if places else []
+        if not said:
+            continue
+        by_factor = [[1 / factor.width**degree] * (degree + 1) for factor in factors]
+        by_factor[places[0]] = said
+        weights = [
+            (a * b, parts[3 * first + second if degree == 2 else first + 2 * second])
+            for first, a in enumerate(by_factor[0])
+            for second, b in enumerate(by_factor[1])
+        ]
+        yield [(weight, part) for weight, part in weights if weight]
+
+
+def _of_factor(term: Term, factor: StoredFactor, degree: int) -> list[Fraction]:
+    """Return what a term adds up of one number, by the power of its part; empty for other kinds.
+
+    A real has fewer bits in a pair than alone, so that its width is another one by a rounding: squares are told in the asked one.
+    """
+    rows = [1 / factor.width**degree] * (degree + 1)
+    if term.kind is TermKind.COUNT:
+        return rows
+    if term.kind is TermKind.SUM and not (term.absent and term.value is not None and can_be_missing(term.value)):
+        powers = [Fraction(power) / degree / factor.width ** (degree - 1) for power in range(degree + 1)]
+        moved = factor.lower - Fraction(term.centre)
+        return [power + moved * row for power, row in zip(powers, rows, strict=True)]
+    if term.kind is TermKind.SQUARE_PART and degree == 2:
+        width = Fraction(isqrt(term.magnitude)) / Fraction(2) ** (term.grid // 2)
+        return [(width / factor.width) ** 2 if place == term.place else Fraction(0) for place in range(3)]
+    return []
 
 
 def _missing(stored: Sequence[StoredTerm], term: Term) -> Iterator[Weighted]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,6 +16,7 @@ from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Column, Measure, Term, TermKind
 from dpsql.policy.bounds import UNBOUNDED
 from dpsql.pricing.basis import TermBasis
+from dpsql.pricing.joint_sums import factors_of
 from dpsql.release.formulas import numbers
 
 LOWER, UPPER = 0, 1000
@@ -49,10 +51,10 @@ class World:
 
 
 def world(aggregate: str, shared: bool = False) -> World:
-    """One aggregate of y, or of y and x, within [0, 1000]. `shared`: terms share each row, as AVG's do by itself."""
+    """One aggregate of y, or of y and x, within [0, 1000]. `shared`: terms share each row, as those of AVG and of pairs do."""
     pair = aggregate.startswith(("co", "regr"))
     measure = Measure("m", aggregate, tuple(column(name) for name in ("y", "x")[: 1 + pair]), False, None)
-    basis = TermBasis((measure,), False, 1, UNBOUNDED, shared)
+    basis = TermBasis((measure,), False, 1, UNBOUNDED, shared, squares=shared and pair)
     formula = aggregate_of(aggregate).formula
     assert formula is not None
     return World(formula(basis, measure), tuple(basis.terms))
@@ -78,6 +80,9 @@ def _entry(term: Term, row: dict[str, float]) -> float:
     if term.kind is TermKind.COUNT:
         return 1.0
     assert term.value is not None
+    if term.kind is TermKind.PRODUCT_PART:
+        factors = zip((1, 2), factors_of(term), strict=True)
+        return math.prod(_entry(f, row) if term.place & bit else _most(f) - _entry(f, row) for bit, f in factors)
     value = evaluate(term.value, row)
     return float(min(max(float(value), float(term.lower)), float(term.upper))) - float(term.centre)
 
@@ -85,4 +90,6 @@ def _entry(term: Term, row: dict[str, float]) -> float:
 def _most(term: Term) -> float:
     if term.kind is TermKind.COUNT:
         return 1.0
+    if term.kind is TermKind.PRODUCT_PART:
+        return math.prod(_most(factor) for factor in factors_of(term))
     return max(abs(float(term.lower) - float(term.centre)), abs(float(term.upper) - float(term.centre)))

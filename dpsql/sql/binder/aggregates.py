@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from dpsql.aggregates.contract import Aggregate, Arguments
+from dpsql.aggregates.distances import can_be_missing
 from dpsql.aggregates.registry import spelled
 from dpsql.errors.exceptions import refuse
 from dpsql.functions.sample_statistics import SPELLED
@@ -144,9 +145,8 @@ def _rows(call: _Call) -> Measure:
         return Measure(call.name, "count", (), False, call.condition)
     if not isinstance(node.this, exp.Distinct):
         argument = scalars.bind(node.this)
-        # NaN counts as NULL, so a real is never certainly there.
-        missing = argument.facts.nullable or argument.facts.type is Type.REAL
-        return Measure(call.name, "count", (argument,) if missing else (), False, call.condition)
+        arguments = (argument,) if can_be_missing(argument) else ()
+        return Measure(call.name, "count", arguments, False, call.condition)
     only(node.this, "expressions")
     if len(node.this.expressions) != 1:
         raise refuse("distinct_many", position=place(node))

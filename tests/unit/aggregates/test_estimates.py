@@ -6,11 +6,15 @@ import zlib
 
 import numpy as np
 import pytest
-from support.formula_worlds import LOWER, UPPER, Values, World, noise_of, world
+from support.formula_worlds import LOWER, UPPER, Values, World, column, noise_of, world
 
-from dpsql.aggregates.estimates import assumed_mean
+from dpsql.aggregates.estimates import assumed_mean, beyond_noise
+from dpsql.aggregates.regression import noise_of_covariance
 from dpsql.plan.formulas import Deviation, Estimate, NoisyValue, estimated, formula, plugged_in, shrinks, substituted
-from dpsql.plan.plan import TermKind
+from dpsql.plan.plan import Measure, TermKind
+from dpsql.policy.bounds import UNBOUNDED
+from dpsql.pricing.basis import TermBasis
+from dpsql.release.formulas import numbers
 
 GROUPS = 20_000
 AGGREGATES = (
@@ -74,6 +78,60 @@ def test_variances_that_are_mostly_noise_err_less_though_the_count_is_known(aggr
         exact = float(np.var(rows["y"])) if aggregate == "var_pop" else float(np.std(rows["y"], ddof=1))
         plain, shrunk = errors(world(aggregate), exact, rows, law, scale)
         assert shrunk < 0.85 * plain, (law, scale)
+
+
+SPREADS = {
+    "amounts": (0.0, 0.05),
+    "middle": (0.3, 0.7),
+    "everywhere": (0.0, 1.0),
+    "low": (0.1, 0.3),
+    "narrow": (0.45, 0.55),
+}
+
+
+@pytest.mark.parametrize("spread", SPREADS)
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0])
+def test_a_covariance_of_shared_rows_errs_no_more_than_one_beside_its_variances(spread: str, epsilon: float) -> None:
+    """Where noise hides a group and where it does not: six sums have a sixth of epsilon each, four that share rows all of it."""
+    shared, apart = world("covar_samp", shared=True), world("covar_samp")
+    for size in (5, 10, 25, 100, 300, 1000, 3000):
+        random = np.random.default_rng([size, len(spread)])
+        low, high = (UPPER * end for end in SPREADS[spread])
+        x, other = (
+            random.exponential(high, size) if spread == "amounts" else random.uniform(low, high, size) for _ in range(2)
+        )
+        x, y = np.minimum(x, UPPER), np.minimum(x / 2 + other / 2, UPPER)
+        found, exact = {"y": list(y), "x": list(x)}, float(np.cov(y, x)[0, 1])
+        _, of_shared = errors(shared, exact, found, "laplace", 1 / epsilon)
+        _, of_apart = errors(apart, exact, found, "laplace", 6 / epsilon)
+        assert of_shared <= 1.1 * of_apart, (size, of_shared / of_apart)
+        if spread == "everywhere" and size >= 1000:
+            assert of_shared < 0.3 * of_apart  # the laws say a ninth
+
+
+def test_a_covariance_within_its_noise_gives_way_and_one_beyond_stays() -> None:
+    value, noise, limit = NoisyValue("v"), formula(10.0), formula(52.0)
+    for assumed, reach in ((1e6, 20.0), (10.0, 50.0), (52.0, 25.0)):
+        released = {"v": np.array([reach, -reach, 0.5 * reach, 0.0, 1e4, -1e4])}
+        shown = numbers(beyond_noise(value, limit, assumed, noise), released)
+        assert shown == pytest.approx([reach, -reach, 0.5 * 0.4375 * reach, 0.0, 52, -52])
+
+
+def test_the_noise_of_a_covariance_is_told_wherever_the_means_lie() -> None:
+    """As far as it is linear in the sums: of 1,000 rows at both bounds, where the noise of four sums is weighted differently."""
+    found = world("covar_pop", shared=True)
+    for y, x in ((0.0, 0.0), (1000.0, 0.0), (500.0, 500.0), (300.0, 900.0)):
+        rows = {"y": [y - 1e-3, y + 1e-3] * 500, "x": [x + 1e-3, x - 1e-3] * 500}
+        noise, deviations = noise_of(found, "normal", 1.0, GROUPS, 12)
+        released = {name: exact + noise[name] for name, exact in found.sums(rows).items()}
+        measure = Measure("m", "covar_pop", (column("y"), column("x")), False, None)
+        basis = TermBasis((measure,), False, 1, UNBOUNDED, True, squares=True)
+        sums = basis.products((column("y"), column("x")), None)
+        assert sums is not None
+        means = [np.array(numbers(total / sums.count, released)) for total in sums.totals]
+        covariance = numbers(sums.product / sums.count, released) - means[0] * means[1]
+        told = numbers(estimated(noise_of_covariance(sums, measure, sums.count), deviations), released)
+        assert np.mean(told) == pytest.approx(np.std(covariance), rel=0.05)
 
 
 def test_a_variance_is_none_that_no_values_with_the_released_mean_have() -> None:

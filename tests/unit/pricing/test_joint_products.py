@@ -32,7 +32,7 @@ TOGETHER = {
         *[("product part", "t9")] * 4,
         *[("product part", "t13")] * 4,
     ],
-    "covar_pop(y, x), avg(y)": [*[("product part", "t2")] * 4, ("sum", "t0"), ("sum", "t0")],
+    "covar_pop(y, x), avg(y)": [*PARTS, ("sum", "t4"), ("sum", "t4")],
     "covar_pop(z * 400000000, w * 400000000)": APART,  # whose products have more than 60 bits
     "covar_pop(x, 3)": APART,
 }
