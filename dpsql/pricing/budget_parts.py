@@ -99,9 +99,7 @@ class BudgetParts:
             return least
         try:
             for_totals = measured_with(root)
-        except (
-            Refusal
-        ):  # noise_too_large: for sums of a small part of a budget, that another mechanism can still measure
+        except Refusal:  # noise_too_large, where the other mechanisms can still measure
             return least
         whole = is_whole(term)
         errors = [square_roots.running_error(noise, length, whole) for _, noise in (for_totals, least)]

@@ -135,8 +135,13 @@ def test_it_is_taken_where_its_error_is_least(tmp_path: Path) -> None:
     (law,) = (term.noise for block in priced(opened, BY_DAY).blocks for term in block.noise.terms)
     assert isinstance(law, SquareRoot) and law.sensitivity.l0 == 2
     opened.execute("SET dp.epsilon = 50")
-    assert rooted(priced(opened, BY_DAY)) == []
+    assert rooted(priced(opened, BY_DAY)) == [] and priced(opened, BY_DAY).running == ()
     opened.execute("SET dp.epsilon = 0.1")
+    opened.execute("SET dp.max_groups = 6")
+    ten_days = BY_DAY.replace("GROUP", "WHERE day BETWEEN DATE '2024-02-01' AND DATE '2024-02-10' GROUP")
+    both = priced(opened, f"{BY_DAY} UNION ALL {ten_days}")
+    assert rooted(both) == [100], "six days of ten move sums of all of them too far"
+    assert [(table.length, table.error < table.alone) for table in both.running] == [(100, True), (10, False)]
     opened.execute("SET dp.target_error = 100")
     assert rooted(priced(opened, BY_DAY)) == []
 
