@@ -118,6 +118,18 @@ SELECT COVAR_SAMP(cost, change) FROM visits
 -- rows: 20000, 20000, 20000, 20000
 SELECT REGR_AVGX(cost, change), REGR_AVGY(cost, change) FROM visits
 
+-- query: covariance_beside_counts
+-- keys: none
+-- l1: 6000, 6000, 6000, 6000
+-- rows: 300, 300, 300, 300
+SELECT COUNT(*), AVG(nights), COVAR_POP(nights, least(nights, 10)) FROM visits
+
+-- query: covariance_beside_a_variance
+-- keys: none
+-- l1: 7200000, 7200000, 7200000, 7200000, 7200000, 7200000, 7200000, 7200000, 7200000
+-- rows: 360000, 360000, 360000, 360000, 360000, 360000, 360000, 360000, 360000
+SELECT SUM(change), VAR_POP(change), COVAR_POP(nights, change) FROM visits
+
 -- query: correlation
 -- keys: none
 -- l1: 943718400, 943718400, 943718400, 943718400, 943718400, 943718400, 943718400, 943718400, 943718400

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pytest
 from support.database_files import create_database
@@ -145,6 +146,20 @@ def test_what_follows_from_a_pair_beside_it_costs_nothing(session: Session, chos
     for place, call in enumerate(chosen.split("), ")):
         alone = next(iter(session.execute(f"SELECT {call.removesuffix(')')}) FROM t").rows()))[0]
         assert together[place] == pytest.approx(alone, rel=1e-4, abs=1e-4)
+
+
+@pytest.mark.parametrize("chosen", ["covar_pop(u, w), count(*), avg(w)", "corr(u, w), count(*), var_pop(w)"])
+def test_a_row_that_breaks_the_promise_moves_nothing(session: Session, tmp_path: Path, chosen: str) -> None:
+    """Privacy does not depend on `nullable: false`: the sums of a row alone are the whole width, and 0 without a value."""
+    planned = session.planner.plan(session.planner.parse(f"SELECT {chosen} FROM t", None), session.options, True)
+    (priced,) = planned.price.blocks
+    (width,) = {term.magnitude for term in priced.block.terms}
+    (text,) = [sql for _, sql in session.explain(f"SELECT {chosen} FROM t").engine_sql]
+    for u, w, moved in ((3, 5, width), (99, -7, width), ("NULL", 5, 0), (3, "NULL", 0), ("NULL", "NULL", 0)):
+        alone = f"(SELECT {u}::BIGINT AS u, {w}::BIGINT AS w)"
+        with duckdb.connect() as connection:
+            (sums,) = connection.execute(text.replace('"pairs"."main"."t"', alone)).fetchall()
+        assert min(sums) >= 0 and sum(sums) == moved
 
 
 def test_bars_of_numbers_from_a_stored_pair_hold(session: Session, tmp_path: Path) -> None:
