@@ -33,7 +33,11 @@ class PatientConnection(psycopg.Connection[Any]):
         if self.patience_seconds is None:
             return super().wait(gen, *arguments, **options)
         try:
-            return super().wait(_bounded(gen, self.patience_seconds), *arguments, **options)
+            readiness = next(gen)
+        except StopIteration as end:  # what is expected has arrived before: most rows of a COPY
+            return end.value
+        try:
+            return super().wait(_bounded(gen, readiness, self.patience_seconds), *arguments, **options)
         except _Silence:
             self.pgconn.finish()
             raise psycopg.OperationalError(f"nothing was heard for {self.patience_seconds:g} seconds") from None
@@ -43,12 +47,11 @@ class _Silence(Exception):
     """Nothing was heard for too long."""
 
 
-def _bounded(gen: Generator[Any, Any, Any], seconds: float) -> Generator[Any, Any, Any]:
-    """Pass on what psycopg tells `gen`: whether the socket is ready (true), or that it is not yet (false, ten times a second).
-    Raise _Silence once it was not for so many seconds."""
+def _bounded(gen: Generator[Any, Any, Any], readiness: Any, seconds: float) -> Generator[Any, Any, Any]:
+    """Pass on what psycopg tells `gen`, which has asked for `readiness`: whether the socket is ready (true), or not yet (false,
+    ten times a second). Raise _Silence once it was not for so many seconds."""
+    heard = time.monotonic()
     try:
-        readiness = next(gen)
-        heard = time.monotonic()
         while True:
             ready = yield readiness
             if ready:

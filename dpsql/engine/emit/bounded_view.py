@@ -20,6 +20,7 @@ from dpsql.plan.plan import UNIT
 from dpsql.policy import Policy
 
 RANK = '"#rank"'
+_COUNT = '"#count"'
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,24 @@ class BoundedView:
     def within_max_rows(self, rows: str, key: str, hidden: tuple[str, ...]) -> str:
         """Return a SELECT of the rows within max_rows, with their `hidden` columns. `rows` holds all rows of a unit
         or none."""
+        return self._within(self.ranked(rows, key), hidden)
+
+    def within_max_rows_by_counts(self, rows: str, key: str, hidden: tuple[str, ...]) -> str:
+        """Return a SELECT of the same rows as `within_max_rows`, which hashes rows of those units alone that have too many.
+
+        A first window counts the rows of each unit. Every row of a unit with at most `most` rows has a place within `most`,
+        in whatever order they are; the rows of the others are ordered as in `ranked`.
+        """
+        unit = self.dialect.identifier(UNIT)
+        counted = f"SELECT *, count(*) OVER (PARTITION BY {unit}) AS {_COUNT} FROM {self.dialect.derived(rows)}"
+        order = [keyed_order(self.dialect, key, self.content), *self.content]
+        needed = [f"CASE WHEN {_COUNT} > {self.most} THEN {term} END" for term in order]
+        position = _row_number([unit], needed)
+        return self._within(f"SELECT *, {position} AS {RANK} FROM {self.dialect.derived(counted)}", hidden)
+
+    def _within(self, ranked: str, hidden: tuple[str, ...]) -> str:
         columns = ", ".join([*self.names, *hidden])
-        text, ranked = self.dialect, self.ranked(rows, key)
-        return f"SELECT {columns} FROM {text.derived(ranked)} WHERE {RANK} <= {self.most}"
+        return f"SELECT {columns} FROM {self.dialect.derived(ranked)} WHERE {RANK} <= {self.most}"
 
     def ranked(self, rows: str, key: str) -> str:
         """Return a SELECT of `rows`, as for `within_max_rows`, with the place of each among those of its unit."""
@@ -63,7 +79,10 @@ def rank(
     dialect: Dialect, key: str, partition: list[str], content: tuple[str, ...], function: str = "row_number"
 ) -> str:
     """Return a window rank within one unit, in keyed-hash order of `content`; the content itself breaks ties of the hash."""
-    order = [keyed_order(dialect, key, content), *content]
+    return _row_number(partition, [keyed_order(dialect, key, content), *content], function)
+
+
+def _row_number(partition: list[str], order: list[str], function: str = "row_number") -> str:
     return f"{function}() OVER (PARTITION BY {', '.join(partition)} ORDER BY {', '.join(order)})"
 
 

@@ -20,7 +20,7 @@ from dpsql.engine.faults import fault_of, noted
 from dpsql.engine.query import EngineQuery, Identity, Source
 from dpsql.engine.served_tables import ServedTables
 from dpsql.engine.spark.dialect import SPARK
-from dpsql.engine.spark.sessions import TaggedJobs, application, checked, pinned
+from dpsql.engine.spark.sessions import MOST_RESULT, TaggedJobs, application, checked, pinned
 from dpsql.engine.spark.stored_views import FolderViews
 from dpsql.engine.spark.tables import Tables
 from dpsql.engine.unprepared import NoPreparedViews
@@ -33,6 +33,11 @@ _EXPOSED = {
     "let nobody but the owner reach it",
     "spark.eventLog.enabled": "the event log of the Spark application holds generated queries: let nobody but the owner read it",
 }  # fmt: skip
+
+_BOUNDED = (
+    "an answer of more than {most} fails after it was charged (spark.driver.maxResultSize): set it to 0, which is what an "
+    "application has that dpsql starts"
+)
 
 
 class RehearsedPlans:
@@ -146,7 +151,9 @@ class SparkEngine(ServedTables):
         context = self._spark.sparkContext.getConf()
         defaults = {"spark.ui.enabled": "true", "spark.eventLog.enabled": "false"}
         exposed = (text for name, text in _EXPOSED.items() if context.get(name, defaults[name]) == "true")
-        return *exposed, *_clipped(self._policy)
+        most = context.get(MOST_RESULT, "1g")
+        bounded = () if str(most).rstrip("bkmgtpBKMGTP") == "0" else (_BOUNDED.format(most=most),)
+        return *exposed, *bounded, *_clipped(self._policy)
 
     # --- work ---------------------------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
@@ -51,6 +52,8 @@ _OWN_APPLICATION = {
     # The pages of the application and its progress bar show generated texts, the secret of the order of rows among them.
     "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF",
 }  # fmt: skip
+MOST_RESULT = "spark.driver.maxResultSize"
+"""Spark's bound on the bytes of an answer; 0: there is none."""
 _STARTING = threading.Lock()
 _SERVER = "spark://"
 _OTHER_MASTERS = ("local", "yarn", "k8s://")
@@ -82,7 +85,10 @@ def _started(source: str) -> SparkSession:
     with tempfile.TemporaryFile() as printed:
         try:
             # Java of an earlier application of the process is there already, if there was one.
-            gateway = None if SparkContext._gateway else launch_gateway(settings, {"stderr": printed})  # type: ignore[no-untyped-call]
+            gateway: Any = SparkContext._gateway or launch_gateway(settings, {"stderr": printed})  # type: ignore[no-untyped-call]
+            # An answer beyond it would fail after the charge. Java hands answers on in pieces, and holds those before their turn.
+            if not gateway.jvm.org.apache.spark.SparkConf().contains(MOST_RESULT):
+                settings.set(MOST_RESULT, "0")
             return SparkSession(SparkContext(conf=settings, gateway=gateway))
         except Exception as error:  # the gateway, the launcher and the master each have errors of their own
             printed.seek(0)

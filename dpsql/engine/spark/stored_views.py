@@ -10,8 +10,9 @@ is older than a day belongs to a preparation that was killed: the next one takes
 the small file names it. A writer looks for its mark before and after it lets the copy be found, and withdraws the copy if the
 mark is gone; so one that still runs after a day fails, and no copy stays of which somebody deletes files.
 
-The rows of a unit are in one file, in the order of its key and of the keyed hash, as the window leaves them. Units are counted by
-their keys: to number them, one executor would have to see all.
+The rows of a unit are in one file, ordered by its key, as the windows leave them. Hashes are computed for units alone that have
+too many rows: hashing every row, and sorting by that, took longer than all else. Units are counted by their keys: to number
+them, one executor would have to see all.
 """
 
 from __future__ import annotations
@@ -193,7 +194,7 @@ def _rows(view: BoundedView, key: str) -> str:
     if not view.units:
         return f"SELECT {', '.join(columns)} FROM {view.dialect.derived(view.rows)}"
     unit, number = view.dialect.identifier(UNIT), view.dialect.identifier(UNIT_ID)
-    bounded = view.dialect.derived(view.within_max_rows(view.rows, key, (unit,)))
+    bounded = view.dialect.derived(view.within_max_rows_by_counts(view.rows, key, (unit,)))
     return f"SELECT {', '.join([*columns, unit, f'{unit} AS {number}'])} FROM {bounded}"
 
 

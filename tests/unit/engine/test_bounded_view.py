@@ -108,6 +108,20 @@ def test_another_key_keeps_other_rows(tmp_path: Path) -> None:
     assert data.kept(engine, "k") != data.kept(engine, "another")
 
 
+@pytest.mark.parametrize("most", [1, 5])
+@pytest.mark.parametrize("seed", seeds(6, 2))
+def test_counting_first_keeps_the_same_rows(tmp_path: Path, seed: int, most: int) -> None:
+    """Units with one row less than too many, just as many, and one row more are among them."""
+    sizes = {12: most - 1, 13: most, 14: most + 1, 15: most + 1, 16: most + 1}
+    few = [(patient, COSTS[-at], f"'{'abcdef'[at]}'") for patient, size in sizes.items() for at in range(size)]
+    data = Data(tmp_path, most)
+    engine = data.load([*crowd(seed), *few], seed)
+    view = bounded_view(DUCKDB, data.policy, engine.source, "visits")
+    for key in ("k", "another", "third"):
+        by_counts = view.within_max_rows_by_counts(view.rows, key, ('"#unit"',))
+        assert data.by_patient(by_counts) == data.kept(engine, key)
+
+
 @pytest.mark.parametrize("unit", ["integer", "text"])
 @pytest.mark.parametrize("seed", seeds(3, 1))
 def test_what_is_written_is_what_the_window_keeps(tmp_path: Path, seed: int, unit: str) -> None:

@@ -42,7 +42,7 @@ def outcome_with(folder: Path, attempts: int) -> dict[str, Any]:
 def test_a_question_outlives_an_executor_that_is_killed(tmp_path: Path) -> None:
     """Spark runs its tasks again; the answer is that of all rows, and charged once. The start prints nothing."""
     outcome = outcome_with(tmp_path, 4)
-    assert outcome["stderr"] == ""
+    assert (outcome["stderr"], outcome["most"]) == ("", "0")  # no answer is too large for Spark after its charge
     assert (outcome["executors"], outcome["killed"], outcome["charged"]) == (2, True, 1)
     assert outcome["undisturbed"] == outcome["disturbed"] == outcome["afterwards"] == outcome["expected"]
 
