@@ -30,8 +30,10 @@ def can_be_missing(value: Expr) -> bool:
 
 
 def presence(value: Expr) -> Expr:
-    """Return the condition that a row has a value, as SQL writes it (x IS NOT NULL) but for reals, which may be NaN."""
-    return call("not", call("is_null", clamped(value) if value.facts.type is Type.REAL else value))
+    """Return the condition that a row has a value: x IS NOT NULL, and for reals with bounds, whose sums leave NaN out, no NaN."""
+    return call(
+        "not", call("is_null", clamped(value) if value.facts.type is Type.REAL and value.facts.bounded else value)
+    )
 
 
 def present(values: tuple[Expr, Expr], condition: Expr | None) -> Expr | None:

@@ -79,7 +79,7 @@ OWNED = (
     "SELECT date_trunc('year', born), COUNT(*) FROM people WHERE member GROUP BY 1",
 )
 TEXT = (
-    "word = 'A'", "word IN ('a', 'Straße')", "word LIKE 'a%'", "word < 'b'", "lower(word) = 'a'", "kind = 'A'", "word >= 'Z'",
+    "word = 'A'", "word IN ('a', 'Straße')", "word LIKE 'a%'", "word < 'b'", "lower(word) = 'a'", "kind IN ('A', 'a')", "word >= 'Z'",
     "contains(word, ',')", "word ~ '^[a-z]'", "word IS NOT DISTINCT FROM 'STRASSE'", "word || kind = 'Aa'", "length(word) = 1",
     "word ILIKE 'straße'", "replace(word, 'A', 'a') = 'a'", "word BETWEEN 'A' AND 'a'", "split_part(word, ',', 1) = 'x'",
 )  # fmt: skip

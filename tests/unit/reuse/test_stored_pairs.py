@@ -33,6 +33,7 @@ tables:
       m: {type: integer, lower: 0, upper: 60}
       x: {type: real, lower: -3, upper: 11.7, nullable: false}
       y: {type: real, lower: 0, upper: 10.7}
+      free: {type: real}
 """
 ROWS = 900
 
@@ -45,7 +46,7 @@ def session(tmp_path: Path) -> Iterator[Session]:
         "CREATE TABLE t AS SELECT CASE WHEN i % 3 < 1 THEN 'even' ELSE 'odd' END AS part, i % 47 AS w, "
         "(i * i) % 41 - 18 AS u, CASE WHEN i % 5 > 0 THEN 3 + (i * 7) % 37 END AS n, "
         "CASE WHEN i % 4 > 0 THEN (i * 11) % 60 END AS m, CASE WHEN i % 7 = 0 THEN 'NaN' ELSE (i % 29) / 3.0 END AS x, "
-        f"CASE WHEN i % 6 > 1 THEN (i % 23) / 2.5 END AS y FROM range({ROWS}) AS r(i)",
+        f"CASE WHEN i % 6 > 1 THEN (i % 23) / 2.5 END AS y, i / 3.0 AS free FROM range({ROWS}) AS r(i)",
     )
     path = tmp_path / "policy.yaml"
     path.write_text(POLICY)
@@ -74,6 +75,7 @@ FOLLOWING = [
     ("corr(n, w)", "avg(n), var_samp(n), count(n), regr_avgx(n, w), count(*) FILTER (WHERE n IS NOT NULL)"),
     ("corr(n, m)", "regr_count(n, m), covar_samp(n, m), regr_avgy(n, m), count(n) FILTER (WHERE m IS NOT NULL)"),
     ("corr(n, m)", "avg(n) FILTER (WHERE m IS NOT NULL), var_pop(m) FILTER (WHERE n IS NOT NULL)"),
+    ("corr(u, w)", "count(part)"),  # never NULL
     ("corr(u, w) FILTER (WHERE n > 7)", "avg(u) FILTER (WHERE n > 7), count(*) FILTER (WHERE n > 7)"),
 ]
 """What is asked first, and what follows from it over the same rows."""
@@ -85,6 +87,7 @@ NOT_FOLLOWING = [
     ("corr(n, w)", "avg(w) FILTER (WHERE n > 3)"),
     ("covar_pop(u, w)", "var_pop(u)"),  # whose squares are not there
     ("corr(u, w)", "count(n)"),
+    ("corr(u, w)", "count(free)"),
     ("corr(u, w)", "avg(w + 1)"),
     ("corr(u, w)", "avg(least(w, 40))"),
     ("corr(u, w) FILTER (WHERE n > 7)", "count(*)"),
@@ -171,7 +174,7 @@ def test_bars_of_numbers_from_a_stored_pair_hold(session: Session, tmp_path: Pat
     create_database(
         tmp_path / "noisy.duckdb",
         "CREATE TABLE t AS SELECT 'odd' AS part, 1 + i % 400 AS grid, (i * 31) % 51 AS w, (i * i) % 61 - 18 AS u, "
-        "NULL::INTEGER AS n, NULL::INTEGER AS m, 0.0 AS x, 0.0 AS y FROM range(160000) AS r(i)",
+        "NULL::INTEGER AS n, NULL::INTEGER AS m, 0.0 AS x, 0.0 AS y, 0.0 AS free FROM range(160000) AS r(i)",
     )
     with open_session(path, create_ledger=True) as noisy:
         noisy.execute("SELECT grid, corr(u, w) AS c FROM t GROUP BY grid")
