@@ -351,8 +351,9 @@ def test_a_lone_unit_passes_the_weighted_threshold_as_rarely_as_delta_says(norm:
     noise = laplaces.noise_for(moved, Fraction(1, 2)) if norm is Norm.L1 else gaussians.noise_for(moved, Fraction(1, 8))
     rule = weighted_threshold("sel", 3, norm, noise, Fraction(3, 100), 2)
     most = rule.weights[-1][1]
-    assert likely(kept(rule, most, noise=noise), 0.01)
-    assert not likely(kept(rule, 2 * most, noise=noise), 0.01)
+    drawn = 4 * COUNT  # of which twice the weight passes nine deviations more often than is likely
+    assert likely(kept(rule, most, drawn, noise), 0.01, drawn)
+    assert not likely(kept(rule, 2 * most, drawn, noise), 0.01, drawn)
     assert kept(rule, -(10**12), noise=noise) == 0
     assert kept(rule, 10**12, noise=noise) == COUNT
 
