@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from statistics import mean
@@ -13,19 +12,14 @@ import duckdb
 import pytest
 from support.clinic import build
 from support.gates import NoiselessGate
+from support.noted_engine import NotedEngine, noted_session, spent
 
-from dpsql.engine.contract import ExactAnswer
-from dpsql.engine.duckdb.engine import DuckDBEngine
-from dpsql.engine.query import EngineQuery
 from dpsql.errors.exceptions import Fault, Refusal
 from dpsql.functions.evaluate import evaluate
-from dpsql.ledger import open_ledger
 from dpsql.noise.perturb import Gate
 from dpsql.planning.total_cuts import DOUBLINGS, OFF_VALUES
-from dpsql.policy import load_policy
 from dpsql.pricing.total_cuts import EMPTY_CELLS, STEPS, WIDE_CELLS, cut_at, last_cell, units_above
 from dpsql.privacy.mechanisms.exponential import Choice
-from dpsql.reuse.store import open_releases
 from dpsql.session.session import Session
 from dpsql.tuning import Tuning
 
@@ -33,21 +27,7 @@ SUM = "SELECT SUM(cost) AS s FROM visits"
 BY_REGION = "SELECT region, SUM(cost) AS s, COUNT(*) AS n FROM visits JOIN patients USING (patient_id) GROUP BY region"
 
 
-class Noted(DuckDBEngine):
-    """The real engine, which notes what was spent when it was asked, and may fail at one of the questions."""
-
-    session: Session
-    asked: list[tuple[str, EngineQuery]]
-    failing: int = -1
-
-    def run(self, query: EngineQuery, timeout_seconds: float | None = None) -> ExactAnswer:
-        self.asked.append((self.session.budget().spent["dataset"]["epsilon"], query))
-        if len(self.asked) - 1 == self.failing:
-            query = replace(query, sql="SELECT CAST('secret-cell-4711' AS INTEGER)")
-        return super().run(query, timeout_seconds)
-
-
-Opener = Callable[..., tuple[Session, Noted]]
+Opener = Callable[..., tuple[Session, NotedEngine]]
 
 
 @pytest.fixture
@@ -58,25 +38,16 @@ def opener(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Opener]:
 
     def opened(
         gate: Gate | None = None, create: bool = True, change: Callable[[str], str] = str
-    ) -> tuple[Session, Noted]:
+    ) -> tuple[Session, NotedEngine]:
         path.write_text(change(path.read_text()))
-        policy = load_policy(path)
-        connection = duckdb.connect(policy.source_path() or "", read_only=True)
-        ledger = open_ledger(policy.ledger_url(), policy.dataset, create=create)
-        engine = Noted(connection, policy, "fixed", owned=True)
-        engine.session = Session(policy, engine, ledger, open_releases(ledger), gate=gate)
-        engine.asked = []
-        sessions.append(engine.session)
-        engine.session.execute("SET dp.max_total = auto")
-        return engine.session, engine
+        session, engine = noted_session(path, gate, create)
+        sessions.append(session)
+        session.execute("SET dp.max_total = auto")
+        return session, engine
 
     yield opened
     for session in sessions:
         session.close()
-
-
-def spent(session: Session) -> str:
-    return session.budget().spent["dataset"]["epsilon"]
 
 
 def rows(session: Session, sql: str) -> list[tuple[Any, ...]]:

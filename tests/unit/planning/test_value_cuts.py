@@ -12,37 +12,21 @@ import duckdb
 import pytest
 from support.clinic import build
 from support.gates import NoiselessGate
+from support.noted_engine import NotedEngine, noted_session
 
-from dpsql.engine.contract import ExactAnswer
-from dpsql.engine.duckdb.engine import DuckDBEngine
-from dpsql.engine.query import EngineQuery
 from dpsql.errors.exceptions import Refusal
 from dpsql.functions.evaluate import evaluate
-from dpsql.ledger import open_ledger
 from dpsql.noise.perturb import Gate
 from dpsql.plan.plan import TermKind, TotalCut
-from dpsql.policy import load_policy
 from dpsql.pricing.total_cuts import EMPTY_CELLS, cut_at, last_cell, places_up_to, whole_share
 from dpsql.privacy.mechanisms.exponential import Choice
-from dpsql.reuse.store import open_releases
 from dpsql.session.session import Session
 
 COSTS = "SELECT COUNT(DISTINCT cost) AS n FROM visits"
 BY_REGION = "SELECT region, COUNT(DISTINCT cost) AS n FROM visits JOIN patients USING (patient_id) GROUP BY region"
 
 
-class Noted(DuckDBEngine):
-    """The real engine, which notes what was spent when it was asked."""
-
-    session: Session
-    asked: list[tuple[str, EngineQuery]]
-
-    def run(self, query: EngineQuery, timeout_seconds: float | None = None) -> ExactAnswer:
-        self.asked.append((self.session.budget().spent["dataset"]["epsilon"], query))
-        return super().run(query, timeout_seconds)
-
-
-Opener = Callable[..., tuple[Session, Noted]]
+Opener = Callable[..., tuple[Session, NotedEngine]]
 
 
 @pytest.fixture
@@ -51,17 +35,12 @@ def opener(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Opener]:
     path = build(tmp_path)
     sessions = []
 
-    def opened(gate: Gate | None = None, change: Callable[[str], str] = str) -> tuple[Session, Noted]:
+    def opened(gate: Gate | None = None, change: Callable[[str], str] = str) -> tuple[Session, NotedEngine]:
         path.write_text(change(path.read_text()))
-        policy = load_policy(path)
-        connection = duckdb.connect(policy.source_path() or "", read_only=True)
-        ledger = open_ledger(policy.ledger_url(), policy.dataset, create=True)
-        engine = Noted(connection, policy, "fixed", owned=True)
-        engine.session = Session(policy, engine, ledger, open_releases(ledger), gate=gate)
-        engine.asked = []
-        sessions.append(engine.session)
-        engine.session.execute("SET dp.max_values = auto")
-        return engine.session, engine
+        session, engine = noted_session(path, gate)
+        sessions.append(session)
+        session.execute("SET dp.max_values = auto")
+        return session, engine
 
     yield opened
     for session in sessions:
@@ -77,7 +56,7 @@ def cut_of(session: Session, sql: str = COSTS) -> TotalCut:
     return cut
 
 
-def released_places(engine: Noted) -> int:
+def released_places(engine: NotedEngine) -> int:
     """The number of places that the last query was given."""
     table = engine.asked[-1][1].released["dp_places_0"]
     return int(table.column(0)[0].as_py())

@@ -14,18 +14,12 @@ import pytest
 from support.clinic import build
 from support.gates import ShiftedGate
 from support.lost_releases import lose_releases
+from support.noted_engine import NotedEngine, noted_session, spent
 
-from dpsql.engine.contract import ExactAnswer
-from dpsql.engine.duckdb.engine import DuckDBEngine
-from dpsql.engine.query import EngineQuery
 from dpsql.errors.exceptions import Fault, Refusal
-from dpsql.ledger import open_ledger
-from dpsql.noise.perturb import Gate
 from dpsql.plan.canonical_text import fingerprint
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Column, ReleasedRows
-from dpsql.policy import load_policy
-from dpsql.reuse.store import open_releases
 from dpsql.session.opening import open_session
 from dpsql.session.session import Session
 from dpsql.session.source_breaker import SourceBreaker
@@ -44,24 +38,6 @@ BETWEEN = (
 MEAN = "SELECT AVG(cost) FROM visits"
 
 
-class Noted(DuckDBEngine):
-    """The real engine, which notes what was spent when it was asked, and may fail at one of the questions."""
-
-    session: Session
-    asked: list[tuple[str, EngineQuery]]
-    failing: int = -1
-
-    def run(self, query: EngineQuery, timeout_seconds: float | None = None) -> ExactAnswer:
-        self.asked.append((spent(self.session), query))
-        if len(self.asked) - 1 == self.failing:
-            query = replace(query, sql="SELECT CAST('secret-cell-4711' AS INTEGER)")
-        return super().run(query, timeout_seconds)
-
-
-def spent(session: Session) -> str:
-    return session.budget().spent["dataset"]["epsilon"]
-
-
 def answered(session: Session, sql: str) -> list[tuple[Any, ...]]:
     return list(session.execute(sql).rows())
 
@@ -72,19 +48,9 @@ def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return build(tmp_path)
 
 
-def opened(path: Path, gate: Gate | None = None, create: bool = True) -> tuple[Session, Noted]:
-    policy = load_policy(path)
-    connection = duckdb.connect(policy.source_path() or "", read_only=True)
-    ledger = open_ledger(policy.ledger_url(), policy.dataset, create=create)
-    engine = Noted(connection, policy, "fixed", owned=True)
-    engine.session = Session(policy, engine, ledger, open_releases(ledger), gate=gate)
-    engine.asked = []
-    return engine.session, engine
-
-
 @pytest.fixture
-def place(policy: Path) -> Iterator[tuple[Session, Noted]]:
-    session, engine = opened(policy)
+def place(policy: Path) -> Iterator[tuple[Session, NotedEngine]]:
+    session, engine = noted_session(policy)
     yield session, engine
     session.close()
 
@@ -93,7 +59,7 @@ def place(policy: Path) -> Iterator[tuple[Session, Noted]]:
 
 
 @pytest.mark.parametrize("sql", [ABOVE, TOP])
-def test_everything_is_reserved_before_the_first_stage(place: tuple[Session, Noted], sql: str) -> None:
+def test_everything_is_reserved_before_the_first_stage(place: tuple[Session, NotedEngine], sql: str) -> None:
     session, engine = place
     plan = session.explain(sql)
     entries = len(list(session.ledger.history()))
@@ -107,7 +73,7 @@ def test_everything_is_reserved_before_the_first_stage(place: tuple[Session, Not
 def test_a_budget_for_one_stage_runs_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each block alone would fit, both together do not: nothing runs, nothing is charged."""
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
-    session, engine = opened(build(tmp_path, epsilon=2))
+    session, engine = noted_session(build(tmp_path, epsilon=2))
     session.execute("SET dp.epsilon = 1.5")
     session.execute("SELECT COUNT(*) FROM visits")
     session.execute("SET dp.epsilon = 0.6")
@@ -120,7 +86,7 @@ def test_a_budget_for_one_stage_runs_none(tmp_path: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("failing", [0, 1])
 def test_a_failure_in_any_stage_keeps_the_whole_charge(policy: Path, failing: int) -> None:
-    session, engine = opened(policy)
+    session, engine = noted_session(policy)
     engine.failing = failing
     with pytest.raises(Fault) as caught:
         session.execute(ABOVE)
@@ -133,7 +99,7 @@ def test_a_failure_in_any_stage_keeps_the_whole_charge(policy: Path, failing: in
 
 
 def test_a_request_that_failed_between_the_stages_is_not_charged_again(policy: Path) -> None:
-    session, engine = opened(policy)
+    session, engine = noted_session(policy)
     engine.failing = 1
     with pytest.raises(Fault):
         session.execute(ABOVE, request_id="r1")
@@ -152,19 +118,19 @@ def test_a_request_that_failed_between_the_stages_is_not_charged_again(policy: P
 
 @pytest.mark.parametrize("sql", [ABOVE, TOP])
 def test_the_same_question_is_answered_from_the_store(policy: Path, sql: str) -> None:
-    session, engine = opened(policy)
+    session, engine = noted_session(policy)
     first = session.execute(sql)
     plan = session.explain(sql)
     assert plan.stored == ("dp_0", "dp_1") and plan.price == "nothing"
     again = session.execute(sql)
     assert again.reused and list(again.rows()) == list(first.rows()) and len(engine.asked) == 2
     session.close()
-    session, engine = opened(policy, create=False)
+    session, engine = noted_session(policy, create=False)
     assert session.execute(sql).reused and engine.asked == [] and spent(session) == "1"
     session.close()
 
 
-def test_an_earlier_release_is_used_again_by_a_later_stage(place: tuple[Session, Noted]) -> None:
+def test_an_earlier_release_is_used_again_by_a_later_stage(place: tuple[Session, NotedEngine]) -> None:
     session, engine = place
     session.execute("SET dp.epsilon = 0.5")
     answered(session, MEAN)
@@ -182,7 +148,7 @@ def test_an_earlier_release_is_used_again_by_a_later_stage(place: tuple[Session,
 def test_other_released_rows_are_another_question(policy: Path) -> None:
     """The mean is lost from the store and released anew, with another value: what it was compared with is measured anew."""
     gate = ShiftedGate()
-    session, engine = opened(policy, gate)
+    session, engine = noted_session(policy, gate)
     first = answered(session, ABOVE)
     gate.more = 2**30
     assert answered(session, ABOVE) == first and len(engine.asked) == 2  # everything from the store
@@ -196,7 +162,7 @@ def test_other_released_rows_are_another_question(policy: Path) -> None:
 def test_rows_of_another_stage_are_another_question(policy: Path) -> None:
     """A join with released rows: other rows, other answer, however alike the texts are."""
     gate = ShiftedGate()
-    session, engine = opened(policy, gate)
+    session, engine = noted_session(policy, gate)
     keys = "SELECT region AS r, COUNT(*) AS m FROM patients GROUP BY region HAVING COUNT(*) > {}"
     sql = "SELECT COUNT(*) FROM patients AS p JOIN (" + keys + ") AS t ON p.region = t.r"
     assert answered(session, sql.format(-5)) == [(1000,)]
@@ -224,7 +190,7 @@ def test_rows_are_part_of_what_a_block_is_called() -> None:
 
 
 @pytest.mark.parametrize("sql", [ABOVE, TOP])
-def test_the_plan_is_known_before(place: tuple[Session, Noted], sql: str) -> None:
+def test_the_plan_is_known_before(place: tuple[Session, NotedEngine], sql: str) -> None:
     session, engine = place
     plan = session.explain(sql)
     assert {one.block for one in plan.outputs} == {"dp_0", "dp_1"} and plan.loss.epsilon == 1
@@ -235,14 +201,14 @@ def test_the_plan_is_known_before(place: tuple[Session, Noted], sql: str) -> Non
     assert columns == session.execute(sql).columns
 
 
-def test_what_the_sandbox_would_refuse_is_refused_before(place: tuple[Session, Noted]) -> None:
+def test_what_the_sandbox_would_refuse_is_refused_before(place: tuple[Session, NotedEngine]) -> None:
     session, engine = place
     with pytest.raises(Refusal) as caught:
         session.execute(BETWEEN.format("CAST(starts_with(n, n) AS double)"))
     assert caught.value.slug == "sandbox_query" and engine.asked == [] and spent(session) == "0"
 
 
-def test_what_released_values_make_impossible_is_null(place: tuple[Session, Noted]) -> None:
+def test_what_released_values_make_impossible_is_null(place: tuple[Session, NotedEngine]) -> None:
     """Whether a text is a number is not known before it is released, so a cast that has no value is no error."""
     session, engine = place
     release = session.execute(BETWEEN.format("CAST(region AS double)"))
@@ -260,7 +226,7 @@ def test_a_released_text_is_data(policy: Path) -> None:
             "region: {type: text, domain: [north, south], nullable: false}", "region: {type: text}"
         )
     )
-    session, _ = opened(path, ShiftedGate())
+    session, _ = noted_session(path, ShiftedGate())
     grouped = "(SELECT region AS r, COUNT(*) AS n FROM patients GROUP BY region)"
     assert answered(session, f"SELECT COUNT(*) FROM patients AS p JOIN {grouped} AS t ON t.r = p.region") == [(1000,)]
     assert answered(
@@ -269,7 +235,7 @@ def test_a_released_text_is_data(policy: Path) -> None:
     session.close()
 
 
-def test_a_released_key_that_repeats_is_a_fault(place: tuple[Session, Noted]) -> None:
+def test_a_released_key_that_repeats_is_a_fault(place: tuple[Session, NotedEngine]) -> None:
     """The rows are looked at once more; a mistake in what is proven of them gives no answer."""
     session, _ = place
     planned = session.plan(session.planner.parse(TOP, None))
@@ -283,7 +249,7 @@ def test_a_released_key_that_repeats_is_a_fault(place: tuple[Session, Noted]) ->
 
 def test_of_no_rows_a_count_is_zero(policy: Path) -> None:
     """A correlated subquery is a left join, whose missing rows are no NULL to COUNT, and NULL to other aggregates."""
-    session, _ = opened(policy, ShiftedGate())
+    session, _ = noted_session(policy, ShiftedGate())
     of_one = "FROM visits AS v WHERE v.patient_id = p.patient_id AND v.cost > 10000"
     assert answered(session, f"SELECT COUNT(*) FROM patients AS p WHERE (SELECT COUNT(*) {of_one}) = 0") == [(1000,)]
     assert answered(session, f"SELECT COUNT(*) FROM patients AS p WHERE (SELECT SUM(cost) {of_one}) IS NULL") == [

@@ -1,0 +1,47 @@
+"""A session on the real engine of DuckDB, which notes what was asked of it, and after which charges."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+
+from dpsql.engine.contract import ExactAnswer
+from dpsql.engine.duckdb.engine import DuckDBEngine
+from dpsql.engine.query import EngineQuery
+from dpsql.ledger import open_ledger
+from dpsql.noise.perturb import Gate
+from dpsql.policy import load_policy
+from dpsql.reuse.store import open_releases
+from dpsql.session.session import Session
+
+
+class NotedEngine(DuckDBEngine):
+    """The real engine, which notes what was spent when it was asked, and may fail at one of the questions."""
+
+    session: Session
+    asked: list[tuple[str, EngineQuery]]
+    failing: int = -1
+
+    def run(self, query: EngineQuery, timeout_seconds: float | None = None) -> ExactAnswer:
+        self.asked.append((spent(self.session), query))
+        if len(self.asked) - 1 == self.failing:
+            query = replace(query, sql="SELECT CAST('secret-cell-4711' AS INTEGER)")
+        return super().run(query, timeout_seconds)
+
+
+def noted_session(path: Path, gate: Gate | None = None, create: bool = True) -> tuple[Session, NotedEngine]:
+    """A session on the policy of a file. `create`: the ledger is a new one."""
+    policy = load_policy(path)
+    connection = duckdb.connect(policy.source_path() or "", read_only=True)
+    ledger = open_ledger(policy.ledger_url(), policy.dataset, create=create)
+    engine = NotedEngine(connection, policy, "fixed", owned=True)
+    engine.session = Session(policy, engine, ledger, open_releases(ledger), gate=gate)
+    engine.asked = []
+    return engine.session, engine
+
+
+def spent(session: Session) -> str:
+    """The epsilon that the whole dataset has lost."""
+    return session.budget().spent["dataset"]["epsilon"]
