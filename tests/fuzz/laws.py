@@ -258,6 +258,11 @@ def law_of_values(sql: str, place: Place, release: Release) -> int:
     if _differ(theirs, first) or _differ(first, second):
         return 0
     missing, left = _unmatched([tuple(map(plain, row)) for row in release.rows()], theirs)
+    if any(join.side for join in tree.find_all(exp.Join)):
+        # The keys are private here: public rows that no unit meets are groups that nobody is in, which are not shown.
+        missing = [
+            row for row in missing if any(value != 0 for value in row if isinstance(value, (int, float, Decimal)))
+        ]
     _hold(not missing and not left, f"ours {left[:5]} of {len(release)}, DuckDB's {missing[:5]} of {len(theirs)}", sql)
     return 1
 

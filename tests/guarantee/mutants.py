@@ -291,7 +291,7 @@ with self._write_transaction() as writer:
 for values in bound[-1:]:
     driver(connection).execute(text, values)""", "driver(connection).cursor().executemany(text, bound)", "unit/ledger/test_silent_network.py", "blocks_nobody and before"),
     Mutant("a locked table is waited for", "engine/postgresql/engine.py", "PostgreSQLEngine.rehearse", "connection.execute(f'SET LOCAL lock_timeout TO {round(LOCK_SECONDS * 1000)}')", "pass", "unit/engine/test_silent_postgresql.py", "locked_too_long"),
-    Mutant("two writers at once", "ledger/store.py", "Store._begin_writing", "self._driver.execute('BEGIN IMMEDIATE')", "self._driver.execute('BEGIN')", 'unit/ledger/test_contract.py', 'two_machines and sqlite'),
+    Mutant("two writers at once", "ledger/store.py", "Store._begin_writing", "self._driver.execute('BEGIN IMMEDIATE')", "self._driver.execute('BEGIN')", 'unit/ledger/test_contract.py', 'second_machine_waits and sqlite'),
     Mutant("the head stays behind", "ledger/ledger.py", "Ledger._write_transaction", "seat.advance(writer.last)", "pass", 'unit/ledger/test_contract.py', 'head_never_moves and sqlite'),
     Mutant("the slot of the head that holds is overwritten", "ledger/witness.py", "Witness._newest", "(Head(int(fields[0]), fields[1]), fields[2], 1 - slot)", "(Head(int(fields[0]), fields[1]), fields[2], slot)", 'unit/ledger/test_tamper.py', 'torn_head and sqlite'),
     Mutant("totals believed without their MAC", "ledger/account.py", "_account", "same(account_mac(key, ledger_id, facts), stored_mac)", "stored_mac", 'unit/ledger/test_tamper.py', 'totals_edited or limits and sqlite'),

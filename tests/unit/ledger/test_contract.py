@@ -225,6 +225,26 @@ def test_two_machines_share_one_budget(home: Home, tmp_path: Path) -> None:
     assert ledgers[0].verify().sound
 
 
+def test_a_second_machine_waits_from_the_first_statement_on(home: Home, tmp_path: Path) -> None:
+    """What the first read of the budget still holds when it writes: nobody else charges in between."""
+    ledger, _ = machines(home, tmp_path / "elsewhere")
+    other = home.open(state=tmp_path / "elsewhere", timeout_seconds=0.1)
+    refused: list[str] = []
+
+    def intrude(step: str) -> None:
+        if step == "begun":
+            ledger.store.step = lambda name: None
+            with pytest.raises(Fault) as error:
+                other.reserve(charge("second"))
+            refused.append(slug(error))
+
+    ledger.store.step = intrude
+    ledger.reserve(charge("first"))
+    assert refused == ["ledger_locked"]
+    other.reserve(charge("second"))
+    assert ledger.spent()["epsilon"] == 2 * EPSILON
+
+
 def test_a_server_that_defaults_to_stale_snapshots_changes_nothing(postgres_home: Home, tmp_path: Path) -> None:
     postgres_home.sql("ALTER ROLE CURRENT_USER SET default_transaction_isolation = 'serializable'")
     try:
