@@ -13,6 +13,7 @@ from fractions import Fraction
 from math import isqrt
 
 from dpsql.aggregates.distances import can_be_missing
+from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Call, Expr, Term, TermKind
 from dpsql.pricing.joint_sums import factors_of, pair_parts, square_parts
 from dpsql.pricing.sum_terms import summed
@@ -75,7 +76,7 @@ def parts_of_pairs(stored: Sequence[StoredTerm], term: Term) -> Iterator[Weighte
     With q in [0, V] the powers of degree d (1 or 2) add up to V^d: so 1 is their sum / V^d, and q is (0, 1), or (0, 1/2, 1) / V.
     What is said of one number is multiplied by 1 of the other.
     """
-    mark = value_mark(term.value) if term.value is not None and term.value.facts.bounded else None
+    mark = value_mark(term.value) if term.value is not None and _adds_up(term.value) else None
     if term.clip is not None or (term.value is not None and mark is None) or (term.shares and term.value is None):
         return
     for name in dict.fromkeys(t.shares for t in stored if t.factors):
@@ -135,9 +136,14 @@ def _squared_count(parts: Sequence[StoredTerm]) -> Weighted:
     return [(1 / part.width**2, part) for part in parts if part.width]
 
 
+def _adds_up(value: Expr) -> bool:
+    """Return whether values are numbers within bounds, which are summed; dates and times are counted alone."""
+    return value.facts.bounded and value.facts.type in (Type.INTEGER, Type.REAL)
+
+
 def _measures(stored: StoredTerm, value: Expr) -> bool:
     """Return whether a stored term of a set is of this value."""
-    if not value.facts.bounded:
+    if not _adds_up(value):
         return False
     if stored.kind == TermKind.SQUARE_PART.value:
         return stored.measure in {measure_of(part) for part in square_parts(value, None)}
@@ -146,7 +152,7 @@ def _measures(stored: StoredTerm, value: Expr) -> bool:
 
 def _parts_of(stored: Sequence[StoredTerm], value: Expr) -> list[StoredTerm]:
     """Return the stored squares of a value, by place; empty without them."""
-    if not value.facts.bounded:
+    if not _adds_up(value):
         return []
     by_measure = {t.measure: t for t in stored if t.kind == TermKind.SQUARE_PART.value}
     parts = [by_measure[measure] for part in square_parts(value, None) if (measure := measure_of(part)) in by_measure]

@@ -144,6 +144,7 @@ MUTANTS = (
     Mutant("a sum from a pair around another end", "reuse/stored_sets.py", "_of_factor", "factor.lower - Fraction(term.centre)", "factor.lower", 'unit/reuse/test_stored_pairs.py', 'answered_from_it'),
     Mutant("a count from a pair has one width", "reuse/stored_sets.py", "parts_of_pairs", "1 / factor.width ** degree", "1 / factor.width", 'unit/reuse/test_stored_pairs.py', 'answered_from_it'),
     Mutant("one stored number of a pair for the other", "reuse/stored_sets.py", "parts_of_pairs", "first + 2 * second", "second + 2 * first", 'unit/reuse/test_stored_pairs.py', 'answered_from_it'),
+    Mutant("days are read as numbers that were summed", "reuse/stored_sets.py", "_adds_up", "value.facts.bounded and value.facts.type in (Type.INTEGER, Type.REAL)", "value.facts.bounded", 'unit/reuse/test_stored_pairs.py', 'other_rows'),
     Mutant("products of stored squares without the middle", "reuse/stored_sets.py", "product_of_squares", "(Fraction(1), Fraction(1, 2), Fraction(0))", "(Fraction(1), Fraction(0), Fraction(0))", 'unit/pricing/test_joint_pairs.py', 'not_measured_again'),
     Mutant("a count is told with the error of its sum", "pricing/expected_error.py", "_stands_for", "(1 / term.magnitude, [1.0, 1.0])", "(step, [1.0])", 'unit/pricing/test_joint_sums.py', 'explain_tells or error_to_reach'),
     Mutant("a sum around another end", "pricing/expected_error.py", "_stands_for", "(1 + moved, moved)", "(1.0, 0.0)", 'unit/pricing/test_joint_sums.py', 'explain_tells'),

@@ -34,6 +34,8 @@ tables:
       x: {type: real, lower: -3, upper: 11.7, nullable: false}
       y: {type: real, lower: 0, upper: 10.7}
       free: {type: real}
+      day: {type: date, lower: 2024-01-01, upper: 2024-01-20}
+      seen: {type: timestamp, lower: 2024-01-01 00:00, upper: 2024-01-20 00:00}
 """
 ROWS = 900
 
@@ -46,7 +48,8 @@ def session(tmp_path: Path) -> Iterator[Session]:
         "CREATE TABLE t AS SELECT CASE WHEN i % 3 < 1 THEN 'even' ELSE 'odd' END AS part, i % 47 AS w, "
         "(i * i) % 41 - 18 AS u, CASE WHEN i % 5 > 0 THEN 3 + (i * 7) % 37 END AS n, "
         "CASE WHEN i % 4 > 0 THEN (i * 11) % 60 END AS m, CASE WHEN i % 7 = 0 THEN 'NaN' ELSE (i % 29) / 3.0 END AS x, "
-        f"CASE WHEN i % 6 > 1 THEN (i % 23) / 2.5 END AS y, i / 3.0 AS free FROM range({ROWS}) AS r(i)",
+        "CASE WHEN i % 6 > 1 THEN (i % 23) / 2.5 END AS y, i / 3.0 AS free, "
+        f"DATE '2024-01-01' + (i % 9)::INTEGER AS day, TIMESTAMP '2024-01-01 00:00:00' AS seen FROM range({ROWS}) AS r(i)",
     )
     path = tmp_path / "policy.yaml"
     path.write_text(POLICY)
@@ -92,6 +95,11 @@ NOT_FOLLOWING = [
     ("corr(u, w)", "avg(least(w, 40))"),
     ("corr(u, w) FILTER (WHERE n > 7)", "count(*)"),
     ("covar_pop(w, y)", "sum(coalesce(y, 0))"),
+    # Days and times have bounds and are no numbers.
+    ("avg(n)", "count(day)"),
+    ("var_pop(n)", "count(seen)"),
+    ("covar_pop(n, m)", "count(DISTINCT day)"),
+    ("corr(n, m)", "count(day)"),
 ]
 
 
@@ -174,7 +182,8 @@ def test_bars_of_numbers_from_a_stored_pair_hold(session: Session, tmp_path: Pat
     create_database(
         tmp_path / "noisy.duckdb",
         "CREATE TABLE t AS SELECT 'odd' AS part, 1 + i % 400 AS grid, (i * 31) % 51 AS w, (i * i) % 61 - 18 AS u, "
-        "NULL::INTEGER AS n, NULL::INTEGER AS m, 0.0 AS x, 0.0 AS y, 0.0 AS free FROM range(160000) AS r(i)",
+        "NULL::INTEGER AS n, NULL::INTEGER AS m, 0.0 AS x, 0.0 AS y, 0.0 AS free, NULL::DATE AS day, NULL::TIMESTAMP AS seen "
+        "FROM range(160000) AS r(i)",
     )
     with open_session(path, create_ledger=True) as noisy:
         noisy.execute("SELECT grid, corr(u, w) AS c FROM t GROUP BY grid")
