@@ -17,6 +17,8 @@ from dpsql.plan.canonical_text import canonical_text
 from dpsql.policy import Policy
 
 CLOSING_SECONDS = 10.0
+UNNAMED = "moment:"
+"""How the versions of data begin that the policy does not name; each is another one."""
 
 
 class ServedTables(ABC):
@@ -34,7 +36,7 @@ class ServedTables(ABC):
         """Return the owner's name for the version of the data. Without one, every question has a version of its own,
         since changes cannot be noticed without reading all rows."""
         declared = self._policy.data_version
-        return f"declared:{declared}" if declared is not None else f"moment:{uuid.uuid4().hex}"
+        return f"declared:{declared}" if declared is not None else f"{UNNAMED}{uuid.uuid4().hex}"
 
     def identity(self, table: str) -> Identity | None:
         """Return the owner's name for the version of the data, with the places of the table and of those on its way to the

@@ -9,6 +9,7 @@ connection into a child, and even closing it there.
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import sqlite3
@@ -31,6 +32,7 @@ from dpsql.ledger.driver_errors import slug_of
 from dpsql.ledger.driver_statements import DriverStatement, driver
 from dpsql.storage.live_objects import LiveObjects
 
+_log = logging.getLogger("dpsql.custodian")
 # The advisory lock of every dpsql ledger in one PostgreSQL database ("dpsql" in ASCII).
 _POSTGRES_LOCK = 0x647073716C
 _APPLICATION = {"application_name": "dpsql ledger"}
@@ -41,6 +43,11 @@ _VANISHED = (
 wait for the lock if the server expects a statement, and after these 25 seconds if it has half of one."""
 _MOST_GRACE_SECONDS = 10.0
 """How much longer than a statement may wait for a lock its reply may take, at most."""
+_SCHEMA = "SELECT current_schema()"
+_MAY_CHARGE = (
+    "SELECT has_table_privilege('dpsql_entries', 'INSERT') AND has_table_privilege('dpsql_accounts', 'INSERT') "
+    "AND has_table_privilege('dpsql_accounts', 'UPDATE')"
+)
 
 T = TypeVar("T")
 Step = Callable[[str], None]
@@ -174,9 +181,19 @@ class Store:
             return count
 
     def table_names(self) -> set[str]:
-        """Return the names of the tables in the database (in the schema of the connection)."""
+        """Return the names of the tables in the database (in the schema of the connection). Raises Fault ledger_read_only where
+        the role may use no schema: what it cannot see is not gone."""
         with self.reading() as connection:
+            if not self.is_sqlite and connection.exec_driver_sql(_SCHEMA).scalar() is None:
+                raise refuse("ledger_read_only", what=self.name)
             return set(sqlalchemy.inspect(connection).get_table_names())
+
+    def may_charge(self) -> bool:
+        """Return whether the role on a server may write charges into the tables; of a file, opening it has told."""
+        if self.is_sqlite:
+            return True
+        with self.reading() as connection:
+            return bool(connection.exec_driver_sql(_MAY_CHARGE).scalar())
 
     def close(self) -> None:
         """Close the connection; the store reconnects when it is used again."""
@@ -334,6 +351,7 @@ class Store:
             if isinstance(cause, self._taken):
                 raise Taken from error
             slug = slug_of(cause)
+            _log.error("%s: %s: %s", self.name, slug, cause)
             if committing and slug != "ledger_damaged":
                 raise refuse("ledger_commit_unknown", charged=True) from error
             seconds = f"{self.timeout_seconds:g}"

@@ -5,6 +5,9 @@ the question read, until their data have another version, or for 30 seconds and 
 that time one question goes through, and its own charge shows whether the table can be read again. The refusal reveals
 that a read of this version of the table failed, which the asker who was charged for that read already knows. Faults
 are outside of the guarantee (privacy.md 9).
+
+A server whose policy does not name the version of its data has another version at every look (`UNNAMED`), which tells
+nothing of a change: all of these count as one version.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from dpsql.engine.served_tables import UNNAMED
 from dpsql.errors.exceptions import refuse
 
 FIRST_SECONDS, LONGEST_SECONDS = 30.0, 3600.0
@@ -44,7 +48,7 @@ class SourceBreaker:
             failed = []
             for table, version in versions.items():
                 closed = self._closed.get(table)
-                if closed is not None and closed.version != version:
+                if closed is not None and closed.version != _named(version):
                     del self._closed[table]
                 elif closed is not None:
                     failed.append((table, closed))
@@ -59,9 +63,9 @@ class SourceBreaker:
         with self._lock:
             for table, version in versions.items():
                 before = self._closed.get(table)
-                is_same = before is not None and before.version == version
+                is_same = before is not None and before.version == _named(version)
                 seconds = min(2 * before.seconds, LONGEST_SECONDS) if before is not None and is_same else FIRST_SECONDS
-                self._closed[table] = _Closed(version, seconds, self._clock() + seconds)
+                self._closed[table] = _Closed(_named(version), seconds, self._clock() + seconds)
 
     def succeeded(self, versions: Mapping[str, str]) -> None:
         """Open the tables of a question that was answered."""
@@ -69,3 +73,8 @@ class SourceBreaker:
             with self._lock:
                 for table in versions:
                     self._closed.pop(table, None)
+
+
+def _named(version: str) -> str:
+    """Return the version of a table's data, the same one for all that nobody has named."""
+    return UNNAMED if version.startswith(UNNAMED) else version

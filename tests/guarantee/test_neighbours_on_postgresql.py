@@ -21,7 +21,9 @@ BY_ID = {case.id: case for case in ACCEPTED}
 ENTITY = (
     "aggregates-count_rows_of_units", "aggregates-sum_real", "aggregates-correlation", "aggregates-sum_distinct", "clipping-sum",
     "clipping-with_caps", "private_keys-max_groups_and_rows", "public_keys-both_caps", "public_keys-max_groups",
-    "windows-first_visit", "windows-first_three", "per_unit-cost_of_each", "clipping-gaussian",
+    "windows-first_visit", "windows-first_three", "per_unit-cost_of_each", "clipping-gaussian", "value_places-public_keys",
+    "value_places-real_values", "value_places-filter", "value_places-private_keys", "value_places-caps_besides",
+    "value_places-beside_clips", "value_places-chosen_by_group",
 )  # fmt: skip
 ROWS = ("aggregates-sum_real", "private_keys-no_aggregate")
 

@@ -21,7 +21,10 @@ from guarantee.test_neighbours_on_postgresql import check
 
 __all__ = ["spark"]
 BY_ID = {case.id: case for case in ACCEPTED}
-ENTITY = ("aggregates-sum_real", "aggregates-correlation", "public_keys-both_caps", "private_keys-max_groups_and_rows")
+ENTITY = (
+    "aggregates-sum_real", "aggregates-correlation", "public_keys-both_caps", "private_keys-max_groups_and_rows",
+    "value_places-real_values",
+)  # fmt: skip
 ROWS = ("aggregates-sum_real",)
 
 

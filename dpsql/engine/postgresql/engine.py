@@ -82,13 +82,17 @@ class PostgreSQLEngine(ServedTables):
 
     def rehearse(self, query: EngineQuery) -> None:
         """Let the server plan a query: it refuses wrong types and computes constants, and reads no row. Raises Fault
-        engine_cannot_run, source_locked, source_connection."""
+        engine_cannot_run, source_locked, source_rights, source_connection."""
         try:
             with self._connections.transaction(self._running, 2 * LOCK_SECONDS) as connection:
                 connection.execute(f"SET LOCAL lock_timeout TO {round(LOCK_SECONDS * 1000)}")
                 connection.execute(f"EXPLAIN {with_released(query.sql, query.released)}")
         except psycopg.errors.LockNotAvailable:
             raise refuse("source_locked", seconds=f"{LOCK_SECONDS:g}") from None
+        except psycopg.errors.InsufficientPrivilege as error:
+            # The role may read our columns, so it is something below a view that it may not.
+            noted(error)
+            raise refuse("source_rights", place="what a view of this question is made of") from None
         except psycopg.Error as error:
             if (fault := lost(error)) is not None:
                 raise fault from None

@@ -20,7 +20,7 @@ from dpsql.engine.faults import fault_of, noted
 from dpsql.engine.query import EngineQuery, Identity, Source
 from dpsql.engine.served_tables import ServedTables
 from dpsql.engine.spark.dialect import SPARK
-from dpsql.engine.spark.sessions import MOST_RESULT, TaggedJobs, application, checked, pinned
+from dpsql.engine.spark.sessions import MOST_RESULT, TaggedJobs, application, checked, ended, pinned
 from dpsql.engine.spark.stored_views import FolderViews
 from dpsql.engine.spark.tables import Tables
 from dpsql.engine.unprepared import NoPreparedViews
@@ -135,7 +135,7 @@ class SparkEngine(ServedTables):
 
     def rehearse(self, query: EngineQuery) -> None:
         """Let Spark plan a query: it refuses wrong types and computes constants, and reads no row. The plan is kept for `run`.
-        Raises Fault engine_cannot_run."""
+        Raises Fault engine_cannot_run, source_spark_ended."""
         try:
             with self._tagged(None):
                 frame = self._frame(query.sql, query.released)
@@ -144,6 +144,8 @@ class SparkEngine(ServedTables):
         except Error:
             raise
         except Exception as error:  # of Spark's analysis, of its optimiser, of Java
+            if (fault := ended(error)) is not None:
+                raise fault from None
             raise refuse("engine_cannot_run", engine=self.dialect.title, incident=noted(error)) from None
 
     def advice(self) -> tuple[str, ...]:
@@ -287,7 +289,10 @@ _OF_QUESTIONS = ("CANCELLED", "AnalysisException", "ParseException", "Py4JError"
 
 
 def _fault(error: Exception) -> Error:
-    """Return the one fixed text for an error of Spark. Another question need not meet those of analysis, or a cancelled job."""
+    """Return the one fixed text for an error of Spark, or that of an application that has ended. Another question need not meet
+    errors of analysis, or a cancelled job."""
+    if (fault := ended(error)) is not None:
+        return fault
     of_question = not isinstance(error, (PySparkException, Py4JError)) or type(error).__name__ in _OF_QUESTIONS
     return fault_of(error, of_source=not of_question and "cancelled" not in str(error))
 

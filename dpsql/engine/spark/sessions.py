@@ -17,14 +17,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from py4j.protocol import Py4JNetworkError
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
-from dpsql.engine.faults import CUSTODIAN_LOG
+from dpsql.engine.faults import CUSTODIAN_LOG, noted
 from dpsql.engine.watchdog import watchdog
-from dpsql.errors.exceptions import refuse
+from dpsql.errors.exceptions import Error, refuse
 
 LEAST_VERSION = (4, 0)
 MEANINGS = {
@@ -66,11 +67,13 @@ def master_of(source: str) -> str:
 
 
 def application(source: str) -> SparkSession:
-    """Return the application of this process, started if there is none. Raises Fault source_java, source_connection,
+    """Return the application of this process, started if there is none. Raises Fault source_java, source_spark,
     source_server."""
     home = os.environ.get("JAVA_HOME")
-    if not (home and (Path(home) / "bin" / "java").exists()) and shutil.which("java") is None:
-        raise refuse("source_java")
+    if home and not (Path(home) / "bin" / "java").exists():  # Spark looks nowhere else then
+        raise refuse("source_java", where="in the folder that JAVA_HOME names")
+    if not home and shutil.which("java") is None:
+        raise refuse("source_java", where="on the PATH, and JAVA_HOME is not set")
     with _STARTING:
         spark = SparkSession.builder.getOrCreate() if SparkContext._active_spark_context else _started(source)
     if spark.sparkContext.master != master_of(source):
@@ -80,7 +83,7 @@ def application(source: str) -> SparkSession:
 
 def _started(source: str) -> SparkSession:
     """Return the session of a new application. What Java prints while it starts is kept from the standard error of the
-    process, and goes to the custodian's log if the start fails. Raises Fault source_connection."""
+    process, and goes to the custodian's log if the start fails. Raises Fault source_spark."""
     settings = SparkConf().setMaster(master_of(source)).setAppName("dpsql").setAll(list(_OWN_APPLICATION.items()))
     with tempfile.TemporaryFile() as printed:
         try:
@@ -93,7 +96,7 @@ def _started(source: str) -> SparkSession:
         except Exception as error:  # the gateway, the launcher and the master each have errors of their own
             printed.seek(0)
             CUSTODIAN_LOG.error("Spark at %s: %s\n%s", source, error, printed.read().decode(errors="replace"))
-            raise refuse("source_connection") from None
+            raise refuse("source_spark") from None
 
 
 def checked(spark: SparkSession) -> SparkSession:
@@ -114,6 +117,14 @@ def pinned(spark: SparkSession) -> SparkSession:
     for name, value in MEANINGS.items():
         session.conf.set(name, value)
     return session
+
+
+def ended(error: Exception) -> Error | None:
+    """Return the fault of an application that is no more, which no question brings back; None for what Spark answered."""
+    if isinstance(error, (Py4JNetworkError, ConnectionError)) or "stopped SparkContext" in str(error):
+        noted(error)
+        return refuse("source_spark_ended")
+    return None
 
 
 class TaggedJobs:

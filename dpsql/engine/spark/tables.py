@@ -11,7 +11,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import Any
 
-from py4j.protocol import Py4JError, Py4JNetworkError
+from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -19,6 +19,7 @@ from pyspark.sql.types import StructType
 from dpsql.engine.faults import noted
 from dpsql.engine.query import Source
 from dpsql.engine.spark.literals import READABLE, kind
+from dpsql.engine.spark.sessions import ended
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.plan.intervals import Type
 from dpsql.policy import Policy
@@ -62,7 +63,7 @@ class Tables:
 
     def renewed(self, table: str) -> Source:
         """Return the source of a table as it is now. Raises Fault source_table_missing, source_column_missing,
-        source_column_type, source_files_differ, source_table_unreadable, source_connection."""
+        source_column_type, source_files_differ, source_table_unreadable, source_spark_ended."""
         former = self._opened.get(table)
         if former is not None and former.listing == self._listing(table, former.schema):
             return former.source
@@ -108,7 +109,7 @@ class Tables:
                 return self._session.read.option("mergeSchema", "true").parquet(source)
             name = ".".join(map(_quoted, source.split(".")))
             return (self._owner_session if self._is_local(source) else self._session).table(name)
-        except (PySparkException, Py4JError) as error:
+        except (PySparkException, Py4JError, ConnectionError) as error:
             raise self._fault(table, error) from None
 
     def is_temporary(self, source: str) -> bool:
@@ -124,9 +125,9 @@ class Tables:
         return "." not in name and bool(catalog.getTempView(name).isDefined())
 
     def _fault(self, table: str, error: Exception) -> Error:
+        if (fault := ended(error)) is not None:
+            return fault
         noted(error)
-        if isinstance(error, Py4JNetworkError) or "stopped SparkContext" in str(error):
-            return refuse("source_connection")
         if isinstance(error, AnalysisException):
             return refuse("source_table_missing", table=table)
         return refuse("source_files_differ" if "CANNOT_MERGE" in str(error) else "source_table_unreadable", table=table)

@@ -78,7 +78,7 @@ register(
     "source_files_differ",
     "42804",
     "the files of table {table} do not have the same columns",
-    "give CSV files the same header line, and Parquet files the columns of the policy",
+    "give CSV files the same header line, and Parquet files the columns of the policy in the same types",
     Fault,
 )
 register(
@@ -153,15 +153,31 @@ register(
 register(
     "source_java",
     "58000",
-    "Spark needs Java, which is not installed where dpsql runs",
-    "install a JDK (17 or later) there and set JAVA_HOME; `dpsql help spark` says what else is needed",
+    "Spark needs Java, and there is none {where}",
+    "install a JDK (17 or later) where dpsql runs and set JAVA_HOME to its folder; `dpsql help spark` says what else is needed",
+    Fault,
+)
+register(
+    "source_spark",
+    "08001",
+    "Spark could not be started, or did not reach its master",
+    "is the master up and named rightly, and does Spark find Java 17 or a later one that it supports? The reason is in the "
+    "custodian's log, and the owner's `dpsql check` shows it",
+    Fault,
+)
+register(
+    "source_spark_ended",
+    "08006",
+    "the Spark application of this process has ended",
+    "the owner starts dpsql again, or the session that was given to it; the custodian's log has the reason",
     Fault,
 )
 register(
     "source_connection",
     "08001",
     "the server that holds the data could not be reached, or did not let dpsql in",
-    "the custodian's log has the reason: is the server up, and are host, database, role and password right?",
+    "is the server up, and are host, database, role and password right? The reason is in the custodian's log, and the owner's "
+    "`dpsql check` shows it",
     Fault,
 )
 register(

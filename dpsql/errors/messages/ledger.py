@@ -175,7 +175,7 @@ register(
     "ledger_read_only",
     "25006",
     "{what} cannot be written",
-    "make its file and directory (or table) writable",
+    "make its file and directory writable; on a server, grant the role its tables and their schema",
     Fault,
 )
 register(
@@ -185,7 +185,13 @@ register(
     "make room and ask again",
     Fault,
 )
-register("ledger_unreachable", "08006", "the database of {what} cannot be reached", "try again", Fault)
+register(
+    "ledger_unreachable",
+    "08006",
+    "the database of {what} cannot be reached",
+    "try again; the reason is in the custodian's log, and the owner's `dpsql check` shows it",
+    Fault,
+)
 register(
     "ledger_commit_unknown",
     "08007",

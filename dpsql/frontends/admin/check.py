@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +24,37 @@ if TYPE_CHECKING:
 
 
 _MOST_NAMED = 8
+_MOST_REASON_LINES = 12
+_STACK_FRAME = re.compile(r"(at )?[\w$./<>]+\([\w.: ]*\)?")
+"""A line of a Java stack, which tells the owner nothing."""
+
+
+class _Reasons(logging.Handler):
+    """The reasons of faults: what the custodian's log takes as errors. A report of `check` is for the owner, who reads both."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self._messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a message of the log until the next error is noted."""
+        self._messages.append(record.getMessage())
+
+    def taken(self) -> list[str]:
+        """Return the lines of what was logged since the last error, without stacks of Java, and forget them."""
+        lines = [line.strip() for message in self._messages for line in message.splitlines()]
+        self._messages = []
+        return [line for line in lines if line and not _STACK_FRAME.fullmatch(line)][:_MOST_REASON_LINES]
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Hear what goes to the custodian's log while the context is open."""
+        logger = logging.getLogger("dpsql.custodian")
+        logger.addHandler(self)
+        try:
+            yield
+        finally:
+            logger.removeHandler(self)
 
 
 @dataclass
@@ -31,10 +64,13 @@ class Findings:
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     status: Exit = Exit.DONE
+    reasons: _Reasons = field(default_factory=_Reasons)
 
     def fail(self, error: Error) -> None:
-        """Note an error as a problem."""
-        self.problems.append(f"{error.message}\n  {error.hint}" if error.hint else error.message)
+        """Note an error as a problem, once, with its reason from the custodian's log."""
+        lines = [error.message, *self.reasons.taken(), *filter(None, [error.hint])]
+        if all(problem.partition("\n")[0] != error.message for problem in self.problems):
+            self.problems.append("\n  ".join(lines))
         self.status = error.exit_status
 
 
@@ -66,8 +102,9 @@ def check_policy_file(
     findings.notes.append(_summary(place, policy))
     findings.notes += [f"budget: {sentence}" for sentence in [windows_in_words(policy.budget)] if sentence]
     findings.notes += _dropped_rows(policy)
-    _check_source(policy, findings)
-    _check_ledger(policy, create_ledger, change_unit, second_budget, findings)
+    with findings.reasons.listening():
+        _check_source(policy, findings)
+        _check_ledger(policy, create_ledger, change_unit, second_budget, findings)
     return findings
 
 
@@ -117,7 +154,7 @@ def _check_source(policy: Policy, findings: Findings) -> None:
         for name in policy.tables:
             columns = engine.columns(name)
             if columns is None:
-                findings.problems.append(f"table {name} of the policy is not in the source")
+                findings.problems.append(_missing_table(policy, name))
                 continue
             _check_columns(policy.tables[name], columns, findings)
             if not findings.problems:
@@ -137,14 +174,20 @@ def _check_source(policy: Policy, findings: Findings) -> None:
         findings.notes.append("source: every table and column is there")
 
 
+def _missing_table(policy: Policy, name: str) -> str:
+    """Return the problem of a table that is not there, with its own source where the policy names one."""
+    place = policy.tables[name].source
+    looked_for = "" if place is None else f" (its source: {place})"
+    return f"table {name} of the policy is not in the source{looked_for}"
+
+
 def _check_readable(policy: Policy, engine: Engine, findings: Findings) -> None:
     """Note what a question would meet before its charge: columns of types that are not read, or that the role may not read."""
     for name in policy.tables:
         try:
             engine.check_readable((name,))
         except Error as error:
-            findings.fail(error)
-    findings.problems = list(dict.fromkeys(findings.problems))  # tables on the way to the unit are checked with each
+            findings.fail(error)  # tables on the way to the unit are checked with each
 
 
 def _check_columns(table: Table, columns: Mapping[str, str], findings: Findings) -> None:
@@ -199,6 +242,10 @@ def _check_ledger(
         ) as ledger:
             ledger.hold_unit(policy.unit_words, change=change_unit)
             verdict = ledger.verify()
+            if not ledger.store.may_charge():
+                findings.notes.append(
+                    "note: the role may not write the tables of the ledger: no question can be charged"
+                )
     except Error as error:
         if error.slug != "ledger_missing":
             findings.fail(error)

@@ -391,6 +391,18 @@ class TestFaults:
         assert fault.value.slug == "source_rights"
         engine.close()
 
+    def test_rights_below_a_view_are_missed_before_the_charge(self, server: Server, url: str, tmp_path: Path) -> None:
+        """The server looks at the tables of a view and at its functions when it plans a query."""
+        with psycopg.connect(url, autocommit=True) as owner:
+            owner.execute("ALTER TABLE visits RENAME TO visits_of_all")
+            owner.execute("CREATE VIEW visits WITH (security_invoker = true) AS SELECT * FROM visits_of_all")
+        grants = ("GRANT SELECT ON people, wards, visits TO viewer",)
+        engine = PostgreSQLEngine(contract_policy(tmp_path, source=role(server, url, "viewer", *grants)))
+        engine.check_readable(("visits",))
+        query = EngineQuery("SELECT count(*) AS m0 FROM public.visits", (), ("m0",))
+        assert self.slug(lambda: engine.rehearse(query)) == "source_rights"
+        engine.close()
+
     def test_a_connection_that_was_lost_is_made_again(self, url: str, tmp_path: Path) -> None:
         engine = PostgreSQLEngine(contract_policy(tmp_path, source=url))
         for _ in range(2):

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from py4j.protocol import Py4JNetworkError
 from support.engine_contract import PEOPLE, SECRET, VISITS, WARDS, EngineContract, Loaded, contract_policy
 from support.spark_source import spark
 
@@ -321,13 +322,36 @@ def test_a_text_that_spark_refuses_is_not_charged(engine: Any) -> None:
     engine.rehearse(EngineQuery(SLOW, (), ("m0",)))  # planned, not run
 
 
+@pytest.mark.parametrize("error", [ConnectionRefusedError(111, SECRET), Py4JNetworkError(SECRET)])
+def test_an_application_that_has_ended_is_named(engine: Any, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    """A question that comes later, one that is planned and one that runs then all say that dpsql has to be started again."""
+
+    def fail(*_: object) -> None:
+        raise error
+
+    query = EngineQuery("SELECT count(*) AS m0 FROM range(3)", (), ("m0",))
+    monkeypatch.setattr(engine, "_frame", fail)
+    monkeypatch.setattr(engine._tables, "_is_local", fail)
+    for act in (
+        lambda: engine.check_readable(("visits",)), lambda: engine.rehearse(query), lambda: engine.run(query),
+        lambda: engine.columns("visits"),
+    ):  # fmt: skip
+        with pytest.raises(Fault) as fault:
+            act()
+        assert fault.value.slug == "source_spark_ended" and SECRET not in fault.value.text()
+
+
 def test_without_java_nothing_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pyspark")
+    policy = contract_policy(tmp_path, source="spark://local[2]")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))  # where it is wrong, Spark does not look at the PATH
+    with pytest.raises(Fault, match="JAVA_HOME names") as wrong:
+        open_engine(policy)
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    with pytest.raises(Fault) as fault:
-        open_engine(contract_policy(tmp_path, source="spark://local[2]"))
-    assert fault.value.slug == "source_java" and "JAVA_HOME" in fault.value.text()
+    monkeypatch.delenv("JAVA_HOME")
+    with pytest.raises(Fault, match="on the PATH") as none:
+        open_engine(policy)
+    assert wrong.value.slug == none.value.slug == "source_java"
 
 
 def test_another_master_than_that_of_the_process_is_refused(spark: Any, tmp_path: Path) -> None:

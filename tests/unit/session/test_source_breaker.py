@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpsql.engine.duckdb.engine import engine_fault
+from dpsql.engine.served_tables import UNNAMED
 from dpsql.errors.exceptions import Error, Fault
 from dpsql.session.opening import open_session
 from dpsql.session.session import Session
@@ -49,6 +50,21 @@ def test_a_failure_closes_its_tables_until_their_data_are_others() -> None:
     assert slug(breaker, c="1") == ""
     assert slug(breaker, a="2") == "", "another version"
     assert slug(breaker, b="1") == "source_closed"
+
+
+def test_versions_that_nobody_has_named_open_nothing() -> None:
+    """Each question over a server's table has one of its own unless the policy names the version."""
+    clock = Clock()
+    breaker = SourceBreaker(clock)
+    breaker.failed({"a": f"{UNNAMED}1", "b": "declared:1"})
+    assert slug(breaker, a=f"{UNNAMED}2") == "source_closed"
+    assert slug(breaker, a="declared:1") == "", "since the policy names a version"
+    assert slug(breaker, b=f"{UNNAMED}2") == "", "since the policy names none"
+    breaker.failed({"a": f"{UNNAMED}3"})
+    clock.now = FIRST_SECONDS
+    breaker.failed({"a": f"{UNNAMED}4"})
+    clock.now += FIRST_SECONDS
+    assert slug(breaker, a=f"{UNNAMED}5") == "source_closed", "twice as long"
 
 
 def test_one_question_is_let_through_when_the_time_is_over() -> None:
