@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import isqrt
 from typing import Any
@@ -142,8 +142,9 @@ def measure_of(term: Term) -> str:
     """Return the name of what a term sums, whatever its name, its condition, its centre and the grid of its integers.
 
     Sums that were clipped, and how, are different numbers from those that were not; a count that shares each row with
-    sums is in steps of theirs.
+    sums is in steps of theirs. Products have the name of those in the other order, which are the same numbers.
     """
+    term = _in_one_order(term)
     clip = () if term.clip is None else (term.clip, term.grid)
     step: tuple[float | str, ...] = (term.magnitude, term.grid) if term.shares and term.kind is TermKind.COUNT else ()
     if term.kind is TermKind.SQUARE_PART:
@@ -156,6 +157,19 @@ def measure_of(term: Term) -> str:
     if term.kind is TermKind.DISTINCT_SUM:
         step = (float(term.centre), term.grid)  # no count of rows moves it to another centre
     return fingerprint((term.kind, term.value, float(term.lower), float(term.upper), *clip, *step))
+
+
+def _in_one_order(term: Term) -> Term:
+    """Return a sum of products with its factors in the order of their fingerprints, and the place of the same part of them."""
+    value = term.value
+    if not isinstance(value, Call) or value.function != "mul":
+        return term
+    first, second = value.arguments
+    if fingerprint(first) <= fingerprint(second):
+        return term
+    powers = {TermKind.PRODUCT_PART: 2, TermKind.PAIR_PART: 3}.get(term.kind, 1)
+    place = term.place % powers * powers + term.place // powers
+    return replace(term, value=replace(value, arguments=(second, first)), place=place)
 
 
 def complete(key: Key) -> bool:

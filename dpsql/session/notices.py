@@ -17,7 +17,7 @@ from dpsql.pricing.pricing import shown_half_of_the_time
 from dpsql.privacy.loss import plain_decimal
 from dpsql.privacy.mechanisms.local_sensitivity import REFUSED, LocalSensitivityPlan, ProposeTestRelease
 from dpsql.release.error_bars.answers import likely_rows
-from dpsql.release.error_bars.bootstrap import Unmatched
+from dpsql.release.error_bars.reruns import Unmatched
 from dpsql.release.remainder import ReleasedBlock, Remainder
 from dpsql.release.sandbox import Sandbox
 from dpsql.session.stages import Public, tables_read

@@ -211,7 +211,32 @@ SHAPES = {
         f"SELECT SUM(n) AS n FROM ({BY_DAY}) WHERE day BETWEEN DATE '2024-02-01' AND DATE '2024-02-20'",
         0,
         lambda n: n[31:51].sum(keepdims=True),
-        6,
+        2.6,
+    ),
+    "months": (
+        f"SELECT date_trunc('month', day) AS month, SUM(n) AS n FROM ({BY_DAY}) GROUP BY month ORDER BY month",
+        1,
+        lambda n: np.add.reduceat(n, [0, 31, 60, 91]),
+        2.6,
+    ),
+    "changes": (
+        f"SELECT day, n - LAG(n) OVER (ORDER BY day) AS more FROM ({BY_DAY}) ORDER BY day",
+        1,
+        lambda n: np.concatenate(([np.nan], np.diff(n))),
+        2.6,
+    ),
+    "weeks": (
+        f"SELECT day, AVG(n) OVER (ORDER BY day ROWS BETWEEN 6 PRECEDING AND CURRENT ROW) AS mean FROM ({BY_DAY}) ORDER BY day",
+        1,
+        lambda n: np.array([n[max(0, day - 6) : day + 1].mean() for day in range(DAYS)]),
+        2.6,
+    ),
+    "two days": (
+        f"WITH d AS ({BY_DAY}) SELECT (SELECT n FROM d WHERE day = DATE '2024-02-20') - "
+        "(SELECT n FROM d WHERE day = DATE '2024-02-01') AS more",
+        0,
+        lambda n: n[[50]] - n[[31]],
+        2.6,
     ),
     "shares": (
         f"SELECT day, SUM(n) OVER (ORDER BY day) * 1.0 / SUM(n) OVER () AS share FROM ({BY_DAY}) ORDER BY day",
@@ -219,14 +244,14 @@ SHAPES = {
         lambda n: np.cumsum(n) / n.sum(),
         2.6,
     ),
-    "all": (f"SELECT SUM(n) AS n FROM ({BY_DAY})", 0, lambda n: n.sum(keepdims=True), 15),
+    "all": (f"SELECT SUM(n) AS n FROM ({BY_DAY})", 0, lambda n: n.sum(keepdims=True), 2.6),
 }
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_errors_are_as_claimed_and_bars_hold(tmp_path: Path, shape: str) -> None:
-    """Forty answers; errors of one answer go together, so that the means over answers are looked at. Bars of a SUM over days hold
-    with much room: what they allow for days that are alike is that of independent noise."""
+    """Forty answers; errors of one answer go together, so that the means over answers are looked at. What is a sum of days has the
+    bar of its own deviation, from the covariance of the noise."""
     sql, position, exact_of, widest = SHAPES[shape]
     opened = runs(tmp_path, Gate(Keyed(f"running noise {shape}")))
     opened.execute("SET dp.reuse = off")

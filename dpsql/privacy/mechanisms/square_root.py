@@ -145,6 +145,23 @@ class SquareRoot:
         """Return the deviation of the last cell in row-grid units."""
         return sqrt(self._spread**2 + 1 / 12) * 2.0**self.shift
 
+    def variances(self, weights: Floats) -> Floats:
+        """Return the variances of weighted sums of cells, in squares of noise-grid units; `weights`: of shape (sums, cells),
+        cells in the order of the keys.
+
+        e is 2**8 T**-1 applied to z / 2**8 and the roundings of divisions, independent in all cells. So a variance is
+        the sum of the squares of their weights, which T**-1 transposed makes of those of e.
+        """
+        sums, cells = weights.shape
+        padded = np.zeros((sums, -(-cells // self.length) * self.length))
+        padded[:, :cells] = weights
+        inverse = inverse_factors(self.length)
+        size = 2 * self.length
+        vectors = padded.reshape(-1, self.length)[:, ::-1]
+        spectrum = np.fft.rfft(vectors, size) * np.fft.rfft(inverse, size)
+        independent = np.fft.irfft(spectrum, size)[:, : self.length]
+        return np.asarray(np.sum(independent.reshape(sums, -1) ** 2, axis=1) * self._square)
+
     def running_deviation(self) -> float:
         """Return the root of the mean variance of the running totals of a vector, in row-grid units."""
         totals = np.cumsum(inverse_factors(self.length))

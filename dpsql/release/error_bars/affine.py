@@ -136,11 +136,11 @@ def _closed(part: Weighed, terms: Mapping[str, ReleasedTerm], confidence: float)
         return np.asarray(np.abs(weight) * terms[name].half_width(confidence))
     if not all(terms[name].noise.normal for name in part.weights):
         return None
-    deviations = [np.asarray(weight * _deviation(terms[name])) for name, weight in part.weights.items()]
+    deviations = [np.asarray(weight * deviation_of(terms[name])) for name, weight in part.weights.items()]
     return np.asarray(NormalDist().inv_cdf((1 + confidence) / 2) * reduce(np.hypot, deviations))  # no square overflows
 
 
-def _deviation(term: ReleasedTerm) -> float:
+def deviation_of(term: ReleasedTerm) -> float:
     """Return the standard deviation of the error of a released term; rounding adds at most 1/12 to the variance of noise on a
     fine grid."""
     spread = term.standard_deviation()

@@ -11,12 +11,16 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.release.error_bars.bootstrap import Rerun, Unmatched, bootstrap, candidates, surely_and_maybe
+from dpsql.privacy.mechanisms.square_root import SquareRoot
+from dpsql.release.error_bars.bootstrap import bootstrap, candidates, surely_and_maybe
 from dpsql.release.error_bars.direct import Direct, direct
 from dpsql.release.error_bars.draws import Floats
 from dpsql.release.error_bars.ends import Interval
 from dpsql.release.error_bars.intervals import intervals, measured_name
 from dpsql.release.error_bars.lineage import Field, Level, Lineage, lineage
+from dpsql.release.error_bars.linear import Form, linear_columns
+from dpsql.release.error_bars.linear_bars import linear_intervals
+from dpsql.release.error_bars.reruns import Rerun, Unmatched
 from dpsql.release.error_bars.rowwise import Traced, interval_function, interval_name, trace
 from dpsql.release.error_bars.simulation import ReleasedGroups
 from dpsql.release.error_bars.unions import Branches, numbered, place_in_branch, trace_branches
@@ -28,6 +32,7 @@ from dpsql.storage.recent_values import RecentValues
 Extra = dict[str, dict[str, Floats]]
 _Rows = tuple[pa.Table, npt.NDArray[np.int64] | None]
 _MOST_SHAPES = 512
+OF_SQL = "SQL would leave them out"
 CHOSEN = "chosen among values, not computed, or with noise of a secret scale; EXPLAIN shows the error of the choice"
 
 
@@ -99,6 +104,10 @@ def bars(sandbox: Sandbox, answered: Answer) -> Bars:
             notes.append(f"no error bar for {table.field(position).name}: it depends on which groups exist")
         elif position in answered.chosen and len(table):
             chosen[table.field(position).name] = None
+        elif position in run.listed and len(table):
+            notes.append(
+                f"{table.field(position).name} counts values without rows as 0, and so does its error bar; {OF_SQL}"
+            )
         elif noisy and position not in numbers and len(table):
             notes.append(f"no error bar for {table.field(position).name}: it is no number")
     if chosen:
@@ -110,7 +119,8 @@ def bars(sandbox: Sandbox, answered: Answer) -> Bars:
     if rest and len(table):
         more, problem = run.replicated(table, answered.place, rest)
         by_position |= more
-        notes += [f"no error bar for {table.field(position).name}: {problem}" for position in rest if problem]
+        without = [position for position in rest if problem and np.isnan(more[position].value).all()]
+        notes += [f"no error bar for {table.field(position).name}: {problem}" for position in without]
     nothing = Interval.nothing(len(table))
     ordered = [by_position.get(position, nothing) for position in range(len(answered.noisy))]
     low, high, error = (
@@ -170,6 +180,7 @@ class _Shape:
         # The number of a DP_ function is exact as it stands; the error it stands for may not be known.
         inner = lineage(replace(remainder, tree=self.tree, written="")) if self.pending else Lineage((), Level.EXACT)
         self.of_groups = fields.of_groups | (inner.of_groups & self.pending.keys())
+        self.empty = frozenset(place for place, level in enumerate(fields.levels) if level is Level.EMPTY)
         self.chosen = (fields.chosen | (inner.chosen & self.pending.keys())) - self._with_measured_bars(remainder)
         self.hidden: Mapping[str, tuple[str, ...]] = {} if self.traced is None else self.traced.extra
         self.sql = runnable(self.ordered(), remainder, self.hidden)
@@ -227,7 +238,8 @@ class _Run:
         self.confidence = confidence
         self.shape = _shape(remainder)
         self.noisy, self.traced, self.pending = self.shape.noisy, self.shape.traced, self.shape.pending
-        self.of_groups, self.chosen = self.shape.of_groups, self.shape.chosen
+        self.listed = self.shape.empty & _of_series(remainder, self.shape.tree)
+        self.of_groups, self.chosen = self.shape.of_groups - self.listed, self.shape.chosen
         self.extra: Extra = self._extra() if extra is None else extra
         self.hidden = self.shape.hidden
 
@@ -347,13 +359,25 @@ class _Run:
             for part in ("order", "limit", "offset", "qualify", *(["having"] if tree.args.get("group") else [])):
                 tree.set(part, None)
         rerun = self.rerun(tree, table.num_columns, keys)
+        by_position: dict[int, Interval] = {}
         try:
-            return bootstrap(self.sandbox, rerun, table, positions), ""
+            by_position = linear_intervals(self.sandbox, rerun, table, positions)
+            rest = [position for position in positions if position not in by_position]
+            return by_position | (bootstrap(self.sandbox, rerun, table, rest) if rest else {}), ""
         except Unmatched as reason:
             problem = str(reason)
         except Error as error:
             problem = error.message
-        return {position: Interval.nothing(len(table)) for position in positions}, problem
+        return {position: Interval.nothing(len(table)) for position in positions} | by_position, problem
+
+
+def _of_series(remainder: Remainder, tree: exp.Query) -> frozenset[int]:
+    """Return positions of weighted sums, where all blocks were measured for running totals of a key: its values are all there and
+    follow one another, so that what is computed over them is about all of its values."""
+    if not all(any(isinstance(term.noise, SquareRoot) for term in block.terms) for block in remainder.blocks):
+        return frozenset()
+    forms = enumerate(linear_columns(remainder, tree))
+    return frozenset(position for position, form in forms if form in (Form.WHOLE, Form.LINEAR))
 
 
 def _pending(tree: exp.Query) -> dict[int, str]:

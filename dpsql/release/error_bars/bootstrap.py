@@ -19,33 +19,38 @@ at the lower and at the upper ends of their bars (`extremes`).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from sqlglot import exp
 
 from dpsql.privacy.mechanisms.registry import is_shared
 from dpsql.release.error_bars.conditional import values_given_shown
 from dpsql.release.error_bars.draws import Floats, known_law, replicates, uniforms
 from dpsql.release.error_bars.ends import Interval, hull_of, number_of_draws, percentiles
-from dpsql.release.error_bars.extents import Extent
 from dpsql.release.error_bars.extreme_ends import bring_near
-from dpsql.release.error_bars.extremes import Extreme, extremes, rows_below
+from dpsql.release.error_bars.extremes import Extreme, rows_below
 from dpsql.release.error_bars.intervals import intervals
+from dpsql.release.error_bars.reruns import (
+    DRAW,
+    DRAWS,
+    Rerun,
+    Unmatched,
+    Variants,
+    in_parts,
+    run_again,
+    this_draw,
+)
 from dpsql.release.error_bars.rowwise import Traced
-from dpsql.release.error_bars.simulation import Measures, ReleasedGroups, typed
+from dpsql.release.error_bars.simulation import Measures, ReleasedGroups
 from dpsql.release.reconciled import ConsistentTerm
-from dpsql.release.remainder import DIALECT, ReleasedBlock, ReleasedTerm, Remainder, column, runnable
+from dpsql.release.remainder import ReleasedBlock, ReleasedTerm, column, runnable
 from dpsql.release.sandbox import Room, Sandbox, floats
 
 _MOST_CELLS = 1_000_000
 _MOST_REPLICATES = 399
 _MOST_ROWS = 200_000
-_PART_ROWS = 1_000_000
 _LEAST_PRESENT = 0.5
 _LEAST_GROUPS = 8
 """Of fewer groups the variation is not estimated."""
@@ -55,41 +60,6 @@ _MORE_NOISE = 1.5
 -1.5 d is left at the true one."""
 _BOUNDS = {Extreme.NONE: (), Extreme.INSIDE: (0, 1), Extreme.HIGHEST: (4, 3), Extreme.LOWEST: (2, 5)}
 """Which ends say where an extreme is, by their places in `_ends`: a low and a high one."""
-_DRAWS, _DRAW, _ROWS, _AT, _REPLICATES = "dp#draws", "dp#draw", "dp#answer", "dp#at", "dp#replicates"
-
-
-@dataclass(frozen=True, eq=False)
-class Rerun:
-    """The remainder to be run again: `tree` has `width` columns, of which `keys` (positions) say which row is which.
-
-    `hidden` and `extra`: hidden columns of the blocks, as for the answer. `seed` names the draws. `extents`: what each
-    column cannot leave.
-    """
-
-    remainder: Remainder
-    tree: exp.Query
-    width: int
-    keys: tuple[int, ...]
-    hidden: Mapping[str, Sequence[str]]
-    extra: Mapping[str, Mapping[str, Floats]]
-    confidence: float
-    seed: str
-    extents: Sequence[Extent]
-
-    @cached_property
-    def extremes(self) -> tuple[Extreme, ...]:
-        """Return what each column has of maxima and minima of groups."""
-        return extremes(self.tree)
-
-    @cached_property
-    def families(self) -> int:
-        """Return how many kinds of replicates there are: the fourth, b*, is for what aggregates over groups."""
-        aggregates = (node.find_ancestor(exp.Window, exp.Query) for node in self.tree.find_all(exp.AggFunc))
-        return 4 if any(not isinstance(around, exp.Window) for around in aggregates) else 3
-
-
-class Unmatched(Exception):
-    """The rows of the answer cannot be found again in its replicates; the text says why."""
 
 
 def bootstrap(sandbox: Sandbox, rerun: Rerun, answer: pa.Table, positions: Sequence[int]) -> dict[int, Interval]:
@@ -117,9 +87,9 @@ def bootstrap(sandbox: Sandbox, rerun: Rerun, answer: pa.Table, positions: Seque
         shape = (rerun.families * (replicates + 1) + ends + 1, len(answer))
         present = np.zeros(shape, dtype=bool)
         cells = {position: np.full(shape, np.nan) for position in positions}
-        tables = {block.name: Replicates(rerun, block, replicates, last[block.name]) for block in blocks}
-        for part in _parts(shape[0], groups):
-            result = _run(room, rerun, answer, positions, tables, part)
+        tables = {block.name: _replicates(rerun, block, replicates, last[block.name]) for block in blocks}
+        for part in in_parts(shape[0], groups):
+            result = run_again(room, rerun, answer, positions, tables, part)
             draw, row = (result.column(i).to_numpy().astype(np.int64) for i in (0, 1))
             place = draw * len(answer) + row
             present.flat[place] = True
@@ -184,11 +154,11 @@ def _replicated_rows(sandbox: Sandbox, rerun: Rerun, sql: str, labels: str, spre
         raise Unmatched("a mechanism has no law of noise to draw from")
     part = range(_CANDIDATE_DRAWS + 1)
     tables = dict(rerun.remainder.public)
-    tables |= {block.name: Replicates(rerun, block, _CANDIDATE_DRAWS, spread=spread).table(part) for block in blocks}
-    tables[_DRAWS] = pa.table({_DRAW: pa.array(np.arange(len(part)))})
-    inner = runnable(rerun.tree.copy(), rerun.remainder, rerun.hidden, _this_draw)
+    tables |= {block.name: _replicates(rerun, block, _CANDIDATE_DRAWS, spread=spread).table(part) for block in blocks}
+    tables[DRAWS] = pa.table({DRAW: pa.array(np.arange(len(part)))})
+    inner = runnable(rerun.tree.copy(), rerun.remainder, rerun.hidden, this_draw)
     with sandbox.room() as room:
-        return room.query(sql.format(f'"{_DRAWS}" CROSS JOIN LATERAL ({inner}) AS q({labels})'), tables)
+        return room.query(sql.format(f'"{DRAWS}" CROSS JOIN LATERAL ({inner}) AS q({labels})'), tables)
 
 
 def surely_and_maybe(sandbox: Sandbox, rerun: Rerun, spread: float = 1.0) -> tuple[int, int]:
@@ -199,76 +169,45 @@ def surely_and_maybe(sandbox: Sandbox, rerun: Rerun, spread: float = 1.0) -> tup
     """
     labels = ", ".join(f'"c{place}"' for place in range(rerun.width))
     keys = ", ".join(f'q."c{place}"' for place in rerun.keys)
-    rows = f'SELECT COUNT(DISTINCT "{_DRAW}") AS draws FROM {{}} GROUP BY {keys}'
+    rows = f'SELECT COUNT(DISTINCT "{DRAW}") AS draws FROM {{}} GROUP BY {keys}'
     sql = f"SELECT COUNT(*) FILTER (WHERE draws = {_CANDIDATE_DRAWS + 1}), COUNT(*) FROM ({rows})"
     always, ever = _replicated_rows(sandbox, rerun, sql, labels, spread).to_pylist()[0].values()
     return int(always), int(ever)
 
 
-def _parts(draws: int, groups: int) -> Iterator[range]:
-    """Return replicates, as many together as the sandbox has room for."""
-    size = max(1, _PART_ROWS // max(1, groups))
-    return (range(start, min(start + size, draws)) for start in range(0, draws, size))
+def _replicates(
+    rerun: Rerun,
+    block: ReleasedBlock,
+    draws: int,
+    appended: Sequence[Mapping[str, Floats]] = (),
+    spread: float = 1.0,
+) -> Variants:
+    """Return the terms of a block: as released, t - z* for each draw, u, u + z* for each draw, e, e + z* for each draw, and where
+    there are four families t, b* for each draw. `spread` multiplies the noise of t - z*."""
+    terms = {term.name: _replicated(rerun, block, term, draws, spread) for term in block.terms}
+    return Variants(rerun, block, terms, rerun.families * (draws + 1), appended)
 
 
-class Replicates:
-    """The terms of a block: as released, t - z* for each draw, u, u + z* for each draw, e, e + z* for each draw, and where there
-    are four families t, b* for each draw; after them the measures `appended`. `spread` multiplies the noise of t - z*."""
-
-    def __init__(
-        self,
-        rerun: Rerun,
-        block: ReleasedBlock,
-        draws: int,
-        appended: Sequence[Mapping[str, Floats]] = (),
-        spread: float = 1.0,
-    ) -> None:
-        self.appended = appended
-        self.spread = spread
-        self.block = block
-        self.extra = rerun.extra.get(block.name, {})
-        self.measures = Measures(block)
-        self.draws = draws
-        self.families = rerun.families
-        self.terms = {term.name: self._replicated(term, rerun.seed) for term in block.terms}
-
-    def _replicated(self, term: ReleasedTerm, seed: str) -> Floats:
-        """Return the shape (families (draws + 1), groups)."""
-        released = np.asarray(term.values, dtype=np.float64)
-        key = f"{seed}/{self.block.name}/{term.name}"
-        noise, drawn = replicates(term, seed, self.block.name, self.draws)
-        least = self.block.shown_from.get(term.name)
-        if least is None:
-            again = released - self.spread * noise
-        else:
-            uniform = uniforms(key, 2 * self.draws * len(released)).reshape(2, self.draws, len(released))
-            again = np.empty_like(uniform[0])  # there may be no group
-            for group in range(len(released)):
-                again[:, group] = values_given_shown(term, released[[group]], least, uniform[0][:, group])[0]
-        shrunk = _drawn_together(released, term.standard_deviation())
-        equal = np.full_like(released, released.mean() if len(released) >= _LEAST_GROUPS else np.nan)
-        parts = [released[None], again, shrunk[None], shrunk + drawn, equal[None], equal + drawn]
-        if self.families == 4:
-            joint = drawn if isinstance(term, ConsistentTerm) or is_shared(term.noise) else None
-            parts += [released[None], _likely(released, term.standard_deviation(), f"{key}/likely", self.draws, joint)]
-        return np.concatenate(parts)
-
-    def table(self, part: range) -> pa.Table:
-        """Return keys, measures and hidden columns for some of the replicates."""
-        rows = self.block.rows
-        places = pa.array(np.tile(np.arange(rows, dtype=np.int64), len(part)))
-        columns = self.block.table(self.extra)
-        columns = columns.select([name for name in columns.column_names if name not in self.terms]).take(places)
-        terms = {name: values[part.start : part.stop] for name, values in self.terms.items()}
-        measures = self.measures.values({name for name, _, _ in self.block.formulas}, terms)
-        last = self.families * (self.draws + 1)
-        for place, values in enumerate(self.appended):
-            if last + place in part:
-                measures = {name: np.concatenate((above, values[name][None])) for name, above in measures.items()}
-        for name, _, type_ in self.block.formulas:
-            flat = np.broadcast_to(measures[name], (len(part), rows)).reshape(-1)
-            columns = columns.append_column(name, typed(np.where(np.isfinite(flat), flat, np.nan), type_))
-        return columns.append_column(_DRAW, pa.array(np.repeat(np.arange(part.start, part.stop), rows)))
+def _replicated(rerun: Rerun, block: ReleasedBlock, term: ReleasedTerm, draws: int, spread: float) -> Floats:
+    """Return the shape (families (draws + 1), groups)."""
+    released = np.asarray(term.values, dtype=np.float64)
+    key = f"{rerun.seed}/{block.name}/{term.name}"
+    noise, drawn = replicates(term, rerun.seed, block.name, draws)
+    least = block.shown_from.get(term.name)
+    if least is None:
+        again = released - spread * noise
+    else:
+        uniform = uniforms(key, 2 * draws * len(released)).reshape(2, draws, len(released))
+        again = np.empty_like(uniform[0])  # there may be no group
+        for group in range(len(released)):
+            again[:, group] = values_given_shown(term, released[[group]], least, uniform[0][:, group])[0]
+    shrunk = _drawn_together(released, term.standard_deviation())
+    equal = np.full_like(released, released.mean() if len(released) >= _LEAST_GROUPS else np.nan)
+    parts = [released[None], again, shrunk[None], shrunk + drawn, equal[None], equal + drawn]
+    if rerun.families == 4:
+        joint = drawn if isinstance(term, ConsistentTerm) or is_shared(term.noise) else None
+        parts += [released[None], _likely(released, term.standard_deviation(), f"{key}/likely", draws, joint)]
+    return np.concatenate(parts)
 
 
 def _ends(room: Room, rerun: Rerun, block: ReleasedBlock, kinds: set[Extreme]) -> list[dict[str, Floats]]:
@@ -341,35 +280,6 @@ def _normal(key: str, count: int) -> Floats:
     """Return standard normal numbers from `key` (Box and Muller 1958)."""
     uniform = uniforms(key, 2 * count).reshape(2, count)
     return np.asarray(np.sqrt(-2 * np.log(uniform[0])) * np.cos(2 * np.pi * uniform[1]))
-
-
-def _run(
-    room: Room, rerun: Rerun, answer: pa.Table, positions: Sequence[int], blocks: Mapping[str, Replicates], part: range
-) -> pa.Table:
-    """Return columns: replicate, row of the answer, and the positions columns."""
-    names = [f"c{position}" for position in range(rerun.width)]
-    inner = runnable(rerun.tree.copy(), rerun.remainder, rerun.hidden, _this_draw)
-    labels = ", ".join(f'"{name}"' for name in names)
-    on = " AND ".join(f'q."c{position}" IS NOT DISTINCT FROM a."c{position}"' for position in rerun.keys) or "TRUE"
-    picked = "".join(f', q."c{position}"' for position in positions)
-    replicates = (
-        f'SELECT "{_DRAWS}"."{_DRAW}", a."{_AT}"{picked} FROM "{_DRAWS}" CROSS JOIN LATERAL ({inner}) AS q({labels}) '
-        f'JOIN "{_ROWS}" AS a ON {on}'
-    )
-    # Below the LIMIT that the sandbox adds, DuckDB takes a hundred times as long for a block that is read twice.
-    sql = f'WITH "{_REPLICATES}" AS MATERIALIZED ({replicates}) SELECT * FROM "{_REPLICATES}"'
-    rows = pa.table(
-        {_AT: pa.array(np.arange(len(answer)))} | {f"c{position}": answer.column(position) for position in rerun.keys}
-    )
-    tables = dict(rerun.remainder.public) | {name: block.table(part) for name, block in blocks.items()}
-    tables |= {_ROWS: rows, _DRAWS: pa.table({_DRAW: pa.array(np.arange(part.start, part.stop))})}
-    return room.query(sql, tables, most_rows=2 * _PART_ROWS + len(part) * len(answer))
-
-
-def _this_draw(query: exp.Select) -> exp.Select:
-    """Return a block's query over its measures, cut down to one replicate."""
-    query.set("expressions", [column(item.alias_or_name) for item in query.expressions])
-    return query.where(exp.EQ(this=column(_DRAW), expression=column(_DRAW, _DRAWS)), dialect=DIALECT)
 
 
 def _interval(

@@ -5,7 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from support.released_blocks import T0, T1, block, count_of, counts, laplace_noise, noisy, release, remainder
+from support.released_blocks import (
+    T0,
+    T1,
+    block,
+    count_of,
+    counts,
+    gaussian_noise,
+    laplace_noise,
+    noisy,
+    release,
+    remainder,
+)
 
 from dpsql.plan.formulas import greatest
 from dpsql.plan.intervals import GroupFacts, Type
@@ -98,6 +109,15 @@ def test_depends_on_the_groups(sandbox: Sandbox, made: ReleasedBlock, sql: str) 
         assert set(end.column(end.num_columns - 1).to_pylist()) == {None}
     assert any("which groups exist" in note for note in found.bars.notes)
     assert any("the error is not known" in notice for notice in found.notices)
+
+
+@pytest.mark.parametrize("sql", ["SELECT avg(m0) FROM dp_0", "SELECT k0, lag(m0) OVER (ORDER BY k0) FROM dp_0"])
+def test_sums_of_normal_noise_depend_on_the_groups_as_well(sandbox: Sandbox, sql: str) -> None:
+    """Tables that were measured for running totals alone are about all of their values (`test_linear_bars`)."""
+    normal = counts([400.0, 900.0, 0.0], gaussian_noise("1/200"), "normal")
+    found = release(sandbox, sql, [replace(normal, groups=GroupFacts(True, frozenset({"m0"})))])
+    assert found.columns[-1].of_groups
+    assert set(found.error.column(found.error.num_columns - 1).to_pylist()) == {None}
 
 
 @pytest.mark.parametrize("sql", ["SELECT sum(m0) FROM dp_0", "SELECT count(*) FROM dp_0 WHERE m0 > 20"])

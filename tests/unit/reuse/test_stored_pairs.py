@@ -68,6 +68,11 @@ OF_BOTH = "count(*), count(w), sum(u), avg(w), avg(u), sum(w)"
 SQUARES = "var_pop(w), stddev_samp(u), covar_samp(u, w), covar_pop(u, w), regr_count(u, w), regr_avgx(u, w)"
 FOLLOWING = [
     ("corr(u, w)", OF_BOTH),
+    ("corr(w, u)", SQUARES),
+    ("corr(w, u)", "corr(u, w), regr_slope(u, w), regr_intercept(u, w), regr_avgx(u, w)"),
+    ("regr_slope(x, u)", "corr(u, x), regr_slope(u, x), regr_avgy(x, u)"),
+    ("covar_pop(n, m)", "covar_samp(m, n), regr_avgx(m, n), regr_avgy(m, n)"),
+    ("covar_pop(y, x)", "covar_pop(x, y), regr_avgx(x, y)"),
     ("corr(u, w)", SQUARES),
     ("corr(u, w)", "regr_slope(u, w), var_samp(u)"),
     ("covar_pop(u, w)", OF_BOTH),

@@ -1,0 +1,255 @@
+"""Bars of weighted sums of noisy numbers: which columns are such sums, and that their bars are those of the exact covariance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from support.released_blocks import (
+    T0,
+    T1,
+    Keyed,
+    block,
+    count_of,
+    counts,
+    gaussian_noise,
+    laplace_noise,
+    noisy,
+    release,
+    remainder,
+)
+
+from dpsql.noise.perturb import NoisyTerm
+from dpsql.noise.square_root import running_vectors
+from dpsql.plan.formulas import greatest
+from dpsql.plan.intervals import GroupFacts, Type
+from dpsql.privacy.mechanisms import square_root
+from dpsql.privacy.mechanisms.contract import Sensitivity
+from dpsql.privacy.mechanisms.square_root import SquareRoot, inverse_factors
+from dpsql.release.error_bars.linear import Form, linear_columns
+from dpsql.release.remainder import ReleasedBlock
+from dpsql.release.sandbox import Sandbox
+
+DAYS = 60
+SIGMAS = {0.90: 1.6449, 0.95: 1.9600, 0.99: 2.5758}
+
+
+def law(length: int = DAYS, rho: str = "1/200") -> SquareRoot:
+    noise = square_root.noise_for(Sensitivity(1, 1, 1, 1), Fraction(rho), length, 0)
+    assert isinstance(noise, SquareRoot)
+    return noise
+
+
+def series(values: np.ndarray, noise: SquareRoot, regions: int = 1) -> ReleasedBlock:
+    """Counts m0 by region k0 and day k1, measured for running totals."""
+    days = noise.length
+    term = NoisyTerm("t0", values.astype(np.int64), 1.0, noise, 0, True)
+    keys = {
+        "k0": np.repeat([f"r{place}" for place in range(regions)], days).tolist(),
+        "k1": list(range(days)) * regions,
+    }
+    made = block(keys, [term], [count_of(T0)])
+    return ReleasedBlock(
+        made.name, made.keys, made.terms, made.formulas, made.rows, GroupFacts(True, frozenset({"m0"}))
+    )
+
+
+@pytest.fixture(scope="module")
+def mixed() -> ReleasedBlock:
+    """A count m0, a sum m1, a mean m2, and a sum of two terms that is rounded, m3."""
+    noise = gaussian_noise("1/200")
+    terms = [noisy(name, [40.0, 90.0, 10.0], noise, "mixed", whole=name == "t0") for name in ("t0", "t1")]
+    formulas = [count_of(T0), (T1 * 2, Type.REAL), (5 + T1 / greatest(T0, 1), Type.REAL), count_of(T1 + 60 * T0)]
+    return block({"k0": ["a", "b", "c"], "k1": [1, 1, 2]}, terms, formulas)
+
+
+SUMS = (  # the last column is a weighted sum
+    ("SELECT k0, m0 FROM dp_0", Form.WHOLE),
+    ("SELECT k0, m0 + m0 - m0 FROM dp_0", Form.WHOLE),
+    ("SELECT sum(m0) FROM dp_0", Form.WHOLE),
+    ("SELECT sum(m0)::BIGINT FROM dp_0", Form.WHOLE),
+    ("SELECT round(sum(m0)) FROM dp_0", Form.WHOLE),
+    ("SELECT k0, m1 FROM dp_0", Form.LINEAR),
+    ("SELECT k0, -m0 * k1 / 2 + 3 FROM dp_0", Form.LINEAR),
+    ("SELECT avg(m0) FROM dp_0 WHERE k1 < 2", Form.LINEAR),
+    ("SELECT k1, sum(m0 * k1) FILTER (WHERE k0 <> 'a') FROM dp_0 GROUP BY k1 HAVING k1 > 0", Form.LINEAR),
+    ("SELECT k1, sum(m0) FROM dp_0 GROUP BY 1 ORDER BY 1 LIMIT 1", Form.WHOLE),
+    ("SELECT k0, m0 - lag(m0, 1) OVER (ORDER BY k0) FROM dp_0", Form.WHOLE),
+    ("SELECT k0, sum(m0) OVER (PARTITION BY k1 ORDER BY k0 ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM dp_0", Form.WHOLE),
+    ("SELECT k0, first_value(m1) OVER (ORDER BY k0) FROM dp_0", Form.LINEAR),
+    ("SELECT a.k0, a.m0 - b.m0 FROM dp_0 AS a LEFT JOIN dp_0 AS b ON a.k1 = b.k1 + 1", Form.WHOLE),
+    ("SELECT (SELECT sum(m0) FROM dp_0 WHERE k0 = 'a') - (SELECT m0 FROM dp_0 WHERE k0 = 'b')", Form.WHOLE),
+    ("SELECT k0, (SELECT sum(b.m0) FROM dp_0 AS b WHERE b.k1 = a.k1) FROM dp_0 AS a", Form.WHOLE),
+    ("SELECT coalesce(sum(m0), 0) FROM dp_0", Form.LINEAR),
+    ("SELECT sum(CASE WHEN k1 = 1 THEN m0 ELSE 0 END) FROM dp_0", Form.LINEAR),
+    ("WITH q AS (SELECT k1 AS g, sum(m0) AS n FROM dp_0 GROUP BY k1) SELECT sum(n) FROM q WHERE g IN (SELECT k1 FROM dp_0)", Form.WHOLE),
+    ("SELECT 'all', sum(m0) FROM dp_0 UNION ALL SELECT k0, m1 FROM dp_0", Form.LINEAR),
+    ("SELECT sum(n) FROM (SELECT k0, m0 AS n FROM dp_0 ORDER BY k0 LIMIT 2) AS q", Form.WHOLE),
+)  # fmt: skip
+OTHERS = (  # the last column may be anything
+    "SELECT k0, m2 FROM dp_0",
+    "SELECT k0, m3 FROM dp_0",
+    "SELECT k0, m0 * m1 FROM dp_0",
+    "SELECT k0, 1 / m0 FROM dp_0",
+    "SELECT k0, abs(m0) FROM dp_0",
+    "SELECT k0, m1::BIGINT FROM dp_0",
+    "SELECT k0, round(m1) FROM dp_0",
+    "SELECT k0, round(m0, -1) FROM dp_0",
+    "SELECT k0, greatest(m0, 0) FROM dp_0",
+    "SELECT max(m0) FROM dp_0",
+    "SELECT sum(DISTINCT m0) FROM dp_0",
+    "SELECT k0, m0 / sum(m0) OVER () FROM dp_0",
+    "SELECT k0, sum(m0) OVER (ORDER BY m0) FROM dp_0",
+    "SELECT k0, sum(m0) OVER (PARTITION BY m1 > 3 ORDER BY k0) FROM dp_0",
+    "SELECT k0, lag(m0, m0) OVER (ORDER BY k0) FROM dp_0",
+    "SELECT sum(m0) FILTER (WHERE m0 > 3) FROM dp_0",
+    "SELECT k0, CASE WHEN m0 > 3 THEN m0 ELSE 0 END FROM dp_0",
+    "SELECT k0, nullif(m0, 0) FROM dp_0",
+)
+UNKNOWN_ROWS = (
+    "SELECT sum(m0) FROM dp_0 WHERE m0 > 3",
+    "SELECT m0 > 3 AS many, sum(m0) FROM dp_0 GROUP BY many",
+    "SELECT m0 > 3 AS many, sum(m0) FROM dp_0 GROUP BY 1",
+    "SELECT m0 > 3 AS many, sum(m0) FROM dp_0 GROUP BY ALL",
+    "SELECT k1, sum(m0) FROM dp_0 GROUP BY k1 HAVING sum(m0) > 3",
+    "SELECT sum(n) FROM (SELECT m0 AS n FROM dp_0 ORDER BY n LIMIT 1) AS q",
+    "SELECT sum(k1) FROM (SELECT m0 AS k1 FROM dp_0 ORDER BY k1 LIMIT 1) AS q",
+    "SELECT sum(n) FROM (SELECT m0 AS n FROM dp_0 ORDER BY 1 LIMIT 1) AS q",
+    "SELECT sum(m0) FROM dp_0 AS a JOIN dp_0 AS b ON a.m0 = b.m0",
+    "SELECT sum(n) FROM (SELECT DISTINCT m0 AS n FROM dp_0) AS q",
+    "SELECT sum(n) FROM (SELECT m0 AS n FROM dp_0 UNION SELECT m1 FROM dp_0) AS q",
+    "SELECT k0, m0 FROM dp_0 QUALIFY row_number() OVER (ORDER BY m0) = 1",
+    "SELECT k0, m0 FROM dp_0 WHERE k1 > (SELECT min(m0) FROM dp_0)",
+)
+
+
+@pytest.mark.parametrize(("sql", "form"), SUMS)
+def test_weighted_sums_are_known(mixed: ReleasedBlock, sql: str, form: Form) -> None:
+    made = remainder(sql, [mixed])
+    assert linear_columns(made, made.tree)[-1] is form
+
+
+@pytest.mark.parametrize("sql", OTHERS)
+def test_other_formulas_are_not_taken_for_sums(mixed: ReleasedBlock, sql: str) -> None:
+    made = remainder(sql, [mixed])
+    assert linear_columns(made, made.tree)[-1] is Form.ANY
+
+
+@pytest.mark.parametrize("sql", UNKNOWN_ROWS)
+def test_nothing_is_known_of_rows_that_noise_decides(mixed: ReleasedBlock, sql: str) -> None:
+    made = remainder(sql, [mixed])
+    assert linear_columns(made, made.tree) == ()
+
+
+@pytest.mark.parametrize(("length", "cells"), [(1, 1), (7, 7), (60, 60), (60, 180), (60, 150)])
+def test_variances_are_those_of_the_inverse_matrix(length: int, cells: int) -> None:
+    noise = law(length)
+    inverse = np.zeros((cells, cells))
+    for start in range(0, cells, length):
+        for row in range(start, min(start + length, cells)):
+            inverse[row, start : row + 1] = inverse_factors(length)[: row - start + 1][::-1]
+    weights = np.random.default_rng(length).normal(size=(5, cells))
+    expected = np.sum((weights @ inverse) ** 2, axis=1) * (float(noise.noise_scale) ** 2 + 1 / 12)
+    assert np.allclose(noise.variances(weights), expected, rtol=1e-9)
+    if cells == length:
+        last = np.eye(cells)[-1:]
+        assert np.sqrt(noise.variances(last)) == pytest.approx(noise.standard_deviation())
+        running = np.sqrt(np.mean(noise.variances(np.tri(cells))))
+        assert running == pytest.approx(noise.running_deviation())
+
+
+@pytest.fixture(scope="module")
+def drawn() -> np.ndarray:
+    """Noise of 5,000 answers, from the sampler of the gate."""
+    return running_vectors(law(), 5_000, DAYS, Keyed("linear bars")).astype(np.float64)
+
+
+SHAPES: dict[str, tuple[str, Callable[[np.ndarray], np.ndarray]]] = {
+    "one day": ("SELECT k1, sum(m0) FROM dp_0 GROUP BY k1 ORDER BY k1", lambda n: n),
+    "running": ("SELECT k1, sum(m0) OVER (ORDER BY k1) FROM dp_0 ORDER BY k1", lambda n: np.cumsum(n, axis=1)),
+    "range": ("SELECT sum(m0) FROM dp_0 WHERE k1 BETWEEN 20 AND 39", lambda n: n[:, 20:40].sum(axis=1, keepdims=True)),
+    "all": ("SELECT sum(m0) FROM dp_0", lambda n: n.sum(axis=1, keepdims=True)),
+    "weeks": ("SELECT k1 // 7 AS w, sum(m0) FROM dp_0 GROUP BY w ORDER BY w", lambda n: np.add.reduceat(n, range(0, DAYS, 7), axis=1)),
+    "change": ("SELECT k1, m0 - lag(m0) OVER (ORDER BY k1) FROM dp_0 ORDER BY k1", lambda n: np.diff(n, axis=1, prepend=np.nan)),
+    "moving mean": (
+        "SELECT k1, avg(m0) OVER (ORDER BY k1 ROWS BETWEEN 6 PRECEDING AND CURRENT ROW) FROM dp_0 ORDER BY k1",
+        lambda n: np.stack([n[:, max(0, day - 6) : day + 1].mean(axis=1) for day in range(DAYS)], axis=1),
+    ),
+    "two totals": (
+        "WITH q AS (SELECT k1, sum(m0) OVER (ORDER BY k1) AS s FROM dp_0) SELECT (SELECT s FROM q WHERE k1 = 50) - "
+        "(SELECT s FROM q WHERE k1 = 10)",
+        lambda n: n[:, 11:51].sum(axis=1, keepdims=True),
+    ),
+    "slope": ("SELECT sum(m0 * (k1 - 29.5)) / 17995.0 FROM dp_0", lambda n: n @ (np.arange(DAYS)[:, None] - 29.5) / 17995.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("confidence", SIGMAS)
+def test_bars_hold_as_often_as_they_say(sandbox: Sandbox, drawn: np.ndarray, shape: str, confidence: float) -> None:
+    """Bars do not depend on what was drawn, so those of one answer are held against the errors of 5,000. Bars of 0.7 and 1.3 of
+    the width are seen to be wrong in every column."""
+    sql, of_days = SHAPES[shape]
+    exact = 400 + 10 * np.arange(DAYS)
+    found = release(sandbox, sql, [series(exact + drawn[0], law())], confidence=confidence)
+    last = found.error.num_columns - 1
+    bars = np.array(found.error.column(last).to_pylist(), dtype=float)
+    errors = np.abs(of_days(drawn))
+    kept = np.isfinite(errors[0])
+    assert (np.isfinite(bars) == kept).all()
+    errors, bars = errors[:, kept], bars[kept]
+    allowed = 5 * np.sqrt(confidence * (1 - confidence) / len(errors))
+    inside = np.mean(errors <= bars, axis=0)
+    grid = 0.03 if shape != "slope" else 0.0  # of whole numbers, and those rounded up to them
+    assert (inside > confidence - allowed).all() and (inside < confidence + allowed + grid).all()
+    for scale in (0.7, 1.3):
+        wrong = np.mean(errors <= scale * bars, axis=0)
+        assert ((wrong < confidence - allowed) if scale < 1 else (wrong > confidence + (1 - confidence) / 3)).all()
+
+
+def test_regions_are_independent(sandbox: Sandbox) -> None:
+    """A sum over regions has the root of the sum of their variances; a day in each has no covariance with another's."""
+    made = series(np.tile(400.0 + np.arange(DAYS), 3), law(), 3)
+    found = release(sandbox, "SELECT sum(m0) FROM dp_0", [made])
+    alone = release(sandbox, "SELECT sum(m0) FROM dp_0", [series(400.0 + np.arange(DAYS), law())])
+    three, one = (release_.error.column(0)[0].as_py() for release_ in (found, alone))
+    assert three == pytest.approx(np.sqrt(3) * one, abs=1)
+
+
+def test_sums_of_independent_normal_noise_have_their_deviation(sandbox: Sandbox) -> None:
+    noise = gaussian_noise("1/200")
+    found = release(sandbox, "SELECT sum(m0) FROM dp_0", [counts([500.0] * 20, noise, "sums")], confidence=0.99)
+    assert found.error.column(0)[0].as_py() == pytest.approx(2.5758 * np.sqrt(20) * noise.standard_deviation(), abs=1)
+
+
+def test_of_one_table_among_others_that_are_not_normal_nothing_is_computed(sandbox: Sandbox) -> None:
+    """The bar comes from replicates, as before."""
+    made = [series(400.0 + np.arange(DAYS), law()), counts([500.0] * 3, laplace_noise("1/10"), "beside", name="dp_1")]
+    found = release(sandbox, "SELECT sum(a.m0) + (SELECT sum(m0) FROM dp_1) FROM dp_0 AS a", made)
+    assert found.error.column(0)[0].as_py() is not None
+
+
+def test_values_without_rows_count_as_zero_in_a_series(sandbox: Sandbox) -> None:
+    """Of another table, LAG depends on which groups there are; of a series the answer says what its bar is about."""
+    sql = "SELECT k1, m0 - lag(m0) OVER (ORDER BY k1) AS more FROM dp_0 ORDER BY k1"
+    found = release(sandbox, sql, [series(400.0 + np.arange(DAYS), law())])
+    assert found.error.column(1).to_pylist()[0] is None and None not in found.error.column(1).to_pylist()[1:]
+    (note,) = found.bars.notes
+    assert note == "more counts values without rows as 0, and so does its error bar; SQL would leave them out"
+    assert not any(column.of_groups for column in found.columns)
+    ranks = release(
+        sandbox, "SELECT k1, rank() OVER (ORDER BY m0) AS more FROM dp_0", [series(400.0 + np.arange(DAYS), law())]
+    )
+    assert ranks.columns[1].of_groups
+
+
+def test_what_is_taken_for_a_sum_and_is_none_has_no_such_bar(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If a largest number were taken for a sum, what is shown would not be the sum of its weights times what was released."""
+    from dpsql.release.error_bars import linear_bars
+
+    made = [counts([400.0, 900.0, 100.0], gaussian_noise("1/200"), "no sum")]
+    before = release(sandbox, "SELECT max(m0) FROM dp_0", made).error.column(0)[0].as_py()
+    monkeypatch.setattr(linear_bars, "linear_columns", lambda *_: (Form.LINEAR,))
+    assert release(sandbox, "SELECT max(m0) FROM dp_0", made).error.column(0)[0].as_py() == before
