@@ -7,16 +7,20 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from dpsql.policy import Policy, PolicyColumn, Table
+from dpsql.pricing.running_totals import LEAST_VALUES
 
 MOST_OF_A_TABLE, MOST_OF_A_KIND = 80, 2
 """Questions about one table, and of them those of one kind."""
 MOST_PAST, LONGEST_LOGGED = 40, 2_000
 """Questions that were asked before, and the length at which the audit log cuts them."""
 MEASURED_AS_ONE = "measured as one"
+SERIES = 40
+"""Values of an ordered key whose running totals are asked for."""
 SEEN_ONLY = ("failing", "refused")
 """Kinds that are asked for what can be seen of them over different data, and not for how far their numbers move."""
 
@@ -105,6 +109,7 @@ def _of_table(policy: Policy, table: Table) -> Iterator[tuple[str, ...]]:
         yield from _quantiles(name, _name(column.name), keys[:1])
     for key in keys[:2]:
         yield from _listed(name, key, [_name(column.name) for column in bounded[:1]], keys[:1])
+    yield from _running(name, [c for c in bounded if c.name != unit], (table.bounds.max_rows or 1) > 1)
     for key in keys[:3]:
         yield "public keys", f"SELECT {key}, COUNT(*) AS n FROM {name} GROUP BY {key}"
     if (table.bounds.max_rows or 1) > 1:
@@ -221,6 +226,18 @@ def _bounded(name: str, numbers: list[PolicyColumn], keys: list[str]) -> Iterato
         yield "max_count", counted, "dp.max_count = 2", "dp.mechanism = 'gaussian'"
 
 
+def _running(name: str, columns: list[PolicyColumn], many_rows: bool) -> Iterator[tuple[str, ...]]:
+    """Yield counts by the first ordered key, with noise that nearly cancels in its running totals."""
+    for column in [column for column in columns if _has_places(column)][:1]:
+        key = _name(column.name)
+        inside = f"{key} BETWEEN {_place(column, 0)} AND {_place(column, SERIES - 1)}"
+        counted = f"SELECT {key}, COUNT(*) AS n FROM {name} WHERE {inside} GROUP BY {key}"
+        running = (counted, "dp.workload = running", "dp.mechanism = 'gaussian'")
+        yield "running totals", *running
+        if many_rows:
+            yield "running totals", *running, "dp.max_groups = 2", "dp.max_rows_per_group = 1"
+
+
 def _per_unit(name: str, unit: str, keys: list[str], numbers: list[PolicyColumn]) -> Iterator[tuple[str, ...]]:
     """Subqueries and windows per privacy unit, and rows of one unit met with each other."""
     yield "per unit", f"SELECT AVG(n) AS mean FROM (SELECT {unit}, COUNT(*) AS n FROM {name} GROUP BY {unit})"
@@ -306,6 +323,24 @@ def _is_bounded_number(column: PolicyColumn) -> bool:
 
 def _has_public_keys(column: PolicyColumn) -> bool:
     return column.domain is not None or column.type == "boolean"
+
+
+def _has_places(column: PolicyColumn) -> bool:
+    """Return whether a column has days or whole numbers between its bounds, and enough of them for noise of their own."""
+    return column.type in ("integer", "date") and _distance(column) >= LEAST_VALUES - 1
+
+
+def _distance(column: PolicyColumn) -> int:
+    """Return the last place between the bounds of a column, counted from 0."""
+    width: Any = column.upper - column.lower  # type: ignore[operator]
+    return int(width.days if column.type == "date" else width)
+
+
+def _place(column: PolicyColumn, place: int) -> str:
+    """Return the value at a place between the bounds, or the last one."""
+    inside: Any = min(place, _distance(column))
+    value: Any = column.lower + (timedelta(days=inside) if column.type == "date" else inside)  # type: ignore[operator]
+    return f"DATE '{value}'" if column.type == "date" else f"{value}"
 
 
 def _has_two_signs(column: PolicyColumn) -> bool:

@@ -190,6 +190,11 @@ BUGS = (
     PlantedBug("clipped one step too far out"),
     PlantedBug("the first few rows are one"),
     PlantedBug("a distinct row is one of each unit"),
+    PlantedBug("noise for running totals is a third too small"),
+    PlantedBug("a unit touches a cell less"),
+    PlantedBug("half of what noise for running totals reveals is free"),
+    PlantedBug("rounding of y forgets a cell"),
+    PlantedBug("a place too many"),
 )
 
 

@@ -201,8 +201,8 @@ def test_an_engine_that_does_not_repeat_the_answer_is_noticed(
     from dpsql.release.error_bars import bootstrap
 
     found = release(sandbox, "SELECT sum(m0) FROM dp_0", [made])
-    real = bootstrap.Replicates.table
-    monkeypatch.setattr(bootstrap.Replicates, "table", lambda self, part: real(self, range(part.start, part.stop - 1)))
+    real = bootstrap.Variants.table
+    monkeypatch.setattr(bootstrap.Variants, "table", lambda self, part: real(self, range(part.start, part.stop - 1)))
     assert column(found.error, 0) == [None]
     assert "order of its rows" in " ".join(found.bars.notes)
 
