@@ -11,7 +11,8 @@ value answer for quantiles of it (`ranked_counts`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import chain
@@ -20,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpsql.aggregates.distances import presence
@@ -31,12 +33,15 @@ from dpsql.plan.measurements import RankHistogram
 from dpsql.plan.plan import Call, Column, Expr, Literal, Term, TermKind
 from dpsql.pricing.pricing import PricedBlock, key_array
 from dpsql.privacy.mechanisms.rank_histogram import RANK_HISTOGRAM
+from dpsql.privacy.mechanisms.registry import is_shared
 from dpsql.release.remainder import ReleasedBlock
 from dpsql.reuse.disjoint_sums import DisjointSums, Impossible, Mask, Part, disjoint, grid
+from dpsql.reuse.key_coverage import columns_read, covers
 from dpsql.reuse.measurements import Match, errors_in_words, matches
 from dpsql.reuse.ranked_counts import CountedNumber, cells_of, counted_numbers, ranked_counts
 from dpsql.reuse.record import (
     ADDITIVE,
+    NO_VALUE,
     SELECTION,
     Stored,
     StoredKey,
@@ -44,6 +49,7 @@ from dpsql.reuse.record import (
     base_of,
     conjuncts,
     measure_of,
+    ranked_by,
     selection_of,
 )
 from dpsql.reuse.stored_sets import Weighted, counts_of_sets, parts_of_pairs, product_of_squares, sum_of_squares
@@ -111,7 +117,7 @@ class _Derivation:
         self.source_conditions = base_of(priced.block.source)[1]
         self.conditions: dict[str, Expr] = dict(self.source_conditions)
         self.masks: dict[str, Mask] = {}
-        self.retained = [self._stored_key(key.expression) for key in priced.block.keys]
+        self.retained = [self._retained(key.expression) for key in priced.block.keys]
         self.dropped = [key for key in stored.keys if key not in self.retained]
 
     def answer(self, confidence: float) -> Derived:
@@ -127,7 +133,8 @@ class _Derivation:
         parts_by_term = {term.name: self._parts(term) for term in self.priced.block.terms}
         chosen = any(part[2] for parts in parts_by_term.values() for part in parts)
         private = any(not key.public for key in self.stored.keys)
-        one_to_one = not chosen and not self.dropped and (private or self._same_groups())
+        computed = not all(isinstance(key, StoredKey) for key in self.retained)
+        one_to_one = not chosen and not computed and not self.dropped and (private or self._same_groups())
         if (caps_matter or private) and not one_to_one:
             raise Impossible
         if self.stored.gaps and self.dropped:
@@ -199,10 +206,10 @@ class _Derivation:
             return True
         if self.stored.conditions != self.source_conditions.keys():
             return False
-        return self.stored.bounds.max_rows_per_group is None or _ranked(self.priced.block.terms) == {
+        return self.stored.bounds.max_rows_per_group is None or ranked_by(self.priced.block.terms) == {
             (term.measure, term.centre, term.grid, term.conditions)
             for term in self.stored.terms
-            if term.kind != SELECTION and (term.measure not in _NO_VALUE or term.conditions)
+            if term.kind != SELECTION and (term.measure not in NO_VALUE or term.conditions)
         }
 
     def _shown_as_early(self) -> bool:
@@ -218,6 +225,15 @@ class _Derivation:
             raise Impossible
         return stored_key
 
+    def _retained(self, expression: Expr) -> StoredKey | Expr:
+        """Return the stored key that an expression is, else the expression over stored keys, of whose values it is a function."""
+        if fingerprint(expression) in self.keys:
+            return self._stored_key(expression)
+        computed = self._replaced(expression, everywhere=True)
+        if not set(columns_read(computed)):
+            raise Impossible
+        return computed
+
     def _parts(self, term: Term) -> list[Part]:
         """`term` as a sum of stored terms: itself, or a sum around another centre moved by the count.
 
@@ -232,7 +248,7 @@ class _Derivation:
         candidates = [(t, self._chosen(t, required)) for t in self._measuring(measure_of(term))]
         candidates.sort(key=lambda pair: (pair[0].centre, pair[0].absent) != (centre, term.absent))
         for stored, chosen in candidates:
-            if chosen is None or not self._usable(term.kind, chosen):
+            if chosen is None or not self._usable(term.kind, chosen, required):
                 continue
             parts: list[Part] = [(Fraction(1), stored, chosen)]
             if (stored.centre, stored.absent) == (centre, term.absent):
@@ -251,7 +267,7 @@ class _Derivation:
         """Return a count of rows: a stored one, or what the sums of a shared row say of it (`stored_sets`)."""
         for counted in self._measuring(measure_of(term)):
             chosen = self._chosen(counted, required)
-            if chosen is not None and self._usable(TermKind.COUNT, chosen):
+            if chosen is not None and self._usable(TermKind.COUNT, chosen, required):
                 return [(Fraction(1), counted, chosen)]
         return self._of_sets(counts_of_sets(self.stored.terms, term), term, required)
 
@@ -261,7 +277,7 @@ class _Derivation:
         implied = frozenset() if term.value is None or term.absent else conjuncts(presence(term.value)).keys()
         for weights in chain(sets, parts_of_pairs(self.stored.terms, term)):
             chosen = self._chosen(weights[0][1], required, frozenset(implied))
-            if chosen is not None and self._usable(term.kind, chosen):
+            if chosen is not None and self._usable(term.kind, chosen, required):
                 return [(weight, stored, chosen) for weight, stored in weights]
         raise Impossible
 
@@ -275,13 +291,13 @@ class _Derivation:
         has = self.stored.conditions | term.conditions
         return required - has if has <= required | implied else None
 
-    def _usable(self, kind: TermKind, chosen: frozenset[str]) -> bool:
-        """Return whether cells can be chosen by these conditions, and every row asked for is in a cell."""
+    def _usable(self, kind: TermKind, chosen: frozenset[str], required: frozenset[str]) -> bool:
+        """Return whether cells can be chosen by conditions, and every row for which all required ones hold is in a cell."""
         try:
             masks = [self._mask(mark) for mark in chosen]
         except Impossible:
             return False
-        if not all(self._covered(key, chosen) for key in self.dropped):
+        if not all(self._covered(key, required) for key in self.dropped):
             return False
         if kind.value in ADDITIVE:
             return True
@@ -289,25 +305,14 @@ class _Derivation:
         inside = np.logical_and.reduce([group >= 0, *masks])
         return bool(np.bincount(group[inside], minlength=groups).max(initial=0) <= 1)
 
-    def _covered(self, key: StoredKey, chosen: frozenset[str]) -> bool:
+    def _covered(self, key: StoredKey, required: frozenset[str]) -> bool:
         """Return whether the stored groups hold all rows that pass the conditions, whatever their value of `key`."""
-        on_key = [condition for mark in chosen if self._only_key(condition := self._over_keys(mark)) == key.name]
-        nulls = key.nulls or any(evaluate(condition, {key.name: None}) is not True for condition in on_key)
-        return nulls and (key.complete or any(self._pins(condition, key) for condition in on_key))
-
-    def _pins(self, condition: Expr, key: StoredKey) -> bool:
-        """key = literal or key IN (literals), every literal one of the stored groups."""
-        if not isinstance(condition, Call) or condition.function not in ("eq", "in"):
-            return False
-        sides = condition.arguments
-        if condition.function == "eq" and isinstance(sides[1], Column):
-            sides = sides[::-1]
-        column, *literals = sides
-        if not isinstance(column, Column) or not all(isinstance(literal, Literal) for literal in literals):
-            return False
-        values = self._distinct(key.name)
-        tests = [replace(condition, function="eq", arguments=(column, literal)) for literal in literals]
-        return all(any(evaluate(test, {key.name: value}) is True for value in values) for test in tests)
+        on_key = []
+        for mark in required:
+            with suppress(Impossible):
+                condition = self._over_keys(mark)
+                on_key += [condition] if set(columns_read(condition)) == {key.name} else []
+        return covers(key, self._distinct(key.name), on_key)
 
     # --- cells --------------------------------------------------------------------------------------------------------
 
@@ -315,19 +320,17 @@ class _Derivation:
         """Return a condition with the stored keys in place of their expressions."""
         return self._replaced(self.conditions[mark])
 
-    def _replaced(self, expression: Expr) -> Expr:
+    def _replaced(self, expression: Expr, everywhere: bool = False) -> Expr:
+        """Return an expression with the stored keys in place of theirs, within conditions or (`everywhere`) any function."""
         key = self.keys.get(fingerprint(expression))
         if key is not None and key.public:
             return Column(key.name, expression.facts)
-        if isinstance(expression, Call) and expression.function in _TESTS:
-            return replace(expression, arguments=tuple(self._replaced(part) for part in expression.arguments))
+        if isinstance(expression, Call) and (everywhere or expression.function in _TESTS):
+            inside = tuple(self._replaced(part, everywhere) for part in expression.arguments)
+            return replace(expression, arguments=inside)
         if isinstance(expression, Literal):
             return expression
         raise Impossible
-
-    def _only_key(self, condition: Expr) -> str | None:
-        names = set(_names(condition))
-        return names.pop() if len(names) == 1 else None
 
     def _distinct(self, name: str) -> list[Any]:
         values: list[Any] = self.stored.table.column(name).unique().to_pylist()
@@ -337,7 +340,7 @@ class _Derivation:
         """Return which stored cells pass a condition on keys."""
         if mark not in self.masks:
             condition = self._over_keys(mark)
-            names = sorted(set(_names(condition)))
+            names = sorted(set(columns_read(condition)))
             codes, combinations = self._combinations(names)
             passed = [evaluate(condition, dict(zip(names, values, strict=True))) is True for values in combinations]
             self.masks[mark] = np.asarray(passed, dtype=bool)[codes]
@@ -366,7 +369,7 @@ class _Derivation:
         outside = np.zeros(codes.size, dtype=bool)
         for key, stored in zip(self.priced.block.keys, self.retained, strict=True):
             values = key_array(key)
-            column = self.stored.table.column(stored.name).combine_chunks()
+            column = self._column(stored, values.type)
             places = pc.index_in(column, value_set=values.cast(column.type), skip_nulls=False)
             outside |= places.is_null().to_numpy(zero_copy_only=False)
             codes = codes * len(values) + places.fill_null(0).to_numpy()
@@ -379,6 +382,18 @@ class _Derivation:
             raise Impossible
         return np.where(outside, -1, codes), count
 
+    def _column(self, key: StoredKey | Expr, type_: pa.DataType) -> pa.Array:
+        """Return the values of a key for each stored cell, computed ones of a type."""
+        if isinstance(key, StoredKey):
+            return self.stored.table.column(key.name).combine_chunks()
+        names = sorted(set(columns_read(key)))
+        codes, combinations = self._combinations(names)
+        computed = [evaluate(key, dict(zip(names, values, strict=True))) for values in combinations]
+        try:
+            return pa.array(computed, type_).take(pa.array(codes))
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise Impossible from error
+
     def _same_groups(self) -> bool:
         """Return whether every stored cell is a group of the answer: what caps keep depends on all groups together."""
         return bool((self._groups()[0] >= 0).all())
@@ -387,11 +402,11 @@ class _Derivation:
 
     def _private(self, parts_by_term: Mapping[str, list[Part]]) -> DisjointSums:
         """Private keys: take the stored groups unchanged."""
-        if [key.name for key in self.retained] != [key.name for key in self.stored.keys]:
+        if self.retained != list(self.stored.keys):
             raise Impossible
         table = self.stored.table
         names = [key.name for key in self.priced.block.keys]
-        sums = DisjointSums(self.priced, table.select([key.name for key in self.retained]).rename_columns(names))
+        sums = DisjointSums(self.priced, table.select([key.name for key in self.stored.keys]).rename_columns(names))
         everything = np.arange(table.num_rows)
         for term, cells, used in disjoint(parts_by_term, lambda _: np.ones(table.num_rows, dtype=bool)):
             sums.add(term, table.column(term.name).to_numpy(), everything[cells], used)
@@ -408,7 +423,10 @@ class _Derivation:
         sums = DisjointSums(self.priced, grid(self.priced))
         for term, cells, used in disjoint(parts_by_term, cells_of):
             values = self.stored.table.column(term.name).to_numpy()
-            sums.add(term, values[cells], group[cells], used)
+            if is_shared(term.noise):
+                sums.add_vector(term, values, np.where(cells, group, -1), used)
+            else:
+                sums.add(term, values[cells], group[cells], used)
         return sums
 
     def _words(self, chosen: bool, same: bool, numbers: Sequence[Match], counted: Sequence[CountedNumber]) -> str:
@@ -424,26 +442,8 @@ class _Derivation:
         return "; ".join(parts) or "; ".join([which, *([errors_in_words(numbers)] if numbers else [])])
 
 
-_NO_VALUE = frozenset(measure_of(Term("", kind, None, None, 1)) for kind in (TermKind.COUNT, TermKind.UNITS))
-"""Measures that read no value of a row, so that without a condition nothing is ranked by them."""
-
-
-def _ranked(terms: tuple[Term, ...]) -> set[tuple[str, Fraction, int, frozenset[str]]]:
-    """Return the sums (measure, centre, grid, conditions) by which `max_rows_per_group` ranks the rows of a group."""
-    ranking = {(measure_of(t), Fraction(t.centre), t.grid, frozenset(conjuncts(t.filter))) for t in terms}
-    return {entry for entry in ranking if entry[0] not in _NO_VALUE or entry[3]}
-
-
 def _countable(term: Term) -> Expr | None:
     """Return the argument of the count of a sum's rows, as `TermBasis.count` writes it; None for all rows."""
     value = term.value
     real = value is not None and value.facts.type.value == "real"
     return None if value is not None and not value.facts.nullable and not real else value
-
-
-def _names(expression: Expr) -> Iterator[str]:
-    if isinstance(expression, Column):
-        yield expression.name
-    elif isinstance(expression, Call):
-        for argument in expression.arguments:
-            yield from _names(argument)

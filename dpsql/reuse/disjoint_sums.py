@@ -1,6 +1,7 @@
 """Disjoint sums of stored cells, from which a derived answer is computed.
 
-The noise of two disjoint sums is independent, because no cell is in both. A derived block hands them to the public
+The noise of two disjoint sums is independent, because no cell is in both, and of cells that have noise in common there is one
+sum in each group alone (`add_vector`). A derived block hands them to the public
 remainder as its terms, with the law of their summed noise, and its measures as formulas over them.
 """
 
@@ -22,6 +23,8 @@ from dpsql.noise.perturb import ChosenNumber, NoisyTerm
 from dpsql.plan.formulas import Formula, NoisyValue, Number, substituted
 from dpsql.pricing.pricing import PricedBlock
 from dpsql.privacy.mechanisms.registry import summed
+from dpsql.privacy.mechanisms.square_root import SquareRoot
+from dpsql.release.pooled import MOST_WEIGHTS, PooledTerm, pooled
 from dpsql.release.remainder import ReleasedBlock
 from dpsql.reuse.record import StoredTerm
 
@@ -71,9 +74,13 @@ class DisjointSums:
         self.priced = priced
         self.keys = keys
         self.rows = keys.num_rows if priced.block.keys else 1
-        self.terms: list[NoisyTerm] = []
+        self.terms: list[NoisyTerm | PooledTerm] = []
+        self.vectors: set[str] = set()
+        """Stored terms whose cells have noise in common, of which sums are made."""
         self.numbers: list[ChosenNumber] = []
-        self.sums: dict[str, list[tuple[Fraction, NoisyTerm]]] = {term.name: [] for term in priced.block.terms}
+        self.sums: dict[str, list[tuple[Fraction, NoisyTerm | PooledTerm]]] = {
+            term.name: [] for term in priced.block.terms
+        }
 
     def add(
         self, stored: StoredTerm, values: npt.NDArray[Any], group: Positions, used: list[tuple[str, Fraction]]
@@ -90,16 +97,43 @@ class DisjointSums:
         noise = summed(stored.noise, int(sizes[0]), stored.whole)
         if noise is None:
             raise Impossible
-        wide = stored.whole and float(np.abs(values.astype(np.float64)).max()) * int(sizes[0]) >= _MOST_WHOLE
-        total = np.zeros(self.rows, dtype=np.float64 if wide else values.dtype)
-        np.add.at(total, group, values)
-        if wide:
-            total = np.clip(total, -_MOST_WHOLE, _MOST_WHOLE).astype(np.int64)
         unit = 2.0 ** (noise.shift - stored.grid)
-        summed_cells = NoisyTerm(f"a{len(self.terms)}", total, unit, noise, stored.grid, stored.whole)
+        total = self._totals(stored, values, group)
+        self._append(NoisyTerm(f"a{len(self.terms)}", total, unit, noise, stored.grid, stored.whole), used)
+
+    def add_vector(
+        self, stored: StoredTerm, values: npt.NDArray[Any], group: Positions, used: list[tuple[str, Fraction]]
+    ) -> None:
+        """Add sums of a vector whose cells have noise in common: `values` and `group` of all of its cells, -1 for those that are
+        not summed.
+
+        Groups may have different numbers of cells. Raises Impossible for other laws, and where another sum is made of the same
+        vector: the noise of both would not be independent.
+        """
+        law, cells = stored.noise, np.flatnonzero(group >= 0)
+        if not isinstance(law, SquareRoot) or stored.name in self.vectors or len(self.terms) >= MOST_SUMS:
+            raise Impossible
+        if not cells.size or self.rows * group.size > MOST_WEIGHTS:
+            raise Impossible
+        self.vectors.add(stored.name)
+        name, total = f"a{len(self.terms)}", self._totals(stored, values[cells], group[cells])
+        if np.array_equal(group, np.arange(self.rows)):
+            self._append(NoisyTerm(name, total, 2.0 ** (law.shift - stored.grid), law, stored.grid, stored.whole), used)
+        else:
+            self._append(pooled(name, total, group, law, stored.grid, stored.whole), used)
+
+    def _append(self, summed_cells: NoisyTerm | PooledTerm, used: list[tuple[str, Fraction]]) -> None:
         self.terms.append(summed_cells)
         for name, weight in used:
             self.sums[name].append((weight, summed_cells))
+
+    def _totals(self, stored: StoredTerm, values: npt.NDArray[Any], group: Positions) -> npt.NDArray[Any]:
+        """Return sums of cells by group, kept within 64 bits where they are whole."""
+        most = int(np.bincount(group).max())
+        wide = stored.whole and float(np.abs(values.astype(np.float64)).max()) * most >= _MOST_WHOLE
+        total = np.zeros(self.rows, dtype=np.float64 if wide else values.dtype)
+        np.add.at(total, group, values)
+        return np.clip(total, -_MOST_WHOLE, _MOST_WHOLE).astype(np.int64) if wide else total
 
     def released(self, confidence: float) -> tuple[ReleasedBlock, dict[str, tuple[float, float]]]:
         """Return the block over its disjoint sums, and the errors of the terms of the query (see `Derived.errors`)."""
@@ -110,12 +144,12 @@ class DisjointSums:
         formulas = tuple(
             (name, substituted(formula, read), type_) for name, formula, type_ in self.priced.block.formulas
         )
-        terms: tuple[NoisyTerm | ChosenNumber, ...] = (*self.terms, *self.numbers)
+        terms: tuple[NoisyTerm | PooledTerm | ChosenNumber, ...] = (*self.terms, *self.numbers)
         block = ReleasedBlock(self.priced.block.name, self.keys, terms, formulas, self.rows, self.priced.block.groups)
         return block, {name: _error(parts, confidence) for name, parts in self.sums.items()}
 
 
-def _weighted_sum(parts: list[tuple[Fraction, NoisyTerm]]) -> Formula:
+def _weighted_sum(parts: list[tuple[Fraction, NoisyTerm | PooledTerm]]) -> Formula:
     """Return the formula of a term over disjoint sums, added up from the left."""
     summands: list[Formula] = [
         NoisyValue(summand.name) if weight == 1 else Number(float(weight)) * NoisyValue(summand.name)
@@ -124,7 +158,7 @@ def _weighted_sum(parts: list[tuple[Fraction, NoisyTerm]]) -> Formula:
     return reduce(lambda total, part: total + part, summands)
 
 
-def _error(parts: list[tuple[Fraction, NoisyTerm]], confidence: float) -> tuple[float, float]:
+def _error(parts: list[tuple[Fraction, NoisyTerm | PooledTerm]], confidence: float) -> tuple[float, float]:
     deviation = hypot(*(float(weight) * summand.standard_deviation() for weight, summand in parts))
     if len(parts) == 1:
         weight, summand = parts[0]

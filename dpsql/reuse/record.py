@@ -351,3 +351,11 @@ ADDITIVE = tuple(
     for kind in (TermKind.COUNT, TermKind.SUM, TermKind.SQUARE_PART, TermKind.PRODUCT_PART, TermKind.PAIR_PART)
 )
 """Kinds whose sums over disjoint groups are the sum of the union; distinct units and values are not."""
+NO_VALUE = frozenset(measure_of(Term("", kind, None, None, 1)) for kind in (TermKind.COUNT, TermKind.UNITS))
+"""Measures that read no value of a row, so that without a condition nothing is ranked by them."""
+
+
+def ranked_by(terms: tuple[Term, ...]) -> set[tuple[str, Fraction, int, frozenset[str]]]:
+    """Return the sums (measure, centre, grid, conditions) by which `max_rows_per_group` ranks the rows of a group."""
+    ranking = {(measure_of(t), Fraction(t.centre), t.grid, frozenset(conjuncts(t.filter))) for t in terms}
+    return {entry for entry in ranking if entry[0] not in NO_VALUE or entry[3]}

@@ -45,6 +45,7 @@ LOGARITHMS: dict[str, Callable[[Floats], Floats]] = {
     "laplace": lambda squares: np.asarray(-np.log1p(squares / 2)),
     "gaussian": lambda squares: np.asarray(-squares / 2),
     "correlated_laplace": _of_geometric_variance,
+    "square_root": lambda squares: np.asarray(-squares / 2),
 }
 """By mechanism: the logarithm of the characteristic function at t, from the variance times t squared."""
 

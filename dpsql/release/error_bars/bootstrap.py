@@ -44,6 +44,7 @@ from dpsql.release.error_bars.reruns import (
 )
 from dpsql.release.error_bars.rowwise import Traced
 from dpsql.release.error_bars.simulation import Measures, ReleasedGroups
+from dpsql.release.pooled import PooledTerm
 from dpsql.release.reconciled import ConsistentTerm
 from dpsql.release.remainder import ReleasedBlock, ReleasedTerm, column, runnable
 from dpsql.release.sandbox import Room, Sandbox, floats
@@ -205,7 +206,7 @@ def _replicated(rerun: Rerun, block: ReleasedBlock, term: ReleasedTerm, draws: i
     equal = np.full_like(released, released.mean() if len(released) >= _LEAST_GROUPS else np.nan)
     parts = [released[None], again, shrunk[None], shrunk + drawn, equal[None], equal + drawn]
     if rerun.families == 4:
-        joint = drawn if isinstance(term, ConsistentTerm) or is_shared(term.noise) else None
+        joint = drawn if isinstance(term, (ConsistentTerm, PooledTerm)) or is_shared(term.noise) else None
         parts += [released[None], _likely(released, term.standard_deviation(), f"{key}/likely", draws, joint)]
     return np.concatenate(parts)
 

@@ -18,6 +18,7 @@ from dpsql.privacy.mechanisms.contract import Noise
 from dpsql.privacy.mechanisms.correlated_laplace import CorrelatedLaplace
 from dpsql.privacy.mechanisms.registry import is_registered, is_shared, registered
 from dpsql.privacy.mechanisms.square_root import SquareRoot
+from dpsql.release.pooled import PooledTerm
 from dpsql.release.reconciled import ConsistentTerm, measured_again
 from dpsql.release.remainder import ReleasedTerm
 
@@ -59,26 +60,30 @@ def replicates(term: ReleasedTerm, seed: str, block: str, draws: int) -> Floats:
     Cells of measured tables are independent, or share what their law shares in a vector; those of consistent tiles have the joint
     law that least squares gives them.
     """
+    if isinstance(term, PooledTerm):
+        key = f"{seed}/{block}/{term.name}"
+        return term.summed(_of_vectors(term.law, term.unit, key, (2 * draws, len(term.group)))).reshape(2, draws, -1)
     if isinstance(term, ConsistentTerm):
         return measured_again(term.joint, _independent, seed, 2 * draws)[term.tile].reshape(2, draws, -1)
     return _independent(term, f"{seed}/{block}/{term.name}", 2 * draws).reshape(2, draws, -1)
 
 
 def _independent(term: ReleasedTerm, key: str, draws: int) -> Floats:
-    if is_shared(term.noise):
-        return _of_vectors(term, key, draws)
     cells = len(term.values)
+    if is_shared(term.noise):
+        noise = _of_vectors(term.noise, term.noise_unit, key, (draws, cells))
+        return np.rint(noise) if term.whole else noise
     return deviates(term, uniforms(key, draws * cells)).reshape(draws, cells)
 
 
-def _of_vectors(term: ReleasedTerm, key: str, draws: int) -> Floats:
-    """Return noise of all cells, which are not independent in a draw. Raises InternalError for a law that says nothing of it."""
-    law, cells = term.noise, len(term.values)
+def _of_vectors(law: Noise, unit: float, key: str, shape: tuple[int, int]) -> Floats:
+    """Return noise of vectors, of `shape` (draws, cells), whose cells are not independent in a draw; a step of the law is `unit`.
+    Raises InternalError for a law that says nothing of it."""
     if not isinstance(law, (CorrelatedLaplace, SquareRoot)):
         raise refuse("internal", what=f"noise of vectors that is not known: {law.mechanism}")
+    draws, cells = shape
     uniform = uniforms(key, draws * cells).reshape(draws, cells)
-    noise = law.joint_quantiles(uniforms(f"{key}/shared", draws)[:, None], uniform) * term.noise_unit
-    return np.rint(noise) if term.whole else noise
+    return np.asarray(law.joint_quantiles(uniforms(f"{key}/shared", draws)[:, None], uniform) * unit)
 
 
 @lru_cache(maxsize=64)

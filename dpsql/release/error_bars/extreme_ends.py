@@ -28,6 +28,7 @@ from dpsql.release.error_bars.extremes import Extreme
 from dpsql.release.error_bars.rowwise import Traced
 from dpsql.release.error_bars.simulation import Measures
 from dpsql.release.error_bars.vectors import clamped
+from dpsql.release.pooled import PooledTerm
 from dpsql.release.reconciled import ConsistentTerm
 from dpsql.release.remainder import ReleasedBlock, ReleasedTerm, Remainder, runnable
 from dpsql.release.sandbox import Room
@@ -95,7 +96,7 @@ def only_term(block: ReleasedBlock, measure: str) -> ReleasedTerm | None:
     linear = parts(inner, terms)
     fixed = not any(bound is not None and bound.find(exp.Column) for bound in bounds)
     usual = known_law(terms[name]) and terms[name].standard_deviation() > 0 and name not in block.shown_from
-    usual = usual and not isinstance(terms[name], ConsistentTerm)
+    usual = usual and not isinstance(terms[name], (ConsistentTerm, PooledTerm))
     return terms[name] if linear is not None and len(linear) == 1 and fixed and usual else None
 
 

@@ -24,6 +24,7 @@ from dpsql.release.error_bars.draws import Floats, known_law
 from dpsql.release.error_bars.ends import Interval, hull_of
 from dpsql.release.error_bars.linear import Form, linear_columns
 from dpsql.release.error_bars.reruns import Rerun, Variants, in_parts, run_again
+from dpsql.release.pooled import PooledTerm
 from dpsql.release.reconciled import ConsistentTerm
 from dpsql.release.remainder import ReleasedBlock, ReleasedTerm
 from dpsql.release.sandbox import Room, Sandbox, floats
@@ -122,6 +123,8 @@ def _half_widths(numbers: Floats, value: Floats, terms: Sequence[ReleasedTerm], 
 
 def _variances(term: ReleasedTerm, weights: Floats) -> Floats:
     """Return the variance of the error of weighted sums of the cells of a term; `weights`: of shape (sums, cells)."""
+    if isinstance(term, PooledTerm):
+        return term.variances(weights)
     if isinstance(term.noise, SquareRoot):
         return np.asarray(term.noise.variances(weights) * term.noise_unit**2)
     return np.asarray(deviation_of(term) ** 2 * np.sum(weights**2, axis=1))

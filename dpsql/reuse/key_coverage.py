@@ -1,0 +1,73 @@
+"""Whether stored groups hold all rows that a question asks for, whatever their value of a key: only then do they add up to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import date, datetime
+from typing import Any
+
+from dpsql.functions.evaluate import evaluate
+from dpsql.plan.intervals import Type
+from dpsql.plan.plan import Call, Column, Expr, Literal
+from dpsql.reuse.record import StoredKey
+
+_LEAST, _MOST = {"ge": 0, "gt": 1}, {"le": 0, "lt": -1}
+"""How far from a bound the first and the last value are that it leaves."""
+_MIRRORED = {"ge": "le", "gt": "lt", "le": "ge", "lt": "gt"}
+
+
+def covers(key: StoredKey, values: Sequence[Any], conditions: Sequence[Expr]) -> bool:
+    """Return whether every row for which `conditions` hold, on the key alone, has one of its stored `values`."""
+    nulls = key.nulls or any(evaluate(condition, {key.name: None}) is not True for condition in conditions)
+    listed = key.complete or any(_pins(condition, key, values) for condition in conditions)
+    return nulls and (listed or _lie_between(key, values, conditions))
+
+
+def columns_read(expression: Expr) -> Iterator[str]:
+    """Yield the names of the columns in an expression."""
+    if isinstance(expression, Column):
+        yield expression.name
+    elif isinstance(expression, Call):
+        for argument in expression.arguments:
+            yield from columns_read(argument)
+
+
+def _pins(condition: Expr, key: StoredKey, values: Sequence[Any]) -> bool:
+    """Return whether a condition is key = literal or key IN (literals), every literal one of the stored values."""
+    if not isinstance(condition, Call) or condition.function not in ("eq", "in"):
+        return False
+    sides = condition.arguments
+    if condition.function == "eq" and isinstance(sides[1], Column):
+        sides = sides[::-1]
+    column, *literals = sides
+    if not isinstance(column, Column) or not all(isinstance(literal, Literal) for literal in literals):
+        return False
+    tests = [replace(condition, function="eq", arguments=(column, literal)) for literal in literals]
+    return all(any(evaluate(test, {key.name: value}) is True for value in values) for test in tests)
+
+
+def _lie_between(key: StoredKey, values: Sequence[Any], conditions: Sequence[Expr]) -> bool:
+    """Return whether the conditions leave no day or whole number but those between two of them, and all these are stored."""
+    stored = {_place(value) for value in values}
+    least: list[int] = []
+    most: list[int] = []
+    for condition in conditions:
+        if isinstance(condition, Call) and condition.function in _MIRRORED:
+            word, (left, right) = condition.function, condition.arguments
+            if isinstance(right, Column):
+                word, left, right = _MIRRORED[word], right, left
+            bound = _place(right.value) if isinstance(left, Column) and isinstance(right, Literal) else None
+            if bound is None or left.facts.type not in (Type.INTEGER, Type.DATE):
+                continue
+            (least if word in _LEAST else most).append(bound + (_LEAST | _MOST)[word])
+    if not least or not most:
+        return False
+    return set(range(max(least), min(most) + 1)) <= stored if min(most) - max(least) <= len(stored) else False
+
+
+def _place(value: Any) -> int | None:
+    """Return a whole number, or the number of a day; None for any other value."""
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return value.toordinal()
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
