@@ -150,9 +150,9 @@ def _direct(plan: Plan, remainder: Remainder) -> frozenset[int]:
     return frozenset(positions)
 
 
-def _measures_shown(plan: Plan) -> frozenset[str]:
-    """Return names of the measures that are a COUNT or SUM."""
-    return frozenset(m.name for block in plan.blocks for m in block.measures if m.aggregate in _DIRECT)
+def _measures_shown(plan: Plan) -> frozenset[tuple[str, str]]:
+    """Return the measures that are a COUNT or SUM, each by the names of its block and its own."""
+    return frozenset((block.name, m.name) for block in plan.blocks for m in block.measures if m.aggregate in _DIRECT)
 
 
 def _groups(priced: PricedBlock) -> int:

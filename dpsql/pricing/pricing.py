@@ -331,15 +331,16 @@ def _cheapest(
     return TargetSearch(priced, widest, target).cheapest(policy.per_query.min_epsilon, most)
 
 
-def widest_term(priced: Price, options: Options, measures: frozenset[str] | None = None) -> float:
-    """Return the largest half width of the quantities that terms represent; `measures`: only of terms in one of these."""
+def widest_term(priced: Price, options: Options, measures: frozenset[tuple[str, str]] | None = None) -> float:
+    """Return the largest half width of the quantities that terms represent; `measures`: only of terms in one of these, each by
+    the names of its block and its own."""
     confidence = float(options.confidence)
     half_widths, after = [], priced.laws_after
     for measured in priced.blocks:
         names = {
             name
             for measure, value, _ in measured.block.formulas
-            if measures is None or measure in measures
+            if measures is None or (measured.block.name, measure) in measures
             for name in terms_of(value)
         }
         noises = [
@@ -361,12 +362,12 @@ _IN_PARTS = (TermKind.SQUARE_PART, TermKind.PRODUCT_PART, TermKind.PAIR_PART)
 
 
 def _of_squares(
-    priced: PricedBlock, noises: Sequence[TermNoise], measures: frozenset[str], confidence: float
+    priced: PricedBlock, noises: Sequence[TermNoise], measures: frozenset[tuple[str, str]], confidence: float
 ) -> list[float]:
     """Return the half widths of those of `measures`, COUNTs and SUMs, that follow from squares of shared rows (`noises`)."""
     names = {noise.name for noise in noises}
     return [
         measure_half_width(formula, noises, confidence)
         for measure, formula, _ in priced.block.formulas
-        if measure in measures and not names.isdisjoint(terms_of(formula))
+        if (priced.block.name, measure) in measures and not names.isdisjoint(terms_of(formula))
     ]

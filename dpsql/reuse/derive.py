@@ -123,10 +123,8 @@ class _Derivation:
     def answer(self, confidence: float) -> Derived:
         bounds = self.priced.block.caps.bounds
         caps_matter = bounds.drops_rows_by_group or self.stored.bounds.drops_rows_by_group
-        # What a unit is scaled by depends on all groups together, so clipped sums of other groups do not add up to it.
-        caps_matter |= any(term.clip is not None for term in self.priced.block.terms)
-        # Nor do values that units bring to some groups follow from what they bring to those and others.
-        caps_matter |= any(term.places is not None for term in self.priced.block.terms)
+        # What a unit is scaled by, and which values it brings, depends on all groups together: others do not add up to it.
+        caps_matter |= any(term.clip is not None or term.places is not None for term in self.priced.block.terms)
         numbers = self._numbers(confidence)
         counted = () if numbers is not None else self._from_counts(confidence)
         caps_matter |= bool(numbers)  # nor does the quantile of some groups follow from those of others
@@ -200,12 +198,14 @@ class _Derivation:
         """Return whether caps keep the same rows for the question as they kept for the stored release.
 
         They choose among the rows that pass WHERE, whatever FILTER says, so a condition in the other place is another
-        question. Rows of a group are ranked by all values and conditions of its sums, so another set of sums keeps others.
+        question. Rows of a group are ranked by all values and conditions of its sums, so another set of sums keeps others. All
+        are ranked by hashes of the keys in their order, and so are the values that a unit brings.
         """
-        if not self.stored.bounds.drops_rows_by_group:
-            return True
-        if self.stored.conditions != self.source_conditions.keys():
+        drops_rows, terms = self.stored.bounds.drops_rows_by_group, self.priced.block.terms
+        if (drops_rows or any(term.places for term in terms)) and self.retained != list(self.stored.keys):
             return False
+        if not drops_rows or self.stored.conditions != self.source_conditions.keys():
+            return not drops_rows
         return self.stored.bounds.max_rows_per_group is None or ranked_by(self.priced.block.terms) == {
             (term.measure, term.centre, term.grid, term.conditions)
             for term in self.stored.terms

@@ -48,13 +48,16 @@ class PaidBlock:
     """A released block and the receipt of the charge that paid for it.
 
     `errors`: half width (at the confidence of the query) and standard deviation of each term of the block. `how`: how it
-    differs from the planned measurement, in words for the analyst; empty for that very measurement.
+    differs from the planned measurement, in words for the analyst; empty for that very measurement. `release`: the name of the
+    stored release that it was read from, of which it was `derived` or which it is; empty for one that was measured now.
     """
 
     block: ReleasedBlock
     receipt: str
     errors: Mapping[str, tuple[float, float]]
     how: str = ""
+    release: str = ""
+    derived: bool = False
 
     def source(self, name: str) -> str:
         """Tell the analyst which release the block, called `name`, comes from."""
@@ -228,6 +231,14 @@ class StoredReleases:
         )
         return PaidBlock(block, receipt, shown_term_errors(block, _confidence(planned)))
 
+    def keep_for_request(self, planned: Planned, stored: Sequence[PaidBlock | None], request_id: str) -> None:
+        """Note which stored releases answer a part of a request that is charged now: with what is measured for it they are the
+        answer that its charge paid for."""
+        for index, part in enumerate(stored):
+            if part is not None:
+                note = {"release": part.release, "derived": part.derived}
+                self._store.put(self._request(planned, index, request_id), b"", note)
+
     def data_changed(self, planned: Planned, index: int) -> bool:
         """Return whether the first release of this block was computed from another version of the data."""
         version = self.version(planned.price.blocks[index])
@@ -249,9 +260,15 @@ class StoredReleases:
 
     def _of_request(self, planned: Planned, index: int, request_id: str | None) -> PaidBlock | None:
         note = self._store.get(self._request(planned, index, str(request_id)))
-        if note is not None and "release" in note.note.metadata:
-            note = self._store.get(note.note.metadata["release"])
-        return self._exact(planned, index, note)
+        if note is None or "release" not in note.note.metadata:
+            return self._exact(planned, index, note)
+        release = self._store.get(note.note.metadata["release"])
+        if not note.note.metadata.get("derived", False):
+            return self._exact(planned, index, release)
+        stored = None if release is None else opened(release)
+        naming, confidence = self._policy.access is None, _confidence(planned)
+        derived = None if stored is None else derive(planned.price.blocks[index], stored, confidence, naming)
+        return None if derived is None else self._of_derived(planned, index, derived)
 
     def _of_question(self, planned: Planned, index: int, names: _Names, asking: bool) -> PaidBlock | None:
         """Return the release of this very measurement, else one that the options and the policy accept in its place."""
@@ -264,12 +281,14 @@ class StoredReleases:
         if exact is not None:
             return exact
         derived = self._derived(planned, priced, names, stored, asking)
-        if derived is None:
-            return None
+        return None if derived is None else self._of_derived(planned, index, derived)
+
+    def _of_derived(self, planned: Planned, index: int, derived: Derived) -> PaidBlock:
         how = derived.how
         if derived.same:
-            how = "" if _equal(priced, derived, _confidence(planned)) else "the same numbers with less noise"
-        return PaidBlock(derived.block, derived.stored.receipt, derived.errors, how)
+            equal = _equal(planned.price.blocks[index], derived, _confidence(planned))
+            how = "" if equal else "the same numbers with less noise"
+        return PaidBlock(derived.block, derived.stored.receipt, derived.errors, how, derived.stored.key, True)
 
     def _derived(
         self, planned: Planned, priced: PricedBlock, names: _Names, stored: list[StoredRelease], asking: bool
@@ -343,7 +362,8 @@ class StoredReleases:
         if stored is None:
             return None
         block = _block(planned.price.blocks[index], stored)
-        paid = PaidBlock(block, stored.receipt, shown_term_errors(block, _confidence(planned)))
+        errors = shown_term_errors(block, _confidence(planned))
+        paid = PaidBlock(block, stored.receipt, errors, release=release.note.key)
         if len(release.payload) <= MOST_KEPT_BYTES:
             self._opened.keep(planned, release, paid, index)
         return paid

@@ -201,6 +201,8 @@ class MissingBlocks:
         A failure leaves the charge: noise may have been drawn.
         """
         try:
+            if self._request.id is not None:
+                self._context.stored_releases.keep_for_request(self._planned, self._stored, self._request.id)
             for index in self._missing:
                 check_promises(self._context, self._planned.price.blocks[index].block.source)
             for index in self._missing:

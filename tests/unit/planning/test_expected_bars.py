@@ -65,6 +65,18 @@ def test_a_target_is_reached_whatever_the_most_is_that_may_be_spent(session: Ses
     assert 0 < Fraction(plan.loss.epsilon or 0) < 3
 
 
+@pytest.mark.parametrize(("aggregate", "target", "most"), [("AVG(weight)", 3, 6), ("VAR_POP(age)", 150, 16)])
+def test_a_target_takes_a_count_and_a_mean_of_two_blocks_apart(
+    session: Session, aggregate: str, target: int, most: float
+) -> None:
+    """The first measures of both blocks have one name: that one is a COUNT makes none of the other."""
+    session.execute(f"SET dp.target_error = {target}")
+    plan = session.explain(
+        f"SELECT {aggregate} AS n FROM patients UNION ALL SELECT COUNT(*) FROM patients WHERE age > 40"
+    )
+    assert 0 < Fraction(plan.loss.epsilon or 0) < most
+
+
 def test_a_target_that_nothing_reaches_is_refused(session: Session) -> None:
     session.execute("SET dp.assume_rows = 1")
     session.execute("SET dp.target_error = 0.0001")

@@ -364,6 +364,32 @@ def test_a_retried_request_gets_the_same_answer_whatever_happened_since(made: Pa
             assert (own.receipt_id, spent(session, "analyst:bob")) == (request, str(1 + (reuse == "off")))
 
 
+@pytest.mark.parametrize(
+    ("reuse", "earlier"),
+    [
+        ("on", "SELECT COUNT(*) FROM patients"),  # with less noise than is asked for
+        ("on", "SELECT COUNT(*) FROM patients UNION ALL SELECT COUNT(*) FROM visits WHERE cost > 30"),
+        ("derive", "SELECT region, COUNT(*) FROM patients GROUP BY region"),
+    ],
+)
+def test_a_retried_request_gets_again_what_was_stored_before_it(made: Path, reuse: str, earlier: str) -> None:
+    both = "SELECT COUNT(*) AS n FROM patients UNION ALL SELECT COUNT(*) FROM visits"
+    with open_session(made, analyst="ann") as session:
+        session.execute(f"SET dp.reuse = {reuse}")
+        session.execute(earlier)
+        before = spent(session)
+        first = session.execute(both, request_id="r1")
+        assert spent(session) != before
+        before = spent(session)
+    build_data(made.parent, count=700)
+    for other in ("off", "on", "derive"):
+        with open_session(made, analyst="ann") as session:
+            session.execute(f"SET dp.reuse = {other}")
+            again = session.execute(both, request_id="r1")
+            assert again.reused and shown(again) == shown(first)
+            assert spent(session) == before
+
+
 STEPS = ("reserved", "noise added", "release stored")
 
 

@@ -28,6 +28,11 @@ TWO = "SELECT COUNT(*) FILTER (WHERE cost < 35), SUM(cost) FROM visits"
 MANY = "SELECT kind, SUM(cost), COUNT(*) FILTER (WHERE cost < 35) FROM visits GROUP BY kind"
 ONE = "SELECT kind, SUM(cost) FROM visits GROUP BY kind"
 
+BY_TWO = "SELECT kind, cost > 30 AS dear, COUNT(*) FROM visits GROUP BY kind, dear"
+TURNED = "SELECT cost > 30 AS dear, kind, COUNT(*) FROM visits GROUP BY dear, kind"
+VALUES = "SELECT kind, cost > 30 AS dear, COUNT(DISTINCT cost) FROM visits GROUP BY kind, dear"
+VALUES_TURNED = "SELECT cost > 30 AS dear, kind, COUNT(DISTINCT cost) FROM visits GROUP BY dear, kind"
+
 
 def spent(session: Session) -> str:
     return session.budget().spent["dataset"]["epsilon"]
@@ -44,6 +49,9 @@ def spent(session: Session) -> str:
         ("max_groups = 1", BY_KIND_FILTERED, BY_KIND),
         ("max_rows_per_group = 1", TWO, FILTERED),
         ("max_rows_per_group = 1", MANY, ONE),
+        ("max_rows_per_group = 1", BY_TWO, TURNED),
+        ("max_groups = 1", BY_TWO, TURNED),
+        ("max_values = 1", VALUES, VALUES_TURNED),
     ],
 )
 def test_where_caps_cut_other_rows_the_answer_is_measured_anew(
