@@ -22,6 +22,7 @@ SLOW_FILES = frozenset(
     {
         "answers/test_correlated_laplace.py",
         "answers/test_generated.py",
+        "answers/test_sessions.py",
         "test_benchmarks.py",
         "unit/aggregates/test_contract.py",
         "unit/audit/test_audit.py",

@@ -143,6 +143,7 @@ MUTANTS = (
     Mutant("caps keep the same rows for keys in another order", "reuse/derive.py", "_Derivation._same_rows", "self.retained != list(self.stored.keys)", "False", 'unit/reuse/test_other_rows.py', 'caps_cut'),
     Mutant("a request forgets what was stored before it", "session/pipeline.py", "MissingBlocks.run", "self._request.id is not None", "False", 'unit/reuse/test_lookup.py', 'stored_before'),
     Mutant("a target reads the terms of any block's measures", "pricing/pricing.py", "widest_term", "measures is None or (measured.block.name, measure) in measures", "measures is None or measure in {shown for _, shown in measures}", 'unit/planning/test_expected_bars.py', 'two_blocks_apart'),
+    Mutant("EXPLAIN charges for what is stored", "session/preview.py", "preview", "release is None", "True", 'answers/test_sessions.py', 'price_of_explain'),
     Mutant("a stored pair answers for other rows", "reuse/derive.py", "_Derivation._chosen", "has <= required | implied", "True", 'unit/reuse/test_stored_pairs.py', 'charged'),
     Mutant("a sum from a pair around another end", "reuse/stored_sets.py", "_of_factor", "factor.lower - Fraction(term.centre)", "factor.lower", 'unit/reuse/test_stored_pairs.py', 'answered_from_it'),
     Mutant("a count from a pair has one width", "reuse/stored_sets.py", "parts_of_pairs", "1 / factor.width ** degree", "1 / factor.width", 'unit/reuse/test_stored_pairs.py', 'answered_from_it'),
