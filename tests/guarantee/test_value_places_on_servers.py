@@ -149,6 +149,19 @@ def test_the_values_counted_are_the_first_of_each_person(opened: Opened, case: s
         assert most > 3 or sum(expected.values()) < sum(len({v for _, v in own}) for own in pairs.values())
 
 
+def test_the_two_zeros_are_one_value_and_nan_is_none(opened: Opened) -> None:
+    """Twenty persons with both zeros, NaN and a value of their own: two places are enough for all of them."""
+    rows = [
+        {"visit_id": 4 * person + n, "patient_id": person, "ward": "er", "cost": cost}
+        for person in range(20)
+        for n, cost in enumerate((0.0, -0.0, float("nan"), person + 1.5))
+    ]
+    opened.recording.load(database(rows))
+    with opened.recording.options(["dp.max_values = 2"]):
+        observed = opened.recording.observe(CASES["reals"][0])
+    assert counted(observed.blocks[0]) == {("er",): 21}
+
+
 SHA256 = {
     "duckdb": "sha256({})",
     "postgresql": "encode(sha256(convert_to({}, 'UTF8')), 'hex') COLLATE \"C\"",

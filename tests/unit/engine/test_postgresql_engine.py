@@ -352,8 +352,10 @@ class TestFaults:
             assert self.slug(lambda: open_engine(contract_policy(tmp_path, source=wrong))) == "source_connection"
         assert "nobody" in caplog.text and "open-sesame" not in caplog.text
 
-    def test_a_database_in_another_encoding(self, server: Server, tmp_path: Path) -> None:
-        url = server.database("ENCODING 'LATIN1' LOCALE 'C'")
+    @pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+    def test_a_database_in_another_encoding(self, server: Server, tmp_path: Path, encoding: str) -> None:
+        """A database without an encoding holds any bytes."""
+        url = server.database(f"ENCODING '{encoding}' LOCALE 'C'")
         assert self.slug(lambda: open_engine(contract_policy(tmp_path, source=url))) == "source_server"
 
     def test_an_old_server_is_refused(self, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
