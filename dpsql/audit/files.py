@@ -18,15 +18,14 @@ from pyarrow import parquet
 from dpsql.audit.synthetic import as_sql, quoted
 from dpsql.policy import Policy, Table
 from dpsql.policy.reach import is_csv, is_file
-from dpsql.policy.types import SERVERS, CsvDialect
+from dpsql.policy.source_kinds import source_kind
+from dpsql.policy.types import CsvDialect
 
 COLLATIONS = ("", " COLLATE NOCASE", " COLLATE NOACCENT", " COLLATE NOCASE.NOACCENT")
 """Of columns with a list in turn; a text without one has the last, which takes most texts for equal."""
 TYPES = {
     "integer": "BIGINT", "real": "DOUBLE", "text": "VARCHAR", "boolean": "BOOLEAN", "date": "DATE", "timestamp": "TIMESTAMP",
 }  # fmt: skip
-LOCAL_SPARK = "spark://local[2]"
-"""Spark inside the audit's own process: the owner's cluster is not asked."""
 
 
 def written(policy: Policy, tables: Mapping[str, pa.Table], folder: Path, broken: int | None) -> Policy:
@@ -35,9 +34,9 @@ def written(policy: Policy, tables: Mapping[str, pa.Table], folder: Path, broken
     `broken`: number of the unit to whom malformed lines belong, among the rows of a protected CSV table; None: there are none.
     """
     placed = {}
-    on_spark = is_on_spark(policy)
+    in_process = source_kind(policy.source).in_process  # the owner's cluster is not asked
     for name, table in policy.tables.items():
-        source = f"{name}.parquet" if on_spark else policy.table_source(name)
+        source = f"{name}.parquet" if in_process else policy.table_source(name)
         if not is_file(source):
             placed[name] = replace(table, source=None)
             continue
@@ -54,19 +53,16 @@ def written(policy: Policy, tables: Mapping[str, pa.Table], folder: Path, broken
         _as_duckdb(folder / "data.duckdb", policy, {name: tables[name] for name in in_file})
     return replace(
         policy,
-        source=LOCAL_SPARK if on_spark else "duckdb:///data.duckdb" if in_file else None,
+        source=in_process or ("duckdb:///data.duckdb" if in_file else None),
         tables=placed,
         folder=folder,
         timing="plain",
         constant_seconds=None,
         data_version="audit",
-        prepare=replace(policy.prepare, into=str(folder / "copies") if on_spark else None, role=None, automatic=False),
+        prepare=replace(
+            policy.prepare, into=str(folder / "copies") if in_process else None, role=None, automatic=False
+        ),
     )
-
-
-def is_on_spark(policy: Policy) -> bool:
-    """Return whether a policy's tables are read by Spark."""
-    return (policy.source or "").startswith("spark://")
 
 
 def statements(policy: Policy, tables: Mapping[str, pa.Table], broken: int | None) -> list[str]:
@@ -80,7 +76,7 @@ def statements(policy: Policy, tables: Mapping[str, pa.Table], broken: int | Non
                 f"-- {name}: among its lines stand those of unit {broken} whose other cells are each of {cells}"
             )
     in_file = [name for name in tables if not is_file(policy.table_source(name))]
-    if not (policy.source or "").startswith(SERVERS):
+    if not source_kind(policy.source).is_server:
         texts = (text for text in _collated(policy, in_file) if text[2])
         remarks += [f"-- {quoted(name)}.{quoted(column)} has{collation}" for name, column, collation in texts]
     return [*as_sql(policy, tables), *remarks]

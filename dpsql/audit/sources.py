@@ -22,7 +22,7 @@ from unittest.mock import patch
 import pyarrow as pa
 
 from dpsql.audit.distances import compare
-from dpsql.audit.files import is_on_spark, statements, written
+from dpsql.audit.files import statements, written
 from dpsql.audit.findings import KEPT_ROWS, PREPARED_COPIES, Finding, rule_of
 from dpsql.audit.observation import Observed, ObservedSession
 from dpsql.audit.questions import Question, questions_of
@@ -33,7 +33,7 @@ from dpsql.engine.registry import open_engine
 from dpsql.errors.exceptions import Error
 from dpsql.policy import Policy
 from dpsql.policy.reach import is_csv, is_file
-from dpsql.policy.types import SERVERS
+from dpsql.policy.source_kinds import source_kind
 from dpsql.pricing.pricing import Price
 
 if TYPE_CHECKING:
@@ -67,12 +67,11 @@ COPY = re.compile(r"[0-9a-f]{12}_[0-9a-f]{12}_[0-9a-f]{37}|(?<=dpsql_)[0-9a-f]{1
 
 
 def kind_of(policy: Policy) -> str:
-    """Return the kind of the policy's data: "csv", "parquet", "duckdb" (a file), "spark", "server" (another one), or "memory"
-    without a source."""
-    if is_on_spark(policy):
-        return "spark"
-    if policy.source is not None and policy.source.startswith(SERVERS):
-        return "server"
+    """Return the kind of the policy's data: "csv", "parquet", "duckdb" (a file), the scheme of an engine that reads files without
+    its server ("spark"), "server" (another one), or "memory" without a source."""
+    source = source_kind(policy.source)
+    if source.is_server:
+        return source.scheme if source.in_process else "server"
     files = [policy.table_source(name) for name in policy.tables if is_file(policy.table_source(name))]
     if files:
         return "csv" if any(map(is_csv, files)) else "parquet"
@@ -113,7 +112,7 @@ def check_sources(
                     if findings or is_over():
                         break
         except Error as error:  # a server that is not there, or does not let us in
-            if kind not in ("server", "spark"):
+            if not source_kind(policy.source).is_server:
                 raise
             words = f"{comparisons} comparisons over {WORDS[kind]}, ended by: {error.text().splitlines()[0]}"
             return SourceChecked(comparisons, tuple(findings), words)
@@ -165,7 +164,7 @@ class SourceReplay:
         """`folder`: empty, and nobody else's; so is the database of `scratch`, in which tables are made of a policy on
         PostgreSQL."""
         self.original, self.folder, self.scratch = policy, folder, scratch
-        self._on_server = (policy.source or "").startswith(SERVERS)
+        self._on_server = source_kind(policy.source).is_server
         self.synthetic = Synthetic(audited(policy), seed)
         texts = {
             f"{name}.{column.name}": list(HOSTILE)

@@ -13,6 +13,7 @@ from dpsql.engine.contract import Engine
 from dpsql.engine.structure import SourceTable
 from dpsql.errors.exceptions import refuse
 from dpsql.policy import Policy
+from dpsql.policy.source_kinds import scheme_of
 
 Factory = Callable[[Policy], Engine]
 
@@ -40,13 +41,8 @@ def _spark(policy: Policy, source: Any = None) -> Engine:
 
 
 FACTORIES: dict[str, Factory] = {"duckdb": _duckdb, "postgresql": _postgresql, "spark": _spark}
-"""Scheme -> factory. Files without a scheme, and tables that name files of their own, are DuckDB's."""
-
-
-def scheme_of(source: str | None) -> str:
-    """Return the scheme of a policy's source, "duckdb" for files and where the policy names none."""
-    scheme, separator, _ = (source or "").partition("://")
-    return scheme if separator else "duckdb"
+"""Scheme -> factory, one for each of `policy.source_kinds`. Files without a scheme, and tables that name files of their own, are
+DuckDB's."""
 
 
 def open_engine(policy: Policy, source: Any = None) -> Engine:

@@ -11,8 +11,8 @@ from dpsql.errors.suggestions import did_you_mean
 from dpsql.policy.build import key_columns
 from dpsql.policy.problems import Place, Problems
 from dpsql.policy.reach import Hop, find_cycle, is_file, joins_of, paths_to_unit
-from dpsql.policy.types import SERVERS, Policy, PolicyColumn, PrivacyUnit, Table
-from dpsql.policy.values import NAME_PATTERN
+from dpsql.policy.source_kinds import SOURCE_KINDS, has_path, is_source_url, source_kind
+from dpsql.policy.types import Policy, PolicyColumn, PrivacyUnit, Table
 from dpsql.privacy.accounting.registry import needs_delta
 from dpsql.privacy.mechanisms.registry import MECHANISMS
 
@@ -67,22 +67,21 @@ def check_policy(policy: Policy, tree: Any, problems: Problems) -> None:
 
 def _check_addresses(policy: Policy, problems: Problems) -> None:
     source = policy.source
-    if source is not None and not (_has_path(source, "duckdb:///") or source.startswith(SERVERS) or is_file(source)):
-        problems.add(
-            ("source",), "is duckdb:///FILE, postgresql://..., spark://..., or files ending in .parquet, .csv, .csv.gz"
-        )
-    if not (_has_path(policy.ledger, "sqlite:///") or policy.ledger.startswith("postgresql://")):
+    if source is not None and not (is_source_url(source) or is_file(source)):
+        forms = ", ".join(kind.form for kind in SOURCE_KINDS.values())
+        problems.add(("source",), f"is {forms}, or files ending in .parquet, .csv, .csv.gz")
+    if not (has_path(policy.ledger, "sqlite:///") or policy.ledger.startswith("postgresql://")):
         problems.add(("ledger",), "is sqlite:///FILE or postgresql://USER@HOST/DATABASE")
     witness = policy.witness
-    if witness is not None and not (_has_path(witness, "file:///") or witness.startswith("postgresql://")):
+    if witness is not None and not (has_path(witness, "file:///") or witness.startswith("postgresql://")):
         problems.add(("witness",), "is file:///FOLDER or postgresql://USER@HOST/DATABASE, on another machine")
     if witness is not None and witness == policy.ledger:
         problems.add(("witness",), "is the place of the ledger itself, with which it would be set back")
     _check_preparation(policy, problems)
     for name, table in policy.tables.items():
         place = ("tables", name, "source")
-        distributed = source is not None and source.startswith("spark://") and "://" in (table.source or "")
-        if table.source is not None and not (distributed or is_file(table.source) or _PHYSICAL.match(table.source)):
+        is_url = source_kind(source).reads_urls and "://" in (table.source or "")
+        if table.source is not None and not (is_url or is_file(table.source) or _PHYSICAL.match(table.source)):
             problems.add(place, "is a table's name (schema.table) or files ending in .parquet, .csv, .csv.gz")
         if table.source is None and source is not None and is_file(source) and len(policy.tables) > 1:
             problems.add(place, "is missing: the files of the dataset's source hold one table, so name this one's own")
@@ -90,22 +89,17 @@ def _check_addresses(policy: Policy, problems: Problems) -> None:
 
 def _check_preparation(policy: Policy, problems: Problems) -> None:
     """Check that copies in a schema or a folder have a server, and a name for the data of which they are copies."""
-    prepare, source = policy.prepare, policy.source or ""
-    is_postgresql = source.startswith("postgresql://")
-    if prepare.into is not None and not source.startswith(SERVERS):
-        problems.add(
-            ("prepare", "into"),
-            "is for a `source` of postgresql:// (a schema there) or spark:// (a folder); files need none",
-        )
+    prepare, copies = policy.prepare, source_kind(policy.source).copies
+    if prepare.into is not None and copies is None:
+        servers = (f"{kind.scheme}:// ({kind.copies.words})" for kind in SOURCE_KINDS.values() if kind.copies)
+        problems.add(("prepare", "into"), f"is for a `source` of {' or '.join(servers)}; files need none")
     elif prepare.into is not None and policy.data_version is None:
         problems.add(("prepare", "into"), "needs data_version, by which a copy is known to be of the present data")
-    elif prepare.into is not None and is_postgresql and not re.fullmatch(NAME_PATTERN, prepare.into, re.ASCII):
-        problems.add(("prepare", "into"), "is the name of a schema of the PostgreSQL server that `source` names")
-    elif prepare.into is not None and not is_postgresql and "/" not in prepare.into:
-        problems.add(("prepare", "into"), "is a folder for Spark: a path (./copies, /data/copies) or a URL (s3a://...)")
-    elif prepare.role is not None and (prepare.into is None or not is_postgresql):
+    elif prepare.into is not None and copies is not None and not copies.accepts(prepare.into):
+        problems.add(("prepare", "into"), copies.problem)
+    elif prepare.role is not None and (prepare.into is None or copies is None or not copies.has_role):
         problems.add(("prepare", "role"), "writes into a schema of PostgreSQL that `into` names, and there is none")
-    elif prepare.automatic and prepare.into is None and source.startswith(SERVERS):
+    elif prepare.automatic and prepare.into is None and copies is not None:
         problems.add(
             ("prepare",), "needs `into`: a schema of the PostgreSQL server that holds the data, or a folder for Spark"
         )
@@ -113,7 +107,7 @@ def _check_preparation(policy: Policy, problems: Problems) -> None:
 
 def _check_additions(policy: Policy, problems: Problems) -> None:
     """Check that tables which only grow are protected, and read from files whose names tell which rows are new."""
-    on_server = (policy.source or "").startswith(SERVERS)
+    on_server = source_kind(policy.source).is_server
     for name, table in policy.tables.items():
         place, source = ("tables", name, "append_only"), table.source or policy.source or ""
         if table.append_only and table.public:
@@ -145,10 +139,6 @@ def _check_csv(policy: Policy, names: Names, problems: Problems) -> None:
                 problems.add((*place, "quote"), "is the same character as the delimiter")
             if table.csv.multiline and not table.csv.quote:
                 problems.add((*place, "multiline"), "needs a quote: line breaks stand inside quotes")
-
-
-def _has_path(url: str, scheme: str) -> bool:
-    return url.startswith(scheme) and len(url) > len(scheme) and "\0" not in url and "?" not in url
 
 
 def _check_limits(policy: Policy, problems: Problems) -> None:

@@ -18,13 +18,13 @@ from typing import Any, TypeVar
 from dpsql.policy.bounds import TABLE_BOUNDS, UNBOUNDED, ContributionBounds, written_as
 from dpsql.policy.fingerprint import LEFT_OUT_AT_DEFAULT, fingerprint
 from dpsql.policy.reach import Hop, is_file, joins_of, paths_to_unit
+from dpsql.policy.source_kinds import DUCKDB, source_kind
 from dpsql.privacy.loss import Neighbours
 
 Value = int | Fraction | str | bool | date | datetime
 """A value of a column: integer, real, text, boolean, date, timestamp."""
 
 COLUMN_TYPES = ("integer", "real", "text", "boolean", "date", "timestamp")
-SERVERS = ("postgresql://", "spark://")
 DEFAULT_SCHEMAS = ("main", "public")
 """The schemas of tables for which the policy names none."""
 _Named = TypeVar("_Named")
@@ -376,9 +376,9 @@ class Policy:
 
     def source_path(self) -> str | None:
         """Absolute path of the DuckDB file or file glob that `source` names; None for a server or no source."""
-        if self.source is None or self.source.startswith(SERVERS):
+        if self.source is None or source_kind(self.source).is_server:
             return None
-        return self._resolved(self.source.removeprefix("duckdb:///"))
+        return self._resolved(self.source.removeprefix(f"{DUCKDB.scheme}:///"))
 
     def table_source(self, table: str) -> str:
         """Physical name of `table`, or the absolute path of its files (see `is_file`). KeyError when unknown."""
@@ -390,9 +390,10 @@ class Policy:
         return self._resolved(source) if is_file(source) else source
 
     def copies_folder(self) -> str | None:
-        """Return the folder in which Spark keeps copies, as an absolute path or a URL; None where the policy names none."""
-        into = self.prepare.into
-        if into is None or not (self.source or "").startswith("spark://"):
+        """Return the folder of copies (Spark's), as an absolute path or a URL; None where copies are elsewhere, or the policy
+        names none."""
+        into, copies = self.prepare.into, source_kind(self.source).copies
+        if into is None or copies is None or not copies.is_path:
             return None
         return into if "://" in into else self._resolved(into)
 

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 from dpsql.audit.noise_laws import LAWS, law_of
+from dpsql.errors.exceptions import InternalError
 from dpsql.noise.noise_samplers import SAMPLERS, sample, sample_vectors
 from dpsql.noise.randomness import KernelRandomness
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Constant, Noise, Sensitivity
-from dpsql.privacy.mechanisms.registry import MECHANISMS, Mechanism, from_json, summed, to_json
+from dpsql.privacy.mechanisms.registry import MECHANISMS, Mechanism, from_json, summed, to_json, vector_law
 from support.noise_laws import ALPHA, fit
 
 ONE = Sensitivity(1, 1, 1, 1)
@@ -167,6 +168,17 @@ class MechanismContract:
         assert (np.diff(drawn) >= 0).all()
         for point in (-3, -1, 0, 1, 5):
             assert (drawn <= point).mean() == pytest.approx(mass[points <= point].sum(), abs=1e-4)
+
+    def test_vectors_are_drawn_again_with_the_error_of_an_entry_if_entries_share_anything(self) -> None:
+        noise, draw = self.small(), np.random.default_rng(5)
+        if not self.mechanism.shared:
+            with pytest.raises(InternalError):
+                vector_law(noise)
+            return
+        drawn = vector_law(noise).joint_quantiles(draw.random((DRAWS, 1)), draw.random((DRAWS, 1)))
+        assert drawn.shape == (DRAWS, 1)
+        assert np.std(drawn) == pytest.approx(noise.standard_deviation() / 2.0**noise.shift, rel=0.03)
+        assert np.abs(drawn).mean() == pytest.approx(noise.expected_error() / 2.0**noise.shift, rel=0.03)
 
     @pytest.mark.parametrize(
         "weights", [[1.0], [2.5], [1.0, 1.0], [1.0, 1.0, 1.0], [1.25, 0.25], [6.0, 5.0], [3.0, 1e-9]]

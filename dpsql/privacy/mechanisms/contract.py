@@ -126,6 +126,15 @@ class Noise(Protocol):
         """Return the noise at the quantiles `uniform`, in noise-grid units; increasing in `uniform`."""
 
 
+class VectorNoise(Noise, Protocol):
+    """A law by which the entries of one vector of noise are not independent: what a mechanism that is `shared` has beside
+    `Noise`."""
+
+    def joint_quantiles(self, shared: Floats, uniform: Floats) -> Floats:
+        """Return the noise of whole vectors in noise-grid units, for replicates, at the quantiles `shared` of what a vector draws
+        once (shape (vectors, 1)) and `uniform` of what each entry draws (shape (vectors, cells), in the order of the keys)."""
+
+
 @dataclass(frozen=True)
 class Constant:
     """The answer to a term that no unit can move (SUM of a column clamped to [0, 0]): the integer 0, for nothing.

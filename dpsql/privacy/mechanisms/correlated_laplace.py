@@ -181,10 +181,10 @@ class CorrelatedLaplace:
         step, points, cumulated = _table(self.least_deviation)
         return np.asarray(step * points[np.minimum(np.searchsorted(cumulated, uniform), len(points) - 1)])
 
-    def joint_quantiles(self, uniform_w: Floats, uniform: Floats) -> Floats:
-        """Return the noise of whole vectors at the quantiles `uniform_w` of W (one for each vector, shape (n, 1)) and `uniform`
+    def joint_quantiles(self, shared: Floats, uniform: Floats) -> Floats:
+        """Return the noise of whole vectors at the quantiles `shared` of W (one for each vector, shape (n, 1)) and `uniform`
         of G (shape (n, cells)), for replicates."""
-        roots = np.sqrt(1 + np.floor(np.log(uniform_w) * -STEPS))
+        roots = np.sqrt(1 + np.floor(np.log(shared) * -STEPS))
         standard = gaussian.Gaussian(self.sensitivity, 0, 1 << 12).quantiles(uniform) / (1 << 12)
         if self.tie:
             before = self.tie / TIES

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 from dpsql.errors.exceptions import refuse
 from dpsql.privacy.mechanisms import correlated_laplace, gaussian, laplace, square_root
-from dpsql.privacy.mechanisms.contract import Constant, Noise, Norm, Sensitivity
+from dpsql.privacy.mechanisms.contract import Constant, Noise, Norm, Sensitivity, VectorNoise
 from dpsql.privacy.mechanisms.weighted_sums import LEAST_DEVIATION, LOGARITHMS, WeightedSum
 
 Calibration = Callable[[Sensitivity, Fraction], Noise]
@@ -27,7 +27,8 @@ class Mechanism:
 
     `norm` is the norm of a unit's contribution that the noise follows (None: it is never asked for, `Constant`).
     `calibrations`: by the dimension of the loss ("epsilon", "rho") that it is calibrated in; without "epsilon" it has no
-    finite pure epsilon. `offered`: `dp.mechanism = auto` considers it. `shared`: entries of a vector are not independent.
+    finite pure epsilon. `offered`: `dp.mechanism = auto` considers it. `shared`: entries of a vector are not independent, and
+    `law` is a `VectorNoise`.
     `named`: a question may ask for it by its word; one that is not is chosen for a shape of question (`dp.workload`).
     """
 
@@ -106,6 +107,13 @@ def is_shared(noise: Noise) -> bool:
     """Return whether the entries of one vector with this noise are not independent."""
     mechanism = MECHANISMS.get(noise.mechanism)
     return mechanism is not None and type(noise) is mechanism.law and mechanism.shared
+
+
+def vector_law(noise: Noise) -> VectorNoise:
+    """Return `noise` as a law of whole vectors. Raises InternalError unless `is_shared`: no other says what its entries share."""
+    if not is_shared(noise):
+        raise refuse("internal", what=f"noise of vectors that is not known: {noise.mechanism}")
+    return cast(VectorNoise, noise)
 
 
 def can_be_weighted(noise: Noise) -> bool:

@@ -13,11 +13,8 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from dpsql.errors.exceptions import refuse
 from dpsql.privacy.mechanisms.contract import Noise
-from dpsql.privacy.mechanisms.correlated_laplace import CorrelatedLaplace
-from dpsql.privacy.mechanisms.registry import is_registered, is_shared, registered
-from dpsql.privacy.mechanisms.square_root import SquareRoot
+from dpsql.privacy.mechanisms.registry import is_registered, is_shared, registered, vector_law
 from dpsql.release.pooled import PooledTerm
 from dpsql.release.reconciled import ConsistentTerm, measured_again
 from dpsql.release.remainder import ReleasedTerm
@@ -79,11 +76,9 @@ def _independent(term: ReleasedTerm, key: str, draws: int) -> Floats:
 def _of_vectors(law: Noise, unit: float, key: str, shape: tuple[int, int]) -> Floats:
     """Return noise of vectors, of `shape` (draws, cells), whose cells are not independent in a draw; a step of the law is `unit`.
     Raises InternalError for a law that says nothing of it."""
-    if not isinstance(law, (CorrelatedLaplace, SquareRoot)):
-        raise refuse("internal", what=f"noise of vectors that is not known: {law.mechanism}")
     draws, cells = shape
-    uniform = uniforms(key, draws * cells).reshape(draws, cells)
-    return np.asarray(law.joint_quantiles(uniforms(f"{key}/shared", draws)[:, None], uniform) * unit)
+    shared, uniform = uniforms(f"{key}/shared", draws)[:, None], uniforms(key, draws * cells).reshape(draws, cells)
+    return np.asarray(vector_law(law).joint_quantiles(shared, uniform) * unit)
 
 
 @lru_cache(maxsize=64)
