@@ -25,8 +25,9 @@ from dpsql.pricing.joint_sums import factors_of
 from dpsql.pricing.options import Options
 from dpsql.pricing.pricing import Price, PricedBlock, widest_term
 from dpsql.privacy.mechanisms.contract import Constant, KeyColumn, Noise, Sensitivity, TermNoise
+from dpsql.privacy.mechanisms.registry import is_shared
 from dpsql.release.error_bars import Bars, answer, bars
-from dpsql.release.error_bars.rowwise import trace
+from dpsql.release.error_bars.rowwise import Traced, trace
 from dpsql.release.reconciled import consistent_blocks
 from dpsql.release.remainder import ReleasedBlock, Remainder
 from dpsql.release.sandbox import Sandbox
@@ -92,7 +93,10 @@ def expected_bars(plan: Plan, priced: Price, options: Options, sandbox: Sandbox)
     consistent = consistent_blocks(priced.workloads, made_up, values=False)
     blocks = tuple(block for block in consistent if block.name in names)
     remainder = Remainder(plan.remainder, plan.output_names, blocks, {})
-    direct = _direct(plan, remainder)
+    traced = trace(remainder)
+    direct = _direct(plan, traced)
+    if traced is not None and not priced.workloads and _has_equal_rows(traced, blocks):
+        remainder = replace(remainder, blocks=tuple(map(_first_group, blocks)))
     try:
         answered = answer(sandbox, remainder, float(options.confidence), simultaneous=False)
         computed = bars(sandbox, answered)
@@ -136,9 +140,27 @@ def _a_number(table: pa.Table, position: int) -> bool:
     return bool(pa.types.is_integer(type_) or pa.types.is_floating(type_))
 
 
-def _direct(plan: Plan, remainder: Remainder) -> frozenset[int]:
+def _has_equal_rows(traced: Traced, blocks: Sequence[ReleasedBlock]) -> bool:
+    """Return whether every group of made-up blocks gives a row with the same bars: no key decides which rows there are or is part
+    of a noisy number, and no noise depends on the place of a group."""
+    keys = {name for block in blocks for name in block.keys.column_names}
+    computed = (
+        output for output in traced.outputs if output is not None and not isinstance(output.unnest(), exp.Column)
+    )
+    if None in traced.outputs or any(node.name in keys for output in computed for node in output.find_all(exp.Column)):
+        return False
+    if any(True for _ in traced.tree.find_all(exp.Where, exp.Qualify, exp.Offset)):
+        return False
+    return not any(is_shared(term.noise) for block in blocks for term in block.terms)
+
+
+def _first_group(block: ReleasedBlock) -> ReleasedBlock:
+    terms = tuple(replace(term, values=term.values[:1]) for term in block.terms if isinstance(term, _Expected))
+    return replace(block, keys=block.keys.slice(0, 1), terms=terms, rows=min(1, block.rows))
+
+
+def _direct(plan: Plan, traced: Traced | None) -> frozenset[int]:
     """Return positions of outputs that are a COUNT or SUM as it stands."""
-    traced = trace(remainder)
     if traced is None:
         return frozenset()
     measures = {m.name: m for block in plan.blocks if block.name == traced.block for m in block.measures}

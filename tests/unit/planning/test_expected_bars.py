@@ -11,6 +11,9 @@ import pytest
 from support.clinic import build
 
 from dpsql.errors.exceptions import Refusal
+from dpsql.planning import expected_bars
+from dpsql.release.error_bars import Answer, Bars
+from dpsql.release.sandbox import Sandbox
 from dpsql.session.opening import open_session
 from dpsql.session.session import Session
 
@@ -130,3 +133,39 @@ def test_bars_of_a_later_stage_are_expected_too(session: Session) -> None:
 def test_explain_assumes_values_that_are_released_before(session: Session) -> None:
     sql = "SELECT SUM(LEAST(weight, (SELECT AVG(weight) FROM patients))) AS s FROM patients"
     assert errors(session, sql)[0].startswith("\N{PLUS-MINUS SIGN}")
+
+
+@pytest.mark.parametrize(
+    ("sql", "reduced"),
+    [
+        ("SELECT age, AVG(weight) AS w, COUNT(*) AS n FROM patients GROUP BY age ORDER BY w DESC LIMIT 3", True),
+        ("SELECT region, STDDEV(weight) / AVG(weight) AS v FROM patients GROUP BY region", True),
+        ("SELECT region, 2 * SUM(age) - COUNT(*) AS d FROM patients GROUP BY region", True),
+        ("SELECT age, AVG(weight) * age AS w FROM patients GROUP BY age", False),
+        ("SELECT age, AVG(weight) AS w FROM patients GROUP BY age HAVING age > 50", False),
+        ("SELECT region, COUNT(*) / SUM(COUNT(*)) OVER () AS part FROM patients GROUP BY region", False),
+        ("SELECT region, AVG(weight) AS w FROM patients GROUP BY region ORDER BY w LIMIT 1 OFFSET 1", False),
+        (TOTAL, False),
+    ],
+)
+def test_bars_of_equal_groups_are_those_of_the_first(
+    session: Session, monkeypatch: pytest.MonkeyPatch, sql: str, reduced: bool
+) -> None:
+    """Made-up groups are alike, so that bars are computed for the first where no row depends on a key or on another group."""
+    computed: list[int] = []
+    bars = expected_bars.bars
+
+    def counted(sandbox: Sandbox, answered: Answer) -> Bars:
+        computed.append(sum(block.rows for block in answered.remainder.blocks))
+        return bars(sandbox, answered)
+
+    def widths() -> dict[int, float]:
+        planned = session.plan(session.planner.parse(sql, None))
+        told = expected_bars.expected_bars(planned.plan, planned.price, planned.options, session.context.sandbox)
+        return {**told.of_terms, **told.assumed}
+
+    monkeypatch.setattr(expected_bars, "bars", counted)
+    first = widths()
+    monkeypatch.setattr(expected_bars, "_has_equal_rows", lambda *_: False)
+    assert first and first == pytest.approx(widths(), rel=0.03)
+    assert (computed[0] == 1) is reduced and computed[1] > 1
