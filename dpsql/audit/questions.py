@@ -13,6 +13,7 @@ from typing import Any
 
 from dpsql.policy import Policy, PolicyColumn, Table
 from dpsql.pricing.running_totals import LEAST_VALUES
+from dpsql.privacy.mechanisms.registry import askable
 
 MOST_OF_A_TABLE, MOST_OF_A_KIND = 80, 2
 """Questions about one table, and of them those of one kind."""
@@ -97,9 +98,7 @@ def _of_table(policy: Policy, table: Table) -> Iterator[tuple[str, ...]]:
     yield "laplace", f"SELECT COUNT(*) AS n FROM {name}", "dp.mechanism = 'laplace'"
     for key in keys[:1]:
         yield "laplace", f"SELECT {key}, COUNT(*) AS n FROM {name} GROUP BY {key}", "dp.mechanism = 'laplace'"
-        correlated = f"SELECT {key}, COUNT(*) AS n FROM {name} GROUP BY {key}", "dp.mechanism = 'correlated_laplace'"
-        yield "correlated noise", *correlated
-        yield "correlated noise", *correlated, "dp.correlation = 0.5"
+        yield from _of_shared_noise(name, key)
     if unit is not None and not policy.unit_joins(table.name):
         yield "units", f"SELECT COUNT(DISTINCT {_name(unit)}) AS n FROM {name}"
         for key in keys[:1]:
@@ -133,6 +132,15 @@ def _of_table(policy: Policy, table: Table) -> Iterator[tuple[str, ...]]:
     yield from _stages(name, keys[:1], numbers[:1])
     yield "union", f"SELECT COUNT(*) AS n FROM (SELECT 1 AS one FROM {name} UNION ALL SELECT 2 AS one FROM {name})"
     yield from _failing(name, table)
+
+
+def _of_shared_noise(name: str, key: str) -> Iterator[tuple[str, ...]]:
+    for mechanism in askable():
+        counted = f"SELECT {key}, COUNT(*) AS n FROM {name} GROUP BY {key}", f"dp.mechanism = '{mechanism.word}'"
+        if mechanism.shared:
+            yield "correlated noise", *counted
+        if mechanism.correlated is not None:
+            yield "correlated noise", *counted, "dp.correlation = 0.5"
 
 
 def _sums(name: str, numbers: list[PolicyColumn], keys: list[str]) -> Iterator[tuple[str, ...]]:

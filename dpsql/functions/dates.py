@@ -47,7 +47,7 @@ def _part_of(part: str, value: Any) -> int:
     return int(by_name[part] if part in by_name else getattr(value, part))
 
 
-@function("date_trunc", meaning=truncated, cost=200)
+@function("date_trunc", meaning=truncated, cost=200, coarse=True, rising=True, total=True)
 def _date_trunc(arguments: tuple[Expr, ...]) -> Facts:
     """First argument: a literal unit. Dates stay dates (units from day up), timestamps stay timestamps."""
     unit = _unit(arguments, TRUNC_UNITS)
@@ -59,7 +59,7 @@ def _date_trunc(arguments: tuple[Expr, ...]) -> Facts:
     return replace(facts.without_values(), lower=lower, upper=upper)
 
 
-@function("date_part", meaning=_part_of, cost=200)
+@function("date_part", meaning=_part_of, cost=200, coarse=True, strict=True, total=True)
 def _date_part(arguments: tuple[Expr, ...]) -> Facts:
     part = _unit(arguments, DATE_PARTS)
     want(arguments, Type.TEXT, TEMPORAL)
@@ -74,7 +74,7 @@ def _date_part(arguments: tuple[Expr, ...]) -> Facts:
     return Facts(Type.INTEGER, Fraction(least), Fraction(most), nullable=facts.nullable)
 
 
-@function("date_diff", meaning=difference, cost=200)
+@function("date_diff", meaning=difference, cost=200, coarse=True, strict=True)
 def _date_diff(arguments: tuple[Expr, ...]) -> Facts:
     """date_diff(unit, start, end): unit boundaries crossed from start to end."""
     unit = _unit(arguments, DIFF_UNITS)
@@ -89,7 +89,7 @@ def _date_diff(arguments: tuple[Expr, ...]) -> Facts:
     return Facts(Type.INTEGER, low, high, nullable=any_nullable(arguments))
 
 
-@function("add_days", meaning=lambda d, n: d + timedelta(days=n), repeated=2, cost=200)
+@function("add_days", meaning=lambda d, n: d + timedelta(days=n), repeated=2, cost=200, rising=True)
 def _add_days(arguments: tuple[Expr, ...]) -> Facts:
     """Return a date or timestamp and an integer number of days; NULL outside the calendar."""
     want(arguments, TEMPORAL, Type.INTEGER)
@@ -103,7 +103,7 @@ def _add_days(arguments: tuple[Expr, ...]) -> Facts:
     return Facts(facts.type, lower, upper, nullable=any_nullable(arguments))
 
 
-@function("add_months", meaning=moved_by_months, repeated=2, cost=200)
+@function("add_months", meaning=moved_by_months, repeated=2, cost=200, rising=True)
 def _add_months(arguments: tuple[Expr, ...]) -> Facts:
     """Return a date or timestamp and an integer number of months (SQL's + INTERVAL); NULL outside the calendar."""
     want(arguments, TEMPORAL, Type.INTEGER)
@@ -124,14 +124,14 @@ def _moved(arguments: tuple[Expr, ...], move: Callable[[Any, int], Any]) -> Fact
     return Facts(facts.type, lower, upper, nullable=any_nullable(arguments))
 
 
-@function("add_seconds", meaning=lambda t, n: t + timedelta(seconds=n), repeated=2, cost=200)
+@function("add_seconds", meaning=lambda t, n: t + timedelta(seconds=n), repeated=2, cost=200, rising=True)
 def _add_seconds(arguments: tuple[Expr, ...]) -> Facts:
     """Return a timestamp and an integer number of seconds; NULL outside the calendar."""
     want(arguments, Type.TIMESTAMP, Type.INTEGER)
     return _moved(arguments, lambda value, seconds: value + timedelta(seconds=seconds))
 
 
-@function("epoch", meaning=lambda t: float(microseconds(t)) / 1e6, nodes=("TimeToUnix",))
+@function("epoch", meaning=lambda t: float(microseconds(t)) / 1e6, nodes=("TimeToUnix",), rising=True, total=True)
 def _epoch(arguments: tuple[Expr, ...]) -> Facts:
     """Seconds since 1970 as a real."""
     want(arguments, TEMPORAL)
@@ -140,7 +140,7 @@ def _epoch(arguments: tuple[Expr, ...]) -> Facts:
     return Facts(Type.REAL, low, high, nullable=facts.nullable)
 
 
-@function("time_bucket", meaning=bucket, repeated=4, cost=300)
+@function("time_bucket", meaning=bucket, repeated=4, cost=300, coarse=True, rising=True)
 def _time_bucket(arguments: tuple[Expr, ...]) -> Facts:
     """time_bucket(t, seconds, origin) with literal width and origin: NULL where a bucket begins before the year 1."""
     want(arguments, TEMPORAL, Type.INTEGER, Type.TIMESTAMP)
@@ -161,7 +161,7 @@ def _time_bucket(arguments: tuple[Expr, ...]) -> Facts:
     return Facts(facts.type, lower, upper, nullable=facts.nullable)
 
 
-@function("last_day", meaning=last_day, nodes=("LastDay",), cost=200)
+@function("last_day", meaning=last_day, nodes=("LastDay",), cost=200, coarse=True, rising=True, total=True)
 def _last_day(arguments: tuple[Expr, ...]) -> Facts:
     """Return the last day of the month, a date."""
     want(arguments, TEMPORAL)
@@ -170,7 +170,7 @@ def _last_day(arguments: tuple[Expr, ...]) -> Facts:
     return Facts(Type.DATE, lower, upper, nullable=facts.nullable)
 
 
-@function("strftime", meaning=written, cost=1000)
+@function("strftime", meaning=written, cost=1000, coarse=True, strict=True, total=True)
 def _strftime(arguments: tuple[Expr, ...]) -> Facts:
     """strftime(t, format) with a literal format."""
     want(arguments, TEMPORAL, Type.TEXT)

@@ -93,7 +93,7 @@ def _arithmetic(name: str, combine: Callable[[Interval, Interval], Interval]) ->
     return infer
 
 
-function("add", meaning=operator.add)(_arithmetic("add", ranges.add))
+function("add", meaning=operator.add, rising=True)(_arithmetic("add", ranges.add))
 function("sub", meaning=operator.sub)(_arithmetic("sub", lambda a, b: ranges.add(a, ranges.negate(b))))
 function("mul", meaning=operator.mul, cost=50)(_arithmetic("mul", ranges.multiply))
 
@@ -106,7 +106,7 @@ def _div(arguments: tuple[Expr, ...]) -> Facts:
     return _real(interval, any_nullable(arguments) or interval[0] is None)
 
 
-@function("intdiv", meaning=lambda a, b: int(Fraction(a, b)), cost=100)
+@function("intdiv", meaning=lambda a, b: int(Fraction(a, b)), cost=100, coarse=True)
 def _intdiv(arguments: tuple[Expr, ...]) -> Facts:
     """Division of integers toward zero; NULL where the divisor is zero."""
     want(arguments, Type.INTEGER, Type.INTEGER)
@@ -116,7 +116,7 @@ def _intdiv(arguments: tuple[Expr, ...]) -> Facts:
     return replace(facts, nullable=facts.nullable or low is None)
 
 
-@function("mod", meaning=remainder, cost=100)
+@function("mod", meaning=remainder, cost=100, coarse=True)
 def _mod(arguments: tuple[Expr, ...]) -> Facts:
     """Remainder with the sign of the dividend; NULL where the divisor is zero."""
     want(arguments, Type.INTEGER, Type.INTEGER)
@@ -142,7 +142,7 @@ def _abs(arguments: tuple[Expr, ...]) -> Facts:
     return _result_number(arguments, ranges.absolute(interval_of(arguments[0])))
 
 
-@function("sign", meaning=lambda x: (x > 0) - (x < 0), nodes=("Sign",))
+@function("sign", meaning=lambda x: (x > 0) - (x < 0), nodes=("Sign",), coarse=True)
 def _sign(arguments: tuple[Expr, ...]) -> Facts:
     want(arguments, NUMERIC)
     return Facts(Type.INTEGER, Fraction(-1), Fraction(1), nullable=any_nullable(arguments))
@@ -158,11 +158,13 @@ def _whole(whole: Callable[[Fraction], int]) -> Infer:
     return infer
 
 
-function("floor", meaning=integral(math.floor), nodes=("Floor",))(_whole(math.floor))
-function("ceil", meaning=integral(math.ceil), nodes=("Ceil",))(_whole(math.ceil))
+function("floor", meaning=integral(math.floor), nodes=("Floor",), coarse=True, rising=True, total=True)(
+    _whole(math.floor)
+)
+function("ceil", meaning=integral(math.ceil), nodes=("Ceil",), coarse=True, rising=True, total=True)(_whole(math.ceil))
 
 
-@function("round", meaning=rounded, cost=100)
+@function("round", meaning=rounded, cost=100, coarse=True, rising=True, total=True)
 def _round(arguments: tuple[Expr, ...]) -> Facts:
     """round(x) or round(x, digits) with a literal number of digits from 0 to 15."""
     digits = 0
@@ -193,7 +195,7 @@ def _power(arguments: tuple[Expr, ...]) -> Facts:
     return _real((min(corners), max(corners)), any_nullable(arguments))
 
 
-@function("clamp", meaning=clamped_value, spellings=("clamp",), repeated=4)
+@function("clamp", meaning=clamped_value, spellings=("clamp",), repeated=4, coarse=True, rising=True)
 def _clamp(arguments: tuple[Expr, ...]) -> Facts:
     """clamp(x, lower, upper) with literal bounds; NULL (and NaN) stays NULL."""
     want(arguments, NUMERIC, NUMERIC, NUMERIC)
@@ -244,8 +246,8 @@ def _extreme(name: str) -> Infer:
     return infer
 
 
-function("least")(_extreme("least"))
-function("greatest")(_extreme("greatest"))
+function("least", coarse=True)(_extreme("least"))
+function("greatest", coarse=True)(_extreme("greatest"))
 
 
 @function("coalesce")
@@ -332,7 +334,7 @@ def _is_true(arguments: tuple[Expr, ...]) -> Facts:
     return Facts(Type.BOOLEAN, nullable=False)
 
 
-@function("width_bucket", meaning=numbered_bucket, repeated=7)
+@function("width_bucket", meaning=numbered_bucket, repeated=7, coarse=True, rising=True)
 def _width_bucket(arguments: tuple[Expr, ...]) -> Facts:
     """width_bucket(x, low, high, buckets): 0 below low, buckets + 1 from high on; literal low < high and buckets."""
     want(arguments, NUMERIC, NUMERIC, NUMERIC, Type.INTEGER)
@@ -385,12 +387,18 @@ def _cast(target: Type) -> Infer:
     return infer
 
 
-function("to_integer", meaning=to_integer, repeated=2, per_byte=10, reads_text=True)(_cast(Type.INTEGER))
-function("to_real", meaning=to_real, repeated=2, per_byte=10, reads_text=True)(_cast(Type.REAL))
-function("to_text", meaning=to_text, cost=300)(_cast(Type.TEXT))
+function("to_integer", meaning=to_integer, repeated=2, per_byte=10, reads_text=True, rising=True)(_cast(Type.INTEGER))
+function("to_real", meaning=to_real, repeated=2, per_byte=10, reads_text=True, rising=True, total=True)(
+    _cast(Type.REAL)
+)
+function("to_text", meaning=to_text, cost=300, strict=True)(_cast(Type.TEXT))
 function("to_boolean", meaning=to_boolean, repeated=2, per_byte=60, reads_text=True)(_cast(Type.BOOLEAN))
-function("to_date", meaning=to_date, repeated=2, per_byte=20, reads_text=True)(_cast(Type.DATE))
-function("to_timestamp", meaning=to_timestamp, repeated=2, per_byte=20, reads_text=True)(_cast(Type.TIMESTAMP))
+function("to_date", meaning=to_date, repeated=2, per_byte=20, reads_text=True, rising=True, total=True)(
+    _cast(Type.DATE)
+)
+function("to_timestamp", meaning=to_timestamp, repeated=2, per_byte=20, reads_text=True, rising=True, total=True)(
+    _cast(Type.TIMESTAMP)
+)
 
 
 def clamped(value: Expr) -> Expr:

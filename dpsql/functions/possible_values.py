@@ -18,6 +18,7 @@ from typing import Any
 from dpsql.functions.calendar import around_month_ends, truncated
 from dpsql.functions.date_formats import unit_of
 from dpsql.functions.evaluate import evaluate
+from dpsql.functions.signatures import REGISTRY
 from dpsql.functions.values import compare
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Call, Column, Expr, Literal
@@ -101,7 +102,7 @@ def possible(expression: Expr, columns: Mapping[str, Possible]) -> Possible:
 
 
 def _anything(expression: Expr, parts: Iterable[Possible] = ()) -> Possible:
-    strict = isinstance(expression, Call) and expression.function in _OF_TEXTS
+    strict = isinstance(expression, Call) and REGISTRY[expression.function].strict
     null = any(part.null for part in parts) if strict else True
     return Possible(EITHER, null=null) if expression.facts.type is Type.BOOLEAN else Possible(null=null)
 
@@ -141,22 +142,7 @@ def _applied(expression: Call, values: Iterable[Any]) -> Any:
 
 # --- functions that keep or turn the order ----------------------------------------------------------------------------
 
-_OF_TEXTS = {
-    "like", "ilike", "starts_with", "ends_with", "contains", "regexp_matches", "lower", "upper", "trim", "ltrim", "rtrim",
-    "left", "right", "substr", "length", "concat", "replace", "strlen", "strpos", "split_part", "regexp_replace",
-    "strftime", "to_text", "date_part", "date_diff",
-}  # fmt: skip
-"""Functions that are NULL only where an argument is."""
 _MEETS_NULL = {"least", "greatest", "concat_ws"}
-_RISING = {
-    "add", "floor", "ceil", "round", "date_trunc", "time_bucket", "last_day", "add_days", "add_months", "add_seconds",
-    "to_date", "to_timestamp", "to_integer", "to_real", "epoch", "width_bucket", "clamp",
-}  # fmt: skip
-_TOTAL = {
-    "floor", "ceil", "round", "date_trunc", "date_part", "last_day", "to_date", "to_timestamp", "to_real", "epoch",
-    "strftime",
-}  # fmt: skip
-"""Functions that have a value for every value of their one argument that is not a literal."""
 _SORTED = re.compile(r"[^%]*%Y[^%]*(%m[^%]*(%d[^%]*(%H[^%]*(%M[^%]*(%S[^%]*)?)?)?)?)?")
 """Formats whose texts stand in the order of time: large units first, each with all of its digits."""
 _WITHIN = {
@@ -185,7 +171,7 @@ def _monotone(expression: Call, parts: list[Possible]) -> Possible | None:
     ends = [image(low), image(high)]
     missing = [end for end, bound in zip(ends, (low, high), strict=True) if end is None and bound is not None]
     real = expression.facts.type is Type.REAL and expression.function in ("add", "sub", "mul", "div", "neg")
-    unsure = None in (low, high) and expression.function not in _TOTAL and not real
+    unsure = None in (low, high) and not REGISTRY[expression.function].total and not real
     lower, upper = ends if rising else reversed(ends)
     if expression.function == "add_months":
         lower, upper = around_month_ends(lower, upper)
@@ -199,7 +185,7 @@ def _monotone(expression: Call, parts: list[Possible]) -> Possible | None:
 def _rising(expression: Call, index: int, fixed: list[Any], low: Any, high: Any) -> bool | None:
     """Return whether the function rises (True) or falls (False) with argument number `index`; None where neither is known."""
     name = expression.function
-    if name in _RISING and (name == "add" or isinstance(expression.arguments[index], (Column, Call))):
+    if REGISTRY[name].rising and (name == "add" or isinstance(expression.arguments[index], (Column, Call))):
         first = 1 if name == "date_trunc" else 0
         return True if name == "add" or index == first else None
     if name == "strftime" and index == 0 and _SORTED.fullmatch(fixed[1]):

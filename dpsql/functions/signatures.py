@@ -25,6 +25,10 @@ class Function:
     `functions.evaluate` has it. `nodes`: names of the parser's nodes whose operands are the arguments in order, `spellings`:
     names of functions that the parser keeps as they are. `repeated`: how often an engine's text names the argument. `cost`
     of one row, and `per_byte` of its texts, in nanoseconds at most; `reads_text`: from the first character to the last.
+
+    What holds of its values, all arguments but one being literals: `strict`, NULL only where an argument is; `total`, a value for
+    every value of that argument; `rising` with it, where it is a number or moment that is read from the row; `coarse`, the
+    function is meant to have one value for many of them.
     """
 
     name: str
@@ -36,6 +40,10 @@ class Function:
     cost: int = 0
     per_byte: int = 0
     reads_text: bool = False
+    strict: bool = False
+    total: bool = False
+    rising: bool = False
+    coarse: bool = False
 
     def of_values(self, *values: Any) -> Any:
         """Return the function's value for these values of its arguments."""

@@ -33,8 +33,8 @@ def _like(arguments: tuple[Expr, ...]) -> Facts:
     return Facts(Type.BOOLEAN, nullable=any_nullable(arguments))
 
 
-function("like", meaning=like, reads_text=True)(_like)
-function("ilike", meaning=lambda x, p: like(lower(x), lower(p)), reads_text=True)(_like)
+function("like", meaning=like, reads_text=True, strict=True)(_like)
+function("ilike", meaning=lambda x, p: like(lower(x), lower(p)), reads_text=True, strict=True)(_like)
 
 
 def _text_test(arguments: tuple[Expr, ...]) -> Facts:
@@ -43,12 +43,24 @@ def _text_test(arguments: tuple[Expr, ...]) -> Facts:
 
 
 function(
-    "starts_with", meaning=str.startswith, nodes=("StartsWith",), spellings=("prefix",), per_byte=1, reads_text=True
+    "starts_with",
+    meaning=str.startswith,
+    nodes=("StartsWith",),
+    spellings=("prefix",),
+    per_byte=1,
+    reads_text=True,
+    strict=True,
 )(_text_test)
-function("ends_with", meaning=str.endswith, nodes=("EndsWith",), spellings=("suffix",), per_byte=1, reads_text=True)(
-    _text_test
-)
-function("contains", meaning=operator.contains, nodes=("Contains",), reads_text=True)(_text_test)
+function(
+    "ends_with",
+    meaning=str.endswith,
+    nodes=("EndsWith",),
+    spellings=("suffix",),
+    per_byte=1,
+    reads_text=True,
+    strict=True,
+)(_text_test)
+function("contains", meaning=operator.contains, nodes=("Contains",), reads_text=True, strict=True)(_text_test)
 
 
 def _text_map(arguments: tuple[Expr, ...]) -> Facts:
@@ -56,11 +68,11 @@ def _text_map(arguments: tuple[Expr, ...]) -> Facts:
     return Facts(Type.TEXT, nullable=any_nullable(arguments))
 
 
-function("lower", meaning=lower, nodes=("Lower",), per_byte=30, reads_text=True)(_text_map)
-function("upper", meaning=upper, nodes=("Upper",), per_byte=30, reads_text=True)(_text_map)
-function("trim", meaning=trimmed, per_byte=15, reads_text=True)(_text_map)
-function("ltrim", meaning=left_trim, per_byte=15, reads_text=True)(_text_map)
-function("rtrim", meaning=right_trim, per_byte=15, reads_text=True)(_text_map)
+function("lower", meaning=lower, nodes=("Lower",), per_byte=30, reads_text=True, strict=True)(_text_map)
+function("upper", meaning=upper, nodes=("Upper",), per_byte=30, reads_text=True, strict=True)(_text_map)
+function("trim", meaning=trimmed, per_byte=15, reads_text=True, strict=True)(_text_map)
+function("ltrim", meaning=left_trim, per_byte=15, reads_text=True, strict=True)(_text_map)
+function("rtrim", meaning=right_trim, per_byte=15, reads_text=True, strict=True)(_text_map)
 
 
 def _left(arguments: tuple[Expr, ...]) -> Facts:
@@ -76,11 +88,24 @@ def _left(arguments: tuple[Expr, ...]) -> Facts:
     return Facts(Type.TEXT, values=facts.values if whole else None, nullable=any_nullable(arguments))
 
 
-function("left", meaning=lambda x, n: x[:n], nodes=("Left",), per_byte=5)(_left)
-function("right", meaning=lambda x, n: x[len(x) - n :] if n < len(x) else x, nodes=("Right",), per_byte=10)(_left)
+function("left", meaning=lambda x, n: x[:n], nodes=("Left",), per_byte=5, coarse=True, strict=True)(_left)
+function(
+    "right",
+    meaning=lambda x, n: x[len(x) - n :] if n < len(x) else x,
+    nodes=("Right",),
+    per_byte=10,
+    coarse=True,
+    strict=True,
+)(_left)
 
 
-@function("substr", meaning=lambda x, s, n=None: x[s - 1 :] if n is None else x[s - 1 : s - 1 + n], per_byte=10)
+@function(
+    "substr",
+    meaning=lambda x, s, n=None: x[s - 1 :] if n is None else x[s - 1 : s - 1 + n],
+    per_byte=10,
+    coarse=True,
+    strict=True,
+)
 def _substr(arguments: tuple[Expr, ...]) -> Facts:
     want(arguments, Type.TEXT, *([Type.INTEGER] * (len(arguments) - 1)))
     if len(arguments) not in (2, 3):
@@ -90,7 +115,7 @@ def _substr(arguments: tuple[Expr, ...]) -> Facts:
     return Facts(Type.TEXT, nullable=any_nullable(arguments))
 
 
-@function("concat", meaning=lambda *p: "".join(p)[:MOST_TEXT], per_byte=5, reads_text=True)
+@function("concat", meaning=lambda *p: "".join(p)[:MOST_TEXT], per_byte=5, reads_text=True, strict=True)
 def _concat(arguments: tuple[Expr, ...]) -> Facts:
     want(arguments, *([Type.TEXT] * len(arguments)))
     if not 1 <= len(arguments) <= MOST_PARTS:
@@ -98,7 +123,7 @@ def _concat(arguments: tuple[Expr, ...]) -> Facts:
     return Facts(Type.TEXT, nullable=any_nullable(arguments))
 
 
-@function("replace", meaning=replaced_text, per_byte=50, reads_text=True)
+@function("replace", meaning=replaced_text, per_byte=50, reads_text=True, strict=True)
 def _replace(arguments: tuple[Expr, ...]) -> Facts:
     """Return the facts of REPLACE. Its two texts are literals: a replacement taken from a column could make a row's text grow
     without end."""
@@ -110,7 +135,7 @@ def _replace(arguments: tuple[Expr, ...]) -> Facts:
     return Facts(Type.TEXT, nullable=any_nullable(arguments))
 
 
-@function("length", meaning=len, nodes=("Length",), per_byte=5, reads_text=True)
+@function("length", meaning=len, nodes=("Length",), per_byte=5, reads_text=True, coarse=True, strict=True)
 def _length(arguments: tuple[Expr, ...]) -> Facts:
     want(arguments, Type.TEXT)
     values = arguments[0].facts.values
@@ -118,7 +143,7 @@ def _length(arguments: tuple[Expr, ...]) -> Facts:
     return Facts(Type.INTEGER, Fraction(0), upper, nullable=any_nullable(arguments))
 
 
-@function("regexp_matches", meaning=matches, reads_text=True)
+@function("regexp_matches", meaning=matches, reads_text=True, strict=True)
 def _regexp_matches(arguments: tuple[Expr, ...]) -> Facts:
     """Return whether a literal pattern is found anywhere in a text."""
     want(arguments, Type.TEXT, Type.TEXT)
@@ -127,7 +152,11 @@ def _regexp_matches(arguments: tuple[Expr, ...]) -> Facts:
 
 
 @function(
-    "regexp_replace", meaning=lambda x, p, r, every: replaced(x[:MOST_TEXT], p, r, every)[:MOST_TEXT], reads_text=True
+    "regexp_replace",
+    meaning=lambda x, p, r, every: replaced(x[:MOST_TEXT], p, r, every)[:MOST_TEXT],
+    reads_text=True,
+    coarse=True,
+    strict=True,
 )
 def _regexp_replace(arguments: tuple[Expr, ...]) -> Facts:
     """regexp_replace(t, pattern, replacement, everywhere), all but t literals: the first match or all of them."""
@@ -142,7 +171,7 @@ def _regexp_replace(arguments: tuple[Expr, ...]) -> Facts:
     return Facts(Type.TEXT, nullable=any_nullable(arguments))
 
 
-@function("split_part", meaning=split_part, per_byte=50, reads_text=True)
+@function("split_part", meaning=split_part, per_byte=50, reads_text=True, coarse=True, strict=True)
 def _split_part(arguments: tuple[Expr, ...]) -> Facts:
     """split_part(t, separator, n): the n-th part from 1, '' where there is none; literal separator and n."""
     want(arguments, Type.TEXT, Type.TEXT, Type.INTEGER)
@@ -159,6 +188,8 @@ def _split_part(arguments: tuple[Expr, ...]) -> Facts:
     repeated=2,
     per_byte=5,
     reads_text=True,
+    coarse=True,
+    strict=True,
 )
 def _strlen(arguments: tuple[Expr, ...]) -> Facts:
     """Return bytes of a text in UTF-8."""
@@ -169,7 +200,7 @@ def _strlen(arguments: tuple[Expr, ...]) -> Facts:
     return Facts(Type.INTEGER, Fraction(0), upper, nullable=any_nullable(arguments))
 
 
-@function("strpos", meaning=lambda x, y: x.find(y) + 1, reads_text=True)
+@function("strpos", meaning=lambda x, y: x.find(y) + 1, reads_text=True, coarse=True, strict=True)
 def _strpos(arguments: tuple[Expr, ...]) -> Facts:
     """strpos(t, u): where u is first found in t, counted in characters from 1; 0 where it is not."""
     want(arguments, Type.TEXT, Type.TEXT)

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from functools import lru_cache, partial
-from math import floor
+from functools import lru_cache
 
 from dpsql.errors.exceptions import Refusal, refuse
 from dpsql.plan.expression_text import expression_text
@@ -20,7 +19,6 @@ from dpsql.pricing.options import Options
 from dpsql.pricing.sensitivity import sensitivity
 from dpsql.privacy.accounting.contract import Accountant
 from dpsql.privacy.loss import Neighbours, PrivacyLoss
-from dpsql.privacy.mechanisms import correlated_laplace
 from dpsql.privacy.mechanisms.contract import Noise, Norm, Sensitivity
 from dpsql.privacy.mechanisms.registry import MECHANISMS, Mechanism, askable
 
@@ -118,9 +116,8 @@ def mechanisms_of(options: Options, accountant: Accountant) -> tuple[Mechanism, 
     """Return the mechanisms that may be used: the one that is asked for, or all that are counted without more delta."""
     if options.mechanism in MECHANISMS:
         mechanism = MECHANISMS[options.mechanism]
-        if mechanism.shared and options.correlation:
-            correlated = partial(correlated_laplace.noise_for, tie=floor(options.correlation * correlated_laplace.TIES))
-            mechanism = replace(mechanism, calibrations={"rho": correlated})
+        if mechanism.correlated is not None and options.correlation:
+            mechanism = replace(mechanism, calibrations={"rho": mechanism.correlated(options.correlation)})
         return (mechanism,)
     return tuple(mechanism for mechanism in askable() if mechanism.offered and not accountant.spends_delta(mechanism))
 

@@ -511,7 +511,16 @@ reservation = reserve(context, receipt_id, loss, planned, request.work)""", 'uni
     Mutant("distinct sums are plain ones", "sql/binder/aggregates.py", "_numbers", "Measure(call.name, call.aggregate.word, arguments, distinct, call.condition)", "Measure(call.name, call.aggregate.word, arguments, False, call.condition)", 'answers/test_answers.py', 'different_values'),
     # the unit's key behind expressions
     Mutant("rows of a function of the key are those of many", "sql/binder/unit_keys.py", "_kind", "return Kind.IMAGE", "return Kind.OTHER", 'answers/test_answers.py', 'behind_expressions'),
-    Mutant("any function of the key is a private key", "sql/binder/unit_keys.py", "_kind", "Kind.OTHER if node.function in _COARSE else Kind.MIXED", "Kind.OTHER", REFUSALS, 'unit_expression'),
+    Mutant("a function that falls is taken to rise", "functions/numeric.py", "", "function('neg', meaning=operator.neg)", "function('neg', meaning=operator.neg, rising=True)", 'unit/functions/test_signatures.py', 'rising_functions'),
+    Mutant("a function that is NULL for half of its arguments is taken for total", "functions/elementary.py", "", "function('sqrt', meaning=math.sqrt, nodes=('Sqrt',), repeated=2, cost=50)", "function('sqrt', meaning=math.sqrt, nodes=('Sqrt',), repeated=2, cost=50, total=True)", 'unit/functions/test_signatures.py', 'total_functions'),
+    Mutant("weighted sums of Laplace noise have the tails of a normal law", "privacy/mechanisms/laplace.py", "", "-np.log1p(squares / 2)", "-squares / 2", 'unit/privacy/test_weighted_sums.py', ''),
+    Mutant("expected bars of the first group stand for those of others", "planning/expected_bars.py", "_has_equal_rows", "traced.tree.find_all(exp.Where, exp.Qualify, exp.Offset)", "()", 'unit/planning/test_expected_bars.py', 'equal_groups'),
+    Mutant("one product's orders are one person's", "sql/binder/equal_keys.py", "along_key", "policy.is_protected(targets[0][0])", "True", 'unit/sql/test_equal_keys.py', ''),
+    Mutant("rows that agree in any column are one row", "sql/binder/equal_keys.py", "_same_rows", "policy.tables[table].is_unique(tuple(sorted(columns)))", "True", 'unit/sql/test_equal_keys.py', ''),
+    Mutant("a renamed column is that of its new name", "sql/binder/equal_keys.py", "origin", "origin(relation.source, dict(relation.columns)[name])", "origin(relation.source, expression)", 'unit/sql/test_equal_keys.py', ''),
+    Mutant("exchanged names are exchanged one after the other", "plan/renamings.py", "_bare", "columns.get(expression.name, expression)", "columns.get(name, expression)", 'unit/plan/test_renamings.py', ''),
+    Mutant("no year of the calendar's cycle is a leap year", "functions/calendar_cycle.py", "_days", "range(365 + isleap(year))", "range(365)", 'unit/functions/test_calendar_cycle.py', 'leap_days'),
+    Mutant("any function of the key is a private key", "sql/binder/unit_keys.py", "_kind", "Kind.OTHER if REGISTRY[node.function].coarse else Kind.MIXED", "Kind.OTHER", REFUSALS, 'unit_expression'),
     Mutant("grouping sets of units read as one", "sql/binder/private_block.py", "_by_unit", "(not names <= chosen for chosen in work.sets)", "(not names <= chosen for chosen in work.sets[:1])", REFUSALS, 'unit_sets'),
     # time
     Mutant("a cancel stops the scan", "session/session.py", "Session.interrupt", """for work in list(self._running):

@@ -44,11 +44,11 @@ those of independent noise. Sums of stored cells, and least squares over several
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
-from math import ceil, erfc, exp, pi, sqrt
+from functools import lru_cache, partial
+from math import ceil, erfc, exp, expm1, floor, log, pi, sqrt
 
 import numpy as np
 
@@ -58,7 +58,7 @@ from dpsql.privacy.mechanisms import gaussian
 from dpsql.privacy.mechanisms.contract import Constant, Floats, Noise, Sensitivity, scaled_half_width
 from dpsql.privacy.mechanisms.gaussian import FINEST, MOST_SHIFT, square_moved
 from dpsql.privacy.mechanisms.rational_bounds import ceil_sqrt, smallest_within
-from dpsql.privacy.mechanisms.weighted_sums import Cells, WeightedSum
+from dpsql.privacy.mechanisms.weighted_sums import LOGARITHMS, Cells, WeightedSum
 
 CORRELATED = "correlated_laplace"
 """Value of `dp.mechanism`."""
@@ -72,6 +72,8 @@ MOST_LEAST_SIGMA = 1 << 20
 """Bound of u. Above `MOST_NARROW` it is a multiple of 2**`wide_bits`, and of at most `MOST_NARROW` times that."""
 
 _FALL = exp(-1 / STEPS)
+_LEAST_SHARE = -expm1(-1 / STEPS)
+"""Of the variance of the noise, what the least W has: 1 - q."""
 _MEAN_STEPS = 1 / (1 - _FALL)
 """E(V + 1)."""
 _REACH = 45 * STEPS
@@ -192,6 +194,22 @@ class CorrelatedLaplace:
             for cell in range(1, standard.shape[1]):
                 standard[:, cell] += before * standard[:, cell - 1]
         return np.asarray(np.rint(standard * roots * self.least_deviation))
+
+
+def _logarithm(squares: Floats) -> Floats:
+    """Return the logarithm of the characteristic function of a Gaussian of variance (V + 1) u**2 (`weighted_sums`): ln((1 - q)
+    e**-a / (1 - q e**-a)) with a = (u t)**2 / 2."""
+    a = squares * (_LEAST_SHARE / 2)
+    return np.asarray(log(_LEAST_SHARE) - a - np.log1p((_LEAST_SHARE - 1) * np.exp(-a)))
+
+
+LOGARITHMS[CORRELATED] = _logarithm
+
+
+def with_correlation(correlation: Fraction) -> Callable[[Sensitivity, Fraction], Noise]:
+    """Return the calibration by rho of noise with a `correlation` in [0, 1) of groups that follow each other, rounded down to a
+    multiple of 1 / `TIES`."""
+    return partial(noise_for, tie=floor(correlation * TIES))
 
 
 @lru_cache(maxsize=1024, typed=True)

@@ -16,7 +16,7 @@ from dpsql.privacy.mechanisms.contract import Constant, Floats, Noise, Sensitivi
 from dpsql.privacy.mechanisms.laplace_divergence import largest_rate, recomputed_entry_rho, safe_rate, vector_rho
 from dpsql.privacy.mechanisms.noise_sums import SummedNoise
 from dpsql.privacy.mechanisms.rational_bounds import exp_lower, exp_upper, smallest_within
-from dpsql.privacy.mechanisms.weighted_sums import Cells, WeightedSum
+from dpsql.privacy.mechanisms.weighted_sums import LOGARITHMS, Cells, WeightedSum
 
 MOST_SCALE = 1 << 40
 """Bound of t and of s (`samplers.MOST_LAPLACE_SCALE`): beyond it the noise grid is coarsened."""
@@ -28,6 +28,8 @@ _ALIKE = 1e-6
 _FINEST = 1024
 """A sum whose deviation has more steps than this is tabled on a coarser grid of the same variance."""
 _REACH_DEVIATIONS, _REACH_SCALES = 14, 40
+
+LOGARITHMS["laplace"] = lambda squares: np.asarray(-np.log1p(squares / 2))
 
 
 @dataclass(frozen=True)

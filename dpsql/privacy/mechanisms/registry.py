@@ -29,6 +29,7 @@ class Mechanism:
     `calibrations`: by the dimension of the loss ("epsilon", "rho") that it is calibrated in; without "epsilon" it has no
     finite pure epsilon. `offered`: `dp.mechanism = auto` considers it. `shared`: entries of a vector are not independent, and
     `law` is a `VectorNoise`.
+    `correlated`: its calibration by rho, with noise that is correlated between groups (`dp.correlation`; None: it cannot be).
     `named`: a question may ask for it by its word; one that is not is chosen for a shape of question (`dp.workload`).
     """
 
@@ -39,6 +40,7 @@ class Mechanism:
     calibrations: Mapping[str, Calibration] | None = None
     offered: bool = True
     shared: bool = False
+    correlated: Callable[[Fraction], Calibration] | None = None
     named: bool = True
 
     @property
@@ -67,6 +69,7 @@ MECHANISMS: dict[str, Mechanism] = {
             {"rho": correlated_laplace.noise_for},
             offered=False,
             shared=True,
+            correlated=correlated_laplace.with_correlation,
         ),
         Mechanism(
             square_root.SQUARE_ROOT,

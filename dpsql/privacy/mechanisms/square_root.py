@@ -54,6 +54,7 @@ from dpsql.privacy.mechanisms import gaussian
 from dpsql.privacy.mechanisms.contract import Constant, Floats, Noise, Sensitivity, scaled_half_width
 from dpsql.privacy.mechanisms.gaussian import FINEST, MOST_SHIFT, MOST_SIGMA
 from dpsql.privacy.mechanisms.rational_bounds import ceil_sqrt, normal_tail_upper, smallest_within
+from dpsql.privacy.mechanisms.weighted_sums import LOGARITHMS
 
 SQUARE_ROOT = "square_root"
 BITS = 8
@@ -68,6 +69,8 @@ _MORE_BITS = 52
 _PART = 64
 """Cells whose sums over earlier ones are computed together."""
 _REACH = 9
+
+LOGARITHMS[SQUARE_ROOT] = LOGARITHMS["gaussian"]  # but for roundings, the noise of a cell is a sum of normal numbers
 
 Integers = npt.NDArray[np.int64]
 Numbers = TypeVar("Numbers", Integers, Floats)

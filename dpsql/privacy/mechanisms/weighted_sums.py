@@ -30,24 +30,11 @@ _HEIGHTS = _MOST_DEVIATIONS * np.linspace(0, 1, 513) ** 2
 LEAST_DEVIATION = 2.0**-256
 """Of noise in a weighted sum, in row-grid units: of much less, the square is 0 in doubles, by which nothing can be divided."""
 
-_LEAST_SHARE = -math.expm1(-1 / 64)
-"""Of the variance of multivariate Laplace noise, what its least W has: 1 - q (`correlated_laplace`)."""
-
-
-def _of_geometric_variance(squares: Floats) -> Floats:
-    """Return the logarithm of the characteristic function of a Gaussian of variance (V + 1) u**2, P(V = v) = (1 - q) q**v: ln((1
-    - q) e**-a / (1 - q e**-a)) with a = (u t)**2 / 2."""
-    a = squares * (_LEAST_SHARE / 2)
-    return np.asarray(math.log(_LEAST_SHARE) - a - np.log1p((_LEAST_SHARE - 1) * np.exp(-a)))
-
-
 LOGARITHMS: dict[str, Callable[[Floats], Floats]] = {
-    "laplace": lambda squares: np.asarray(-np.log1p(squares / 2)),
     "gaussian": lambda squares: np.asarray(-squares / 2),
-    "correlated_laplace": _of_geometric_variance,
-    "square_root": lambda squares: np.asarray(-squares / 2),
 }
-"""By mechanism: the logarithm of the characteristic function at t, from the variance times t squared."""
+"""By mechanism: the logarithm of the characteristic function at t, from the variance times t squared. What is rounded counts as
+normal; every other mechanism of which weighted sums are known enters its own beside its law."""
 
 
 @cache

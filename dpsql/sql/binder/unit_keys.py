@@ -9,15 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from dpsql.functions.signatures import REGISTRY
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Call, Column, Expr, Literal
 from dpsql.sql.binder.scope import Kind, Protected, Scope
 
-_COARSE = frozenset({
-    "mod", "intdiv", "floor", "ceil", "round", "left", "right", "substr", "split_part", "length", "strlen", "strpos",
-    "date_trunc", "date_part", "date_diff", "time_bucket", "last_day", "strftime", "sign", "width_bucket", "clamp", "least",
-    "greatest", "regexp_replace",
-})  # fmt: skip
 _WRITTEN_APART = (Type.INTEGER, Type.TEXT, Type.DATE, Type.TIMESTAMP, Type.BOOLEAN)
 """Types whose values have different texts: not reals, of which 0.0 and -0.0 are equal."""
 _EXACT_REALS = 2**53
@@ -38,7 +34,7 @@ def _kind(node: Expr, units: Mapping[str, Kind]) -> Kind:
         return Kind.OTHER
     if _injective(node, kinds):
         return Kind.IMAGE
-    return Kind.OTHER if node.function in _COARSE else Kind.MIXED
+    return Kind.OTHER if REGISTRY[node.function].coarse else Kind.MIXED
 
 
 def _injective(node: Call, kinds: list[Kind]) -> bool:

@@ -1,0 +1,76 @@
+"""Equal keys are taken for those of one privacy unit where the policy declares it, and nowhere else."""
+
+from __future__ import annotations
+
+import pytest
+from support.places import ROOT
+
+from dpsql.functions.numeric import call
+from dpsql.plan.intervals import Facts, Type, literal_facts
+from dpsql.plan.plan import Column, Expr, Filter, Join, Literal, Project, Relation, Scan, SemiJoin, UnitAggregate
+from dpsql.policy import load_policy
+from dpsql.sql.binder.equal_keys import along_key, origin
+
+SHOP = load_policy(ROOT / "tests" / "policies" / "shop.yaml")
+INTEGER = Facts(Type.INTEGER)
+
+
+def column(name: str) -> Column:
+    return Column(name, INTEGER)
+
+
+def rows(table: str) -> Scan:
+    return Scan(table, tuple(map(column, SHOP.tables[table].columns)))
+
+
+def pairs(*names: str) -> list[tuple[Expr, Expr]]:
+    """Return equal columns, "a=b" each."""
+    return [(column(left), column(right)) for left, right in (name.split("=") for name in names)]
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "equal", "expected"),
+    [
+        ("orders", "users", ["user_id=user_id"], True),
+        ("users", "orders", ["user_id=user_id"], True),
+        ("orders", "events", ["user_id=user_id"], True),
+        ("orders", "events", ["price=duration_ms", "user_id=user_id"], True),
+        ("orders", "orders", ["order_id=order_id"], True),
+        ("orders", "orders", ["status=status", "order_id=order_id"], True),
+        # one product, and one country, is that of many people
+        ("orders", "orders", ["product_id=product_id"], False),
+        ("users", "users", ["country=country"], False),
+        ("orders", "products", ["product_id=product_id"], False),
+        ("products", "orders", ["product_id=product_id"], False),
+        # a key is a key of rows that have it for their own, not of numbers that look like it
+        ("orders", "users", ["order_id=user_id"], False),
+        ("orders", "users", ["user_id=age"], False),
+        ("orders", "orders", ["status=status"], False),
+        ("orders", "orders", ["order_id=user_id"], False),
+        ("events", "events", ["page=page"], False),
+    ],
+)
+def test_keys_of_one_unit_are_those_that_the_policy_declares(
+    left: str, right: str, equal: list[str], expected: bool
+) -> None:
+    assert along_key(rows(left), rows(right), pairs(*equal), SHOP) is expected
+
+
+def test_computed_keys_are_nobodys() -> None:
+    shifted = call("add", column("user_id"), Literal(1, literal_facts(1)))
+    assert not along_key(rows("orders"), rows("users"), [(shifted, column("user_id"))], SHOP)
+    renamed = Project(rows("orders"), (("user_id", column("product_id")), ("buyer", column("user_id"))))
+    assert not along_key(renamed, rows("users"), pairs("user_id=user_id"), SHOP)
+    assert along_key(renamed, rows("users"), pairs("buyer=user_id"), SHOP)
+
+
+def test_a_column_is_followed_to_its_table_through_rows_that_keep_it() -> None:
+    orders, users = rows("orders"), rows("users")
+    joined: Relation = Join(orders, users, "left", tuple(pairs("user_id=user_id")), True, 1)
+    for relation in (joined, Filter(joined, column("x")), SemiJoin(joined, orders, (), False, False, False)):
+        assert origin(relation, column("a.price")) == ("orders", "price")
+        assert origin(relation, column("b.age")) == ("users", "age")
+    swapped = Project(joined, (("a.age", column("b.age")), ("b.age", column("a.quantity"))))
+    assert origin(swapped, column("a.age")) == ("users", "age")
+    assert origin(swapped, column("b.age")) == ("orders", "quantity")
+    assert origin(UnitAggregate(orders, (("status", column("status")),), ()), column("status")) is None
