@@ -41,8 +41,10 @@ def test_fourteen_years_have_every_combination_of_four_hundred() -> None:
 
 
 def test_leap_days_are_on_each_day_of_the_week() -> None:
-    leap_days = {row for row in on_days(PARTS, "d", None, None) if row[1:3] == (2, 29)}
-    assert {row[3] for row in leap_days} == {1, 2, 3, 4, 5, 6, 7} and {row[4] for row in leap_days} == {60}
+    every, week = on_days(PARTS, "d", None, None), {1, 2, 3, 4, 5, 6, 7}
+    leap_days = {row for row in every if row[1:3] == (2, 29)}
+    assert {row[3] for row in leap_days} == week and {row[4] for row in leap_days} == {60}
+    assert {row[3] for row in every if row[1:3] == (12, 31) and row[4] == 366} == week
 
 
 @pytest.mark.parametrize(
