@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 
 from dpsql.functions.numeric import both, call, clamped, constant
-from dpsql.plan.intervals import Type
-from dpsql.plan.plan import Expr
+from dpsql.functions.signatures import REGISTRY, WrongArguments
+from dpsql.plan.intervals import Facts, Type
+from dpsql.plan.plan import Call, Column, Expr
 
 _MOST_DISTANCE = 2**31
 """Products of two smaller integers have 64 bits."""
+_USUAL_INTEGERS = Fraction(2**31)
+"""How far integers of a column are taken to lie where the policy has narrower bounds."""
 
 
 def distance(value: Expr, centre: float | int) -> Expr:
@@ -23,10 +28,33 @@ def distance(value: Expr, centre: float | int) -> Expr:
 def can_be_missing(value: Expr) -> bool:
     """Return whether some row may have no value: NULL, or NaN, which counts as NULL.
 
+    Bounds and lists of a column are no promise: 100 // y of a y in [1, 9] has no value where y is 0. Integers of more than 32
+    bits where the policy has narrower bounds are not looked at: each product would cost a count of its own for their sake.
     That a column is never NULL is the policy's promise. A row that breaks it is in no sum of its values, whose bounds on a unit
     hold for it as well: numbers of rows are wrong by it, and privacy does not depend on it (privacy.md 4).
     """
-    return value.facts.nullable or value.facts.type is Type.REAL
+    return value.facts.nullable or value.facts.type is Type.REAL or _over_usual_values(value).facts.nullable
+
+
+@lru_cache(maxsize=1024)
+def _over_usual_values(value: Expr) -> Expr:
+    """Return the expression with the facts that it has where its columns hold any usual values of their types."""
+    if isinstance(value, Column):
+        return replace(value, facts=_usual(value.facts))
+    if not isinstance(value, Call):
+        return value
+    arguments = tuple(map(_over_usual_values, value.arguments))
+    try:
+        return replace(value, arguments=arguments, facts=REGISTRY[value.function].infer(arguments))
+    except WrongArguments:  # it needs narrower bounds
+        return replace(value, facts=replace(value.facts, nullable=True))
+
+
+def _usual(facts: Facts) -> Facts:
+    if facts.type is Type.INTEGER and facts.bounded:
+        ends = {"lower": min(facts.lower, -_USUAL_INTEGERS), "upper": max(facts.upper, _USUAL_INTEGERS)}
+        return replace(facts.without_values(), **ends)
+    return facts.without_values() if facts.type is Type.TEXT else facts
 
 
 def presence(value: Expr) -> Expr:

@@ -24,7 +24,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dpsql.aggregates.distances import presence
+from dpsql.aggregates.distances import can_be_missing, presence
 from dpsql.functions.evaluate import evaluate
 from dpsql.noise.group_layout import among
 from dpsql.noise.perturb import ChosenNumber, NoisyTerm
@@ -444,6 +444,4 @@ class _Derivation:
 
 def _countable(term: Term) -> Expr | None:
     """Return the argument of the count of a sum's rows, as `TermBasis.count` writes it; None for all rows."""
-    value = term.value
-    real = value is not None and value.facts.type.value == "real"
-    return None if value is not None and not value.facts.nullable and not real else value
+    return term.value if term.value is not None and can_be_missing(term.value) else None

@@ -237,6 +237,18 @@ def test_the_custodians_log_has_one_line_for_each_event(tmp_path: Path, monkeypa
     assert line["message"] == "incident 1\n2\x1b[2J" and "forged" in line["traceback"] and line["level"] == "error"
 
 
+def test_no_log_quotes_a_question_that_the_parser_warns_of(tmp_path: Path) -> None:
+    program = (
+        "from dpsql.errors.custodian_log import keep_log; keep_log()\n"
+        "from dpsql.frontends.pgwire.catalog.reading import read_postgres\n"
+        "read_postgres('EXPLAIN SELECT confidential FROM t')"
+    )
+    environment = {**os.environ, "DPSQL_STATE": str(tmp_path), "DPSQL_LOG": "stderr"}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stderr == "" and not list(tmp_path.rglob("*.log"))
+
+
 def test_both_logs_go_to_standard_error_when_told(tmp_path: Path) -> None:
     code = (
         "from dpsql.errors.custodian_log import keep_log, unexpected; from dpsql.errors.audit_log import audit; "

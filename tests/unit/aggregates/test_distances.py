@@ -1,0 +1,54 @@
+"""Which expressions may have no value in some row, and that rows without one are in counts of rows and in no sum."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+import pytest
+from support.gates import NoiselessGate
+from support.joint_rows import session_over, terms
+
+from dpsql.session.session import Session
+
+ROWS = (
+    "SELECT 1 AS cell, 0.5 AS x, 1.5 AS y, 3 AS z, CASE WHEN i % 5 = 0 THEN -1 ELSE 1 + i % 4 END AS w, i % 3 AS u, 0.55 AS v, "
+    "'even' AS part, 'a' AS name FROM range(100) AS r(i)"
+)
+"""w is -1 in a fifth of the rows, where the policy has it between 0 and 5."""
+CHOSEN = [
+    "count(*), avg(100 // (w + 1))",
+    "count(100 // (w + 1)), sum(100 // (w + 1)), count(*)",
+    "count(*), count(u % (w + 1)), avg(u % (w + 1))",
+    "count(*), var_pop(100 // (w + 1))",
+    "count(*), covar_pop(100 // (w + 1), u), avg(u)",
+]
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Session:
+    """Without noise."""
+    opened = session_over(tmp_path, ROWS, "pure")
+    opened.context = replace(opened.context, gate=NoiselessGate())
+    opened.execute("SET dp.shrinkage = off")  # estimates follow the noise that there would be
+    return opened
+
+
+@pytest.mark.parametrize("reuse", ["off", "derive"])
+@pytest.mark.parametrize("chosen", CHOSEN)
+def test_a_divisor_out_of_its_bounds_leaves_no_row_out_of_the_count(session: Session, chosen: str, reuse: str) -> None:
+    session.execute(f"SET dp.reuse = {reuse}")
+    if reuse == "derive":
+        session.execute("SELECT covar_pop(100 // (w + 1), u), avg(u % (w + 1)) FROM t")
+    answered = next(iter(session.execute(f"SELECT {chosen} FROM t").rows()))
+    with duckdb.connect() as plain:
+        (expected,) = plain.execute(
+            f"SELECT {chosen} FROM ({ROWS}) AS t".replace("(w + 1)", "nullif(w + 1, 0)")
+        ).fetchall()
+    assert answered == pytest.approx(expected, rel=1e-4, abs=1e-4)
+
+
+@pytest.mark.parametrize("argument", ["w + 1", "w * u", "100 // (u * u + 1)", "greatest(w, 1) - u"])
+def test_what_always_has_a_value_shares_its_count_with_that_of_rows(session: Session, argument: str) -> None:
+    assert len(terms(session, f"SELECT count(*), avg({argument}) FROM t")) == 2
