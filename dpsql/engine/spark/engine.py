@@ -286,15 +286,17 @@ def _with_zones(table: pa.Table) -> pa.Table:
 
 
 _OF_QUESTIONS = ("CANCELLED", "AnalysisException", "ParseException", "Py4JError")
+_PASSING = ("cancelled", "ExecutorLostFailure")
+"""In the text of an error that the data did not cause: a cancelled job, and an executor that ended (killed, or out of memory)."""
 
 
 def _fault(error: Exception) -> Error:
     """Return the one fixed text for an error of Spark, or that of an application that has ended. Another question need not meet
-    errors of analysis, or a cancelled job."""
+    errors of analysis, a cancelled job, or the loss of an executor."""
     if (fault := ended(error)) is not None:
         return fault
     of_question = not isinstance(error, (PySparkException, Py4JError)) or type(error).__name__ in _OF_QUESTIONS
-    return fault_of(error, of_source=not of_question and "cancelled" not in str(error))
+    return fault_of(error, of_source=not of_question and not any(word in str(error) for word in _PASSING))
 
 
 def open_spark(policy: Policy, source: Any = None) -> SparkEngine:

@@ -10,7 +10,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from py4j.protocol import Py4JNetworkError
 from support.engine_contract import PEOPLE, SECRET, VISITS, WARDS, EngineContract, Loaded, contract_policy
 from support.spark_source import spark
 
@@ -322,12 +321,13 @@ def test_a_text_that_spark_refuses_is_not_charged(engine: Any) -> None:
     engine.rehearse(EngineQuery(SLOW, (), ("m0",)))  # planned, not run
 
 
-@pytest.mark.parametrize("error", [ConnectionRefusedError(111, SECRET), Py4JNetworkError(SECRET)])
-def test_an_application_that_has_ended_is_named(engine: Any, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+@pytest.mark.parametrize("refused", [True, False])
+def test_an_application_that_has_ended_is_named(engine: Any, monkeypatch: pytest.MonkeyPatch, refused: bool) -> None:
     """A question that comes later, one that is planned and one that runs then all say that dpsql has to be started again."""
+    from py4j.protocol import Py4JNetworkError
 
     def fail(*_: object) -> None:
-        raise error
+        raise ConnectionRefusedError(111, SECRET) if refused else Py4JNetworkError(SECRET)
 
     query = EngineQuery("SELECT count(*) AS m0 FROM range(3)", (), ("m0",))
     monkeypatch.setattr(engine, "_frame", fail)
@@ -339,6 +339,25 @@ def test_an_application_that_has_ended_is_named(engine: Any, monkeypatch: pytest
         with pytest.raises(Fault) as fault:
             act()
         assert fault.value.slug == "source_spark_ended" and SECRET not in fault.value.text()
+
+
+@pytest.mark.parametrize(("text", "of_source"), [
+    ("Lost task 0.0 in stage 3.0: ExecutorLostFailure (executor 0 exited) Reason: code 137", False),
+    ("Job 3 cancelled part of cancelled job tags", False), ("Lost task 0.0: ParquetDecodingException: no page", True),
+])  # fmt: skip
+def test_what_another_question_would_meet_too_is_a_fault_of_the_source(
+    engine: Any, monkeypatch: pytest.MonkeyPatch, text: str, of_source: bool
+) -> None:
+    """The tables of such a question are closed to others for a while, so an executor that ended must not count for one."""
+    from pyspark.errors import PySparkException
+
+    def fail(*_: object) -> None:
+        raise PySparkException(text)
+
+    monkeypatch.setattr(engine, "_frame", fail)
+    with pytest.raises(Fault) as fault:
+        engine.run(EngineQuery("SELECT 1 AS m0", (), ("m0",)))
+    assert (fault.value.slug, fault.value.of_source) == ("engine_failed", of_source)
 
 
 def test_without_java_nothing_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
