@@ -56,6 +56,7 @@ def texts(values: list[bytes | None]) -> pa.Array:
     return pc.cast(pa.array(values, pa.binary()), options=pc.CastOptions(pa.string(), allow_invalid_utf8=True))
 
 
+@pytest.mark.slow
 def test_duckdb_and_spark_count_the_same_rows(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows whose person is no text belong to nobody, and words that are no text are NULL, in every function."""
     monkeypatch.setenv("DPSQL_CACHE", str(tmp_path / "cache"))
