@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.engine_contract import PEOPLE, SECRET, VISITS, WARDS, EngineContract, Loaded, contract_policy
-from support.spark_source import spark
+from support.spark_source import needs_spark, spark
 
 from dpsql.engine.query import EngineQuery
 from dpsql.engine.registry import open_engine
@@ -361,7 +361,7 @@ def test_what_another_question_would_meet_too_is_a_fault_of_the_source(
 
 
 def test_without_java_nothing_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("pyspark")
+    needs_spark()
     policy = contract_policy(tmp_path, source="spark://local[2]")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))  # where it is wrong, Spark does not look at the PATH
     with pytest.raises(Fault, match="JAVA_HOME names") as wrong:
@@ -384,7 +384,7 @@ def test_another_master_than_that_of_the_process_is_refused(spark: Any, tmp_path
     ("spark://k8s://https://h:443", "k8s://https://h:443"),
 ])  # fmt: skip
 def test_a_source_names_the_master(source: str, master: str) -> None:
-    pytest.importorskip("pyspark")
+    needs_spark()
     from dpsql.engine.spark.sessions import master_of
 
     assert master_of(source) == master

@@ -12,6 +12,7 @@ import pytest
 from support.clinic_folder import process
 from support.engine_contract import POLICY
 from support.postgres_source import Server, server
+from support.spark_source import needs_spark
 
 from dpsql.frontends.admin.check import Findings, check_policy_file
 
@@ -86,9 +87,10 @@ def test_the_state_of_a_ledger_on_a_server_is_told(server: Server, checked: Call
     server.admin.execute("DROP ROLE bookkeeper")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="a script stands for Java")
 def test_what_java_said_is_in_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("pyspark")
+    needs_spark()
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     java = tmp_path / "jdk" / "bin" / "java"
     java.parent.mkdir(parents=True)
