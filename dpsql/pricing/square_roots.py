@@ -17,8 +17,8 @@ from dpsql.pricing.running_totals import LEAST_VALUES, is_ordered
 from dpsql.pricing.workloads import ADDING_UP, variance
 from dpsql.privacy.mechanisms import gaussian, square_root
 from dpsql.privacy.mechanisms.contract import Noise
-from dpsql.privacy.mechanisms.registry import MECHANISMS, Mechanism
-from dpsql.privacy.mechanisms.square_root import MOST_LENGTH, SquareRoot
+from dpsql.privacy.mechanisms.registry import MECHANISMS, Mechanism, series_law
+from dpsql.privacy.mechanisms.square_root import MOST_LENGTH
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,6 @@ def candidate(term: Term, block: BoundedBlock, length: int, mechanisms: Sequence
 
 def running_error(noise: Noise, length: int, whole: bool) -> float:
     """Return the root mean square error of running totals over `length` values with `noise`, in row-grid units."""
-    if isinstance(noise, SquareRoot):
-        return noise.running_deviation()
+    if (law := series_law(noise)) is not None:
+        return law.running_deviation()
     return sqrt(variance(noise, whole) * (length + 1) / 2)

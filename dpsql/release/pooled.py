@@ -1,7 +1,7 @@
 """Sums of released cells whose noise is not independent: what is derived from a table that was measured for running totals.
 
 They read nothing but released numbers: post-processing. A sum of cells has normal noise, whose deviation follows from the
-covariance of the whole vector (`SquareRoot.variances`); sums of several groups have noise in common, so that replicates and
+covariance of the whole vector (`SeriesNoise.variances`); sums of several groups have noise in common, so that replicates and
 covariances are those of the vector, summed up alike.
 """
 
@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpsql.privacy.mechanisms.contract import Floats
-from dpsql.privacy.mechanisms.square_root import SquareRoot
+from dpsql.privacy.mechanisms.contract import Floats, SeriesNoise
 from dpsql.privacy.mechanisms.weighted_sums import Cells, WeightedSum
 
 MOST_WEIGHTS = 4_000_000
@@ -33,7 +32,7 @@ class PooledTerm:
 
     name: str
     values: npt.NDArray[Any]
-    law: SquareRoot
+    law: SeriesNoise
     unit: float
     group: npt.NDArray[np.int64]
     noise: WeightedSum
@@ -66,7 +65,7 @@ class PooledTerm:
 
 
 def pooled(
-    name: str, values: npt.NDArray[Any], group: npt.NDArray[np.int64], law: SquareRoot, grid: int, whole: bool
+    name: str, values: npt.NDArray[Any], group: npt.NDArray[np.int64], law: SeriesNoise, grid: int, whole: bool
 ) -> PooledTerm:
     """Return the sums of the cells of a vector whose totals are `values`, one for each group."""
     unit = 2.0 ** (law.shift - grid)

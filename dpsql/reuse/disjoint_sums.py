@@ -22,8 +22,7 @@ from dpsql.noise.group_layout import combinations_table
 from dpsql.noise.perturb import ChosenNumber, NoisyTerm
 from dpsql.plan.formulas import Formula, NoisyValue, Number, substituted
 from dpsql.pricing.pricing import PricedBlock
-from dpsql.privacy.mechanisms.registry import summed
-from dpsql.privacy.mechanisms.square_root import SquareRoot
+from dpsql.privacy.mechanisms.registry import series_law, summed
 from dpsql.release.pooled import MOST_WEIGHTS, PooledTerm, pooled
 from dpsql.release.remainder import ReleasedBlock
 from dpsql.reuse.record import StoredTerm
@@ -110,8 +109,8 @@ class DisjointSums:
         Groups may have different numbers of cells. Raises Impossible for other laws, and where another sum is made of the same
         vector: the noise of both would not be independent.
         """
-        law, cells = stored.noise, np.flatnonzero(group >= 0)
-        if not isinstance(law, SquareRoot) or stored.name in self.vectors or len(self.terms) >= MOST_SUMS:
+        law, cells = series_law(stored.noise), np.flatnonzero(group >= 0)
+        if law is None or stored.name in self.vectors or len(self.terms) >= MOST_SUMS:
             raise Impossible
         if not cells.size or self.rows * group.size > MOST_WEIGHTS:
             raise Impossible

@@ -16,7 +16,7 @@ from dpsql.noise.noise_samplers import SAMPLERS, sample, sample_vectors
 from dpsql.noise.randomness import KernelRandomness
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Constant, Noise, Sensitivity
-from dpsql.privacy.mechanisms.registry import MECHANISMS, Mechanism, from_json, summed, to_json, vector_law
+from dpsql.privacy.mechanisms.registry import MECHANISMS, Mechanism, from_json, series_law, summed, to_json, vector_law
 from support.noise_laws import ALPHA, fit
 
 ONE = Sensitivity(1, 1, 1, 1)
@@ -38,6 +38,10 @@ class MechanismContract:
     def small(self) -> Noise:
         """A law of a deviation of a few steps on the row grid itself, of sensitivity `ONE`."""
         raise AssertionError("a suite makes one small law")
+
+    def series(self) -> Noise:
+        """A law of vectors of some cells, if the mechanism is made for series."""
+        raise AssertionError("a suite of a series makes a law of some cells")
 
     @property
     def mechanism(self) -> Mechanism:
@@ -179,6 +183,19 @@ class MechanismContract:
         assert drawn.shape == (DRAWS, 1)
         assert np.std(drawn) == pytest.approx(noise.standard_deviation() / 2.0**noise.shift, rel=0.03)
         assert np.abs(drawn).mean() == pytest.approx(noise.expected_error() / 2.0**noise.shift, rel=0.03)
+
+    def test_sums_of_series_have_the_variances_that_are_told_of_them(self) -> None:
+        if not self.mechanism.series:
+            assert series_law(self.small()) is None
+            return
+        law = series_law(self.series())
+        assert law is not None and law.length > 4
+        weights = np.vstack([np.tri(law.length), np.arange(law.length) % 3 - 1.0])
+        drawn = sample_vectors(self.series(), DRAWS, law.length, KernelRandomness())
+        assert drawn is not None
+        np.testing.assert_allclose(np.var(drawn @ weights.T, axis=0), law.variances(weights), rtol=0.03)
+        totals = law.variances(weights[:-1]).mean() ** 0.5 * 2.0**law.shift
+        assert law.running_deviation() == pytest.approx(totals, rel=1e-6)
 
     @pytest.mark.parametrize(
         "weights", [[1.0], [2.5], [1.0, 1.0], [1.0, 1.0, 1.0], [1.25, 0.25], [6.0, 5.0], [3.0, 1e-9]]

@@ -135,6 +135,22 @@ class VectorNoise(Noise, Protocol):
         once (shape (vectors, 1)) and `uniform` of what each entry draws (shape (vectors, cells), in the order of the keys)."""
 
 
+class SeriesNoise(VectorNoise, Protocol):
+    """A law of vectors whose entries follow the values of an ordered key, made so that running totals err less than with
+    independent noise: what a mechanism that is a `series` has beside `VectorNoise`."""
+
+    @property
+    def length(self) -> int:
+        """The number of values of the key: cells of a vector."""
+
+    def variances(self, weights: Floats) -> Floats:
+        """Return the variances of weighted sums of cells, in squares of noise-grid units; `weights`: of shape (sums, cells),
+        cells in the order of the keys. Such sums are normal, or nearly."""
+
+    def running_deviation(self) -> float:
+        """Return the root of the mean variance of the running totals of a vector, in row-grid units."""
+
+
 @dataclass(frozen=True)
 class Constant:
     """The answer to a term that no unit can move (SUM of a column clamped to [0, 0]): the integer 0, for nothing.

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from dpsql.errors.exceptions import refuse
 from dpsql.privacy.mechanisms import correlated_laplace, gaussian, laplace, square_root
-from dpsql.privacy.mechanisms.contract import Constant, Noise, Norm, Sensitivity, VectorNoise
+from dpsql.privacy.mechanisms.contract import Constant, Noise, Norm, Sensitivity, SeriesNoise, VectorNoise
 from dpsql.privacy.mechanisms.weighted_sums import LEAST_DEVIATION, LOGARITHMS, WeightedSum
 
 Calibration = Callable[[Sensitivity, Fraction], Noise]
@@ -28,7 +28,7 @@ class Mechanism:
     `norm` is the norm of a unit's contribution that the noise follows (None: it is never asked for, `Constant`).
     `calibrations`: by the dimension of the loss ("epsilon", "rho") that it is calibrated in; without "epsilon" it has no
     finite pure epsilon. `offered`: `dp.mechanism = auto` considers it. `shared`: entries of a vector are not independent, and
-    `law` is a `VectorNoise`.
+    `law` is a `VectorNoise`; `series`: they follow the values of an ordered key, and it is a `SeriesNoise`.
     `correlated`: its calibration by rho, with noise that is correlated between groups (`dp.correlation`; None: it cannot be).
     `named`: a question may ask for it by its word; one that is not is chosen for a shape of question (`dp.workload`).
     """
@@ -40,6 +40,7 @@ class Mechanism:
     calibrations: Mapping[str, Calibration] | None = None
     offered: bool = True
     shared: bool = False
+    series: bool = False
     correlated: Callable[[Fraction], Calibration] | None = None
     named: bool = True
 
@@ -79,6 +80,7 @@ MECHANISMS: dict[str, Mechanism] = {
             {"rho": square_root.noise_for},
             offered=False,
             shared=True,
+            series=True,
             named=False,
         ),
         Mechanism("constant", Constant),
@@ -117,6 +119,11 @@ def vector_law(noise: Noise) -> VectorNoise:
     if not is_shared(noise):
         raise refuse("internal", what=f"noise of vectors that is not known: {noise.mechanism}")
     return cast(VectorNoise, noise)
+
+
+def series_law(noise: Noise) -> SeriesNoise | None:
+    """Return `noise` as a law of series, or None: its mechanism is made for no order of cells."""
+    return cast(SeriesNoise, noise) if is_shared(noise) and MECHANISMS[noise.mechanism].series else None
 
 
 def can_be_weighted(noise: Noise) -> bool:

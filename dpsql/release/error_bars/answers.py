@@ -11,7 +11,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.privacy.mechanisms.square_root import SquareRoot
+from dpsql.privacy.mechanisms.registry import series_law
 from dpsql.release.error_bars.bootstrap import bootstrap, candidates, surely_and_maybe
 from dpsql.release.error_bars.direct import Direct, direct
 from dpsql.release.error_bars.draws import Floats
@@ -374,7 +374,7 @@ class _Run:
 def _of_series(remainder: Remainder, tree: exp.Query) -> frozenset[int]:
     """Return positions of weighted sums, where all blocks were measured for running totals of a key: its values are all there and
     follow one another, so that what is computed over them is about all of its values."""
-    if not all(any(isinstance(term.noise, SquareRoot) for term in block.terms) for block in remainder.blocks):
+    if not all(any(series_law(term.noise) is not None for term in block.terms) for block in remainder.blocks):
         return frozenset()
     forms = enumerate(linear_columns(remainder, tree))
     return frozenset(position for position, form in forms if form in (Form.WHOLE, Form.LINEAR))

@@ -18,7 +18,7 @@ from statistics import NormalDist
 import numpy as np
 import pyarrow as pa
 
-from dpsql.privacy.mechanisms.square_root import SquareRoot
+from dpsql.privacy.mechanisms.registry import series_law
 from dpsql.release.error_bars.affine import deviation_of
 from dpsql.release.error_bars.draws import Floats, known_law
 from dpsql.release.error_bars.ends import Interval, hull_of
@@ -125,6 +125,6 @@ def _variances(term: ReleasedTerm, weights: Floats) -> Floats:
     """Return the variance of the error of weighted sums of the cells of a term; `weights`: of shape (sums, cells)."""
     if isinstance(term, PooledTerm):
         return term.variances(weights)
-    if isinstance(term.noise, SquareRoot):
-        return np.asarray(term.noise.variances(weights) * term.noise_unit**2)
+    if (law := series_law(term.noise)) is not None:
+        return np.asarray(law.variances(weights) * term.noise_unit**2)
     return np.asarray(deviation_of(term) ** 2 * np.sum(weights**2, axis=1))

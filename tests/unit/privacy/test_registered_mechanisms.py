@@ -79,6 +79,9 @@ class TestSquareRoot(MechanismContract):
     def small(self) -> Noise:
         return SquareRoot(ONE, 0, 7 * UNIT, 1)
 
+    def series(self) -> Noise:
+        return SquareRoot(ONE, 2, 7 * UNIT, 60)
+
     @pytest.mark.parametrize("count", [1, 2, 7])
     def test_a_sum_of_cells_has_its_law(self, count: int) -> None:
         """It follows from which cells of a vector are summed."""
