@@ -6,8 +6,9 @@ rounds of dpsql's seconds over those of the plain query in the same round. Nothi
 
 `--processor` counts the seconds of processor that this process and the PostgreSQL server, or Spark's Java, use instead (Linux):
 other work on the machine hardly moves them. `--workers N` lets the server use N parallel workers for a query, of either side.
-`--way` asks in some ways only: at 100 million rows an unprepared question about users sorts them all on one machine. Spark's
-memory comes from its own settings (`spark.driver.memory` in `$SPARK_CONF_DIR/spark-defaults.conf`). `--folder` keeps the data.
+`--question` asks some questions alone, `--way` in some ways: at 100 million rows an unprepared question about users sorts them
+all on one machine. Spark's memory comes from its own settings (`spark.driver.memory` in `$SPARK_CONF_DIR/spark-defaults.conf`).
+`--folder` keeps the data.
 """
 
 from __future__ import annotations
@@ -145,11 +146,16 @@ def _session(folder: Path, name: str, source: str, users: bool, more: str, file:
 
 
 def ratios(
-    plain: Callable[[str], Any], ways: Ways, rounds: int, clock: Callable[[], float], warmed: bool
+    plain: Callable[[str], Any],
+    ways: Ways,
+    rounds: int,
+    clock: Callable[[], float],
+    warmed: bool,
+    named: tuple[str, ...] = (),
 ) -> Iterator[tuple[str, list[str]]]:
     """Yield each question with the seconds of the plain query, by a clock, and its ratio in each way. `warmed`: the first round
-    only warms up, and is one more."""
-    for question in QUESTIONS:
+    only warms up, and is one more. `named`: the questions, all if none is named."""
+    for question in (question for question in QUESTIONS if not named or question.name in named):
         seconds: dict[str, list[float]] = {way: [] for way in ("plain", *ways)}
         for turn in range(0 if warmed else 1, rounds + 1):
             for way, ask in (("plain", plain), *((way, session.execute) for way, session in ways.items())):
@@ -171,6 +177,7 @@ def ratios(
 @click.option("--processor", is_flag=True, help="Count seconds of processor.")
 @click.option("--workers", type=int, help="Parallel workers of a query of PostgreSQL.")
 @click.option("--way", "asked", multiple=True, type=click.Choice(WAYS), default=WAYS)
+@click.option("--question", "named", multiple=True, type=click.Choice([question.name for question in QUESTIONS]))
 @click.option("--warm-up/--no-warm-up", "warmed", default=True, help="Ask everything once before it counts.")
 @click.option("--folder", "kept", type=click.Path(path_type=Path, exists=True), help="Where the data are kept.")
 def main(
@@ -180,6 +187,7 @@ def main(
     processor: bool,
     workers: int | None,
     asked: tuple[str, ...],
+    named: tuple[str, ...],
     warmed: bool,
     kept: Path | None,
 ) -> None:
@@ -197,7 +205,7 @@ def main(
                     f"\n| {engine}, {rows:,} rows | plain | {' | '.join(ways)} |\n| --- {'| --- ' * (len(ways) + 1)}|"
                 )
                 clock = used if processor else time.perf_counter
-                for title, cells in ratios(plain, ways, rounds, clock, warmed):
+                for title, cells in ratios(plain, ways, rounds, clock, warmed, named):
                     click.echo(f"| {title} | {' | '.join(cells)} |")
 
 
