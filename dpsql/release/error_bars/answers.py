@@ -24,7 +24,8 @@ from dpsql.release.error_bars.reruns import Rerun, Unmatched
 from dpsql.release.error_bars.rowwise import Traced, interval_function, interval_name, trace
 from dpsql.release.error_bars.simulation import ReleasedGroups
 from dpsql.release.error_bars.unions import Branches, numbered, place_in_branch, trace_branches
-from dpsql.release.remainder import ROW, Remainder, runnable
+from dpsql.release.pooled import PooledTerm
+from dpsql.release.remainder import ROW, ReleasedTerm, Remainder, runnable
 from dpsql.release.sandbox import Sandbox, numeric, plain
 from dpsql.sql.parse import place
 from dpsql.storage.recent_values import RecentValues
@@ -372,12 +373,16 @@ class _Run:
 
 
 def _of_series(remainder: Remainder, tree: exp.Query) -> frozenset[int]:
-    """Return positions of weighted sums, where all blocks were measured for running totals of a key: its values are all there and
-    follow one another, so that what is computed over them is about all of its values."""
-    if not all(any(series_law(term.noise) is not None for term in block.terms) for block in remainder.blocks):
+    """Return positions of weighted sums, where all blocks were measured for running totals of a key, or sum up what was: its
+    values are all there and follow one another, so that what is computed over them is about all of them."""
+    if not all(any(map(_is_series, block.terms)) for block in remainder.blocks):
         return frozenset()
     forms = enumerate(linear_columns(remainder, tree))
     return frozenset(position for position, form in forms if form in (Form.WHOLE, Form.LINEAR))
+
+
+def _is_series(term: ReleasedTerm) -> bool:
+    return isinstance(term, PooledTerm) or series_law(term.noise) is not None
 
 
 def _pending(tree: exp.Query) -> dict[int, str]:

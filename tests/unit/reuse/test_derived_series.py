@@ -127,7 +127,7 @@ def test_sums_have_the_law_of_the_worst_and_their_own_covariance(group: np.ndarr
 
 
 def test_bars_of_what_is_computed_from_them_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Months from stored days: each, and their sum, over sixty releases."""
+    """Months from stored days: each, their sum, and from one to the next, over sixty releases."""
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     opened = runs(tmp_path, Gate(Keyed("derived months")))
     months = f"SELECT date_trunc('month', day) AS m, COUNT(*) AS n FROM t WHERE {INSIDE} GROUP BY m"
@@ -142,6 +142,7 @@ def test_bars_of_what_is_computed_from_them_hold(tmp_path: Path, monkeypatch: py
         for sql, truth in (
             (f"{months} ORDER BY m", exact),
             (f"SELECT SUM(n) AS n FROM ({months})", exact.sum(keepdims=True)),
+            (f"SELECT m, n - LAG(n) OVER (ORDER BY m) AS n FROM ({months}) ORDER BY m OFFSET 1", np.diff(exact)),
         ):
             release = opened.execute(sql)
             assert release.reused
