@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -63,10 +63,12 @@ class _Expected:
 class ExpectedBars:
     """Half widths of noisy numbers, the widest of all rows, by position among the outputs. `of_terms`: of those that are a COUNT
     or SUM as they stand, whatever the data are; `assumed`: of all others for groups of `dp.assume_rows` rows, infinite where
-    noise would leave no information."""
+    noise would leave no information. `released`: the narrowest and the widest of all numbers of an answer that is stored already,
+    NaN where no row has one."""
 
     of_terms: Mapping[int, float]
     assumed: Mapping[int, float]
+    released: Mapping[int, tuple[float, float]] = field(default_factory=dict)
 
 
 _NOTHING = ExpectedBars({}, {})

@@ -52,7 +52,10 @@ def error_lines(
         rows = [row for row in outputs if column.name in row.output.split(", ") and row.l0]
         if names[column.name] > 1:  # the rows of EXPLAIN name outputs and cannot tell these apart
             rows = [] if position in bars.of_terms else [row for row in rows if row.error_95 is None]
-        if column.of_groups:
+        term = rows[0] if len(rows) == 1 and rows[0].error_95 is not None else None
+        if position in bars.released and (term is None or column.of_groups):
+            error = _released_text(*bars.released[position], options)
+        elif column.of_groups:
             error = "error not known: it depends on which groups there are"
         elif position in bars.assumed:
             error = _assumed_text(bars.assumed[position], options)
@@ -62,8 +65,8 @@ def error_lines(
             bounds = {row.bound for row in rows if row.error_95 is None}
             alone = len(bounds) == 1 or names[column.name] == 1
             error = rows[0].bound.partition("; ")[2] if alone else "chosen; EXPLAIN VERBOSE shows its rank error"
-        elif len(rows) == 1 and rows[0].error_95 is not None:
-            width = rows[0].error_95 if rows[0].stored_error_95 is None else rows[0].stored_error_95
+        elif term is not None and term.error_95 is not None:
+            width = term.error_95 if term.stored_error_95 is None else term.stored_error_95
             if column.type is Type.INTEGER:
                 width = math.floor(width + 0.5)  # what is shown is rounded, and so is its bar
             error = f"\N{PLUS-MINUS SIGN} {half_width_text(width)} ({_confidence_text(options)})"
@@ -73,6 +76,14 @@ def error_lines(
             error = "error bar comes with the answer"
         lines.append(f"{column.name}: {error}")
     return tuple(lines)
+
+
+def _released_text(narrowest: float, widest: float, options: Options) -> str:
+    """Return the bars of all rows of an answer that is stored."""
+    if math.isnan(widest):
+        return "error not known"
+    low, high = half_width_text(narrowest), half_width_text(widest)
+    return f"\N{PLUS-MINUS SIGN} {high if low == high else f'{low} to {high}'} ({_confidence_text(options)})"
 
 
 def mechanism_line(planned: Planned, policy: Policy, accountant: Accountant) -> str:

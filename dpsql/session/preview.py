@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from dpsql.engine.emit.measurements import texts
+from dpsql.errors.exceptions import Error
 from dpsql.plan.stability import tables
 from dpsql.planning.expected_bars import ExpectedBars, expected_bars, made_up_blocks
 from dpsql.planning.planner import Planned
@@ -13,7 +16,8 @@ from dpsql.pricing.explain import PrivacyPlan, describe_loss, planned_outputs
 from dpsql.pricing.pricing import is_charged
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.release.reconciled import AS_RELEASED, can_be_consistent, consistent_blocks
-from dpsql.release.release import group_notices
+from dpsql.release.release import Release, group_notices
+from dpsql.release.sandbox import numeric
 from dpsql.reuse.lookup import PaidBlock, shown_term_errors
 from dpsql.session.budget import Remaining
 from dpsql.session.clamp_notices import clamp_notices
@@ -30,6 +34,7 @@ from dpsql.session.explanation import (
     workload_notices,
 )
 from dpsql.session.notices import condition_notices, key_notices, min_units_notice, missing_keys_notice, stage_notices
+from dpsql.session.pipeline import stored_answer
 from dpsql.session.rehearsal import rehearse
 
 
@@ -50,7 +55,11 @@ def preview(context: SessionContext, planned: Planned) -> PrivacyPlan:
     outputs = planned_outputs(
         planned.plan, planned.own_blocks, confidence, errors, planned.price.laws_after if agreeing else {}
     )
-    bars = expected_bars(planned.plan, planned.price, planned.options, context.sandbox)
+    answered = None if missing else _stored_answer(context, planned, stored)
+    if answered is None:
+        bars = expected_bars(planned.plan, planned.price, planned.options, context.sandbox)
+    else:
+        columns, bars = answered.columns, _released_bars(answered)
     budget = context.accounts.budget(planned.options.project)
     price = budget.price(context.planner.accountant.units(charged))
     rows = (
@@ -97,6 +106,31 @@ def preview(context: SessionContext, planned: Planned) -> PrivacyPlan:
         ),
         lines=tuple(filter(None, lines)),
     )
+
+
+def _stored_answer(context: SessionContext, planned: Planned, stored: Sequence[PaidBlock | None]) -> Release | None:
+    """Return the answer that is computed from what is released already; None where that needs to read tables, or fails."""
+    released = tuple(part for part in stored if part is not None)
+    if not released or planned.plan.public_inputs:
+        return None
+    try:
+        release = stored_answer(context, planned, released)
+        _ = release.bars  # computed here, where it may fail
+    except Error:
+        return None
+    return release
+
+
+def _released_bars(release: Release) -> ExpectedBars:
+    """Return the narrowest and the widest bar of each noisy number that is not chosen, NaN where no row has one."""
+    released = {}
+    for position, noisy in enumerate(release.answered.noisy):
+        numbers = len(release.table) and numeric(release.table.schema.field(position).type)
+        if noisy and numbers and position not in release.answered.chosen:
+            widths = np.asarray(release.bars.error.column(position).to_numpy(zero_copy_only=False), dtype=float)
+            finite = widths[np.isfinite(widths)]
+            released[position] = (float(finite.min()), float(finite.max())) if finite.size else (math.nan, math.nan)
+    return ExpectedBars({}, {}, released)
 
 
 def _stored_errors(

@@ -581,6 +581,7 @@ self.context.engine.interrupt()""", 'unit/session/test_response_times.py', 'inte
     Mutant("noise decides no rows", "release/error_bars/linear.py", "_Select.columns", "rows is Form.EXACT", "True", 'unit/release/test_linear_bars.py', 'rows_that_noise'),
     Mutant("rows are sorted by no output", "release/error_bars/linear.py", "_Select._named", "max([self._form(key), *alias])", "self._form(key)", 'unit/release/test_linear_bars.py', 'rows_that_noise'),
     Mutant("products of sums are sums", "release/error_bars/linear.py", "_Select._product", "right is Form.EXACT", "True", 'unit/release/test_linear_bars.py', 'other_formulas'),
+    Mutant("EXPLAIN of a stored answer expects the noise of a new one", "session/preview.py", "preview", "_stored_answer(context, planned, stored)", "None", 'unit/session/test_explanation.py', 'stored_answer'),
     Mutant("any table is a series", "release/error_bars/answers.py", "_is_series", "series_law(term.noise) is not None", "True", 'unit/release/test_group_notices.py', 'of_normal_noise'),
     Mutant("bars of shown keys a fifth too narrow", "release/error_bars/conditional.py", "values_given_shown", "step * term.noise_unit", "0.8 * step * term.noise_unit", 'unit/release/test_bars.py', 'shown_for_their_count'),
     Mutant("the largest group had no luck", "release/error_bars/bootstrap.py", "", "(4, 3)", "(2, 3)", 'unit/release/test_extremes.py', 'held_as_often and max and equal'),

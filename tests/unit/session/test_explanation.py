@@ -125,3 +125,27 @@ def test_a_comparison_with_a_threshold_is_explained(session: Session) -> None:
     session.execute("SET dp.threshold = 100")
     lines = [row[0] for row in session.execute(f"EXPLAIN {COUNT}").rows()]
     assert any(line.startswith("price: ") for line in lines) and any("compared with 100" in line for line in lines)
+
+
+WIDTHS = re.compile("^(.*?): \N{PLUS-MINUS SIGN} ([0-9.,]+)(?: to ([0-9.,]+))? \\(95 %\\)$")
+
+
+@pytest.mark.parametrize("sql", [
+    "SELECT region, AVG(age) AS mean, COUNT(*) + 1 AS more FROM patients GROUP BY region",
+    "SELECT SUM(n) AS total, MAX(n) AS most FROM (SELECT region, COUNT(*) AS n FROM patients GROUP BY region)",
+    "SELECT AVG(age) - COUNT(*) AS mixed FROM patients",
+])  # fmt: skip
+def test_explain_of_a_stored_answer_tells_the_bars_that_it_has(session: Session, sql: str) -> None:
+    """Those of the noise that was drawn, whatever the budget of the question that asks again."""
+    for epsilon in ("1", "0.01"):
+        session.execute(f"SET dp.epsilon = {epsilon}")
+        release = session.execute(sql)
+        assert release.reused is (epsilon != "1")
+        explained = {match[1]: [float(part.replace(",", "")) for part in match.groups()[1:] if part]
+                for match in map(WIDTHS.match, session.explain(sql).lines) if match}  # fmt: skip
+        bars = {name: [bar for bar in column if bar is not None] for name, column in release.error.to_pydict().items()}
+        assert explained.keys() == {name for name, column in bars.items() if column}
+        for name, widths in explained.items():
+            assert widths[0] == pytest.approx(min(bars[name]), rel=0.01) and min(bars[name]) <= widths[0]
+            assert widths[-1] == pytest.approx(max(bars[name]), rel=0.01) and max(bars[name]) <= widths[-1]
+            assert len(widths) == 1 or widths[0] < widths[1]
