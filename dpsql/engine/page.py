@@ -24,7 +24,7 @@ is charged.
 | --- | --- | --- | --- |
 | `source:` | `duckdb:///file`, Parquet and CSV files, a connection or Arrow tables given in Python | \
 `postgresql://...` | `spark://...`, a SparkSession given in Python |
-| versions | 1.4 and later | 15 and later, encoding UTF8, extra `dpsql[postgres]` | 4.0 and later with Java 17, \
+| versions | 1.4.4 and later | 15 and later, encoding UTF8, extra `dpsql[postgres]` | 4.0 and later with Java 17, \
 extra `dpsql[spark]` |
 | the state of the data | seen by files' identity | `data_version` of the policy; without it no answer is reused \
 | as in PostgreSQL |

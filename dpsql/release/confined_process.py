@@ -95,7 +95,9 @@ def rows(
     """
     for name, table in tables.items():
         cursor.register(name, table)
-    reader = cursor.sql(sql).to_arrow_reader(_BATCH_ROWS)
+    relation = cursor.sql(sql)
+    # DuckDB 1.4 knows the older name only.
+    reader = (getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch)(_BATCH_ROWS)
     batches: list[pa.RecordBatch] = []
     count = size = 0
     for batch in reader:

@@ -64,7 +64,7 @@ def noisy(data: duckdb.DuckDBPyConnection, tmp_path: Path, monkeypatch: pytest.M
         "SELECT MODE(ward), MIN(ward), MAX(ward) FILTER (WHERE ward <> 'zoo') FROM visits WHERE ward <> 'zoo'",
         "SELECT diagnosis, MODE(ward), MODE(nights) FILTER (WHERE nights < 4) FROM visits GROUP BY diagnosis ORDER BY diagnosis",
         "SELECT MODE(sex), MODE(smoker), MIN(smoker), MAX(smoker), MIN(sex) FROM patients",
-        "SELECT MODE(date_trunc('month', seen)), MODE(day), MODE(extract(month FROM day)) FROM visits",
+        "SELECT MODE(CAST(date_trunc('month', seen) AS TIMESTAMP)), MODE(day), MODE(extract(month FROM day)) FROM visits",
         "SELECT MODE(CASE WHEN age < 30 THEN 'young' ELSE 'old' END) FROM patients",
         "SELECT MODE(floor(weight)) FROM patients",
         "SELECT MODE(ward) FILTER (WHERE nights > 2) FROM visits",

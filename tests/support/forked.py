@@ -20,6 +20,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import duckdb
+
 from support.places import ROOT, TESTS
 
 COMMAND_LINE = (
@@ -34,6 +36,8 @@ LIBRARIES = (
 )  # fmt: skip
 """What tests of a copy of the package need beside it."""
 LARGEST_REQUEST = 1 << 17
+FORKS = not duckdb.__version__.startswith("1.")
+"""DuckDB 1 ends a forked process that used it with an abort: with it programs are started."""
 
 
 class Forked(subprocess.Popen[str]):
@@ -44,14 +48,22 @@ class Forked(subprocess.Popen[str]):
         self, arguments: Sequence[str], imported: tuple[str, ...] = COMMAND_LINE,
         env: Mapping[str, str] | None = None, cwd: Path | None = None, **streams: Any,
     ) -> None:  # fmt: skip
-        self.origin = origin(imported)
+        if FORKS:
+            self.origin = origin(imported)
         super().__init__(
-            list(arguments), env=dict(os.environ if env is None else env), cwd=cwd or Path.cwd(), text=True, **streams
+            list(arguments) if FORKS else [sys.executable, *arguments],
+            env=dict(os.environ if env is None else env),
+            cwd=cwd or Path.cwd(),
+            text=True,
+            **streams,
         )
 
     def _execute_child(self, arguments: list[str], *options: Any) -> None:
         """Have the program forked instead of starting one. Of the options, the folder, the environment and the ends of the pipes
         are used, in the order in which `subprocess` has them."""
+        if not FORKS:
+            super()._execute_child(arguments, *options)  # type: ignore[misc]
+            return
         *_, cwd, env, _startup, _flags, _shell, stdin, to_stdin, from_stdout, stdout, from_stderr, stderr = options[:15]
         self._child_created = False
         self.status, status = os.pipe()
@@ -67,6 +79,8 @@ class Forked(subprocess.Popen[str]):
         self._child_created = True
 
     def _try_wait(self, wait_flags: int) -> tuple[int, int]:
+        if not FORKS:
+            return super()._try_wait(wait_flags)  # type: ignore[misc, no-any-return]
         if wait_flags & os.WNOHANG and not select.select([self.status], [], [], 0)[0]:
             return 0, 0
         status = self._number()
@@ -78,7 +92,9 @@ class Forked(subprocess.Popen[str]):
         assert len(text) == 8, "the process that waits for the program is gone"
         return int.from_bytes(text, "big")
 
-    def _internal_poll(self, *_: Any, **__: Any) -> int | None:
+    def _internal_poll(self, *options: Any, **more: Any) -> int | None:
+        if not FORKS:
+            return super()._internal_poll(*options, **more)  # type: ignore[misc, no-any-return]
         if self.returncode is None and self._child_created and self._waitpid_lock.acquire(False):
             try:
                 if self.returncode is None and (ended := self._try_wait(os.WNOHANG))[0]:

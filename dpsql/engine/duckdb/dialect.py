@@ -12,7 +12,7 @@ from dpsql.plan.intervals import Type
 
 
 class DuckDBDialect(Dialect):
-    """DuckDB 1.4 and later."""
+    """DuckDB from 1.4 on."""
 
     name = "duckdb"
     title = "DuckDB"

@@ -18,7 +18,7 @@ from dpsql.frontends.cli.shared import (
 )
 
 
-class Epsilon(click.ParamType[Any]):
+class Epsilon(click.ParamType):  # type: ignore[type-arg]  # click 8.1 knows no parameter of it
     """An exact decimal number above 0."""
 
     name = "epsilon"

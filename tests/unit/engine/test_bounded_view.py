@@ -108,6 +108,15 @@ def test_another_key_keeps_other_rows(tmp_path: Path) -> None:
     assert data.kept(engine, "k") != data.kept(engine, "another")
 
 
+def without_signs_of_nan(kept: dict[int, Counter[tuple[str, ...]]]) -> dict[int, Counter[tuple[str, ...]]]:
+    """Rows that differ in it alone tie, and no question tells them apart."""
+    changed: dict[int, Counter[tuple[str, ...]]] = defaultdict(Counter)
+    for patient, rows in kept.items():
+        for (cost, sign, ward), number in rows.items():
+            changed[patient][cost, "" if cost == "nan" else sign, ward] += number
+    return changed
+
+
 @pytest.mark.parametrize("most", [1, 5])
 @pytest.mark.parametrize("seed", seeds(6, 2))
 def test_counting_first_keeps_the_same_rows(tmp_path: Path, seed: int, most: int) -> None:
@@ -119,7 +128,7 @@ def test_counting_first_keeps_the_same_rows(tmp_path: Path, seed: int, most: int
     view = bounded_view(DUCKDB, data.policy, engine.source, "visits")
     for key in ("k", "another", "third"):
         by_counts = view.within_max_rows_by_counts(view.rows, key, ('"#unit"',))
-        assert data.by_patient(by_counts) == data.kept(engine, key)
+        assert without_signs_of_nan(data.by_patient(by_counts)) == without_signs_of_nan(data.kept(engine, key))
 
 
 @pytest.mark.parametrize("unit", ["integer", "text"])

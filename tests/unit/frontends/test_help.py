@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pexpect
 import pytest
@@ -75,8 +76,11 @@ def test_the_prompt_shows_a_page() -> None:
 
 
 @pytest.mark.parametrize("arguments", [["help", "glossary"], ["-p", "clinic.yaml"]])
-def test_a_terminal_shows_a_page_through_the_pager(clinic: Clinic, arguments: list[str]) -> None:
-    environment = {"PAGER": "sed s/^/paged:/", "TERM": "xterm", "LANG": "C.UTF-8"}
+def test_a_terminal_shows_a_page_through_the_pager(clinic: Clinic, tmp_path: Path, arguments: list[str]) -> None:
+    pager = tmp_path / "pager"  # a program without arguments: not every click passes those on
+    pager.write_text("#!/bin/sh\nsed s/^/paged:/\n")
+    pager.chmod(0o755)
+    environment = {"PAGER": str(pager), "TERM": "xterm", "LANG": "C.UTF-8"}
     with pexpect.spawn(
         "dpsql",
         arguments,

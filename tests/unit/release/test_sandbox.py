@@ -124,7 +124,7 @@ def test_rows_are_limited_while_they_stream() -> None:
     [
         ("SELECT CAST('123-45' AS INTEGER)", "sandbox_value"),
         ("SELECT 9223372036854775807 + 1", "sandbox_value"),
-        ("SELECT 1 // 0", "sandbox_value"),
+        *([] if duckdb.__version__.startswith("1.") else [("SELECT 1 // 0", "sandbox_value")]),  # it is NULL there
         ("SELECT error('123-45')", "sandbox_value"),
         ("SELECT nothing FROM t", "sandbox_query"),
         ("SELECT 1 + DATE '2020-01-01' + 'x'", "sandbox_query"),

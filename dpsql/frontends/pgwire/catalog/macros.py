@@ -14,6 +14,12 @@ def _pairs(count: int, key: str) -> str:
     return ", ".join(f"{key.format(f'_k{number}')}, _v{number}" for number in range(count))
 
 
+def _replaced_with_flags() -> str:
+    """Return regexp_replace with any of the flags g and i, which DuckDB 1.4 wants as constants."""
+    cases = " ".join(f"WHEN '{flags}' THEN regexp_replace(_s, _p, _r, '{flags}')" for flags in ("g", "i", "gi", "ig"))
+    return f"CASE _f {cases} WHEN '' THEN regexp_replace(_s, _p, _r) ELSE if(_f IS NOT NULL, error('invalid flags'), NULL) END"
+
+
 # name: one body for each number of arguments; (arguments, expression)
 MACROS: dict[str, tuple[tuple[str, str], ...]] = {
     # types and names
@@ -140,8 +146,7 @@ MACROS: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "parse_ident": (("_s", "string_split(replace(_s, '\"', ''), '.')"),),
     "pg_typeof": (("_v", "lower(typeof(_v))"),),
-    "regexp_replace": (("_s, _p, _r", "regexp_replace(_s, _p, _r)"), ("_s, _p, _r, _f", "regexp_replace(_s, _p, _r, "
-    "_f)")),
+    "regexp_replace": (("_s, _p, _r", "regexp_replace(_s, _p, _r)"), ("_s, _p, _r, _f", _replaced_with_flags())),
 }  # fmt: skip
 
 

@@ -276,10 +276,12 @@ def _item(text: str) -> exp.Expr:
 
 
 def _any(node: exp.Expr, place: CatalogContext) -> exp.Expr:
-    """x = ANY('{a,b}'): the literal is a list."""
+    """x = ANY('{a,b}'): the literal is a list, which DuckDB 1.4 wants in brackets."""
     inner = node.this.unnest() if isinstance(node.this, exp.Paren) else node.this
     if isinstance(inner, exp.Literal) and inner.name.startswith("{"):
-        node.set("this", _list_literal(inner.name))
+        inner = _list_literal(inner.name)
+    if isinstance(inner, exp.Array):
+        node.set("this", exp.Paren(this=inner))
     return node
 
 
