@@ -79,9 +79,8 @@ def keep_log() -> None:
         if not any(isinstance(attached, (CustodianLog, _StandardError)) for attached in logger.handlers):
             logger.addHandler(handler)
         logger.propagate = False
-    logging.getLogger("sqlglot").setLevel(
-        logging.ERROR
-    )  # its warnings quote questions, which `log_sql: false` keeps out of logs
+    # Its warnings quote questions, which `log_sql: false` keeps out of logs.
+    logging.getLogger("sqlglot").setLevel(logging.ERROR)
     events = logging.getLogger("dpsql.audit")
     if not any(isinstance(attached, (AuditLog, _StandardError)) for attached in events.handlers):
         events.addHandler(_StandardError() if to_stderr else AuditLog())

@@ -61,6 +61,8 @@ def shop() -> Iterator[Asker]:
         ("SELECT count(*) FROM pg_class WHERE relname OPERATOR(pg_catalog.~) '^(orders|users)$' "
          "COLLATE pg_catalog.default", (2,)),
         ("SELECT 'r' = ANY('{r,v}'), 3 = ANY(ARRAY[1, 3])", (True, True)),
+        ("SELECT regexp_replace('aBab', 'b', 'x', 'gi'), regexp_replace('abab', 'b', 'x'), "
+         "regexp_replace('abab', 'b', 'x', 'g')", ("axax", "axab", "axax")),
         ("SELECT a.attname FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0] "
          "WHERE i.indrelid = 'orders'::regclass AND i.indisprimary", ("order_id",)),
         ("SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = 'events_user_id_fkey'",
