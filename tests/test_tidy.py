@@ -71,12 +71,15 @@ def test_exact_answers_are_opened_in_one_place() -> None:
 
 
 def test_noise_is_drawn_in_one_place() -> None:
-    """The samplers are called by the gate alone, through their registry."""
+    """The samplers are called by the gate alone, through their registries."""
     drawing = re.compile(r"\bdiscrete_(laplace|gaussian)\(")
     calls = {name(file) for file in FILES if drawing.search(file.read_text(encoding="utf-8"))}
     assert calls == {"noise/noise_samplers.py", "noise/samplers.py"}
-    callers = {name(file) for file in FILES if "noise_samplers import" in file.read_text(encoding="utf-8")}
-    assert callers == {"noise/perturb.py"}
+    for registry, users in (
+        ("noise_samplers", {"noise/perturb.py", "noise/number_samplers.py"}),
+        ("number_samplers", {"noise/perturb.py"}),
+    ):
+        assert {name(file) for file in FILES if f"{registry} import" in file.read_text(encoding="utf-8")} == users
 
 
 @pytest.mark.parametrize("room", EXACT_ROOMS)

@@ -3,25 +3,46 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
+from dpsql.errors.exceptions import refuse
+from dpsql.privacy.mechanisms.contract import Law, Sensitivity
 from dpsql.privacy.mechanisms.end_rows import EndKey
 from dpsql.privacy.mechanisms.exponential import Choice
 from dpsql.privacy.mechanisms.most_frequent import MostFrequent
 from dpsql.privacy.mechanisms.permute_and_flip import PERMUTE_AND_FLIP
 
-AnyChoice = Choice | MostFrequent | EndKey
+EXAMPLE_CELLS, EXAMPLE_ROWS = 1_000, {30: 2, 31: 1, 500: 6, 740: 1}
+"""Cells of the histogram from which quantiles are chosen to find their law, and its rows by cell."""
+LEANING_CELLS = 40
+"""Of a leaning choice every cell is looked at, so that its histogram has few."""
 Rows = Mapping[int, int]
 """Rows by cell, of the cells that are not empty."""
 _MOST_NUMBERS = 1 << 20
 _NODES, _HALVINGS = 24, 40
 """Of the rule on each interval, and intervals: from the last one on, below 2**-39, the product of 2**29 cells is nearly 1."""
+
+
+class ChoiceLaw(Law, Protocol):
+    """A law by which a cell or a key is chosen."""
+
+    @property
+    def mechanism(self) -> str:
+        """The word of `permute_and_flip.CHOICE_MECHANISMS`: how it is chosen, given the distances of all."""
+
+    @property
+    def rate(self) -> Fraction:
+        """The fall of the logarithm of a weight for a step of distance."""
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """The rows of each group that one unit may have, in all groups together."""
 
 
 @dataclass(frozen=True)
@@ -83,23 +104,32 @@ def runs(cells: int, points: list[int], rows: Rows) -> list[Run]:
     return [*full_runs, Run(cells - after, below, 0)] if after < cells else full_runs
 
 
-def log_law(law: AnyChoice, cells: int, rows: Rows, points: list[int] | None = None) -> list[float]:
-    """Return the log probability of one cell of each run (where a law leans: of each cell), or of each key of rows at an end."""
-    if isinstance(law, EndKey):
-        counts = keys_at_end(law, rows)
-        most = max(counts)
-        return _log_chances(law.mechanism, _logs([most - count for count in counts], law.epsilon_0 / 2), [1] * law.keys)
-    if isinstance(law, Choice) and law.lean:
+def log_law(law: ChoiceLaw, cells: int, rows: Rows, points: list[int] | None = None) -> list[float]:
+    """Return the log probability of one cell of each run (where a law leans: of each cell), or of each key of rows at an end.
+    Raises InternalError for a law that is not registered."""
+    return choice_of(law).log_law(law, cells, rows, points)
+
+
+def _quantile_log_law(law: Choice, cells: int, rows: Rows, points: list[int] | None) -> list[float]:
+    if law.lean:
         far, step = leaning_distances(law, cells, rows)
         return _log_chances(law.mechanism, _logs(far, law.rate / step), [1] * cells)
     parts = runs(cells, sorted(rows) if points is None else points, rows)
-    if isinstance(law, Choice):
-        far, step = distances(law, parts, sum(rows.values()))
-        weights = _logs(far, law.rate / step)
-    else:
-        most = max(rows.values(), default=0)
-        weights = _logs([most - run.inside for run in parts], law.epsilon_0)
+    far, step = distances(law, parts, sum(rows.values()))
+    return _log_chances(law.mechanism, _logs(far, law.rate / step), [run.width for run in parts])
+
+
+def _mode_log_law(law: MostFrequent, cells: int, rows: Rows, points: list[int] | None) -> list[float]:
+    parts = runs(cells, sorted(rows) if points is None else points, rows)
+    most = max(rows.values(), default=0)
+    weights = _logs([most - run.inside for run in parts], law.epsilon_0)
     return _log_chances(law.mechanism, weights, [run.width for run in parts])
+
+
+def _end_key_log_law(law: EndKey, cells: int, rows: Rows, points: list[int] | None) -> list[float]:
+    counts = keys_at_end(law, rows)
+    most = max(counts)
+    return _log_chances(law.mechanism, _logs([most - count for count in counts], law.epsilon_0 / 2), [1] * law.keys)
 
 
 def _logs(multiples: list[int], rate: Fraction) -> list[float]:
@@ -154,8 +184,75 @@ def keys_at_end(law: EndKey, rows: Rows) -> list[int]:
     return counts
 
 
-def log_ratios(law: AnyChoice, cells: int, left: Rows, right: Rows) -> list[float]:
+def log_ratios(law: ChoiceLaw, cells: int, left: Rows, right: Rows) -> list[float]:
     """Return the log ratio of the two laws for one cell of each run."""
     points = sorted({*left, *right})
     both = zip(log_law(law, cells, left, points), log_law(law, cells, right, points), strict=True)
     return [mass - other for mass, other in both]
+
+
+def _large_totals(law: Choice) -> dict[int, int]:
+    """Return rows of which those beyond the rank of a leaning choice, from cell 14 to 19, weigh about as much as its lean."""
+    return {14: 4 * law.rank, 20: math.ceil(1 / law.rate), 25: law.rank}
+
+
+def _equal_rows(law: MostFrequent) -> dict[int, int]:
+    """Return rows by cell of which the most frequent one is about as likely as all empty ones together, so that each step of the
+    weights shows."""
+    most = max(2, round(math.log(EXAMPLE_CELLS) / float(law.rate)))
+    return {30: most, 31: most - 1, 500: most // 2 + 1, 740: most}
+
+
+def _leading_keys(law: EndKey) -> dict[int, int]:
+    """Return rows by cell of which half of the keys lead the others by about one power of e."""
+    most = max(1, law.rows // law.keys)
+    lead = min(most, math.ceil(1 / float(law.rate)))
+    keys = min(law.keys, EXAMPLE_CELLS)
+    leading = min((keys + 1) // 2, law.rows)
+    return {key: count for key in range(keys) if (count := most if key < leading else most - lead)}
+
+
+@dataclass(frozen=True)
+class AuditedChoice:
+    """One law of choices.
+
+    `log_law`: as the function of that name. `by_cell`: whether it lists cells (or keys) one by one, and not runs of them.
+    `example`: cells and rows of a histogram whose choices show each step of the weights. `title`: how a report calls the choice.
+    `slices`: into how many a cell is cut.
+    """
+
+    log_law: Callable[[Any, int, Rows, list[int] | None], list[float]]
+    by_cell: Callable[[Any], bool]
+    example: Callable[[Any], tuple[int, Rows]]
+    title: Callable[[Any], str]
+    slices: Callable[[Any], int] = lambda law: 1
+
+
+CHOICES: dict[type[Any], AuditedChoice] = {
+    Choice: AuditedChoice(
+        _quantile_log_law,
+        lambda law: law.lean > 0,
+        lambda law: (LEANING_CELLS, _large_totals(law)) if law.lean else (EXAMPLE_CELLS, EXAMPLE_ROWS),
+        lambda law: "leaning to lower cells" if law.lean else f"quantile {float(law.quantile):.3g}",
+        lambda law: law.slices,
+    ),
+    MostFrequent: AuditedChoice(
+        _mode_log_law,
+        lambda law: False,
+        lambda law: (EXAMPLE_CELLS, _equal_rows(law)),
+        lambda law: "most frequent",
+    ),
+    EndKey: AuditedChoice(
+        _end_key_log_law,
+        lambda law: True,
+        lambda law: (EXAMPLE_CELLS, _leading_keys(law)),
+        lambda law: "key of rows at an end",
+    ),
+}
+
+
+def choice_of(law: Law) -> AuditedChoice:
+    """Return what the audit knows of a choice. Raises InternalError for a law that is not registered."""
+    if type(law) not in CHOICES:
+        raise refuse("internal", what="a choice of a law that is not audited")
+    return CHOICES[type(law)]

@@ -6,28 +6,29 @@ far the exact vectors really moved.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from dpsql.audit.choice_laws import AnyChoice, log_ratios
+from dpsql.audit.choice_laws import ChoiceLaw, choice_of, log_ratios
 from dpsql.audit.local_laws import delta_needed
 from dpsql.audit.noise_laws import law_of, pure_rho
 from dpsql.audit.observation import Key, Measured, Vector
 from dpsql.audit.verify_export import PLACES
+from dpsql.errors.exceptions import refuse
+from dpsql.plan.measurements import Register
 from dpsql.pricing.pricing import Price
 from dpsql.privacy.loss import PrivacyLoss
-from dpsql.privacy.mechanisms.contract import Noise, Selection, Sensitivity, TermNoise
-from dpsql.privacy.mechanisms.end_rows import EndKey, EndRowsPlan
-from dpsql.privacy.mechanisms.exponential import Choice
-from dpsql.privacy.mechanisms.local_sensitivity import LocalSensitivityPlan, ProposeTestRelease, SmoothSensitivity
-from dpsql.privacy.mechanisms.most_frequent import MostFrequent, MostFrequentPlan
-from dpsql.privacy.mechanisms.partition_selection import ONE, Threshold, TruncatedGeometric
+from dpsql.privacy.mechanisms.contract import MeasurementPlan, Noise, Selection, Sensitivity, TermNoise
+from dpsql.privacy.mechanisms.end_rows import END_ROWS
+from dpsql.privacy.mechanisms.local_sensitivity import LOCAL_SENSITIVITY, LocalSensitivityPlan
+from dpsql.privacy.mechanisms.most_frequent import MOST_FREQUENT
+from dpsql.privacy.mechanisms.partition_selection import ONE, Threshold, TruncatedGeometric, WeightedThreshold
 from dpsql.privacy.mechanisms.permute_and_flip import EXPONENTIAL
-from dpsql.privacy.mechanisms.rank_histogram import RankHistogramPlan
-from dpsql.privacy.mechanisms.sample_values import SampleMeanPlan, SampleValuesPlan
+from dpsql.privacy.mechanisms.rank_histogram import RANK_HISTOGRAM, RankHistogramPlan
+from dpsql.privacy.mechanisms.sample_values import SAMPLE_MEAN, SAMPLE_VALUES, SampleMeanPlan, SampleValuesPlan
 
 EXACT = 1 + 1e-9
 """Room for the rounding of floats where a probability is computed in them."""
@@ -82,7 +83,7 @@ def compare(price: Price, left: list[Measured], right: list[Measured]) -> Verdic
     ]  # fmt: skip
     verdict.expect(len(left) == len(right) <= len(measuring), "numbers of blocks")
     for number, (priced, left_block, right_block) in enumerate(zip(measuring, left, right, strict=False)):
-        shares: dict[tuple[int, str], Fraction] = {}
+        shares: Shares = {}
         spent, concentrated = compared_sums(verdict, (number, priced.noise.terms), shares, left_block, right_block)
         epsilon, rho = epsilon + spent, rho + concentrated
         for (_, name), share in shares.items():
@@ -90,34 +91,9 @@ def compare(price: Price, left: list[Measured], right: list[Measured]) -> Verdic
                 share <= 1, f"block {number} {name}: terms that share a row move {float(share)} of one claim"
             )
         for plan in priced.noise.measurements:
-            if isinstance(plan, LocalSensitivityPlan):
-                parts = released_local(verdict, (number, plan), left_block, right_block)
-                epsilon, delta, rho = epsilon + parts[0], delta + parts[1], rho + parts[2]
-                continue
-            if isinstance(plan, SampleMeanPlan):
-                spent, concentrated = summed_samples(verdict, (number, plan), left_block, right_block)
-                epsilon, rho = epsilon + spent, rho + concentrated
-                continue
-            assert isinstance(plan, (RankHistogramPlan, MostFrequentPlan, EndRowsPlan))
-            for name, law, level in choices(plan):
-                histograms: list[Histograms] = [
-                    by_group(block.histograms.get(name, {})) for block in (left_block, right_block)
-                ]
-                if isinstance(plan, SampleValuesPlan):
-                    histograms = with_empty_groups(plan, *histograms)
-                slices = law.slices if isinstance(law, Choice) else 1
-                rows = {key: Fraction(units, slices) for key, units in rows_moved(*histograms).items()}
-                verdict.problems += [
-                    f"block {number} {name}: {norm} distance {distance} > claimed {claim}"
-                    for norm, distance, claim in within(rows, law.sensitivity)
-                ]
-                spent, concentrated = chosen(law, plan.cells * slices, *histograms)
-                epsilon, rho = epsilon + spent, rho + concentrated
-                step = (number, f"{plan.name} level {level}")
-                shares[step] = shares.get(step, Fraction(0)) + sum(rows.values(), Fraction(0)) / law.sensitivity.l1
-                verdict.expect(
-                    shares[step] <= 1, f"block {number} {step[1]}: choices move {float(shares[step])} of one claim"
-                )
+            compared = MEASUREMENTS.of(plan.word)
+            parts = compared(verdict, (number, plan), shares, left_block, right_block)
+            epsilon, delta, rho = epsilon + parts[0], delta + parts[1], rho + parts[2]
         verdict.reach(shares)
         if priced.noise.selection is not None:
             parts = selected(verdict, priced.noise.selection, left_block.counts, right_block.counts)
@@ -134,7 +110,7 @@ def compare(price: Price, left: list[Measured], right: list[Measured]) -> Verdic
 def compared_sums(
     verdict: Verdict,
     place: tuple[int, Sequence[TermNoise]],
-    shares: dict[tuple[int, str], Fraction],
+    shares: Shares,
     left_block: Measured,
     right_block: Measured,
 ) -> tuple[Fraction, Fraction]:
@@ -166,14 +142,77 @@ def compared_sums(
     return epsilon, rho
 
 
+Shares = dict[tuple[int, str], Fraction]
+Loss = tuple[Fraction, float, Fraction]
+"""(epsilon, delta, rho) that something costs between two neighbours."""
+
+
+def compared_choices(
+    verdict: Verdict, place: tuple[int, MeasurementPlan], shares: Shares, left: Measured, right: Measured
+) -> Loss:
+    """Return what numbers cost that are all chosen from the same rows."""
+    return _chosen_numbers(verdict, place, shares, {}, _histograms(left, right))
+
+
+def compared_quantiles(
+    verdict: Verdict, place: tuple[int, RankHistogramPlan], shares: Shares, left: Measured, right: Measured
+) -> Loss:
+    """Return what the quantiles of a histogram cost; those of one level are chosen from different rows."""
+    return _chosen_numbers(verdict, place, shares, _levels(place[1]), _histograms(left, right))
+
+
+def compared_sample_quantiles(
+    verdict: Verdict, place: tuple[int, SampleValuesPlan], shares: Shares, left: Measured, right: Measured
+) -> Loss:
+    """Return the same of quantiles of samples' values."""
+    plan, histograms = place[1], _histograms(left, right)
+    return _chosen_numbers(
+        verdict, place, shares, _levels(plan), lambda name: with_empty_groups(plan, *histograms(name))
+    )
+
+
+def _levels(plan: RankHistogramPlan) -> dict[str, int]:
+    """Return in which step each number is chosen: ends of bars after all quantiles, each from all rows."""
+    ends = {end.name: len(plan.quantiles) + number for number, end in enumerate(plan.ends)}
+    return {choice.name: choice.search.level for choice in plan.quantiles} | ends
+
+
+def _histograms(left: Measured, right: Measured) -> Callable[[str], list[Histograms]]:
+    return lambda name: [by_group(block.histograms.get(name, {})) for block in (left, right)]
+
+
+def _chosen_numbers(
+    verdict: Verdict,
+    place: tuple[int, Any],
+    shares: Shares,
+    levels: Mapping[str, int],
+    histograms: Callable[[str], list[Histograms]],
+) -> Loss:
+    """Return what all choices of a measurement cost, and note how much of its claim the choices of each step moved."""
+    number, plan = place
+    epsilon = rho = Fraction(0)
+    for name, law in plan.laws:
+        sides, slices = histograms(name), choice_of(law).slices(law)
+        rows = {key: Fraction(units, slices) for key, units in rows_moved(*sides).items()}
+        verdict.problems += [
+            f"block {number} {name}: {norm} distance {distance} > claimed {claim}"
+            for norm, distance, claim in within(rows, law.sensitivity)
+        ]
+        spent, concentrated = chosen(law, plan.cells * slices, *sides)
+        epsilon, rho = epsilon + spent, rho + concentrated
+        step = (number, f"{plan.name} level {levels.get(name, 0)}")
+        shares[step] = shares.get(step, Fraction(0)) + sum(rows.values(), Fraction(0)) / law.sensitivity.l1
+        verdict.expect(shares[step] <= 1, f"block {number} {step[1]}: choices move {float(shares[step])} of one claim")
+    return epsilon, 0.0, rho
+
+
 def released_local(
-    verdict: Verdict, place: tuple[int, LocalSensitivityPlan], left: Measured, right: Measured
-) -> tuple[Fraction, float, Fraction]:
+    verdict: Verdict, place: tuple[int, LocalSensitivityPlan], shares: Shares, left: Measured, right: Measured
+) -> Loss:
     """Return (epsilon, delta, rho) that a number with noise by local sensitivity costs between two neighbours: of every group
     that moved the epsilon of its law, and the delta that its two laws need at it."""
     number, plan = place
-    law = plan.law
-    assert isinstance(law, (SmoothSensitivity, ProposeTestRelease)), "a law that is not registered here"
+    law: Any = plan.law
     sides = [by_group(block.histograms.get(plan.name, {})) for block in (left, right)]
     moved = rows_moved(*sides)
     verdict.problems += [
@@ -183,14 +222,14 @@ def released_local(
     delta = sum(delta_needed(law, plan.cells, *(side.get(key, {}) for side in sides)) for key in moved)
     verdict.reach({(number, plan.name): Fraction(sum(moved.values()), law.sensitivity.l1)})
     share = Fraction(len(moved), law.sensitivity.l0)
-    loss = law.loss
-    return (loss.epsilon or Fraction(0)) * share, delta, (loss.rho or Fraction(0)) * share
+    cost = law.loss
+    return (cost.epsilon or Fraction(0)) * share, delta, (cost.rho or Fraction(0)) * share
 
 
 def summed_samples(
-    verdict: Verdict, place: tuple[int, SampleMeanPlan], left: Measured, right: Measured
-) -> tuple[Fraction, Fraction]:
-    """Return (epsilon, rho) that the sums of samples' values cost between two neighbours."""
+    verdict: Verdict, place: tuple[int, SampleMeanPlan], shares: Shares, left: Measured, right: Measured
+) -> Loss:
+    """Return (epsilon, delta, rho) that the sums of samples' values cost between two neighbours."""
     number, plan = place
     noise = plan.law.noise
     vectors = [block.terms.get(plan.name, {}) for block in (left, right)]
@@ -200,7 +239,23 @@ def summed_samples(
         for norm, distance, claim in within(moved, noise.sensitivity)
     ]
     verdict.reach({(number, plan.name): Fraction(sum(map(abs, moved.values())), noise.sensitivity.l1)})
-    return loss(noise, *vectors)
+    epsilon, rho = loss(noise, *vectors)
+    return epsilon, 0.0, rho
+
+
+MEASUREMENTS: Register[Callable[[Verdict, Any, Shares, Measured, Measured], Loss]] = Register(
+    "the audit of neighbours",
+    {
+        RANK_HISTOGRAM: compared_quantiles,
+        MOST_FREQUENT: compared_choices,
+        END_ROWS: compared_choices,
+        SAMPLE_VALUES: compared_sample_quantiles,
+        SAMPLE_MEAN: summed_samples,
+        LOCAL_SENSITIVITY: released_local,
+    },
+)
+"""What a measurement that is no sum costs between two neighbours, from where it stands in the price (number of the block, plan);
+notes problems in the verdict, and in `shares` the part of each claim that was reached."""
 
 
 def covers(charge: Mapping[str, int], price: Price) -> bool:
@@ -210,19 +265,6 @@ def covers(charge: Mapping[str, int], price: Price) -> bool:
     paid = {name: Fraction(amount, 10 ** PLACES[name]) for name, amount in charge.items()}
     owed = [(paid[name], amounts[name]) for name in paid]
     return "delta" in paid and len(paid) == 2 and all(loss is not None and amount >= loss for amount, loss in owed)
-
-
-def choices(plan: RankHistogramPlan | MostFrequentPlan | EndRowsPlan) -> list[tuple[str, AnyChoice, int]]:
-    """Return the name, law and level of each number that is chosen; those of one level are chosen from different rows."""
-    chosen = (
-        [(choice.name, choice.law, choice.search.level) for choice in plan.quantiles]
-        + [(end.name, end.law, len(plan.quantiles) + number) for number, end in enumerate(plan.ends)]
-        if isinstance(plan, RankHistogramPlan)
-        else [(name, law, 0) for name, law in plan.laws]
-    )
-    laws = [(name, law, level) for name, law, level in chosen if isinstance(law, (Choice, MostFrequent, EndKey))]
-    assert len(laws) == len(chosen), "a law that is not registered here"
-    return laws
 
 
 Histograms = Mapping[Key, Mapping[int, int]]
@@ -253,7 +295,7 @@ def rows_moved(left: Histograms, right: Histograms) -> dict[Key, int]:
     return {key: rows for key, rows in moved.items() if rows}
 
 
-def chosen(law: AnyChoice, cells: int, left: Histograms, right: Histograms) -> tuple[Fraction, Fraction]:
+def chosen(law: ChoiceLaw, cells: int, left: Histograms, right: Histograms) -> tuple[Fraction, Fraction]:
     """Return (epsilon, rho) of this choice between these histograms, from the ratios of the two laws of every group: the largest
     one, and for rho, of the exponential mechanism an eighth of the squared range (Cesar and Rogers 2021), of any other what the
     largest one costs (Bun and Steinke 2016). Floats, so that a millionth of a millionth is left out."""
@@ -281,21 +323,36 @@ def on_grid(noise: Noise, vector: Vector) -> Vector:
     return {key: value >> noise.shift if noise.shift >= 0 else value << -noise.shift for key, value in vector.items()}
 
 
-def selected(verdict: Verdict, rule: Selection, left: Vector, right: Vector) -> tuple[Fraction, float, Fraction]:
-    """Return (epsilon, delta, rho) that admitting keys costs between these two tables of privacy units per key."""
+def selected(verdict: Verdict, rule: Selection, left: Vector, right: Vector) -> Loss:
+    """Return (epsilon, delta, rho) that admitting keys costs between these two tables of privacy units per key. Raises
+    InternalError for a rule that is not registered."""
+    if type(rule) not in SELECTIONS:
+        raise refuse("internal", what="a rule of partition selection that is not audited")
+    return SELECTIONS[type(rule)](verdict, rule, left, right)
+
+
+def _by_units(verdict: Verdict, rule: TruncatedGeometric, left: Vector, right: Vector) -> Loss:
     moved = moves(left, right)
-    if isinstance(rule, TruncatedGeometric):
-        verdict.expect(len(moved) <= rule.l0, f"selection: {len(moved)} keys moved, claimed {rule.l0}")
-        with localcontext() as context:
-            context.prec = 60
-            share = rule.epsilon_per_key
-            ratio = Fraction((Decimal(share.numerator) / Decimal(share.denominator)).exp())
-        delta = sum(_lone(rule, ratio, left.get(key, 0), right.get(key, 0)) for key in moved)
-        return share * len(moved), float(delta), pure_rho(share) * len(moved)
-    assert isinstance(rule, Threshold)
+    verdict.expect(len(moved) <= rule.l0, f"selection: {len(moved)} keys moved, claimed {rule.l0}")
+    with localcontext() as context:
+        context.prec = 60
+        share = rule.epsilon_per_key
+        ratio = Fraction((Decimal(share.numerator) / Decimal(share.denominator)).exp())
+    delta = sum(_lone(rule, ratio, left.get(key, 0), right.get(key, 0)) for key in moved)
+    return share * len(moved), float(delta), pure_rho(share) * len(moved)
+
+
+def _by_threshold(verdict: Verdict, rule: Threshold, left: Vector, right: Vector) -> Loss:
     lone = {key: max(left.get(key, 0), right.get(key, 0)) for key in left.keys() ^ right.keys()}
     chances = [_tail(rule.noise, rule.tau - on_grid(rule.noise, {(): count})[()]) for count in lone.values()]
     return Fraction(0), sum(chances), Fraction(0)
+
+
+SELECTIONS: dict[type[Any], Callable[[Verdict, Any, Vector, Vector], Loss]] = {
+    TruncatedGeometric: _by_units,
+    Threshold: _by_threshold,
+    WeightedThreshold: _by_threshold,
+}
 
 
 def _lone(rule: TruncatedGeometric, ratio: Fraction, before: int, after: int) -> Fraction:

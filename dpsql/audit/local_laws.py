@@ -4,12 +4,16 @@ ranks, the laws of what is released, and the delta that two neighbours need at t
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpsql.privacy.mechanisms.local_sensitivity import ProposeTestRelease, SmoothSensitivity
+from dpsql.errors.exceptions import refuse
+from dpsql.privacy.mechanisms.contract import Law
+from dpsql.privacy.mechanisms.local_sensitivity import ProposeTestRelease, SmoothSensitivity, propose_for
 
 Rows = Mapping[int, int]
 """Rows by cell, of the cells that are not empty."""
@@ -83,10 +87,17 @@ def _tail(steps: int, rate: float) -> float:
     return math.exp(-rate * steps) / (1 + math.exp(-rate))
 
 
-def through(law: SmoothSensitivity | ProposeTestRelease, count: int, rows: Rows) -> Floats:
-    """Return the chance of a refusal, and of a refusal or a number up to each step of a grid of `count` cells."""
-    if isinstance(law, SmoothSensitivity):
-        return np.concatenate([[0.0], np.cumsum(smooth_law(law, count, rows))])
+def through(law: Law, count: int, rows: Rows) -> Floats:
+    """Return the chance of a refusal, and of a refusal or a number up to each step of a grid of `count` cells. Raises
+    InternalError for a law that is not registered."""
+    return local_law_of(law).through(law, count, rows)
+
+
+def _smooth_through(law: SmoothSensitivity, count: int, rows: Rows) -> Floats:
+    return np.concatenate([[0.0], np.cumsum(smooth_law(law, count, rows))])
+
+
+def _tested_through(law: ProposeTestRelease, count: int, rows: Rows) -> Floats:
     cells, last = in_order(rows), count - 1
     refused = 1 - passing(law, distance(law, cells, last))
     rate = law.noise.s / law.noise.t
@@ -98,16 +109,57 @@ def through(law: SmoothSensitivity | ProposeTestRelease, count: int, rows: Rows)
     return np.concatenate([[refused], refused + (1 - refused) * chances])
 
 
-def delta_needed(law: SmoothSensitivity | ProposeTestRelease, count: int, left: Rows, right: Rows) -> float:
+def delta_needed(law: Law, count: int, left: Rows, right: Rows) -> float:
     """Return the delta that a group needs between these two histograms of `count` cells, at `law.epsilon_0`; 1 for a pair whose
-    distances from instability differ by more than one."""
-    if isinstance(law, SmoothSensitivity):
-        ratio = math.exp(law.epsilon_0)
-        laws = [smooth_law(law, count, rows) for rows in (left, right)]
-        return max(float(np.maximum(0, mine - ratio * (1 + 1e-12) * other).sum()) for mine, other in (laws, laws[::-1]))
+    distances from instability differ by more than one. Raises InternalError for a law that is not registered."""
+    return local_law_of(law).delta_needed(law, count, left, right)
+
+
+def _smooth_delta(law: SmoothSensitivity, count: int, left: Rows, right: Rows) -> float:
+    ratio = math.exp(law.epsilon_0)
+    laws = [smooth_law(law, count, rows) for rows in (left, right)]
+    return max(float(np.maximum(0, mine - ratio * (1 + 1e-12) * other).sum()) for mine, other in (laws, laws[::-1]))
+
+
+def _tested_delta(law: ProposeTestRelease, count: int, left: Rows, right: Rows) -> float:
     sides = [in_order(rows) for rows in (left, right)]
     units = [distance(law, cells, count - 1) for cells in sides]
     exact = [number(law, cells, count - 1) for cells in sides]
     if abs(units[0] - units[1]) > 1:
         return 1.0
     return 0.0 if abs(exact[0] - exact[1]) <= law.bound else max(passing(law, side) for side in units)
+
+
+def _spread_rows(law: SmoothSensitivity) -> tuple[SmoothSensitivity, Rows]:
+    """Return rows of which one unit moves the median far."""
+    moved = law.sensitivity.linf
+    return law, {30: 40 * moved, 31: 1, 500: 61 * moved, 740: 40 * moved}
+
+
+def _half_passed(law: ProposeTestRelease) -> tuple[ProposeTestRelease, Rows]:
+    """Return the law with another bound proposed, and rows by which its test is passed half of the time."""
+    law = propose_for(law.sensitivity, replace(law.loss, rho=None), 10)
+    return law, {480: law.sensitivity.linf * (law.threshold + 2), 485: law.sensitivity.linf}
+
+
+@dataclass(frozen=True)
+class AuditedLocalLaw:
+    """One law of noise by local sensitivity: `through` and `delta_needed` as the functions of these names; `example`: a law like
+    it and rows, from which its noise, and its refusals, show."""
+
+    through: Callable[[Any, int, Rows], Floats]
+    delta_needed: Callable[[Any, int, Rows, Rows], float]
+    example: Callable[[Any], tuple[Any, Rows]]
+
+
+LOCAL_LAWS: dict[type[Any], AuditedLocalLaw] = {
+    SmoothSensitivity: AuditedLocalLaw(_smooth_through, _smooth_delta, _spread_rows),
+    ProposeTestRelease: AuditedLocalLaw(_tested_through, _tested_delta, _half_passed),
+}
+
+
+def local_law_of(law: Law) -> AuditedLocalLaw:
+    """Return what the audit knows of a law. Raises InternalError for a law that is not registered."""
+    if type(law) not in LOCAL_LAWS:
+        raise refuse("internal", what="noise by local sensitivity of a law that is not audited")
+    return LOCAL_LAWS[type(law)]

@@ -9,17 +9,17 @@ The same is done with the rule that admits private keys and with the choice of a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dpsql.audit.choice_laws import AnyChoice, log_law, runs
-from dpsql.audit.local_laws import through
+from dpsql.audit.choice_laws import EXAMPLE_CELLS, ChoiceLaw, choice_of, log_law, runs
+from dpsql.audit.local_laws import local_law_of, through
 from dpsql.audit.lower_bounds import vectors
 from dpsql.audit.noise_laws import AuditedLaw, law_of
 from dpsql.errors.exceptions import refuse
@@ -27,20 +27,15 @@ from dpsql.noise.group_layout import Groups
 from dpsql.noise.int128 import Int128
 from dpsql.noise.perturb import Gate
 from dpsql.noise.rank_histograms import Histograms
+from dpsql.plan.measurements import Register
 from dpsql.pricing.pricing import Price
-from dpsql.privacy.mechanisms.contract import Law, Noise, Selection
-from dpsql.privacy.mechanisms.end_rows import EndKey
-from dpsql.privacy.mechanisms.exponential import Choice
-from dpsql.privacy.mechanisms.local_sensitivity import (
-    REFUSED,
-    LocalSensitivityPlan,
-    ProposeTestRelease,
-    SmoothSensitivity,
-    propose_for,
-)
-from dpsql.privacy.mechanisms.most_frequent import MostFrequent
-from dpsql.privacy.mechanisms.partition_selection import ONE, Threshold, TruncatedGeometric
-from dpsql.privacy.mechanisms.sample_values import SampleMeanPlan
+from dpsql.privacy.mechanisms.contract import Law, MeasurementPlan, Noise, Selection
+from dpsql.privacy.mechanisms.end_rows import END_ROWS
+from dpsql.privacy.mechanisms.local_sensitivity import LOCAL_SENSITIVITY, REFUSED, LocalSensitivityPlan
+from dpsql.privacy.mechanisms.most_frequent import MOST_FREQUENT
+from dpsql.privacy.mechanisms.partition_selection import ONE, Threshold, TruncatedGeometric, WeightedThreshold
+from dpsql.privacy.mechanisms.rank_histogram import RANK_HISTOGRAM
+from dpsql.privacy.mechanisms.sample_values import SAMPLE_MEAN, SAMPLE_VALUES, SampleMeanPlan
 
 DRAWS = 100_000
 CHOICES = 20_000
@@ -51,11 +46,6 @@ VECTOR_DRAWS = 10
 """Draws for which one vector is drawn, where its entries are not independent."""
 TESTS_OF_A_LAW = 6
 """Tests of one law by samples, each of which fails by chance with a probability of at most `ALPHA`."""
-EXAMPLE_ROWS = {30: 2, 31: 1, 500: 6, 740: 1}
-"""Rows by cell of the histogram from which quantiles are chosen, of `EXAMPLE_CELLS` cells."""
-EXAMPLE_CELLS = 1_000
-LEANING_CELLS = 40
-"""Of a leaning choice every cell is looked at, so that its histogram has few."""
 
 
 @dataclass(frozen=True)
@@ -80,19 +70,42 @@ def laws_of(price: Price) -> dict[tuple[str, int], Callable[[], LawChecked]]:
         if priced.noise.selection is not None:
             checks.setdefault((priced.noise.selection.kind, 0), partial(check_selection, priced.noise.selection))
         for plan in priced.noise.measurements:
-            if isinstance(plan, LocalSensitivityPlan):
-                assert isinstance(plan.law, (SmoothSensitivity, ProposeTestRelease))
-                checks.setdefault((plan.law.mechanism, 0), partial(check_local, plan.law))
-                continue
-            if isinstance(plan, SampleMeanPlan):
-                size = round(math.log2(float(plan.law.noise.noise_scale)))
-                checks.setdefault((plan.law.mechanism, size), partial(check_law, plan.law.noise))
-                continue
-            for _, law in plan.laws:
-                choice = audited_choice(law)
-                size = round(math.log2(float(choice.rate)))
-                checks.setdefault((choice_words(choice), size), partial(check_choice, choice))
+            for name, check in MEASUREMENTS.of(plan.word)(plan):
+                checks.setdefault(name, check)
     return checks
+
+
+Checks = Iterator[tuple[tuple[str, int], Callable[[], LawChecked]]]
+
+
+def _checks_of_choices(plan: MeasurementPlan) -> Checks:
+    for _, law in plan.laws:
+        choice = cast(ChoiceLaw, law)
+        yield (choice_title(choice), round(math.log2(float(choice.rate)))), partial(check_choice, choice)
+
+
+def _checks_of_local(plan: LocalSensitivityPlan) -> Checks:
+    law: Any = plan.law
+    yield (law.mechanism, 0), partial(check_local, law)
+
+
+def _checks_of_sample_mean(plan: SampleMeanPlan) -> Checks:
+    size = round(math.log2(float(plan.law.noise.noise_scale)))
+    yield (plan.law.mechanism, size), partial(check_law, plan.law.noise)
+
+
+MEASUREMENTS: Register[Callable[[Any], Checks]] = Register(
+    "the audit's test of laws",
+    {
+        RANK_HISTOGRAM: _checks_of_choices,
+        MOST_FREQUENT: _checks_of_choices,
+        END_ROWS: _checks_of_choices,
+        SAMPLE_VALUES: _checks_of_choices,
+        SAMPLE_MEAN: _checks_of_sample_mean,
+        LOCAL_SENSITIVITY: _checks_of_local,
+    },
+)
+"""The checks of the laws of a measurement that is no sum, each by mechanism and order of magnitude."""
 
 
 def check_law(noise: Noise, draws: int = DRAWS, alpha: float = ALPHA) -> LawChecked:
@@ -177,15 +190,21 @@ def _distance(values: NDArray[np.float64], distribution: Callable[[NDArray[np.fl
 
 def check_selection(rule: Selection, draws: int = DRAWS, alpha: float = ALPHA) -> LawChecked:
     """Return how often the real gate admits keys of one unit, of as many as are admitted half the time, and of many; or, by a
-    threshold, counts at it and just below it."""
-    gate = Gate()
-    if isinstance(rule, Threshold):
-        groups = Groups(pa.table({"k0": pa.array([0, 1, 2])}), 3, False)
-        admitted = gate.select("t0", Int128.from_ints([rule.tau - 1, rule.tau, rule.tau + 1]), rule, groups).tolist()
-        problem = "" if admitted == [False, True, True] else "keys are not admitted from the threshold on"
-        return LawChecked(rule.kind, float(rule.tau), 0.0, 0.0, problem)
-    if not isinstance(rule, TruncatedGeometric):
+    threshold, counts at it and just below it. Raises InternalError for a rule that is not registered."""
+    if type(rule) not in SELECTIONS:
         raise refuse("internal", what="a rule of partition selection that is not audited")
+    return SELECTIONS[type(rule)](rule, draws, alpha)
+
+
+def _check_threshold(rule: Threshold, draws: int, alpha: float) -> LawChecked:
+    groups = Groups(pa.table({"k0": pa.array([0, 1, 2])}), 3, False)
+    admitted = Gate().select("t0", Int128.from_ints([rule.tau - 1, rule.tau, rule.tau + 1]), rule, groups).tolist()
+    problem = "" if admitted == [False, True, True] else "keys are not admitted from the threshold on"
+    return LawChecked(rule.kind, float(rule.tau), 0.0, 0.0, problem)
+
+
+def _check_keep_table(rule: TruncatedGeometric, draws: int, alpha: float) -> LawChecked:
+    gate = Gate()
     allowed = math.sqrt(math.log(2 / (alpha / 3)) / (2 * draws))
     groups = Groups(pa.table({"k0": pa.array(range(draws))}), draws, False)
     distance = 0.0
@@ -197,39 +216,25 @@ def check_selection(rule: Selection, draws: int = DRAWS, alpha: float = ALPHA) -
     return LawChecked(rule.kind, float(rule.half_point()), distance, allowed, problem)
 
 
-def audited_choice(law: Law) -> AnyChoice:
-    """`law`, of a type that the audit has a definition of. Raises InternalError for any other."""
-    if isinstance(law, (Choice, EndKey, MostFrequent)):
-        return law
-    raise refuse("internal", what="a choice of a law that is not audited")
+SELECTIONS: dict[type[Any], Callable[[Any, int, float], LawChecked]] = {
+    TruncatedGeometric: _check_keep_table,
+    Threshold: _check_threshold,
+    WeightedThreshold: _check_threshold,
+}
 
 
-def choice_words(law: AnyChoice) -> str:
+def choice_title(law: ChoiceLaw) -> str:
     """Return a description of the choice."""
-    if isinstance(law, Choice) and law.lean:
-        return f"{law.mechanism}, leaning to lower cells"
-    if isinstance(law, Choice):
-        return f"{law.mechanism}, quantile {float(law.quantile):.3g}"
-    return f"{law.mechanism}, {'key of rows at an end' if isinstance(law, EndKey) else 'most frequent'}"
+    return f"{law.mechanism}, {choice_of(law).title(law)}"
 
 
-def check_choice(law: AnyChoice, draws: int = CHOICES, alpha: float = ALPHA) -> LawChecked:
+def check_choice(law: ChoiceLaw, draws: int = CHOICES, alpha: float = ALPHA) -> LawChecked:
     """Cells that the real gate chooses of `draws` equal histograms, against the law from its definition (`choice_laws`)."""
-    groups = Groups(pa.table({"k0": pa.array(range(draws))}), draws, True)
-    leaning = isinstance(law, Choice) and law.lean > 0
-    rows = _large_totals(law) if leaning else EXAMPLE_ROWS if isinstance(law, Choice) else _near_ties(law)
-    grid = LEANING_CELLS if leaning else EXAMPLE_CELLS
-    cells, counts = (np.array(list(part), dtype=np.int64) for part in (rows, rows.values()))
-    start = np.arange(draws + 1, dtype=np.int64) * cells.size
-    histograms = Histograms(grid, start, np.tile(cells, draws), np.tile(counts, draws))
-    if isinstance(law, Choice):
-        chosen = Gate().choose("q0", histograms, law.quantile, law, groups)
-    elif isinstance(law, EndKey):
-        chosen = Gate().choose_end_key("e0", histograms, law, groups)
-    else:
-        chosen = Gate().choose_most("m0", histograms, law, groups)
+    audited = choice_of(law)
+    grid, rows = audited.example(law)
+    chosen = Gate().release_numbers("q0", _equal_histograms(grid, rows, draws), law, _groups(draws))
     chances = np.exp(log_law(law, grid, rows))
-    if not leaning and not isinstance(law, EndKey):
+    if not audited.by_cell(law):
         chances = np.repeat(chances, [run.width for run in runs(grid, sorted(rows), rows)])
     through = np.cumsum(chances)
     allowed = math.sqrt(math.log(2 / alpha) / (2 * draws))
@@ -237,47 +242,31 @@ def check_choice(law: AnyChoice, draws: int = CHOICES, alpha: float = ALPHA) -> 
         chosen.astype(np.float64), lambda points: np.where(points < 0, 0.0, through[points.astype(np.int64)])
     )
     problem = "cells are chosen by another law than that of the mechanism" if distance > allowed else ""
-    return LawChecked(choice_words(law), float(1 / law.rate), distance, allowed, problem)
+    return LawChecked(choice_title(law), float(1 / law.rate), distance, allowed, problem)
+
+
+def _equal_histograms(cells: int, rows: Mapping[int, int], groups: int) -> Histograms:
+    """Return so many groups with the same rows by cell."""
+    cell, count = (np.array(list(part), dtype=np.int64) for part in (rows, rows.values()))
+    start = np.arange(groups + 1, dtype=np.int64) * cell.size
+    return Histograms(cells, start, np.tile(cell, groups), np.tile(count, groups))
+
+
+def _groups(count: int) -> Groups:
+    return Groups(pa.table({"k0": pa.array(range(count))}), count, True)
 
 
 def check_local(law: Law, draws: int = CHOICES, alpha: float = ALPHA) -> LawChecked:
     """Medians or means that the real gate releases of `draws` equal histograms, against the law from its definition
     (`local_laws`). Of propose-test-release another bound is proposed, so that the test is passed half of the time."""
-    if not isinstance(law, (SmoothSensitivity, ProposeTestRelease)):
-        raise refuse("internal", what="noise by local sensitivity of a law that is not audited")
-    rows = {30: 40 * law.sensitivity.linf, 31: 1, 500: 61 * law.sensitivity.linf, 740: 40 * law.sensitivity.linf}
-    if isinstance(law, ProposeTestRelease):
-        law = propose_for(law.sensitivity, replace(law.loss, rho=None), 10)
-        rows = {480: law.sensitivity.linf * (law.threshold + 2), 485: law.sensitivity.linf}
-    groups = Groups(pa.table({"k0": pa.array(range(draws))}), draws, True)
-    cells, counts = (np.array(list(part), dtype=np.int64) for part in (rows, rows.values()))
-    start = np.arange(draws + 1, dtype=np.int64) * cells.size
-    histograms = Histograms(EXAMPLE_CELLS, start, np.tile(cells, draws), np.tile(counts, draws))
-    released = Gate().release_local("l0", histograms, law, groups)
-    chances = through(law, EXAMPLE_CELLS, rows)
+    example, rows = local_law_of(law).example(law)
+    histograms = _equal_histograms(EXAMPLE_CELLS, rows, draws)
+    released = Gate().release_numbers("l0", histograms, example, _groups(draws))
+    chances = through(example, EXAMPLE_CELLS, rows)
     allowed = math.sqrt(math.log(2 / alpha) / (2 * draws))
     distance = _distance(
         released.astype(np.float64),
         lambda points: np.where(points < REFUSED, 0.0, chances[np.maximum(points, REFUSED).astype(np.int64) - REFUSED]),
     )
-    problem = f"numbers have another law than that of {law.mechanism}" if distance > allowed else ""
-    return LawChecked(law.mechanism, float(1 / law.epsilon_0), distance, allowed, problem)
-
-
-def _large_totals(law: AnyChoice) -> dict[int, int]:
-    """Return rows of which those beyond the rank of a leaning choice, from cell 14 to 19, weigh about as much as its lean."""
-    assert isinstance(law, Choice)
-    return {14: 4 * law.rank, 20: math.ceil(1 / law.rate), 25: law.rank}
-
-
-def _near_ties(law: MostFrequent | EndKey) -> dict[int, int]:
-    """Return rows by cell whose chances are of one size, so that each step of the weights shows: the most frequent cell is as
-    likely as all empty ones together, or half of the keys lead the others by about one power of e."""
-    if isinstance(law, EndKey):
-        most = max(1, law.rows // law.keys)
-        lead = min(most, math.ceil(1 / float(law.rate)))
-        keys = min(law.keys, EXAMPLE_CELLS)
-        leading = min((keys + 1) // 2, law.rows)
-        return {key: count for key in range(keys) if (count := most if key < leading else most - lead)}
-    most = max(2, round(math.log(EXAMPLE_CELLS) / float(law.rate)))
-    return {30: most, 31: most - 1, 500: most // 2 + 1, 740: most}
+    problem = f"numbers have another law than that of {example.mechanism}" if distance > allowed else ""
+    return LawChecked(example.mechanism, float(1 / example.epsilon_0), distance, allowed, problem)

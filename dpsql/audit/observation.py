@@ -10,7 +10,6 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -107,28 +106,14 @@ class RecordingGate(Gate):
         block.counts = block.terms.get(name) or dict(zip(block.keys, counts.to_ints(), strict=True))
         return np.ones(groups.count, dtype=bool)
 
-    def choose(
-        self, name: str, histograms: Histograms, quantile: Fraction, law: Law, groups: Groups
-    ) -> NDArray[np.int64]:
-        """Note the histograms from which a quantile is chosen."""
+    def release_numbers(self, name: str, histograms: Histograms, law: Law, groups: Groups) -> NDArray[np.int64]:
+        """Note the histograms from which numbers are drawn."""
         return self._noted(name, histograms, law, groups)
 
-    def choose_most(self, name: str, histograms: Histograms, law: Law, groups: Groups) -> NDArray[np.int64]:
-        """Note the histograms from which a most frequent value is chosen."""
-        return self._noted(name, histograms, law, groups)
-
-    def choose_end_key(self, name: str, histograms: Histograms, law: Law, groups: Groups) -> NDArray[np.int64]:
-        """Note the histograms from which the key of rows at an end is chosen."""
-        return self._noted(name, histograms, law, groups)
-
-    def release_local(self, name: str, histograms: Histograms, law: Law, groups: Groups) -> NDArray[np.int64]:
-        """Note the histograms from which a number with noise by local sensitivity is computed."""
-        return self._noted(name, histograms, law, groups)
-
-    def release_sample_sums(self, name: str, sums: NDArray[np.int64], law: Law, groups: Groups) -> NDArray[np.float64]:
-        """Note the sums of samples' values, as `add` does."""
+    def release_sums(self, name: str, sums: NDArray[np.int64], noise: Noise, groups: Groups) -> NDArray[np.float64]:
+        """Note sums that the noise floor has computed, as `add` does."""
         self._after_selection(groups)
-        return super().release_sample_sums(name, sums, law, groups)
+        return super().release_sums(name, sums, noise, groups)
 
     def _after_selection(self, groups: Groups) -> None:
         if not groups.public and self.blocks:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dpsql.noise.group_layout import Groups
 from dpsql.noise.randomness import Randomness
-from dpsql.noise.rank_histograms import Chooser, Histograms, laid_out
+from dpsql.noise.rank_histograms import Histograms, NumberGate, laid_out
 from dpsql.noise.rounded_laplace import rounded_laplace
 from dpsql.privacy.mechanisms.local_sensitivity import (
     REFUSED,
@@ -77,12 +77,12 @@ class Ranks:
 
 
 def released_local(
-    table: Any, plan: LocalSensitivityPlan, groups: Groups, gate: Chooser
+    table: Any, plan: LocalSensitivityPlan, groups: Groups, gate: NumberGate
 ) -> dict[str, NDArray[np.int64]]:
     """Return the number of each group, `REFUSED` where its test was not passed, and both ends of its error bar. Raises Fault
     noise_answer for a table of the wrong shape."""
     histograms = laid_out(table, plan.cells, groups)
-    number = gate.release_local(plan.name, histograms, plan.law, groups)
+    number = gate.release_numbers(plan.name, histograms, plan.law, groups)
     if plan.width is None:
         return {plan.name: number}
     assert isinstance(plan.law, ProposeTestRelease)

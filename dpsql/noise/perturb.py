@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from math import floor, inf
 from typing import Any
 
@@ -19,28 +18,19 @@ from numpy.typing import NDArray
 
 from dpsql.engine.contract import ExactAnswer
 from dpsql.errors.exceptions import refuse
-from dpsql.noise.count_choice import choose_most, end_keys
 from dpsql.noise.group_layout import Groups, lay_out
 from dpsql.noise.int128 import Int128, parts
-from dpsql.noise.leaning_choice import choose_leaning
-from dpsql.noise.local_sensitivity import smooth_medians, tested_numbers
 from dpsql.noise.measurements import PARTS
 from dpsql.noise.noise_samplers import VECTOR_SAMPLERS, sample
 from dpsql.noise.noisy_threshold import NoisyThreshold
+from dpsql.noise.number_samplers import sample_numbers, select_keys
 from dpsql.noise.randomised_rows import ExactRows, RandomisedColumn, exact_rows, randomise_rows
-from dpsql.noise.randomness import KernelRandomness, Randomness, guard, words
-from dpsql.noise.rank_choice import choose, choose_in_spans
+from dpsql.noise.randomness import KernelRandomness, Randomness, guard
 from dpsql.noise.rank_histograms import Histograms
 from dpsql.noise.samplers import Integers
 from dpsql.pricing.row_export import ExportPlan
 from dpsql.privacy.mechanisms.above_threshold import AboveThreshold
 from dpsql.privacy.mechanisms.contract import Constant, Law, Noise, NoisePlan, Selection, Sensitivity, TermNoise
-from dpsql.privacy.mechanisms.end_rows import EndKey
-from dpsql.privacy.mechanisms.exponential import Choice
-from dpsql.privacy.mechanisms.local_sensitivity import ProposeTestRelease, SmoothSensitivity
-from dpsql.privacy.mechanisms.most_frequent import MostFrequent
-from dpsql.privacy.mechanisms.partition_selection import Threshold, TruncatedGeometric
-from dpsql.privacy.mechanisms.sample_values import NoisySampleMean
 
 _WIDTH = 125
 """Exact sums are kept within 2**125, so that noise (below 2**62) never carries out of 128 bits."""
@@ -94,78 +84,26 @@ class Gate:
     def select(self, name: str, counts: Int128, selection: Selection, groups: Groups) -> NDArray[np.bool_]:
         """Return which groups appear.
 
-        `counts`: the noisy counts that are released (Threshold, noise-grid units) or exact numbers of privacy units
-        (TruncatedGeometric).
+        `counts`: where the rule names their noise, the noisy counts that are released, in noise-grid units; otherwise exact
+        numbers of privacy units. Raises InternalError noise_plan for a rule without a selector.
         """
-        if isinstance(selection, Threshold):
-            return counts.at_least(selection.tau)
-        if isinstance(selection, TruncatedGeometric):
-            uniform = words(groups.draws, self._randomness)[: groups.count] >> np.uint64(2)
-            table = selection.table
-            return uniform < table[counts.clipped_index(table.size)].view(np.uint64)
-        raise refuse("noise_plan", charged=True, problem="unknown partition selection")
+        return select_keys(selection, counts, groups, self._randomness)
 
-    def choose(
-        self, name: str, histograms: Histograms, quantile: Fraction, law: Law, groups: Groups
-    ) -> NDArray[np.int64]:
-        """For each group the number of a cell, chosen near `quantile` of its exact histogram.
+    def release_numbers(self, name: str, histograms: Histograms, law: Law, groups: Groups) -> NDArray[np.int64]:
+        """For each group its number, drawn from its exact histogram by the law's own sampler.
 
-        Raises Fault noise_guard when a sampler's guard fires, InternalError noise_plan for a law that is no choice among cells.
+        Raises Fault noise_guard when a sampler's guard fires, InternalError noise_plan for a law without a sampler.
         """
-        if isinstance(law, Choice) and law.quantile == quantile:
-            if law.lean:
-                alone = histograms.taken_apart()
-                leaning = (alone.cells, alone.start, alone.cell, alone.count)
-                return choose_leaning(*leaning, law, groups.draws, self._randomness)
-            cells = (histograms.cells, histograms.start, histograms.cell)
-            if histograms.width is None:
-                return choose(*cells, histograms.count, law, groups.draws, self._randomness)
-            return choose_in_spans(*cells, histograms.width, histograms.count, law, groups.draws, self._randomness)
-        raise refuse("noise_plan", charged=True, problem="unknown mechanism")
+        return sample_numbers(law, histograms, groups, self._randomness)
 
-    def choose_most(self, name: str, histograms: Histograms, law: Law, groups: Groups) -> NDArray[np.int64]:
-        """For each group the number of a cell, chosen among those with the most rows of its exact histogram.
+    def release_sums(self, name: str, sums: NDArray[np.int64], noise: Noise, groups: Groups) -> NDArray[np.float64]:
+        """Return sums that the noise floor has computed, one for each group, with noise of their own, in row-grid units.
 
-        Raises as `choose` does.
+        Raises as `draw` does, and Fault noise_guard for a law that adds nothing.
         """
-        if isinstance(law, MostFrequent):
-            shape = (histograms.cells, histograms.start, histograms.cell, histograms.count)
-            return choose_most(*shape, law, groups.draws, self._randomness)
-        raise refuse("noise_plan", charged=True, problem="unknown mechanism")
-
-    def choose_end_key(self, name: str, histograms: Histograms, law: Law, groups: Groups) -> NDArray[np.int64]:
-        """For each group the number of a key, chosen among those with the most rows at an end of its exact histogram.
-
-        Raises as `choose` does.
-        """
-        if isinstance(law, EndKey):
-            start, key, count = end_keys(histograms.start, histograms.cell, histograms.count, law)
-            return choose_most(law.keys, start, key, count, law, groups.draws, self._randomness)
-        raise refuse("noise_plan", charged=True, problem="unknown mechanism")
-
-    def release_local(self, name: str, histograms: Histograms, law: Law, groups: Groups) -> NDArray[np.int64]:
-        """For each group its median or mean with noise that follows its local sensitivity, or -1 where that was refused.
-
-        Raises as `choose` does.
-        """
-        if isinstance(law, SmoothSensitivity):
-            return smooth_medians(histograms, law, groups.draws, self._randomness)
-        if isinstance(law, ProposeTestRelease):
-            test, noise = (self._draw(step, groups.draws) for step in (law.test, law.noise))
-            guard(test is not None and noise is not None)
-            return tested_numbers(histograms, law, np.asarray(test), np.asarray(noise))
-        raise refuse("noise_plan", charged=True, problem="unknown mechanism")
-
-    def release_sample_sums(self, name: str, sums: NDArray[np.int64], law: Law, groups: Groups) -> NDArray[np.float64]:
-        """Return the sum of samples' cells of each group with its noise, in steps of a cell.
-
-        Raises as `choose` does.
-        """
-        if not isinstance(law, NoisySampleMean):
-            raise refuse("noise_plan", charged=True, problem="unknown mechanism")
-        (drawn,) = self.draw([law.noise], groups)
+        (drawn,) = self.draw([noise], groups)
         guard(drawn is not None)
-        return self.add(name, Int128.from_int64(sums), law.noise, groups, drawn).to_float64() * 2.0**law.noise.shift
+        return self.add(name, Int128.from_int64(sums), noise, groups, drawn).to_float64() * 2.0**noise.shift
 
     def count_rows(self, exact: int, noise: Noise | None) -> int:
         """Draw the number of rows that an export writes: the exact number with its noise, never below 0; as it is without noise.
@@ -289,7 +227,7 @@ def perturb(
     keys, count, selected, noisy_terms = layout.groups.keys, layout.groups.count, None, {}
     if plan.selection is not None:
         column = plan.selection.column
-        if isinstance(plan.selection, Threshold):
+        if plan.selection.noise is not None:
             noisy_terms[column] = measured(column)
         counts = noisy_terms[column] if column in noisy_terms else layout.integers(table, column)
         selected = gate.select(column, counts, plan.selection, layout.groups)
@@ -346,7 +284,7 @@ def _check(plan: NoisePlan) -> None:
         raise refuse("noise_plan", charged=True, problem="a name occurs twice")
     if private != (plan.selection is not None):
         raise refuse("noise_plan", charged=True, problem="private keys and partition selection come together")
-    if isinstance(plan.selection, Threshold):
+    if plan.selection is not None and plan.selection.noise is not None:
         counted = [term.noise for term in plan.terms if term.name == plan.selection.column]
         if counted != [plan.selection.noise]:
             raise refuse("noise_plan", charged=True, problem="the threshold was made for other noise")

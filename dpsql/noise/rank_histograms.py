@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 
 from dpsql.errors.exceptions import refuse
 from dpsql.noise.group_layout import Groups, plain_column
-from dpsql.privacy.mechanisms.contract import Law
+from dpsql.privacy.mechanisms.contract import Law, Noise
 from dpsql.privacy.mechanisms.rank_histogram import RankHistogramPlan
 
 CELL, COUNT = "cell", "rows"
 """Columns of the engine's table besides the keys: the number of a cell, and how many rows are in it (1 or more)."""
 Numbers = Mapping[str, NDArray[np.int64]]
-ReleaseNumbers = Callable[[Any, Any, Groups, "Chooser"], Numbers]
+ReleaseNumbers = Callable[[Any, Any, Groups, "NumberGate"], Numbers]
 """(the engine's table, the plan, the groups, the gate) to one integer per group for each name."""
 
 
@@ -53,33 +53,23 @@ class Histograms:
         return f"<Histograms of {self.start.size - 1} groups: sealed>"
 
 
-class Chooser(Protocol):
-    """The gate, as far as it chooses."""
+class NumberGate(Protocol):
+    """The gate, as far as it releases numbers that are drawn from exact histograms."""
 
-    def choose(
-        self, name: str, histograms: Histograms, quantile: Fraction, law: Law, groups: Groups
-    ) -> NDArray[np.int64]: ...
+    def release_numbers(self, name: str, histograms: Histograms, law: Law, groups: Groups) -> NDArray[np.int64]: ...
 
-    def choose_most(self, name: str, histograms: Histograms, law: Law, groups: Groups) -> NDArray[np.int64]: ...
-
-    def choose_end_key(self, name: str, histograms: Histograms, law: Law, groups: Groups) -> NDArray[np.int64]: ...
-
-    def release_local(self, name: str, histograms: Histograms, law: Law, groups: Groups) -> NDArray[np.int64]: ...
-
-    def release_sample_sums(
-        self, name: str, sums: NDArray[np.int64], law: Law, groups: Groups
-    ) -> NDArray[np.float64]: ...
+    def release_sums(self, name: str, sums: NDArray[np.int64], noise: Noise, groups: Groups) -> NDArray[np.float64]: ...
 
 
 def released_quantiles(
-    table: Any, plan: RankHistogramPlan, groups: Groups, gate: Chooser
+    table: Any, plan: RankHistogramPlan, groups: Groups, gate: NumberGate
 ) -> dict[str, NDArray[np.int64]]:
     """Return the number of a cell for each group and quantile. Raises Fault noise_answer for a table of the wrong shape."""
     return chosen_quantiles(laid_out(table, plan.cells, groups), plan, groups, gate)
 
 
 def chosen_quantiles(
-    whole: Histograms, plan: RankHistogramPlan, groups: Groups, gate: Chooser
+    whole: Histograms, plan: RankHistogramPlan, groups: Groups, gate: NumberGate
 ) -> dict[str, NDArray[np.int64]]:
     """Return the number of a cell of the exact histograms `whole` for each group and quantile.
 
@@ -92,7 +82,7 @@ def chosen_quantiles(
         low = np.zeros(groups.count, dtype=np.int64) if search.low is None else places[search.low]
         high = np.full(groups.count, histograms.cells) if search.high is None else places[search.high]
         searched = histograms if search.low is search.high is None else between(histograms, low, high)
-        chosen = gate.choose(choice.name, searched, search.relative, choice.law, groups)
+        chosen = _chosen(choice.name, searched, search.relative, choice.law, groups, gate)
         places[choice.quantile] = np.minimum(np.maximum(chosen, low), np.maximum(high - 1, low))
     ascending = sorted(plan.quantiles, key=lambda choice: choice.quantile)
     drawn = np.array([places[choice.quantile] for choice in ascending], dtype=np.int64).reshape(
@@ -109,16 +99,25 @@ def _ends(
     plan: RankHistogramPlan,
     of_quantile: Mapping[Fraction, NDArray[np.int64]],
     groups: Groups,
-    gate: Chooser,
+    gate: NumberGate,
 ) -> dict[str, NDArray[np.int64]]:
     """Return the ends of error bars; a bar contains the number that it belongs to, which is post-processing."""
     numbers = {}
     for end in plan.ends:
         law = end.law
-        chosen = gate.choose(end.name, padded(histograms, law.padding), end.quantile, law, groups)
+        chosen = _chosen(end.name, padded(histograms, law.padding), end.quantile, law, groups, gate)
         nearest = np.minimum if law.padding < 0 else np.maximum
         numbers[end.name] = nearest(chosen, of_quantile[end.quantile])
     return numbers
+
+
+def _chosen(
+    name: str, histograms: Histograms, quantile: Fraction, law: Law, groups: Groups, gate: NumberGate
+) -> NDArray[np.int64]:
+    """Return the cells that `law` chooses, which must be a choice of that quantile. Raises InternalError noise_plan."""
+    if getattr(law, "quantile", None) != quantile:
+        raise refuse("noise_plan", charged=True, problem="a quantile that is chosen as another one")
+    return gate.release_numbers(name, histograms, law, groups)
 
 
 def padded(histograms: Histograms, padding: int) -> Histograms:

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from dpsql.errors.exceptions import refuse
 from dpsql.noise.group_layout import Groups
-from dpsql.noise.rank_histograms import Chooser, Histograms, chosen_quantiles, laid_out, with_rows
+from dpsql.noise.rank_histograms import Histograms, NumberGate, chosen_quantiles, laid_out, with_rows
 from dpsql.privacy.mechanisms.local_sensitivity import ends_of
 from dpsql.privacy.mechanisms.sample_values import SampleMeanPlan, SampleValuesPlan
 
 
 def released_sample_values(
-    table: Any, plan: SampleValuesPlan, groups: Groups, gate: Chooser
+    table: Any, plan: SampleValuesPlan, groups: Groups, gate: NumberGate
 ) -> dict[str, NDArray[np.int64]]:
     """Return the number of a cell for each group and quantile. Raises Fault noise_answer for a table of the wrong shape."""
     return chosen_quantiles(completed(laid_out(table, plan.cells, groups), plan), plan, groups, gate)
@@ -33,12 +33,12 @@ def completed(histograms: Histograms, plan: SampleValuesPlan) -> Histograms:
 
 
 def released_sample_mean(
-    table: Any, plan: SampleMeanPlan, groups: Groups, gate: Chooser
+    table: Any, plan: SampleMeanPlan, groups: Groups, gate: NumberGate
 ) -> dict[str, NDArray[np.int64]]:
     """Return the noisy sum of each group within its range, and both ends of its error bar. Raises Fault noise_answer for a table
     of the wrong shape."""
     sums = sample_sums(laid_out(table, plan.cells, groups), plan)
-    noisy = gate.release_sample_sums(plan.name, sums, plan.law, groups)
+    noisy = gate.release_sums(plan.name, sums, plan.law.noise, groups)
     low, high = plan.range
     number = np.floor(np.clip(noisy, low, high)).astype(np.int64)
     ends = zip(ends_of(plan.name), (number - plan.width, number + plan.width), strict=True)

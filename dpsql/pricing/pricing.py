@@ -234,7 +234,7 @@ def _selection(
     rule = choose_selection(column, l0, replace(shares.loss, delta=shares.delta), rules)
     if isinstance(rule, WeightedThreshold):
         return rule, (TermNoise(column, rule.noise, WEIGHT_BITS, False),)
-    return rule, ((TermNoise(column, rule.noise, 0, True),) if isinstance(rule, Threshold) else ())
+    return rule, ((TermNoise(column, rule.noise, 0, True),) if rule.noise is not None else ())
 
 
 def _thresholds(column: str, block: BoundedBlock, shares: BudgetParts, policy: Policy) -> list[Threshold]:

@@ -197,11 +197,9 @@ class Samples(NoiselessGate):
 
     histograms: Histograms
 
-    def choose(
-        self, name: str, histograms: Histograms, quantile: object, law: Law, groups: Groups
-    ) -> NDArray[np.int64]:
+    def release_numbers(self, name: str, histograms: Histograms, law: Law, groups: Groups) -> NDArray[np.int64]:
         self.histograms = histograms
-        return super().choose(name, histograms, quantile, law, groups)  # type: ignore[arg-type]
+        return super().release_numbers(name, histograms, law, groups)
 
 
 def values(histograms: Histograms) -> list[dict[int, int]]:

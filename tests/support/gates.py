@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,46 @@ from dpsql.privacy.mechanisms.exponential import Choice
 from dpsql.privacy.mechanisms.local_sensitivity import ProposeTestRelease, SmoothSensitivity
 from dpsql.privacy.mechanisms.most_frequent import MostFrequent
 from dpsql.privacy.mechanisms.partition_selection import Threshold, WeightedThreshold, on_noise_grid
+
+Cells = NDArray[np.int64]
+
+
+def exact_quantile(law: Choice, cells: int, cell: Cells, count: Cells) -> int:
+    """The first cell up to which as many rows are as the target asks for; the first of all in a group without rows."""
+    if not cell.size:
+        return 0
+    law = replace(law, rank=min(law.rank, 1))  # a huge epsilon leaves nothing out of the smallest and the largest value
+    through = np.cumsum(count)
+    wanted = law.targets(through[-1:])[0]
+    return int(cell[min(np.searchsorted(through * law.denominator, wanted), cell.size - 1)])
+
+
+def exact_mode(law: MostFrequent, cells: int, cell: Cells, count: Cells) -> int:
+    """The first of the cells with the most rows; the first of all in a group without rows."""
+    return int(cell[np.argmax(count)]) if cell.size else 0
+
+
+def exact_end_key(law: EndKey, cells: int, cell: Cells, count: Cells) -> int:
+    """The key of the row at the end; the first key in a group without rows."""
+    return int(cell[-1 if law.last else 0]) % law.keys if cell.size else 0
+
+
+def exact_median(law: SmoothSensitivity, cells: int, cell: Cells, count: Cells) -> int:
+    return ranked(in_order(dict(zip(cell.tolist(), count.tolist(), strict=True))), 0, cells - 1)
+
+
+def exact_tested_number(law: ProposeTestRelease, cells: int, cell: Cells, count: Cells) -> int:
+    return number(law, in_order(dict(zip(cell.tolist(), count.tolist(), strict=True))), cells - 1)
+
+
+EXACT_NUMBERS: dict[type[Any], Callable[[Any, int, Cells, Cells], int]] = {
+    Choice: exact_quantile,
+    MostFrequent: exact_mode,
+    EndKey: exact_end_key,
+    SmoothSensitivity: exact_median,
+    ProposeTestRelease: exact_tested_number,
+}
+"""The number of a group without noise, from its law, how many cells it has, and the rows in those that are not empty."""
 
 
 class NoiselessGate(Gate):
@@ -41,53 +81,14 @@ class NoiselessGate(Gate):
         unit = selection.weights[-1][1] if isinstance(selection, WeightedThreshold) else 1
         return counts.at_least(on_noise_grid(self.least * unit, selection.noise))
 
-    def choose(
-        self, name: str, histograms: Histograms, quantile: Fraction, law: Law, groups: Groups
-    ) -> NDArray[np.int64]:
-        """The first cell up to which as many rows are as the target asks for; the first of all in a group without rows."""
-        assert isinstance(law, Choice)
-        law = replace(
-            law, rank=min(law.rank, 1)
-        )  # a huge epsilon leaves nothing out of the smallest and the largest value
+    def release_numbers(self, name: str, histograms: Histograms, law: Law, groups: Groups) -> NDArray[np.int64]:
+        """What the law of each group tends to as epsilon grows."""
         histograms = histograms.taken_apart()
-        found = np.zeros(groups.count, dtype=np.int64)
+        numbers = np.zeros(groups.count, dtype=np.int64)
         for group, (start, end) in enumerate(zip(histograms.start, histograms.start[1:], strict=False)):
-            through = np.cumsum(histograms.count[start:end])
-            if through.size:
-                wanted = law.targets(through[-1:])[0]
-                at = min(np.searchsorted(through * law.denominator, wanted), through.size - 1)
-                found[group] = histograms.cell[start + at]
-        return found
-
-    def choose_most(self, name: str, histograms: Histograms, law: Law, groups: Groups) -> NDArray[np.int64]:
-        """The first of the cells with the most rows; the first of all in a group without rows."""
-        assert isinstance(law, MostFrequent)
-        chosen = np.zeros(groups.count, dtype=np.int64)
-        for group, (start, end) in enumerate(zip(histograms.start, histograms.start[1:], strict=False)):
-            if end > start:
-                chosen[group] = histograms.cell[start + np.argmax(histograms.count[start:end])]
-        return chosen
-
-    def choose_end_key(self, name: str, histograms: Histograms, law: Law, groups: Groups) -> NDArray[np.int64]:
-        """The key of the row at the end; the first key in a group without rows."""
-        assert isinstance(law, EndKey)
-        chosen = np.zeros(groups.count, dtype=np.int64)
-        for group, (start, end) in enumerate(zip(histograms.start, histograms.start[1:], strict=False)):
-            if end > start:
-                chosen[group] = histograms.cell[end - 1 if law.last else start] % law.keys
-        return chosen
-
-    def release_local(self, name: str, histograms: Histograms, law: Law, groups: Groups) -> NDArray[np.int64]:
-        """The exact median or mean."""
-        assert isinstance(law, (SmoothSensitivity, ProposeTestRelease))
-        last = histograms.cells - 1
-        exact = np.zeros(groups.count, dtype=np.int64)
-        for group, (start, end) in enumerate(zip(histograms.start, histograms.start[1:], strict=False)):
-            rows = dict(zip(histograms.cell[start:end].tolist(), histograms.count[start:end].tolist(), strict=True))
-            cells = in_order(rows)
-            is_smooth = isinstance(law, SmoothSensitivity)
-            exact[group] = ranked(cells, 0, last) if is_smooth else number(law, cells, last)
-        return exact
+            cell, count = histograms.cell[start:end], histograms.count[start:end]
+            numbers[group] = EXACT_NUMBERS[type(law)](law, histograms.cells, cell, count)
+        return numbers
 
     def _draw(self, noise: Noise, count: int) -> NDArray[np.int64] | None:
         return None if isinstance(noise, Constant) else np.zeros(count, np.int64)

@@ -269,6 +269,10 @@ class Selection(Protocol):
         """The engine column that the rule reads: units per group (entity) or rows per group (row privacy)."""
 
     @property
+    def noise(self) -> Noise | None:
+        """The noise of the counts that the rule reads, which are released anyway; None: it reads exact counts."""
+
+    @property
     def loss(self) -> PrivacyLoss:
         """The loss of the selection, without the noise of a count that is released anyway."""
 

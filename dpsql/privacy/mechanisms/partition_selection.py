@@ -23,6 +23,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
 from math import ceil, floor, isqrt, log, log1p
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +68,7 @@ class TruncatedGeometric:
         _keep_table(self.epsilon_per_key, self.delta_per_key)
 
     kind = "truncated_geometric"
+    noise: ClassVar[None] = None
 
     @property
     def table(self) -> NDArray[np.int64]:

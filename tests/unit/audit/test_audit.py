@@ -143,8 +143,8 @@ def test_most_frequent_values_of_another_epsilon_are_noticed(
     assert not check_choice(law).problem
 
     class OtherEpsilon(Gate):
-        def choose_most(self, name: str, histograms: Any, law: Any, groups: Groups) -> Any:
-            return super().choose_most(name, histograms, replace(law, epsilon_0=law.epsilon_0 * wrong), groups)
+        def release_numbers(self, name: str, histograms: Any, law: Any, groups: Groups) -> Any:
+            return super().release_numbers(name, histograms, replace(law, epsilon_0=law.epsilon_0 * wrong), groups)
 
     monkeypatch.setattr(mechanism_laws, "Gate", OtherEpsilon)
     assert "another law" in check_choice(law).problem
@@ -159,8 +159,8 @@ def test_keys_of_rows_at_an_end_have_the_law_of_the_definition_and_those_of_anot
     assert not check_choice(law).problem
 
     class OtherEpsilon(Gate):
-        def choose_end_key(self, name: str, histograms: Any, law: Any, groups: Groups) -> Any:
-            return super().choose_end_key(name, histograms, replace(law, epsilon_0=law.epsilon_0 * 2), groups)
+        def release_numbers(self, name: str, histograms: Any, law: Any, groups: Groups) -> Any:
+            return super().release_numbers(name, histograms, replace(law, epsilon_0=law.epsilon_0 * 2), groups)
 
     monkeypatch.setattr(mechanism_laws, "Gate", OtherEpsilon)
     assert keys == 1 or "another law" in check_choice(law).problem
@@ -180,10 +180,10 @@ def test_leaning_choices_have_the_law_of_the_definition_and_those_of_another_eps
     ):
 
         class OtherLaw(Gate):
-            def choose(
-                self, name: str, histograms: Any, quantile: Fraction, law: Any, groups: Groups, wrong: Choice = wrong
+            def release_numbers(
+                self, name: str, histograms: Any, law: Any, groups: Groups, wrong: Choice = wrong
             ) -> Any:
-                return super().choose(name, histograms, quantile, wrong, groups)
+                return super().release_numbers(name, histograms, wrong, groups)
 
         with monkeypatch.context() as patch:
             patch.setattr(mechanism_laws, "Gate", OtherLaw)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from fractions import Fraction
 
 import duckdb
 import numpy as np
@@ -53,11 +52,9 @@ class NotingGate(NoiselessGate):
 
     histograms: Histograms
 
-    def choose(
-        self, name: str, histograms: Histograms, quantile: Fraction, law: Law, groups: Groups
-    ) -> NDArray[np.int64]:
+    def release_numbers(self, name: str, histograms: Histograms, law: Law, groups: Groups) -> NDArray[np.int64]:
         self.histograms = histograms
-        return super().choose(name, histograms, quantile, law, groups)
+        return super().release_numbers(name, histograms, law, groups)
 
 
 World = tuple[duckdb.DuckDBPyConnection, Session, NotingGate]

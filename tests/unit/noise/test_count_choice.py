@@ -102,7 +102,7 @@ def test_keys_of_rows_at_an_end_have_their_chances_and_those_of_no_other_epsilon
     start = np.arange(DRAWS + 1) * cell.size
     histograms = Histograms(len(rows), start, np.tile(cell, DRAWS), np.tile(count, DRAWS))
     groups = Groups(pa.table({"k0": pa.array(range(DRAWS))}), DRAWS, True)
-    drawn = Gate().choose_end_key("e0", histograms, law, groups)
+    drawn = Gate().release_numbers("e0", histograms, law, groups)
     assert fit(drawn, chances(at_end, Fraction(1, 2))) > ALPHA
     for wrong in (Fraction(7, 10), Fraction(13, 10)):
         assert fit(drawn, chances(at_end, Fraction(1, 2) * wrong)) < 1e-12

@@ -91,7 +91,7 @@ def test_the_gate_hands_leaning_laws_to_this_sampler_and_takes_spans_apart() -> 
     spans = Histograms(8, np.array([0, 1]), np.array([2]), np.array([5]), np.array([3]))
     for lean, cell in ((1, 4), (1000, 0)):
         choice = Choice(ROW, Fraction(1), Fraction(1000), 1, lean=lean)
-        assert gate.choose("q", spans, Fraction(1), choice, groups).tolist() == [cell]
+        assert gate.release_numbers("q", spans, choice, groups).tolist() == [cell]
 
 
 def test_what_is_no_leaning_law_is_not_drawn() -> None:

@@ -52,9 +52,7 @@ class FixedGate(Gate):
         self.numbers = list(numbers)
         self.seen: list[list[dict[int, int]]] = []
 
-    def choose(
-        self, name: str, histograms: Histograms, quantile: Fraction, law: Law, groups: Groups
-    ) -> NDArray[np.int64]:
+    def release_numbers(self, name: str, histograms: Histograms, law: Law, groups: Groups) -> NDArray[np.int64]:
         self.seen.append(listed(histograms))
         return np.array(self.numbers.pop(0), dtype=np.int64)
 
@@ -131,15 +129,19 @@ def test_nothing_is_chosen_for_keys_that_selection_leaves_out() -> None:
     assert gate.seen == [[{2: 50}]]
 
 
-def test_a_choice_of_an_unknown_law_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("of", "problem"), [(HALF, "unknown mechanism"), (Fraction(1, 3), "chosen as another one"), (None, "as another one")]
+)
+def test_a_choice_of_an_unknown_law_or_of_another_quantile_is_refused(of: Fraction | None, problem: str) -> None:
     class Other:
+        quantile = of
         loss = PrivacyLoss.nothing()
 
         def recomputed_loss(self) -> PrivacyLoss:
             return self.loss
 
     unknown = RankHistogramPlan("h0", 3, (QuantileChoice("q0", Search(HALF, 0), Other()),))
-    with pytest.raises(InternalError, match="unknown mechanism"):
+    with pytest.raises(InternalError, match=problem):
         released_quantiles(pa.table({"cell": [1], "rows": [1]}), unknown, groups(), Gate())
 
 

@@ -63,10 +63,8 @@ class ChosenGate(Gate):
         self.places = places
         self.seen: dict[str, tuple[Choice, Histograms]] = {}
 
-    def choose(
-        self, name: str, histograms: Histograms, quantile: Fraction, law: Law, groups: Groups
-    ) -> NDArray[np.int64]:
-        assert isinstance(law, Choice) and law.quantile == quantile
+    def release_numbers(self, name: str, histograms: Histograms, law: Law, groups: Groups) -> NDArray[np.int64]:
+        assert isinstance(law, Choice)
         self.seen[name] = (law, histograms.taken_apart())
         return np.array([self.places[name]])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dpsql.audit import distances, mechanism_laws
 from dpsql.engine.emit import measurements as engine
 from dpsql.errors.exceptions import InternalError
 from dpsql.noise import measurements as noise
@@ -13,7 +14,14 @@ from dpsql.plan.plan import BoundedBlock, Caps, Scan
 from dpsql.pricing import measurements as pricing
 from dpsql.reuse import measurements as reuse
 
-FLOORS: tuple[Register[object], ...] = (pricing.PARTS, engine.PARTS, noise.PARTS, reuse.PARTS)  # type: ignore[assignment]
+FLOORS: tuple[Register[object], ...] = (
+    pricing.PARTS,
+    engine.PARTS,
+    noise.PARTS,
+    reuse.PARTS,
+    distances.MEASUREMENTS,
+    mechanism_laws.MEASUREMENTS,
+)  # type: ignore[assignment]
 
 
 @pytest.mark.parametrize("register", FLOORS, ids=lambda register: register.floor)

@@ -123,7 +123,7 @@ def test_the_mechanism_is_the_one_that_is_asked_for_or_the_better_one() -> None:
 
 def test_a_law_that_is_none_is_not_drawn() -> None:
     with pytest.raises(InternalError, match="noise"):
-        Gate().release_sample_sums("s0", np.zeros(1, dtype=np.int64), plan().law.noise, groups(1))
+        Gate().release_sums("s0", np.zeros(1, dtype=np.int64), plan().law, groups(1))  # type: ignore[arg-type]
 
 
 DRAWS = 60_000

@@ -1,0 +1,106 @@
+"""Which sampler draws the numbers of which law, and which selector admits keys by which rule: the noise floor's part of what is
+drawn from exact histograms and counts. Noise that is added to sums has its samplers in `noise_samplers`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpsql.errors.exceptions import refuse
+from dpsql.noise.count_choice import choose_most, end_keys
+from dpsql.noise.group_layout import Groups
+from dpsql.noise.int128 import Int128
+from dpsql.noise.leaning_choice import choose_leaning
+from dpsql.noise.local_sensitivity import smooth_medians, tested_numbers
+from dpsql.noise.noise_samplers import sample
+from dpsql.noise.randomness import Randomness, guard, words
+from dpsql.noise.rank_choice import choose, choose_in_spans
+from dpsql.noise.rank_histograms import Histograms
+from dpsql.privacy.mechanisms.contract import Law, Selection
+from dpsql.privacy.mechanisms.end_rows import EndKey
+from dpsql.privacy.mechanisms.exponential import Choice
+from dpsql.privacy.mechanisms.local_sensitivity import ProposeTestRelease, SmoothSensitivity
+from dpsql.privacy.mechanisms.most_frequent import MostFrequent
+from dpsql.privacy.mechanisms.partition_selection import Threshold, TruncatedGeometric, WeightedThreshold
+
+Integers = NDArray[np.int64]
+NumberSampler = Callable[[Any, Histograms, int, Randomness], Integers]
+"""(law, exact histograms, draws, randomness): one number for each group. `draws`: how many values to draw at least, so that the
+randomness used does not follow the number of private keys."""
+KeySelector = Callable[[Any, Int128, Groups, Randomness], NDArray[np.bool_]]
+"""(rule, counts, groups, randomness): which groups appear."""
+
+
+def _quantile(law: Choice, histograms: Histograms, draws: int, randomness: Randomness) -> Integers:
+    if law.lean:
+        alone = histograms.taken_apart()
+        return choose_leaning(alone.cells, alone.start, alone.cell, alone.count, law, draws, randomness)
+    cells = (histograms.cells, histograms.start, histograms.cell)
+    if histograms.width is None:
+        return choose(*cells, histograms.count, law, draws, randomness)
+    return choose_in_spans(*cells, histograms.width, histograms.count, law, draws, randomness)
+
+
+def _most_frequent(law: MostFrequent, histograms: Histograms, draws: int, randomness: Randomness) -> Integers:
+    shape = (histograms.cells, histograms.start, histograms.cell, histograms.count)
+    return choose_most(*shape, law, draws, randomness)
+
+
+def _end_key(law: EndKey, histograms: Histograms, draws: int, randomness: Randomness) -> Integers:
+    start, key, count = end_keys(histograms.start, histograms.cell, histograms.count, law)
+    return choose_most(law.keys, start, key, count, law, draws, randomness)
+
+
+def _tested(law: ProposeTestRelease, histograms: Histograms, draws: int, randomness: Randomness) -> Integers:
+    test, noise = (sample(step, draws, randomness) for step in (law.test, law.noise))
+    guard(test is not None and noise is not None)
+    return tested_numbers(histograms, law, np.asarray(test), np.asarray(noise))
+
+
+NUMBER_SAMPLERS: dict[type[Any], NumberSampler] = {
+    Choice: _quantile,
+    MostFrequent: _most_frequent,
+    EndKey: _end_key,
+    SmoothSensitivity: lambda law, histograms, draws, randomness: smooth_medians(histograms, law, draws, randomness),
+    ProposeTestRelease: _tested,
+}
+"""By the law itself: a class derived from one of these may have another law, and is not drawn."""
+
+
+def sample_numbers(law: Law, histograms: Histograms, groups: Groups, randomness: Randomness) -> Integers:
+    """For each group its number, drawn from its exact histogram.
+
+    Raises InternalError noise_plan for a law without a sampler, Fault noise_guard when a sampler's guard fires.
+    """
+    sampler = NUMBER_SAMPLERS.get(type(law))
+    if sampler is None:
+        raise refuse("noise_plan", charged=True, problem="unknown mechanism")
+    return sampler(law, histograms, groups.draws, randomness)
+
+
+def _by_units(rule: TruncatedGeometric, counts: Int128, groups: Groups, randomness: Randomness) -> NDArray[np.bool_]:
+    uniform = words(groups.draws, randomness)[: groups.count] >> np.uint64(2)
+    table = rule.table
+    return uniform < table[counts.clipped_index(table.size)].view(np.uint64)
+
+
+def _by_threshold(rule: Threshold, counts: Int128, groups: Groups, randomness: Randomness) -> NDArray[np.bool_]:
+    return counts.at_least(rule.tau)
+
+
+KEY_SELECTORS: dict[type[Any], KeySelector] = {
+    TruncatedGeometric: _by_units,
+    Threshold: _by_threshold,
+    WeightedThreshold: _by_threshold,
+}
+
+
+def select_keys(rule: Selection, counts: Int128, groups: Groups, randomness: Randomness) -> NDArray[np.bool_]:
+    """Return which groups appear. Raises InternalError noise_plan for a rule without a selector."""
+    selector = KEY_SELECTORS.get(type(rule))
+    if selector is None:
+        raise refuse("noise_plan", charged=True, problem="unknown partition selection")
+    return selector(rule, counts, groups, randomness)
