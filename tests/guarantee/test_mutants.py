@@ -53,15 +53,25 @@ class Changes:
     commits: int
 
 
+def moved(folder: str) -> dict[str, str]:
+    """Return where each file of a folder was at the base that stands somewhere else now, by its place now."""
+    listed = git(
+        "diff", "--name-status", "--find-renames", "--diff-filter=R", f"--relative={folder}", BASE, "--", folder
+    )
+    return {now: before for _, before, now in (line.split("\t") for line in (listed or "").splitlines())}
+
+
 def changed_modules(folder: str) -> tuple[dict[str, Code | None], dict[str, Code]] | None:
-    """Return the modules of a folder that changed, before and now; None where git cannot say."""
-    listed = git("diff", "--name-only", f"--relative={folder}", BASE, "--", folder)
+    """Return the modules of a folder that changed, before and now; None where git cannot say. A file that has moved is compared with
+    what it was in its former place."""
+    listed = git("diff", "--name-only", "--find-renames", f"--relative={folder}", BASE, "--", folder)
     if listed is None:
         return None
     names = [
         name for name in listed.split() if name.endswith(".py") and (ROOT / folder / name).exists() and name != TABLE
     ]
-    before = {name: git("show", f"{BASE}:{folder}/{name}") for name in names}
+    former = moved(folder)
+    before = {name: git("show", f"{BASE}:{folder}/{former.get(name, name)}") for name in names}
     old = {name: None if source is None else Code(source) for name, source in before.items()}
     return old, {name: Code((ROOT / folder / name).read_text(encoding="utf-8")) for name in names}
 
@@ -73,6 +83,8 @@ def changes() -> Changes | None:
     table, commits = git("show", f"{BASE}:tests/{TABLE}"), git("rev-list", "--count", "HEAD")
     if package is None or tests is None or table is None or commits is None:
         return None
+    for now_at, before_at in (moved("dpsql") | moved("tests")).items():
+        table = table.replace(before_at, now_at)
     before, now = (entries(text, "Mutant") for text in (table, (ROOT / "tests" / TABLE).read_text(encoding="utf-8")))
     assert set(now) == {mutant.name for mutant in MUTANTS}
     return Changes(package, tests, frozenset(name for name in now if before.get(name) != now[name]), int(commits))
@@ -254,6 +266,30 @@ def test_a_change_of_a_test_touches_what_selects_it(old: str, new: str, left_out
     assert touched == (words | {"::test_words_hold"}) - left_out
     assert not asks_differently(before, now, "other.py", "")
     assert asks_differently({"t.py": None}, now, "t.py", "words")
+
+
+def test_a_file_that_has_only_moved_touches_no_mutant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = 'MUTANTS = (Mutant("one", "a.py", "f", "1", "2", "{}"),)\n'
+    for name in ("dpsql", "tests/unit", "tests/guarantee"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "dpsql/a.py").write_text("def f(): return 1\n")
+    (tmp_path / "tests/unit/test_old.py").write_text(TESTS_BEFORE)
+    (tmp_path / "tests" / TABLE).write_text(entry.format("unit/test_old.py"))
+    monkeypatch.setattr("guarantee.test_mutants.ROOT", tmp_path)
+    monkeypatch.setattr("guarantee.test_mutants.BASE", "HEAD")
+    one = Mutant("one", "a.py", "f", "1", "2", "unit/test_new.py", "words")
+    monkeypatch.setattr("guarantee.test_mutants.MUTANTS", (one,))
+    for command in (["init", "-q"], ["config", "user.email", "a@b.c"], ["config", "user.name", "a"], ["add", "."]):
+        assert git(*command) is not None
+    assert git("commit", "-q", "-m", "first") is not None
+    (tmp_path / "tests/unit/test_old.py").rename(tmp_path / "tests/unit/test_new.py")
+    (tmp_path / "tests" / TABLE).write_text(entry.format("unit/test_new.py"))
+    assert git("add", ".") is not None
+    since = changes.__wrapped__()
+    assert since is not None and not is_touched(one, since)
+    (tmp_path / "tests/unit/test_new.py").write_text(TESTS_BEFORE.replace("assert x", "assert not x"))
+    since = changes.__wrapped__()
+    assert since is not None and is_touched(one, since)
 
 
 def test_an_entry_of_the_table_is_compared_by_its_name() -> None:
