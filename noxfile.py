@@ -25,7 +25,7 @@ def lint(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Run the suite with the newest libraries that the project allows."""
     session.install("-e", ".[test]")
-    session.run("python", "-m", "pytest", "-n", "2", "-m", "", *session.posargs)
+    session.run("python", "-m", "pytest", "-n", "2", "-m", "not nightly", *session.posargs)
 
 
 @nox.session(python="3.11")
@@ -39,7 +39,7 @@ def coverage(session: nox.Session) -> None:
         "-n",
         "2",
         "-m",
-        "not clients",
+        "not clients and not nightly",
         "--cov=dpsql",
         "--cov-report=term:skip-covered",
         *session.posargs,
@@ -51,7 +51,7 @@ def oldest(session: nox.Session) -> None:
     """Run the suite with the oldest libraries that the project allows."""
     session.install("-e", ".[test]")
     session.install(*(re.sub(r">=([^,]+).*", r"==\1", requirement) for requirement in PROJECT["dependencies"]))
-    session.run("python", "-m", "pytest", "-n", "2", "-m", "", *session.posargs)
+    session.run("python", "-m", "pytest", "-n", "2", "-m", "not nightly", *session.posargs)
 
 
 @nox.session(python="3.11")
@@ -60,4 +60,4 @@ def duckdb(session: nox.Session, version: str) -> None:
     """Run the suite with one line of DuckDB's versions."""
     session.install("-e", ".[test]")
     session.install(f"duckdb=={version}.*")
-    session.run("python", "-m", "pytest", "-n", "2", "-m", "", *session.posargs)
+    session.run("python", "-m", "pytest", "-n", "2", "-m", "not nightly", *session.posargs)

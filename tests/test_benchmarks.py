@@ -183,6 +183,7 @@ def test_stopwatch_is_taken_off_again() -> None:
     assert "total" in watch.medians()
 
 
+@pytest.mark.nightly
 def test_wide_answers_in_every_way(tmp_path: Path) -> None:
     found = wide.wide(tmp_path, 1, lambda line: None, rows=4_000, side=4, sinks=["csv"])
     assert {(one.question, one.way) for one in found} == {(q, way) for q in wide.QUESTIONS for way in wide.WAYS}
@@ -201,6 +202,7 @@ def test_wide_answers_to_every_sink(sink: str, tmp_path: Path) -> None:
         assert wide._run(str(tmp_path), str(data), str(policy), "private", sink, way, 0)["groups"] == 16
 
 
+@pytest.mark.nightly
 def test_out_of_core_and_growth(tmp_path: Path) -> None:
     found = large.large(tmp_path, 500, 1, lambda line: None)
     assert {one["way"] for one in found["timings"]} == {"row", "row_copy", "copy", "unprepared"}
@@ -263,6 +265,7 @@ def test_cold_start_names_imports(tmp_path: Path) -> None:
     assert cold.slowest(lines) == (("pandas", 2.0), ("dpsql.plan.plan", 0.01))
 
 
+@pytest.mark.nightly
 def test_coverage_counts_bars_that_hold_the_exact_answer(tmp_path: Path) -> None:
     classes = frozenset({"SUM", "SUM of counts", "derived COUNT"})
     setting = coverage.Setting(8, 2_000, 0.5, classes=classes)
@@ -312,6 +315,7 @@ def test_ranks_between_a_value_and_a_quantile_are_counted_on_both_sides() -> Non
     assert rank_errors.rank_error(values, Fraction(3, 10), 2) == 0  # rows with equal values are all it
 
 
+@pytest.mark.nightly
 def test_deciles_that_are_asked_for_together_are_nearer_than_apart(tmp_path: Path) -> None:
     found = rank_errors.rank_errors(tmp_path, 1, lambda line: None, rows=(2_000,), epsilons=(0.1,))
     cells = {(cell.quantiles, cell.way): cell for cell in found}
@@ -391,6 +395,7 @@ class Peer:
 """Counts that are private where nobody has more rows than allowed; sums with a twentieth of their noise; an error at a value."""
 
 
+@pytest.mark.nightly
 def test_other_systems_are_audited_from_outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is wrong with a system is found over one pair of databases, too, and nothing is found of dpsql."""
     (tmp_path / "leaking.py").write_text(LEAKING)
@@ -710,6 +715,7 @@ def test_a_change_is_slower_where_the_whole_interval_is() -> None:
     assert few.low < 1 < few.high and not few.is_slower
 
 
+@pytest.mark.nightly
 def test_two_trees_are_asked_every_kind_of_question(tmp_path: Path) -> None:
     changes = before_after.compared((before_after.ROOT, before_after.ROOT), tmp_path, 2)
     assert [change.kind for change in changes] == list(before_after.KINDS)

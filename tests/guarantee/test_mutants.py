@@ -134,7 +134,6 @@ def run(folder: Path, own: Path, tests: list[str], only: str) -> tuple[int, str]
     """Return the exit status of some tests in a copy (0: all passed, 1: some failed) and what they printed. `own`: an empty folder
     for what they write."""
     mine = {"PYTHONPATH": os.pathsep.join([str(folder), str(folder / "tests")]), "DPSQL_STATE": str(own / "state")}
-    mine["DPSQL_REPLAY"] = "all"  # a mutant may name any of the questions
     command = ["-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=line"]
     command += [f"--basetemp={own / 'tests'}"]
     command += [str(folder / "tests" / test) for test in tests] + (["-k", only] if only else [])

@@ -1,14 +1,13 @@
 """`dpsql audit` finds bugs that are planted in a copy of the installed package. The whole table: `guarantee.planted_bugs`.
 
-Each bug takes seconds of processor time: one is hunted for each way in which the audit finds bugs, and with `DPSQL_PLANTED=all`, as
-in the nightly run, further ones of distances.
+Each bug takes seconds of processor time: one is hunted for each way in which the audit finds bugs, and at night
+further ones of distances.
 """
 
 from __future__ import annotations
 
-import os
-
 import pytest
+from support.effort import by_day
 from support.places import ROOT
 from support.syntax_mutations import mutated
 
@@ -22,10 +21,12 @@ ONE_OF_EACH_WAY = (
     "ties of a window broken by the engine",  # the same rows in another order, in files
 )
 FURTHER_DISTANCES = ("clipped one step too far out", "a window over everybody")
-SAMPLE = ONE_OF_EACH_WAY + (FURTHER_DISTANCES if os.environ.get("DPSQL_PLANTED") == "all" else ())
+HUNTED = [bug for bug in BUGS if bug.mutant in ONE_OF_EACH_WAY + FURTHER_DISTANCES]
 
 
-@pytest.mark.parametrize("bug", [bug for bug in BUGS if bug.mutant in SAMPLE], ids=lambda bug: bug.mutant)
+@pytest.mark.parametrize(
+    "bug", by_day([bug for bug in HUNTED if bug.mutant in ONE_OF_EACH_WAY], HUNTED), ids=lambda bug: bug.mutant
+)
 def test_a_planted_bug_is_found_by_the_owners_command(bug: PlantedBug) -> None:
     found = hunt(bug)
     assert found.status == 1 and found.words.startswith("finding"), found

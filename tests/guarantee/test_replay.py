@@ -6,7 +6,6 @@ no more than was claimed and charged. The pairs must come near the claims, or th
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import replace
 from fractions import Fraction
@@ -16,6 +15,7 @@ import pytest
 from sql.corpus import ACCEPTED, Case
 from support.corpus_neighbours import Hospital, judge, weakest
 from support.corpus_traits import spread, words
+from support.effort import by_day
 from support.neighbouring_hospitals import FIXED
 
 from dpsql.audit.distances import Verdict, compare
@@ -61,11 +61,7 @@ def replay(place: Hospital, case: Case, enough: Fraction) -> Verdict:
     return verdict
 
 
-EVERY = os.environ.get("DPSQL_REPLAY") == "all"
-"""As in the nightly run; otherwise questions of every kind are replayed (`support.corpus_traits.spread`)."""
-
-
-@pytest.mark.parametrize("case", ACCEPTED if EVERY else spread(ACCEPTED), ids=lambda case: case.id)
+@pytest.mark.parametrize("case", by_day(spread(ACCEPTED), ACCEPTED), ids=lambda case: case.id)
 def test_one_entity_moves_sums_within_the_claim(case: Case) -> None:
     enough = wanted(case)
     verdict = replay(hospital("hospital"), case, enough)
@@ -130,7 +126,7 @@ OVER_ROWS = [case for case in ACCEPTED if not (case.mark("rows") or "refused").s
 """What is accepted under row privacy, where the same code claims and measures as for entities."""
 
 
-@pytest.mark.parametrize("case", OVER_ROWS if EVERY else spread(OVER_ROWS), ids=lambda case: case.id)
+@pytest.mark.parametrize("case", by_day(spread(OVER_ROWS), OVER_ROWS), ids=lambda case: case.id)
 def test_one_row_moves_sums_within_the_claim(case: Case) -> None:
     verdict = replay(hospital("hospital_rows"), case, wanted(case))
     assert verdict.problems == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import re
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.clinic_folder import Clinic, Outcome, bare_clinic, clinic, dpsql
+from support.effort import NIGHTLY
 from support.places import POLICIES
 
 from dpsql.audit import mechanism_laws, run
@@ -56,15 +56,15 @@ LOOSE = (*SEEN_ONLY, "distinct values", "quantiles", "ratio")
 inner quantiles are searched between outer ones that stay; a column divided by itself is 1 and not its bound."""
 
 
-EVERY = int(os.environ.get("DPSQL_AUDIT_QUESTIONS", "0"))
-"""Of how many questions one is replayed beside the first of its kind; 0: none."""
+EVERY = 7
+"""Of how many questions one is replayed at night, beside the first of each kind."""
 
 
 @cache
 def replayed() -> dict[str, list[Question]]:
     """Questions about each corpus policy. Each kind is asked of one of the policies that have it, in turn."""
     asked = {name: questions_of(load_policy(POLICIES / f"{name}.yaml")) for name in POLICY_NAMES}
-    chosen = {name: questions[::EVERY] if EVERY else [] for name, questions in asked.items()}
+    chosen = {name: questions[::EVERY] if NIGHTLY else [] for name, questions in asked.items()}
     kinds = sorted({question.kind for questions in asked.values() for question in questions})
     for number, kind in enumerate(kinds):
         having = [name for name, questions in asked.items() if any(question.kind == kind for question in questions)]

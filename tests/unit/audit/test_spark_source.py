@@ -31,6 +31,7 @@ def priced(policy: Policy) -> Any:
     return [(done.question, done.price)]
 
 
+@pytest.mark.nightly
 def test_nothing_is_found_on_sound_software(spark: Any, policy: Policy, priced: Any) -> None:
     """All profiles, over the files as they are and over prepared copies; the owner's cluster is not asked."""
     assert kind_of(policy) == "spark"

@@ -2,12 +2,11 @@
 
 Spark compiles every query anew, so the questions are those that cover every group, aggregate, relation, and kind of key and of
 term (`support.corpus_traits`), and over rows every group, relation, and kind of caps and of measurement;
-DPSQL_SPARK_CORPUS=all runs all of them, as the nightly run does.
+the nightly run compares all of them.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -16,6 +15,7 @@ import pytest
 from sql.corpus import ACCEPTED
 from support.corpus_neighbours import Hospital
 from support.corpus_traits import OF_BOUNDING, covering
+from support.effort import NIGHTLY
 from support.engine_pairs import BY_HASH, Pair, check_group
 from support.spark_source import SparkWorld, spark
 
@@ -38,7 +38,7 @@ def pair(request: pytest.FixtureRequest, spark: Any) -> Iterator[Pair]:
 @cache
 def questions(by_rows: bool) -> frozenset[str]:
     """Return the questions that are compared where persons are protected, or rows."""
-    if os.environ.get("DPSQL_SPARK_CORPUS") == "all":
+    if NIGHTLY:
         return frozenset(case.id for case in ACCEPTED)
     return covering(Hospital("hospital"), OF_BOUNDING if by_rows else None)
 

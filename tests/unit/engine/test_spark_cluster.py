@@ -47,6 +47,7 @@ def test_a_question_outlives_an_executor_that_is_killed(tmp_path: Path) -> None:
     assert outcome["undisturbed"] == outcome["disturbed"] == outcome["afterwards"] == outcome["expected"]
 
 
+@pytest.mark.nightly
 def test_a_question_that_may_not_be_tried_again_fails_and_is_charged_once(tmp_path: Path) -> None:
     """The settings forbid a second attempt. No part of an answer is given, and the next question is answered."""
     outcome = outcome_with(tmp_path, 1)

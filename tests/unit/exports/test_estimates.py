@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from scipy import stats
+from support.effort import night
 from support.export_clinic import export_session, people, policy_facts
 
 from dpsql.engine.emit.exported_rows import exported_rows
@@ -71,7 +72,9 @@ QUESTIONS = [
 
 @pytest.mark.slow
 @pytest.mark.statistical
-@pytest.mark.parametrize(("epsilon", "confidence"), [(Fraction(3), 0.95), (Fraction(3), 0.7), (Fraction(24), 0.95)])
+@pytest.mark.parametrize(
+    ("epsilon", "confidence"), [(Fraction(3), 0.95), night(Fraction(3), 0.7), night(Fraction(24), 0.95)]
+)
 def test_bars_hold_the_exact_value_and_estimates_have_its_mean(
     session: Session, epsilon: Fraction, confidence: float
 ) -> None:

@@ -130,7 +130,8 @@ def test_nothing_is_chosen_for_keys_that_selection_leaves_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("of", "problem"), [(HALF, "unknown mechanism"), (Fraction(1, 3), "chosen as another one"), (None, "as another one")]
+    ("of", "problem"),
+    [(HALF, "unknown mechanism"), (Fraction(1, 3), "chosen as another one"), (None, "as another one")],
 )
 def test_a_choice_of_an_unknown_law_or_of_another_quantile_is_refused(of: Fraction | None, problem: str) -> None:
     class Other:

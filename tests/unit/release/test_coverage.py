@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.effort import by_day
 from support.released_blocks import (
     T0,
     T1,
@@ -147,7 +148,7 @@ REMAINDERS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", REMAINDERS)
+@pytest.mark.parametrize("name", by_day(("share", "total", "difference by join", "regrouped"), list(REMAINDERS)))
 def test_bootstrap_bars_cover_at_the_stated_confidence(sandbox: Sandbox, name: str) -> None:
     sql, column, truth = REMAINDERS[name]
     assert 0.90 < many(sandbox, sql, column, truth, times=160) <= 0.99

@@ -10,6 +10,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
+from support.effort import NIGHTLY
 from support.gates import NoiselessGate
 from support.released_blocks import Keyed
 
@@ -31,7 +32,7 @@ tables:
     foreign_keys: {customer: customers.customer}
     columns: {amount: {type: real, lower: 0, upper: 2000}}
 """
-TUNINGS = 220
+TUNINGS = 220 if NIGHTLY else 40
 SUM = "SELECT SUM(amount) FROM orders"
 
 

@@ -6,9 +6,11 @@ import re
 import subprocess
 import sys
 
+import pytest
 from support.places import ROOT
 
 
+@pytest.mark.nightly
 def test_both_servers_answer_at_every_number_of_connections() -> None:
     command = [sys.executable, "-m", "benchmarks.wire", "--rounds", "1", "--seconds", "0.2"]
     found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
