@@ -97,17 +97,9 @@ class Basis(Protocol):
     def total_cut(self, value: Expr, condition: Condition, lean: Lean) -> Formula:
         """Return the number of the cell of a large value (an integer from 0 on), to which sums are cut."""
 
-    def most_frequent(self, value: Expr, condition: Condition) -> Formula:
-        """Return the value that the most rows have, in its own type."""
-
-    def end_key(self, key: Expr, value: Expr, condition: Condition, last: bool) -> Formula:
-        """Return the key, in its own type, that most of the rows with the smallest or the largest (`last`) values have."""
-
-    def sample_median(self, value: Expr, bounds: tuple[Fraction, Fraction], samples: int) -> Formula:
-        """Return the median of what `value`, an expression over statistics, is in each of so many samples of units."""
-
-    def sample_mean(self, value: Expr, bounds: tuple[Fraction, Fraction], samples: int) -> Formula:
-        """Return the mean of what `value` is in each of so many samples of units, with noise."""
+    def number(self, word: str, measure: Measure) -> Formula:
+        """Return what `measure` asks for as a number of a measurement other than sums (`plan.measurements`): in the type of the
+        aggregate's result. `word`: that of the measurement."""
 
 
 class Arguments(Enum):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from dpsql.aggregates.contract import Aggregate, Arguments, Basis
+from dpsql.aggregates.contract import Aggregate, Arguments
 from dpsql.aggregates.registry import register
 from dpsql.functions.value_lists import is_whole_range, listed
-from dpsql.plan.formulas import Formula
 from dpsql.plan.intervals import Facts
 from dpsql.plan.plan import Expr, Measure
+from dpsql.privacy.mechanisms.end_rows import END_ROWS
+from dpsql.privacy.mechanisms.most_frequent import MOST_FREQUENT
+
+ARG_MAX = "arg_max"
+"""The word of the aggregate that reads the rows with the largest values; those with the smallest are read otherwise."""
 
 
 def _listed_facts(value: Expr) -> Facts:
@@ -21,14 +23,6 @@ def _listed_facts(value: Expr) -> Facts:
     return Facts(facts.type, facts.lower, facts.upper, values=values, nullable=False)
 
 
-def _end(last: bool) -> Callable[[Basis, Measure], Formula]:
-    def formula(basis: Basis, measure: Measure) -> Formula:
-        key, value = measure.arguments
-        return basis.end_key(key, value, measure.filter, last)
-
-    return formula
-
-
 def _first_argument(measure: Measure) -> Facts:
     return _listed_facts(measure.arguments[0])
 
@@ -37,11 +31,20 @@ register(
     Aggregate(
         "mode",
         {"Mode": Arguments.MODE},
-        lambda basis, measure: basis.most_frequent(measure.arguments[0], measure.filter),
+        lambda basis, measure: basis.number(MOST_FREQUENT, measure),
         type=None,
         facts=_first_argument,
         selects=True,
     )
 )
-for _word, _node, _last in (("arg_max", "ArgMax", True), ("arg_min", "ArgMin", False)):
-    register(Aggregate(_word, {_node: Arguments.END_ROW}, _end(_last), type=None, facts=_first_argument, selects=True))
+for _word, _node in ((ARG_MAX, "ArgMax"), ("arg_min", "ArgMin")):
+    register(
+        Aggregate(
+            _word,
+            {_node: Arguments.END_ROW},
+            lambda basis, measure: basis.number(END_ROWS, measure),
+            type=None,
+            facts=_first_argument,
+            selects=True,
+        )
+    )

@@ -9,25 +9,24 @@ from dpsql.aggregates.registry import register
 from dpsql.plan.formulas import Formula
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Literal, Measure
+from dpsql.privacy.mechanisms.sample_values import SAMPLE_MEAN, SAMPLE_VALUES
 
 MEAN, MEDIAN = "mean", "median"
 """How the values of samples are combined. Only MEAN is an argument of the measure: without it, it is the median."""
 
 
-def _numbers(measure: Measure) -> tuple[Fraction, ...]:
+def bounds_and_samples(measure: Measure) -> tuple[tuple[Fraction, Fraction], int]:
     """Return the bounds of the value, and the number of samples."""
-    literals = [argument for argument in measure.arguments[1:4] if isinstance(argument, Literal)]
-    return tuple(Fraction(literal.value) for literal in literals)
+    low, high, samples = [argument for argument in measure.arguments[1:4] if isinstance(argument, Literal)]
+    return (Fraction(low.value), Fraction(high.value)), int(samples.value)
 
 
 def _formula(basis: Basis, measure: Measure) -> Formula:
-    low, high, samples = _numbers(measure)
-    combined = basis.sample_mean if len(measure.arguments) > 4 else basis.sample_median
-    return combined(measure.arguments[0], (low, high), int(samples))
+    return basis.number(SAMPLE_MEAN if len(measure.arguments) > 4 else SAMPLE_VALUES, measure)
 
 
 def _facts(measure: Measure) -> Facts:
-    low, high, _ = _numbers(measure)
+    (low, high), _ = bounds_and_samples(measure)
     return Facts(Type.REAL, low, high)
 
 

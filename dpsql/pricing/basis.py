@@ -16,7 +16,7 @@ from dpsql.plan.formulas import Formula, NoisyValue, Number, ReleasedNumber
 from dpsql.plan.intervals import literal_facts
 from dpsql.plan.plan import Clip, Column, Expr, Literal, Measure, ReleasedValue, Term, TermKind, TotalCut
 from dpsql.policy.bounds import ContributionBounds, smallest
-from dpsql.pricing import end_rows, local_sensitivity, most_frequent, sample_values
+from dpsql.pricing import local_sensitivity
 from dpsql.pricing.joint_sums import (
     Shared,
     SharedPairs,
@@ -33,7 +33,9 @@ from dpsql.pricing.joint_sums import (
     wide,
     with_squares,
 )
+from dpsql.pricing.measurements import REQUESTS
 from dpsql.pricing.rank_histograms import cell_value, end_values, leaning, measured, with_ends
+from dpsql.pricing.sample_values import MeanRequest
 from dpsql.pricing.sum_terms import FINER_BITS, GRID_BITS, clipped, summed
 from dpsql.pricing.total_cuts import places_facts, share_of, whole_share
 from dpsql.privacy.mechanisms.exponential import Lean
@@ -55,7 +57,7 @@ class TermBasis:
         stars: bool = True,
         groups: int = 1,
         bars: Fraction | None = None,
-        means: sample_values.MeanRequest | None = None,
+        means: MeanRequest | None = None,
         cuts: Cuts | None = None,
         squares: bool = False,
     ) -> None:
@@ -72,7 +74,7 @@ class TermBasis:
         self.bounds = bounds
         self.groups = groups
         self.bars = bars
-        self.means = means or sample_values.MeanRequest()
+        self.means = means or MeanRequest()
         self.ends: dict[Formula, tuple[Formula, Formula]] = {}
         """Of the values of quantiles with an error bar, both ends."""
         self.terms: list[Term] = []
@@ -323,29 +325,11 @@ class TermBasis:
             self.ends[formula] = ends
         return formula
 
-    def most_frequent(self, value: Expr, condition: Expr | None) -> Formula:
-        """Return the value that the most rows have, chosen among a list or all integers within its bounds."""
-        return most_frequent.measured(self.measurements, self.groups, value, condition)
-
-    def end_key(self, key: Expr, value: Expr, condition: Expr | None, last: bool) -> Formula:
-        """Return the key that most rows at an end of the order by `value` have."""
-        return end_rows.measured(self.measurements, self.groups, key, value, condition, last)
-
-    def sample_median(self, value: Expr, bounds: tuple[Fraction, Fraction], samples: int) -> Formula:
-        """Return the median of the values of samples of units, chosen among the cells of a grid between `bounds`."""
-        formula, ends = sample_values.measured(
-            self.measurements, self.groups, value, bounds, samples, not self.one_row, self.bars
-        )
+    def number(self, word: str, measure: Measure) -> Formula:
+        """Return what `measure` asks for, as a number of the measurement called `word` (`pricing.measurements.REQUESTS`)."""
+        formula, ends = REQUESTS.of(word)(self, measure)
         if ends is not None:
             self.ends[formula] = ends
-        return formula
-
-    def sample_mean(self, value: Expr, bounds: tuple[Fraction, Fraction], samples: int) -> Formula:
-        """Return the mean of the values of samples of units, with noise, and its error bar."""
-        formula, ends = sample_values.measured_mean(
-            self.measurements, self.groups, value, bounds, samples, not self.one_row, self.means
-        )
-        self.ends[formula] = ends
         return formula
 
 

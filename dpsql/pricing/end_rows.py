@@ -12,6 +12,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from dpsql.aggregates.mode import ARG_MAX
 from dpsql.errors.exceptions import refuse
 from dpsql.functions.numeric import call
 from dpsql.functions.value_lists import listed, place_of
@@ -19,9 +20,9 @@ from dpsql.plan.expression_text import expression_text
 from dpsql.plan.formulas import Element, Formula, NoisyValue
 from dpsql.plan.intervals import Type, literal_facts
 from dpsql.plan.measurements import EndRows
-from dpsql.plan.plan import Caps, Expr, Literal, Term, TermKind
+from dpsql.plan.plan import Caps, Expr, Literal, Measure, Term, TermKind
 from dpsql.pricing.list_cells import MOST_CELLS, released_values
-from dpsql.pricing.measurement_contract import ExplainedNumber
+from dpsql.pricing.measurement_contract import ExplainedNumber, MeasuredBlock
 from dpsql.pricing.rank_histograms import LEAST_CELLS, steps_of
 from dpsql.pricing.sensitivity import sensitivity
 from dpsql.privacy.loss import Neighbours, PrivacyLoss
@@ -35,14 +36,14 @@ _MOST_WHOLE = 1 << 17
 """Every integer, day or listed value has cells of its own up to so many in all."""
 
 
-def measured(
-    measurements: list[Any], groups: int, key: Expr, value: Expr, condition: Expr | None, last: bool
-) -> Formula:
-    """Return the key of the rows with the smallest or the largest (`last`) values, as a formula over the released number. An
-    equal measurement in `measurements` is made once, a new one is entered there.
+def requested(block: MeasuredBlock, measure: Measure) -> tuple[Formula, None]:
+    """Return the key of the rows with the smallest or the largest values, as a formula over the released number. An equal
+    measurement in the block is made once, a new one is entered there.
 
-    Raises Refusal many_cells where `groups` and keys leave too few cells.
+    Raises Refusal many_cells where groups and keys leave too few cells.
     """
+    key, value = measure.arguments
+    groups, last = block.groups, measure.aggregate == ARG_MAX
     keys = listed(key) or ()
     most = MOST_CELLS // max(1, groups * len(keys))
     if most < LEAST_CELLS:
@@ -51,16 +52,16 @@ def measured(
     cell, top = _value_cell(value, min(most, _MOST_WHOLE // len(keys)), min(most, max(LEAST_CELLS, each)))
     joint = call("add", call("mul", cell, _literal(len(keys))), place_of(key, keys))
     greatest = top * len(keys) + len(keys) - 1
-    term = Term("", TermKind.SUM, joint, condition, greatest, 0, 0, greatest, 0)
-    ends = [measurement for measurement in measurements if isinstance(measurement, EndRows)]
-    requested = EndRows("", value, key, term, len(keys), last)
-    same = (end for end in ends if replace(end, name="", term=replace(end.term, name="")) == requested)
+    term = Term("", TermKind.SUM, joint, measure.filter, greatest, 0, 0, greatest, 0)
+    ends = [measurement for measurement in block.measurements if isinstance(measurement, EndRows)]
+    described = EndRows("", value, key, term, len(keys), last)
+    same = (end for end in ends if replace(end, name="", term=replace(end.term, name="")) == described)
     entered = next(same, None)
     if entered is None:
         name = f"e{len(ends)}"
-        entered = replace(requested, name=name, term=replace(term, name=name))
-        measurements.append(entered)
-    return Element(released_values(keys), NoisyValue(entered.name))
+        entered = replace(described, name=name, term=replace(term, name=name))
+        block.measurements.append(entered)
+    return Element(released_values(keys), NoisyValue(entered.name)), None
 
 
 class EndRowsPricing:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Protocol
 
-from dpsql.plan.plan import Caps
+from dpsql.plan.formulas import Formula
+from dpsql.plan.plan import Caps, Measure
 from dpsql.privacy.loss import Neighbours, PrivacyLoss
 from dpsql.privacy.mechanisms.contract import MeasurementPlan, Sensitivity
 
@@ -24,6 +27,28 @@ class ExplainedNumber:
     scale: float
     grid: float
     error: str
+
+
+class MeasuredBlock(Protocol):
+    """The block that a number is entered in, as far as it decides how the number is measured.
+
+    `measurements`: entered so far; an equal one is made once. `groups`: how many the answer has, as far as that is public.
+    `one_row`: a unit has at most one row. `bars`: the confidence of the error bars of quantiles that are measured (None: there
+    are none). `means`: what is asked of means of samples.
+    """
+
+    measurements: list[Any]
+    groups: int
+    one_row: bool
+    bars: Fraction | None
+    means: Any
+
+
+Ends = tuple[Formula, Formula]
+"""Both ends of an error bar that is measured beside a number."""
+Request = Callable[[MeasuredBlock, Measure], tuple[Formula, Ends | None]]
+"""Enters what a measure asks for in the block, and returns it as a formula over the released number, and the ends of its error
+bar where there is one. Raises the refusal of a measure that cannot be measured so."""
 
 
 class MeasurementPricing(Protocol):

@@ -9,9 +9,10 @@ from typing import Any
 
 from dpsql.errors.exceptions import refuse
 from dpsql.plan.measurements import Register
+from dpsql.pricing import end_rows, most_frequent, sample_values
 from dpsql.pricing.end_rows import EndRowsPricing
 from dpsql.pricing.local_sensitivity import LocalNumberPricing
-from dpsql.pricing.measurement_contract import MeasurementPricing
+from dpsql.pricing.measurement_contract import MeasurementPricing, Request
 from dpsql.pricing.most_frequent import MostFrequentPricing
 from dpsql.pricing.rank_histograms import RankHistogramPricing
 from dpsql.pricing.sample_values import SampleMeanPricing, SampleValuesPricing
@@ -32,6 +33,16 @@ PARTS: Register[MeasurementPricing] = Register(
         SAMPLE_MEAN: SampleMeanPricing(),
     },
 )
+REQUESTS: Register[Request] = Register(
+    "pricing",
+    {
+        MOST_FREQUENT: most_frequent.requested,
+        END_ROWS: end_rows.requested,
+        SAMPLE_VALUES: sample_values.requested,
+        SAMPLE_MEAN: sample_values.requested_mean,
+    },
+)
+"""How measures become measurements, of those that aggregates name themselves (`aggregates.contract.Basis.number`)."""
 
 
 def farthest(blocks: Iterable[Any], confidence: Fraction) -> float:

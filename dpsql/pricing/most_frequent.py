@@ -9,9 +9,9 @@ from dpsql.functions.value_lists import is_whole_range, listed
 from dpsql.plan.expression_text import expression_text
 from dpsql.plan.formulas import Element, Formula, NoisyValue
 from dpsql.plan.measurements import MostFrequentValue
-from dpsql.plan.plan import Caps, Expr, Term, TermKind
+from dpsql.plan.plan import Caps, Measure, Term, TermKind
 from dpsql.pricing.list_cells import listed_term, released_values
-from dpsql.pricing.measurement_contract import ExplainedNumber
+from dpsql.pricing.measurement_contract import ExplainedNumber, MeasuredBlock
 from dpsql.pricing.rank_histograms import cell_term, cell_value
 from dpsql.pricing.sensitivity import sensitivity
 from dpsql.privacy.loss import Neighbours, PrivacyLoss
@@ -21,12 +21,13 @@ from dpsql.privacy.mechanisms.most_frequent import MostFrequent, MostFrequentPla
 from dpsql.privacy.mechanisms.permute_and_flip import mechanism_for
 
 
-def measured(measurements: list[Any], groups: int, value: Expr, condition: Expr | None) -> Formula:
-    """Return the most frequent value, as a formula over the released number. An equal measurement in `measurements` is made once,
-    a new one is entered there. `groups`: of the answer. Raises Refusal many_cells for a list too long for so many."""
+def requested(block: MeasuredBlock, measure: Measure) -> tuple[Formula, None]:
+    """Return the most frequent value, as a formula over the released number. An equal measurement in the block is made once,
+    a new one is entered there. Raises Refusal many_cells for a list too long for so many groups."""
+    value, condition, groups = measure.arguments[0], measure.filter, block.groups
     values = None if is_whole_range(value) else listed(value)
     term = cell_term(value, condition, groups) if values is None else listed_term(value, values, condition, groups)
-    modes = [measurement for measurement in measurements if isinstance(measurement, MostFrequentValue)]
+    modes = [measurement for measurement in block.measurements if isinstance(measurement, MostFrequentValue)]
     same = (
         measurement for measurement in modes if (measurement.value, replace(measurement.term, name="")) == (value, term)
     )
@@ -34,10 +35,10 @@ def measured(measurements: list[Any], groups: int, value: Expr, condition: Expr 
     if counted is None:
         name = f"f{len(modes)}"
         counted = MostFrequentValue(name, value, replace(term, name=name))
-        measurements.append(counted)
+        block.measurements.append(counted)
     if values is None:
-        return cell_value(value, term, counted.name, False)[0]
-    return Element(released_values(values), NoisyValue(counted.name))
+        return cell_value(value, term, counted.name, False)[0], None
+    return Element(released_values(values), NoisyValue(counted.name)), None
 
 
 class MostFrequentPricing:

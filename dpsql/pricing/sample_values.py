@@ -7,14 +7,15 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from dpsql.aggregates.sample_aggregate import bounds_and_samples
 from dpsql.errors.exceptions import refuse
 from dpsql.plan.expression_text import expression_text
 from dpsql.plan.formulas import Formula, NoisyValue, greatest, least
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.measurements import RankHistogram, SampleMean, SampleValues
-from dpsql.plan.plan import Caps, Column, Expr, Term, TermKind
+from dpsql.plan.plan import Caps, Column, Measure, Term, TermKind
 from dpsql.pricing.list_cells import MOST_CELLS
-from dpsql.pricing.measurement_contract import ExplainedNumber
+from dpsql.pricing.measurement_contract import Ends, ExplainedNumber, MeasuredBlock
 from dpsql.pricing.rank_histograms import RankHistogramPricing, cell_value, chosen_of, end_values, with_ends
 from dpsql.pricing.sensitivity import sensitivity
 from dpsql.pricing.sum_terms import summed
@@ -57,48 +58,34 @@ def _grid(groups: int, bounds: tuple[Fraction, Fraction], samples: int) -> tuple
     return column, summed(column, None, low, _BITS)[0]
 
 
-def measured(
-    measurements: list[Any],
-    groups: int,
-    value: Expr,
-    bounds: tuple[Fraction, Fraction],
-    samples: int,
-    by_unit: bool,
-    bars: Fraction | None,
-) -> tuple[Formula, tuple[Formula, Formula] | None]:
-    """Return the median of the samples' values as a formula over its released number, and both ends of its error bar at the
-    confidence `bars`. An equal measurement in `measurements` is made once. Raises Refusal many_samples for too many `samples` in
-    so many `groups`."""
-    column, term = _grid(groups, bounds, samples)
-    requested = SampleValues("", value, term, (), samples=samples, by_unit=by_unit)
-    name, term = chosen_of(measurements, requested, _MEDIAN)
-    ends = None if bars is None else end_values(column, term, with_ends(measurements, name, bars))
+def requested(block: MeasuredBlock, measure: Measure) -> tuple[Formula, Ends | None]:
+    """Return the median of the samples' values, chosen among the cells of a grid between their bounds, as a formula over its
+    released number, and both ends of its error bar where the block asks for those. An equal measurement in the block is made
+    once. Raises Refusal many_samples for too many samples in so many groups."""
+    bounds, samples = bounds_and_samples(measure)
+    column, term = _grid(block.groups, bounds, samples)
+    described = SampleValues("", measure.arguments[0], term, (), samples=samples, by_unit=not block.one_row)
+    name, term = chosen_of(block.measurements, described, _MEDIAN)
+    ends = None if block.bars is None else end_values(column, term, with_ends(block.measurements, name, block.bars))
     return cell_value(column, term, name, False)[0], ends
 
 
-def measured_mean(
-    measurements: list[Any],
-    groups: int,
-    value: Expr,
-    bounds: tuple[Fraction, Fraction],
-    samples: int,
-    by_unit: bool,
-    request: MeanRequest,
-) -> tuple[Formula, tuple[Formula, Formula]]:
-    """Return the mean of the samples' values as a formula over its released number, and both ends of its error bar. Otherwise as
-    `measured`.
+def requested_mean(block: MeasuredBlock, measure: Measure) -> tuple[Formula, Ends]:
+    """Return the mean of the samples' values with noise as a formula over its released number, and both ends of its error bar.
+    Otherwise as `requested`.
 
     A sample's value lies less than one step of the grid above that of its cell, and the noisy sum is rounded down.
     """
-    term = _grid(groups, bounds, samples)[1]
-    mean = SampleMean("", value, term, samples, by_unit, request.confidence, request.mechanism)
-    means = [measurement for measurement in measurements if isinstance(measurement, SampleMean)]
+    bounds, samples = bounds_and_samples(measure)
+    term, request = _grid(block.groups, bounds, samples)[1], block.means
+    mean = SampleMean("", measure.arguments[0], term, samples, not block.one_row, request.confidence, request.mechanism)
+    means = [measurement for measurement in block.measurements if isinstance(measurement, SampleMean)]
     same = (other for other in means if replace(other, name="", term=replace(other.term, name="")) == mean)
     entered = next(same, None)
     if entered is None:
         name = f"s{len(means)}"
         entered = replace(mean, name=name, term=replace(term, name=name))
-        measurements.append(entered)
+        block.measurements.append(entered)
     step, (least_value, most_value) = 2.0**-term.grid, map(float, bounds)
     numbers = (
         least_value + (entered.middle + NoisyValue(number) * (1 / samples)) * step
