@@ -59,7 +59,7 @@ def test_the_page_names_the_limits_of_texts() -> None:
 @pytest.mark.parametrize("cell", [cell for row in ROWS for cell in re.findall("`(.+?)`", row[1])])
 def test_spellings_are_sql_that_binds(cell: str) -> None:
     """Every whole expression of the page binds; bare operators and elided lists are not expressions."""
-    from unit.sql.test_function_calls import bound
+    from unit.sql.binder.test_function_calls import bound
 
     text = cell.replace("\\|", "|").replace(", ...", "")
     if not re.search(r"\(.*\)|[-@/*+^%|:] ?[a-z]|IN \(", text) or "..." in text or re.search(r"\btype\b|\[", text):

@@ -162,7 +162,7 @@ def test_mutants_are_noticed_by_their_tests(mutant: Mutant, copy: Path, tmp_path
 
 
 EVERY_SELECTION = sorted({(mutant.tests, mutant.only) for mutant in MUTANTS})
-SELECTIONS = EVERY_SELECTION if EVERY else [("unit/privacy/test_exponential.py", "targets")]
+SELECTIONS = EVERY_SELECTION if EVERY else [("unit/privacy/mechanisms/test_exponential.py", "targets")]
 
 
 @pytest.mark.parametrize(("tests", "only"), SELECTIONS)

@@ -1,6 +1,6 @@
 """A program: a Spark application of two executors, questions in it, and executors that are killed while a question runs.
 
-It prints one line of JSON; `tests/unit/engine/test_spark_cluster.py` reads it. The argument is a folder of its own; settings of
+It prints one line of JSON; `tests/unit/engine/spark/test_cluster.py` reads it. The argument is a folder of its own; settings of
 the application are in the folder that SPARK_CONF_DIR names.
 """
 

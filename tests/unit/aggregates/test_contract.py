@@ -46,7 +46,7 @@ World = tuple[duckdb.DuckDBPyConnection, Session]
 CALLS = [(aggregate, call) for aggregate in MEASURED for call in calls(aggregate)]
 CHOSEN = ("quantile_cont", "quantile_disc", "mode", "arg_max", "arg_min", "sample_aggregate")
 OF_THE_ENGINE = [(aggregate, call) for aggregate, call in CALLS if aggregate.word != "sample_aggregate"]
-"""Calls that the engine understands too; the statistics of samples are compared in `unit/engine/test_sample_statistics.py`."""
+"""Calls that the engine understands too; the statistics of samples are compared in `unit/engine/emit/test_sample_statistics.py`."""
 
 
 @pytest.fixture(scope="module")

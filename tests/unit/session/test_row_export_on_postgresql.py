@@ -18,7 +18,7 @@ from dpsql.errors.exceptions import Error
 from dpsql.policy import load_policy
 from dpsql.session.opening import open_session
 from dpsql.session.row_export import RowExport
-from unit.engine.test_postgresql_engine import Wire
+from unit.engine.postgresql.test_engine import Wire
 
 __all__ = ["server"]
 TYPES = {

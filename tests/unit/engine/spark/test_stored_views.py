@@ -27,8 +27,8 @@ from dpsql.engine.contribution_index import ContributionIndex
 from dpsql.errors.exceptions import Fault
 from dpsql.policy import Policy, policy_problems
 from dpsql.policy.types import Preparation
-from unit.engine.test_prepared_on_postgresql import many_rows
-from unit.engine.test_spark_agrees import REFUSED
+from unit.engine.postgresql.test_stored_views import many_rows
+from unit.engine.spark.test_corpus import REFUSED
 
 __all__ = ["spark"]
 KEY = b"k" * 32

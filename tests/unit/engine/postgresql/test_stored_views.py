@@ -22,7 +22,7 @@ from dpsql.engine.postgresql.engine import PostgreSQLEngine
 from dpsql.errors.exceptions import Fault
 from dpsql.policy import Policy, policy_problems
 from dpsql.policy.types import Preparation
-from unit.engine.test_postgresql_engine import url
+from unit.engine.postgresql.test_engine import url
 
 __all__ = ["server", "url"]
 SCHEMA = "dpsql_prepared"

@@ -23,8 +23,7 @@ from dpsql.frontends.batch.statements import asked_questions
 from dpsql.frontends.batch.together import OBJECTIVES, QuestionPlans
 from dpsql.session.opening import open_session
 from dpsql.session.session import Session
-
-from .test_batch import KILLED
+from unit.frontends.batch.test_batch import KILLED
 
 Run = Callable[..., Outcome]
 UNIT = 10**18
