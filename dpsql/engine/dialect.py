@@ -19,6 +19,10 @@ from dpsql.plan.plan import Call, Column, Expr, Literal, ReleasedValue
 Template = Callable[[Call, list[str]], str]
 """The text of a call from the texts of its arguments."""
 
+MOST_LENGTH = 2_000_000
+"""Characters of an expression. Some engines need an argument several times (four times that of `lower` in Spark), so that what is
+nested twenty deep would fill the memory. Statements are far shorter, and so is in DuckDB what the binder's MOST_WEIGHT allows."""
+
 MEETS_NULL = frozenset({
     "and", "or", "case", "coalesce", "least", "greatest", "in", "nullif", "not_distinct", "is_null", "is_true",
     "is_false", "concat_ws",
@@ -83,7 +87,8 @@ class Dialect(ABC):
     # --- row expressions ----------------------------------------------------------------------------------------------
 
     def expression(self, node: Expr) -> str:
-        """Return the text of a row expression. Raises Refusal engine_function."""
+        """Return the text of a row expression. Raises Refusal engine_function, and heavy_expression where what an engine writes
+        several times makes it longer than MOST_LENGTH."""
         if isinstance(node, Column):
             return self.identifier(node.name)
         if isinstance(node, Literal):
@@ -102,7 +107,10 @@ class Dialect(ABC):
                 "engine_function",
                 function=node.function, engine=self.title, reason=self.unsupported.get(node.function, ""),
             )  # fmt: skip
-        return self.functions[node.function](node, [self.expression(argument) for argument in node.arguments])
+        text = self.functions[node.function](node, [self.expression(argument) for argument in node.arguments])
+        if len(text) > MOST_LENGTH:
+            raise refuse("heavy_expression")
+        return text
 
     def condition(self, node: Expr) -> str:
         """Return the text of a condition. A bare NULL has a type, which some engines ask for."""

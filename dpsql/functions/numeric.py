@@ -164,7 +164,7 @@ function("floor", meaning=integral(math.floor), nodes=("Floor",), coarse=True, r
 function("ceil", meaning=integral(math.ceil), nodes=("Ceil",), coarse=True, rising=True, total=True)(_whole(math.ceil))
 
 
-@function("round", meaning=rounded, cost=100, coarse=True, rising=True, total=True)
+@function("round", meaning=rounded, repeated=3, cost=100, coarse=True, rising=True, total=True)
 def _round(arguments: tuple[Expr, ...]) -> Facts:
     """round(x) or round(x, digits) with a literal number of digits from 0 to 15."""
     digits = 0

@@ -18,6 +18,9 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 MOST_DEPTH = 10
 MOST_NODES = 200_000
 
+_TOO_DEEP = "exceeded maximum nesting depth"
+"""How PyYAML from 6.0.4 on refuses depths of its own, far beyond MOST_DEPTH, before we are told of any of them."""
+
 Node = str | list[Any] | dict[str, Any] | None
 """A scalar is its text, or None where a plain `null` or `~` stands."""
 
@@ -52,6 +55,8 @@ def read_yaml(text: str, problems: Problems) -> Node:
         mark = getattr(error, "problem_mark", None)
         place = "" if mark is None else f"line {mark.line + 1}: "
         problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it is not YAML"
+        if problem == _TOO_DEEP:
+            raise Unreadable(f"{place}nested deeper than {MOST_DEPTH} levels") from None
         raise Unreadable(f"{place}cannot be read as YAML: {problem}") from None
     if reader.documents != 1:
         raise Unreadable("the file is empty" if reader.documents == 0 else "the file holds more than one YAML document")

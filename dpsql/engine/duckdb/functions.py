@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dpsql.engine.dialect import Template
 from dpsql.engine.duckdb.literals import TYPES, constant, in_calendar
-from dpsql.engine.shared_texts import SharedTexts, boolean_of, cut, floor, infix, plain, replaced
+from dpsql.engine.shared_texts import SharedTexts, boolean_of, cut, digits_of, floor, infix, plain, replaced
 from dpsql.functions.calendar import microseconds
 from dpsql.functions.values import NUMBER_TEXT, TIME_TEXT, WHOLE_TEXT
 from dpsql.plan.intervals import Type
@@ -107,9 +107,15 @@ def _add_interval(function: str, most: int, type_: str) -> Template:
 
 
 def _round(node: Call, texts: list[str]) -> str:
+    """Return the text of ROUND. With digits DuckDB 2.0.1 rounds other doubles up than DuckDB 2.0.0 does, so that the product is
+    rounded, which all versions do alike."""
     if node.facts.type is Type.INTEGER:
         return texts[0]
-    return f"round({texts[0]})" if len(texts) == 1 else f"round({texts[0]}, CAST({texts[1]} AS INTEGER))"
+    if (digits := digits_of(node)) == 0:
+        return f"round({texts[0]})"
+    step = constant(10.0**digits)
+    scaled = f"({texts[0]} * {step})"
+    return f"(CASE WHEN {scaled} {_FINITE} THEN round({scaled}) / {step} ELSE {texts[0]} END)"
 
 
 def _cast(node: Call, texts: list[str]) -> str:

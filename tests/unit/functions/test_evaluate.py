@@ -103,6 +103,17 @@ def test_each_function_agrees_with_the_engine(engine: duckdb.DuckDBPyConnection)
     assert not differences(engine, [apply(rng, spec, 1) for spec in SPECS for _ in range(3)])
 
 
+@pytest.mark.parametrize(("value", "digits", "expected"), [(40.805, 2, 40.81), (-78.35, 1, -78.4), (1e300, 15, 1e300)])
+def test_rounding_to_digits_rounds_the_product(
+    engine: duckdb.DuckDBPyConnection, value: float, digits: int, expected: float
+) -> None:
+    """40.805 is a little less than its text, and the double nearest to 100 times as much is 4080.5: versions of DuckDB differ in
+    what they round."""
+    expression = call("round", literal(Fraction(value)), literal(digits))
+    assert evaluate(expression, {}) == expected
+    assert engine.execute(f"SELECT {emit.expression(expression)}").fetchall() == [(expected,)]
+
+
 @pytest.mark.parametrize("seed", seeds(4, 2))
 def test_trees_of_functions_agree_with_the_engine(engine: duckdb.DuckDBPyConnection, seed: int) -> None:
     rng = random.Random(seed + 100)

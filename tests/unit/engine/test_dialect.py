@@ -1,0 +1,99 @@
+"""What the texts of every engine have in common: no more than is declared of a function, never too long, NULL without arguments."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from support.random_expressions import COLUMNS, SPECS, I, R, T, apply
+
+from dpsql.engine.dialect import MOST_LENGTH, Dialect, is_always_null
+from dpsql.engine.duckdb.dialect import DUCKDB
+from dpsql.engine.postgresql.dialect import PostgreSQLDialect
+from dpsql.engine.spark.dialect import SPARK
+from dpsql.errors.exceptions import Refusal
+from dpsql.functions.numeric import REGISTRY, call
+from dpsql.plan.intervals import Facts, Type
+from dpsql.plan.plan import Call, Column, Expr, Literal
+
+DIALECTS = [DUCKDB, SPARK, PostgreSQLDialect(180000)]
+NULL = Literal(None, Facts(Type.NULL))
+
+
+def by_name(dialect: Dialect) -> str:
+    return dialect.name
+
+
+def nested(outer: Call, place: int, depth: int) -> Expr:
+    """Return the call with itself as its argument, so often."""
+    inner: Expr = outer
+    for _ in range(depth):
+        inner = replace(outer, arguments=(*outer.arguments[:place], inner, *outer.arguments[place + 1 :]))
+    return inner
+
+
+def calls() -> Iterator[tuple[Call, int]]:
+    """Yield calls of every function, with the places of arguments that it may be itself."""
+    rng = random.Random(3)
+    for spec in SPECS:
+        for drawn in [apply(rng, spec, 1) for _ in range(5)]:
+            for place, argument in enumerate(drawn.arguments):
+                if isinstance(argument, Column) and argument.facts.type is drawn.facts.type:
+                    yield drawn, place
+
+
+def test_duckdb_writes_arguments_as_often_as_is_declared() -> None:
+    """Weight and time of a question are bounded by what the register says: each level of nesting adds that much more."""
+    for drawn, place in calls():
+        lengths = [len(DUCKDB.expression(nested(drawn, place, depth))) for depth in range(4)]
+        first, second = lengths[2] - lengths[1], lengths[3] - lengths[2]
+        assert second <= (REGISTRY[drawn.function].repeated + 0.3) * first, drawn.function
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=by_name)
+@pytest.mark.parametrize(("function", "type_"), [("abs", R), ("floor", R), ("lower", T), ("round", R), ("sign", I)])
+def test_deep_nesting_is_written_within_the_limit_or_refused(dialect: Dialect, function: str, type_: Type) -> None:
+    column = next(column for column in COLUMNS.values() if column.facts.type is type_)
+    expression: Expr = column
+    written = 0
+    try:
+        for _ in range(40):
+            expression = call(function, expression)
+            written = len(dialect.expression(expression))
+    except Refusal as refusal:
+        assert refusal.slug == "heavy_expression"
+    assert 0 < written <= MOST_LENGTH
+
+
+def test_an_argument_that_spark_needs_four_times_is_refused_when_it_is_deep() -> None:
+    expression = nested(call("lower", COLUMNS["text1"]), 0, 10)
+    with pytest.raises(Refusal) as refused:
+        SPARK.expression(expression)
+    assert refused.value.slug == "heavy_expression"
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=by_name)
+def test_a_call_of_a_bare_null_is_a_null_of_its_type(dialect: Dialect) -> None:
+    """No engine has to choose an overload by an argument without a type."""
+    sums = Call("add", (COLUMNS["integer1"], NULL), Facts(I))
+    assert is_always_null(sums)
+    assert dialect.expression(sums) == f"CAST(NULL AS {dialect.types[I]})"
+    assert dialect.expression(replace(sums, facts=Facts(Type.NULL))) == "NULL"
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=by_name)
+def test_functions_that_look_at_null_keep_their_arguments(dialect: Dialect) -> None:
+    chosen = Call("coalesce", (NULL, COLUMNS["integer1"]), Facts(I))
+    assert not is_always_null(chosen)
+    assert dialect.identifier("integer1") in dialect.expression(chosen)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=by_name)
+def test_a_function_that_an_engine_has_not_is_refused_by_name(dialect: Dialect) -> None:
+    with pytest.raises(Refusal) as refused:
+        dialect.expression(Call("no_such_function", (COLUMNS["integer1"],), Facts(I)))
+    assert refused.value.slug == "engine_function"
+    assert "no_such_function" in str(refused.value)
+    assert dialect.title in str(refused.value)
