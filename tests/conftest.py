@@ -22,6 +22,7 @@ SLOW_FILES = frozenset(
     {
         "answers/test_correlated_laplace.py",
         "answers/test_generated.py",
+        "answers/test_running_noise.py",
         "answers/test_sessions.py",
         "test_benchmarks.py",
         "unit/aggregates/test_contract.py",
@@ -33,6 +34,7 @@ SLOW_FILES = frozenset(
         "unit/engine/duckdb/test_sources.py",
         "unit/engine/emit/test_sample_statistics.py",
         "unit/engine/postgresql/test_corpus.py",
+        "unit/engine/postgresql/test_engine.py",
         "unit/engine/postgresql/test_functions.py",
         "unit/engine/postgresql/test_icu_collations.py",
         "unit/engine/postgresql/test_stored_views.py",
@@ -56,17 +58,21 @@ SLOW_FILES = frozenset(
         "unit/frontends/pgwire/test_server.py",
         "unit/frontends/pgwire/test_stuck.py",
         "unit/frontends/pgwire/test_throughput.py",
+        "unit/frontends/pgwire/test_timing.py",
         "unit/frontends/pgwire/test_traces.py",
         "unit/frontends/python/test_background_copies.py",
         "unit/frontends/rendering/test_plots.py",
         "unit/frontends/test_repl.py",
+        "unit/pricing/test_joint_pairs.py",
         "unit/privacy/mechanisms/test_correlated_noise.py",
         "unit/release/error_bars/test_answers.py",
         "unit/release/error_bars/test_coverage.py",
         "unit/release/error_bars/test_direct.py",
         "unit/release/error_bars/test_extremes.py",
+        "unit/reuse/test_stored_pairs.py",
         "unit/session/test_watches.py",
         "unit/tuning/test_tuning.py",
+        "unit/tuning/test_ways.py",
     }
 )
 """Files whose tests take long together, most of them more than a quarter of a minute with the programs that they start or wait

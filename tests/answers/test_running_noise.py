@@ -10,6 +10,7 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pytest
+from support.effort import by_day
 from support.gates import NoiselessGate
 from support.released_blocks import Keyed
 
@@ -248,7 +249,7 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", by_day(("totals", "weeks", "changes", "shares"), list(SHAPES)))
 def test_errors_are_as_claimed_and_bars_hold(tmp_path: Path, shape: str) -> None:
     """Forty answers; errors of one answer go together, so that the means over answers are looked at. What is a sum of days has the
     bar of its own deviation, from the covariance of the noise."""

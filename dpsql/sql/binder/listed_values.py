@@ -16,20 +16,18 @@ from dpsql.sql.parse import place
 def bind_mode(name: str, word: str, node: exp.Expr, scalars: Scalars, condition: Expr | None) -> Measure:
     """Return the measure of the most frequent value. Refuses values of which there is no list, and that are not integers or days
     within bounds."""
-    only(node, "this")
-    value_node = _argument(node, "this")
+    (value_node,) = _arguments(node, "this")
     value = scalars.bind(value_node)
     if not is_whole_range(value) and listed(value) is None:
-        raise _not_listed("MODE", value, value_node, scalars)
+        raise _not_listed(word.upper(), value, value_node, scalars)
     return Measure(name, word, (value,), False, condition)
 
 
 def bind_end_row(name: str, word: str, node: exp.Expr, scalars: Scalars, condition: Expr | None) -> Measure:
     """Return the measure of the key of the row with the largest or the smallest value. Refuses keys of which there is no list,
     and values without bounds."""
-    only(node, "this", "expression")
     function = word.upper()
-    key_node, value_node = _argument(node, "this"), _argument(node, "expression")
+    key_node, value_node = _arguments(node, "this", "expression")
     key, value = scalars.bind(key_node), scalars.bind(value_node)
     if listed(key) is None:
         raise _not_listed(function, key, key_node, scalars)
@@ -57,16 +55,24 @@ def check_ordered(function: str, value: Expr, node: exp.Expr, scalars: Scalars) 
     raise refuse("unbounded", position=place(node), hint=hint, function=function, text=text, clamped=clamped)
 
 
-def _argument(node: exp.Expr, slot: str) -> exp.Expr:
-    argument = node.args.get(slot)
-    if argument is None:
+def _arguments(node: exp.Expr, *slots: str) -> tuple[exp.Expr, ...]:
+    """Return the arguments of a call: those of a node stand in its `slots`, those of another function in the same order."""
+    if isinstance(node, exp.Anonymous):
+        arguments = node.expressions
+    else:
+        only(node, *slots)
+        arguments = [node.args[slot] for slot in slots if node.args.get(slot) is not None]
+    if len(arguments) < len(slots):
         raise MissingArgument
-    if isinstance(argument, (exp.Distinct, exp.Order)):
-        raise refuse(
-            "wrong_arguments", function=sql_word(node), reason="takes all rows, in no order", position=place(argument)
-        )
-    assert isinstance(argument, exp.Expr)
-    return argument
+    if len(arguments) > len(slots):
+        reason = f"takes {len(slots)} argument{'s' if len(slots) > 1 else ''}"
+        raise refuse("wrong_arguments", function=sql_word(node), reason=reason, position=place(node))
+    for argument in arguments:
+        if isinstance(argument, (exp.Distinct, exp.Order)):
+            raise refuse(
+                "wrong_arguments", function=sql_word(node), reason="takes all rows, in no order", position=place(argument)
+            )
+    return tuple(arguments)
 
 
 def _not_listed(function: str, value: Expr, node: exp.Expr, scalars: Scalars) -> Exception:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from support.joint_rows import GROUPS, SINGLES, session_over, sums_of_each_row, terms
 
 from dpsql.pricing.pricing import charged_noises
@@ -161,6 +163,13 @@ def test_answers_are_right_but_for_noise(session: Session) -> None:
 # --- the errors that are told before ----------------------------------------------------------------------------------
 
 
+@cache
+def million_draws(law: str) -> NDArray[np.float64]:
+    """Draws of nine independent noises (one in each row) of the scale 2**20."""
+    draw = np.random.default_rng(5)
+    return draw.laplace(0, 1 << 20, (9, 10**6)) if law == "laplace" else draw.normal(0, 1 << 20, (9, 10**6))
+
+
 @pytest.mark.parametrize(
     "weights",
     [
@@ -174,9 +183,7 @@ def test_the_error_of_a_weighted_sum_is_that_of_its_law(law: str, weights: list[
     """Against a million sums that are drawn; another weight, or one left out, is off by several percent."""
     one = Sensitivity(1, 1 << 20, 1 << 40, 1 << 20)
     noise = laplace.noise_for(one, Fraction(1)) if law == "laplace" else gaussian.noise_for(one, Fraction(1, 2))
-    draw = np.random.default_rng(5)
-    alone = draw.laplace(0, 1 << 20, (9, 10**6)) if law == "laplace" else draw.normal(0, 1 << 20, (9, 10**6))
-    sums = np.abs(sum(weight * drawn for weight, drawn in zip(weights, alone, strict=False)))
+    sums = np.abs(sum(weight * alone for weight, alone in zip(weights, million_draws(law), strict=False)))
     for confidence in (0.5, 0.95, 0.99):
         assert noise.weighted_half_width(weights, confidence) == pytest.approx(np.quantile(sums, confidence), rel=0.01)
     assert noise.weighted_expected_error(weights) == pytest.approx(sums.mean(), rel=0.01)

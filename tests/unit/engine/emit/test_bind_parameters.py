@@ -13,6 +13,7 @@ from typing import Any
 import duckdb
 import pytest
 from sql.corpus import ACCEPTED
+from support.effort import by_day
 from support.neighbouring_hospitals import crowd, policy, together
 from support.recording_session import World
 
@@ -51,7 +52,7 @@ def queries(name: str, number: int) -> list[tuple[EngineQuery, EngineQuery]]:
         return []
 
 
-@pytest.mark.parametrize("name", ["hospital", "hospital_rows"])
+@pytest.mark.parametrize("name", by_day(["hospital"], ["hospital", "hospital_rows"]))
 def test_values_put_back_give_the_text_that_is_shown(name: str) -> None:
     """Types are those of the constants: nothing but the value itself is left out."""
     handed = 0
@@ -70,7 +71,7 @@ def test_values_put_back_give_the_text_that_is_shown(name: str) -> None:
     assert handed > 50
 
 
-@pytest.mark.parametrize("name", ["hospital", "hospital_rows"])
+@pytest.mark.parametrize("name", by_day(["hospital"], ["hospital", "hospital_rows"]))
 def test_answers_are_those_of_the_text_that_is_shown(name: str) -> None:
     place = world(name)
     for number, case in enumerate(ACCEPTED):
@@ -169,7 +170,7 @@ def test_the_engine_plans_with_the_value() -> None:
         assert shown[0] == shown[1] and "7" in shown[1][0][1]
 
 
-@pytest.mark.parametrize("name", ["hospital", "hospital_rows"])
+@pytest.mark.parametrize("name", by_day(["hospital"], ["hospital", "hospital_rows"]))
 def test_plans_are_those_of_the_text_that_is_shown(name: str) -> None:
     place = world(name)
     for number, case in enumerate(ACCEPTED):
