@@ -1,0 +1,242 @@
+"""Gaussian noise has the least scale that its price allows, the same price on both roads, and the errors of its law."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import ceil, pi, sqrt
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+from scipy import stats
+from support.noise_laws import gaussian_cdf
+
+from dpsql.errors.exceptions import InternalError, Refusal
+from dpsql.privacy.loss import PrivacyLoss
+from dpsql.privacy.mechanisms.contract import Constant, Noise, Sensitivity
+from dpsql.privacy.mechanisms.gaussian import (
+    FINEST,
+    MOST_SHIFT,
+    MOST_SIGMA,
+    Gaussian,
+    SummedGaussian,
+    noise_for,
+    square_moved,
+)
+
+LONE = Sensitivity(1, 1, 1, 1)
+WIDE = Sensitivity(3, 3 << 52, 3 << 104, 1 << 52)
+CONFIDENCES = [0.0, 0.5, 0.9, 0.95, 0.999]
+
+
+def gaussian(noise: Noise) -> Gaussian:
+    assert isinstance(noise, Gaussian)
+    return noise
+
+
+def summed(noise: Gaussian, count: int, whole: bool = False) -> SummedGaussian:
+    law = noise.summed(count, whole)
+    assert isinstance(law, SummedGaussian)
+    return law
+
+
+@pytest.mark.parametrize(("shift", "sigma"), [(FINEST, 1), (MOST_SHIFT, MOST_SIGMA), (0, 7)])
+def test_scales_up_to_the_limits_are_laws(shift: int, sigma: int) -> None:
+    noise = Gaussian(LONE, shift, sigma)
+    assert noise.noise_scale == sigma and (noise.mechanism, noise.normal) == ("gaussian", True)
+    assert noise.standard_deviation() == sigma * 2.0**shift
+
+
+@pytest.mark.parametrize(
+    ("shift", "sigma"), [(0, 0), (0, -1), (0, MOST_SIGMA + 1), (FINEST - 1, 1), (MOST_SHIFT + 1, 1)]
+)
+def test_scales_beyond_the_limits_are_refused(shift: int, sigma: int) -> None:
+    with pytest.raises(ValueError, match=f"not a Gaussian scale: sigma={sigma}, shift={shift}"):
+        Gaussian(LONE, shift, sigma)
+
+
+def test_what_no_unit_moves_has_no_scale() -> None:
+    still = Sensitivity(3, 0, 0, 0)
+    with pytest.raises(ValueError, match="zero sensitivity"):
+        Gaussian(still, 0, 1)
+    assert noise_for(still, Fraction(1)) == Constant(still)
+
+
+@pytest.mark.parametrize(
+    "moved", [LONE, Sensitivity(5, 5, 5, 1), Sensitivity(3, 7, 19, 4), Sensitivity(2, 199, 19801, 100), WIDE], ids=str
+)
+@pytest.mark.parametrize("shift", [-3, 0, 1, 2, 5, 60])
+def test_the_square_moved_is_the_largest_whole_square_within_the_triangle_inequality(
+    moved: Sensitivity, shift: int
+) -> None:
+    """sqrt(M) <= l2 / 2**shift + sqrt(l0) < sqrt(M + 1), compared as exact squares; no rounding where the grid is finer."""
+    square = square_moved(moved, shift)
+    if shift <= 0:
+        assert square == moved.l2_squared * 4**-shift
+        return
+    straight = Fraction(moved.l2_squared, 4**shift) + moved.l0
+    crossed_squared = Fraction(4 * moved.l0 * moved.l2_squared, 4**shift)
+
+    def allowed(n: int) -> bool:
+        return n <= straight or (n - straight) ** 2 <= crossed_squared
+
+    assert allowed(square) and not allowed(square + 1)
+
+
+@pytest.mark.parametrize("moved", [LONE, Sensitivity(3, 7, 19, 4), WIDE], ids=str)
+@pytest.mark.parametrize("shift", [-40, -1, 0, 1, 3, 50])
+@pytest.mark.parametrize("sigma", [1, 3, MOST_SIGMA])
+def test_both_roads_have_one_rho_and_no_pure_epsilon(moved: Sensitivity, shift: int, sigma: int) -> None:
+    noise = Gaussian(moved, shift, sigma)
+    expected = PrivacyLoss.concentrated(Fraction(square_moved(moved, shift), 2 * sigma**2))
+    assert noise.loss == noise.recomputed_loss() == expected
+
+
+@pytest.mark.parametrize("moved", [LONE, Sensitivity(3, 7, 19, 4), WIDE, Sensitivity(10**6, 10**9, 10**12, 1000)])
+@pytest.mark.parametrize("rho", [Fraction(1, 10**6), Fraction(1, 200), Fraction(1), Fraction(1234, 7)], ids=str)
+def test_noise_is_the_least_on_the_finest_grid_that_holds_it(moved: Sensitivity, rho: Fraction) -> None:
+    noise = gaussian(noise_for(moved, rho))
+    least = Fraction(square_moved(moved, noise.shift)) / (2 * rho)
+    assert (noise.sigma - 1) ** 2 < least <= noise.sigma**2
+    assert noise.loss.rho is not None and noise.loss.rho <= rho
+    finer = Fraction(square_moved(moved, noise.shift - 1)) / (2 * rho)
+    assert noise.shift == FINEST or finer > MOST_SIGMA**2
+
+
+def test_a_price_so_high_that_the_finest_grid_needs_a_single_step() -> None:
+    assert noise_for(LONE, Fraction(10**30)) == Gaussian(LONE, FINEST, 1)
+
+
+def test_scales_of_a_power_of_two_fill_the_limit_exactly() -> None:
+    """A deviation of 2**20 steps of the finest grid is a law of it; any more is not."""
+    rho = Fraction(4**-FINEST, 2 * MOST_SIGMA**2)
+    assert noise_for(LONE, rho) == Gaussian(LONE, FINEST, MOST_SIGMA)
+    assert noise_for(LONE, rho * Fraction(10**12 - 1, 10**12)) == Gaussian(LONE, FINEST + 1, MOST_SIGMA // 2 + 1)
+
+
+@pytest.mark.parametrize("rho", [Fraction(0), Fraction(-1), 1, 0.5, None])
+def test_a_price_that_is_no_fraction_above_zero_is_refused(rho: object) -> None:
+    with pytest.raises(ValueError, match="rho must be a Fraction > 0"):
+        noise_for(LONE, rho)  # type: ignore[arg-type]
+
+
+def test_no_grid_is_so_coarse_that_noise_is_any_size() -> None:
+    """On a coarse grid each touched entry moves by a step or so: a limit of sigma is a limit of entries."""
+    crowd = Sensitivity(10**9, 10**9, 10**9, 1)
+    with pytest.raises(Refusal) as caught:
+        noise_for(crowd, Fraction(1, 10**9))
+    assert caught.value.slug == "noise_too_large"
+    huge = Sensitivity(1, 1 << 146, 1 << 292, 1 << 146)
+    assert gaussian(noise_for(huge, Fraction(1, 2))).shift == MOST_SHIFT
+    with pytest.raises(Refusal):
+        noise_for(Sensitivity(1, 1 << 147, 1 << 294, 1 << 147), Fraction(1, 2))
+
+
+@pytest.mark.parametrize("sigma", [1, 2, 5, 30])
+def test_the_tail_is_that_of_the_normal_law_a_step_nearer_and_covers_the_exact_one(sigma: int) -> None:
+    noise, exact = Gaussian(LONE, 0, sigma), gaussian_cdf(sigma)
+    points = np.arange(1, 5 * sigma)
+    tails = np.array([float(noise.upper_tail(int(k))) for k in points])
+    np.testing.assert_allclose(tails, stats.norm.sf((points - 1) / sigma), rtol=1e-12)
+    assert (tails >= [1 - exact(int(k) - 1) - 1e-12 for k in points]).all()
+
+
+@pytest.mark.parametrize("sigma", [1, 3, 100, MOST_SIGMA])
+@pytest.mark.parametrize("probability", [Fraction(1, 1000), Fraction(1, 20), Fraction(49, 100), Fraction(1, 10**40)])
+def test_the_tail_point_is_the_first_one_within_a_probability(sigma: int, probability: Fraction) -> None:
+    noise = Gaussian(LONE, 0, sigma)
+    point = noise.tail_point(probability)
+    assert noise.upper_tail(point) <= probability and (point == 1 or noise.upper_tail(point - 1) > probability)
+
+
+@pytest.mark.parametrize("probability", [Fraction(1, 2), Fraction(3, 4), Fraction(1)])
+def test_half_of_the_law_lies_below_the_first_step(probability: Fraction) -> None:
+    assert Gaussian(LONE, 0, 50).tail_point(probability) == 1
+
+
+@pytest.mark.parametrize("confidence", CONFIDENCES)
+@pytest.mark.parametrize("shift", [-4, 0, 3])
+def test_half_widths_are_in_row_units_with_the_rounding_of_a_coarse_grid(shift: int, confidence: float) -> None:
+    noise = Gaussian(LONE, shift, 64)
+    steps = ceil(NormalDist().inv_cdf((1 + confidence) / 2) * 64)
+    assert noise.half_width(confidence) == steps * 2.0**shift + (7 if shift == 3 else 0)
+
+
+def test_errors_of_weighted_sums_grow_with_the_norm_of_the_weights() -> None:
+    noise = Gaussian(LONE, -2, 640)
+    assert noise.expected_error() == pytest.approx(sqrt(2 / pi) * 160)
+    assert noise.weighted_expected_error([4.0, 3.0]) == pytest.approx(5 * noise.expected_error())
+    assert noise.weighted_half_width([4.0, 3.0], 0.9) == pytest.approx(5 * noise.half_width(0.9))
+    assert noise.weighted_half_width([2.5], 0.9) == 2.5 * noise.half_width(0.9)
+
+
+UNIFORM = (np.arange(20_000) + 0.5) / 20_000
+
+
+@pytest.mark.parametrize("sigma", [1, 3, 40])
+def test_quantiles_are_the_smallest_numbers_that_the_law_is_below_so_often(sigma: int) -> None:
+    exact = gaussian_cdf(sigma)
+    drawn = Gaussian(LONE, 0, sigma).quantiles(UNIFORM)
+    assert (np.diff(drawn) >= 0).all() and (drawn == np.rint(drawn)).all()
+    for number, uniform in zip(drawn[::997].astype(int).tolist(), UNIFORM[::997].tolist(), strict=True):
+        assert exact(number - 1) < uniform <= exact(number)
+
+
+@pytest.mark.parametrize("sigma", [4096, 4097, 10_000, MOST_SIGMA])
+def test_quantiles_of_wide_laws_are_normal_to_a_fraction_of_the_deviation(sigma: int) -> None:
+    drawn = Gaussian(LONE, 0, sigma).quantiles(UNIFORM)
+    assert np.abs(drawn / sigma - stats.norm.ppf(UNIFORM)).max() <= 1 / 8192 + 0.5 / sigma + 1e-9
+    assert (drawn % ceil(sigma / 4096) == 0).all(), "a table of no more than about 4,096 steps for a deviation"
+
+
+def test_quantiles_of_everything_and_of_nothing_are_finite_ends_of_a_symmetric_law() -> None:
+    low, high = Gaussian(LONE, 0, 10).quantiles(np.array([0.0, 1.0]))
+    assert low == -90 and 80 < high <= 90
+
+
+def test_one_cell_is_its_own_sum_and_more_have_the_summed_variance() -> None:
+    noise = Gaussian(LONE, -3, 80)
+    assert noise.summed(1, True) is noise
+    law = summed(noise, 4)
+    assert (law.summand, law.count, law.whole, law.sensitivity, law.shift) == (noise, 4, False, LONE, -3)
+    assert law.standard_deviation() == pytest.approx(20.0) and law.expected_error() == pytest.approx(20 * sqrt(2 / pi))
+    assert law.loss == PrivacyLoss.nothing() == law.recomputed_loss()
+    assert (law.mechanism, law.normal, law.summed(2, False)) == ("gaussian", True, None)
+
+
+@pytest.mark.parametrize("shift", [-1, 0])
+def test_rounding_each_cell_adds_a_twelfth_of_a_square_to_its_variance(shift: int) -> None:
+    noise = Gaussian(LONE, shift, 3)
+    assert summed(noise, 12, True).standard_deviation() ** 2 == pytest.approx(12 * (9 * 4.0**shift + 1 / 12))
+    assert summed(noise, 12, False).standard_deviation() ** 2 == pytest.approx(12 * 9 * 4.0**shift)
+
+
+def test_the_tail_of_a_sum_is_that_of_the_normal_law_from_half_a_step_nearer() -> None:
+    law = summed(Gaussian(LONE, 0, 10), 9)
+    for k in (1, 20, 60, 100):
+        assert float(law.upper_tail(k)) == pytest.approx(stats.norm.sf((k - 0.5) / 30), rel=1e-9)
+    for probability in (Fraction(1, 1000), Fraction(1, 20), Fraction(2, 5)):
+        point = law.tail_point(probability)
+        assert law.upper_tail(point) <= probability < law.upper_tail(point - 1)
+    assert law.tail_point(Fraction(9, 10)) == 1
+
+
+@pytest.mark.parametrize("confidence", CONFIDENCES)
+@pytest.mark.parametrize("shift", [-4, 0, 3])
+def test_half_widths_of_sums_leave_a_step_and_the_rounding_of_every_cell(shift: int, confidence: float) -> None:
+    law = summed(Gaussian(LONE, shift, 10), 9)
+    steps = stats.norm.ppf((1 + confidence) / 2) * 30 + 1
+    assert law.half_width(confidence) == pytest.approx(steps * 2.0**shift + (9 * 7 if shift == 3 else 0))
+
+
+def test_quantiles_of_a_sum_are_those_of_a_discrete_law_of_its_deviation() -> None:
+    law = summed(Gaussian(LONE, 0, 4), 25)
+    assert (law.quantiles(UNIFORM) == Gaussian(LONE, 0, 20).quantiles(UNIFORM)).all()
+
+
+def test_sums_are_not_weighted_again() -> None:
+    law = summed(Gaussian(LONE, 0, 4), 25)
+    with pytest.raises(InternalError):
+        law.weighted_half_width([1.0, 1.0], 0.9)
+    with pytest.raises(InternalError):
+        law.weighted_expected_error([1.0, 1.0])
