@@ -30,7 +30,13 @@ from dpsql.privacy.mechanisms.square_root import (
 )
 
 LONE = Sensitivity(1, 1, 1, 1)
-MOVES = [LONE, Sensitivity(2, 3, 5, 2), Sensitivity(5, 5, 5, 1), Sensitivity(4, 37, 500, 16), Sensitivity(1, 9, 81, 9)]
+MOVES = [
+    LONE,
+    Sensitivity(2, 3, 5, 2),
+    Sensitivity(5, 5, 5, 1),
+    Sensitivity(4, 37, 500, 16),
+    Sensitivity(5, 500, 10**4, 100),
+]
 
 
 def inverse(length: int) -> np.ndarray:
