@@ -1,0 +1,165 @@
+"""Accounts: what fits and what remains, dimension by dimension, and that a row that was edited is not believed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import sqlalchemy
+from sqlalchemy.engine import Connection
+from sqlalchemy.pool import StaticPool
+
+from dpsql.errors.exceptions import Error
+from dpsql.ledger import account as account_module
+from dpsql.ledger.account import Account, insert_account, load_accounts, update_accounts
+from dpsql.ledger.chain import account_mac
+from dpsql.ledger.tables import ledger_tables
+
+KEY, LEDGER = b"k" * 32, "ledger-1"
+ACCOUNT = Account("dataset", "pure", {"epsilon": 10, "delta": 3}, {"epsilon": 7, "delta": 0}, 4)
+
+
+@pytest.fixture
+def connection(monkeypatch: pytest.MonkeyPatch) -> Iterator[Connection]:
+    """A database in memory, and no row of it known to be authentic."""
+    monkeypatch.setattr(account_module, "_KNOWN", {})
+    engine = sqlalchemy.create_engine("sqlite://", poolclass=StaticPool)
+    with engine.connect() as opened:
+        ledger_tables.create_all(opened)
+        yield opened
+    engine.dispose()
+
+
+@pytest.mark.parametrize(
+    ("charge", "fits"),
+    [
+        ({"epsilon": 3, "delta": 3}, True),
+        ({"epsilon": 4, "delta": 0}, False),
+        ({"epsilon": 0, "delta": 4}, False),
+        ({"epsilon": 0, "delta": 0}, True),
+    ],
+    ids=str,
+)
+def test_a_charge_fits_where_every_dimension_has_room(charge: dict[str, int], fits: bool) -> None:
+    assert ACCOUNT.fits(charge) is fits
+
+
+@pytest.mark.parametrize("charge", [{"epsilon": 1}, {"epsilon": 1, "delta": 0, "rho": 0}, {"rho": 1}, {}], ids=str)
+def test_a_charge_of_other_dimensions_is_refused(charge: dict[str, int]) -> None:
+    with pytest.raises(Error) as error:
+        ACCOUNT.fits(charge)
+    assert error.value.slug == "ledger_shape"
+
+
+def test_what_remains_is_never_below_zero() -> None:
+    assert ACCOUNT.remaining == {"epsilon": 3, "delta": 3}
+    assert replace(ACCOUNT, limits={"epsilon": 6, "delta": 0}).remaining == {"epsilon": 0, "delta": 0}
+
+
+def test_limits_change_where_they_differ() -> None:
+    assert not ACCOUNT.must_change("pure", {"delta": 3, "epsilon": 10})
+    assert ACCOUNT.must_change("pure", {"delta": 3, "epsilon": 11})
+
+
+@pytest.mark.parametrize(("accountant", "limits"), [("zcdp", ACCOUNT.limits), ("pure", {"epsilon": 10})], ids=str)
+def test_an_account_does_not_change_its_accountant_or_dimensions(accountant: str, limits: dict[str, int]) -> None:
+    with pytest.raises(Error) as error:
+        ACCOUNT.must_change(accountant, limits)
+    assert error.value.slug == "ledger_accountant"
+
+
+def test_an_entry_changes_what_it_names_alone() -> None:
+    spent, limits = {"epsilon": 8, "delta": 1}, {"epsilon": 20, "delta": 3}
+    assert ACCOUNT.after(9) == replace(ACCOUNT, seq=9)
+    assert ACCOUNT.after(9, spent=spent) == replace(ACCOUNT, seq=9, spent=spent)
+    assert ACCOUNT.after(9, limits=limits) == replace(ACCOUNT, seq=9, limits=limits)
+
+
+def test_a_row_has_a_mac_of_everything_in_it() -> None:
+    row = ACCOUNT.row(KEY, LEDGER)
+    assert row == {
+        "scope": "dataset",
+        "accountant": "pure",
+        "limits": '{"delta":"3","epsilon":"10"}',
+        "spent": '{"delta":"0","epsilon":"7"}',
+        "seq": 4,
+        "mac": account_mac(KEY, LEDGER, {name: value for name, value in row.items() if name != "mac"}),
+    }
+
+
+ANN = Account("analyst:ann", "pure", {"epsilon": 2**70, "delta": 0}, {"epsilon": 0, "delta": 0}, 5)
+
+
+@pytest.mark.parametrize("fresh", [True, False], ids=["authenticated", "known"])
+def test_accounts_are_read_as_they_were_stored(connection: Connection, fresh: bool) -> None:
+    for account in (ACCOUNT, ANN):
+        insert_account(connection, KEY, LEDGER, account)
+    spent = ANN.after(6, spent={"epsilon": 2**70, "delta": 0})
+    limited = ACCOUNT.after(7, limits={"epsilon": 1, "delta": 1})
+    update_accounts(connection, KEY, LEDGER, [spent, limited])
+    if fresh:
+        account_module._KNOWN.clear()
+    assert load_accounts(connection, KEY, LEDGER) == {"analyst:ann": spent, "dataset": limited}
+    assert load_accounts(connection, KEY, LEDGER, ["dataset", "session:none"]) == {"dataset": limited}
+    assert load_accounts(connection, KEY, LEDGER, ["analyst:ann", "dataset"]) == {
+        "analyst:ann": spent,
+        "dataset": limited,
+    }
+
+
+def test_an_update_leaves_other_accounts_alone(connection: Connection) -> None:
+    for account in (ACCOUNT, ANN):
+        insert_account(connection, KEY, LEDGER, account)
+    update_accounts(connection, KEY, LEDGER, [ACCOUNT.after(8)])
+    assert load_accounts(connection, KEY, LEDGER)["analyst:ann"] == ANN
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("scope", "analyst:bob"),
+        ("accountant", "zcdp"),
+        ("limits", '{"delta":"3","epsilon":"11"}'),
+        ("spent", '{"delta":"0","epsilon":"6"}'),
+        ("seq", 5),
+        ("mac", "0" * 64),
+        ("mac", ""),
+    ],
+)
+def test_an_edited_row_is_a_fault(connection: Connection, column: str, value: Any) -> None:
+    insert_account(connection, KEY, LEDGER, ACCOUNT)
+    load_accounts(connection, KEY, LEDGER)
+    connection.execute(sqlalchemy.text(f"UPDATE dpsql_accounts SET {column} = :value"), {"value": value})
+    with pytest.raises(Error) as error:
+        load_accounts(connection, KEY, LEDGER)
+    assert error.value.slug == "ledger_tampered"
+
+
+@pytest.mark.parametrize("limits", ["no JSON", "[]", '{"epsilon":"-1"}', '{"epsilon":1}'])
+def test_limits_that_are_no_amounts_are_a_fault_even_with_a_mac(connection: Connection, limits: str) -> None:
+    facts = {**ACCOUNT.row(KEY, LEDGER), "limits": limits}
+    del facts["mac"]
+    row = {**facts, "mac": account_mac(KEY, LEDGER, facts)}
+    connection.execute(account_module.accounts.insert(), row)
+    with pytest.raises(Error) as error:
+        load_accounts(connection, KEY, LEDGER)
+    assert error.value.slug == "ledger_tampered"
+
+
+@pytest.mark.parametrize(("key", "ledger"), [(b"x" * 32, LEDGER), (KEY, "ledger-2")], ids=["key", "ledger"])
+def test_a_row_of_another_key_or_ledger_is_a_fault(connection: Connection, key: bytes, ledger: str) -> None:
+    insert_account(connection, KEY, LEDGER, ACCOUNT)
+    with pytest.raises(Error):
+        load_accounts(connection, key, ledger)
+
+
+def test_rows_that_are_known_are_forgotten_before_they_are_many(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(account_module, "_MOST_KNOWN", 3)
+    for number in range(10):
+        insert_account(connection, KEY, LEDGER, replace(ACCOUNT, scope=f"analyst:a{number}"))
+        assert 1 <= len(account_module._KNOWN) <= 3
+    assert len(load_accounts(connection, KEY, LEDGER)) == 10
