@@ -1,0 +1,300 @@
+"""The store of a ledger in a SQLite file: what is written is whole or absent, failures are faults, and no file is made anew."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Column, Integer, MetaData, Table, bindparam, select
+
+from dpsql.errors.exceptions import Error
+from dpsql.ledger.driver_statements import DriverStatement
+from dpsql.ledger.store import Store, Taken, no_step, parse_place
+
+NUMBERS = Table("numbers", MetaData(), Column("n", Integer, primary_key=True))
+INSERT = DriverStatement(NUMBERS.insert())
+ALL = DriverStatement(select(NUMBERS.c.n).order_by(NUMBERS.c.n))
+ABOVE = DriverStatement(select(NUMBERS.c.n).where(NUMBERS.c.n > bindparam("least")))
+FULL, NORMAL = 2, 1
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "ledger.db"
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE numbers (n INTEGER PRIMARY KEY)")
+    connection.close()
+    return path
+
+
+@pytest.fixture
+def steps() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def store(file: Path, steps: list[str]) -> Iterator[Store]:
+    opened = Store(parse_place(f"sqlite:///{file}"), 5.0, steps.append)
+    yield opened
+    opened.close()
+
+
+def numbers_in(file: Path) -> list[int]:
+    """What another process reads."""
+    connection = sqlite3.connect(file)
+    try:
+        return [n for (n,) in connection.execute("SELECT n FROM numbers ORDER BY n")]
+    finally:
+        connection.close()
+
+
+def pragma(store: Store, name: str) -> Any:
+    """The setting of the connection that the store has open."""
+    return store._driver.execute(f"PRAGMA {name}").fetchone()[0]
+
+
+# --- places -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_file_is_a_place_with_an_absolute_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    place = parse_place("sqlite:///sub/../ledger.db")
+    assert place.path == tmp_path.resolve() / "ledger.db"
+    assert place.address == f"sqlite:///{place.path}"
+    assert Store(place).is_sqlite
+
+
+def test_the_address_of_a_server_has_no_password() -> None:
+    place = parse_place("postgresql://ann:secret@host:5433/db?options=-csearch_path%3Dx")
+    assert place.path is None and place.url.password == "secret"
+    assert place.url.drivername == "postgresql+psycopg"
+    assert place.address.startswith("postgresql://ann@host:5433/db?options=") and "secret" not in place.address
+    assert not Store(place).is_sqlite
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "ledger.db", "mysql://host/db", "sqlite://", "sqlite:///:memory:", "sqlite:///a.db?mode=ro", "duckdb:///a.db"],
+)
+def test_other_places_are_refused(text: str) -> None:
+    with pytest.raises(Error) as error:
+        parse_place(text)
+    assert error.value.slug == "ledger_url"
+
+
+# --- transactions -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_what_is_written_is_there_for_others_after_the_commit(
+    store: Store, file: Path, steps: list[str], durable: bool
+) -> None:
+    with store.writing(durable=durable) as connection:
+        assert INSERT.run(connection, n=1) == 1
+        assert numbers_in(file) == [] and steps == []
+    assert numbers_in(file) == [1]
+    assert steps == ["before commit", "after commit"]
+
+
+def test_what_must_be_durable_is_flushed_and_other_writes_are_not(store: Store) -> None:
+    for durable, synchronous in ((True, FULL), (False, NORMAL), (True, FULL)):
+        with store.writing(durable=durable):
+            assert pragma(store, "synchronous") == synchronous
+    store.write(INSERT, n=1)
+    assert pragma(store, "synchronous") == NORMAL
+
+
+def test_a_connection_writes_ahead_flushes_fully_and_trusts_no_schema(store: Store) -> None:
+    with store.reading():
+        settings = {name: pragma(store, name) for name in ("journal_mode", "fullfsync", "checkpoint_fullfsync")}
+        assert settings == {"journal_mode": "wal", "fullfsync": 1, "checkpoint_fullfsync": 1}
+        assert pragma(store, "trusted_schema") == 0 and pragma(store, "busy_timeout") == 5000
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_a_block_that_fails_writes_nothing_and_the_store_goes_on(store: Store, file: Path, durable: bool) -> None:
+    with pytest.raises(KeyError), store.writing(durable=durable) as connection:
+        INSERT.run(connection, n=1)
+        raise KeyError
+    assert numbers_in(file) == []
+    with store.writing() as connection:
+        INSERT.run(connection, n=2)
+    assert numbers_in(file) == [2]
+
+
+def test_a_process_that_stops_before_the_commit_has_written_nothing(file: Path) -> None:
+    def stop(step: str) -> None:
+        if step == "before commit":
+            raise KeyboardInterrupt
+
+    stopping = Store(parse_place(f"sqlite:///{file}"), step=stop)
+    with pytest.raises(KeyboardInterrupt), stopping.writing() as connection:
+        INSERT.run(connection, n=1)
+    with pytest.raises(KeyboardInterrupt):
+        stopping.write(INSERT, n=1)
+    assert numbers_in(file) == []
+
+
+def test_a_unique_value_that_is_there_is_taken(store: Store, file: Path) -> None:
+    store.write(INSERT, n=1)
+    with pytest.raises(Taken), store.writing() as connection:
+        INSERT.run(connection, n=2)
+        INSERT.run(connection, n=1)
+    with pytest.raises(Taken):
+        store.write(INSERT, n=1)
+    assert numbers_in(file) == [1]
+
+
+def test_a_statement_of_its_own_says_how_many_rows_it_wrote(store: Store, file: Path, steps: list[str]) -> None:
+    assert store.write(INSERT, n=5) == 1
+    assert store.write(DriverStatement(NUMBERS.delete())) == 1
+    assert numbers_in(file) == []
+    assert steps == ["before commit", "after commit"] * 2
+
+
+def test_rows_are_those_of_the_values(store: Store) -> None:
+    for n in (3, 1, 2):
+        store.write(INSERT, n=n)
+    assert store.rows(ALL) == [(1,), (2,), (3,)]
+    assert sorted(store.rows(ABOVE, least=1)) == [(2,), (3,)]
+
+
+def test_a_reader_sees_one_state_and_writes_nothing(store: Store, file: Path) -> None:
+    store.write(INSERT, n=1)
+    with store.reading() as connection:
+        assert ALL.rows(connection) == [(1,)]
+        other = sqlite3.connect(file, isolation_level=None)
+        other.execute("INSERT INTO numbers VALUES (2)")
+        other.close()
+        assert ALL.rows(connection) == [(1,)]
+    assert numbers_in(file) == [1, 2] and store.rows(ALL) == [(1,), (2,)]
+
+
+def test_what_a_reader_writes_is_rolled_back(store: Store, file: Path) -> None:
+    with store.reading() as connection:
+        INSERT.run(connection, n=3)
+    assert numbers_in(file) == [] and store.rows(ALL) == []
+
+
+def test_a_second_writer_waits_no_longer_than_the_timeout(store: Store, file: Path) -> None:
+    impatient = Store(parse_place(f"sqlite:///{file}"), 0.05, name="the second store")
+    with store.writing() as connection:
+        INSERT.run(connection, n=1)
+        with pytest.raises(Error) as error, impatient.writing():
+            pass
+    assert error.value.slug == "ledger_locked" and not error.value.charged
+    assert "the second store" in error.value.message and "0.05" in error.value.message
+    impatient.write(INSERT, n=2)
+    assert numbers_in(file) == [1, 2]
+    impatient.close()
+
+
+def test_a_thread_waits_no_longer_than_the_timeout_for_another(store: Store) -> None:
+    store.timeout_seconds = 0.05
+    entered, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with store.alone():
+            entered.set()
+            done.wait(30)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    entered.wait(30)
+    with pytest.raises(Error) as error:
+        store.rows(ALL)
+    done.set()
+    thread.join()
+    assert error.value.slug == "ledger_locked"
+    assert store.rows(ALL) == []
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_file_that_is_not_there_is_a_fault_and_stays_absent(tmp_path: Path, read_only: bool) -> None:
+    path = tmp_path / "gone.db"
+    with pytest.raises(Error) as error:
+        Store(parse_place(f"sqlite:///{path}"), read_only=read_only).table_names()
+    assert error.value.slug == "ledger_read_only" and not path.exists()
+
+
+def test_a_file_that_is_no_database_is_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "noise.db"
+    path.write_bytes(b"no database " * 100)
+    with pytest.raises(Error) as error:
+        Store(parse_place(f"sqlite:///{path}")).table_names()
+    assert error.value.slug == "ledger_damaged"
+
+
+def test_a_statement_over_a_table_that_is_gone_is_a_fault(store: Store, file: Path) -> None:
+    assert store.table_names() == {"numbers"} and store.may_charge()
+    connection = sqlite3.connect(file)
+    connection.execute("DROP TABLE numbers")
+    connection.close()
+    with pytest.raises(Error) as error:
+        store.rows(ALL)
+    assert error.value.slug == "ledger_damaged"
+    assert store.table_names() == set()
+
+
+def test_a_store_that_was_closed_connects_again(store: Store) -> None:
+    store.write(INSERT, n=1)
+    store.close()
+    store.close()
+    assert store._connection is None and store.rows(ALL) == [(1,)]
+    with store.writing(durable=False):
+        assert pragma(store, "synchronous") == NORMAL
+
+
+def test_a_read_only_file_is_read_with_its_log_and_nothing_is_written_beside_it(store: Store, file: Path) -> None:
+    """The last commits are in the log alone until it is copied into the file."""
+    store.write(INSERT, n=1)
+    beside = sorted(os.listdir(file.parent))
+    assert file.with_name("ledger.db-wal").stat().st_size > 0
+    reader = Store(parse_place(f"sqlite:///{file}"), read_only=True)
+    assert reader.rows(ALL) == [(1,)]
+    reader.write(INSERT, n=2)
+    assert numbers_in(file) == [1] and sorted(os.listdir(file.parent)) == beside
+    reader.close()
+
+
+def test_a_read_only_file_without_a_log_is_read(file: Path) -> None:
+    reader = Store(parse_place(f"sqlite:///{file}"), read_only=True)
+    assert reader.table_names() == {"numbers"} and os.listdir(file.parent) == ["ledger.db"]
+    reader.close()
+
+
+def test_a_child_process_connects_anew_and_the_parent_goes_on(store: Store, file: Path) -> None:
+    store.write(INSERT, n=1)
+    child = os.fork()
+    if not child:
+        code = 1
+        try:
+            store.write(INSERT, n=2)
+            code = 0 if store._process == os.getpid() else 2
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    store.write(INSERT, n=3)
+    assert numbers_in(file) == [1, 2, 3]
+
+
+def test_a_connection_that_a_fork_outside_python_carried_over_is_not_used(store: Store) -> None:
+    store.write(INSERT, n=1)
+    carried = store._connection
+    store._process = -1
+    assert store.rows(ALL) == [(1,)]
+    assert store._process == os.getpid() and store._connection is not carried
+    assert carried is not None and not carried.closed
+
+
+def test_no_step_stops_nothing() -> None:
+    no_step("before commit")
