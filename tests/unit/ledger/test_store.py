@@ -244,6 +244,34 @@ def test_a_statement_over_a_table_that_is_gone_is_a_fault(store: Store, file: Pa
     assert store.table_names() == set()
 
 
+def reader_of(file: Path) -> sqlite3.Connection:
+    """A transaction that reads a file without a log, so that nobody can give it one."""
+    connection = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+    connection.execute("BEGIN")
+    connection.execute("SELECT * FROM numbers").fetchall()
+    return connection
+
+
+def test_a_new_file_that_others_read_gets_its_log_when_they_are_done(store: Store, file: Path) -> None:
+    reader = reader_of(file)
+    timer = threading.Timer(0.02, reader.close)
+    timer.start()
+    assert store.write(INSERT, n=1) == 1
+    timer.join()
+    assert numbers_in(file) == [1]
+
+
+def test_a_new_file_that_others_read_for_long_is_locked(file: Path) -> None:
+    impatient = Store(parse_place(f"sqlite:///{file}"), 0.05)
+    reader = reader_of(file)
+    with pytest.raises(Error) as error:
+        impatient.table_names()
+    reader.close()
+    assert error.value.slug == "ledger_locked"
+    assert impatient.table_names() == {"numbers"}
+    impatient.close()
+
+
 def test_a_store_that_was_closed_connects_again(store: Store) -> None:
     store.write(INSERT, n=1)
     store.close()
