@@ -1,0 +1,336 @@
+"""Budgets of a session: the accounts that a charge must fit, and what is left of them in numbers and words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import date
+from fractions import Fraction
+from math import inf
+
+import pytest
+from support.clinic_policy import CLINIC
+
+from dpsql.errors.exceptions import Error
+from dpsql.ledger import windows
+from dpsql.ledger.account import Account
+from dpsql.ledger.windows import BudgetWindow
+from dpsql.policy import Policy
+from dpsql.policy.load import parse_policy
+from dpsql.privacy.accounting.contract import Accountant
+from dpsql.privacy.accounting.registry import make_accountant
+from dpsql.session.budget import (
+    Budget,
+    BudgetScope,
+    ChargeShare,
+    Remaining,
+    percent,
+    scopes_of,
+    window_of,
+    windows_in_words,
+)
+
+UNIT = 10**18
+MONTH = "window:2026-11-01"
+
+
+def pure(epsilon: str, delta: str = "0") -> Accountant:
+    return make_accountant("pure", Fraction(epsilon), Fraction(delta))
+
+
+TEN = pure("10", "0.001")
+
+
+def account(scope: str, accountant: Accountant, epsilon: str = "0", delta: str = "0") -> Account:
+    spent = {"epsilon": int(Fraction(epsilon) * UNIT), "delta": int(Fraction(delta) * UNIT)}
+    return Account(scope, accountant.kind, accountant.limit_units(), spent, 1)
+
+
+def budget(*spent: tuple[BudgetScope, str, str], in_a_year: str = "") -> Budget:
+    accounts = {scope.name: account(scope.name, scope.accountant, *amounts) for scope, *amounts in spent}
+    return Budget(tuple(scope for scope, *_ in spent), accounts, in_a_year)
+
+
+DATASET = BudgetScope("dataset", TEN)
+RESEARCH = BudgetScope("analyst:research", pure("4", "0.001"))
+BOTH = budget((DATASET, "7.5", "0.0001"), (RESEARCH, "1", "0.00075"))
+
+
+# --- what is spent and left -------------------------------------------------------------------------------------------
+
+
+def test_amounts_are_exact_decimals_by_scope_and_dimension() -> None:
+    assert BOTH.spent == {
+        "dataset": {"epsilon": "7.5", "delta": "0.0001"},
+        "analyst:research": {"epsilon": "1", "delta": "0.00075"},
+    }
+    assert BOTH.remaining == {
+        "dataset": {"epsilon": "2.5", "delta": "0.0009"},
+        "analyst:research": {"epsilon": "3", "delta": "0.00025"},
+    }
+    assert BOTH.epsilon == {"dataset": (7.5, 10.0), "analyst:research": (1.0, 4.0)}
+
+
+def test_the_part_that_is_left_is_that_of_the_scarcest_dimension() -> None:
+    """Of epsilon a quarter is left of the data set's, of delta a quarter of the analyst's."""
+    assert (BOTH.share_left("dataset"), BOTH.share_left("analyst:research")) == (Fraction(1, 4), Fraction(1, 4))
+    assert budget((BudgetScope("dataset", pure("2")), "1.5", "0")).share_left("dataset") == Fraction(1, 4)
+    overdrawn = budget((DATASET, "11", "0"))
+    assert overdrawn.share_left("dataset") == 0 and overdrawn.remaining["dataset"]["epsilon"] == "0"
+
+
+def test_an_account_without_any_limit_has_nothing_left() -> None:
+    empty = Account("dataset", "pure", {"epsilon": 0, "delta": 0}, {"epsilon": 0, "delta": 0}, 1)
+    assert Budget((DATASET,), {"dataset": empty}).share_left("dataset") == 0
+
+
+def test_the_budget_in_words_has_a_line_for_each_scope() -> None:
+    assert BOTH.words("dataset") == "25 % left (epsilon 2.5, delta 0.0009; epsilon 7.5 of 10 spent)"
+    lines = [f"{scope}: {BOTH.words(scope)}" for scope in ("dataset", "analyst:research")]
+    assert BOTH.text() == "\n".join(lines)
+    yearly = Budget(BOTH.scopes, BOTH.accounts, "each month has a budget of its own")
+    assert yearly.text() == "\n".join([*lines, "each month has a budget of its own"])
+    assert BOTH.shares_text() == "dataset 25 %, analyst research 25 %"
+
+
+def test_what_is_left_is_rounded_down() -> None:
+    words = budget((DATASET, "1.0000001", "0")).words("dataset")
+    assert words.startswith("89.9 % left (epsilon 8.99999, ")
+
+
+def test_a_data_set_without_a_limit_only_adds_up() -> None:
+    unlimited = BudgetScope("dataset", TEN, is_limited=False)
+    added = budget((unlimited, "2.5", "0"), (RESEARCH, "2", "0"))
+    assert added.epsilon["dataset"] == (2.5, inf)
+    assert added.words("dataset") == "no limit in all; epsilon 2.5 spent since the ledger was made"
+    assert added.shares_text() == "analyst research 50 %"
+    price = added.price({"epsilon": UNIT})
+    assert price is not None and price.scope == "analyst:research"
+
+
+# --- prices -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("charge", "price"),
+    [
+        ({"epsilon": UNIT, "delta": 0}, ("dataset", Fraction(1, 10), 2)),
+        ({"epsilon": 5 * UNIT // 2, "delta": 0}, ("analyst:research", Fraction(5, 8), 1)),  # once in both
+        ({"epsilon": 0, "delta": UNIT // 10**4}, ("analyst:research", Fraction(1, 10), 2)),
+        ({"epsilon": 9 * UNIT, "delta": 0}, ("analyst:research", Fraction(9, 4), 0)),
+    ],
+    ids=str,
+)
+def test_a_charge_is_priced_in_the_scope_that_allows_the_fewest(
+    charge: Mapping[str, int], price: tuple[str, Fraction, int]
+) -> None:
+    share = BOTH.price(charge)
+    assert share is not None and (share.scope, share.part, share.times) == price
+
+
+@pytest.mark.parametrize("charge", [{"epsilon": 0, "delta": 0}, {}, {"rho": 5}], ids=str)
+def test_a_charge_of_nothing_has_no_price(charge: Mapping[str, int]) -> None:
+    assert BOTH.price(charge) is None
+
+
+def test_a_dimension_without_a_limit_has_no_price() -> None:
+    assert budget((BudgetScope("dataset", pure("2")), "0", "0")).price({"delta": 5}) is None
+
+
+@pytest.mark.parametrize(
+    ("scope", "every", "words"),
+    [
+        ("dataset", None, "25 % of the budget"),
+        ("analyst:ann", None, "25 % of the budget of ann"),
+        ("project:flu", None, "25 % of the budget of project flu"),
+        ("session:s1", None, "25 % of the budget of this session"),
+        (MONTH, "month", "25 % of this month's budget"),
+        (f"{MONTH}:analyst:a:b", "month", "25 % of this month's budget of a:b"),
+        (f"{MONTH}:project:flu", "day", "25 % of today's budget of project flu"),
+    ],
+)
+def test_a_price_names_the_budget_that_it_is_a_part_of(scope: str, every: str | None, words: str) -> None:
+    assert ChargeShare(scope, Fraction(1, 4), 3, every).share == words
+
+
+@pytest.mark.parametrize(
+    ("times", "before", "after"),
+    [
+        (0, ", which is more than what is left: it would be refused", "; 0 questions like this one can still be asked"),
+        (1, *["; 1 question like this one can still be asked"] * 2),
+        (1234, *["; 1,234 questions like this one can still be asked"] * 2),
+    ],
+)
+def test_a_price_says_how_many_more_can_be_asked(times: int, before: str, after: str) -> None:
+    share = ChargeShare("dataset", Fraction(1, 4), times)
+    assert (share.before(), share.after()) == ("25 % of the budget" + before, "25 % of the budget" + after)
+
+
+@pytest.mark.parametrize(
+    ("part", "near", "below"),
+    [
+        ("0", "0 %", "0 %"),
+        ("0.00005", "less than 0.01 %", "less than 0.01 %"),
+        ("0.0001", "0.01 %", "0.01 %"),
+        ("0.00999", "1 %", "0.99 %"),
+        ("0.01", "1 %", "1 %"),
+        ("0.01799", "1.8 %", "1.7 %"),
+        ("0.99999", "100 %", "99.9 %"),
+        ("1", "100 %", "100 %"),
+        ("1.057", "106 %", "105 %"),
+        ("12", "1200 %", "1200 %"),
+    ],
+)
+def test_parts_have_two_digits_and_are_never_above_the_exact_one_where_asked(part: str, near: str, below: str) -> None:
+    assert (percent(Fraction(part)), percent(Fraction(part), down=True)) == (near, below)
+
+
+def test_remaining_words_are_a_mapping_that_is_pickled_as_text() -> None:
+    remaining = Remaining(BOTH)
+    assert list(remaining) == ["dataset", "analyst:research"] and len(remaining) == 2
+    assert remaining["dataset"] == BOTH.words("dataset")
+    make, arguments = remaining.__reduce__()
+    assert json.loads(json.dumps(make(*arguments))) == dict(remaining)
+
+
+@pytest.mark.parametrize(
+    ("name", "every", "label"),
+    [
+        ("dataset", None, "dataset"),
+        ("analyst:a:b", None, "analyst a:b"),
+        (MONTH, "month", "this month"),
+        (MONTH, "day", "today"),
+        (f"{MONTH}:analyst:ann", "month", "analyst ann this month"),
+    ],
+)
+def test_a_scope_has_a_label_in_words(name: str, every: str | None, label: str) -> None:
+    assert BudgetScope(name, TEN, every).label == label
+
+
+# --- scopes of a policy -----------------------------------------------------------------------------------------------
+
+ANALYSTS = "analysts: {research: {epsilon: 3}, bi: {epsilon: 5, delta: 5e-7}}"
+PROJECTS = "projects: {flu: {epsilon: 2, members: [bi]}, open: {epsilon: 1}}"
+POLICY = CLINIC.replace("analysts: {research: {epsilon: 3}, bi: {epsilon: 5}}", f"{ANALYSTS}\n{PROJECTS}")
+MONTHLY = "accountant: zcdp, every: month"
+
+
+def policy(limits: str = "accountant: zcdp", session: str = "session: {epsilon: 1}\n") -> Policy:
+    return parse_policy(POLICY.replace("accountant: zcdp", limits).replace("session: {epsilon: 1}\n", session))
+
+
+def scopes(
+    limits: Policy, analyst: str | None = None, project: str | None = None, start: str | None = None
+) -> tuple[BudgetScope, ...]:
+    return scopes_of(limits, analyst, project, "s1", TEN, start)
+
+
+def test_a_charge_must_fit_the_analyst_the_project_and_the_session() -> None:
+    every = scopes(policy(), "bi", "flu")
+    assert [scope.name for scope in every] == ["dataset", "analyst:bi", "project:flu", "session:s1"]
+    assert every[0].accountant is TEN
+    assert [scope.accountant.epsilon for scope in every[1:]] == [5, 2, 1]
+    assert all(scope.every is None and scope.is_limited for scope in every)
+    assert {scope.accountant.kind for scope in every[1:]} == {"zcdp"}
+
+
+def test_a_limit_without_a_delta_has_that_of_the_data_set() -> None:
+    deltas = [scope.accountant.delta for scope in scopes(policy(), "bi", "flu")[1:]]
+    assert deltas == [Fraction(5, 10**7), Fraction(1, 10**6), Fraction(1, 10**6)]
+
+
+def test_the_owner_has_the_data_set_alone() -> None:
+    assert [scope.name for scope in scopes(policy(session=""))] == ["dataset"]
+
+
+@pytest.mark.parametrize(
+    ("analyst", "project", "slug"),
+    [
+        ("eve", None, "analyst_unknown"),
+        ("bi", "cold", "project_unknown"),
+        (None, "cold", "project_unknown"),
+        ("research", "flu", "project_member"),
+    ],
+)
+def test_strangers_have_no_scopes(analyst: str | None, project: str | None, slug: str) -> None:
+    with pytest.raises(Error) as error:
+        scopes(policy(), analyst, project)
+    assert error.value.slug == slug
+
+
+@pytest.mark.parametrize(("analyst", "project"), [(None, "flu"), ("bi", "flu"), ("research", "open")])
+def test_members_and_the_owner_may_charge_a_project(analyst: str | None, project: str) -> None:
+    assert f"project:{project}" in [scope.name for scope in scopes(policy(), analyst, project)]
+
+
+def test_in_a_window_every_limit_but_the_sessions_begins_anew() -> None:
+    every = scopes(policy(MONTHLY), "bi", "open", "2026-11-01")
+    assert [(scope.name, scope.every, scope.is_limited) for scope in every] == [
+        ("dataset", None, False),
+        (MONTH, "month", True),
+        (f"{MONTH}:analyst:bi", "month", True),
+        (f"{MONTH}:project:open", "month", True),
+        ("session:s1", None, True),
+    ]
+    assert every[0].accountant is TEN and every[1].accountant is TEN
+
+
+def test_a_limit_of_all_windows_is_that_of_the_data_set() -> None:
+    limits = policy(f"{MONTHLY}, lifetime: {{epsilon: 40, delta: 2e-6}}")
+    first, window, *_ = scopes(limits, None, None, "2026-11-01")
+    assert first.is_limited and (first.accountant.epsilon, first.accountant.delta) == (40, Fraction(2, 10**6))
+    assert window.accountant is TEN
+
+
+def test_without_a_start_there_is_no_window() -> None:
+    assert [scope.name for scope in scopes(policy(MONTHLY, ""))] == ["dataset"]
+
+
+# --- windows ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("limits", "in_all"),
+    [("", None), (", lifetime: {epsilon: 40, delta: 2e-6}", {"epsilon": 40 * UNIT, "delta": 2 * UNIT // 10**6})],
+)
+def test_the_window_of_a_day_begins_with_its_month(
+    monkeypatch: pytest.MonkeyPatch, limits: str, in_all: dict[str, int] | None
+) -> None:
+    monkeypatch.setattr(windows, "today", lambda: date(2026, 11, 24))
+    each = {"epsilon": 10 * UNIT, "delta": UNIT // 10**6}
+    window = window_of(policy("accountant: pure, every: month" + limits))
+    assert window == BudgetWindow("2026-11-01", "pure", each, in_all)
+    assert window_of(policy()) is None
+
+
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        ("accountant: pure", ""),
+        (
+            "accountant: pure, every: month",
+            "each month (UTC) has a budget of its own: 12 months amount to epsilon 120 at delta 1.2e-05, "
+            "and nothing limits what all of them add up to",
+        ),
+        (
+            "accountant: pure, every: year, lifetime: {epsilon: 40, delta: 2e-6}",
+            "each year (UTC) has a budget of its own: one year amounts to epsilon 10 at delta 1e-06, "
+            "and all that are ever opened to at most epsilon 40 at delta 2e-06",
+        ),
+    ],
+)
+def test_a_year_of_windows_is_said_in_words(limits: str, words: str) -> None:
+    assert windows_in_words(policy(limits).budget) == words
+
+
+def test_a_year_without_delta_is_said_without_it_and_rounded_up() -> None:
+    text = POLICY.replace(
+        "{epsilon: 10, delta: 1e-6, accountant: zcdp}",
+        "{epsilon: 1.001, delta: 0, accountant: pure, every: week, lifetime: {epsilon: 40, delta: 0}}",
+    )
+    text = text.replace(", delta: 5e-7", "").replace("epsilon: 3}", "epsilon: 1}").replace("epsilon: 5}", "epsilon: 1}")
+    words = windows_in_words(parse_policy(text.replace("epsilon: 2,", "epsilon: 1,")).budget)
+    assert words == (
+        "each week (UTC) has a budget of its own: 52 weeks amount to epsilon 52.1, "
+        "and all that are ever opened to at most epsilon 40"
+    )
