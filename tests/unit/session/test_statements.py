@@ -1,0 +1,260 @@
+"""Statements that read no data: what each answers from the policy, the options and the ledger, at no cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import inf
+from typing import Any
+
+import pytest
+from support.clinic_policy import CLINIC
+
+from dpsql.errors.exceptions import Error
+from dpsql.ledger.account import Account
+from dpsql.planning.planner import Planned
+from dpsql.policy import Policy
+from dpsql.policy.load import parse_policy
+from dpsql.pricing.explain import PlannedOutput, PrivacyPlan
+from dpsql.pricing.options import Options
+from dpsql.privacy.accounting.registry import make_accountant
+from dpsql.privacy.loss import PrivacyLoss
+from dpsql.release.release import Release
+from dpsql.release.sandbox import Sandbox, shared_sandbox
+from dpsql.session.budget import Budget, BudgetScope
+from dpsql.session.statements import answer_statement, statement_columns
+from dpsql.sql.parse import Parameters, Statement, parse
+
+POLICY = parse_policy(
+    CLINIC.replace("max_rows: 20", "max_rows: 20\n    description: one row for each visit").replace(
+        "smoker: {type: boolean}", "smoker: {type: boolean, nullable: false, description: today}"
+    )
+)
+ACCOUNTANT = make_accountant("pure", Fraction(2), Fraction(0))
+OUTPUT = PlannedOutput(
+    *("dp_0", "n", "count(*)", "no", "laplace", 1, 1.0, 1.0, 1.0, 3.0, 1.0, 0.0, 0.46, 1, 1.0),
+    stored_error_95=None,
+    bound="1 rows per unit",
+)
+LOSS = PrivacyLoss(Fraction(1), Fraction(0), None)
+PLAN = PrivacyPlan(
+    (OUTPUT,),
+    LOSS,
+    LOSS,
+    (("dataset", "all"), ("analyst:ann", "half")),
+    (),
+    (("dp_0", "SELECT 1"),),
+    0.95,
+    (("n", "bigint"),),
+    ("a note",),
+    ("first line", "second line"),
+)
+
+
+@dataclass
+class Context:
+    """A session without data: what it was last asked to plan, and its options."""
+
+    policy: Policy = POLICY
+    options: Options = field(default_factory=lambda: Options.of_policy(POLICY))
+    first_options: Options = field(
+        default_factory=lambda: Options.of_policy(POLICY).with_value("dp.epsilon", "0.2", POLICY)
+    )
+    sandbox: Sandbox = field(default_factory=shared_sandbox)
+    explained: PrivacyPlan = PLAN
+    limited: bool = True
+    planned: list[Any] = field(default_factory=list)
+
+    def set_option(self, name: str, value: str) -> None:
+        self.options = self.options.with_value(name, value, self.policy)
+
+    def budget(self) -> Budget:
+        names, units = ("dataset", "analyst:ann"), 10**18
+        scopes = tuple(BudgetScope(name, ACCOUNTANT, is_limited=self.limited or name != "dataset") for name in names)
+        limits = {"epsilon": 2 * units, "delta": 0}
+        accounts = {
+            name: Account(name, "pure", limits, {"epsilon": units * (1 + number) // 2, "delta": 0}, 1)
+            for number, name in enumerate(names)
+        }
+        return Budget(scopes, accounts)
+
+    def plan(self, statement: Statement, parameters: Parameters = None) -> Planned:
+        self.planned.append(statement)
+        return statement  # type: ignore[return-value]
+
+    def explain_planned(self, planned: Planned) -> PrivacyPlan:
+        assert planned is self.planned[-1]
+        return self.explained
+
+
+@pytest.fixture
+def context() -> Context:
+    return Context()
+
+
+def answer(context: Context, sql: str) -> Release:
+    """The answer, which costs nothing and has the columns that were announced."""
+    statement = parse(sql)
+    release = answer_statement(context, statement)
+    assert release.columns == statement_columns(context, statement)
+    assert release.loss == PrivacyLoss.nothing() and release.receipt.id == "" and not release.reused
+    return release
+
+
+def rows(context: Context, sql: str) -> list[tuple[Any, ...]]:
+    return list(answer(context, sql).rows())
+
+
+def names(release: Release) -> list[str]:
+    return [column.name for column in release.columns]
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+
+def test_tables_are_listed_with_what_the_policy_says_of_them(context: Context) -> None:
+    assert rows(context, "SHOW TABLES") == [
+        ("patients", "protected", 1, ""),
+        ("visits", "protected", 20, "one row for each visit"),
+        ("labs", "protected", 100, ""),
+        ("regions", "public", None, ""),
+    ]
+
+
+def test_a_table_is_described_with_bounds_and_keys(context: Context) -> None:
+    assert rows(context, "DESCRIBE patients") == [
+        ("patient_id", "integer", True, None, None, None, "privacy unit", ""),
+        ("region", "text", True, None, None, "north, south, null", "", ""),
+        ("age", "integer", True, "0", "120", None, "", ""),
+        ("weight", "real", True, "1/2", "250", None, "", ""),
+        ("smoker", "boolean", False, None, None, None, "", "today"),
+    ]
+    described = {row[0]: row[6] for row in rows(context, "DESCRIBE visits")}
+    assert described["visit_id"] == "primary key" and described["cost"] == ""
+    assert described["patient_id"] == "privacy unit, references patients.patient_id"
+
+
+def test_a_unit_that_is_found_by_a_join_is_no_column_of_the_table(context: Context) -> None:
+    assert {row[0]: row[6] for row in rows(context, "DESCRIBE labs")} == {
+        "value": "",
+        "visit_id": "references visits.visit_id",
+    }
+    assert [row[6] for row in rows(context, "DESCRIBE main.regions")] == ["primary key", ""]
+
+
+@pytest.mark.parametrize(("sql", "position"), [("DESCRIBE nobody", 10), ("DESCRIBE main.nobody", 10)])
+def test_a_table_that_there_is_not_is_refused_at_its_place(context: Context, sql: str, position: int) -> None:
+    with pytest.raises(Error) as error:
+        answer_statement(context, parse(sql))
+    assert (error.value.slug, error.value.position) == ("unknown_table", position)
+
+
+# --- options ----------------------------------------------------------------------------------------------------------
+
+
+def test_options_are_set_and_return_to_those_of_the_connection(context: Context) -> None:
+    before = context.options
+    assert rows(context, "SET dp.epsilon = 0.5") == [] and context.options.epsilon == Fraction(1, 2)
+    answer(context, "SET dp.confidence = 0.9")
+    answer(context, "SET dp.epsilon TO DEFAULT")
+    assert context.options.epsilon == Fraction(1, 5) and context.options.confidence == Fraction(9, 10)
+    answer(context, "SET dp.epsilon = 0.5")
+    answer(context, "RESET dp.epsilon")
+    assert context.options.epsilon == Fraction(1, 5) and context.options.confidence == Fraction(9, 10)
+    answer(context, "RESET ALL")
+    assert context.options == context.first_options != before
+
+
+def test_a_setting_of_another_system_is_not_set_and_resetting_it_does_nothing(context: Context) -> None:
+    with pytest.raises(Error) as error:
+        answer_statement(context, parse("SET work_mem = 5"))
+    assert (error.value.slug, error.value.position) == ("option_unknown", 1)
+    before = context.options
+    assert rows(context, "RESET work_mem") == [] and context.options is before
+
+
+@pytest.mark.parametrize("sql", ["SHOW dp.all", "SHOW ALL"])
+def test_all_options_are_shown_with_their_values(context: Context, sql: str) -> None:
+    answer(context, "SET dp.epsilon = 0.25")
+    shown = answer(context, sql)
+    assert names(shown) == ["name", "value"]
+    assert dict(shown.rows()) == context.options.show() and dict(shown.rows())["dp.epsilon"] == "0.25"
+
+
+def test_one_option_is_shown(context: Context) -> None:
+    assert rows(context, "SHOW dp.epsilon") == [("dp.epsilon", "0.1")]
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("dp.epsilonn", "dp.epsilon"), ("dp.budgets", "dp.budget"), ("dp.alll", "dp.all")]
+)
+def test_an_unknown_option_is_refused_with_the_nearest_name(context: Context, name: str, hint: str) -> None:
+    with pytest.raises(Error) as error:
+        answer_statement(context, parse(f"SHOW {name}"))
+    assert error.value.slug == "option_unknown" and f"did you mean {hint}?" in str(error.value)
+
+
+# --- budgets ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("limited", [True, False])
+def test_the_budget_has_a_row_for_each_scope_and_dimension(limited: bool) -> None:
+    shown = answer(context := Context(limited=limited), "SHOW dp.budget")
+    assert names(shown) == ["scope", "dimension", "spent", "remaining", "epsilon_spent", "epsilon_limit"]
+    limit = 2.0 if limited else None  # infinity is no number of SQL
+    assert list(shown.rows()) == [
+        ("dataset", "epsilon", "0.5", "1.5", 0.5, limit),
+        ("dataset", "delta", "0", "0", 0.5, limit),
+        ("analyst:ann", "epsilon", "1", "1", 1.0, 2.0),
+        ("analyst:ann", "delta", "0", "0", 1.0, 2.0),
+    ]
+    assert (context.budget().epsilon["dataset"][1] == inf) is not limited
+
+
+# --- the rest ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("sql", "notices"),
+    [
+        ("BEGIN", ()),
+        ("COMMIT", ()),
+        ("ROLLBACK", ("a rollback gives no budget back",)),
+        ("ABORT", ("a rollback gives no budget back",)),
+    ],
+)
+def test_transactions_do_nothing_and_a_rollback_says_so(context: Context, sql: str, notices: tuple[str, ...]) -> None:
+    release = answer(context, sql)
+    assert (names(release), list(release.rows()), release.notices) == ([], [], notices)
+
+
+def test_explain_answers_in_lines(context: Context) -> None:
+    release = answer(context, "EXPLAIN SELECT COUNT(*) AS n FROM patients")
+    assert names(release) == ["privacy_plan"] and list(release.rows()) == [("first line",), ("second line",)]
+    assert release.notices == ()
+
+
+@pytest.mark.parametrize(
+    ("stored", "notice"),
+    [((), []), (("dp_0", "dp_1"), ["stored releases answer dp_0, dp_1 for free"])],
+)
+def test_explain_verbose_answers_in_a_table_with_notices(stored: tuple[str, ...], notice: list[str]) -> None:
+    context = Context(explained=PrivacyPlan(**{**PLAN.__dict__, "stored": stored}))
+    release = answer(context, "EXPLAIN VERBOSE SELECT COUNT(*) AS n FROM patients")
+    assert names(release)[:4] == ["block", "output", "aggregate", "keys"]
+    assert list(release.rows()) == [tuple(OUTPUT.__dict__.values())]
+    assert list(release.notices) == [
+        f"price: {PLAN.price}",
+        *notice,
+        "a note",
+        "remaining (dataset): all",
+        "remaining (analyst:ann): half",
+        "engine SQL of dp_0: SELECT 1",
+    ]
+
+
+def test_columns_are_announced_without_carrying_a_statement_out(context: Context) -> None:
+    before = context.options
+    for sql in ("SET dp.epsilon = 0.5", "RESET ALL", "EXPLAIN SELECT COUNT(*) FROM patients", "DESCRIBE nobody"):
+        statement_columns(context, parse(sql))
+    assert context.options is before and context.planned == []
