@@ -1,0 +1,223 @@
+"""The parts of a session: which accounts its charges must fit as windows go by, and what changes under another policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
+from datetime import date
+from fractions import Fraction
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import duckdb
+import pytest
+from support.clinic import build
+from support.clinic_policy import CLINIC
+
+from dpsql.errors.exceptions import Error, refuse
+from dpsql.ledger import open_ledger, windows
+from dpsql.ledger.ledger import Ledger
+from dpsql.policy.load import parse_policy
+from dpsql.privacy.accounting.registry import make_accountant
+from dpsql.session.context import Accounts, SessionContext
+from dpsql.session.opening import open_session
+from dpsql.session.stages import Stages
+
+POLICY = CLINIC.replace("session: {epsilon: 1}", "session: {epsilon: 1}\nprojects: {flu: {epsilon: 2}}")
+MONTHLY = POLICY.replace("accountant: zcdp", "accountant: pure, every: month")
+LIFETIME = POLICY.replace("accountant: zcdp", "accountant: pure, every: month, lifetime: {epsilon: 40, delta: 2e-6}")
+UNIT = 10**18
+OCTOBER, NOVEMBER = "window:2026-10-01", "window:2026-11-01"
+
+
+class Clock:
+    """The day that the session believes in; `days` come one after another, the last one for good."""
+
+    def __init__(self) -> None:
+        self.days = [date(2026, 10, 31)]
+
+    def __call__(self) -> date:
+        return self.days.pop(0) if len(self.days) > 1 else self.days[0]
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(windows, "today", clock)
+    return clock
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    opened = open_ledger(f"sqlite:///{tmp_path / 'ledger.db'}", "clinic", create=True, state=tmp_path / "state")
+    yield opened
+    opened.close()
+
+
+def accounts(ledger: Ledger, text: str = POLICY, analyst: str | None = "research") -> Accounts:
+    policy = parse_policy(text)
+    limit = policy.budget
+    planner: Any = SimpleNamespace(accountant=make_accountant(limit.accountant, limit.epsilon, limit.delta))
+    return Accounts(policy, planner, ledger, analyst, "s1")
+
+
+def names(opened: Accounts, project: str | None = None) -> list[str]:
+    return [scope.name for scope in opened.scopes(project)]
+
+
+# --- accounts ---------------------------------------------------------------------------------------------------------
+
+
+def test_accounts_are_opened_with_the_limits_of_the_policy_when_they_are_needed(ledger: Ledger) -> None:
+    opened = accounts(ledger)
+    assert ledger.accounts() == {}
+    assert names(opened) == ["dataset", "analyst:research", "session:s1"]
+    stored = ledger.accounts()
+    assert {name: account.limits for name, account in stored.items()} == {
+        scope.name: scope.accountant.limit_units() for scope in opened.scopes(None)
+    }
+    assert {account.accountant for account in stored.values()} == {"zcdp"}
+
+
+def test_accounts_are_opened_once_for_each_project(ledger: Ledger) -> None:
+    opened = accounts(ledger)
+    first = opened.scopes(None)
+    entries = len(list(ledger.history()))
+    assert opened.scopes(None) is first and len(list(ledger.history())) == entries
+    assert names(opened, "flu") == ["dataset", "analyst:research", "project:flu", "session:s1"]
+    assert len(list(ledger.history())) == entries + 1
+
+
+def test_a_stranger_opens_no_account(ledger: Ledger) -> None:
+    with pytest.raises(Error) as error:
+        accounts(ledger, analyst="eve").scopes(None)
+    assert error.value.slug == "analyst_unknown" and ledger.accounts() == {}
+
+
+@pytest.mark.parametrize(("text", "limit"), [(MONTHLY, 10), (LIFETIME, 40)], ids=["without a limit", "with one"])
+def test_a_window_is_opened_with_the_limits_below_it(ledger: Ledger, clock: Clock, text: str, limit: int) -> None:
+    """Without a limit of all windows the data set may hold what the window may still spend."""
+    opened = accounts(ledger, text)
+    assert names(opened) == ["dataset", OCTOBER, f"{OCTOBER}:analyst:research", "session:s1"]
+    assert {name: account.limits["epsilon"] // UNIT for name, account in ledger.accounts().items()} == {
+        "dataset": limit,
+        OCTOBER: 10,
+        f"{OCTOBER}:analyst:research": 3,
+        "session:s1": 1,
+    }
+
+
+def test_the_next_window_has_accounts_of_its_own(ledger: Ledger, clock: Clock) -> None:
+    opened = accounts(ledger, MONTHLY)
+    opened.scopes(None)
+    clock.days = [date(2026, 11, 1)]
+    assert names(opened) == ["dataset", NOVEMBER, f"{NOVEMBER}:analyst:research", "session:s1"]
+    assert {NOVEMBER, f"{NOVEMBER}:analyst:research"} <= ledger.accounts().keys()
+    clock.days = [date(2026, 10, 31)]
+    with pytest.raises(Error) as error:
+        accounts(ledger, MONTHLY).scopes(None)  # a clock that is behind
+    assert error.value.slug == "window_closed"
+
+
+def failing(slug: str, times: int) -> tuple[list[int], Callable[[], str]]:
+    """A step that fails so many times and then answers, and its calls."""
+    calls: list[int] = []
+
+    def step() -> str:
+        calls.append(len(calls))
+        if len(calls) <= times:
+            raise refuse(slug, start="2026-10-01", latest="2026-11-01") if slug == "window_closed" else refuse(slug)
+        return "done"
+
+    return calls, step
+
+
+BEFORE, AFTER = date(2026, 10, 31), date(2026, 11, 1)
+
+
+@pytest.mark.parametrize(
+    ("slug", "times", "days", "expected"),
+    [
+        ("window_closed", 0, [BEFORE], 1),
+        ("window_closed", 1, [BEFORE, AFTER], 2),
+        ("window_closed", 2, [BEFORE, AFTER, AFTER, date(2026, 11, 2)], 3),
+    ],
+)
+def test_a_step_is_taken_again_where_midnight_closed_its_window(
+    ledger: Ledger, clock: Clock, slug: str, times: int, days: list[date], expected: int
+) -> None:
+    clock.days = days
+    calls, step = failing(slug, times)
+    assert accounts(ledger, MONTHLY).in_present_window(step) == "done" and len(calls) == expected
+
+
+@pytest.mark.parametrize(
+    ("slug", "days"), [("window_closed", [BEFORE]), ("ledger_head_missing", [BEFORE, AFTER])], ids=["day", "fault"]
+)
+def test_other_failures_are_raised_at_once(ledger: Ledger, clock: Clock, slug: str, days: list[date]) -> None:
+    clock.days = days
+    calls, step = failing(slug, 1)
+    with pytest.raises(Error) as error:
+        accounts(ledger, MONTHLY).in_present_window(step)
+    assert error.value.slug == slug and len(calls) == 1
+
+
+def test_the_budget_is_read_from_the_ledger_or_from_a_reservation(ledger: Ledger) -> None:
+    opened = accounts(ledger, POLICY.replace("zcdp", "pure"))
+    assert opened.budget("flu").spent.keys() == {"dataset", "analyst:research", "project:flu", "session:s1"}
+    assert opened.budget(None).spent["dataset"]["epsilon"] == "0" and opened.budget(None).in_a_year == ""
+    reserved = {
+        name: replace(account, spent={"epsilon": UNIT // 4, "delta": 0}) for name, account in ledger.accounts().items()
+    }
+    assert opened.budget(None, reserved).spent["dataset"]["epsilon"] == "0.25"
+
+
+def test_the_budget_after_a_charge_is_that_of_its_window_even_past_midnight(ledger: Ledger, clock: Clock) -> None:
+    opened = accounts(ledger, MONTHLY)
+    opened.scopes(None)
+    reserved = ledger.accounts()
+    clock.days = [AFTER]
+    assert OCTOBER in opened.budget(None, reserved).spent
+    assert NOVEMBER in opened.budget(None).spent
+    assert opened.budget(None).in_a_year.startswith("each month (UTC) has a budget of its own")
+
+
+# --- the context ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SessionContext]:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    with open_session(build(tmp_path), analyst="research", create_ledger=True) as session:
+        yield session.context
+
+
+def test_under_another_policy_the_asker_the_data_and_the_accounts_stay(context: SessionContext) -> None:
+    other = replace(context.policy, per_query=replace(context.policy.per_query, epsilon=Fraction(1, 7)))
+    changed = context.under(other)
+    assert changed.policy is other and changed.planner.policy is other
+    new = {
+        entry.name
+        for entry in fields(SessionContext)
+        if getattr(changed, entry.name) is not getattr(context, entry.name)
+    }
+    assert new == {"policy", "planner", "index", "stored_releases"}
+
+
+def test_the_rows_of_a_public_table_are_read_from_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    path = build(tmp_path)
+    path.write_text(path.read_text().rstrip() + "\n  regions:\n    public: true\n    columns: {name: {type: text}}\n")
+    with duckdb.connect(str(tmp_path / "clinic.duckdb")) as connection:
+        connection.execute("CREATE TABLE regions AS SELECT unnest(['north', 'south', 'west']) AS name")
+    with open_session(path, create_ledger=True) as session:
+        planned = session.plan(session.planner.parse("SELECT name FROM regions", None))
+        (public,) = planned.plan.public_inputs
+        table = session.context.public_table(public.scan)
+    assert sorted(table.column(0).to_pylist()) == ["north", "south", "west"]
+
+
+def test_the_stages_of_each_question_are_its_own(context: SessionContext) -> None:
+    first, second = context.stages(), context.stages()
+    assert isinstance(first, Stages) and first is not second
