@@ -216,6 +216,18 @@ def test_rows_are_shared_where_that_halves_the_parts_of_the_budget(
     assert sorted(described(basis)) == sorted(terms)
 
 
+def test_where_a_unit_has_one_row_counting_rows_is_counting_units() -> None:
+    policy = replace(ENTITY, tables={"t": replace(ENTITY.tables["t"], bounds=ContributionBounds(1))})
+    for words in ("count", "count_units"):
+        basis = bounded(block(key(), words=words), policy, UNBOUNDED)
+        assert (basis.selection_term, described(basis)) == ("t0", [(COUNT, "")])
+    assert [term.kind for term in bounded(block(), ENTITY, UNBOUNDED).terms] == [TermKind.UNITS]
+
+
+def test_variances_share_no_rows_unless_they_are_said_to() -> None:
+    assert described(bounded(block(words="var_pop"), ENTITY, UNBOUNDED)) == [(SUM, ""), (COUNT, ""), (SUM, "")]
+
+
 @pytest.mark.parametrize(("squares", "kinds"), [(True, {TermKind.SQUARE_PART}), (False, {SUM, COUNT})])
 def test_variances_share_rows_where_squares_may(squares: bool, kinds: set[TermKind]) -> None:
     basis = bounded(block(words="var_pop"), ENTITY, UNBOUNDED, squares=squares)

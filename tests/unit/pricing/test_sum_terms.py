@@ -41,6 +41,11 @@ def computed(value: Column) -> Call:
     return Call("coalesce", (value,), value.facts)
 
 
+def test_grids_fill_what_the_engines_integers_hold() -> None:
+    assert 2**GRID_BITS * 2**63 < 2**127, "a sum of all rows in 128 bits"
+    assert (GRID_BITS, KEPT_BITS, UNIT_BITS) == (52, 30, 62)
+
+
 # --- integers ---------------------------------------------------------------------------------------------------------
 
 

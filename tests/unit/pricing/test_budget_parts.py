@@ -1,0 +1,289 @@
+"""A question's budget is divided evenly over what it measures, each part buys noise within it, and delta goes where it is needed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from math import isqrt
+
+import pytest
+
+from dpsql.errors.exceptions import Error
+from dpsql.plan.intervals import Facts, Type, literal_facts
+from dpsql.plan.plan import Block, BoundedBlock, Caps, Clip, Column, Key, Literal, Measure, Scan, Term, TermKind
+from dpsql.policy import parse_policy
+from dpsql.policy.bounds import UNBOUNDED
+from dpsql.pricing.bounding import bounded
+from dpsql.pricing.budget_parts import (
+    BudgetParts,
+    is_whole,
+    mechanisms_of,
+    recomputed_loss,
+    sets_of,
+    shares_squares,
+)
+from dpsql.pricing.local_sensitivity import LocalRequest
+from dpsql.pricing.options import Options
+from dpsql.privacy.accounting.contract import Accountant
+from dpsql.privacy.accounting.registry import make_accountant
+from dpsql.privacy.loss import Neighbours
+from dpsql.privacy.mechanisms.contract import Noise, Norm
+from dpsql.privacy.mechanisms.laplace import Laplace
+from dpsql.privacy.mechanisms.local_sensitivity import SMOOTH
+from dpsql.privacy.mechanisms.square_root import SquareRoot
+
+POLICY = parse_policy("""
+dataset: d
+source: duckdb:///d.duckdb
+privacy_unit: {table: t, column: id}
+budget: {epsilon: 10, delta: 1e-6, accountant: pure}
+per_query: {epsilon: 1, delta: 1e-9}
+ledger: sqlite:///d.db
+tables:
+  t: {max_rows: 7, columns: {id: {type: integer}, x: {type: integer}, k: {type: integer}}}
+""")
+PURE = make_accountant("pure", Fraction(10), Fraction(1, 10**6))
+ZCDP = make_accountant("zcdp", Fraction(10), Fraction(1, 10**6))
+EPSILON, DELTA = Fraction(1), Fraction(1, 10**9)
+OPTIONS = Options(EPSILON, DELTA, "auto", Fraction(19, 20))
+ADD, CHANGE = Neighbours.ADD_REMOVE, Neighbours.CHANGE_ONE
+INTEGER = Facts(Type.INTEGER, Fraction(0), Fraction(9), nullable=False)
+X, K = Column("x", INTEGER), Column("k", INTEGER)
+HALF = Literal(Fraction(1, 2), literal_facts(Fraction(1, 2)))
+PUBLIC, PRIVATE = Key("k0", K, (0, 1, 2)), Key("k0", K, None)
+
+
+def asked(mechanism: str, **changes: Fraction) -> Options:
+    return replace(OPTIONS, mechanism=mechanism, **changes)
+
+
+def block(words: str, *keys: Key, name: str = "b", squares: bool = False, local: bool = False) -> BoundedBlock:
+    arguments = {"count": (), "count_units": (), "quantile_cont": (X, HALF)}
+    measures = tuple(
+        Measure(f"m{number}", word, arguments.get(word, (X,)), word in ("count_units", "count_distinct"), None)
+        for number, word in enumerate(words.split())
+    )
+    request = LocalRequest(SMOOTH, None, Fraction(19, 20)) if local else None
+    return bounded(Block(name, Scan("t", (X, K)), keys, measures), POLICY, UNBOUNDED, local=request, squares=squares)
+
+
+# --- how many parts ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("blocks", "parts"),
+    [
+        ((), 1),
+        ((block("count"),), 1),
+        ((block("sum count_distinct"),), 2),
+        ((block("avg"),), 1),
+        ((block("count_units", PRIVATE),), 1),
+        ((block("sum", PRIVATE),), 2),
+        ((block("count", PUBLIC), block("count sum", PRIVATE, name="c")), 4),
+        ((block("quantile_cont", local=True),), 1),
+    ],
+)
+def test_each_set_of_terms_selection_and_measurement_has_an_even_part(
+    blocks: tuple[BoundedBlock, ...], parts: int
+) -> None:
+    divided = BudgetParts(blocks, OPTIONS, PURE)
+    assert divided.parts == parts
+    assert divided.allowed.epsilon == EPSILON and divided.loss.epsilon == EPSILON / parts
+
+
+@pytest.mark.parametrize(
+    ("blocks", "options", "accountant", "sharing"),
+    [
+        ((block("count"),), OPTIONS, PURE, 1),
+        ((block("count sum count_distinct"),), OPTIONS, PURE, 1),
+        ((block("sum", PRIVATE), block("count", PRIVATE, name="c")), OPTIONS, PURE, 2),
+        ((block("count_distinct count_units"),), asked("gaussian"), PURE, 2),
+        ((block("count_distinct", PRIVATE),), asked("gaussian"), PURE, 3),
+        ((block("count_units", PRIVATE),), asked("gaussian"), PURE, 2),
+        ((block("count_distinct count_units"),), asked("gaussian"), ZCDP, 1),
+        ((block("quantile_cont", local=True), block("quantile_cont", name="c", local=True)), OPTIONS, PURE, 2),
+    ],
+)
+def test_delta_is_divided_among_what_needs_some(
+    blocks: tuple[BoundedBlock, ...], options: Options, accountant: Accountant, sharing: int
+) -> None:
+    assert BudgetParts(blocks, options, accountant).delta == DELTA / sharing
+
+
+@pytest.mark.parametrize(
+    ("blocks", "options", "slug"),
+    [
+        ((block("count", PRIVATE),), asked("auto", delta=Fraction(0)), "selection_needs_delta"),
+        ((block("count"),), asked("gaussian", delta=Fraction(0)), "mechanism_needs_delta"),
+        ((block("count", PRIVATE),), asked("correlated_laplace"), "shared_noise_keys"),
+        ((block("count", PUBLIC), block("count", PRIVATE, name="c")), asked("correlated_laplace"), "shared_noise_keys"),
+    ],
+)
+def test_what_the_budget_does_not_allow_is_refused(
+    blocks: tuple[BoundedBlock, ...], options: Options, slug: str
+) -> None:
+    with pytest.raises(Error) as refused:
+        BudgetParts(blocks, options, PURE)
+    assert refused.value.slug == slug
+
+
+@pytest.mark.parametrize(
+    ("blocks", "mechanism"),
+    [
+        ((block("count", PUBLIC),), "auto"),
+        ((), "gaussian"),
+        ((block("quantile_cont"),), "gaussian"),
+    ],
+)
+def test_without_delta_what_needs_none_is_measured(blocks: tuple[BoundedBlock, ...], mechanism: str) -> None:
+    assert BudgetParts(blocks, asked(mechanism, delta=Fraction(0)), PURE).delta == 0
+
+
+# --- noise ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("neighbours", "factor"), [(ADD, 1), (CHANGE, 2)])
+@pytest.mark.parametrize(
+    ("words", "keys", "l0", "l1"), [("count", (), 1, 7), ("sum", (PUBLIC,), 3, 63), ("count_units", (PUBLIC,), 3, 3)]
+)
+def test_noise_is_that_of_what_a_unit_adds(
+    words: str, keys: tuple[Key, ...], l0: int, l1: int, neighbours: Neighbours, factor: int
+) -> None:
+    asked_for = block(words, *keys)
+    divided = BudgetParts((asked_for, block("count", name="c")), OPTIONS, PURE)
+    (term,) = asked_for.terms
+    same, noise = divided.measured(term, asked_for, neighbours)
+    assert same == term and isinstance(noise, Laplace)
+    assert (noise.sensitivity.l0, noise.sensitivity.l1) == (l0 * factor, l1 * factor)
+    charged, again = divided.charged(noise).epsilon, recomputed_loss(noise).epsilon
+    assert charged is not None and again is not None
+    assert Fraction(99, 200) < charged <= Fraction(1, 2) and again <= Fraction(1, 2)
+
+
+def test_a_shared_row_moves_the_entries_of_its_set_and_no_more_in_all() -> None:
+    shared = block("avg", PUBLIC)
+    divided = BudgetParts((shared,), OPTIONS, PURE)
+    for term in shared.terms:
+        moved = divided.measured(term, shared, ADD)[1].sensitivity  # type: ignore[attr-defined]
+        assert (moved.l0, moved.l1) == (3 * 2, 7 * 9)
+
+
+@pytest.mark.parametrize("share", [Fraction(1), Fraction(1, 2), Fraction(1, 5)])
+def test_a_share_of_a_part_costs_that_share(share: Fraction) -> None:
+    asked_for = block("count sum count_distinct", PUBLIC)
+    divided = BudgetParts((asked_for,), OPTIONS, PURE)
+    term = asked_for.terms[0]
+    noise = divided.noise_of(ADD, term, asked_for, share)
+    assert noise == divided.measured(term, asked_for, ADD, share)[1]
+    epsilon = divided.charged(noise).epsilon
+    limit = share * EPSILON / divided.parts
+    assert epsilon is not None and limit * Fraction(99, 100) < epsilon <= limit
+    divided.of_sets = {("b", term.shares or term.name): share}
+    assert divided.measured(term, asked_for, ADD)[1] == noise
+    divided.of_sets = {("c", term.shares or term.name): share}
+    assert divided.measured(term, asked_for, ADD)[1] == divided.noise_of(ADD, term, asked_for, Fraction(1))
+
+
+CLIPPED = Term("t0", TermKind.COUNT, None, None, 1, clip=Clip(3))
+MANY = replace(block("count", PUBLIC), terms=(CLIPPED,), caps=Caps(7, 3))
+
+
+@pytest.mark.parametrize(("mechanism", "norm"), [("laplace", Norm.L1), ("gaussian", Norm.L2)])
+@pytest.mark.parametrize("neighbours", [ADD, CHANGE])
+def test_a_clip_is_in_the_norm_of_the_noise_and_left_out_where_it_never_binds(
+    mechanism: str, norm: Norm, neighbours: Neighbours
+) -> None:
+    divided = BudgetParts((MANY,), asked(mechanism), ZCDP)
+    for most in (1, 6, 7, 8):
+        term, noise = divided.measured(replace(CLIPPED, clip=Clip(most)), MANY, neighbours)
+        # All seven rows may be in one group, so that both norms of what a unit adds are 7.
+        assert term.clip == (Clip(most, norm) if most < 7 else None)
+        factor, moved = neighbours.factor, noise.sensitivity  # type: ignore[attr-defined]
+        l1 = {Norm.L1: min(most, 7), Norm.L2: min(7, isqrt(3 * most * most))}[norm] if most < 7 else 7
+        assert (moved.l1, moved.l2_squared) == (l1 * factor, (min(most, 7) * factor) ** 2)
+
+
+@pytest.mark.parametrize("keys", [(), (PUBLIC,)], ids=["one group", "three groups"])
+def test_the_mechanism_with_the_least_error_is_taken(keys: tuple[Key, ...]) -> None:
+    table = block("count_units", *keys)
+
+    def noise(mechanism: str) -> Noise:
+        return BudgetParts((table,), asked(mechanism), ZCDP).measured(table.terms[0], table, ADD)[1]
+
+    laplace, gaussian = noise("laplace"), noise("gaussian")
+    assert gaussian.expected_error() < laplace.expected_error()
+    assert noise("auto") == gaussian
+
+
+def test_a_lone_group_has_no_correlation() -> None:
+    options = asked("correlated_laplace", correlation=Fraction(1, 2))
+    lone, table = block("count_units"), block("count_units", PUBLIC)
+    plain = asked("correlated_laplace")
+
+    def noise(asked_for: BoundedBlock, chosen: Options) -> Noise:
+        return BudgetParts((asked_for,), chosen, ZCDP).measured(asked_for.terms[0], asked_for, ADD)[1]
+
+    assert noise(lone, options) == noise(lone, plain)
+    assert noise(table, options) != noise(table, plain)
+
+
+@pytest.mark.parametrize(
+    ("length", "mechanism", "is_series"), [(None, "auto", False), (1000, "auto", True), (1000, "laplace", False)]
+)
+def test_noise_for_running_totals_is_taken_where_they_err_less(
+    length: int | None, mechanism: str, is_series: bool
+) -> None:
+    days = block("count_units", Key("k0", K, tuple(range(1000))))
+    days = replace(days, caps=Caps(1, 1))
+    lengths = {} if length is None else {"b": length}
+    term = replace(days.terms[0], kind=TermKind.COUNT)
+    noise = BudgetParts((days,), asked(mechanism), ZCDP, lengths).measured(term, days, ADD)[1]
+    assert isinstance(noise, SquareRoot) is is_series
+
+
+# --- which mechanisms -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "accountant", "words"),
+    [
+        ("auto", PURE, ("laplace",)),
+        ("auto", ZCDP, ("laplace", "gaussian")),
+        ("gaussian", PURE, ("gaussian",)),
+        ("laplace", ZCDP, ("laplace",)),
+        ("correlated_laplace", ZCDP, ("correlated_laplace",)),
+        (SMOOTH, PURE, ("laplace",)),
+    ],
+)
+def test_mechanisms_are_the_one_asked_for_or_those_that_need_no_delta(
+    mechanism: str, accountant: Accountant, words: tuple[str, ...]
+) -> None:
+    chosen = mechanisms_of(asked(mechanism), accountant)
+    assert tuple(entry.word for entry in chosen) == words
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "accountant", "shares"),
+    [("auto", PURE, True), ("laplace", PURE, True), ("gaussian", PURE, False), ("auto", ZCDP, False), ("laplace", ZCDP, False)],
+)  # fmt: skip
+def test_squares_are_shared_under_laplace_noise_that_is_paid_in_epsilon(
+    mechanism: str, accountant: Accountant, shares: bool
+) -> None:
+    assert shares_squares(asked(mechanism), accountant) is shares
+
+
+@pytest.mark.parametrize("kind", TermKind)
+@pytest.mark.parametrize("shares", ["", "t0"])
+def test_counts_of_their_own_are_whole_numbers(kind: TermKind, shares: str) -> None:
+    term = Term("t0", kind, X, None, 1, shares=shares)
+    assert is_whole(term) is (kind not in (TermKind.SUM, TermKind.DISTINCT_SUM) and not shares)
+
+
+def test_a_set_is_charged_once_and_a_constant_never() -> None:
+    terms = (
+        Term("t0", TermKind.SUM, X, None, 1, shares="t0"),
+        Term("t1", TermKind.SUM, X, None, 1, shares="t0"),
+        Term("t2", TermKind.COUNT, None, None, 1),
+        Term("t3", TermKind.SUM, X, None, 0),
+    )
+    assert sets_of(replace(MANY, terms=terms)) == {"t0", "t2"}
