@@ -1,0 +1,285 @@
+"""Each option reads the values that it may have and no others, keeps to the policy's limits, and is shown as it would be set."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from dpsql.errors.exceptions import Error
+from dpsql.policy import parse_policy
+from dpsql.policy.bounds import BOUND_NAMES
+from dpsql.pricing.budget_shares import Objective
+from dpsql.pricing.options import Auto, Options, Reuse, Unknown, mechanism_words, show_value
+
+POLICY = parse_policy("""
+dataset: d
+source: duckdb:///d.duckdb
+privacy_unit: {table: t, column: id}
+budget: {epsilon: 10, delta: 1e-6, accountant: pure}
+per_query: {epsilon: 1, delta: 1e-9, max_groups: 5, min_epsilon: 0.01}
+reuse: {default: derive}
+projects: {flu: {epsilon: 2}}
+ledger: sqlite:///d.db
+tables:
+  t: {max_rows: 7, columns: {id: {type: integer}}}
+""")
+ROWS = replace(POLICY, privacy_unit=None)
+DEFAULTS = Options.of_policy(POLICY)
+
+TEN, BILLION = Fraction(10), 10**9
+READ: dict[str, dict[str, Any]] = {
+    "epsilon": {"0.1": Fraction(1, 10), "10": TEN, "1e-2": Fraction(1, 100)},
+    "delta": {"0": 0, "1e-9": Fraction(1, 10**9), "1e-12": Fraction(1, 10**12)},
+    "mechanism": {"auto": "auto", "Laplace": "laplace", "GAUSSIAN": "gaussian"},
+    "max_groups": {"1": 1, "007": 7, "1000000000": BILLION, "none": None, "NULL": None, "Default": None},
+    "max_rows_per_group": {"1": 1, "none": None},
+    "confidence": {"0.5": Fraction(1, 2), "0.9999": Fraction(9999, 10000)},
+    "target_error": {"0.5": Fraction(1, 2), "1e20": Fraction(10**20), "none": None, "Null": None},
+    "nonnegative": {"on": True, "TRUE": True, "1": True, "off": False, "False": False, "0": False},
+    "shrinkage": {"on": True, "off": False},
+    "reuse": {
+        "off": Reuse.OFF, "false": Reuse.OFF, "0": Reuse.OFF, "on": Reuse.ON, "True": Reuse.ON, "1": Reuse.ON,
+        "DERIVE": Reuse.DERIVE,
+    },
+    "unknown": {"value": Unknown.VALUE, "NULL": Unknown.NULL},
+    "simultaneous": {"on": True, "off": False},
+    "quantile_bars": {"on": True, "off": False},
+    "assume_rows": {"1": 1, "1000000000": BILLION},
+    "max_total": {"0.5": Fraction(1, 2), "AUTO": Auto.AUTO, "none": None},
+    "max_count": {"3": 3, "none": None},
+    "max_values": {"3": 3, "Auto": Auto.AUTO, "none": None},
+    "threshold": {
+        "0": 0, "-0.5": Fraction(-1, 2), "1e18": Fraction(10**18), "-1e18": Fraction(-(10**18)), "none": None, "OFF": None,
+        "null": None,
+    },
+    "watch": {"a": "a", "A.b-c_9": "A.b-c_9", "x" * 40: "x" * 40},
+    "proposed_sensitivity": {"2": 2, "none": None},
+    "hits": {"1": 1, "10000": 10_000},
+    "min_units": {"1": 1, "20": 20, "none": None},
+    "workload": {
+        "off": Objective.OFF, "false": Objective.OFF, "0": Objective.OFF, "on": Objective.RELATIVE, "1": Objective.RELATIVE,
+        "true": Objective.RELATIVE, "Relative": Objective.RELATIVE, "absolute": Objective.ABSOLUTE,
+        "RUNNING": Objective.RUNNING,
+    },
+    "correlation": {"0": 0, "0.99": Fraction(99, 100)},
+    "project": {"flu": "flu", "none": None, "NULL": None, "": None},
+}  # fmt: skip
+"""For each option, texts and the values that they are."""
+NO_BOUND = (
+    "0",
+    "-1",
+    "1000000001",
+    "1000000000000",
+    "1.5",
+    "",
+    "x",
+    "\N{SUPERSCRIPT TWO}",
+    "\N{ARABIC-INDIC DIGIT ONE}",
+    "+1",
+)
+NO_POSITIVE = ("0", "-1", "nan", "inf", "", "x")
+UNREAD: dict[str, tuple[str, ...]] = {
+    "epsilon": (*NO_POSITIVE, "none"),
+    "delta": ("-1e-9", "1", "none", "nan"),
+    "mechanism": ("", "none", "constant", "square_root"),
+    "max_groups": (*NO_BOUND, "auto"),
+    "max_rows_per_group": NO_BOUND,
+    "confidence": ("0.49999", "0.99991", "1", "none"),
+    "target_error": (*NO_POSITIVE, "off", "default"),
+    "nonnegative": ("", "yes", "2", "none"),
+    "shrinkage": ("none",),
+    "reuse": ("", "none", "auto"),
+    "unknown": ("none", ""),
+    "simultaneous": ("none",),
+    "quantile_bars": ("none",),
+    "assume_rows": (*NO_BOUND, "none", "default"),
+    "max_total": (*NO_POSITIVE, "off"),
+    "max_count": (*NO_BOUND, "auto"),
+    "max_values": (*NO_BOUND, "off"),
+    "threshold": ("1000000000000000001", "-1000000000000000001", "nan", "", "default"),
+    "watch": ("", "x" * 41, "a b", "a/b", "\N{LATIN SMALL LETTER E WITH ACUTE}", "a\n"),
+    "proposed_sensitivity": (*NO_POSITIVE, "auto"),
+    "hits": (*NO_BOUND, "none", "10001"),
+    "min_units": (*NO_BOUND, "auto"),
+    "workload": ("", "none", "derive"),
+    "correlation": ("-0.1", "1", "none"),
+}
+"""For each option, texts that it cannot have."""
+
+
+def with_value(name: str, text: str) -> Options:
+    return DEFAULTS.with_value(name, text, POLICY)
+
+
+def test_every_option_is_tried() -> None:
+    assert list(READ) == [name.removeprefix("dp.") for name in DEFAULTS.show()]
+    assert READ.keys() - UNREAD.keys() == {"project"}
+
+
+@pytest.mark.parametrize(("name", "text"), [(name, text) for name, texts in READ.items() for text in texts])
+def test_an_option_is_read_and_changes_alone(name: str, text: str) -> None:
+    changed = with_value(f"dp.{name}", text)
+    value = READ[name][text]
+    assert changed.value(name) == value and type(changed.value(name)) in (type(value), Fraction)
+    for other in READ.keys() - {name}:
+        assert changed.value(other) == DEFAULTS.value(other)
+    assert with_value(name.upper(), text) == changed
+    assert changed.reset(f"DP.{name}", DEFAULTS) == DEFAULTS
+    assert changed.with_value(name, show_value(changed.value(name)), POLICY) == changed
+
+
+@pytest.mark.parametrize(("name", "text"), [(name, text) for name, texts in UNREAD.items() for text in texts])
+def test_other_values_are_refused(name: str, text: str) -> None:
+    with pytest.raises(Error) as refused:
+        with_value(name, text)
+    assert refused.value.slug == "option_value" and f"dp.{name}" in refused.value.text()
+
+
+@pytest.mark.parametrize("name", ["dp.epsilonn", "x", "", "all", "bounds", "cut_totals", "choose_values"])
+def test_what_is_no_option_is_refused(name: str) -> None:
+    with pytest.raises(Error) as refused:
+        with_value(name, "1")
+    assert refused.value.slug == "option_unknown"
+    if name != "all":
+        with pytest.raises(Error, match="option_unknown"):
+            DEFAULTS.reset(name, DEFAULTS)
+
+
+def test_a_misspelled_option_is_told_the_one_it_resembles() -> None:
+    with pytest.raises(Error) as refused:
+        with_value("DP.Epsilonn", "1")
+    assert "dp.epsilon" in refused.value.hint
+
+
+# --- defaults ---------------------------------------------------------------------------------------------------------
+
+
+def test_defaults_are_those_of_the_policy() -> None:
+    assert (DEFAULTS.epsilon, DEFAULTS.delta, DEFAULTS.mechanism) == (1, Fraction(1, 10**9), "auto")
+    assert (DEFAULTS.confidence, DEFAULTS.reuse) == (POLICY.per_query.confidence, Reuse.DERIVE)
+    assert (DEFAULTS.bounds.max_groups, DEFAULTS.project, DEFAULTS.min_units) == (5, None, None)
+    strict = replace(POLICY, per_query=replace(POLICY.per_query, min_units=20))
+    assert Options.of_policy(strict, "flu").min_units == 20 and Options.of_policy(strict, "flu").project == "flu"
+
+
+def test_defaults_show_as_they_would_be_set() -> None:
+    shown = DEFAULTS.show()
+    assert {name: shown[f"dp.{name}"] for name in ("epsilon", "delta", "max_groups", "max_total", "nonnegative")} == {
+        "epsilon": "1", "delta": "1e-09", "max_groups": "5", "max_total": "none", "nonnegative": "off",
+    }  # fmt: skip
+    assert {name: shown[f"dp.{name}"] for name in ("shrinkage", "reuse", "unknown", "simultaneous", "quantile_bars")} == {
+        "shrinkage": "on", "reuse": "derive", "unknown": "value", "simultaneous": "on", "quantile_bars": "off",
+    }  # fmt: skip
+    assert {name: shown[f"dp.{name}"] for name in ("assume_rows", "watch", "hits", "workload", "correlation")} == {
+        "assume_rows": "1000", "watch": "default", "hits": "1", "workload": "off", "correlation": "0",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "none"), (True, "on"), (False, "off"), (Fraction(1, 4), "0.25"), (7, "7"), ("x", "x"), (Auto.AUTO, "auto")],
+)
+def test_values_are_shown_as_they_are_written(value: Any, text: str) -> None:
+    assert show_value(value) == text
+
+
+def test_all_options_go_back_at_once() -> None:
+    changed = with_value("epsilon", "2").with_value("max_total", "auto", POLICY)
+    assert changed.reset("dp.ALL", DEFAULTS) is DEFAULTS
+    assert changed.reset("epsilon", DEFAULTS) == with_value("max_total", "auto")
+
+
+@pytest.mark.parametrize(("name", "flag"), [("max_total", "cut_totals"), ("max_values", "choose_values")])
+def test_a_bound_is_chosen_or_a_number_and_never_both(name: str, flag: str) -> None:
+    fixed, automatic = with_value(name, "3"), with_value(name, "auto")
+    assert getattr(automatic, flag) and getattr(automatic.bounds, name) is None
+    assert not getattr(fixed, flag) and getattr(fixed.bounds, name) == 3
+    assert fixed.with_value(name, "auto", POLICY) == automatic and automatic.with_value(name, "3", POLICY) == fixed
+    assert automatic.with_value(name, "none", POLICY) == DEFAULTS
+    assert fixed.show()[f"dp.{name}"] == "3" and automatic.show()[f"dp.{name}"] == "auto"
+
+
+def test_stored_answers_are_off_or_not() -> None:
+    assert [bool(reuse) for reuse in (Reuse.OFF, Reuse.ON, Reuse.DERIVE)] == [False, True, True]
+
+
+def test_mechanisms_that_a_question_may_name() -> None:
+    words = mechanism_words()
+    assert words[0] == "auto" and len(set(words)) == len(words)
+    assert {"laplace", "gaussian", "correlated_laplace"} < set(words)
+    assert [with_value("mechanism", word).mechanism for word in words] == list(words)
+
+
+def test_every_field_of_options_has_an_option() -> None:
+    names = {entry.name for entry in fields(Options)} - {"bounds", "cut_totals", "choose_values"}
+    assert names | (set(BOUND_NAMES) - {"max_rows"}) == set(READ)
+
+
+# --- limits of the policy ---------------------------------------------------------------------------------------------
+
+
+def slug_of(name: str, text: str, **per_query: Any) -> str:
+    policy = replace(POLICY, per_query=replace(POLICY.per_query, **per_query))
+    try:
+        DEFAULTS.with_value(name, text, policy)
+    except Error as error:
+        return error.slug
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "per_query", "slug"),
+    [
+        ("epsilon", "10", {}, ""),
+        ("epsilon", "10.001", {}, "option_limit"),
+        ("epsilon", "3", {"max_epsilon": Fraction(3)}, ""),
+        ("epsilon", "3.001", {"max_epsilon": Fraction(3)}, "option_limit"),
+        ("epsilon", "0.01", {}, ""),
+        ("epsilon", "0.0099", {}, "option_floor"),
+        ("epsilon", "0.0001", {"min_epsilon": Fraction(0)}, ""),
+        ("delta", "1e-9", {}, ""),
+        ("delta", "1.1e-9", {}, "option_limit"),
+        ("delta", "0", {}, ""),
+        ("min_units", "20", {"min_units": 20}, ""),
+        ("min_units", "21", {"min_units": 20}, ""),
+        ("min_units", "19", {"min_units": 20}, "option_least"),
+        ("min_units", "none", {"min_units": 20}, "option_least"),
+        ("min_units", "none", {}, ""),
+        ("project", "other", {}, "project_unknown"),
+        ("project", "flu", {}, ""),
+        ("target_error", "1e9", {}, ""),
+    ],
+)
+def test_limits_of_the_policy_hold_up_to_their_ends(name: str, text: str, per_query: dict[str, Any], slug: str) -> None:
+    assert slug_of(name, text, **per_query) == slug
+
+
+def test_an_unknown_project_has_no_defaults() -> None:
+    with pytest.raises(Error, match="project_unknown"):
+        Options.of_policy(POLICY, "other")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "slug"),
+    [
+        ("max_total", "3", "clip_rows"),
+        ("max_total", "auto", "clip_rows"),
+        ("max_total", "none", ""),
+        ("max_count", "3", "clip_rows"),
+        ("max_count", "none", ""),
+        ("max_values", "3", "values_rows"),
+        ("max_values", "auto", "values_rows"),
+        ("max_values", "none", ""),
+        ("max_groups", "3", ""),
+    ],
+)
+def test_rows_of_nobody_have_no_bounds_on_what_a_unit_adds(name: str, text: str, slug: str) -> None:
+    if not slug:
+        assert DEFAULTS.with_value(name, text, ROWS) == with_value(name, text)
+        return
+    with pytest.raises(Error) as refused:
+        DEFAULTS.with_value(name, text, ROWS)
+    assert refused.value.slug == slug
