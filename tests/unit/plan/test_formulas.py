@@ -176,8 +176,8 @@ def test_numbers_and_results_are_no_terms(value: Formula) -> None:
 @places
 def test_terms_are_collected_and_replaced_in_every_place(place: Callable[[Formula], Formula]) -> None:
     value = place(A + C)
-    others = terms_of(place(TWO))
-    assert terms_of(value) == {"a", "c"} | others
+    fixed = terms_of(place(TWO))
+    assert terms_of(value) == {"a", "c"} | fixed
     assert substituted(value, {"a": TWO, "b": B, "c": -A}) == place(TWO + -A)
     with pytest.raises(KeyError, match="c"):
         substituted(value, {"a": A, "b": B})

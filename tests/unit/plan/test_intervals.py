@@ -188,8 +188,8 @@ def test_an_interval_of_two_is_the_hull_of_all_results(
 def test_a_quotient_is_known_exactly_where_the_divisor_keeps_away_from_zero() -> None:
     for a, b in product(INTERVALS, repeat=2):
         divisors = points(b)
-        known = all(y != 0 for y in divisors)
-        exact = image([x / y for x in points(a) for y in divisors]) if known else (None, None)
+        is_apart = all(y != 0 for y in divisors)
+        exact = image([x / y for x in points(a) for y in divisors]) if is_apart else (None, None)
         assert divide(a, b) == exact, (a, b)
 
 
@@ -212,12 +212,12 @@ def test_ends_of_integers_are_divided_exactly() -> None:
 @pytest.mark.parametrize("interval", OPEN, ids=str)
 def test_an_unknown_end_leaves_unknown_what_depends_on_it(interval: Interval) -> None:
     lower, upper = interval
-    one = (Fraction(1), Fraction(1))
-    assert add(interval, one) == add(one, interval)
-    assert add(interval, one) == (None if lower is None else lower + 1, None if upper is None else upper + 1)
+    unity = (Fraction(1), Fraction(1))
+    assert add(interval, unity) == add(unity, interval)
+    assert add(interval, unity) == (None if lower is None else lower + 1, None if upper is None else upper + 1)
     assert negate(interval) == (None if upper is None else -upper, None if lower is None else -lower)
     for operation in (multiply, divide):
-        assert operation(interval, one) == operation(one, interval) == (None, None)
+        assert operation(interval, unity) == operation(unity, interval) == (None, None)
     assert absolute(interval) == square(interval) == (0, None)
 
 

@@ -218,9 +218,9 @@ def test_a_row_without_a_partner_has_none_in_any_branch_of_the_right_side() -> N
 
 
 def test_each_row_of_the_left_side_has_its_branches() -> None:
-    found = branches(joined(union(2), union(3, S), "left"))
-    assert len(found) == 2 * (3 + 1)
-    assert [len(branch.tables) for branch in found] == [2, 2, 2, 1] * 2
+    branches_read = branches(joined(union(2), union(3, S), "left"))
+    assert len(branches_read) == 2 * (3 + 1)
+    assert [len(branch.tables) for branch in branches_read] == [2, 2, 2, 1] * 2
 
 
 def test_an_outer_join_without_keys_says_nothing_of_partners() -> None:
@@ -295,12 +295,14 @@ def test_a_negated_semi_join_with_rows_of_unknown_kinds_says_nothing(node: SemiJ
 def test_a_semi_join_with_too_many_pairs_of_branches_leaves_keys_that_are_no_null(
     left: int, right: int, count: int
 ) -> None:
-    found = branches(semi(union(left), union(right, S)))
-    assert len(found) == count
+    branches_read = branches(semi(union(left), union(right, S)))
+    assert len(branches_read) == count
     if left * right == count:
-        assert all(len(branch.tables) == 2 for branch in found)
+        assert all(len(branch.tables) == 2 for branch in branches_read)
     else:
-        assert [branch.conditions for branch in found] == [(present(f"l.{number}.x"),) for number in range(left)]
+        assert [branch.conditions for branch in branches_read] == [
+            (present(f"l.{number}.x"),) for number in range(left)
+        ]
 
 
 def test_a_semi_join_with_no_rows_at_all_leaves_keys_that_are_no_null() -> None:

@@ -30,6 +30,7 @@ from dpsql.privacy.loss import Neighbours
 from dpsql.privacy.mechanisms.contract import Noise, Norm
 from dpsql.privacy.mechanisms.laplace import Laplace
 from dpsql.privacy.mechanisms.local_sensitivity import SMOOTH
+from dpsql.privacy.mechanisms.registry import MECHANISMS
 from dpsql.privacy.mechanisms.square_root import SquareRoot
 
 POLICY = parse_policy("""
@@ -53,7 +54,7 @@ HALF = Literal(Fraction(1, 2), literal_facts(Fraction(1, 2)))
 PUBLIC, PRIVATE = Key("k0", K, (0, 1, 2)), Key("k0", K, None)
 
 
-def asked(mechanism: str, **changes: Fraction) -> Options:
+def options_for(mechanism: str, **changes: Fraction) -> Options:
     return replace(OPTIONS, mechanism=mechanism, **changes)
 
 
@@ -97,10 +98,10 @@ def test_each_set_of_terms_selection_and_measurement_has_an_even_part(
         ((block("count"),), OPTIONS, PURE, 1),
         ((block("count sum count_distinct"),), OPTIONS, PURE, 1),
         ((block("sum", PRIVATE), block("count", PRIVATE, name="c")), OPTIONS, PURE, 2),
-        ((block("count_distinct count_units"),), asked("gaussian"), PURE, 2),
-        ((block("count_distinct", PRIVATE),), asked("gaussian"), PURE, 3),
-        ((block("count_units", PRIVATE),), asked("gaussian"), PURE, 2),
-        ((block("count_distinct count_units"),), asked("gaussian"), ZCDP, 1),
+        ((block("count_distinct count_units"),), options_for("gaussian"), PURE, 2),
+        ((block("count_distinct", PRIVATE),), options_for("gaussian"), PURE, 3),
+        ((block("count_units", PRIVATE),), options_for("gaussian"), PURE, 2),
+        ((block("count_distinct count_units"),), options_for("gaussian"), ZCDP, 1),
         ((block("quantile_cont", local=True), block("quantile_cont", name="c", local=True)), OPTIONS, PURE, 2),
     ],
 )
@@ -113,10 +114,14 @@ def test_delta_is_divided_among_what_needs_some(
 @pytest.mark.parametrize(
     ("blocks", "options", "slug"),
     [
-        ((block("count", PRIVATE),), asked("auto", delta=Fraction(0)), "selection_needs_delta"),
-        ((block("count"),), asked("gaussian", delta=Fraction(0)), "mechanism_needs_delta"),
-        ((block("count", PRIVATE),), asked("correlated_laplace"), "shared_noise_keys"),
-        ((block("count", PUBLIC), block("count", PRIVATE, name="c")), asked("correlated_laplace"), "shared_noise_keys"),
+        ((block("count", PRIVATE),), options_for("auto", delta=Fraction(0)), "selection_needs_delta"),
+        ((block("count"),), options_for("gaussian", delta=Fraction(0)), "mechanism_needs_delta"),
+        ((block("count", PRIVATE),), options_for("correlated_laplace"), "shared_noise_keys"),
+        (
+            (block("count", PUBLIC), block("count", PRIVATE, name="c")),
+            options_for("correlated_laplace"),
+            "shared_noise_keys",
+        ),
     ],
 )
 def test_what_the_budget_does_not_allow_is_refused(
@@ -136,7 +141,7 @@ def test_what_the_budget_does_not_allow_is_refused(
     ],
 )
 def test_without_delta_what_needs_none_is_measured(blocks: tuple[BoundedBlock, ...], mechanism: str) -> None:
-    assert BudgetParts(blocks, asked(mechanism, delta=Fraction(0)), PURE).delta == 0
+    assert BudgetParts(blocks, options_for(mechanism, delta=Fraction(0)), PURE).delta == 0
 
 
 # --- noise ------------------------------------------------------------------------------------------------------------
@@ -193,7 +198,7 @@ MANY = replace(block("count", PUBLIC), terms=(CLIPPED,), caps=Caps(7, 3))
 def test_a_clip_is_in_the_norm_of_the_noise_and_left_out_where_it_never_binds(
     mechanism: str, norm: Norm, neighbours: Neighbours
 ) -> None:
-    divided = BudgetParts((MANY,), asked(mechanism), ZCDP)
+    divided = BudgetParts((MANY,), options_for(mechanism), ZCDP)
     for most in (1, 6, 7, 8):
         term, noise = divided.measured(replace(CLIPPED, clip=Clip(most)), MANY, neighbours)
         # All seven rows may be in one group, so that both norms of what a unit adds are 7.
@@ -208,7 +213,7 @@ def test_the_mechanism_with_the_least_error_is_taken(keys: tuple[Key, ...]) -> N
     table = block("count_units", *keys)
 
     def noise(mechanism: str) -> Noise:
-        return BudgetParts((table,), asked(mechanism), ZCDP).measured(table.terms[0], table, ADD)[1]
+        return BudgetParts((table,), options_for(mechanism), ZCDP).measured(table.terms[0], table, ADD)[1]
 
     laplace, gaussian = noise("laplace"), noise("gaussian")
     assert gaussian.expected_error() < laplace.expected_error()
@@ -216,9 +221,9 @@ def test_the_mechanism_with_the_least_error_is_taken(keys: tuple[Key, ...]) -> N
 
 
 def test_a_lone_group_has_no_correlation() -> None:
-    options = asked("correlated_laplace", correlation=Fraction(1, 2))
+    options = options_for("correlated_laplace", correlation=Fraction(1, 2))
     lone, table = block("count_units"), block("count_units", PUBLIC)
-    plain = asked("correlated_laplace")
+    plain = options_for("correlated_laplace")
 
     def noise(asked_for: BoundedBlock, chosen: Options) -> Noise:
         return BudgetParts((asked_for,), chosen, ZCDP).measured(asked_for.terms[0], asked_for, ADD)[1]
@@ -237,7 +242,7 @@ def test_noise_for_running_totals_is_taken_where_they_err_less(
     days = replace(days, caps=Caps(1, 1))
     lengths = {} if length is None else {"b": length}
     term = replace(days.terms[0], kind=TermKind.COUNT)
-    noise = BudgetParts((days,), asked(mechanism), ZCDP, lengths).measured(term, days, ADD)[1]
+    noise = BudgetParts((days,), options_for(mechanism), ZCDP, lengths).measured(term, days, ADD)[1]
     assert isinstance(noise, SquareRoot) is is_series
 
 
@@ -258,8 +263,16 @@ def test_noise_for_running_totals_is_taken_where_they_err_less(
 def test_mechanisms_are_the_one_asked_for_or_those_that_need_no_delta(
     mechanism: str, accountant: Accountant, words: tuple[str, ...]
 ) -> None:
-    chosen = mechanisms_of(asked(mechanism), accountant)
+    chosen = mechanisms_of(options_for(mechanism), accountant)
     assert tuple(entry.word for entry in chosen) == words
+
+
+@pytest.mark.parametrize("correlation", [Fraction(0), Fraction(1, 2)])
+@pytest.mark.parametrize("mechanism", ["laplace", "gaussian", "correlated_laplace"])
+def test_a_correlation_changes_noise_that_can_be_correlated_and_no_other(mechanism: str, correlation: Fraction) -> None:
+    (chosen,) = mechanisms_of(options_for(mechanism, correlation=correlation), ZCDP)
+    changes = mechanism == "correlated_laplace" and correlation > 0
+    assert (chosen != MECHANISMS[mechanism]) is changes and chosen.word == mechanism
 
 
 @pytest.mark.parametrize(
@@ -269,7 +282,7 @@ def test_mechanisms_are_the_one_asked_for_or_those_that_need_no_delta(
 def test_squares_are_shared_under_laplace_noise_that_is_paid_in_epsilon(
     mechanism: str, accountant: Accountant, shares: bool
 ) -> None:
-    assert shares_squares(asked(mechanism), accountant) is shares
+    assert shares_squares(options_for(mechanism), accountant) is shares
 
 
 @pytest.mark.parametrize("kind", TermKind)

@@ -166,14 +166,14 @@ def test_defaults_are_those_of_the_policy() -> None:
 
 
 def test_defaults_show_as_they_would_be_set() -> None:
-    shown = DEFAULTS.show()
-    assert {name: shown[f"dp.{name}"] for name in ("epsilon", "delta", "max_groups", "max_total", "nonnegative")} == {
+    texts = DEFAULTS.show()
+    assert {name: texts[f"dp.{name}"] for name in ("epsilon", "delta", "max_groups", "max_total", "nonnegative")} == {
         "epsilon": "1", "delta": "1e-09", "max_groups": "5", "max_total": "none", "nonnegative": "off",
     }  # fmt: skip
-    assert {name: shown[f"dp.{name}"] for name in ("shrinkage", "reuse", "unknown", "simultaneous", "quantile_bars")} == {
+    assert {name: texts[f"dp.{name}"] for name in ("shrinkage", "reuse", "unknown", "simultaneous", "quantile_bars")} == {
         "shrinkage": "on", "reuse": "derive", "unknown": "value", "simultaneous": "on", "quantile_bars": "off",
     }  # fmt: skip
-    assert {name: shown[f"dp.{name}"] for name in ("assume_rows", "watch", "hits", "workload", "correlation")} == {
+    assert {name: texts[f"dp.{name}"] for name in ("assume_rows", "watch", "hits", "workload", "correlation")} == {
         "assume_rows": "1000", "watch": "default", "hits": "1", "workload": "off", "correlation": "0",
     }  # fmt: skip
 
