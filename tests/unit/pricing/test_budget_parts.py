@@ -132,6 +132,13 @@ def test_what_the_budget_does_not_allow_is_refused(
     assert refused.value.slug == slug
 
 
+def test_a_refusal_names_the_private_keys_alone() -> None:
+    mixed = block("count", PUBLIC, replace(PRIVATE, name="k1"))
+    with pytest.raises(Error) as refused:
+        BudgetParts((mixed,), options_for("auto", delta=Fraction(0)), PURE)
+    assert "private keys (k1)" in refused.value.message
+
+
 @pytest.mark.parametrize(
     ("blocks", "mechanism"),
     [
