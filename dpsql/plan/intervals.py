@@ -6,7 +6,7 @@ a value is clamped to, so a wrong interval can cost accuracy and never privacy (
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from enum import Enum
@@ -116,7 +116,7 @@ def literal_facts(value: Any) -> Facts:
     raise TypeError(f"no SQL type for {type(value).__name__}")
 
 
-def hull(parts: Iterable[Facts], type_: Type) -> Facts:
+def hull(parts: Sequence[Facts], type_: Type) -> Facts:
     """Return the facts of a value that is one of several (CASE, COALESCE): union of intervals and of finite domains."""
     typed = [part for part in parts if part.type is not Type.NULL]
     nullable = any(part.nullable for part in parts)
