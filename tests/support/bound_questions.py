@@ -1,0 +1,106 @@
+"""Parts of questions about the hospital, bound one by one, and relations written as short texts that tests can hold by hand."""
+
+from __future__ import annotations
+
+import pytest
+from sqlglot import exp
+
+from dpsql.errors.exceptions import Error
+from dpsql.plan.plan import (
+    Call,
+    Column,
+    Distinct,
+    Expr,
+    Filter,
+    Join,
+    Literal,
+    Plan,
+    Project,
+    Relation,
+    ReleasedValue,
+    Scan,
+    SemiJoin,
+    Union_,
+    UnitAggregate,
+    UnitWindow,
+)
+from dpsql.policy import Policy, load_policy
+from dpsql.sql.binder.bind import bind
+from dpsql.sql.binder.query import QueryBinder
+from dpsql.sql.binder.scope import Bound, Environment
+from dpsql.sql.parse import parse
+from support.places import POLICIES
+
+HOSPITAL = load_policy(POLICIES / "hospital.yaml")
+"""Patients (a row each), visits (20), labs (12): all protected; regions and prices (at most 3 for a ward) are public."""
+HOSPITAL_ROWS = load_policy(POLICIES / "hospital_rows.yaml")
+"""The same tables, where every row is a privacy unit."""
+
+
+def select(sql: str) -> exp.Select:
+    """The tree of a SELECT."""
+    query = parse(sql).query
+    assert isinstance(query, exp.Select)
+    return query
+
+
+def binder_of(node: exp.Query, policy: Policy = HOSPITAL) -> QueryBinder:
+    return QueryBinder(policy, node)
+
+
+def sources_of(binder: QueryBinder, node: exp.Select) -> list[tuple[str, Bound]]:
+    """The items of FROM, each bound alone, in the order of the text."""
+    items = [node.args["from_"].this, *(join.this for join in node.args.get("joins") or ())]
+    return [binder.source(item, binder.environment(node, Environment())) for item in items]
+
+
+def planned(sql: str, policy: Policy = HOSPITAL) -> Plan:
+    return bind(parse(sql), policy)
+
+
+def refusal(sql: str, policy: Policy = HOSPITAL) -> Error:
+    """The error that binding a question raises."""
+    with pytest.raises(Error) as caught:
+        planned(sql, policy)
+    return caught.value
+
+
+def only_source(plan: Plan) -> Relation:
+    """The relation that the only block of a plan measures."""
+    (block,) = plan.blocks
+    return block.source
+
+
+def in_words(expression: Expr) -> str:
+    """A row expression: names, constants as Python writes them, and calls."""
+    if isinstance(expression, (Column, ReleasedValue)):
+        return expression.name
+    if isinstance(expression, Literal):
+        return repr(expression.value)
+    assert isinstance(expression, Call)
+    return f"{expression.function}({', '.join(map(in_words, expression.arguments))})"
+
+
+def described(relation: Relation) -> str:
+    """A relation: tables by name, and around them what is done. Columns of projections and windows are not written."""
+    if isinstance(relation, Scan):
+        return relation.table
+    if isinstance(relation, Filter):
+        return f"{described(relation.source)} where {in_words(relation.predicate)}"
+    if isinstance(relation, (Join, SemiJoin)):
+        keys = " and ".join(f"{in_words(a)} = {in_words(b)}" for a, b in relation.keys)
+        unit = " of one unit" if relation.on_unit else ""
+        left, right = described(relation.left), described(relation.right)
+        if isinstance(relation, SemiJoin):
+            word = ("not " if relation.negated else "") + ("in" if relation.in_list else "exists")
+            more = "" if relation.condition is None else f" if {in_words(relation.condition)}"
+            return f"({left} {word} {right} on {keys}{unit}{more})"
+        back = "" if relation.back is None else f", back {relation.back}"
+        return f"({left} {relation.kind} {right} on {keys}{unit}, {relation.multiplicity}{back})"
+    if isinstance(relation, Union_):
+        return " + ".join(map(described, relation.sources))
+    names = {Project: "columns", UnitAggregate: "units", UnitWindow: "windows", Distinct: "distinct"}
+    if type(relation) in names:
+        assert isinstance(relation, (Project, UnitAggregate, UnitWindow, Distinct))
+        return f"{names[type(relation)]}({described(relation.source)})"
+    return "result"
