@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.bound_questions import HOSPITAL, in_words, planned, refusal, select
+from support.bound_questions import HOSPITAL, described, in_words, planned, refusal, select
 
 from dpsql.plan.plan import Block, Plan, UnitAggregate
 from dpsql.sql.binder.bind import bind
@@ -394,3 +394,18 @@ def test_a_limit_says_how_many_rows_there_are(limit: str, met: int | None) -> No
     else:
         (block,) = [block for block in planned(sql).blocks if not block.keys]
         assert getattr(block.source, "multiplicity", None) == met
+
+
+def test_sets_of_keys_that_all_have_the_units_key_are_rows_of_units() -> None:
+    units = (
+        "SELECT patient_id, ward, GROUPING(ward) AS g, SUM(nights) AS s FROM visits"
+        " GROUP BY patient_id, ROLLUP (ward) HAVING COUNT(*) > 1"
+    )
+    block = only_block(f"SELECT SUM(s) AS total FROM ({units}) AS t WHERE ward IS NULL AND g = 1")
+    text = described(block.source)
+    assert text.count("units(visits)") == 2
+    assert text.count("gt(") == 2
+
+
+def test_a_window_calls_functions_that_are_allowed() -> None:
+    assert refusal("SELECT nosuch(COUNT(*)) OVER () FROM visits").slug == "unknown_function"

@@ -248,3 +248,7 @@ def test_no_keys_are_those_of_one_unit_under_row_privacy() -> None:
     assert "EXISTS" in where_of(f"age > 3 OR {OWN}", policy=HOSPITAL_ROWS)
     public = "age > 3 OR EXISTS (SELECT 1 FROM regions AS r WHERE r.region = p.region)"
     assert "EXISTS" not in where_of(public, policy=HOSPITAL_ROWS)
+
+
+def test_a_public_table_beside_protected_rows_changes_nothing() -> None:
+    assert is_counted(f"age > 3 OR {OWN}", "patients AS p JOIN regions AS g ON g.region = p.region")
