@@ -1,0 +1,165 @@
+"""A series in FROM is written out as DuckDB counts it, or refused."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import duckdb
+import pytest
+from sqlglot import exp
+from support.bound_questions import select
+
+from dpsql.errors.exceptions import Error
+from dpsql.sql.binder.series import MOST_ROWS, series_name, series_rows
+
+
+def source_of(text: str) -> exp.Expr:
+    source = select(f"SELECT * FROM {text}").args["from_"].this
+    assert isinstance(source, exp.Expr)
+    return source
+
+
+def values_of(text: str) -> list[int | datetime]:
+    """The values that a series is written out as, read by DuckDB."""
+    rows = series_rows(source_of(text))
+    assert rows is not None
+    with duckdb.connect() as connection:
+        written = ", ".join(f"({value.sql('duckdb')})" for (value,) in rows)
+        return [value for (value,) in connection.execute(f"SELECT * FROM (VALUES {written}) AS v(x)").fetchall()]
+
+
+def refused(text: str) -> Error:
+    with pytest.raises(Error) as caught:
+        series_rows(source_of(text))
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("generate_series(1, 3)", [1, 2, 3]),
+        ("range(1, 3)", [1, 2]),
+        ("generate_series(5, 5)", [5]),
+        ("generate_series(-2, 1)", [-2, -1, 0, 1]),
+        ("generate_series(3, 1, -1)", [3, 2, 1]),
+        ("range(3, 1, -1)", [3, 2]),
+        ("generate_series(0, 10, 4)", [0, 4, 8]),
+        ("generate_series(0, 8, 4)", [0, 4, 8]),
+        ("range(0, 8, 4)", [0, 4]),
+        ("range(0, 9, 4)", [0, 4, 8]),
+        ("generate_series(10, 0, -4)", [10, 6, 2]),
+        ("generate_series((1), (2))", [1, 2]),
+    ],
+)
+def test_whole_numbers_are_counted(text: str, values: list[int]) -> None:
+    assert values_of(text) == values
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "DATE '2024-01-01', DATE '2024-01-05', INTERVAL 1 DAY",
+        "DATE '2024-01-05', DATE '2024-01-01', INTERVAL '-1' DAY",
+        "DATE '2024-01-31', DATE '2024-02-20', INTERVAL 1 WEEK",
+        "DATE '2024-01-01', DATE '2025-01-01', INTERVAL 1 QUARTER",
+        "DATE '2020-02-29', DATE '2028-03-01', INTERVAL 4 YEAR",
+        "TIMESTAMP '2024-01-01 10:30:00', TIMESTAMP '2024-01-01 16:30:00', INTERVAL 2 HOUR",
+        "TIMESTAMP '2024-01-01 23:59:59', TIMESTAMP '2024-01-02 00:00:01', INTERVAL 1 SECOND",
+        "DATE '2024-01-01', TIMESTAMP '2024-01-02 12:00:00', INTERVAL 12 HOUR",
+        "1, 9, 3",
+        "9, 1, -3",
+        "-3, 3",
+    ],
+)
+@pytest.mark.parametrize("function", ["generate_series", "range"])
+def test_values_are_those_of_the_engine(function: str, arguments: str) -> None:
+    text = f"{function}({arguments})"
+    engine_arguments = arguments.replace("DATE", "TIMESTAMP")
+    with duckdb.connect() as connection:
+        expected = [
+            value for (value,) in connection.execute(f"SELECT * FROM {function}({engine_arguments})").fetchall()
+        ]
+    assert values_of(text) == expected
+
+
+def test_months_go_on_from_the_last_day() -> None:
+    values = values_of("generate_series(DATE '2024-01-31', DATE '2024-04-30', INTERVAL 1 MONTH)")
+    assert values == [datetime(2024, 1, 31), datetime(2024, 2, 29), datetime(2024, 3, 29), datetime(2024, 4, 29)]
+
+
+@pytest.mark.parametrize("function", ["generate_series", "range"])
+@pytest.mark.parametrize(("more", "accepted"), [(0, True), (1, False)])
+def test_a_series_has_at_most_a_year_of_days(function: str, more: int, accepted: bool) -> None:
+    assert MOST_ROWS == 366
+    end = MOST_ROWS + more - (function == "generate_series")
+    if accepted:
+        assert values_of(f"{function}(0, {end})") == list(range(MOST_ROWS))
+    else:
+        error = refused(f"{function}(0, {end})")
+        assert "it has more rows" in error.message
+        assert "366" in f"{error.message} {error.hint}"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("generate_series(3, 1)", "it has no row"),
+        ("range(1, 1)", "it has no row"),
+        ("generate_series(1, 3, -1)", "it has no row"),
+        ("range(3, 3, -1)", "it has no row"),
+        ("generate_series(1, 3, 0)", "its step is 0"),
+        ("generate_series(DATE '2024-01-01', DATE '2024-01-05', INTERVAL 0 DAY)", "its step is 0"),
+        ("generate_series(1, 1000000000000000)", "it has more rows"),
+        ("generate_series(1.5, 3)", "are literals"),
+        ("generate_series(1, 3.5)", "are literals"),
+        ("generate_series(1, 3, 0.5)", "are literals"),
+        ("generate_series(1, '3')", "are literals"),
+        ("generate_series(1, 1 + 2)", "are literals"),
+        ("generate_series(1, x)", "are literals"),
+        ("generate_series(1, -(-2))", "are literals"),
+        ("generate_series(NULL, 3)", "are literals"),
+        ("generate_series(1, 3, INTERVAL 1 DAY)", "are literals"),
+        ("generate_series(DATE '2024-01-01', DATE '2024-01-05')", "a step of dates is an INTERVAL"),
+        ("generate_series(DATE '2024-01-01', DATE '2024-01-05', 1)", "a step of dates is an INTERVAL"),
+        ("generate_series(1, DATE '2024-01-05')", "start and end are both numbers"),
+        ("generate_series(DATE '2024-01-01', 5, INTERVAL 1 DAY)", "start and end are both numbers"),
+        ("generate_series(DATE '9999-01-01', DATE '9999-12-31', INTERVAL 1 YEAR)", "it leaves the years"),
+        ("generate_series(DATE '0001-06-01', DATE '0001-01-01', INTERVAL '-1' YEAR)", "it leaves the years"),
+    ],
+)
+def test_what_is_no_short_series_is_refused(text: str, reason: str) -> None:
+    error = refused(text)
+    assert error.slug == "series"
+    assert reason in error.message
+
+
+def test_a_date_that_there_is_not_is_refused_as_such() -> None:
+    assert refused("generate_series(DATE '2024-02-30', DATE '2024-03-01', INTERVAL 1 DAY)").slug == "bad_date"
+
+
+def test_a_refusal_stands_under_the_series() -> None:
+    assert refused("generate_series(3, 1)").position is not None
+
+
+@pytest.mark.parametrize("text", ["visits", "(SELECT 1) AS t", "(VALUES (1)) AS v(x)", "UNNEST([1, 2]) AS u(x)"])
+def test_other_sources_are_no_series(text: str) -> None:
+    assert series_rows(source_of(text)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("generate_series(1, 3)", "generate_series"),
+        ("range(1, 3)", "range"),
+        ("generate_series(1, 3) AS g", "g"),
+        ("range(1, 3) AS g", "g"),
+    ],
+)
+def test_the_column_of_a_series_has_its_name(text: str, name: str) -> None:
+    source = source_of(text)
+    assert isinstance(source, exp.Table)
+    assert series_name(source) == name
+
+
+def test_a_series_with_a_sample_is_refused() -> None:
+    assert refused("generate_series(1, 3) TABLESAMPLE 10%").slug == "clause"
