@@ -1,0 +1,414 @@
+"""A text becomes one statement of a kind that dpsql knows, or a refusal with its place, whatever is in it."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from sqlglot import exp
+
+from dpsql.errors.exceptions import Error
+from dpsql.privacy.loss import MOST_EXPONENT
+from dpsql.sql.parse import (
+    MOST_BRACKETS,
+    MOST_CHARACTERS,
+    MOST_DEPTH,
+    MOST_TOKENS,
+    has_values,
+    parse,
+    place,
+)
+
+
+def written(text: str, parameters: Any = None) -> str:
+    """The parsed query as DuckDB's text."""
+    query = parse(text, parameters).query
+    assert query is not None
+    return query.sql("duckdb")
+
+
+def refused(text: Any, parameters: Any = None) -> Error:
+    with pytest.raises(Error) as caught:
+        parse(text, parameters)
+    return caught.value
+
+
+# --- kinds of statements --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "name", "value"),
+    [
+        ("SELECT 1", "query", "", ""),
+        ("select 1;", "query", "", ""),
+        ("SELECT 1;;", "query", "", ""),
+        ("FROM t", "query", "", ""),
+        ("WITH a AS (SELECT 1) SELECT * FROM a", "query", "", ""),
+        ("(SELECT 1)", "query", "", ""),
+        ("FROM (VALUES (1)) AS v(x)", "query", "", ""),
+        ("EXPLAIN SELECT 1", "explain", "", ""),
+        ("explain privacy SELECT 1", "explain", "", ""),
+        ("EXPLAIN VERBOSE SELECT 1", "explain", "verbose", ""),
+        ("SHOW TABLES", "show_tables", "", ""),
+        ("show all tables", "show_tables", "", ""),
+        ("SHOW dp.epsilon", "show", "dp.epsilon", ""),
+        ("SHOW Search_Path", "show", "search_path", ""),
+        ("DESCRIBE visits", "describe", "visits", ""),
+        ("DESC main.visits", "describe", "main.visits", ""),
+        ("DESCRIBE hospital.main.visits", "describe", "hospital.main.visits", ""),
+        ("RESET dp.epsilon", "reset", "dp.epsilon", ""),
+        ("SET dp.epsilon = 0.5", "set", "dp.epsilon", "0.5"),
+        ("SET DP.Epsilon TO 0.5;", "set", "dp.epsilon", "0.5"),
+        ("SET SESSION dp.epsilon = 1", "set", "dp.epsilon", "1"),
+        ("set local dp.bounds to 'a b'", "set", "dp.bounds", "a b"),
+        ("SET search_path = a, b", "set", "search_path", "a, b"),
+        ("SET dp.epsilon = -1", "set", "dp.epsilon", "-1"),
+        ("BEGIN", "transaction", "BEGIN", ""),
+        ("commit", "transaction", "COMMIT", ""),
+        ("START TRANSACTION ISOLATION LEVEL READ COMMITTED READ ONLY", "transaction", "START", ""),
+    ],
+)
+def test_each_statement_has_its_kind(text: str, kind: str, name: str, value: str) -> None:
+    statement = parse(text)
+    assert (statement.kind, statement.name, statement.value) == (kind, name, value)
+    assert statement.sql == text
+    assert (statement.query is not None) is (kind in ("query", "explain"))
+
+
+@pytest.mark.parametrize(
+    ("text", "slug", "position"),
+    [
+        ("", "empty", None),
+        ("  ;", "empty", None),
+        ("-- nothing", "empty", None),
+        ("EXPLAIN", "empty", None),
+        ("EXPLAIN PRIVACY", "empty", None),
+        ("SELECT 1; SELECT 2", "many_statements", 9),
+        ("SET dp.epsilon = 1; SELECT 2", "many_statements", 19),
+        ("DROP TABLE t", "not_a_query", 1),
+        ("EXPLAIN DELETE FROM t", "not_a_query", 9),
+        ("SELCT 1", "syntax", 1),
+        ("EXPLAIN SHOW TABLES", "not_a_query", 9),
+        ("VALUES (1)", "not_a_query", 1),
+        ("SELECT (1", "syntax", None),
+        ("SELECT 1 +", "syntax", None),
+        ("SET", "syntax", 1),
+        ("SET dp.epsilon", "syntax", 1),
+        ("SET dp.epsilon =", "syntax", 1),
+        ("SET = 3", "syntax", 1),
+        ("SET a.b.c = 3", "syntax", 1),
+        ("SHOW", "syntax", 1),
+        ("SHOW a b", "syntax", 1),
+        ("RESET 3", "syntax", 1),
+        ("DESCRIBE", "syntax", 1),
+        ("DESCRIBE a b", "syntax", 1),
+        ("DESCRIBE a - b", "syntax", 1),
+        ("DESCRIBE a.b.c.d", "syntax", 1),
+        ("BEGIN a b c d e f g h", "syntax", 21),
+        ('SELECT "a", "Dp#x"', "syntax", 13),
+        ("SELECT 'a\0b'", "bad_character", 10),
+        ("SELECT '\ud800'", "bad_character", 9),
+        ("SELECT '\udfff'", "bad_character", 9),
+    ],
+)
+def test_other_texts_are_refused_at_their_place(text: str, slug: str, position: int | None) -> None:
+    error = refused(text)
+    assert error.slug == slug
+    assert error.sql == text
+    if position is not None:
+        assert error.position == position
+
+
+def test_a_transaction_takes_seven_more_words() -> None:
+    assert parse("BEGIN a b c d e f g").kind == "transaction"
+
+
+def test_a_question_after_set_is_told_how_options_are_given() -> None:
+    assert "SET by itself first" in str(refused("SET dp.epsilon = 1; SELECT 2").hint)
+    assert "SET by itself first" not in str(refused("SELECT 1; SET dp.epsilon = 1").hint)
+
+
+@pytest.mark.parametrize("text", [b"SELECT 1", None, 3, ["SELECT 1"]])
+def test_what_is_no_text_is_refused(text: Any) -> None:
+    assert refused(text).slug == "not_text"
+
+
+def test_a_refusal_of_the_parser_is_plain() -> None:
+    for text in ("SELECT a FROM", "SELECT CASE WHEN a THEN b FROM t", "SELECT * FROM t WHERE a IN (1", "SELECT 1 1"):
+        message = refused(text).message
+        assert "\x1b" not in message
+        assert "Token" not in message
+        assert "Line" not in message
+        assert "sqlglot" not in message
+
+
+# --- limits ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_text_has_at_most_so_many_characters() -> None:
+    assert MOST_CHARACTERS == 200_000
+    assert parse("SELECT 1".ljust(MOST_CHARACTERS)).kind == "query"
+    assert refused("SELECT 1".ljust(MOST_CHARACTERS + 1)).slug == "too_long"
+
+
+def test_a_text_has_at_most_so_many_words() -> None:
+    assert MOST_TOKENS == 20_000
+    assert refused("x " * MOST_TOKENS).slug == "syntax"
+    error = refused("x " * (MOST_TOKENS + 1))
+    assert error.slug == "too_many_tokens"
+    assert error.position == 2 * MOST_TOKENS + 1
+
+
+@pytest.mark.parametrize(("left", "right"), [("(", ")"), ("[", "]"), ("CASE WHEN TRUE THEN ", " END")])
+def test_brackets_are_at_most_sixty_deep(left: str, right: str) -> None:
+    assert MOST_BRACKETS == 60
+    deepest = f"SELECT {left * MOST_BRACKETS}1{right * MOST_BRACKETS}"
+    if left == "(":
+        assert parse(deepest).kind == "query"
+    error = refused(f"SELECT {left * (MOST_BRACKETS + 1)}1{right * (MOST_BRACKETS + 1)}")
+    assert error.slug == "too_deep"
+    assert error.position == len("SELECT ") + MOST_BRACKETS * len(left) + 1
+
+
+def test_brackets_that_are_closed_do_not_count() -> None:
+    assert parse(f"SELECT {' + '.join(['(1)'] * 100)}").kind == "query"
+    # a closing bracket too many opens none
+    assert refused("SELECT " + ")" * 100 + "(" * (MOST_BRACKETS + 1)).slug == "too_deep"
+
+
+def test_subscripts_are_at_most_a_hundred_and_fifty() -> None:
+    subscripts = "[1]" * (MOST_DEPTH + 1)
+    error = refused(f"SELECT a{subscripts}")
+    assert error.slug == "too_deep"
+    assert error.position == len("SELECT a") + 3 * MOST_DEPTH + 1
+    assert parse(f"SELECT {', '.join(['a[1]'] * MOST_DEPTH)} FROM t").kind == "query"
+    assert refused(f"SELECT {', '.join(['a[1]'] * (MOST_DEPTH + 1))} FROM t").slug == "too_deep"
+
+
+@pytest.mark.parametrize(("minuses", "accepted"), [(MOST_DEPTH - 2, True), (MOST_DEPTH - 1, False)])
+def test_trees_are_at_most_a_hundred_and_fifty_deep(minuses: int, accepted: bool) -> None:
+    """SELECT, the signs, and the number below them are levels of the tree."""
+    assert MOST_DEPTH == 150
+    text = f"SELECT {'- ' * minuses}1"
+    if accepted:
+        assert parse(text).kind == "query"
+    else:
+        assert refused(text).slug == "too_deep"
+
+
+# --- what a statement says of itself ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "clock"),
+    [
+        ("SELECT 1", False),
+        ("SELECT now()", True),
+        ("SELECT NOW()", True),
+        ("SELECT today()", True),
+        ("SELECT current_date", True),
+        ("SELECT current_timestamp", True),
+        ("SELECT nosuch()", False),
+        ("SELECT 1 FROM t WHERE d < (SELECT today())", True),
+        ("SHOW TABLES", False),
+    ],
+)
+def test_what_depends_on_the_clock_says_so(text: str, clock: bool) -> None:
+    assert parse(text).reads_the_clock is clock
+
+
+def test_a_statement_knows_the_kinds_of_its_nodes() -> None:
+    statement = parse("SELECT COUNT(*) FROM t WHERE a = 3")
+    assert statement.has(exp.Count)
+    assert statement.has(exp.Sum, exp.EQ)
+    assert statement.has(exp.AggFunc)
+    assert not statement.has(exp.Sum, exp.NEQ)
+    assert not parse("SHOW TABLES").has(exp.Expr)
+
+
+def test_options_of_bigquery_are_options() -> None:
+    text = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 0.5) COUNT(*) FROM t"
+    assert dict(parse(text).options) == {"epsilon": "0.5"}
+    assert parse("SELECT COUNT(*) FROM t").options == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("((SELECT 1))", "SELECT 1"),
+        ("SELECT $$it's$$", "SELECT 'it''s'"),
+        ("SELECT $tag$a$tag$", "SELECT 'a'"),
+        ("SELECT a FROM t WHERE a = ANY(ARRAY[1, 2])", "SELECT a FROM t WHERE (a IN (1, 2))"),
+        ("SELECT TOP 3 a FROM t", "SELECT a FROM t LIMIT 3"),
+    ],
+)
+def test_other_spellings_are_one_query(text: str, query: str) -> None:
+    assert written(text) == written(query)
+
+
+def test_a_place_is_where_the_first_character_stands() -> None:
+    query = parse("SELECT  a + bc FROM t").query
+    assert query is not None
+    assert place(query.expressions[0]) == 9
+    assert place(query.expressions[0].expression) == 13
+    assert place(exp.column("a")) is None
+    assert place(None) is None
+
+
+# --- parameters -----------------------------------------------------------------------------------------------------------
+
+
+class Level(enum.IntEnum):
+    HIGH = 7
+
+
+class Weight(float):
+    def __repr__(self) -> str:
+        return "a weight"
+
+
+@pytest.mark.parametrize(
+    ("value", "literal"),
+    [
+        (None, "NULL"),
+        (True, "TRUE"),
+        (False, "FALSE"),
+        (0, "0"),
+        (3, "3"),
+        (-3, "-3"),
+        (Level.HIGH, "7"),
+        (0.5, "0.5"),
+        (-0.5, "-0.5"),
+        (1e300, "1e+300"),
+        (-1e-7, "-1e-07"),
+        (Weight(2.5), "2.5"),
+        (Decimal("1.50"), "1.50"),
+        (Decimal("-1E+3"), "-1000"),
+        (Decimal("1E-3"), "0.001"),
+        ("", "''"),
+        ("it's", "'it''s'"),
+        ("a\nb", "'a\nb'"),
+        (date(2024, 2, 29), "CAST('2024-02-29' AS DATE)"),
+        (datetime(2024, 2, 29, 1, 2, 3), "CAST('2024-02-29 01:02:03' AS TIMESTAMP)"),
+    ],
+)
+def test_a_value_is_a_literal(value: Any, literal: str) -> None:
+    assert written("SELECT ?", [value]) == f"SELECT {literal}"
+
+
+class Bare:
+    """No value of SQL."""
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        float("nan"),
+        float("inf"),
+        float("-inf"),
+        Decimal("nan"),
+        Decimal("inf"),
+        "a\0b",
+        "\ud800",
+        "\udfff",
+        b"bytes",
+        Bare(),
+        {"a": 1},
+        [[1]],
+        [(1,)],
+        {1},
+        10 ** (2 * MOST_EXPONENT),
+        -(10 ** (2 * MOST_EXPONENT)),
+        Decimal(f"1E+{MOST_EXPONENT + 1}"),
+        Decimal(f"1E-{MOST_EXPONENT + 1}"),
+        [1, 2],
+        (1, 2),
+    ],
+    ids=lambda value: str(value)[:12].encode("ascii", "backslashreplace").decode(),
+)
+def test_other_values_are_refused(value: Any) -> None:
+    assert refused("SELECT ?", [value]).slug == "parameter_value"
+
+
+@pytest.mark.parametrize("text", ["\ud7ff", "\ue000"])
+def test_texts_beside_the_surrogates_are_texts(text: str) -> None:
+    assert written("SELECT ?", [text]) == f"SELECT '{text}'"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Decimal(f"1E+{MOST_EXPONENT}"),
+        Decimal(f"1E-{MOST_EXPONENT}"),
+        2 ** (4 * MOST_EXPONENT) - 1,
+    ],
+)
+def test_numbers_up_to_the_largest_are_taken(value: Any) -> None:
+    assert parse("SELECT ?", [value]).kind == "query"
+
+
+def test_an_integer_of_one_more_bit_is_out_of_range() -> None:
+    assert refused("SELECT ?", [2 ** (4 * MOST_EXPONENT)]).slug == "parameter_value"
+
+
+@pytest.mark.parametrize(
+    ("text", "parameters", "query"),
+    [
+        ("SELECT ?, ?", [1, 2], "SELECT 1, 2"),
+        ("SELECT ?, ?", (1, 2), "SELECT 1, 2"),
+        ("SELECT $1, $2, $1", [1, 2], "SELECT 1, 2, 1"),
+        ("SELECT $2, $1", [1, 2], "SELECT 2, 1"),
+        ("SELECT 1 + :a, 1 + :b, 1 + :a", {"a": 1, "b": 2}, "SELECT 1 + 1, 1 + 2, 1 + 1"),
+        ("SELECT $a", {"a": 1, "b": 2}, "SELECT 1"),
+        ("SELECT $1 FROM (SELECT $2) AS t WHERE a = $3", [1, 2, 3], "SELECT 1 FROM (SELECT 2) AS t WHERE a = 3"),
+        ("SELECT 1", [], "SELECT 1"),
+        ("SELECT 1", {}, "SELECT 1"),
+        ("SELECT 1", None, "SELECT 1"),
+        ("SELECT a FROM t WHERE a = ANY(?)", [[1, 2]], "SELECT a FROM t WHERE (a IN (1, 2))"),
+        ("SELECT a FROM t WHERE a = ANY(?)", [[date(2024, 1, 2)]], "SELECT a FROM t WHERE (a = '2024-01-02')"),
+    ],
+)
+def test_values_stand_where_their_places_are(text: str, parameters: Any, query: str) -> None:
+    assert written(text, parameters) == query
+
+
+@pytest.mark.parametrize(
+    ("text", "parameters", "slug", "numbers"),
+    [
+        ("SELECT 1", [1], "parameter_count", ("0", "1")),
+        ("SELECT 1", {"a": 1}, "parameter_count", ("0", "1")),
+        ("SELECT ?", [], "parameter_count", ("1", "0")),
+        ("SELECT ?", None, "parameter_count", ("1", "0")),
+        ("SELECT ?, ?", [1], "parameter_count", ("2", "1")),
+        ("SELECT ?", [1, 2], "parameter_count", ("1", "2")),
+        ("SELECT $3", [1, 2], "parameter_count", ("3", "2")),
+        ("SELECT $0", [], "parameter_missing", ("0",)),
+        ("SELECT 1 + :a", [], "parameter_missing", ("a",)),
+        ("SELECT 1 + :a", {"b": 1}, "parameter_missing", ("a",)),
+        ("SELECT ?", {"a": 1}, "parameter_missing", ("1",)),
+    ],
+)
+def test_values_and_places_are_as_many(text: str, parameters: Any, slug: str, numbers: tuple[str, ...]) -> None:
+    error = refused(text, parameters)
+    assert error.slug == slug
+    for number in numbers:
+        assert number in error.message
+
+
+@pytest.mark.parametrize(
+    ("parameters", "present"), [(None, False), ([], False), ((), False), ({}, False), ([None], True), ({"a": 1}, True)]
+)
+def test_there_are_values_or_none(parameters: list[Any] | Mapping[str, Any] | None, present: bool) -> None:
+    assert has_values(parameters) is present
+
+
+@pytest.mark.parametrize("parameters", ["ab", b"ab", bytearray(b"ab"), memoryview(b"ab"), 3, {1, 2}, ""])
+def test_a_bare_value_is_no_list_of_values(parameters: Any) -> None:
+    with pytest.raises(Error) as caught:
+        has_values(parameters)
+    assert caught.value.slug == "parameter_value"
+    assert type(parameters).__name__ in caught.value.message
