@@ -234,6 +234,11 @@ def test_kinds_of_columns_are_those_of_all_sources() -> None:
     assert scope.unit_names() == {"k", "p"}
 
 
+def test_a_relation_has_no_units_or_kinds_unless_it_says_so() -> None:
+    assert rows("a").units == {}
+    assert not Released(exp.select("1"), ("a",)).null_repeats
+
+
 def test_kinds_are_ordered_by_what_is_proven() -> None:
     assert Kind.OTHER < Kind.MIXED < Kind.IMAGE < Kind.KEY
 
