@@ -123,6 +123,20 @@ def test_other_texts_are_refused_at_their_place(text: str, slug: str, position: 
         assert error.position == position
 
 
+@pytest.mark.parametrize(
+    ("text", "position"),
+    [("SELECT 1 1", 10), ("SELECT a FROM t GROUP a", 23), ("SELECT a FROM t WHERE )", 23)],
+)
+def test_what_is_no_sql_is_refused_where_the_parser_stops(text: str, position: int) -> None:
+    error = refused(text)
+    assert (error.slug, error.position) == ("syntax", position)
+
+
+@pytest.mark.parametrize("text", ["(SELECT a FROM t) LIMIT 1", "(SELECT a FROM t) AS u"])
+def test_nothing_outside_of_brackets_is_dropped(text: str) -> None:
+    assert refused(text).slug in ("not_a_query", "syntax")
+
+
 def test_a_transaction_takes_seven_more_words() -> None:
     assert parse("BEGIN a b c d e f g").kind == "transaction"
 

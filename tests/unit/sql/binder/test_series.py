@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import cache
 
 import duckdb
 import pytest
@@ -19,13 +20,22 @@ def source_of(text: str) -> exp.Expr:
     return source
 
 
+@cache
+def engine() -> duckdb.DuckDBPyConnection:
+    return duckdb.connect()
+
+
+def column_of(source: str) -> list[int | datetime]:
+    """The only column of a source, as DuckDB reads it."""
+    return [value for (value,) in engine().execute(f"SELECT * FROM {source}").fetchall()]
+
+
 def values_of(text: str) -> list[int | datetime]:
     """The values that a series is written out as, read by DuckDB."""
     rows = series_rows(source_of(text))
     assert rows is not None
-    with duckdb.connect() as connection:
-        written = ", ".join(f"({value.sql('duckdb')})" for (value,) in rows)
-        return [value for (value,) in connection.execute(f"SELECT * FROM (VALUES {written}) AS v(x)").fetchall()]
+    written = ", ".join(f"({value.sql('duckdb')})" for (value,) in rows)
+    return column_of(f"(VALUES {written}) AS v(x)")
 
 
 def refused(text: str) -> Error:
@@ -75,11 +85,7 @@ def test_whole_numbers_are_counted(text: str, values: list[int]) -> None:
 def test_values_are_those_of_the_engine(function: str, arguments: str) -> None:
     text = f"{function}({arguments})"
     engine_arguments = arguments.replace("DATE", "TIMESTAMP")
-    with duckdb.connect() as connection:
-        expected = [
-            value for (value,) in connection.execute(f"SELECT * FROM {function}({engine_arguments})").fetchall()
-        ]
-    assert values_of(text) == expected
+    assert values_of(text) == column_of(f"{function}({engine_arguments})")
 
 
 def test_months_go_on_from_the_last_day() -> None:
