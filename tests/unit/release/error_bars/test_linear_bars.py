@@ -1,4 +1,4 @@
-"""Bars of weighted sums of noisy numbers: which columns are such sums, and that their bars are those of the exact covariance."""
+"""Bars of weighted sums of noisy numbers are those of the exact covariance."""
 
 from __future__ import annotations
 
@@ -9,26 +9,22 @@ import numpy as np
 import pytest
 from support.released_blocks import (
     T0,
-    T1,
     Keyed,
     block,
     count_of,
     counts,
     gaussian_noise,
     laplace_noise,
-    noisy,
     release,
-    remainder,
 )
 
 from dpsql.noise.perturb import NoisyTerm
 from dpsql.noise.square_root import running_vectors
-from dpsql.plan.formulas import greatest
-from dpsql.plan.intervals import GroupFacts, Type
+from dpsql.plan.intervals import GroupFacts
 from dpsql.privacy.mechanisms import square_root
 from dpsql.privacy.mechanisms.contract import Sensitivity
 from dpsql.privacy.mechanisms.square_root import SquareRoot, inverse_factors
-from dpsql.release.error_bars.linear import Form, linear_columns
+from dpsql.release.error_bars.linear import Form
 from dpsql.release.remainder import ReleasedBlock
 from dpsql.release.sandbox import Sandbox
 
@@ -54,93 +50,6 @@ def series(values: np.ndarray, noise: SquareRoot, regions: int = 1) -> ReleasedB
     return ReleasedBlock(
         made.name, made.keys, made.terms, made.formulas, made.rows, GroupFacts(True, frozenset({"m0"}))
     )
-
-
-@pytest.fixture(scope="module")
-def mixed() -> ReleasedBlock:
-    """A count m0, a sum m1, a mean m2, and a sum of two terms that is rounded, m3."""
-    noise = gaussian_noise("1/200")
-    terms = [noisy(name, [40.0, 90.0, 10.0], noise, "mixed", whole=name == "t0") for name in ("t0", "t1")]
-    formulas = [count_of(T0), (T1 * 2, Type.REAL), (5 + T1 / greatest(T0, 1), Type.REAL), count_of(T1 + 60 * T0)]
-    return block({"k0": ["a", "b", "c"], "k1": [1, 1, 2]}, terms, formulas)
-
-
-SUMS = (  # the last column is a weighted sum
-    ("SELECT k0, m0 FROM dp_0", Form.WHOLE),
-    ("SELECT k0, m0 + m0 - m0 FROM dp_0", Form.WHOLE),
-    ("SELECT sum(m0) FROM dp_0", Form.WHOLE),
-    ("SELECT sum(m0)::BIGINT FROM dp_0", Form.WHOLE),
-    ("SELECT round(sum(m0)) FROM dp_0", Form.WHOLE),
-    ("SELECT k0, m1 FROM dp_0", Form.LINEAR),
-    ("SELECT k0, -m0 * k1 / 2 + 3 FROM dp_0", Form.LINEAR),
-    ("SELECT avg(m0) FROM dp_0 WHERE k1 < 2", Form.LINEAR),
-    ("SELECT k1, sum(m0 * k1) FILTER (WHERE k0 <> 'a') FROM dp_0 GROUP BY k1 HAVING k1 > 0", Form.LINEAR),
-    ("SELECT k1, sum(m0) FROM dp_0 GROUP BY 1 ORDER BY 1 LIMIT 1", Form.WHOLE),
-    ("SELECT k0, m0 - lag(m0, 1) OVER (ORDER BY k0) FROM dp_0", Form.WHOLE),
-    ("SELECT k0, sum(m0) OVER (PARTITION BY k1 ORDER BY k0 ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM dp_0", Form.WHOLE),
-    ("SELECT k0, first_value(m1) OVER (ORDER BY k0) FROM dp_0", Form.LINEAR),
-    ("SELECT a.k0, a.m0 - b.m0 FROM dp_0 AS a LEFT JOIN dp_0 AS b ON a.k1 = b.k1 + 1", Form.WHOLE),
-    ("SELECT (SELECT sum(m0) FROM dp_0 WHERE k0 = 'a') - (SELECT m0 FROM dp_0 WHERE k0 = 'b')", Form.WHOLE),
-    ("SELECT k0, (SELECT sum(b.m0) FROM dp_0 AS b WHERE b.k1 = a.k1) FROM dp_0 AS a", Form.WHOLE),
-    ("SELECT coalesce(sum(m0), 0) FROM dp_0", Form.LINEAR),
-    ("SELECT sum(CASE WHEN k1 = 1 THEN m0 ELSE 0 END) FROM dp_0", Form.LINEAR),
-    ("WITH q AS (SELECT k1 AS g, sum(m0) AS n FROM dp_0 GROUP BY k1) SELECT sum(n) FROM q WHERE g IN (SELECT k1 FROM dp_0)", Form.WHOLE),
-    ("SELECT 'all', sum(m0) FROM dp_0 UNION ALL SELECT k0, m1 FROM dp_0", Form.LINEAR),
-    ("SELECT sum(n) FROM (SELECT k0, m0 AS n FROM dp_0 ORDER BY k0 LIMIT 2) AS q", Form.WHOLE),
-)  # fmt: skip
-OTHERS = (  # the last column may be anything
-    "SELECT k0, m2 FROM dp_0",
-    "SELECT k0, m3 FROM dp_0",
-    "SELECT k0, m0 * m1 FROM dp_0",
-    "SELECT k0, 1 / m0 FROM dp_0",
-    "SELECT k0, abs(m0) FROM dp_0",
-    "SELECT k0, m1::BIGINT FROM dp_0",
-    "SELECT k0, round(m1) FROM dp_0",
-    "SELECT k0, round(m0, -1) FROM dp_0",
-    "SELECT k0, greatest(m0, 0) FROM dp_0",
-    "SELECT max(m0) FROM dp_0",
-    "SELECT sum(DISTINCT m0) FROM dp_0",
-    "SELECT k0, m0 / sum(m0) OVER () FROM dp_0",
-    "SELECT k0, sum(m0) OVER (ORDER BY m0) FROM dp_0",
-    "SELECT k0, sum(m0) OVER (PARTITION BY m1 > 3 ORDER BY k0) FROM dp_0",
-    "SELECT k0, lag(m0, m0) OVER (ORDER BY k0) FROM dp_0",
-    "SELECT sum(m0) FILTER (WHERE m0 > 3) FROM dp_0",
-    "SELECT k0, CASE WHEN m0 > 3 THEN m0 ELSE 0 END FROM dp_0",
-    "SELECT k0, nullif(m0, 0) FROM dp_0",
-)
-UNKNOWN_ROWS = (
-    "SELECT sum(m0) FROM dp_0 WHERE m0 > 3",
-    "SELECT m0 > 3 AS many, sum(m0) FROM dp_0 GROUP BY many",
-    "SELECT m0 > 3 AS many, sum(m0) FROM dp_0 GROUP BY 1",
-    "SELECT m0 > 3 AS many, sum(m0) FROM dp_0 GROUP BY ALL",
-    "SELECT k1, sum(m0) FROM dp_0 GROUP BY k1 HAVING sum(m0) > 3",
-    "SELECT sum(n) FROM (SELECT m0 AS n FROM dp_0 ORDER BY n LIMIT 1) AS q",
-    "SELECT sum(k1) FROM (SELECT m0 AS k1 FROM dp_0 ORDER BY k1 LIMIT 1) AS q",
-    "SELECT sum(n) FROM (SELECT m0 AS n FROM dp_0 ORDER BY 1 LIMIT 1) AS q",
-    "SELECT sum(m0) FROM dp_0 AS a JOIN dp_0 AS b ON a.m0 = b.m0",
-    "SELECT sum(n) FROM (SELECT DISTINCT m0 AS n FROM dp_0) AS q",
-    "SELECT sum(n) FROM (SELECT m0 AS n FROM dp_0 UNION SELECT m1 FROM dp_0) AS q",
-    "SELECT k0, m0 FROM dp_0 QUALIFY row_number() OVER (ORDER BY m0) = 1",
-    "SELECT k0, m0 FROM dp_0 WHERE k1 > (SELECT min(m0) FROM dp_0)",
-)
-
-
-@pytest.mark.parametrize(("sql", "form"), SUMS)
-def test_weighted_sums_are_known(mixed: ReleasedBlock, sql: str, form: Form) -> None:
-    made = remainder(sql, [mixed])
-    assert linear_columns(made, made.tree)[-1] is form
-
-
-@pytest.mark.parametrize("sql", OTHERS)
-def test_other_formulas_are_not_taken_for_sums(mixed: ReleasedBlock, sql: str) -> None:
-    made = remainder(sql, [mixed])
-    assert linear_columns(made, made.tree)[-1] is Form.ANY
-
-
-@pytest.mark.parametrize("sql", UNKNOWN_ROWS)
-def test_nothing_is_known_of_rows_that_noise_decides(mixed: ReleasedBlock, sql: str) -> None:
-    made = remainder(sql, [mixed])
-    assert linear_columns(made, made.tree) == ()
 
 
 @pytest.mark.parametrize(("length", "cells"), [(1, 1), (7, 7), (60, 60), (60, 180), (60, 150)])
