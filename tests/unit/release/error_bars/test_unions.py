@@ -1,0 +1,176 @@
+"""Each row of a UNION ALL of row-wise queries is traced to its branch and to the group in the block of that branch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import sqlglot
+from sqlglot import exp
+from support.plain_duckdb import plain_duckdb
+from support.released_blocks import T0, block, count_of, laplace_noise, remainder
+
+from dpsql.noise.perturb import NoisyTerm
+from dpsql.release.error_bars.unions import Branches, numbered, place_in_branch, trace_branches
+from dpsql.release.remainder import DIALECT, ROW, ReleasedBlock, Remainder, runnable
+
+
+def _released(name: str, values: list[int]) -> ReleasedBlock:
+    term = NoisyTerm("t0", np.array(values, dtype=np.int64), 1.0, laplace_noise("1/2"), 0, True)
+    return block({"k0": [f"{name}{place}" for place in range(len(values))]}, [term], [count_of(T0)], name)
+
+
+BLOCKS = [_released("dp_0", [30, 10, 20]), _released("dp_1", [60, 10])]
+
+
+def question(sql: str) -> Remainder:
+    return remainder(sql, BLOCKS)
+
+
+def rows_of(tree: exp.Query) -> list[tuple[Any, ...]]:
+    connection = plain_duckdb()
+    for released in BLOCKS:
+        connection.register(released.name, released.table({}))
+    return connection.execute(runnable(tree.copy(), question("SELECT 1"), {})).fetchall()
+
+
+def branches_of(sql: str) -> Branches:
+    branches = trace_branches(question(sql))
+    assert branches is not None
+    return branches
+
+
+UNIONS = (
+    "SELECT k0, m0 FROM dp_0 UNION ALL SELECT k0, m0 FROM dp_1",
+    "SELECT k0, m0 FROM dp_0 UNION ALL SELECT k0, m0 FROM dp_0",
+    "SELECT k0, m0 + 1 AS n FROM dp_1 WHERE m0 > 20 UNION ALL SELECT 'total', m0 FROM dp_0",
+    "SELECT k0 AS a FROM dp_0 UNION ALL SELECT k0 AS b FROM dp_1 UNION ALL SELECT k0 AS c FROM dp_0 WHERE m0 < 25",
+    "(SELECT k0 FROM dp_0) UNION ALL ((SELECT k0 FROM dp_1) UNION ALL SELECT k0 FROM dp_0)",
+    "SELECT * FROM (SELECT k0, m0 FROM dp_0 UNION ALL SELECT k0, m0 FROM dp_1) AS q ORDER BY m0, k0",
+    "SELECT n + 1, k0 FROM (SELECT k0, m0 AS n FROM dp_0 UNION ALL SELECT k0, m0 FROM dp_1) AS q WHERE n > 15",
+    "SELECT * FROM (SELECT n FROM (SELECT m0 AS n FROM dp_0 UNION ALL SELECT m0 FROM dp_1) AS p WHERE n < 25) AS q "
+    "ORDER BY n LIMIT 3 OFFSET 1",
+    "SELECT k0, m0 FROM dp_0",
+)
+
+
+@pytest.mark.parametrize("sql", UNIONS[:-1])
+def test_each_row_is_that_of_its_group_in_its_branch(sql: str) -> None:
+    """The trace of each branch alone, run by itself, has the same row for the same group."""
+    branches = branches_of(sql)
+    rows = rows_of(branches.tree)
+    alone = [{row[-1]: row[:-1] for row in rows_of(_unlimited(part.tree))} for part in branches.parts]
+    places, groups = place_in_branch(np.array([row[-1] for row in rows], dtype=np.int64))
+    assert rows and all(
+        row[:-1] == alone[place][group]
+        for row, place, group in zip(rows, places.tolist(), groups.tolist(), strict=True)
+    )
+    shown = [row[: len(row) - hidden_in(sql)] for row in rows_of(question(sql).tree)]
+    assert sorted((row[:-1] for row in rows), key=str) == sorted(shown, key=str)
+    assert len({row[-1] for row in rows}) == len(rows)
+
+
+def _unlimited(tree: exp.Query) -> exp.Query:
+    copy = tree.copy()
+    for node in copy.find_all(exp.Select):
+        node.set("limit", None)
+        node.set("offset", None)
+    return copy
+
+
+def hidden_in(sql: str) -> int:
+    """Rows of the plain question have no hidden columns: stars stand over selects that name theirs."""
+    return 0 if " * FROM dp_" not in sql else 1
+
+
+def test_parts_are_named_like_the_first_branch_and_know_their_block() -> None:
+    branches = branches_of("SELECT k0 AS a, m0 AS b FROM dp_0 UNION ALL SELECT k0 AS x, m0 * 2 AS y FROM dp_1")
+    assert [part.block for part in branches.parts] == ["dp_0", "dp_1"]
+    assert [[item.alias_or_name for item in part.tree.expressions] for part in branches.parts] == [["a", "b", ROW]] * 2
+
+
+def test_rows_that_noise_selects_are_told_by_branch() -> None:
+    branches = branches_of("SELECT k0 FROM dp_0 UNION ALL SELECT k0 FROM dp_1 WHERE m0 > 3")
+    assert [part.selected for part in branches.parts] == [False, True]
+
+
+OTHERS = (
+    "SELECT k0 FROM dp_0 UNION SELECT k0 FROM dp_1",
+    "SELECT k0 FROM dp_0 UNION ALL BY NAME SELECT k0 FROM dp_1",
+    "SELECT k0 FROM dp_0 EXCEPT ALL SELECT k0 FROM dp_1",
+    "SELECT k0 FROM dp_0 UNION ALL (SELECT k0 FROM dp_1 UNION SELECT k0 FROM dp_0)",
+    "(SELECT k0 FROM dp_1 UNION SELECT k0 FROM dp_0) UNION ALL SELECT k0 FROM dp_0",
+    "SELECT k0 FROM dp_0 UNION ALL SELECT DISTINCT k0 FROM dp_1",
+    "SELECT k0 FROM dp_0 UNION ALL SELECT k0 FROM dp_1 ORDER BY k0",
+    "SELECT k0 FROM dp_0 UNION ALL SELECT k0 FROM dp_1 LIMIT 2",
+    "SELECT k0 FROM dp_0 UNION ALL SELECT k0 FROM dp_1 OFFSET 2",
+    "SELECT k0 FROM dp_0 UNION ALL SELECT max(k0) FROM dp_1",
+    "SELECT k0 FROM dp_0 UNION ALL SELECT k0 FROM dp_1 GROUP BY k0",
+    "SELECT k0 FROM dp_0 UNION ALL SELECT a.k0 FROM dp_0 AS a JOIN dp_1 AS b ON true",
+    "SELECT k0 FROM dp_0 UNION ALL SELECT k0 FROM elsewhere",
+    "SELECT k0 FROM dp_0 UNION ALL SELECT 'a'",
+    "SELECT k0 FROM dp_0 UNION ALL SELECT k0 FROM (SELECT k0 FROM dp_1) AS q",
+    "SELECT * FROM dp_0 UNION ALL SELECT * FROM dp_1",
+    "SELECT k0, m0 FROM dp_0 UNION ALL SELECT k0 FROM dp_1",
+    "SELECT dp_error(m0) FROM dp_0 UNION ALL SELECT m0 FROM dp_1",
+    "WITH q AS (SELECT 1) SELECT k0 FROM dp_0 UNION ALL SELECT k0 FROM dp_1",
+    "SELECT max(k0) FROM (SELECT k0 FROM dp_0 UNION ALL SELECT k0 FROM dp_1) AS q",
+    "SELECT k0 FROM (SELECT k0 FROM dp_0 UNION ALL SELECT k0 FROM dp_1) AS q GROUP BY k0",
+    "SELECT DISTINCT k0 FROM (SELECT k0 FROM dp_0 UNION ALL SELECT k0 FROM dp_1) AS q",
+    "SELECT a FROM (SELECT k0 FROM dp_0 UNION ALL SELECT k0 FROM dp_1) AS q(a)",
+    "SELECT *, 1 FROM (SELECT k0 FROM dp_0 UNION ALL SELECT k0 FROM dp_1) AS q",
+    "SELECT q.* FROM (SELECT k0 FROM dp_0 UNION ALL SELECT k0 FROM dp_1) AS q",
+    "SELECT * EXCLUDE (m0) FROM (SELECT k0, m0 FROM dp_0 UNION ALL SELECT k0, m0 FROM dp_1) AS q",
+    "SELECT k0 FROM (SELECT k0 FROM dp_0 UNION ALL SELECT k0 FROM dp_1 LIMIT 1) AS q",
+    "SELECT k0 FROM dp_0",
+    "SELECT 1",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("sql", OTHERS)
+def test_other_remainders_have_no_branches(sql: str) -> None:
+    assert trace_branches(question(sql)) is None
+
+
+@pytest.mark.parametrize("sql", UNIONS)
+def test_the_remainder_itself_is_left_as_it_was(sql: str) -> None:
+    unchanged = question(sql)
+    before = unchanged.text
+    trace_branches(unchanged)
+    numbered(unchanged.tree)
+    assert unchanged.tree.sql(dialect=DIALECT) == before
+
+
+def test_places_are_parted_into_branch_and_group() -> None:
+    places = np.array([0, 5, 2**40 - 1, 2**40, 3 * 2**40 + 7], dtype=np.int64)
+    branches, groups = place_in_branch(places)
+    assert (branches.tolist(), groups.tolist()) == ([0, 0, 0, 1, 3], [0, 5, 2**40 - 1, 0, 7])
+
+
+# --- numbered ---------------------------------------------------------------------------------------------------------
+
+
+def parsed(sql: str) -> exp.Query:
+    tree = sqlglot.parse_one(sql, read=DIALECT)
+    assert isinstance(tree, exp.Query)
+    return tree
+
+
+def test_branches_carry_their_number() -> None:
+    connection = plain_duckdb()
+    connection.register("t", pa.table({"x": [1, 1]}))
+    tree = numbered(parsed("SELECT x FROM t UNION ALL (SELECT x FROM t UNION ALL SELECT max(x) FROM t) ORDER BY 2"))
+    assert connection.execute(tree.sql(dialect=DIALECT)).fetchall() == [(1, 0), (1, 0), (1, 1), (1, 1), (1, 2)]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    ["SELECT x FROM t", "SELECT x FROM t UNION SELECT x FROM t", "SELECT x FROM t UNION ALL SELECT DISTINCT x FROM t",
+     "(SELECT x FROM t UNION ALL SELECT x FROM t)"],
+)  # fmt: skip
+def test_other_queries_carry_no_number(sql: str) -> None:
+    tree = parsed(sql)
+    copy = numbered(tree)
+    assert copy == tree and copy is not tree
