@@ -1,0 +1,189 @@
+"""Arrow values that DuckDB cannot read become NULL, each alone; all others stay what they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet
+import pytest
+from support.plain_duckdb import plain_duckdb
+
+from dpsql.engine.arrow_total import TotalParquet, is_risky, total, total_table, total_type
+
+MOST = 2**63 - 1
+DAY = 86_400
+
+
+def cast(numbers: list[int | None], type_: pa.DataType, storage: pa.DataType | None = None) -> pa.Array:
+    return pc.cast(pa.array(numbers, storage or pa.int64()), type_)
+
+
+def texts(*values: bytes | None) -> pa.Array:
+    """Texts from bytes, unread."""
+    return pa.Array.from_buffers(pa.string(), len(values), pa.array(values, pa.binary()).buffers())
+
+
+def numbers_of(column: Any) -> list[int | None]:
+    return pc.cast(column, pa.int64()).to_pylist()
+
+
+STRUCT_OF_TIMES = pa.struct([("a", pa.int64()), ("b", pa.list_(pa.timestamp("s")))])
+TYPES = [
+    (pa.int64(), pa.int64()),
+    (pa.string(), pa.string()),
+    (pa.timestamp("s"), pa.timestamp("us")),
+    (pa.timestamp("ms", "UTC"), pa.timestamp("us", "UTC")),
+    (pa.timestamp("us", "UTC"), pa.timestamp("us", "UTC")),
+    (pa.timestamp("ns"), pa.timestamp("ns")),
+    (pa.duration("s"), pa.duration("us")),
+    (pa.duration("ms"), pa.duration("us")),
+    (pa.duration("ns"), pa.duration("ns")),
+    (pa.time32("s"), pa.time32("s")),
+    (pa.float16(), pa.float32()),
+    (pa.float64(), pa.float64()),
+    (pa.decimal256(50, 2), pa.string()),
+    (pa.decimal128(20, 2), pa.decimal128(20, 2)),
+    (pa.dictionary(pa.int8(), pa.string()), pa.string()),
+    (pa.dictionary(pa.int8(), pa.timestamp("s")), pa.timestamp("us")),
+    (pa.list_(pa.int64()), pa.list_(pa.int64())),
+    (pa.list_(pa.date32()), pa.string()),
+    (STRUCT_OF_TIMES, pa.string()),
+    (pa.struct([("a", pa.list_(pa.int64()))]), pa.struct([("a", pa.list_(pa.int64()))])),
+]
+
+
+@pytest.mark.parametrize(("type_", "expected"), TYPES, ids=str)
+def test_a_column_has_the_type_that_is_claimed(type_: pa.DataType, expected: pa.DataType) -> None:
+    assert total_type(type_) == expected
+    assert total(pa.nulls(2, type_)).type == expected
+    assert total(pa.nulls(2, type_)).to_pylist() == [None, None]
+    assert total(pa.nulls(0, type_)).to_pylist() == []
+
+
+@pytest.mark.parametrize("kind", [pa.timestamp, pa.duration])
+@pytest.mark.parametrize(("unit", "factor"), [("s", 10**6), ("ms", 10**3)])
+def test_times_beyond_64_bits_of_microseconds_are_null(kind: Any, unit: str, factor: int) -> None:
+    most = MOST // factor
+    column = cast([0, 1, -1, most, most + 1, -most, -most - 1, MOST, -MOST, None], kind(unit))
+    expected = [0, factor, -factor, most * factor, None, -most * factor, None, None, None, None]
+    assert numbers_of(total(column)) == expected
+
+
+@pytest.mark.parametrize("unit", ["us", "ns"])
+def test_finer_times_stay_what_they_are(unit: str) -> None:
+    column = cast([MOST, -MOST, 5, None], pa.timestamp(unit))
+    assert total(column).equals(column)
+
+
+@pytest.mark.parametrize(
+    ("type_", "per_second"),
+    [(pa.time32("s"), 1), (pa.time32("ms"), 10**3), (pa.time64("us"), 10**6), (pa.time64("ns"), 10**9)],
+    ids=str,
+)
+def test_times_outside_a_day_are_null(type_: pa.DataType, per_second: int) -> None:
+    storage = pa.int32() if pa.types.is_time32(type_) else pa.int64()
+    numbers = [0, -1, 7, DAY * per_second, DAY * per_second + 1, None]
+    column = cast(numbers, type_, storage)
+    assert pc.cast(total(column), storage).to_pylist() == [0, None, 7, DAY * per_second, None, None]
+    assert total(column).type == type_
+
+
+def test_a_text_that_is_not_utf8_is_null_alone() -> None:
+    column = texts(b"a", b"\xff\xfe", None, "é".encode(), b"")
+    assert total(column).to_pylist() == ["a", None, None, "é", ""]
+    chunked = pa.chunked_array([column, texts(b"\xc3"), texts(b"z")])
+    assert total(chunked).to_pylist() == ["a", None, None, "é", "", None, "z"]
+    total(chunked).validate(full=True)
+
+
+def test_valid_columns_are_not_copied() -> None:
+    column = pa.array(["a", None])
+    assert total(column) is column
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_dictionary_is_decoded_value_by_value(chunked: bool) -> None:
+    column = pa.DictionaryArray.from_arrays(
+        pa.array([0, 1, None, 2], pa.int8()), texts(b"a", b"\xff", b"b"), safe=False
+    )
+    whole = pa.chunked_array([column, column]) if chunked else column
+    assert total(whole).to_pylist() == ["a", None, None, "b"] * (2 if chunked else 1)
+
+
+def test_other_types_are_cast_without_loss() -> None:
+    halves = pa.array([0.5, None, -2.0], pa.float32()).cast(pa.float16())
+    assert total(halves).to_pylist() == [0.5, None, -2.0]
+    assert total(pa.array(["1.25", None]).cast(pa.decimal256(50, 2))).to_pylist() == ["1.25", None]
+
+
+def test_nested_times_are_null_and_other_nested_values_stay() -> None:
+    assert total(pa.array([[None]], pa.list_(pa.timestamp("s")))).to_pylist() == [None]
+    assert total(pa.array([[1, 2], None])).to_pylist() == [[1, 2], None]
+
+
+def test_duckdb_reads_every_column_of_a_total_table() -> None:
+    table = total_table(
+        pa.table({
+            "s": cast([MOST, 1], pa.timestamp("s")),
+            "d": cast([MOST, 2], pa.duration("ms")),
+            "t": cast([-1, 3], pa.time64("us")),
+            "x": texts(b"\xff", b"x"),
+        })
+    )  # fmt: skip
+    assert table.column_names == ["s", "d", "t", "x"]
+    connection = plain_duckdb()
+    connection.register("odd", table)
+    rows = connection.execute("SELECT epoch(s), epoch(d), epoch(t), x FROM odd").fetchall()
+    assert rows == [(None, None, None, None), (1.0, 0.002, 0.000003, "x")]
+
+
+@pytest.mark.parametrize(
+    ("type_", "risky"),
+    [(pa.time32("s"), True), (pa.time64("ns"), True), (pa.timestamp("s"), True), (pa.timestamp("ms"), True),
+     (pa.timestamp("us"), False), (pa.timestamp("ns"), False), (pa.date32(), False), (pa.string(), False),
+     (pa.duration("s"), False)],
+    ids=str,
+)  # fmt: skip
+def test_risky_types_are_those_at_whose_values_parquet_may_raise(type_: pa.DataType, risky: bool) -> None:
+    assert is_risky(type_) is risky
+
+
+# --- Parquet ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("parquet")
+    paths = [folder / "1.parquet", folder / "2.parquet"]
+    for number, path in enumerate(paths):
+        day = cast([number, MOST // 1000 + 1], pa.timestamp("ms"))
+        table = pa.table({"Id": [2 * number, 2 * number + 1], "day": day, "hidden": ["h", "i"], "name": ["a", "b"]})
+        pyarrow.parquet.write_table(table, path)
+    return paths
+
+
+def test_only_columns_of_the_policy_are_read(files: list[Path]) -> None:
+    dataset = TotalParquet(files, ("ID", "name", "day", "absent"))
+    assert dataset.schema == pa.schema([("Id", pa.int64()), ("day", pa.timestamp("us")), ("name", pa.string())])
+    table = dataset.scanner().to_table()
+    assert table.schema == dataset.schema and table.num_rows == 4
+    assert numbers_of(table.column("day")) == [0, None, 1000, None]
+
+
+def test_a_scan_has_the_columns_and_rows_that_it_is_asked_for(files: list[Path]) -> None:
+    dataset = TotalParquet(files, ("id", "name", "day"))
+    condition = pc.field("Id") >= 2
+    assert dataset.scanner(["name"], condition).to_table().to_pydict() == {"name": ["a", "b"]}
+    assert dataset.scanner(["name", "Id"]).to_table().to_pydict() == {"name": ["a", "b"] * 2, "Id": [0, 1, 2, 3]}
+    assert dataset.scanner(filter=condition).to_table().column("Id").to_pylist() == [2, 3]
+
+
+def test_duckdb_scans_the_files_repeatedly(files: list[Path]) -> None:
+    connection = plain_duckdb()
+    connection.register("files", TotalParquet(files, ("id", "name", "day")))
+    for _ in range(2):
+        rows = connection.execute("SELECT count(*), count(day), sum(Id) FROM files WHERE name = 'a'").fetchall()
+        assert rows == [(2, 2, 2)]

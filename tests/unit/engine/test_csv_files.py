@@ -1,0 +1,209 @@
+"""The files of a table are one dataset of texts; files that cannot be read or differ are refused, by the table's name."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+
+import pyarrow.compute as pc
+import pytest
+from support.plain_duckdb import plain_duckdb
+
+from dpsql.engine.csv_files import CsvFiles, delimiter_of, header_of
+from dpsql.engine.csv_lines import MOST_LINE, Broken
+from dpsql.errors.exceptions import Error
+from dpsql.policy.types import CsvDialect
+
+COMMA = CsvDialect()
+HEADERLESS = CsvDialect(header=("id", "name"))
+
+
+def files(
+    paths: list[Path], dialect: CsvDialect = COMMA, columns: dict[str, str] | None = None, *, public: bool = False
+) -> CsvFiles:
+    return CsvFiles("visits", lambda: paths, dialect, columns or {"id": "id", "name": "name"}, public)
+
+
+def written(folder: Path, *contents: str | bytes, suffix: str = "csv") -> list[Path]:
+    paths = [folder / f"{number}.{suffix}" for number in range(len(contents))]
+    for path, content in zip(paths, contents, strict=True):
+        data = content if isinstance(content, bytes) else content.encode()
+        path.write_bytes(data)
+    return paths
+
+
+def refusal_of(table: CsvFiles) -> str:
+    with pytest.raises(Error) as refused:
+        table.dataset()
+    assert "visits" in str(refused.value)
+    return refused.value.slug
+
+
+def test_all_files_are_read_below_their_headers(tmp_path: Path) -> None:
+    paths = written(tmp_path, "id,name\n1,a\n2,b\n", "id,name\r\n3,\r\n", "id,name\n", "id,name\n4,d")
+    table = files(paths).dataset().scanner().to_reader().read_all()
+    assert table.to_pydict() == {"id": ["1", "2", "3", "4"], "name": ["a", "b", None, "d"]}
+
+
+def test_columns_are_read_under_the_policy_names(tmp_path: Path) -> None:
+    paths = written(tmp_path, "\ufeffNAME, Id ,other\na,1,x\n")
+    dataset = files(paths, columns={"patient": "ID", "who": "name"}).dataset()
+    assert dataset.schema.names == ["patient", "who"]
+    assert dataset.scanner().to_reader().read_all().to_pydict() == {"patient": ["1"], "who": ["a"]}
+    assert files(paths).names() == ["NAME", "Id", "other"]
+
+
+def test_a_scan_has_the_columns_and_rows_that_it_is_asked_for(tmp_path: Path) -> None:
+    dataset = files(written(tmp_path, "id,name\n1,a\n2,b\n")).dataset()
+    assert dataset.scanner(["name"]).to_reader().read_all().to_pydict() == {"name": ["a", "b"]}
+    assert dataset.scanner([]).to_reader().read_all().to_pydict() == {"id": ["1", "2"]}
+    assert dataset.scanner(["name"], pc.field("id") == "2").to_table().to_pydict() == {"name": ["b"]}
+    assert dataset.scanner(["name", "id"]).to_reader().schema.names == ["name", "id"]
+
+
+def test_more_blocks_than_threads_stay_in_order(tmp_path: Path) -> None:
+    """Twenty megabytes are parsed ahead, block by block."""
+    rows, text = 21_000, "x" * 1000
+    content = "id,name\n" + "".join(f"{number},{text}\n" for number in range(rows))
+    connection = plain_duckdb()
+    dataset = files(written(tmp_path, content)).dataset()
+    assert sum(1 for _ in dataset.blocks()) > 4
+    ids = dataset.scanner(["id"]).to_reader().read_all().column("id")
+    assert pc.cast(ids, "int64").to_pylist() == list(range(rows))
+    connection.register("visits", dataset)
+    assert connection.execute("SELECT count(*), max(name) FROM visits").fetchall() == [(rows, text)]
+
+
+def test_malformed_lines_are_counted_over_all_files(tmp_path: Path) -> None:
+    paths = written(tmp_path, "id,name\n1,a\n2\n", "id,name\n3,b,c\n4,d\n")
+    table = files(paths)
+    assert table.broken() == Broken(wrong_width=2)
+    assert table.dataset().scanner().to_reader().read_all().column("id").to_pylist() == ["1", "4"]
+
+
+def test_the_dataset_is_kept_until_a_file_changes(tmp_path: Path) -> None:
+    paths = written(tmp_path, "id,name\n1,a\n")
+    table = files(paths)
+    assert table.current is None
+    first = table.dataset()
+    assert table.dataset() is first and table.current is first
+    paths[0].write_text("name,id\nb,22\n")
+    assert table.dataset() is not first and table.current is table.dataset()
+    assert table.dataset().scanner().to_reader().read_all().to_pydict() == {"id": ["22"], "name": ["b"]}
+
+
+def test_a_header_that_changed_under_a_dataset_stops_the_scan(tmp_path: Path) -> None:
+    paths = written(tmp_path, "id,name\n1,a\n")
+    dataset = files(paths).dataset()
+    paths[0].write_text("name,id\n1,a\n")
+    with pytest.raises(OSError, match="another header"):
+        list(dataset.blocks())
+
+
+@pytest.mark.parametrize(
+    ("contents", "slug"),
+    [
+        ([], "source_table_missing"),
+        (["id,name\n", "name,id\n"], "source_files_differ"),
+        (["id,other\n"], "source_column_missing"),
+        (["id,name,NAME\n"], "source_column_twice"),
+        ([""], "source_table_unreadable"),
+        ([b"id,\xff\n"], "source_table_unreadable"),
+        (["id,name" + "x" * MOST_LINE + "\n"], "source_table_unreadable"),
+    ],
+    ids=["no files", "other header", "no column", "twice", "empty", "not UTF-8", "long header"],
+)
+def test_files_without_one_readable_header_are_refused(tmp_path: Path, contents: list[str], slug: str) -> None:
+    assert refusal_of(files(written(tmp_path, *contents))) == slug
+
+
+def test_a_file_that_is_gone_is_refused(tmp_path: Path) -> None:
+    assert refusal_of(files([tmp_path / "gone.csv"])) == "source_table_unreadable"
+    with pytest.raises(Error) as refused:
+        files([tmp_path / "gone.csv"]).names()
+    assert refused.value.slug == "source_table_unreadable"
+
+
+# --- compressed files, records of several lines -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", ["csv.gz", "csv.GZ"])
+def test_compressed_files_are_unpacked(tmp_path: Path, suffix: str) -> None:
+    paths = written(tmp_path, gzip.compress(b"id,name\n1,a\n"), suffix=suffix)
+    assert files(paths).dataset().scanner().to_reader().read_all().to_pydict() == {"id": ["1"], "name": ["a"]}
+
+
+def test_a_truncated_compressed_file_is_refused_before_it_is_scanned(tmp_path: Path) -> None:
+    content = b"id,name\n" + b"".join(b"%d,%d\n" % (number, number**3) for number in range(50_000))
+    paths = written(tmp_path, gzip.compress(content)[:-20], suffix="csv.gz")
+    assert files(paths).names() == ["id", "name"]
+    assert refusal_of(files(paths)) == "source_table_unreadable"
+
+
+def test_a_quote_that_is_never_closed_is_refused_in_public_tables(tmp_path: Path) -> None:
+    """Of a private table it is not read ahead: whether it is closed is known of its rows alone."""
+    paths = written(tmp_path, 'id,name\n1,"a\n' + "2,b\n" * (MOST_LINE // 4 + 1))
+    dialect = CsvDialect(multiline=True)
+    assert refusal_of(files(paths, dialect, public=True)) == "source_table_unreadable"
+    assert files(paths, dialect).dataset() is not None
+    assert files(paths, COMMA, public=True).dataset() is not None
+    with pytest.raises(Error) as refused:
+        files(paths, dialect).broken()
+    assert refused.value.slug == "source_table_unreadable"
+
+
+# --- headers ----------------------------------------------------------------------------------------------------------
+
+
+def test_names_in_the_policy_stand_for_a_header_line(tmp_path: Path) -> None:
+    paths = written(tmp_path, "1,a\n2,b\n", "3,c\n")
+    assert header_of(paths[0], HEADERLESS) == ["id", "name"]
+    dataset = files(paths, HEADERLESS).dataset()
+    assert dataset.scanner().to_reader().read_all().to_pydict() == {"id": ["1", "2", "3"], "name": ["a", "b", "c"]}
+    with pytest.raises(FileNotFoundError):
+        header_of(tmp_path / "gone.csv", HEADERLESS)
+    with pytest.raises(OSError):
+        header_of(written(tmp_path, b"no gzip", suffix="csv.gz")[0], HEADERLESS)
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        (b"\xef\xbb\xbfid,name\n", ["id", "name"]),
+        (b" id ,\tname\r\n", ["id", "name"]),
+        (b'"a,b",c', ["a,b", "c"]),
+        (b"\n", [""]),
+        ("é,ß\n".encode(), ["é", "ß"]),
+    ],
+)
+def test_names_of_a_header_are_without_blanks_and_marks(tmp_path: Path, line: bytes, names: list[str]) -> None:
+    assert header_of(written(tmp_path, line)[0], COMMA) == names
+
+
+@pytest.mark.parametrize(("length", "read"), [(MOST_LINE, True), (MOST_LINE + 1, False)])
+def test_a_header_has_a_longest_line(tmp_path: Path, length: int, read: bool) -> None:
+    (path,) = written(tmp_path, b"x" * (length - 1) + b"\n")
+    if read:
+        assert header_of(path, COMMA) == ["x" * (length - 1)]
+    else:
+        with pytest.raises(OSError, match="too long"):
+            header_of(path, COMMA)
+
+
+@pytest.mark.parametrize(
+    ("line", "delimiter"),
+    [("a,b;c;d", ";"), ("a;b,c,d", ","), ("a\tb\tc,d", "\t"), ("a|b", "|"), ("alone", ","), ("a,b;c", ",")],
+)
+def test_the_delimiter_is_that_which_gives_the_most_names(tmp_path: Path, line: str, delimiter: str) -> None:
+    assert delimiter_of(written(tmp_path, line + "\n")[0]) == delimiter
+
+
+def test_files_are_closed_after_each_use(tmp_path: Path) -> None:
+    paths = written(tmp_path, "id,name\n1,a\n")
+    before = len(os.listdir("/proc/self/fd"))
+    table = files(paths)
+    for _ in range(5):
+        table.names()
+        list(table.dataset().blocks())
+    assert len(os.listdir("/proc/self/fd")) == before
