@@ -161,7 +161,7 @@ WIDTHS = [(V, W), (2**30, 2**10), (2**20, 2**20), (2**10, 2**30), (2**25, 2**15)
 """The largest have 40 bits together, which is what pricing lets through."""
 
 
-@pytest.mark.parametrize("powers", product(range(3), range(3)))
+@pytest.mark.parametrize("powers", list(product(range(3), range(3))))
 @pytest.mark.parametrize(("first", "second"), WIDTHS)
 def test_sums_of_powers_are_exact_up_to_the_widths(powers: tuple[int, int], first: int, second: int) -> None:
     pairs = [(q, r) for q in (0, 1, first // 3, first - 1, first) for r in (0, 1, second // 3, second - 1, second)]
