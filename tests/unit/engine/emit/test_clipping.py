@@ -140,3 +140,10 @@ def test_a_clip_without_a_norm_is_an_error_of_ours(clip: Clip | None) -> None:
     with pytest.raises(Error) as refused:
         shares(Grouped("r", ("k0",), "unit"), (RowTerm(term, "v", ""),), DUCKDB)
     assert refused.value.slug == "internal"
+
+
+def test_a_sum_without_a_clip_may_be_beyond_64_bits() -> None:
+    term = Term("t0", TermKind.SUM, None, None, 1)
+    rows = f"SELECT * FROM (VALUES {', '.join([f'(1, {2**62})'] * 4)}) AS t(u, v)"
+    text = clipped_total(Grouped(rows, (), "u"), ((term, "sum(v)"),), DUCKDB)
+    assert plain_duckdb().execute(text).fetchall() == [(2**64,)]
