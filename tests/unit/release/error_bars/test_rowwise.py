@@ -150,7 +150,6 @@ def test_windows_and_subqueries_are_opaque_but_their_rows_are_traced(sql: str) -
 
 
 def test_a_name_that_two_columns_below_have_is_opaque() -> None:
-    """DuckDB takes the first of them, and our trace neither."""
     assert traced("SELECT x FROM (SELECT k0 AS x, k1 AS X FROM dp_0) AS q").outputs == (None,)
 
 
