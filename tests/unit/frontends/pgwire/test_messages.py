@@ -1,0 +1,217 @@
+"""Messages of PostgreSQL's protocol are read and written byte for byte as its manual lays them out, and nothing else is read."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpsql.errors.exceptions import Error
+from dpsql.frontends.pgwire import messages as m
+
+ONE, TWO = b"\0\1", b"\0\2"
+"""Counts and formats of 16 bits."""
+
+
+def slug_of(kind: bytes, body: bytes) -> str:
+    with pytest.raises(Error) as caught:
+        m.read_message(kind, body)
+    return caught.value.slug
+
+
+# --- the first message ------------------------------------------------------------------------------------------------
+
+
+def test_a_startup_message_has_a_version_and_pairs_of_texts() -> None:
+    body = b"\0\3\0\2" + b"user\0ann\0database\0clinic\0options\0\0\0"
+    assert m.read_startup(body) == m.Startup(3, 2, {"user": "ann", "database": "clinic", "options": ""})
+    assert m.read_startup(b"\1\2\xff\xfe\0") == m.Startup(0x0102, 0xFFFE, {})
+
+
+@pytest.mark.parametrize(
+    ("code", "gss"), [(b"\x04\xd2\x16\x2f", False), (b"\x04\xd2\x16\x30", True)], ids=["tls", "gss"]
+)
+def test_requests_for_encryption_are_told_apart(code: bytes, gss: bool) -> None:
+    """The codes are 1234 in the upper half and 5679 or 5680 in the lower, which is no version."""
+    assert m.read_startup(code) == m.TlsRequest(gss)
+    with pytest.raises(Error, match="startup"):
+        m.read_startup(code + b"\0")
+
+
+def test_a_cancel_request_names_a_process_and_a_secret_of_any_length() -> None:
+    code = b"\x04\xd2\x16\x2e"
+    assert m.read_startup(code + b"\1\0\0\7" + b"\xff\0abc") == m.Cancel(0x01000007, b"\xff\0abc")
+    assert m.read_startup(code + b"\0\0\0\0") == m.Cancel(0, b"")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"", b"\0\3\0", b"\0\3\0\0", b"\0\3\0\0user", b"\0\3\0\0user\0", b"\0\3\0\0user\0ann", b"\0\3\0\0user\0ann\0",
+        b"\0\3\0\0\0more", b"\0\3\0\0user\0ann\0\0\0", b"\x04\xd2\x16\x2e", b"\x04\xd2\x16\x2e\0\0\0",
+    ],
+)  # fmt: skip
+def test_a_first_message_that_is_cut_or_too_long_is_refused(body: bytes) -> None:
+    with pytest.raises(Error) as caught:
+        m.read_startup(body)
+    assert (caught.value.slug, caught.value.sqlstate) == ("wire_message", "08P01")
+    assert "type startup" in caught.value.message
+
+
+def test_a_first_message_that_is_not_utf8_is_refused() -> None:
+    with pytest.raises(Error) as caught:
+        m.read_startup(b"\0\3\0\0user\0\xff\0\0")
+    assert caught.value.slug == "wire_encoding"
+
+
+# --- further messages -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "read"),
+    [
+        (b"Q", "SELECT 'é'\0".encode(), m.Query("SELECT 'é'")),
+        (b"Q", b"\0", m.Query("")),
+        (b"P", b"s\0SELECT $1\0" + b"\0\0", m.Parse("s", "SELECT $1", ())),
+        (b"P", b"\0x\0" + TWO + b"\0\0\0\x17\xff\xff\xff\xfe", m.Parse("", "x", (23, 4294967294))),
+        (b"B", b"\0\0" + b"\0\0" + b"\0\0" + b"\0\0", m.Bind("", "", (), (), ())),
+        (
+            b"B",
+            b"p\0s\0" + TWO + b"\0\0\0\1" + b"\0\3" + b"\0\0\0\2ab" + b"\xff\xff\xff\xff" + b"\0\0\0\0" + ONE + ONE,
+            m.Bind("p", "s", (0, 1), (b"ab", None, b""), (1,)),
+        ),
+        (b"B", b"\0\0" + ONE + b"\xff\xff" + b"\0\0" + ONE + b"\x80\0", m.Bind("", "", (-1,), (), (-32768,))),
+        (b"D", b"Sname\0", m.Describe("S", "name")),
+        (b"D", b"P\0", m.Describe("P", "")),
+        (b"C", b"Sname\0", m.Close("S", "name")),
+        (b"C", b"Pp\0", m.Close("P", "p")),
+        (b"E", b"p\0\0\0\1\0", m.Execute("p", 256)),
+        (b"E", b"\0\0\0\0\0", m.Execute("", 0)),
+        (b"E", b"\0\xff\xff\xff\xff", m.Execute("", 0)),
+        (b"E", b"\0\x7f\xff\xff\xff", m.Execute("", 2**31 - 1)),
+        (b"S", b"", m.Sync()),
+        (b"H", b"", m.Flush()),
+        (b"X", b"", m.Terminate()),
+    ],
+)
+def test_messages_are_read(kind: bytes, body: bytes, read: m.Message) -> None:
+    assert m.read_message(kind, body) == read
+    assert slug_of(kind, body + b"x") == "wire_message", "nothing may stand behind the last field"
+
+
+@pytest.mark.parametrize("body", [b"", b"anything", b"\xff\0"])
+def test_logins_and_copied_rows_are_handed_on_unread(body: bytes) -> None:
+    assert m.read_message(b"p", body) == m.Password(body)
+    assert [m.read_message(kind, body) for kind in (b"d", b"c", b"f")] == [m.CopyIn()] * 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "whole"),
+    [
+        (b"Q", b"SELECT 1\0"),
+        (b"P", b"s\0x\0" + TWO + b"\0\0\0\x17\0\0\0\x19"),
+        (b"B", b"p\0s\0" + ONE + ONE + ONE + b"\0\0\0\2ab" + ONE + ONE),
+        (b"D", b"Sname\0"),
+        (b"C", b"P\0"),
+        (b"E", b"p\0\0\0\0\1"),
+    ],
+)
+def test_a_message_cut_at_any_place_is_refused(kind: bytes, whole: bytes) -> None:
+    m.read_message(kind, whole)
+    assert {slug_of(kind, whole[:length]) for length in range(len(whole))} == {"wire_message"}
+
+
+@pytest.mark.parametrize("size", [-2, -(2**31), 3, 2**31 - 1])
+def test_a_value_with_an_impossible_length_is_refused(size: int) -> None:
+    body = b"\0\0\0\0" + ONE + size.to_bytes(4, "big", signed=True) + b"ab" + b"\0\0"
+    assert slug_of(b"B", body) == "wire_message"
+
+
+@pytest.mark.parametrize("target", [b"s", b"p", b"X", b"\0"])
+def test_only_statements_and_portals_are_described_and_closed(target: bytes) -> None:
+    assert slug_of(b"D", target + b"a\0") == slug_of(b"C", target + b"a\0") == "wire_message"
+
+
+def test_a_refusal_names_the_type_of_the_message() -> None:
+    with pytest.raises(Error, match=r"invalid message format \(type Q\)"):
+        m.read_message(b"Q", b"")
+
+
+def test_texts_that_are_not_utf8_are_refused() -> None:
+    assert slug_of(b"Q", b"SELECT '\xff'\0") == slug_of(b"D", b"S\xc3\0") == "wire_encoding"
+
+
+@pytest.mark.parametrize("kind", [b"q", b"F", b"\0", b"\xff"])
+def test_an_unknown_type_is_refused_by_its_name(kind: bytes) -> None:
+    assert slug_of(kind, b"") == "wire_unknown"
+    with pytest.raises(Error) as caught:
+        m.read_message(kind, b"anything")
+    assert caught.value.message.endswith(f"type '{kind.decode('latin-1')}'" if kind.isalpha() else f"'\\x{kind.hex()}'")
+
+
+# --- answers ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_length_counts_itself_and_not_the_type() -> None:
+    assert m.message(b"Z", b"I") == b"Z\0\0\0\5I"
+    assert m.message(b"n") == b"n\0\0\0\4"
+    assert m.message(b"d", b"x" * 300)[:5] == b"d\0\0\1\x30"
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        (m.PARSE_COMPLETE, b"1\0\0\0\4"),
+        (m.BIND_COMPLETE, b"2\0\0\0\4"),
+        (m.CLOSE_COMPLETE, b"3\0\0\0\4"),
+        (m.NO_DATA, b"n\0\0\0\4"),
+        (m.PORTAL_SUSPENDED, b"s\0\0\0\4"),
+        (m.EMPTY_QUERY, b"I\0\0\0\4"),
+        (m.COPY_DONE, b"c\0\0\0\4"),
+        (m.AUTHENTICATED, b"R\0\0\0\x08\0\0\0\0"),
+        (m.sasl_mechanisms(["A-1", "B"]), b"R\0\0\0\x0f\0\0\0\x0aA-1\0B\0\0"),
+        (m.sasl_continue(b"r=1"), b"R\0\0\0\x0b\0\0\0\x0br=1"),
+        (m.sasl_final(b"v=1"), b"R\0\0\0\x0b\0\0\0\x0cv=1"),
+        (m.backend_key(258, b"\xff\0"), b"K\0\0\0\x0a\0\0\1\2\xff\0"),
+        (m.parameter_status("a", "é"), b"S\0\0\0\x09a\0\xc3\xa9\0"),
+        (m.negotiate(2, ["_pq_.x", "y"]), b"v\0\0\0\x15\0\0\0\2\0\0\0\2_pq_.x\0y\0"),
+        (m.negotiate(0, []), b"v\0\0\0\x0c\0\0\0\0\0\0\0\0"),
+        (m.ready("T"), b"Z\0\0\0\5T"),
+        (m.complete("SELECT 2"), b"C\0\0\0\x0dSELECT 2\0"),
+        (m.parameter_description([]), b"t\0\0\0\6\0\0"),
+        (m.parameter_description([23, 2**32 - 1]), b"t\0\0\0\x0e\0\2\0\0\0\x17\xff\xff\xff\xff"),
+        (m.copy_out(0, False), b"H\0\0\0\7\0\0\0"),
+        (m.copy_out(2, False), b"H\0\0\0\x0b\0\0\2\0\0\0\0"),
+        (m.copy_out(2, True), b"H\0\0\0\x0b\1\0\2\0\1\0\1"),
+        (m.copy_data(b"a\tb\n"), b"d\0\0\0\x08a\tb\n"),
+    ],
+)
+def test_answers_are_laid_out_as_in_the_manual(written: bytes, expected: bytes) -> None:
+    assert written == expected
+
+
+def test_columns_have_no_table_and_no_modifier() -> None:
+    """Name, OID of the table, number of its column, OID and size of the type, its modifier (-1: none), format."""
+    first = b"n\0" + b"\0\0\0\0" + b"\0\0" + b"\0\0\0\x14" + b"\0\x08" + b"\xff\xff\xff\xff" + ONE
+    second = b"t\0" + b"\0\0\0\0" + b"\0\0" + b"\0\0\0\x19" + b"\xff\xff" + b"\xff\xff\xff\xff" + b"\0\0"
+    written = m.row_description([("n", 20, 8), ("t", 25, -1)], [1, 0])
+    assert written == b"T\0\0\0\x2e" + TWO + first + second
+    assert m.row_description([], []) == b"T\0\0\0\6\0\0"
+    with pytest.raises(ValueError, match="zip"):
+        m.row_description([("n", 20, 8)], [])
+
+
+def test_no_text_ends_its_field_early_or_fails_to_be_written() -> None:
+    assert m.complete("a\0b") == b"C\0\0\0\7ab\0"
+    assert m.complete("a\ud800") == b"C\0\0\0\7a?\0"
+
+
+def test_an_error_has_the_fields_that_it_needs() -> None:
+    full = m.error_response("42703", "no column", detail="d", hint="h", position=7, severity="FATAL")
+    assert full[5:] == b"SFATAL\0VFATAL\0C42703\0Mno column\0Dd\0Hh\0P7\0\0"
+    assert full[:5] == b"E" + (len(full) - 1).to_bytes(4, "big")
+    assert m.error_response("42703", "no column")[5:] == b"SERROR\0VERROR\0C42703\0Mno column\0\0"
+
+
+def test_a_notice_has_the_sqlstate_of_success() -> None:
+    assert m.notice_response("price")[5:] == b"SNOTICE\0VNOTICE\0C00000\0Mprice\0\0"
+    warning = m.notice_response("price", detail="more", severity="WARNING")
+    assert warning == b"N\0\0\0\x2b" + b"SWARNING\0VWARNING\0C00000\0Mprice\0Dmore\0\0"
