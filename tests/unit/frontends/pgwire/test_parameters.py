@@ -1,0 +1,250 @@
+"""A parameter without a declared type has the type of what it is compared with, and values become the literals they mean."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, time
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from sqlglot import exp
+from support.clinic_policy import CLINIC
+
+from dpsql.errors.exceptions import Error
+from dpsql.frontends.pgwire import encodings as e
+from dpsql.frontends.pgwire.catalog.reading import read_postgres
+from dpsql.frontends.pgwire.parameters import (
+    MOST_PARAMETERS,
+    dummies,
+    literal,
+    parameter_types,
+    with_dummies,
+    with_values,
+)
+from dpsql.policy import parse_policy
+from dpsql.sql.lexer import POSTGRESQL
+from dpsql.sql.split import read_script
+
+POLICY = parse_policy(CLINIC)
+LISTS = {element: e.ARRAY_OF[element] for element in (e.INT4, e.INT8, e.FLOAT8, e.TEXT, e.DATE)}
+
+
+def parsed(sql: str) -> exp.Expr:
+    (piece,) = read_script(sql, POSTGRESQL).pieces
+    tree = read_postgres(piece)
+    assert tree is not None
+    return tree
+
+
+def inferred(sql: str, *declared: int) -> tuple[int, ...]:
+    return parameter_types(parsed(sql), declared, POLICY)
+
+
+def where(test: str, table: str = "patients") -> tuple[int, ...]:
+    return inferred(f"SELECT COUNT(*) FROM {table} WHERE {test}")
+
+
+@pytest.mark.parametrize(
+    ("test", "oid"),
+    [
+        ("age > $1", e.INT8), ("$1 < age", e.INT8), ("p.AGE = $1", e.INT8), ("(age) = ($1)", e.INT8),
+        ("age > -$1", e.INT8), ("age > (-($1))", e.INT8), ("weight = $1", e.FLOAT8), ("smoker = $1", e.BOOL),
+        ("region = $1", e.TEXT), ("unknown = $1", e.TEXT), ("day = $1", e.DATE), ("seen = $1", e.TIMESTAMP),
+        ("age IN ($1, 3)", e.INT8), ("weight NOT IN (3, $1)", e.FLOAT8), ("$1 IN (1, 2)", e.INT8),
+        ("age BETWEEN $1 AND 3.5", e.INT8), ("$1 BETWEEN age AND weight", e.INT8), ("age + $1 > 3", e.INT8),
+        ("$1", e.TEXT), ("$1 IS NULL", e.TEXT), ("f($1)", e.TEXT),
+        ("region LIKE $1", e.TEXT), ("age ILIKE $1", e.TEXT), ("age ~ $1", e.TEXT), ("age ~* $1", e.TEXT),
+        ("age || $1 = 'x'", e.TEXT),
+    ],
+)  # fmt: skip
+def test_a_parameter_has_the_type_of_the_column_beside_it(test: str, oid: int) -> None:
+    assert where(test, "patients p, visits") == (oid,)
+
+
+@pytest.mark.parametrize(
+    ("expression", "oid"),
+    [
+        ("1", e.INT8), ("1.5", e.FLOAT8), ("'x'", e.TEXT), ("CAST(x AS date)", e.DATE), ("x::int4[]", LISTS[e.INT4]),
+        ("COUNT(*)", e.INT8), ("EXTRACT(year FROM day)", e.INT8), ("LENGTH(region)", e.INT8), ("SUM(age)", e.FLOAT8),
+        ("AVG(age)", e.FLOAT8), ("MAX(age)", e.INT8), ("MIN(weight)", e.FLOAT8), ("ABS(age)", e.INT8),
+        ("date_trunc('month', day)", e.TIMESTAMP), ("CURRENT_TIMESTAMP", e.TIMESTAMP), ("now()", e.TIMESTAMP),
+        ("-age", e.INT8), ("age + 1", e.INT8), ("1.5 * age", e.FLOAT8), ("x - age", e.INT8), ("MAX(x)", e.FLOAT8),
+        ("MAX(day)", e.DATE), ("((weight))", e.FLOAT8), ("(SELECT 1)", e.TEXT), ("upper(region)", e.TEXT),
+    ],
+)  # fmt: skip
+def test_a_parameter_has_the_type_of_the_expression_beside_it(expression: str, oid: int) -> None:
+    assert where(f"{expression} = $1", "patients, visits") == where(f"$1 = {expression}", "patients, visits") == (oid,)
+
+
+@pytest.mark.parametrize("test", ["$1 = $2", "$1 IN ($2, $2)", "$1 = ($2)"])
+def test_parameters_beside_parameters_alone_are_texts(test: str) -> None:
+    assert where(test) == (e.TEXT, e.TEXT)
+
+
+def test_other_parameters_are_looked_past() -> None:
+    assert where("$1 BETWEEN $2 AND age") == (e.INT8, e.INT8)
+    assert where("age IN ($1, ($2), $3)") == (e.INT8,) * 3
+
+
+@pytest.mark.parametrize(
+    ("written", "oid"),
+    [
+        ("int4", e.INT4), ("int", e.INT4), ("bigint", e.INT8), ("INT4[]", LISTS[e.INT4]), ("text[]", LISTS[e.TEXT]),
+        ("pg_catalog.int2", e.INT2), ("varchar(10)", e.VARCHAR), ("numeric(10, 2)", e.NUMERIC), ("nothing", e.TEXT),
+        ("char", e.BPCHAR), ('"char"', e.CHAR), ("double precision", e.FLOAT8), ("timestamptz", e.TIMESTAMPTZ),
+        ("regclass", e.TEXT), ("regtype", e.TEXT), ("regproc", e.TEXT), ("unknown", e.TEXT), ("nothing[]", LISTS[e.TEXT]),
+        ("oid", e.OID),
+    ],
+)  # fmt: skip
+def test_a_cast_says_the_type(written: str, oid: int) -> None:
+    """A text may be any regclass: the type itself would be a number on the wire."""
+    assert inferred(f"SELECT $1::{written}") == inferred(f"SELECT CAST(-($1) AS {written})") == (oid,)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    ["SELECT age FROM patients LIMIT $1", "SELECT age FROM patients OFFSET $1",
+     "SELECT age FROM patients FETCH FIRST $1 ROWS ONLY"],
+)  # fmt: skip
+def test_numbers_of_rows_are_integers(sql: str) -> None:
+    assert inferred(sql) == (e.INT8,)
+
+
+@pytest.mark.parametrize("test", ["= ANY($1)", "= ANY(($1))", "= SOME($1)", "<> ALL($1)", "= all($1)", "= any($1)"])
+@pytest.mark.parametrize(
+    ("column", "element"), [("age", e.INT8), ("weight", e.FLOAT8), ("day", e.DATE), ("region", e.TEXT), ("x", e.TEXT)]
+)
+def test_a_list_has_elements_of_the_type_of_its_column(test: str, column: str, element: int) -> None:
+    assert where(f"{column} {test}", "patients, visits") == (LISTS[element],)
+
+
+def test_a_list_may_stand_on_the_left_and_needs_a_comparison() -> None:
+    assert where("ANY($1) = age") == (LISTS[e.INT8],)
+    assert inferred("SELECT ANY($1)") == inferred("SELECT f($1) = 3") == (e.TEXT,)
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["QUANTILE_CONT(age, {})", "quantile(age, {})", "QUANTILE_DISC(age, {})", "APPROX_QUANTILE(age, {})",
+     "APPROX_PERCENTILE(age, {})", "PERCENTILE(age, {})", "PERCENTILE_CONT(age, {})", "PERCENTILE_APPROX(age, {})",
+     "PERCENTILE_DISC(age, {})",
+     "PERCENTILE_CONT({}) WITHIN GROUP (ORDER BY age)", "percentile_disc({}) WITHIN GROUP (ORDER BY age)"],
+)  # fmt: skip
+def test_which_quantile_is_a_real(call: str) -> None:
+    sql = f"SELECT {call.format('$1')} FROM patients"
+    assert inferred(sql) == (e.FLOAT8,)
+    if "WITHIN" not in call:
+        assert inferred(sql.replace("$1", "0.5").replace("age", "$1")) == (e.TEXT,), "the values are not"
+
+
+def test_a_function_of_another_name_takes_no_quantile() -> None:
+    assert inferred("SELECT another(age, $1) FROM patients") == (e.TEXT,)
+    assert inferred("SELECT COUNT(*) FROM patients WHERE age > $1 HAVING COUNT(*) > 3") == (e.INT8,)
+
+
+# --- columns of catalogs ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("test", "oid"),
+    [
+        ("oid = $1", e.OID), ("relname = $1", e.TEXT), ("relnatts = $1", e.INT2), ("RelHasIndex = $1", e.BOOL),
+        ("reltuples = $1", e.FLOAT4), ("relpages = $1", e.INT4), ("relacl = $1", e.TEXT),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("relation", ["pg_class", "PG_CLASS", "pg_catalog.pg_class", "PG_CATALOG.Pg_Class c"])
+def test_columns_of_catalogs_have_the_types_of_postgresql(relation: str, test: str, oid: int) -> None:
+    assert where(test, relation) == (oid,)
+
+
+def test_a_column_of_the_first_table_that_has_it_counts() -> None:
+    assert where("oid = $1", "pg_type, pg_class") == (e.OID,)
+    assert where("attnum = $1", "pg_catalog.nothing, pg_attribute") == (e.INT2,)
+    assert where("ordinal_position = $1", "information_schema.columns") == where("x = $1", "nowhere") == (e.TEXT,)
+
+
+# --- numbers ----------------------------------------------------------------------------------------------------------
+
+
+def test_declared_types_come_before_inferred_ones() -> None:
+    sql = "SELECT COUNT(*) FROM patients WHERE age = $1 AND weight = $2"
+    assert inferred(sql, e.INT2) == (e.INT2, e.FLOAT8)
+    assert inferred(sql, 0, e.INT4, e.DATE, 0) == (e.INT8, e.INT4, e.DATE, e.TEXT)
+    assert inferred(sql, e.UNKNOWN, e.REGCLASS) == (e.TEXT, e.TEXT)
+
+
+def test_the_first_use_that_says_a_type_counts() -> None:
+    assert (
+        where("x = $1 AND age = $1") == where("age = $1 AND x = $1") == where("age = $1 AND weight = $1") == (e.INT8,)
+    )
+
+
+def test_numbers_that_are_left_out_are_texts() -> None:
+    assert where("age = $3") == (e.TEXT, e.TEXT, e.INT8)
+    assert inferred("SELECT 1") == inferred("SELECT 1 FROM patients") == ()
+
+
+def test_what_cannot_be_read_has_its_declared_types_or_texts() -> None:
+    assert parameter_types(None, [0, e.INT4, e.REGCLASS], POLICY) == (e.TEXT, e.INT4, e.REGCLASS)
+    assert parameter_types(None, [], POLICY) == ()
+
+
+@pytest.mark.parametrize("name", ["0", "abc", "a1"])
+def test_a_parameter_has_a_number_from_1(name: str) -> None:
+    with pytest.raises(Error) as caught:
+        inferred(f"SELECT ${name}")
+    assert (caught.value.slug, caught.value.message) == ("parameter_none", f"there is no parameter ${name}")
+
+
+def test_the_number_of_parameters_is_bounded() -> None:
+    assert len(inferred(f"SELECT ${MOST_PARAMETERS}")) == MOST_PARAMETERS
+    with pytest.raises(Error) as caught:
+        inferred(f"SELECT ${MOST_PARAMETERS + 1}")
+    assert (caught.value.slug, caught.value.sqlstate) == ("wire_limit", "54000")
+    assert "parameters" in caught.value.message and str(MOST_PARAMETERS) in caught.value.message
+
+
+# --- values -----------------------------------------------------------------------------------------------------------
+
+
+def test_stand_ins_have_the_type_that_they_stand_in_for() -> None:
+    expected: dict[int, type] = {
+        e.BOOL: bool, e.INT2: int, e.INT4: int, e.INT8: int, e.OID: int, e.FLOAT4: float, e.FLOAT8: float,
+        e.NUMERIC: Decimal, e.DATE: date, e.TIME: time, e.TIMESTAMP: datetime, e.TIMESTAMPTZ: datetime, e.TEXT: str,
+        e.VARCHAR: str, e.REGCLASS: str, 999_999: str, LISTS[e.INT8]: list, LISTS[e.TEXT]: list,
+    }  # fmt: skip
+    assert [type(value) for value in dummies(list(expected))] == list(expected.values())
+    assert dummies([]) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        (None, "NULL"), (True, "TRUE"), (False, "FALSE"), (0, "0"), (7, "7"), (-7, "-7"), (2**63, str(2**63)),
+        (1.5, "1.5"), (-0.25, "-0.25"), (Decimal("-1.50"), "-1.50"), ("it's", "'it''s'"), ("", "''"),
+        (b"\x00\xff", "'\\x00ff'"), (date(2024, 2, 29), "'2024-02-29'"), (time(1, 2, 3), "'01:02:03'"),
+        (datetime(2024, 2, 29, 1, 2, 3), "'2024-02-29 01:02:03'"), ([], "ARRAY[]"),
+        ([1, None, -2], "ARRAY[1, NULL, -2]"), (["a", "b'"], "ARRAY['a', 'b''']"),
+    ],
+)  # fmt: skip
+def test_values_become_literals(value: Any, written: str) -> None:
+    assert literal(value).sql("postgres") == written
+
+
+def test_each_parameter_gets_the_value_of_its_number() -> None:
+    tree = parsed("SELECT $2, $1, $2 + $1 FROM t WHERE x = -$3")
+    assert with_values(tree, [1, "two", 3]).sql("postgres") == "SELECT 'two', 1, 'two' + 1 FROM t WHERE x = -3"
+    assert len(list(tree.find_all(exp.Parameter))) == 5, "the tree of the prepared statement stays as it is"
+
+
+def test_stand_ins_go_in_for_parameters() -> None:
+    tree = parsed("SELECT $1, $2 FROM t")
+    assert with_dummies(tree, [e.BOOL, e.INT4]).sql("postgres") == "SELECT TRUE, 1 FROM t"
+    assert len(list(tree.find_all(exp.Parameter))) == 2
+
+
+def test_the_stand_in_for_a_setting_is_a_setting_that_exists() -> None:
+    tree = parsed("SELECT CURRENT_SETTING($1::text), f($1)")
+    written = with_dummies(tree, [e.TEXT]).sql("postgres")
+    assert "CAST('server_version' AS TEXT)" in written and "'pg_class'" in written.split(",")[1]
+    assert len(list(tree.find_all(exp.Parameter))) == 2
