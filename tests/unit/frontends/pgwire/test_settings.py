@@ -1,0 +1,234 @@
+"""Run-time settings of a connection are read, set and reset as PostgreSQL does, and none that means something else is taken."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpsql.errors.exceptions import Error
+from dpsql.frontends.pgwire.settings import (
+    DEFAULTS,
+    LONGEST_NAME,
+    LONGEST_VALUE,
+    MOST_OWN,
+    REPORTED,
+    SERVER_VERSION,
+    Settings,
+)
+
+FIXED = (
+    "in_hot_standby", "integer_datetimes", "is_superuser", "lc_collate", "lc_ctype", "max_identifier_length",
+    "max_index_keys", "server_encoding", "server_version", "server_version_num", "session_authorization",
+)  # fmt: skip
+
+
+@pytest.fixture
+def settings() -> Settings:
+    return Settings("ann")
+
+
+def slug_of_set(settings: Settings, name: str, value: str = "x") -> str:
+    before = settings.all()
+    with pytest.raises(Error) as caught:
+        settings.set(name, value)
+    assert settings.all() == before, "a refused SET changes nothing"
+    return caught.value.slug
+
+
+def test_a_connection_begins_with_the_defaults_and_its_user(settings: Settings) -> None:
+    assert settings.all() == {**DEFAULTS, "session_authorization": "ann"}
+    assert list(settings.all()) == sorted(DEFAULTS)
+    assert DEFAULTS["session_authorization"] == "", "another connection has another user"
+
+
+def test_the_version_is_told_as_text_and_as_number(settings: Settings) -> None:
+    major, minor = SERVER_VERSION.split(".")
+    assert settings.get("server_version") == SERVER_VERSION
+    assert int(settings.get("server_version_num")) == int(major) * 10_000 + int(minor)
+
+
+@pytest.mark.parametrize("name", ["application_name", "APPLICATION_NAME", "Application_Name"])
+def test_names_have_no_case(settings: Settings, name: str) -> None:
+    settings.set(name, "Shell")
+    assert settings.get("application_name") == settings.get(name.swapcase()) == "Shell"
+    settings.reset(name)
+    assert settings.get(name) == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "value"),
+    [
+        ("TIME ZONE", "timezone", "Europe/Vienna"),
+        ("transaction isolation level", "transaction_isolation", "serializable"),
+        ("names", "client_encoding", "UTF8"),
+    ],
+)
+def test_some_settings_have_another_name_of_words(settings: Settings, words: str, name: str, value: str) -> None:
+    settings.set(words, value)
+    assert settings.get(name) == settings.get(words) == value and words.lower() not in settings.all()
+
+
+@pytest.mark.parametrize("name", FIXED)
+def test_facts_about_the_server_are_no_settings(settings: Settings, name: str) -> None:
+    assert slug_of_set(settings, name.upper(), settings.get(name)) == "setting_fixed"
+
+
+@pytest.mark.parametrize("name", ["", "nothing", "application name", "timezone "])
+def test_a_setting_that_does_not_exist_is_refused(settings: Settings, name: str) -> None:
+    assert slug_of_set(settings, name) == "setting_unknown"
+    for use in (settings.get, settings.reset):
+        with pytest.raises(Error) as caught:
+            use(name)
+        assert (caught.value.slug, caught.value.sqlstate) == ("setting_unknown", "42704")
+
+
+# --- values -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "stored"),
+    [
+        ("client_encoding", "unicode", "UTF8"), ("client_encoding", "utf-8", "UTF8"), ("client_encoding", "utf_8", "UTF8"),
+        ("client_min_messages", "WARNING", "warning"), ("client_min_messages", "Debug5", "debug5"),
+        ("default_transaction_read_only", "on", "on"), ("default_transaction_read_only", "1", "1"),
+        ("standard_conforming_strings", "yes", "yes"), ("standard_conforming_strings", "True", "True"),
+        ("datestyle", "iso", "ISO, MDY"), ("datestyle", "ISO, DMY", "ISO, MDY"), ("DateStyle", "ymd", "ISO, MDY"),
+        ("datestyle", "mdy", "ISO, MDY"), ("datestyle", "DMY", "ISO, MDY"),
+        ("extra_float_digits", "3", "3"), ("search_path", '"$user", x', '"$user", x'), ("my.own", "x", "x"),
+        ("My.Own", "X", "X"),
+    ],
+)  # fmt: skip
+def test_values_are_kept_as_they_take_effect(settings: Settings, name: str, value: str, stored: str) -> None:
+    settings.set(name, value)
+    assert settings.get(name) == stored
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("client_encoding", "latin1"), ("client_encoding", ""), ("names", "latin1"), ("client_min_messages", "loud"),
+        ("client_min_messages", "fatal"), ("default_transaction_read_only", "off"),
+        ("default_transaction_read_only", "false"), ("standard_conforming_strings", "off"), ("datestyle", "german"),
+        ("datestyle", "SQL, DMY"), ("datestyle", ""), ("statement_timeout", "soon"), ("statement_timeout", "-1"),
+        ("statement_timeout", ""), ("statement_timeout", "1 week"),
+    ],
+)  # fmt: skip
+def test_values_that_would_mean_another_behaviour_are_refused(settings: Settings, name: str, value: str) -> None:
+    assert slug_of_set(settings, name, value) == "setting_value"
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("0", None), ("0s", None), ("0.0 min", None), ("1500", 1.5), ("1", 0.001), ("250ms", 0.25), ("1500000us", 1.5),
+        ("2s", 2.0), ("1.5s", 1.5), (" 3 min ", 180.0), ("2h", 7200.0), ("1d", 86400.0), ("999999999s", 999999999.0),
+    ],
+)  # fmt: skip
+def test_a_timeout_is_in_milliseconds_unless_it_has_a_unit(
+    settings: Settings, value: str, seconds: float | None
+) -> None:
+    settings.set("statement_timeout", value)
+    assert settings.statement_seconds() == (seconds if seconds is None else pytest.approx(seconds, rel=1e-12))
+
+
+@pytest.mark.parametrize("value", ["1234567890", "1.", ".5", "1e3", "1 S", "5 ss", "1h 30min", "٣"])
+def test_what_is_no_duration_is_no_timeout(settings: Settings, value: str) -> None:
+    assert slug_of_set(settings, "statement_timeout", value) == "setting_value"
+    assert settings.statement_seconds() is None
+
+
+@pytest.mark.parametrize(
+    ("level", "severities"),
+    [
+        ("debug5", {"NOTICE", "WARNING"}), ("log", {"NOTICE", "WARNING"}), ("notice", {"NOTICE", "WARNING"}),
+        ("warning", {"WARNING"}), ("error", set()),
+    ],
+)  # fmt: skip
+def test_a_client_hears_what_is_at_least_its_level(settings: Settings, level: str, severities: set[str]) -> None:
+    assert settings.hears("NOTICE") and settings.hears("WARNING"), "by default"
+    settings.set("client_min_messages", level.upper())
+    assert {severity for severity in ("NOTICE", "WARNING") if settings.hears(severity)} == severities
+
+
+# --- limits -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_long_value_is_cut_and_a_long_name_refused(settings: Settings) -> None:
+    settings.set("application_name", "x" * LONGEST_VALUE)
+    assert settings.get("application_name") == "x" * LONGEST_VALUE
+    settings.set("application_name", "y" * (LONGEST_VALUE + 1))
+    assert settings.get("application_name") == "y" * LONGEST_VALUE
+    longest = "a." + "b" * (LONGEST_NAME - 2)
+    settings.set(longest, "x")
+    assert settings.get(longest) == "x"
+    assert slug_of_set(settings, longest + "b") == "setting_value"
+
+
+def test_settings_of_their_own_are_bounded(settings: Settings) -> None:
+    for number in range(MOST_OWN):
+        settings.set(f"my.x{number}", "1")
+    assert slug_of_set(settings, "my.more") == "wire_limit"
+    settings.set("my.x0", "2")
+    settings.set("application_name", "x")
+    settings.reset("my.x1")
+    settings.set("my.more", "3")
+    assert (settings.get("my.x0"), settings.get("my.more")) == ("2", "3")
+
+
+# --- back again -------------------------------------------------------------------------------------------------------
+
+
+def test_reset_goes_back_to_what_was_said_at_connect(settings: Settings) -> None:
+    settings.start("TIME ZONE", "Asia/Tokyo")
+    settings.start("my.start", "1")
+    for name in ("timezone", "my.start", "work_mem", "my.other"):
+        settings.set(name, "2")
+    settings.reset("work_mem")
+    assert (settings.get("work_mem"), settings.get("timezone")) == ("4MB", "2"), "of one setting alone"
+    settings.reset("time zone")
+    settings.reset("my.start")
+    settings.reset("my.other")
+    assert (settings.get("timezone"), settings.get("my.start")) == ("Asia/Tokyo", "1")
+    with pytest.raises(Error, match="setting_unknown"):
+        settings.get("my.other")
+    settings.reset("my.never")
+
+
+def test_reset_all_goes_back_with_every_setting(settings: Settings) -> None:
+    settings.start("timezone", "Asia/Tokyo")
+    first = settings.all()
+    for name in ("timezone", "work_mem", "my.other"):
+        settings.set(name, "2")
+    settings.reset("ALL")
+    assert settings.all() == first and first["timezone"] == "Asia/Tokyo"
+
+
+def test_what_cannot_be_set_cannot_be_said_at_connect(settings: Settings) -> None:
+    with pytest.raises(Error, match="setting_fixed"):
+        settings.start("server_version", "9.0")
+
+
+def test_a_snapshot_does_not_follow_later_changes(settings: Settings) -> None:
+    settings.set("my.own", "1")
+    snapshot, listed = settings.snapshot(), settings.all()
+    settings.set("my.own", "2")
+    settings.set("my.new", "3")
+    settings.reset("my.own")
+    assert snapshot == listed
+    settings.restore(snapshot)
+    assert settings.all() == listed
+    settings.all()["work_mem"] = "1kB"
+    assert settings.get("work_mem") == "4MB", "a list of all settings is a copy"
+
+
+def test_clients_are_told_of_the_settings_that_they_follow(settings: Settings) -> None:
+    """PostgreSQL 16, 55.2.7 (Asynchronous Operations), without scram_iterations, in the spelling of SHOW ALL."""
+    assert set(settings.reported()) == {
+        "application_name", "client_encoding", "DateStyle", "default_transaction_read_only", "in_hot_standby",
+        "integer_datetimes", "IntervalStyle", "is_superuser", "server_encoding", "server_version",
+        "session_authorization", "standard_conforming_strings", "TimeZone",
+    }  # fmt: skip
+    settings.set("timezone", "Asia/Tokyo")
+    settings.set("work_mem", "1MB")
+    reported = settings.reported()
+    assert (reported["TimeZone"], reported["session_authorization"]) == ("Asia/Tokyo", "ann")
+    assert all(spelt.lower() == name for name, spelt in REPORTED.items())
