@@ -1,0 +1,305 @@
+"""A transaction ties settings and options together: ROLLBACK and savepoints bring them back, COMMIT keeps what SET changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, cast
+
+import pytest
+from support.clinic_policy import CLINIC
+
+from dpsql.errors.exceptions import Error
+from dpsql.frontends.pgwire import encodings as e
+from dpsql.frontends.pgwire.commands import Command, read_command
+from dpsql.frontends.pgwire.rows import ResultField, StatementResult
+from dpsql.frontends.pgwire.settings import Settings
+from dpsql.frontends.pgwire.transactions import MOST_SAVEPOINTS, Transaction
+from dpsql.policy import parse_policy
+from dpsql.pricing.options import Options
+from dpsql.sql.lexer import POSTGRESQL
+from dpsql.sql.split import read_script
+
+FIRST = Options.of_policy(parse_policy(CLINIC), None)
+
+
+@dataclass
+class SessionOptions:
+    """The part of a session that a transaction sees."""
+
+    options: Options = FIRST
+    first_options: Options = FIRST
+
+
+class Connection:
+    """One connection: its transaction, its settings and the options of its session."""
+
+    def __init__(self) -> None:
+        self.settings, self.session = Settings("ann"), SessionOptions()
+        self.transaction = Transaction(cast(Any, self))
+
+    def run(self, sql: str) -> StatementResult:
+        """The result of the last one of some commands."""
+        results = [self.transaction.run(command(piece.sql)) for piece in read_script(sql, POSTGRESQL).pieces]
+        return results[-1]
+
+    def value(self, name: str) -> str:
+        return self.settings.get(name)
+
+    @property
+    def state(self) -> tuple[str, dict[str, str], Options]:
+        return self.transaction.status, self.settings.all(), self.session.options
+
+    def set_epsilon(self, epsilon: int) -> None:
+        self.session.options = replace(self.session.options, epsilon=Fraction(epsilon))
+
+
+def command(sql: str) -> Command:
+    (piece,) = read_script(sql, POSTGRESQL).pieces
+    read = read_command(piece)
+    assert read is not None
+    return read
+
+
+@pytest.fixture
+def connection() -> Connection:
+    return Connection()
+
+
+def slug_of(connection: Connection, sql: str) -> str:
+    before = connection.state
+    with pytest.raises(Error) as caught:
+        connection.run(sql)
+    assert connection.state == before, "a refused command changes nothing"
+    return caught.value.slug
+
+
+# --- begin and end ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("sql", "tag", "status"),
+    [
+        ("BEGIN", "BEGIN", "T"), ("START TRANSACTION READ ONLY", "START TRANSACTION", "T"), ("BEGIN; COMMIT", "COMMIT", "I"),
+        ("BEGIN; END", "COMMIT", "I"), ("BEGIN; ROLLBACK", "ROLLBACK", "I"), ("BEGIN; ABORT", "ROLLBACK", "I"),
+        ("BEGIN; SAVEPOINT a", "SAVEPOINT", "T"), ("BEGIN; SAVEPOINT a; RELEASE a", "RELEASE", "T"),
+        ("BEGIN; SAVEPOINT a; ROLLBACK TO a", "ROLLBACK", "T"), ("SET work_mem = 1", "SET", "I"),
+        ("RESET work_mem", "RESET", "I"), ("LISTEN a", "LISTEN", "I"), ("SET TRANSACTION READ ONLY", "SET", "I"),
+    ],
+)  # fmt: skip
+def test_commands_have_their_tags_and_lead_to_a_status(connection: Connection, sql: str, tag: str, status: str) -> None:
+    result = connection.run(sql)
+    assert (result.tag, connection.transaction.status) == (tag, status)
+    assert (result.notices, result.table, result.fields) == ((), None, ())
+
+
+def test_a_second_begin_is_told_and_begins_nothing(connection: Connection) -> None:
+    connection.run("BEGIN; SET work_mem = '1'")
+    assert connection.run("BEGIN").notices == (("there is already a transaction in progress", ""),)
+    connection.run("ROLLBACK")
+    assert connection.value("work_mem") == "4MB", "of the first one"
+
+
+@pytest.mark.parametrize("sql", ["COMMIT", "ROLLBACK", "END", "ABORT"])
+def test_an_end_without_a_beginning_is_told(connection: Connection, sql: str) -> None:
+    connection.run("SET work_mem = '1'")
+    assert connection.run(sql).notices == (("there is no transaction in progress", ""),)
+    assert (connection.value("work_mem"), connection.transaction.status) == ("1", "I")
+
+
+@pytest.mark.parametrize("sql", ["BEGIN READ WRITE", "START TRANSACTION ISOLATION LEVEL SERIALIZABLE, READ WRITE"])
+def test_nobody_may_write(connection: Connection, sql: str) -> None:
+    assert slug_of(connection, sql) == "read_write"
+
+
+def test_an_error_fails_a_transaction_and_nothing_else(connection: Connection) -> None:
+    connection.transaction.fail()
+    assert connection.transaction.status == "I"
+    connection.run("BEGIN")
+    connection.transaction.fail()
+    connection.transaction.fail()
+    assert connection.transaction.status == "E"
+
+
+def test_a_failed_transaction_takes_the_commands_that_end_it() -> None:
+    ends = [command(sql).kind for sql in ("COMMIT", "END", "ROLLBACK", "ABORT", "ROLLBACK TO a")]
+    assert frozenset(ends) == Transaction.ENDS
+
+
+# --- settings and options ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("end", ["ROLLBACK", "COMMIT"])
+def test_commit_keeps_and_rollback_brings_back(connection: Connection, end: str) -> None:
+    connection.run("SET work_mem = '1'; BEGIN; SET work_mem = '2'; SET my.own = 'x'")
+    connection.set_epsilon(7)
+    connection.run(end)
+    kept = end == "COMMIT"
+    assert connection.value("work_mem") == ("2" if kept else "1")
+    assert ("my.own" in connection.settings.all()) is kept
+    assert connection.session.options.epsilon == (7 if kept else FIRST.epsilon)
+
+
+def test_a_failed_transaction_is_rolled_back_by_its_commit(connection: Connection) -> None:
+    connection.run("BEGIN; SET work_mem = '2'")
+    connection.set_epsilon(7)
+    connection.transaction.fail()
+    assert connection.run("COMMIT").tag == "ROLLBACK"
+    assert (connection.value("work_mem"), connection.session.options) == ("4MB", FIRST)
+    assert connection.transaction.status == "I"
+
+
+def test_the_next_transaction_goes_back_to_its_own_beginning(connection: Connection) -> None:
+    connection.run("BEGIN; SET work_mem = '1'; COMMIT; BEGIN; SET work_mem = '2'; ROLLBACK")
+    assert connection.value("work_mem") == "1"
+    connection.run("BEGIN; SET LOCAL work_mem = '3'; COMMIT; SET work_mem = '4'; BEGIN; COMMIT")
+    assert connection.value("work_mem") == "4", "what was local in an earlier one is over"
+
+
+@pytest.mark.parametrize("end", ["COMMIT", "ROLLBACK"])
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("work_mem", "LOCAL work_mem"),
+        ("work_mem", "LOCAL Work_Mem"),
+        ("timezone", "LOCAL TIME ZONE"),
+        ("timezone", "LOCAL TimeZone"),
+    ],
+)
+def test_a_local_setting_ends_with_the_transaction(connection: Connection, name: str, written: str, end: str) -> None:
+    before = connection.value(name)
+    connection.run(f"BEGIN; SET {written} {'' if 'ZONE' in written else '='} 'x'")
+    assert connection.value(name) == "x"
+    connection.run(f"SET {written} {'' if 'ZONE' in written else '='} 'y'")
+    connection.run(end)
+    assert connection.value(name) == before
+
+
+def test_a_local_setting_gives_way_to_that_of_the_same_transaction(connection: Connection) -> None:
+    """PostgreSQL's SET: the value of SET before SET LOCAL takes effect after COMMIT; a name nobody had set is empty then."""
+    connection.run("BEGIN; SET work_mem = '1'; SET LOCAL work_mem = '2'; SET LOCAL my.own = 'x'; COMMIT")
+    assert (connection.value("work_mem"), connection.value("my.own")) == ("1", "")
+
+
+def test_reset_of_everything_brings_back_the_options_of_the_connection(connection: Connection) -> None:
+    connection.run("SET work_mem = '1'")
+    connection.set_epsilon(7)
+    assert connection.run("RESET work_mem").tag == "RESET"
+    assert (connection.value("work_mem"), connection.session.options.epsilon) == ("4MB", 7)
+    connection.run("SET work_mem = '1'; BEGIN; RESET ALL")
+    assert (connection.value("work_mem"), connection.session.options) == ("4MB", FIRST)
+    connection.run("ROLLBACK")
+    assert (connection.value("work_mem"), connection.session.options.epsilon) == ("1", 7)
+
+
+@pytest.mark.parametrize(
+    ("before", "sql", "statuses"),
+    [
+        ("", "SET timezone = 'Asia/Tokyo'", (("TimeZone", "Asia/Tokyo"),)),
+        ("", "SET timezone = 'UTC'", ()),
+        ("", "SET work_mem = '1'", ()),
+        ("SET timezone = 'Asia/Tokyo'", "RESET timezone", (("TimeZone", "UTC"),)),
+        ("BEGIN; SET timezone = 'Asia/Tokyo'", "ROLLBACK", (("TimeZone", "UTC"),)),
+        ("BEGIN; SET LOCAL timezone = 'Asia/Tokyo'", "COMMIT", (("TimeZone", "UTC"),)),
+        ("BEGIN; SAVEPOINT a; SET timezone = 'Asia/Tokyo'", "ROLLBACK TO a", (("TimeZone", "UTC"),)),
+        ("BEGIN; SET timezone = 'Asia/Tokyo'", "COMMIT", ()),
+        ("SET timezone = 'Asia/Tokyo'; SET application_name = 'x'", "RESET ALL",
+         (("application_name", ""), ("TimeZone", "UTC"))),
+    ],
+)  # fmt: skip
+def test_a_client_is_told_what_changed(
+    connection: Connection, before: str, sql: str, statuses: tuple[tuple[str, str], ...]
+) -> None:
+    if before:
+        connection.run(before)
+    assert connection.run(sql).statuses == statuses
+
+
+# --- savepoints -------------------------------------------------------------------------------------------------------
+
+
+def test_a_savepoint_brings_back_settings_and_options_any_number_of_times(connection: Connection) -> None:
+    connection.run("BEGIN; SET work_mem = '1'")
+    connection.set_epsilon(2)
+    connection.run("SAVEPOINT a")
+    for epsilon in (3, 4):
+        connection.run(f"SET work_mem = '{epsilon}'")
+        connection.set_epsilon(epsilon)
+        connection.transaction.fail()
+        connection.run("ROLLBACK TO a")
+        assert (connection.value("work_mem"), connection.session.options.epsilon) == ("1", 2)
+        assert connection.transaction.status == "T"
+
+
+def test_rolling_back_to_a_savepoint_keeps_it_and_drops_later_ones(connection: Connection) -> None:
+    connection.run("BEGIN; SAVEPOINT a; SAVEPOINT b; SAVEPOINT c; ROLLBACK TO b")
+    assert slug_of(connection, "ROLLBACK TO c") == "savepoint_unknown"
+    connection.run("ROLLBACK TO b; ROLLBACK TO a")
+    assert slug_of(connection, "RELEASE b") == "savepoint_unknown"
+
+
+def test_releasing_a_savepoint_drops_it_and_later_ones_and_keeps_settings(connection: Connection) -> None:
+    connection.run("BEGIN; SAVEPOINT a; SAVEPOINT b; SAVEPOINT c; SET work_mem = '1'; RELEASE SAVEPOINT b")
+    assert connection.value("work_mem") == "1"
+    assert [slug_of(connection, f"ROLLBACK TO {name}") for name in "bc"] == ["savepoint_unknown"] * 2
+    connection.run("ROLLBACK TO a")
+    assert connection.value("work_mem") == "4MB"
+
+
+def test_a_savepoint_of_the_same_name_takes_its_place(connection: Connection) -> None:
+    connection.run(
+        "BEGIN; SAVEPOINT a; SAVEPOINT b; SET work_mem = '1'; SAVEPOINT a; SET work_mem = '2'; ROLLBACK TO a"
+    )
+    assert connection.value("work_mem") == "1"
+    connection.run("ROLLBACK TO b")
+    assert slug_of(connection, "ROLLBACK TO a") == "savepoint_unknown", "it is later than b now"
+
+
+@pytest.mark.parametrize("sql", ["SAVEPOINT a", "RELEASE a", "ROLLBACK TO a"])
+def test_savepoints_are_parts_of_transactions(connection: Connection, sql: str) -> None:
+    assert slug_of(connection, sql) == "transaction_none"
+    connection.run("BEGIN; SAVEPOINT a; COMMIT; BEGIN")
+    if sql != "SAVEPOINT a":
+        assert slug_of(connection, sql) == "savepoint_unknown", "one of an earlier transaction"
+
+
+def test_the_number_of_savepoints_is_bounded(connection: Connection) -> None:
+    connection.run("BEGIN")
+    for number in range(MOST_SAVEPOINTS):
+        connection.transaction.run(Command("savepoint", "SAVEPOINT", f"s{number}"))
+    assert slug_of(connection, "SAVEPOINT more") == "wire_limit"
+    connection.run("SAVEPOINT s0; RELEASE s0; SAVEPOINT more")
+
+
+# --- show -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("sql", "name", "value"),
+    [
+        ("SHOW timezone", "timezone", "UTC"), ("SHOW TIME ZONE", "TimeZone", "UTC"), ("SHOW jit", "jit", "off"),
+        ("SHOW TRANSACTION ISOLATION LEVEL", "transaction_isolation", "read committed"),
+        ("SHOW SESSION AUTHORIZATION", "session_authorization", "ann"),
+    ],
+)  # fmt: skip
+def test_show_answers_with_one_row_under_the_name(connection: Connection, sql: str, name: str, value: str) -> None:
+    result = connection.run(sql)
+    assert (result.tag, result.fields) == ("SHOW", (ResultField(name, e.TEXT),))
+    assert connection.transaction.fields(command(sql)) == result.fields
+    assert result.table is not None and result.table.to_pylist() == [{name: value}]
+
+
+def test_show_all_lists_settings_and_then_options(connection: Connection) -> None:
+    result = connection.run("SHOW ALL")
+    assert [(column.name, column.oid) for column in result.fields] == [
+        ("name", e.TEXT), ("setting", e.TEXT), ("description", e.TEXT),
+    ]  # fmt: skip
+    assert result.table is not None
+    rows = [(row["name"], row["setting"], row["description"]) for row in result.table.to_pylist()]
+    expected = [*connection.settings.all().items(), *FIRST.show().items()]
+    assert rows == [(name, value, "") for name, value in expected] and ("dp.epsilon", "0.1", "") in rows
+
+
+def test_only_show_has_columns(connection: Connection) -> None:
+    assert connection.transaction.fields(command("SET work_mem = 1")) == ()
+    assert slug_of(connection, "SHOW nothing") == "setting_unknown"
