@@ -1,0 +1,201 @@
+"""COPY TO STDOUT writes rows in PostgreSQL's text, CSV and binary formats, so that they read back as the same values."""
+
+from __future__ import annotations
+
+import csv
+import io
+import struct
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from dpsql.errors.exceptions import Error
+from dpsql.frontends.pgwire import encodings as e
+from dpsql.frontends.pgwire.commands import read_command
+from dpsql.frontends.pgwire.copying import CopyOptions, copy_messages, read_options
+from dpsql.frontends.pgwire.rows import BATCH, ResultField, Rows
+from dpsql.sql.lexer import POSTGRESQL
+from dpsql.sql.split import read_script
+
+TEXT, CSV, BINARY = CopyOptions(), CopyOptions("csv", ",", ""), CopyOptions("binary")
+SIGNATURE = b"PGCOPY\n\xff\r\n\x00" + b"\0\0\0\0" + b"\0\0\0\0"
+"""Of a file: signature, flags, length of the header's extension."""
+
+
+def options_of(text: str) -> CopyOptions:
+    """The options of a COPY as a connection reads them."""
+    (piece,) = read_script(f"COPY (SELECT 1) TO STDOUT {text}", POSTGRESQL).pieces
+    command = read_command(piece)
+    assert command is not None
+    return read_options(command.words)
+
+
+def rows_of(values: dict[str, list[Any]], oid: int = e.TEXT) -> Rows:
+    type_ = pa.string() if oid == e.TEXT else pa.int32()
+    table = pa.table({name: pa.array(column, type_) for name, column in values.items()})
+    return Rows(tuple(ResultField(name, oid) for name in values), table)
+
+
+def parsed(pieces: list[bytes]) -> list[tuple[bytes, bytes]]:
+    """Types and bodies of messages."""
+    data, messages, position = b"".join(pieces), list[tuple[bytes, bytes]](), 0
+    while position < len(data):
+        (length,) = struct.unpack("!I", data[position + 1 : position + 5])
+        messages.append((data[position : position + 1], data[position + 5 : position + 1 + length]))
+        position += 1 + length
+    return messages
+
+
+def copied(rows: Rows, options: CopyOptions) -> list[bytes]:
+    """The bodies of CopyData between CopyOutResponse and CopyDone."""
+    (first, response), *data, (last, nothing) = parsed(list(copy_messages(rows, options)))
+    binary, width = int(options.form == "binary"), len(rows.fields)
+    assert (first, response) == (b"H", struct.pack(f"!bH{width}h", binary, width, *[binary] * width))
+    assert (last, nothing) == (b"c", b"") and all(kind == b"d" for kind, _ in data)
+    return [body for _, body in data]
+
+
+# --- options ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("", TEXT), ("()", TEXT), ("WITH (FORMAT text)", TEXT), ("(FORMAT csv)", CSV), ("WITH (format 'csv')", CSV),
+        ("CSV", CSV), ("WITH CSV", CSV), ("csv header", CopyOptions("csv", ",", "", True)), ("BINARY", BINARY),
+        ("(FORMAT binary)", BINARY), ("(FORMAT csv, HEADER)", CopyOptions("csv", ",", "", True)),
+        ("(HEADER, FORMAT csv)", CopyOptions("csv", ",", "", True)), ("(HEADER true)", CopyOptions(header=True)),
+        ("(HEADER on)", CopyOptions(header=True)), ("(HEADER 1)", CopyOptions(header=True)),
+        ("(HEADER 1, FORMAT csv)", CopyOptions("csv", ",", "", True)), ("(HEADER false)", TEXT),
+        ("(HEADER OFF)", TEXT), ("(HEADER 0, FORMAT csv)", CSV), ("DELIMITER ';'", CopyOptions(delimiter=";")),
+        ("DELIMITER AS '|' NULL AS ''", CopyOptions(delimiter="|", null="")), ("(NULL 'NA')", CopyOptions(null="NA")),
+        ("(FORMAT csv, DELIMITER ',', NULL '\\N')", CopyOptions("csv", ",", "\\N")),
+        ("CSV DELIMITER ';' NULL 'it''s'", CopyOptions("csv", ";", "it's")), ("(ENCODING 'utf8')", TEXT),
+        ("(ENCODING 'UTF-8')", TEXT), ("CSV QUOTE '\"' ESCAPE '\"'", CSV), ("(FORMAT binary, HEADER)", BINARY),
+        ("WITH DELIMITER AS '(' CSV", CopyOptions("csv", "(", "")),
+    ],
+)  # fmt: skip
+def test_options_are_read_in_brackets_and_in_the_old_way(text: str, options: CopyOptions) -> None:
+    assert options_of(text) == options
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("(FORMAT xml)", "format xml"), ("(FORMAT)", "FORMAT"), ("DELIMITER", "DELIMITER"), ("(FREEZE)", "FREEZE"),
+        ("(HEADER match)", "match"), ("(FORCE_QUOTE a)", "FORCE_QUOTE"), ("CSV HEADER ON ON", "ON"),
+        ("DELIMITER '::'", "delimiter, quote or encoding"), ("DELIMITER ''", "delimiter, quote or encoding"),
+        ("(ENCODING 'latin1')", "delimiter, quote or encoding"), ("CSV QUOTE ''''", "delimiter, quote or encoding"),
+        ("CSV ESCAPE '\\'", "delimiter, quote or encoding"),
+    ],
+)  # fmt: skip
+def test_options_that_are_not_supported_are_refused_by_name(text: str, problem: str) -> None:
+    with pytest.raises(Error) as caught:
+        options_of(text)
+    assert (caught.value.slug, caught.value.sqlstate) == ("copy_option", "0A000")
+    assert caught.value.message == f"COPY option {problem} is not supported"
+
+
+# --- text -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        ("plain", "plain"), ("", ""), (None, "\\N"), ("\\N", "\\\\N"), ("\\.", "\\\\."), ("a\tb", "a\\tb"),
+        ("a\nb\rc", "a\\nb\\rc"), ("\b\f\v", "\\b\\f\\v"), ("back\\slash", "back\\\\slash"), ('"q",\'', '"q",\''),
+        ("é", "é"),
+    ],
+)  # fmt: skip
+def test_text_escapes_what_would_end_a_cell(value: str | None, written: str) -> None:
+    assert copied(rows_of({"a": [value], "b": [value]}), TEXT) == [f"{written}\t{written}\n".encode()]
+
+
+def test_text_escapes_its_own_delimiter_and_no_other() -> None:
+    rows = rows_of({"a": ["x|y", "\\|"], "b": [None, "\t"]})
+    assert copied(rows, CopyOptions(delimiter="|", null="NA")) == [b"x\\|y|NA\n", b"\\\\\\||\\t\n"]
+
+
+def test_a_text_that_utf8_cannot_hold_does_not_stop_the_rows() -> None:
+    class Surrogates(Rows):
+        def fetch(self, most: int | None) -> Any:
+            assert most is None
+            yield [("a\ud800",)]
+
+    rows = Surrogates((ResultField("n\ud800", e.TEXT),), pa.table({"n": ["x"]}))
+    assert copied(rows, CopyOptions(header=True)) == [b"n?\n", b"a?\n"]
+
+
+# --- CSV --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        ("plain", "plain"), (None, ""), ("", '""'), ("a,b", '"a,b"'), ('say "x"', '"say ""x"""'), ("a\nb", '"a\nb"'),
+        ("a\rb", '"a\rb"'), ("\\.", '"\\."'), ("\\", "\\"), ("a;b\tc", "a;b\tc"), (" ", " "),
+    ],
+)  # fmt: skip
+def test_csv_quotes_what_would_be_read_as_something_else(value: str | None, written: str) -> None:
+    rows = rows_of({"a": [value], "b": ["x"]})
+    (line,) = copied(rows, CSV)
+    assert line == f"{written},x\n".encode()
+    assert next(csv.reader(io.StringIO(line.decode(), newline=""))) == [value or "", "x"]
+
+
+def test_csv_quotes_its_own_delimiter_and_null() -> None:
+    rows = rows_of({"a": ["NA", "a,b", None], "b": ["", "a;b", "N"]})
+    options = CopyOptions("csv", ";", "NA")
+    assert copied(rows, options) == [b'"NA";\n', b'a,b;"a;b"\n', b"NA;N\n"]
+
+
+# --- any format -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "header"),
+    [
+        (CopyOptions(header=True), b"n\tb\\tc\n"),
+        (CopyOptions("csv", ",", "", True), b"n,b\tc\n"),
+        (CopyOptions("csv", "\t", "n", True), b'"n"\t"b\tc"\n'),
+    ],
+)
+def test_a_header_has_the_names_as_cells(options: CopyOptions, header: bytes) -> None:
+    assert copied(rows_of({"n": ["1"], "b\tc": ["2"]}), options)[0] == header
+    assert copied(rows_of({"n": [], "b\tc": []}), options) == [header]
+
+
+@pytest.mark.parametrize("options", [TEXT, CSV])
+def test_no_rows_are_no_data(options: CopyOptions) -> None:
+    assert copied(rows_of({"a": []}), options) == []
+
+
+def test_values_are_written_as_postgresql_writes_them() -> None:
+    rows = Rows(
+        (ResultField("b", e.BOOL), ResultField("l", e.ARRAY_OF[e.INT8]), ResultField("r", e.FLOAT8)),
+        pa.table({"b": [True, None], "l": [[1, 2], []], "r": [2.0, 0.5]}),
+    )
+    assert copied(rows, TEXT) == [b"t\t{1,2}\t2\n", b"\\N\t{}\t0.5\n"]
+    rows.position = 0
+    assert copied(rows, CSV) == [b't,"{1,2}",2\n', b",{},0.5\n"]
+
+
+def test_binary_begins_with_a_signature_and_ends_with_a_mark() -> None:
+    rows = rows_of({"a": [258, None], "b": [-1, 0]}, e.INT4)
+    first = b"\0\2" + b"\0\0\0\4\0\0\1\2" + b"\0\0\0\4\xff\xff\xff\xff"
+    second = b"\0\2" + b"\xff\xff\xff\xff" + b"\0\0\0\4\0\0\0\0"
+    assert copied(rows, BINARY) == [SIGNATURE + first, second, b"\xff\xff"]
+    assert copied(rows_of({"a": []}, e.INT4), BINARY) == [SIGNATURE + b"\xff\xff"]
+
+
+@pytest.mark.parametrize("options", [CopyOptions(header=True), BINARY])
+def test_a_long_answer_goes_out_in_pieces_with_one_beginning(options: CopyOptions) -> None:
+    pieces = list(copy_messages(rows_of({"n": list(range(BATCH + 1))}, e.INT4), options))
+    kinds = ["".join(kind.decode() for kind, _ in parsed([piece])) for piece in pieces]
+    assert kinds == (["H" + "d" * BATCH, "d", "dc"] if options.form == "binary" else ["Hd" + "d" * BATCH, "d", "c"])
+    bodies = [body for kind, body in parsed(pieces) if kind == b"d"]
+    if options.form == "text":
+        assert bodies == [b"n\n", *(f"{number}\n".encode() for number in range(BATCH + 1))]
+    else:
+        assert [body.startswith(SIGNATURE) for body in bodies] == [True, *[False] * (BATCH + 1)]
