@@ -1,0 +1,93 @@
+"""An answer whose rows and error bars a test writes down itself: what front ends show of it is then known in advance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, cast
+
+import pyarrow as pa
+
+from dpsql.plan.intervals import Type
+from dpsql.privacy.loss import PrivacyLoss
+from dpsql.release.release import OutputColumn, Receipt, Release
+
+ARROW = {
+    Type.INTEGER: pa.int64(), Type.REAL: pa.float64(), Type.TEXT: pa.string(), Type.BOOLEAN: pa.bool_(),
+    Type.DATE: pa.date32(), Type.TIMESTAMP: pa.timestamp("us"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class WrittenBars:
+    """Remarks on error bars."""
+
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class WrittenRelease:
+    """The part of a release that front ends read."""
+
+    table: pa.Table
+    columns: tuple[OutputColumn, ...]
+    error: pa.Table
+    low: pa.Table
+    high: pa.Table
+    receipt: Receipt
+    confidence: float = 0.95
+    notices: tuple[str, ...] = ()
+    bars: WrittenBars = field(default_factory=WrittenBars)
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        return self.receipt.loss
+
+    @property
+    def receipt_id(self) -> str:
+        return self.receipt.id
+
+    @property
+    def reused(self) -> bool:
+        return self.receipt.reused
+
+    @property
+    def remaining(self) -> Mapping[str, str]:
+        return self.receipt.remaining
+
+
+def written_release(
+    columns: Sequence[tuple[str, Type, Sequence[Any]]],
+    errors: Mapping[int, Sequence[float | None]] | None = None,
+    receipt: Receipt | None = None,
+    **remarks: Any,
+) -> Release:
+    """Return an answer of (name, type, values), noisy in the columns that have `errors`: their bars reach so far on both sides."""
+    errors = errors or {}
+    names = [name for name, _, _ in columns]
+    arrays = [pa.array(values, ARROW[type_]) for _, type_, values in columns]
+    count = len(columns[0][2]) if columns else 0
+
+    def ends(sign: int) -> pa.Table:
+        ends_by_column: list[Any] = []
+        for position, (_, _, values) in enumerate(columns):
+            widths = errors.get(position, [None] * count)
+            around = values if sign else [0] * count
+            pairs = zip(around, widths, strict=True)
+            ends_by_column.append(
+                pa.array([None if v is None or w is None else v + (sign or 1) * w for v, w in pairs], pa.float64())
+            )
+        return pa.Table.from_arrays(ends_by_column, names=names)
+
+    release = WrittenRelease(
+        pa.Table.from_arrays(arrays, names=names),
+        tuple(OutputColumn(name, type_, position in errors) for position, (name, type_, _) in enumerate(columns)),
+        ends(0), ends(-1), ends(1),
+        receipt or Receipt("", PrivacyLoss(Fraction(0), Fraction(0), Fraction(0)), {}),
+        **remarks,
+    )  # fmt: skip
+    return cast(Release, release)

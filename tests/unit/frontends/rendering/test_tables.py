@@ -1,0 +1,178 @@
+"""Tables for people: each value to the digits that its error leaves, in a layout that fits, on any terminal."""
+
+from __future__ import annotations
+
+import io
+import math
+from datetime import date, datetime
+from decimal import Decimal
+
+import pytest
+from support.written_release import written_release
+
+from dpsql.frontends.rendering.tables import (
+    Layout,
+    draw,
+    printable,
+    shown_columns,
+    shown_error,
+    shown_value,
+    write_table,
+)
+from dpsql.plan.intervals import Type
+from dpsql.release.release import Release
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "NULL"), (True, "true"), (False, "false"), (0, "0"), (-7, "-7"), (2**62, "4611686018427387904"),
+        (0.1 + 0.2, "0.3"), (2.0, "2"), (1e20, "1e+20"), (math.inf, "inf"), (math.nan, "nan"), ("", ""), ("a\x1bb", "a\\x1bb"),
+        (date(2024, 2, 29), "2024-02-29"), (datetime(2024, 2, 29, 1, 2, 3), "2024-02-29 01:02:03"), ([], "[]"),
+        ([1, None, 0.5, "a\n", [True]], "[1, NULL, 0.5, a\\n, [true]]"), (Decimal("1.50"), "1.50"),
+    ],
+)  # fmt: skip
+def test_values_without_an_error_are_whole(value: object, text: str) -> None:
+    assert shown_value(value) == text
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (0.0123, "1234.568"), (0.1, "1234.57"), (0.99, "1234.57"), (1.0, "1234.6"), (9.9, "1234.6"), (10.0, "1235"),
+        (5000.0, "1235"), (1e-30, "1234.567800000000"), (math.inf, "1235"), (0.0, "1234.5678"), (None, "1234.5678"),
+    ],
+)  # fmt: skip
+def test_a_real_has_two_digits_of_its_error(error: float | None, text: str) -> None:
+    assert shown_value(1234.5678, error) == text
+    assert shown_value(1234, error) == "1234", "integers are whole"
+
+
+def test_numbers_without_digits_have_none_beside_an_error() -> None:
+    assert (shown_value(math.nan, 0.5), shown_value(-math.inf, 0.5)) == ("nan", "-inf")
+
+
+@pytest.mark.parametrize(
+    ("error", "whole", "text"),
+    [
+        (None, False, "?"), (math.inf, True, "?"), (math.nan, False, "?"), (0.0, False, "0"), (0.0, True, "0"),
+        (3.01, True, "4"), (3.0, True, "3"), (0.2, True, "1"), (123.4, True, "124"), (0.01234, False, "0.013"),
+        (0.0120, False, "0.012"), (0.995, False, "1.00"), (1.21, False, "1.3"), (9.99, False, "10.0"), (12.1, False, "13"),
+        (0.1 + 0.2, False, "0.30"), (2e-12, False, "0.000000000002"),
+    ],
+)  # fmt: skip
+def test_an_error_has_two_digits_rounded_up(error: float | None, whole: bool, text: str) -> None:
+    assert shown_error(error, whole) == text
+
+
+def test_only_what_moves_the_cursor_is_spelled_out() -> None:
+    assert printable("a\tb\x00\x7f\u2028") == "a\\tb\\x00\\x7f\\u2028"
+    assert printable("blank é 漢 \\") == "blank é 漢 \\"
+
+
+# --- answers ----------------------------------------------------------------------------------------------------------
+
+
+def regions() -> Release:
+    return written_release(
+        [
+            ("region", Type.TEXT, ["north", "south", None]),
+            ("n", Type.INTEGER, [1500, 7, None]),
+            ("age", Type.REAL, [45.678, -1.5, 3.25]),
+        ],
+        {1: [20.0, 3.2, None], 2: [0.25, None, 12.0]},
+    )
+
+
+def test_noisy_cells_have_their_errors_beside_them_aligned() -> None:
+    assert shown_columns(regions()) == [
+        ["north", "south", "NULL"],
+        ["1500 ± 20", "   7 ±  4", "NULL     "],
+        ["45.68 ± 0.25", "   -2 ±    ?", "    3 ±   12"],
+    ]
+    assert shown_columns(regions(), "+/-")[1] == ["1500 +/- 20", "   7 +/-  4", "NULL       "]
+
+
+def test_a_number_without_an_error_has_the_digits_of_the_widest() -> None:
+    columns = [("x", Type.REAL, [1.23456, 2.34567, 3.45678])]
+    some = written_release(columns, {0: [0.5, None, 0.02]})
+    assert shown_columns(some) == [[" 1.23 ±  0.50", " 2.35 ±     ?", "3.457 ± 0.020"]]
+    none = written_release(columns, {0: [None, math.inf, None]})
+    assert shown_columns(none) == [["1.23456 ± ?", "2.34567 ± ?", "3.45678 ± ?"]]
+
+
+def test_an_answer_without_rows_has_columns() -> None:
+    empty = written_release([("a", Type.TEXT, []), ("n", Type.INTEGER, [])], {1: []})
+    assert shown_columns(empty) == [[], []]
+    head, rule = written(empty).splitlines()
+    assert head.split() == ["a", "n"] and set(rule) <= {"─", " "}
+
+
+def written(release: Release, width: int | None = None, layout: Layout = Layout.AUTO, encoding: str = "utf-8") -> str:
+    data = io.BytesIO()
+    out = io.TextIOWrapper(data, encoding=encoding, newline="\n")
+    write_table(release, out, width, layout)
+    out.flush()
+    return data.getvalue().decode(encoding)
+
+
+def test_a_table_has_texts_on_the_left_and_numbers_on_the_right() -> None:
+    release = written_release([("t\n", Type.TEXT, ["a", "long"]), ("number", Type.INTEGER, [1, 22])])
+    head, rule, *rows = written(release).splitlines()
+    assert head.split() == ["t\\n", "number"] and set(rule) <= {"─", " "}
+    assert [row.rstrip() for row in rows] == rows and [row.split() for row in rows] == [["a", "1"], ["long", "22"]]
+    assert rows[0].index("a") == rows[1].index("long") == head.index("t\\n")
+    assert len(rows[0]) == len(rows[1]) == len(head)
+
+
+LINES = "row 1\n  region  north\n  n       1500 ± 20\n  age     45.68 ± 0.25\nrow 2\n  region  south\n"
+
+
+@pytest.mark.parametrize(
+    ("width", "layout", "lines"),
+    [
+        (None, Layout.AUTO, False), (None, Layout.TABLE, False), (None, Layout.LINES, True), (5, Layout.AUTO, True),
+        (5, Layout.TABLE, False), (500, Layout.LINES, True), (500, Layout.AUTO, False),
+        # The columns have 6, 9 and 12 characters, and two between each and the next.
+        (33, Layout.AUTO, False), (32, Layout.AUTO, True),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_written_one_value_a_line(width: int | None, layout: Layout, lines: bool) -> None:
+    text = written(regions(), width, layout)
+    assert text.startswith(LINES) is lines
+    assert len(text.splitlines()) == (12 if lines else 5)
+
+
+def test_a_stream_that_cannot_write_signs_gets_plain_ones() -> None:
+    text = written(regions(), encoding="ascii")
+    assert "1500 +/- 20" in text and "-----" in text
+    assert "±" in written(regions(), encoding="latin-1") and "─" not in written(regions(), encoding="latin-1")
+
+    class Unknown(io.StringIO):
+        encoding = "no-such-encoding"  # type: ignore[assignment]
+
+    out = Unknown()
+    write_table(regions(), out)
+    assert "+/-" in out.getvalue()
+
+
+def test_text_that_looks_like_markup_is_text() -> None:
+    out = io.StringIO()
+    draw(["[b]"], [["[red]x[/red]", ":smile:"]], [False], out)
+    assert [line.strip() for line in out.getvalue().splitlines()][::2] == ["[b]", "[red]x[/red]"]
+    assert ":smile:" in out.getvalue()
+
+
+def test_wide_characters_are_not_cut() -> None:
+    out = io.StringIO()
+    draw(["漢字漢字漢字"], [["漢" * 100]], [False], out)
+    assert "漢" * 100 in out.getvalue()
+
+
+def test_a_single_column_that_does_not_fit_is_wrapped() -> None:
+    out = io.StringIO()
+    draw(["plan"], [["one two three four", ""]], [False], out, 11)
+    assert out.getvalue() == "plan\none two\n  three\n  four\n\n"
+    fitting = io.StringIO()
+    draw(["plan"], [["one two"]], [False], fitting, 9)
+    assert len(fitting.getvalue().splitlines()) == 3
