@@ -1,0 +1,306 @@
+"""Answers for programs: csv, json, parquet and arrow hold the same values and ends of error bars, whatever the values are."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date, datetime
+from fractions import Fraction
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.written_release import WrittenBars, written_release
+
+from dpsql.errors.exceptions import Error, refuse
+from dpsql.frontends.rendering.formats import (
+    FORMATS,
+    as_object,
+    fitting,
+    left_text,
+    paid,
+    price_lines,
+    row_objects,
+    unique_names,
+    with_bars,
+    write_binary,
+    write_csv,
+    write_file,
+    write_json,
+    write_rows,
+    write_text,
+)
+from dpsql.plan.intervals import Type
+from dpsql.privacy.loss import PrivacyLoss
+from dpsql.release.release import Receipt, Release
+
+PAID = Receipt(
+    "r1",
+    PrivacyLoss(Fraction(1, 10), Fraction(0), None),
+    {"dataset": "9 left"},
+    "epsilon 0.1",
+    price="5 % of the budget",
+)
+REUSED = replace(PAID, charged="nothing", reused=True)
+
+
+def regions(receipt: Receipt = PAID, **remarks: Any) -> Release:
+    columns = [("region", Type.TEXT, ["north", None]), ("n", Type.INTEGER, [10, 7]), ("r", Type.REAL, [0.5, math.nan])]
+    return written_release(columns, {1: [2.0, None]}, receipt, **remarks)
+
+
+def csv_of(table: pa.Table) -> str:
+    out = io.StringIO()
+    write_csv(table, out)
+    return out.getvalue()
+
+
+# --- bars -------------------------------------------------------------------------------------------------------------
+
+
+def test_noisy_columns_have_both_ends_behind_them() -> None:
+    wide = with_bars(regions())
+    assert wide.column_names == ["region", "n", "n_low", "n_high", "r"]
+    assert [column.to_pylist() for column in wide.columns[:4]] == [["north", None], [10, 7], [8.0, None], [12.0, None]]
+    exact = written_release([("a", Type.INTEGER, [1])])
+    assert with_bars(exact) == exact.table
+
+
+# --- csv --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("values", "type_", "cells"),
+    [
+        ([0, -7, None, 2**63 - 1], pa.int64(), ["0", "-7", "", "9223372036854775807"]),
+        ([2.0, -0.5, None, 1e300, math.nan, -math.inf, 123456.0], pa.float64(),
+         ["2.0", "-0.5", "", "1e+300", "nan", "-inf", "123456.0"]),
+        ([True, False, None], pa.bool_(), ["true", "false", ""]),
+        ([date(2024, 2, 29), None], pa.date32(), ["2024-02-29", ""]),
+        ([datetime(2024, 2, 29, 1, 2, 3), datetime(2024, 1, 1, 0, 0, 0, 1200)], pa.timestamp("us"),
+         ["2024-02-29 01:02:03", "2024-01-01 00:00:00.001200"]),
+        (["plain", None, "é"], pa.string(), ["plain", "", "é"]),
+        (["plain", ""], pa.string(), ["plain", '""']),
+        (["a,b", 'say "x"', "l\nm", "r\rs", None], pa.string(), ['"a,b"', '"say ""x"""', '"l\nm"', '"r\rs"', ""]),
+        ([None, None], pa.string(), ["", ""]),
+        ([None], pa.null(), [""]),
+        ([[1, 2], [], None, [None]], pa.list_(pa.int64()), ['"[1, 2]"', "[]", "", "[NULL]"]),
+        ([["a,b", 'c"']], pa.list_(pa.string()), ['"[a,b, c""]"']),
+    ],
+)  # fmt: skip
+def test_each_type_has_its_cells(values: list[Any], type_: pa.DataType, cells: list[str]) -> None:
+    table = pa.table({"v": pa.array(values, type_), "last": ["x"] * len(values)})
+    assert csv_of(table) == "v,last\n" + "".join(f"{cell},x\n" for cell in cells)
+
+
+def test_only_the_texts_of_a_slice_decide_about_quotes() -> None:
+    texts = pa.table({"t": ["a,b", "c", "d", 'e"']})
+    assert csv_of(texts.slice(1, 2)) == "t\nc\nd\n" and csv_of(texts.slice(3)) == 't\n"e"""\n'
+
+
+def test_names_are_quoted_like_cells() -> None:
+    assert csv_of(pa.Table.from_arrays([pa.array([1])] * 3, names=["a,b", "", 'q"'])) == '"a,b","","q"""\n1,1,1\n'
+
+
+def test_no_rows_are_a_header_and_no_columns_an_empty_line() -> None:
+    assert csv_of(pa.table({"a": pa.array([], pa.int64()), "b": pa.array([], pa.string())})) == "a,b\n"
+    assert csv_of(pa.table({})) == "\n"
+
+
+def test_a_long_table_keeps_its_order() -> None:
+    count = 5 * (1 << 16) + 3
+    rows = csv_of(pa.table({"n": pa.array(range(count)), "s": ["x"] * count})).splitlines()
+    assert rows[0] == "n,s" and rows[1:] == [f"{number},x" for number in range(count)]
+
+
+# --- json -------------------------------------------------------------------------------------------------------------
+
+
+def test_an_object_holds_rows_bars_and_price() -> None:
+    out = io.StringIO()
+    release = regions(notices=("look",), bars=WrittenBars(("estimated",)))
+    write_json(release, out)
+    assert out.getvalue().endswith("}\n")
+    written = json.loads(out.getvalue())
+    assert written.pop("rows") == [{"region": "north", "n": 10, "r": 0.5}, {"region": None, "n": 7, "r": "NaN"}]
+    assert written == as_object(release)
+    assert written == {
+        "columns": [
+            {"name": "region", "type": "text", "noisy": False}, {"name": "n", "type": "integer", "noisy": True},
+            {"name": "r", "type": "real", "noisy": False},
+        ],
+        "confidence": 0.95, "low": [{"n": 8.0}, {"n": None}], "high": [{"n": 12.0}, {"n": None}],
+        "error": [{"n": 2.0}, {"n": None}], "notes": ["estimated"], "charged": "epsilon 0.1", "price": "5 % of the budget",
+        "loss": {"epsilon": "1/10", "delta": "0", "rho": None}, "receipt": "r1", "reused": False,
+        "remaining": {"dataset": "9 left"}, "notices": ["look"],
+    }  # fmt: skip
+
+
+def test_an_exact_answer_has_no_bars_and_no_notes() -> None:
+    written = as_object(written_release([("a", Type.INTEGER, [1])], bars=WrittenBars(("estimated",))))
+    assert [written[name] for name in ("low", "high", "error", "notes")] == [[], [], [], []]
+
+
+def test_values_that_json_lacks_are_texts() -> None:
+    stamp = datetime(2024, 2, 29, 1, 2, 3)
+    release = written_release(
+        [
+            ("r", Type.REAL, [math.inf, -math.inf]),
+            ("d", Type.DATE, [date(2024, 2, 29)] * 2),
+            ("s", Type.TIMESTAMP, [stamp, None]),
+        ]
+    )
+    assert row_objects(release) == [
+        {"r": "Infinity", "d": "2024-02-29", "s": "2024-02-29 01:02:03"}, {"r": "-Infinity", "d": "2024-02-29", "s": None},
+    ]  # fmt: skip
+    lists = replace(cast(Any, release), table=pa.table({"l": [[math.nan, 1.0, None], None]}))
+    assert row_objects(cast(Release, lists)) == [{"l": ["NaN", 1.0, None]}, {"l": None}]
+
+
+@pytest.mark.parametrize(
+    ("names", "unique"),
+    [
+        ([], []), (["a", "b"], ["a", "b"]), (["n", "n", "n"], ["n", "n_1", "n_2"]), (["n", "n_1", "n"], ["n", "n_1", "n_2"]),
+        (["n", "n", "n_1"], ["n", "n_1", "n_1_1"]), (["N", "n"], ["N", "n"]), (["", ""], ["", "_1"]),
+    ],
+)  # fmt: skip
+def test_repeated_names_get_numbers(names: list[str], unique: list[str]) -> None:
+    assert unique_names(names) == unique
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+def test_binary_formats_read_back_with_unique_names() -> None:
+    table = pa.Table.from_arrays([pa.array([1, None]), pa.array(["a", ""])], names=["n", "n"])
+    files = {name: io.BytesIO() for name in ("parquet", "arrow")}
+    for name, file in files.items():
+        write_binary(table, file, name)
+        file.seek(0)
+    expected = table.rename_columns(["n", "n_1"])
+    assert pq.read_table(files["parquet"]) == expected
+    with pa.ipc.open_stream(files["arrow"]) as reader:
+        assert reader.read_all() == expected
+
+
+@pytest.mark.parametrize("bars", [False, True])
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_file_has_bars_where_they_were_asked_for(tmp_path: Path, name: str, bars: bool) -> None:
+    place = tmp_path / "answer"
+    release = written_release([("n", Type.INTEGER, [10]), ("t", Type.TEXT, ["é\r\n"])], {0: [2.0]})
+    write_file(release, place, name, bars)
+    table = with_bars(release) if bars else release.table
+    if name == "parquet":
+        assert pq.read_table(place) == table
+    elif name == "arrow":
+        assert pa.ipc.open_stream(place.read_bytes()).read_all() == table
+    elif name == "csv":
+        assert place.read_bytes().decode() == (
+            'n,n_low,n_high,t\n10,8.0,12.0,"é\r\n"\n' if bars else 'n,t\n10,"é\r\n"\n'
+        )
+    elif name == "json":
+        assert json.loads(place.read_text(encoding="utf-8"))["low"] == [{"n": 8.0}]
+    else:
+        assert "10 ± 2" in place.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["csv", "parquet"])
+@pytest.mark.parametrize(("receipt", "charged"), [(PAID, True), (REUSED, False)])
+def test_a_file_that_cannot_be_written_says_whether_it_was_paid(
+    tmp_path: Path, name: str, receipt: Receipt, charged: bool
+) -> None:
+    with pytest.raises(Error) as caught:
+        write_file(regions(receipt), tmp_path / "nowhere" / "a", name, bars=False)
+    assert (caught.value.slug, caught.value.charged) == ("file_write", charged)
+    assert str(tmp_path / "nowhere" / "a") in caught.value.message
+
+
+def test_statements_without_columns_print_no_table() -> None:
+    out = io.StringIO()
+    write_text(written_release([]), out, "table", bars=True)
+    assert out.getvalue() == ""
+    write_text(regions(), out, "table", bars=False, width=5)
+    assert out.getvalue().startswith("row 1\n")
+
+
+def rows_text(names: Sequence[str], rows: Sequence[Sequence[Any]], name: str) -> str:
+    out = io.StringIO()
+    write_rows(names, rows, out, name)
+    return out.getvalue()
+
+
+def test_rows_that_are_no_answer_have_the_same_formats() -> None:
+    names, rows = ["who", "n", "when"], [["a,b", 1, datetime(2024, 1, 2)], [None, True, ""]]
+    assert rows_text(names, rows, "csv") == 'who,n,when\n"a,b",1,2024-01-02 00:00:00\n,true,""\n'
+    assert list(csv.reader(io.StringIO(rows_text(names, rows, "csv"))))[1] == ["a,b", "1", "2024-01-02 00:00:00"]
+    assert json.loads(rows_text(["é", "n"], [["ö", 1], [None, 2.5]], "json")) == [
+        {"é": "ö", "n": 1},
+        {"é": None, "n": 2.5},
+    ]
+    assert "é" in rows_text(["é"], [[1]], "json") and rows_text(["é"], [], "json") == "[]\n"
+    lines = rows_text(["text", "number"], [["a", 1], ["long", None], ["b", 2.5]], "table").splitlines()
+    assert lines[2].startswith("a ") and lines[2].endswith(" 1") and lines[3].split()[-1] == "NULL"
+    mixed = rows_text(["text", "mixed"], [["a", 1], ["b", "two"]], "table").splitlines()
+    assert mixed[2].index("1") == mixed[3].index("two"), "a column of numbers alone is aligned to the right"
+
+
+# --- price ------------------------------------------------------------------------------------------------------------
+
+
+class Budget:
+    def shares_text(self) -> str:
+        return "dataset 93.6 %"
+
+
+def unreachable() -> Budget:
+    raise refuse("user_file", place="ledger", problem="gone")
+
+
+SESSION = cast(Any, SimpleNamespace(budget=Budget))
+
+
+def test_an_answer_is_paid_unless_it_was_stored_or_cost_nothing() -> None:
+    assert paid(regions(PAID))
+    assert not paid(regions(REUSED)) and not paid(regions(replace(PAID, charged="nothing")))
+    assert not paid(regions(replace(PAID, reused=True)))
+
+
+def test_a_price_names_charge_receipt_and_what_is_left() -> None:
+    lines = price_lines(SESSION, regions(notices=("look",), bars=WrittenBars(("estimated",))))
+    assert lines == [
+        "notice: look", "note: estimated",
+        "price: 5 % of the budget (epsilon 0.1; receipt r1); error bars hold in 95 % of cases", "left: dataset 93.6 %",
+    ]  # fmt: skip
+    free = regions(replace(PAID, charged="nothing", price=""), confidence=0.999)
+    assert price_lines(SESSION, free)[0] == "price: nothing (receipt r1); error bars hold in 99.9 % of cases"
+    exact = written_release([("a", Type.INTEGER, [1])], None, PAID, bars=WrittenBars(("estimated",)))
+    assert price_lines(SESSION, exact)[0] == "price: 5 % of the budget (epsilon 0.1; receipt r1)"
+    assert price_lines(SESSION, regions(REUSED))[0] == "price: nothing, answered from stored releases"
+    assert price_lines(SESSION, written_release([("a", Type.TEXT, ["x"])], notices=("look",))) == ["notice: look"]
+
+
+def test_a_budget_that_cannot_be_read_does_not_hide_the_answer() -> None:
+    broken = cast(Any, SimpleNamespace(budget=unreachable))
+    assert left_text(SESSION) == "dataset 93.6 %"
+    assert left_text(broken) == "unknown (cannot use the logins at ledger: gone)"
+
+
+def test_lines_are_broken_for_a_narrow_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = "word " * 30 + "un-broken"
+    monkeypatch.setenv("COLUMNS", "10")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: False, raising=False)
+    assert fitting([line, ""]) == [line, ""]
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    first, *rest, last = fitting([line, ""])
+    assert last == "" and len(first) <= 40 and max(map(len, rest)) <= 40 and len(first) > 30, "at least 40 characters"
+    assert all(part.startswith("  ") for part in rest) and " ".join([first, *map(str.strip, rest)]) == line.strip()
+    monkeypatch.setenv("COLUMNS", "90")
+    assert max(map(len, fitting([line]))) in range(80, 91)
