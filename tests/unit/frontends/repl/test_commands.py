@@ -1,0 +1,327 @@
+"""Backslash commands of the prompt do what the help says, and ask nothing when what they are told cannot be done."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import TextIO
+
+import pyarrow.parquet as pq
+import pytest
+from support.clinic_folder import BUILD, POLICY
+from support.database_files import create_database
+
+from dpsql.errors.exceptions import Error
+from dpsql.frontends.rendering.tables import Layout
+from dpsql.frontends.repl.commands import HELP, WORDS, Leave, Prompt, as_command, command, names
+from dpsql.frontends.repl.screen import Screen
+from dpsql.release.release import Release
+from dpsql.session.opening import open_session
+from dpsql.session.session import Session
+
+PUBLIC = "SELECT 1 AS a, 'x' AS b"
+NOISY = "SELECT region, COUNT(*) AS n FROM patients GROUP BY region"
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    folder = tmp_path_factory.mktemp("clinic")
+    (folder / "clinic.yaml").write_text(POLICY)
+    create_database(folder / "clinic.duckdb", BUILD)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DPSQL_STATE", str(folder / "state"))
+        with open_session(folder / "clinic.yaml", create_ledger=True) as opened:
+            yield opened
+
+
+class Talk:
+    """A prompt that keeps what it asks and what it shows."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.asked_texts: list[str] = []
+        self.files: list[str] = []
+        self.out: TextIO = io.StringIO()
+        self.prompt = Prompt(session, self.ask, self.files.append, Screen(file=self.out))
+
+    def ask(self, sql: str) -> Release:
+        self.asked_texts.append(sql)
+        return self.session.execute(sql)
+
+    def run(self, line: str) -> str:
+        """What one command shows."""
+        start = self.out.tell()
+        command(self.prompt, line)
+        self.out.seek(start)
+        return self.out.read()
+
+    def slug_of(self, line: str) -> tuple[str, str]:
+        """The name of the error and the whole text; nothing was asked."""
+        with pytest.raises(Error) as caught:
+            command(self.prompt, line)
+        assert self.asked_texts == [] and self.files == []
+        return caught.value.slug, caught.value.text()
+
+
+@pytest.fixture
+def talk(session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Talk]:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    first = session.options
+    yield Talk(session)
+    session.options = first
+
+
+# --- which command ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("\\d patients", "\\d patients"), ("  \\q\n", "\\q"), ("help", "\\?"), ("HELP ;", "\\?"), ("?", "\\?"),
+        ("quit", "\\q"), (" Exit; ", "\\q"), ("help sql", "\\? sql"), ("Help  privacy ;", "\\? privacy"),
+        ("help me please", None), ("SELECT 1", None), ("SELECT '\\q'", None), ("", None), ("quits", None), ("helps", None),
+        (";", None),
+    ],
+)  # fmt: skip
+def test_a_text_is_a_command_or_sql(text: str, line: str | None) -> None:
+    assert as_command(text) == line
+
+
+def test_every_command_of_the_help_can_be_typed_and_completed(talk: Talk) -> None:
+    assert len(names()) == len(HELP) == len(set(names()))
+    assert {"\\d", "\\explain", "\\copy", "\\q", "\\?"} <= set(names()) and set(WORDS.values()) <= set(names())
+    for word in names():
+        try:
+            command(Talk(talk.session).prompt, word)
+        except Error as error:
+            assert error.slug != "command_unknown", word
+        except Leave:
+            assert word == "\\q"
+
+
+@pytest.mark.parametrize("line", ["\\q", "\\q;", "\\q  now"])
+def test_leaving_is_said_to_the_caller(talk: Talk, line: str) -> None:
+    with pytest.raises(Leave):
+        talk.run(line)
+
+
+def test_an_unknown_command_is_refused_with_what_was_meant(talk: Talk) -> None:
+    slug, text = talk.slug_of("\\budgt")
+    assert slug == "command_unknown" and "\\budgt" in text and "did you mean \\budget" in text
+    assert "did you mean" not in talk.slug_of("\\nothingatall x")[1] and talk.slug_of("\\D")[0] == "command_unknown"
+
+
+# --- the policy and the budget ----------------------------------------------------------------------------------------
+
+
+def test_tables_and_columns_are_described(talk: Talk) -> None:
+    tables = talk.run("\\dt")
+    assert "patients" in tables and "numbers" in tables
+    assert talk.run("\\d") == talk.run("\\d+") == talk.run("\\d ;") == tables
+    brief, full = talk.run("\\d patients"), talk.run("\\d+ patients;")
+    assert "region" in brief and "smokes" in brief and brief != full and "region" in full
+    assert talk.slug_of("\\d nowhere")[0] == talk.slug_of("\\d+ nowhere")[0] == "unknown_table"
+
+
+def test_a_question_is_explained_without_a_charge(talk: Talk) -> None:
+    brief, full = talk.run(f"\\explain {NOISY};"), talk.run(f"\\explain+ {NOISY};")
+    plan = talk.session.explain(NOISY)
+    assert brief == plan.to_text() + "\n" and full == f"{plan.to_text()}\n\n{plan.details()}\n"
+    assert talk.asked_texts == [] and "charge" not in {entry.kind for entry in talk.session.ledger.history()}
+
+
+def test_the_budget_says_how_many_questions_are_left(talk: Talk) -> None:
+    talk.run("\\set epsilon 0.25")
+    left = talk.session.questions_left()
+    budget = talk.session.budget().text()
+    assert talk.run("\\budget") == f"{budget}\n{left:,} questions of epsilon 0.25 can be asked\n" and left <= 8
+
+
+@pytest.mark.parametrize(
+    "line", ["\\set epsilon 0.2", "\\set dp.epsilon 0.2", "\\set epsilon = 0.2;", "\\set epsilon  =0.2"]
+)
+def test_options_are_set_with_or_without_their_prefix(talk: Talk, line: str) -> None:
+    assert talk.run(line) == ""
+    assert talk.session.options.epsilon == Fraction(1, 5)
+    assert "0.2" in talk.run("\\set epsilon") and talk.run("\\set dp.epsilon;") == talk.run("\\set epsilon")
+    talk.run("\\set epsilon default")
+    assert talk.session.options.epsilon == Fraction(1, 10)
+
+
+def test_all_options_are_listed(talk: Talk) -> None:
+    listed = talk.run("\\set")
+    assert all(name in listed for name in talk.session.options.show())
+    assert talk.slug_of("\\set nothing 1")[0] == "option_unknown"
+
+
+# --- the screen -------------------------------------------------------------------------------------------------------
+
+
+def test_the_layout_is_chosen_or_switched(talk: Talk) -> None:
+    steps = [
+        ("on", Layout.LINES),
+        ("OFF", Layout.TABLE),
+        ("auto", Layout.AUTO),
+        ("", Layout.LINES),
+        ("", Layout.TABLE),
+        ("", Layout.LINES),
+    ]
+    shown = [(talk.run(f"\\x {word}".strip()), talk.prompt.screen.layout) for word, _ in steps]
+    words = ["on", "off", "auto", "on", "off", "on"]
+    assert shown == [(f"one value a line: {word}\n", layout) for word, (_, layout) in zip(words, steps, strict=True)]
+
+
+@pytest.mark.parametrize(("name", "first"), [("timing", False), ("pager", True)])
+def test_switches_are_turned_on_and_off(talk: Talk, name: str, first: bool) -> None:
+    expected = [not first, first, True, True, False]
+    for word, state in zip(["", "", "on", "ON", "off"], expected, strict=True):
+        assert talk.run(f"\\{name} {word}".strip()) == f"{name}: {'on' if state else 'off'}\n"
+        assert getattr(talk.prompt.screen, name) is state
+
+
+@pytest.mark.parametrize(
+    ("line", "allowed"), [("\\x no", "on, off, auto"), ("\\timing auto", "on, off"), ("\\pager 1", "on, off")]
+)
+def test_a_switch_has_few_places(talk: Talk, line: str, allowed: str) -> None:
+    before = (talk.prompt.screen.layout, talk.prompt.screen.timing, talk.prompt.screen.pager)
+    slug, text = talk.slug_of(line)
+    word, argument = line.split()
+    assert slug == "command_argument" and f"{word} takes {allowed}, not {argument}\n" in text
+    assert before == (talk.prompt.screen.layout, talk.prompt.screen.timing, talk.prompt.screen.pager)
+
+
+def test_answers_go_to_a_file_until_there_is_none(talk: Talk) -> None:
+    command(talk.prompt, "\\o 'my answers.txt'")
+    talk.prompt.screen.text("hello\n")
+    command(talk.prompt, "\\o")
+    assert Path("my answers.txt").read_text() == "hello\n" and talk.prompt.screen.file is None
+    assert talk.slug_of("\\o nowhere/x")[0] == "file_write"
+
+
+@pytest.mark.parametrize(
+    ("line", "place"),
+    [("\\i q.sql", "q.sql"), ("\\i 'a b.sql';", "a b.sql"), ('\\i "a b.sql"', "a b.sql"), ("\\i 'a", "'a"), ("\\i '", "'"),
+     ("\\i 'a\"", "'a\"")],
+)  # fmt: skip
+def test_a_file_of_statements_is_handed_on(talk: Talk, line: str, place: str) -> None:
+    talk.run(line)
+    assert talk.files == [place]
+
+
+def test_a_file_of_statements_needs_a_name(talk: Talk) -> None:
+    assert talk.slug_of("\\i")[0] == talk.slug_of("\\i ;")[0] == "command_argument"
+
+
+# --- copies and pictures ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("behind", "place", "written"),
+    [
+        ("TO a.csv", "a.csv", 'a,b\n1,x\n'), ("to 'my file.csv';", "my file.csv", 'a,b\n1,x\n'), ('TO "b.CSV"', "b.CSV", 'a,b\n1,x\n'),
+        ("TO plain", "plain", 'a,b\n1,x\n'), ("TO c.txt csv", "c.txt", 'a,b\n1,x\n'), ("TO d.txt (FORMAT CSV)", "d.txt", 'a,b\n1,x\n'),
+        ("TO e.txt with (format csv)", "e.txt", 'a,b\n1,x\n'), ("TO f.csv WITH csv", "f.csv", 'a,b\n1,x\n'),
+    ],
+)  # fmt: skip
+def test_an_answer_is_copied_in_the_format_that_is_said_or_of_the_ending(
+    talk: Talk, behind: str, place: str, written: str
+) -> None:
+    assert talk.run(f"\\copy ({PUBLIC}) {behind}") == f"1 row written to {place}\n"
+    assert Path(place).read_text() == written and talk.asked_texts == [PUBLIC]
+
+
+def test_copies_have_every_format_but_tables(talk: Talk) -> None:
+    for ending in ("json", "parquet", "arrow", "csv"):
+        assert talk.run(f"\\copy (SELECT 1 AS a UNION ALL SELECT 2) TO x.{ending}") == f"2 rows written to x.{ending}\n"
+    assert len(json.loads(Path("x.json").read_text())["rows"]) == pq.read_table("x.parquet").num_rows == 2
+    assert len(Path("x.csv").read_text().splitlines()) == 3
+    talk.asked_texts.clear()
+    slug, text = talk.slug_of(f"\\copy ({PUBLIC}) TO y.table")
+    assert slug == "command_argument" and "writes csv, json, parquet, arrow, not table" in text
+    assert talk.slug_of(f"\\copy ({PUBLIC}) TO y.csv xlsx")[0] == "command_argument" and not Path("y.csv").exists()
+
+
+def test_a_question_with_brackets_and_lines_is_copied_whole(talk: Talk) -> None:
+    talk.run("\\copy (SELECT (1 + 2) AS a,\n ') to b' AS t) TO a.csv")
+    assert talk.asked_texts == ["SELECT (1 + 2) AS a,\n ') to b' AS t"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "\\copy",
+        "\\copy patients TO x.csv",
+        "\\copy (SELECT 1) x.csv",
+        "\\copy (SELECT 1) TO",
+        "\\copy (SELECT 1) TO a b c",
+    ],
+)
+def test_a_copy_is_written_in_one_form(talk: Talk, line: str) -> None:
+    slug, text = talk.slug_of(line)
+    assert slug == "command_argument" and "is written \\copy (SELECT ...) TO FILE.csv" in text
+    assert list(Path().iterdir()) == []
+
+
+def test_the_place_is_tried_before_the_question_is_asked(talk: Talk) -> None:
+    assert talk.slug_of(f"\\copy ({NOISY}) TO nowhere/x.csv")[0] == "file_write"
+    Path("old.csv").write_text("old")
+    with pytest.raises(Error):
+        talk.run("\\copy (SELECT nope FROM patients) TO new.csv")
+    with pytest.raises(Error):
+        talk.run("\\copy (SELECT nope FROM patients) TO old.csv")
+    assert not Path("new.csv").exists() and Path("old.csv").read_text() == "old", "a refused question leaves both"
+
+
+@pytest.mark.parametrize(
+    ("line", "slug"),
+    [
+        ("\\plot", "command_argument"), ("\\plot patients TO x.svg", "command_argument"),
+        (f"\\plot ({NOISY}) TO x.svg svg", "command_argument"), (f"\\plot ({NOISY}) TO x.pdf", "plot_ending"),
+        (f"\\plot ({PUBLIC}) TO x.svg", "plot_nothing"),
+    ],
+)  # fmt: skip
+def test_nothing_is_asked_for_a_picture_that_cannot_be_drawn(talk: Talk, line: str, slug: str) -> None:
+    assert talk.slug_of(line)[0] == slug
+
+
+# --- named queries ----------------------------------------------------------------------------------------------------
+
+
+def test_queries_are_kept_asked_and_forgotten(talk: Talk) -> None:
+    assert talk.run("\\n") == "none\n"
+    assert (
+        talk.run("\\ns one SELECT 7\n AS seven;") == "" and talk.run("\\ns another_long_name SELECT 8 AS eight") == ""
+    )
+    assert talk.run("\\n") == f"  {'one':<16} SELECT 7 AS seven\n  another_long_name SELECT 8 AS eight\n"
+    assert "seven" in talk.run("\\n one") and talk.asked_texts == ["SELECT 7\n AS seven"]
+    talk.run("\\ns one SELECT 9 AS nine")
+    talk.run("\\nd another_long_name")
+    assert talk.run("\\n") == f"  {'one':<16} SELECT 9 AS nine\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "slug"),
+    [("\\ns", "command_argument"), ("\\ns name", "command_argument"), ("\\ns name ;", "command_argument"),
+     ("\\n nobody", "query_unknown"), ("\\nd nobody", "query_unknown"), ("\\nd", "query_unknown")],
+)  # fmt: skip
+def test_a_named_query_needs_a_name_and_a_text(talk: Talk, line: str, slug: str) -> None:
+    assert talk.slug_of(line)[0] == slug and talk.run("\\n") == "none\n"
+
+
+# --- help -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("line", ["\\?", "\\h", "\\help", "\\?;"])
+def test_the_help_lists_every_command(talk: Talk, line: str) -> None:
+    lines = talk.run(line).splitlines()
+    assert [each.strip() for each in lines[:-1]] == [f"{usage:<22} {text}" for usage, text in HELP.items()]
+    assert "a statement ends with ;" in lines[-1]
+
+
+def test_the_help_has_the_pages_of_the_documentation(talk: Talk) -> None:
+    assert "epsilon" in talk.run("\\? glossary") and talk.run("\\help Glossary;") == talk.run("\\? glossary")
+    assert talk.slug_of("\\? nothing")[0] == "topic_unknown"
