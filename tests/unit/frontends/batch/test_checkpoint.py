@@ -69,12 +69,12 @@ def test_other_statements_and_other_runs_have_other_requests(record: RunRecord, 
 
 
 def test_each_attempt_at_a_lost_answer_has_a_request_of_its_own(record: RunRecord, folder: Path) -> None:
-    beside = {**FACTS, "sql": "SELECT 2"}
-    first, untouched = record.request(FACTS), record.request(beside)
+    second_facts = {**FACTS, "sql": "SELECT 2"}
+    first, untouched = record.request(FACTS), record.request(second_facts)
     second = record.ask_anew(FACTS)
     third = record.ask_anew(FACTS)
     assert len({first, second, third}) == 3
-    assert (record.request(FACTS), record.request(beside)) == (third, untouched)
+    assert (record.request(FACTS), record.request(second_facts)) == (third, untouched)
     assert RunRecord(folder, "clinic", create=False).request(FACTS) == first, "until it is saved"
     record.save()
     assert RunRecord(folder, "clinic", create=False).request(FACTS) == third

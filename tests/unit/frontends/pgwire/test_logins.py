@@ -190,14 +190,14 @@ def test_the_file_is_private_and_holds_no_password(logins: Logins, place: Path) 
 
 def test_changes_by_another_process_are_followed(logins: Logins, place: Path) -> None:
     logins.add("research", PASSWORD)
-    beside = Logins(place, POLICY)
-    assert lets_in(beside, "research")
+    second = Logins(place, POLICY)
+    assert lets_in(second, "research")
     logins.disable("research")
-    assert not beside.may_stay("research")
-    beside.add("bi", PASSWORD)
+    assert not second.may_stay("research")
+    second.add("bi", PASSWORD)
     assert lets_in(logins, "bi")
     place.unlink()
-    assert len(logins) == len(beside) == 0 and not logins.verifier("bi")[1]
+    assert len(logins) == len(second) == 0 and not logins.verifier("bi")[1]
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o602, 0o610, 0o601])

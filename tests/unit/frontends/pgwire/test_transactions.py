@@ -134,10 +134,10 @@ def test_commit_keeps_and_rollback_brings_back(connection: Connection, end: str)
     connection.run("SET work_mem = '1'; BEGIN; SET work_mem = '2'; SET my.own = 'x'")
     connection.set_epsilon(7)
     connection.run(end)
-    kept = end == "COMMIT"
-    assert connection.value("work_mem") == ("2" if kept else "1")
-    assert ("my.own" in connection.settings.all()) is kept
-    assert connection.session.options.epsilon == (7 if kept else FIRST.epsilon)
+    committed = end == "COMMIT"
+    assert connection.value("work_mem") == ("2" if committed else "1")
+    assert ("my.own" in connection.settings.all()) is committed
+    assert connection.session.options.epsilon == (7 if committed else FIRST.epsilon)
 
 
 def test_a_failed_transaction_is_rolled_back_by_its_commit(connection: Connection) -> None:

@@ -170,9 +170,9 @@ def test_the_layout_is_chosen_or_switched(talk: Talk) -> None:
         ("", Layout.TABLE),
         ("", Layout.LINES),
     ]
-    shown = [(talk.run(f"\\x {word}".strip()), talk.prompt.screen.layout) for word, _ in steps]
+    outcomes = [(talk.run(f"\\x {word}".strip()), talk.prompt.screen.layout) for word, _ in steps]
     words = ["on", "off", "auto", "on", "off", "on"]
-    assert shown == [(f"one value a line: {word}\n", layout) for word, (_, layout) in zip(words, steps, strict=True)]
+    assert outcomes == [(f"one value a line: {word}\n", layout) for word, (_, layout) in zip(words, steps, strict=True)]
 
 
 @pytest.mark.parametrize(("name", "first"), [("timing", False), ("pager", True)])
