@@ -144,6 +144,14 @@ def test_an_object_holds_rows_bars_and_price() -> None:
     }  # fmt: skip
 
 
+def test_letters_are_written_as_they_are_and_nan_never() -> None:
+    out = io.StringIO()
+    write_json(written_release([("é", Type.TEXT, ["ö"])]), out)
+    assert '{"é": "ö"}' in out.getvalue()
+    with pytest.raises(ValueError, match="JSON"):
+        write_json(regions(confidence=math.nan), io.StringIO())
+
+
 def test_an_exact_answer_has_no_bars_and_no_notes() -> None:
     written = as_object(written_release([("a", Type.INTEGER, [1])], bars=WrittenBars(("estimated",))))
     assert [written[name] for name in ("low", "high", "error", "notes")] == [[], [], [], []]
