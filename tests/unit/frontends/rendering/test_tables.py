@@ -176,3 +176,11 @@ def test_a_single_column_that_does_not_fit_is_wrapped() -> None:
     fitting = io.StringIO()
     draw(["plan"], [["one two"]], [False], fitting, 9)
     assert len(fitting.getvalue().splitlines()) == 3
+
+
+def test_many_narrow_columns_stay_on_their_line() -> None:
+    out = io.StringIO()
+    draw([f"{number:02}" for number in range(40)], [["x"]] * 40, [False] * 40, out)
+    head, _, row = out.getvalue().splitlines()
+    marks = [mark for mark in head.split() if mark.isdigit()]
+    assert marks == [f"{number:02}" for number in range(40)] and row.count("x") == 40
