@@ -121,7 +121,7 @@ def test_a_table_has_texts_on_the_left_and_numbers_on_the_right() -> None:
     head, rule, *rows = written(release).splitlines()
     assert head.split() == ["t\\n", "number"] and set(rule) <= {"─", " "}
     assert [row.rstrip() for row in rows] == rows and [row.split() for row in rows] == [["a", "1"], ["long", "22"]]
-    assert rows[0].index("a") == rows[1].index("long") == head.index("t\\n")
+    assert rows[0].index("a") == rows[1].index("long") == head.index("t\\n") == 0
     assert len(rows[0]) == len(rows[1]) == len(head)
 
 
