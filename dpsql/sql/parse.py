@@ -243,8 +243,9 @@ def _query(sql: str, tokens: list[Token], parameters: Parameters) -> Statement:
         if first not in COMMANDS:
             raise refuse("syntax", detail=f"no statement begins with {tokens[0].text}", position=tokens[0].start + 1)
         raise refuse("not_a_query", word=tokens[0].text, position=tokens[0].start + 1)
+    numbered, marks = _numbered(tokens)
     try:
-        trees = dialect().parser().parse(tokens, sql)
+        trees = dialect().parser().parse(numbered, sql)
     except SqlglotError as error:
         details = getattr(error, "errors", None)
         place = _error_place(tokens, details[0]) if details else None
@@ -261,7 +262,7 @@ def _query(sql: str, tokens: list[Token], parameters: Parameters) -> Statement:
     if not isinstance(tree, (exp.Select, exp.SetOperation)):
         raise refuse("not_a_query", word=tokens[0].text, position=tokens[0].start + 1)
     if parameters or _has(kinds, exp.Placeholder, exp.Parameter):
-        tree = _bind_parameters(tree, parameters)
+        tree = _bind_parameters(tree, parameters, marks)
     if parameters or _has(kinds, exp.EQ, exp.NEQ):
         tree = _lists(tree)
     if _has(kinds, exp.Pivot):
@@ -289,6 +290,25 @@ def _plain_string(token: Token) -> Token:
     if token.token_type is not TokenType.HEREDOC_STRING:
         return token
     return Token(TokenType.STRING, token.text, token.line, token.col, token.start, token.end, token.comments)
+
+
+def _numbered(tokens: list[Token]) -> tuple[list[Token], list[int]]:
+    """Return tokens with $1, $2, ... for each ?, and the positions of these in the text (from 1). The parser keeps neither the
+    order nor the places of ?."""
+    marks = [token.start + 1 for token in tokens if token.token_type is TokenType.PLACEHOLDER]
+    if not marks:
+        return tokens, marks
+    numbered: list[Token] = []
+    number = 0
+    for token in tokens:
+        if token.token_type is not TokenType.PLACEHOLDER:
+            numbered.append(token)
+            continue
+        number += 1
+        place = (token.line, token.col, token.start)
+        numbered.append(Token(TokenType.PARAMETER, "$", *place, token.start))
+        numbered.append(Token(TokenType.NUMBER, str(number), *place, token.end))
+    return numbered, marks
 
 
 def _error_place(tokens: Sequence[Token], error: dict[str, Any]) -> int | None:
@@ -329,29 +349,31 @@ def has_values(parameters: Parameters) -> bool:
     return len(parameters) > 0
 
 
-def _bind_parameters(tree: exp.Query, parameters: Parameters) -> exp.Query:
-    """Put values where the text has ?, $1 or :name. Values become literals before anything is analysed."""
+def _bind_parameters(tree: exp.Query, parameters: Parameters, marks: list[int]) -> exp.Query:
+    """Put values where the text has ?, $1 or :name. Values become literals before anything is analysed. `marks`: the positions of
+    ?, which `_numbered` has made $1, $2, ..."""
     holders = list(tree.find_all(exp.Placeholder, exp.Parameter))
-    holders.sort(key=lambda node: place(node) or 0)
     if not holders:
         if parameters:
             raise refuse("parameter_count", want=0, got=len(parameters))
         return tree
     values: Mapping[str, Any]
-    plain = [node for node in holders if not node.args.get("this")]
     if isinstance(parameters, Mapping):
         values = parameters
     else:
         listed = list(parameters or ())
         values = {str(number): value for number, value in enumerate(listed, 1)}
-        want = len(plain) or max((int(n.name) for n in holders if n.name.isdigit()), default=0)
+        numbers = (int(node.name) for node in holders if re.fullmatch("[0-9]{1,9}", node.name))
+        want = len(marks) or max(numbers, default=0)
         if want != len(listed):
-            raise refuse("parameter_count", want=want, got=len(listed), position=place(holders[0]))
-    for number, node in enumerate(plain, 1):
-        node.set("this", str(number))
+            raise refuse("parameter_count", want=want, got=len(listed), position=marks[0] if marks else None)
+    places = {str(number): mark for number, mark in enumerate(marks, 1)}
     for node in holders:
+        position = places.get(node.name, place(node))
+        if node.arg_key == "alias" or isinstance(node.parent, (exp.Table, exp.TableAlias)):
+            raise refuse("syntax", detail="a parameter is a value and cannot be a name", position=position)
         if node.name not in values:
-            raise refuse("parameter_missing", name=node.name, position=place(node))
+            raise refuse("parameter_missing", name=node.name, position=position)
         node.replace(_literal(values[node.name]))
     return tree
 

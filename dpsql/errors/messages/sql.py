@@ -27,7 +27,7 @@ register(
     "{word} is not allowed: only questions are answered here",
     "write SELECT ..., EXPLAIN, SET, SHOW or DESCRIBE",
 )
-register("parameter_count", "07001", "the statement has {want} parameters, {got} were given", "", InterfaceError)
+register("parameter_count", "07001", "values for parameters: {want} needed, {got} given", "", InterfaceError)
 register("parameter_missing", "07001", "no value was given for parameter {name}", "", InterfaceError)
 register(
     "parameter_value",

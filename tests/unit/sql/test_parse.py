@@ -379,6 +379,16 @@ def test_an_integer_of_one_more_bit_is_out_of_range() -> None:
         ("SELECT 1 + :a, 1 + :b, 1 + :a", {"a": 1, "b": 2}, "SELECT 1 + 1, 1 + 2, 1 + 1"),
         ("SELECT $a", {"a": 1, "b": 2}, "SELECT 1"),
         ("SELECT $1 FROM (SELECT $2) AS t WHERE a = $3", [1, 2, 3], "SELECT 1 FROM (SELECT 2) AS t WHERE a = 3"),
+        (
+            "SELECT COUNT(*) FILTER (WHERE a = ?) FROM t WHERE b > ? AND c < ? AND d = ? GROUP BY e LIMIT ? OFFSET ?",
+            [1, 2, 3, 4, 5, 6],
+            "SELECT COUNT(*) FILTER(WHERE a = 1) FROM t WHERE b > 2 AND c < 3 AND d = 4 GROUP BY e LIMIT 5 OFFSET 6",
+        ),
+        (
+            "WITH s AS (SELECT a + ? AS b FROM t WHERE c = ?) SELECT ?, b FROM s WHERE b BETWEEN ? AND ? OR b IN (?, ?)",
+            [1, 2, 3, 4, 5, 6, 7],
+            "WITH s AS (SELECT a + 1 AS b FROM t WHERE c = 2) SELECT 3, b FROM s WHERE b BETWEEN 4 AND 5 OR b IN (6, 7)",
+        ),
         ("SELECT 1", [], "SELECT 1"),
         ("SELECT 1", {}, "SELECT 1"),
         ("SELECT 1", None, "SELECT 1"),
@@ -401,6 +411,7 @@ def test_values_stand_where_their_places_are(text: str, parameters: Any, query: 
         ("SELECT ?", [1, 2], "parameter_count", ("1", "2")),
         ("SELECT $3", [1, 2], "parameter_count", ("3", "2")),
         ("SELECT $0", [], "parameter_missing", ("0",)),
+        ("SELECT $" + "1" * 5_000, [], "parameter_missing", ("1" * 5_000,)),
         ("SELECT 1 + :a", [], "parameter_missing", ("a",)),
         ("SELECT 1 + :a", {"b": 1}, "parameter_missing", ("a",)),
         ("SELECT ?", {"a": 1}, "parameter_missing", ("1",)),
@@ -411,6 +422,27 @@ def test_values_and_places_are_as_many(text: str, parameters: Any, slug: str, nu
     assert error.slug == slug
     for number in numbers:
         assert number in error.message
+
+
+@pytest.mark.parametrize(
+    ("text", "parameters", "place"),
+    [
+        ("SELECT a, ? FROM t WHERE b = ?", [1], 11),
+        ("SELECT a FROM t WHERE b = ? AND c = ?", {"a": 1}, 27),
+        ("SELECT a ? FROM t", [1], 10),
+    ],
+)
+def test_a_refused_question_mark_has_its_place(text: str, parameters: Any, place: int) -> None:
+    assert refused(text, parameters).position == place
+
+
+@pytest.mark.parametrize(
+    "text", ["SELECT a AS $1 FROM t", "SELECT a FROM $1", "SELECT a FROM t AS $1", "SELECT a FROM t AS b($1)"]
+)
+def test_a_parameter_is_no_name(text: str) -> None:
+    error = refused(text, ["dp_0"])
+    assert error.slug == "syntax"
+    assert "cannot be a name" in error.message
 
 
 @pytest.mark.parametrize(
