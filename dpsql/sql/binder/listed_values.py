@@ -70,7 +70,10 @@ def _arguments(node: exp.Expr, *slots: str) -> tuple[exp.Expr, ...]:
     for argument in arguments:
         if isinstance(argument, (exp.Distinct, exp.Order)):
             raise refuse(
-                "wrong_arguments", function=sql_word(node), reason="takes all rows, in no order", position=place(argument)
+                "wrong_arguments",
+                function=sql_word(node),
+                reason="takes all rows, in no order",
+                position=place(argument),
             )
     return tuple(arguments)
 

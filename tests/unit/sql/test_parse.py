@@ -411,7 +411,7 @@ def test_values_stand_where_their_places_are(text: str, parameters: Any, query: 
         ("SELECT ?", [1, 2], "parameter_count", ("1", "2")),
         ("SELECT $3", [1, 2], "parameter_count", ("3", "2")),
         ("SELECT $0", [], "parameter_missing", ("0",)),
-        ("SELECT $" + "1" * 5_000, [], "parameter_missing", ("1" * 5_000,)),
+        ("SELECT $" + "1" * 5_000, [], "parameter_missing", ("1" * 50,)),
         ("SELECT 1 + :a", [], "parameter_missing", ("a",)),
         ("SELECT 1 + :a", {"b": 1}, "parameter_missing", ("a",)),
         ("SELECT ?", {"a": 1}, "parameter_missing", ("1",)),
