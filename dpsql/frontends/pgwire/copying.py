@@ -41,7 +41,7 @@ def read_options(words: Sequence[str]) -> CopyOptions:
         elif word in ("FORMAT", "DELIMITER", "NULL", "ENCODING", "QUOTE", "ESCAPE") and index + 1 < len(plain):
             options[word], index = unquoted(plain[index + 1]), index + 2
         elif word == "HEADER":
-            given_value = plain[index + 1].upper() if index + 1 < len(plain) else ""
+            given_value = unquoted(plain[index + 1]).upper() if index + 1 < len(plain) else ""
             has_value = given_value in ("TRUE", "FALSE", "ON", "OFF", "1", "0")
             options[word], index = given_value if has_value else "TRUE", index + 1 + has_value
         else:
@@ -59,8 +59,13 @@ def _options(options: dict[str, str]) -> CopyOptions:
         raise refuse("copy_option", option=f"format {form}")
     if len(delimiter) != 1 or quotes != '""' or encoding not in ("UTF8", "UTF-8"):
         raise refuse("copy_option", option="delimiter, quote or encoding")
+    null = options.get("NULL", usual.null)
+    # What would not be read back as it was, PostgreSQL refuses as well.
+    taken = '"' if form == "csv" else "\\.abcdefghijklmnopqrstuvwxyz0123456789"
+    if form != "binary" and (delimiter in taken + "\r\n" + null or any(end in null for end in "\r\n")):
+        raise refuse("copy_option", option="delimiter or null")
     header = options.get("HEADER", "FALSE") in ("TRUE", "ON", "1")
-    return CopyOptions(form, delimiter, options.get("NULL", usual.null), header and form != "binary")
+    return CopyOptions(form, delimiter, null, header and form != "binary")
 
 
 def copy_messages(rows: Rows, options: CopyOptions) -> Iterator[bytes]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
+from math import isfinite
 from typing import Any, TypeGuard
 
 from sqlglot import exp
@@ -47,7 +48,7 @@ def parameter_types(tree: exp.Expr | None, declared: Sequence[int], policy: Poli
     inferred: dict[int, int] = {}
     lookup = _columns(tree, policy)
     for node in tree.find_all(exp.Parameter):
-        number = int(node.name) if node.name.isdecimal() else 0
+        number = int(node.name[:9]) if node.name.isascii() and node.name.isdecimal() else 0
         if number == 0:
             raise refuse("parameter_none", number=node.name, position=place(node))
         if number > MOST_PARAMETERS:
@@ -92,6 +93,8 @@ def literal(value: Any) -> exp.Expr:
         return exp.Array(expressions=[literal(item) for item in value])
     if isinstance(value, bool):
         return exp.Boolean(this=value)
+    if isinstance(value, (float, Decimal)) and not isfinite(value):
+        return exp.cast(exp.Literal.string(str(float(value))), "double")
     if isinstance(value, (int, float, Decimal)):
         number = exp.Literal.number(str(abs(value)))
         return exp.Neg(this=number) if value < 0 else number
@@ -174,7 +177,9 @@ def _type_of(node: exp.Expr, lookup: Callable[[str], int | None]) -> int:
         return e.FLOAT8
     if isinstance(node, (exp.TimestampTrunc, exp.DateTrunc, exp.CurrentTimestamp)):
         return e.TIMESTAMP
-    if isinstance(node, (exp.Neg, exp.Abs, exp.Add, exp.Sub, exp.Mul, exp.Max, exp.Min)):
+    if isinstance(node, exp.Div):
+        return e.FLOAT8
+    if isinstance(node, (exp.Neg, exp.Abs, exp.Add, exp.Sub, exp.Mul, exp.Mod, exp.Max, exp.Min)):
         inner = [_type_of(child, lookup) for child in node.iter_expressions()]
         return next((oid for oid in inner if oid != e.TEXT), e.FLOAT8)
     return e.TEXT

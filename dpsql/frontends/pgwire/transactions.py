@@ -19,10 +19,11 @@ MOST_SAVEPOINTS = 1_000
 
 @dataclass(frozen=True)
 class _Before:
-    """Settings and options as they were."""
+    """Settings and options as they were, and what COMMIT is to bring back (`Transaction._local`)."""
 
     settings: dict[str, str]
     options: Options
+    local: dict[str, str]
 
 
 class Transaction:
@@ -76,7 +77,7 @@ class Transaction:
         elif kind in ("savepoint", "release", "rollback_to"):
             self._savepoint(command)
         elif kind == "set":
-            self._set(command)
+            notices = self._set(command)
         elif kind == "reset":
             self._questions.settings.reset(command.name)
             if command.name == "all":
@@ -85,11 +86,12 @@ class Transaction:
         return StatementResult(tag, notices=notices, statuses=tuple((k, v) for k, v in now.items() if reported[k] != v))
 
     def _snapshot(self) -> _Before:
-        return _Before(self._questions.settings.snapshot(), self._questions.session.options)
+        return _Before(self._questions.settings.snapshot(), self._questions.session.options, dict(self._local))
 
     def _restore(self, before: _Before) -> None:
         self._questions.settings.restore(before.settings)
         self._questions.session.options = before.options
+        self._local = dict(before.local)
 
     def _begin(self, command: Command) -> tuple[tuple[str, str], ...]:
         if "WRITE" in command.words:
@@ -128,12 +130,18 @@ class Transaction:
         for name in later:
             del self._savepoints[name]
 
-    def _set(self, command: Command) -> None:
-        settings = self._questions.settings
-        if "LOCAL" in command.words and self.status == "T":
-            key = "timezone" if command.name == "time zone" else command.name.lower()
-            self._local.setdefault(key, settings.all().get(key, ""))
+    def _set(self, command: Command) -> tuple[tuple[str, str], ...]:
+        settings, local = self._questions.settings, "LOCAL" in command.words
+        if local and self.status == "I":
+            return (("SET LOCAL can only be used in transaction blocks", "nothing was set"),)
+        key = "timezone" if command.name == "time zone" else command.name.lower()
+        before = settings.all().get(key, "")
         settings.set(command.name, command.value)
+        if local:
+            self._local.setdefault(key, before)
+        else:
+            self._local.pop(key, None)
+        return ()
 
     def _show(self, command: Command) -> StatementResult:
         fields = self.fields(command)

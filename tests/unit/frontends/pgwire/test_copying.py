@@ -88,6 +88,9 @@ def test_options_are_read_in_brackets_and_in_the_old_way(text: str, options: Cop
         ("DELIMITER '::'", "delimiter, quote or encoding"), ("DELIMITER ''", "delimiter, quote or encoding"),
         ("(ENCODING 'latin1')", "delimiter, quote or encoding"), ("CSV QUOTE ''''", "delimiter, quote or encoding"),
         ("CSV ESCAPE '\\'", "delimiter, quote or encoding"),
+        ("DELIMITER 'n'", "delimiter or null"), ("DELIMITER 'N'", "delimiter or null"), ("DELIMITER '\\'", "delimiter or null"),
+        ("DELIMITER '\n'", "delimiter or null"), ("CSV DELIMITER '\"'", "delimiter or null"), ("CSV NULL ','", "delimiter or null"),
+        ("CSV NULL 'a\n'", "delimiter or null"),
     ],
 )  # fmt: skip
 def test_options_that_are_not_supported_are_refused_by_name(text: str, problem: str) -> None:

@@ -69,6 +69,7 @@ def test_a_parameter_has_the_type_of_the_column_beside_it(test: str, oid: int) -
         ("AVG(age)", e.FLOAT8), ("MAX(age)", e.INT8), ("MIN(weight)", e.FLOAT8), ("ABS(age)", e.INT8),
         ("date_trunc('month', day)", e.TIMESTAMP), ("CURRENT_TIMESTAMP", e.TIMESTAMP), ("now()", e.TIMESTAMP),
         ("-age", e.INT8), ("age + 1", e.INT8), ("1.5 * age", e.FLOAT8), ("x - age", e.INT8), ("MAX(x)", e.FLOAT8),
+        ("age % 2", e.INT8), ("age / 2", e.FLOAT8),
         ("MAX(day)", e.DATE), ("((weight))", e.FLOAT8), ("(SELECT 1)", e.TEXT), ("upper(region)", e.TEXT),
     ],
 )  # fmt: skip
@@ -196,10 +197,11 @@ def test_a_parameter_has_a_number_from_1(name: str) -> None:
     assert (caught.value.slug, caught.value.message) == ("parameter_none", f"there is no parameter ${name}")
 
 
-def test_the_number_of_parameters_is_bounded() -> None:
+@pytest.mark.parametrize("number", [str(MOST_PARAMETERS + 1), "1" * 5_000])
+def test_the_number_of_parameters_is_bounded(number: str) -> None:
     assert len(inferred(f"SELECT ${MOST_PARAMETERS}")) == MOST_PARAMETERS
     with pytest.raises(Error) as caught:
-        inferred(f"SELECT ${MOST_PARAMETERS + 1}")
+        inferred(f"SELECT ${number}")
     assert (caught.value.slug, caught.value.sqlstate) == ("wire_limit", "54000")
     assert "parameters" in caught.value.message and str(MOST_PARAMETERS) in caught.value.message
 
@@ -224,6 +226,7 @@ def test_stand_ins_have_the_type_that_they_stand_in_for() -> None:
         (1.5, "1.5"), (-0.25, "-0.25"), (Decimal("-1.50"), "-1.50"), ("it's", "'it''s'"), ("", "''"),
         (b"\x00\xff", "'\\x00ff'"), (date(2024, 2, 29), "'2024-02-29'"), (time(1, 2, 3), "'01:02:03'"),
         (datetime(2024, 2, 29, 1, 2, 3), "'2024-02-29 01:02:03'"), ([], "ARRAY[]"),
+        (Decimal("NaN"), "CAST('nan' AS DOUBLE PRECISION)"), (float("-inf"), "CAST('-inf' AS DOUBLE PRECISION)"),
         ([1, None, -2], "ARRAY[1, NULL, -2]"), (["a", "b'"], "ARRAY['a', 'b''']"),
     ],
 )  # fmt: skip

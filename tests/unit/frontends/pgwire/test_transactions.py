@@ -175,6 +175,26 @@ def test_a_local_setting_ends_with_the_transaction(connection: Connection, name:
     assert connection.value(name) == before
 
 
+@pytest.mark.parametrize(
+    ("sql", "value"),
+    [
+        ("BEGIN; SET LOCAL work_mem = '1'; SET work_mem = '2'; COMMIT", "2"),
+        ("BEGIN; SAVEPOINT s; SET LOCAL work_mem = '1'; ROLLBACK TO s; SET work_mem = '2'; COMMIT", "2"),
+        ("SET work_mem = '3'; BEGIN; SET LOCAL work_mem = '1'; SAVEPOINT s; SET work_mem = '2'; ROLLBACK TO s; COMMIT", "3"),
+    ],
+)
+def test_what_is_set_after_a_local_setting_stays(connection: Connection, sql: str, value: str) -> None:
+    connection.run(sql)
+    assert connection.value("work_mem") == value
+
+
+def test_a_local_setting_outside_of_a_transaction_changes_nothing_and_says_so(connection: Connection) -> None:
+    before = connection.state
+    result = connection.run("SET LOCAL work_mem = '9'")
+    assert [notice[0] for notice in result.notices] == ["SET LOCAL can only be used in transaction blocks"]
+    assert connection.state == before
+
+
 def test_a_local_setting_gives_way_to_that_of_the_same_transaction(connection: Connection) -> None:
     """PostgreSQL's SET: the value of SET before SET LOCAL takes effect after COMMIT; a name nobody had set is empty then."""
     connection.run("BEGIN; SET work_mem = '1'; SET LOCAL work_mem = '2'; SET LOCAL my.own = 'x'; COMMIT")
