@@ -385,4 +385,4 @@ def read_statements(texts: Sequence[str]) -> list[Question]:
 
 def _quoted(value: str) -> str:
     """Return the value of an option as SET reads it."""
-    return value if value.replace(".", "", 1).isdigit() else "'" + value.replace("'", "''") + "'"
+    return value if value.replace(".", "", 1).isdecimal() else "'" + value.replace("'", "''") + "'"

@@ -79,8 +79,14 @@ def _cast(node: exp.Expr, type_: exp.DType) -> exp.Expr:
     return exp.Cast(this=node, to=type_.into_expr())
 
 
+WHOLE = "whole"
+"""In the meta of a ROUND: what it rounds is an integer without noise. Of a ROUND that an analyst writes nobody knows that."""
+
+
 def _whole_sql(value: exp.Expr) -> exp.Expr:
-    return _cast(exp.Round(this=value), exp.DType.BIGINT)
+    rounded = exp.Round(this=value)
+    rounded.meta[WHOLE] = True
+    return _cast(rounded, exp.DType.BIGINT)
 
 
 def _day() -> exp.Expr:

@@ -220,7 +220,7 @@ async def _open_status(server: Server, address: str | None) -> StatusServer | No
 def _address(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     host = host.strip("[]")
-    if not (colon and host and port.isdigit() and int(port) < 65536):
+    if not (colon and host and port.isdecimal() and int(port) < 65536):
         raise refuse("serve_address", address=text)
     return host, int(port)
 

@@ -164,7 +164,7 @@ def _fetch(first: str, words: list[str], upper: list[str]) -> Command:
         rest = rest[1:] or ["1"]
     elif rest in ([], ["NEXT"]):
         rest = ["1"]
-    if len(rest) != 1 or not (rest[0] == "ALL" or rest[0].isdigit()):
+    if len(rest) != 1 or not (rest[0] == "ALL" or rest[0].isdecimal()):
         raise refuse("cursor_forward")
     return Command(first.lower(), first, name, rest[0].lower())
 

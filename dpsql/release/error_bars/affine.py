@@ -1,7 +1,7 @@
 """Expressions that are linear in noisy terms: their error is a weighted sum of known noise laws.
 
 value = constant + sum over parts of factor * (sum over terms of weight * term), where a part may be rounded to an
-integer (SUM over integers, formula ``CAST(round(...) AS BIGINT)``). Weights are exact: keys, literals, public columns.
+integer that it is without noise (SUM over integers, `release.formulas.WHOLE`). Weights are exact: keys, literals, public columns.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from sqlglot import exp
 
 from dpsql.release.error_bars.draws import Floats, deviates, stratified
+from dpsql.release.formulas import WHOLE
 from dpsql.release.remainder import ReleasedTerm
 
 _DRAWS = 20_000
@@ -55,7 +56,7 @@ def parts(node: exp.Expr, terms: Mapping[str, ReleasedTerm]) -> list[Part] | Non
     if isinstance(node, exp.Cast) and node.to.this in _WHOLE and isinstance(node.this, exp.Round):
         return parts(node.this, terms)
     if isinstance(node, exp.Round) and node.args.get("decimals") is None:
-        return _rounded(parts(node.this, terms), terms)
+        return _rounded(parts(node.this, terms), terms, WHOLE in node.meta)
     return None
 
 
@@ -89,14 +90,16 @@ def _merged(sums: list[Part]) -> list[Part]:
     return [*straight, *(part for part in sums if part.rounded)]
 
 
-def _rounded(sums: list[Part] | None, terms: Mapping[str, ReleasedTerm]) -> list[Part] | None:
+def _rounded(sums: list[Part] | None, terms: Mapping[str, ReleasedTerm], whole: bool) -> list[Part] | None:
+    """Return the parts of a sum that is rounded; None where it may be no integer without noise (not `whole`), so that the least
+    noise may move it by one."""
     if sums is None or len(sums) != 1 or sums[0].rounded:
         return None
     part = sums[0]
     alone = len(part.weights) == 1 and all(terms[n].whole and w.is_number for n, w in part.weights.items())
     if alone and next(iter(part.weights.values())).name == "1":
         return sums  # a whole number is its own rounding
-    return [Part(part.weights, part.factor, True)]
+    return [Part(part.weights, part.factor, True)] if whole else None
 
 
 def _call(kind: type[exp.Binary], left: exp.Expr, right: exp.Expr) -> exp.Expr:

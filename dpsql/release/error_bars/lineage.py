@@ -254,7 +254,7 @@ class _Select:
             return self._any(item for item in self.node.expressions if not item.find(exp.AggFunc, exp.Anonymous))
         items = []
         for item in group.iter_expressions():
-            number = int(item.name) if isinstance(item, exp.Literal) and item.name.isdigit() else 0
+            number = int(item.name) if isinstance(item, exp.Literal) and item.name.isdecimal() else 0
             items.append(self.node.expressions[number - 1] if 1 <= number <= len(self.node.expressions) else item)
         return self._any(items)
 

@@ -381,7 +381,8 @@ def _limited(node: exp.Expr, bound: Released) -> Released:
     """Return a result with no more rows than LIMIT and the values of its keys allow."""
     limit = node.args.get("limit")
     number = limit.expression if isinstance(limit, exp.Limit) else None
-    most = int(number.name) if isinstance(number, exp.Literal) and number.name.isdigit() else bound.most_rows
+    written = isinstance(number, exp.Literal) and not number.is_string and number.name.isdecimal()
+    most = int(number.name) if number is not None and written else bound.most_rows
     return replace(bound, most_rows=min(most, bounded_by_keys(bound)))
 
 

@@ -288,7 +288,7 @@ class _Cut:
     def _grouping(self, item: exp.Expr) -> exp.Expr:
         """Resolve a GROUP BY item: a position, an alias (source columns take precedence), or the expression itself."""
         if isinstance(item, exp.Literal) and not item.is_string:
-            number = int(item.name) if item.name.isdigit() else 0
+            number = int(item.name) if item.name.isdecimal() else 0
             if not 1 <= number <= len(self.node.expressions):
                 raise refuse("group_position", number=item.name, most=len(self.node.expressions), position=place(item))
             return self._not_star(self.node.expressions[number - 1].unalias())

@@ -24,7 +24,7 @@ def check_public_groups(node: exp.Select) -> None:
     names: set[str] = set()
     for part in group.expressions:
         item = part
-        if isinstance(part, exp.Literal) and not part.is_string and part.name.isdigit():
+        if isinstance(part, exp.Literal) and not part.is_string and part.name.isdecimal():
             if not 1 <= int(part.name) <= len(node.expressions):
                 most = len(node.expressions)
                 raise refuse("group_position", number=part.name, most=most, position=place(part))

@@ -54,7 +54,7 @@ def _equal_parts(call: exp.ApproxQuantiles) -> list[exp.Expr]:
     """Return the quantiles that APPROX_QUANTILES(x, n) lists, to six decimals."""
     only(call, "this", "expression")
     count = call.args.get("expression")
-    number = int(count.name) if isinstance(count, exp.Literal) and not count.is_string and count.name.isdigit() else 0
+    number = int(count.name) if isinstance(count, exp.Literal) and not count.is_string and count.name.isdecimal() else 0
     if not 1 <= number < MOST_SHARES:
         reason = f"takes a value and a number of parts from 1 to {MOST_SHARES - 1}"
         raise refuse("wrong_arguments", function=call.sql_name(), reason=reason, position=place(count) or place(call))

@@ -262,7 +262,7 @@ def limited(node: exp.Expr, released: Released) -> Released:
     """Return `released` with the number of rows that a literal LIMIT of `node` allows."""
     limit = node.args.get("limit")
     number = limit.expression if isinstance(limit, exp.Limit) else None
-    if not isinstance(number, exp.Literal) or not number.name.isdecimal():
+    if not isinstance(number, exp.Literal) or number.is_string or not number.name.isdecimal():
         return released
     most = int(number.name)
     unique = released.unique | (ONE_ROW if most == 1 else frozenset())

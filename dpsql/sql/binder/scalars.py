@@ -232,7 +232,7 @@ def literal_value(node: exp.Literal) -> Any:
         number = exact_number(text)
     except ValueError:
         raise refuse("bad_number", text=text, position=place(node)) from None
-    if text.isdigit():
+    if text.isdecimal():
         if number >= 2**63:
             raise refuse("bad_number", text=text, position=place(node))
         return int(number)

@@ -104,4 +104,4 @@ class WindowScalars(Scalars):
 
 
 def _whole(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Literal) and node.name.isdigit() and len(node.name) < 9
+    return isinstance(node, exp.Literal) and not node.is_string and node.name.isdecimal() and len(node.name) < 9

@@ -229,7 +229,7 @@ def _text_cast(node: exp.Cast) -> exp.Expr:
 
 
 def _number(value: exp.Expr) -> bool:
-    return isinstance(value, exp.Literal) and value.name.isdigit()
+    return isinstance(value, exp.Literal) and value.name.isdecimal()
 
 
 def _regclass(value: exp.Expr, place: CatalogContext) -> exp.Expr:
@@ -272,7 +272,7 @@ def _list_literal(text: str) -> exp.Expr:
 
 
 def _item(text: str) -> exp.Expr:
-    return exp.Literal.number(int(text)) if text.lstrip("-").isdigit() else exp.Literal.string(text)
+    return exp.Literal.number(int(text)) if text.lstrip("-").isdecimal() else exp.Literal.string(text)
 
 
 def _any(node: exp.Expr, place: CatalogContext) -> exp.Expr:

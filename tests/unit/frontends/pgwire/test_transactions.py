@@ -180,7 +180,10 @@ def test_a_local_setting_ends_with_the_transaction(connection: Connection, name:
     [
         ("BEGIN; SET LOCAL work_mem = '1'; SET work_mem = '2'; COMMIT", "2"),
         ("BEGIN; SAVEPOINT s; SET LOCAL work_mem = '1'; ROLLBACK TO s; SET work_mem = '2'; COMMIT", "2"),
-        ("SET work_mem = '3'; BEGIN; SET LOCAL work_mem = '1'; SAVEPOINT s; SET work_mem = '2'; ROLLBACK TO s; COMMIT", "3"),
+        (
+            "SET work_mem = '3'; BEGIN; SET LOCAL work_mem = '1'; SAVEPOINT s; SET work_mem = '2'; ROLLBACK TO s; COMMIT",
+            "3",
+        ),
     ],
 )
 def test_what_is_set_after_a_local_setting_stays(connection: Connection, sql: str, value: str) -> None:

@@ -11,11 +11,13 @@ import pytest
 import sqlglot
 from sqlglot import exp
 from support.plain_duckdb import plain_duckdb
-from support.released_blocks import gaussian_noise, laplace_noise
+from support.released_blocks import counts, covered, gaussian_noise, laplace_noise, release
 
 from dpsql.noise.perturb import NoisyTerm
 from dpsql.privacy.mechanisms.contract import Constant, Noise, Sensitivity
 from dpsql.release.error_bars.affine import Part, Weighed, deviation_of, half_widths, parts
+from dpsql.release.formulas import WHOLE
+from dpsql.release.sandbox import Sandbox
 
 LAPLACE = laplace_noise("1")
 
@@ -29,7 +31,11 @@ POINTS = [{"k": k, "t0": t0, "t1": t1} for k, t0, t1 in product((-2.0, 0.5, 4.0)
 
 
 def parsed(text: str) -> exp.Expr:
-    return sqlglot.parse_one(text, read="duckdb")
+    """A formula of ours: what it rounds is an integer without noise."""
+    tree = sqlglot.parse_one(text, read="duckdb")
+    for node in tree.find_all(exp.Round):
+        node.meta[WHOLE] = True
+    return tree
 
 
 def value(node: exp.Expr, point: dict[str, float]) -> float:
@@ -104,6 +110,15 @@ def test_an_expression_without_terms_is_exact(text: str) -> None:
 def test_only_a_whole_number_alone_is_its_own_rounding(text: str, rounded: bool) -> None:
     (part,) = parts(parsed(text), TERMS) or []
     assert part.rounded is rounded
+
+
+@pytest.mark.parametrize("rounded", ["round(m0 / 10)", "CAST(round(m0 / 10) AS BIGINT)", "round(m0 / 10) * 1.0"])
+def test_bars_of_a_rounding_that_an_analyst_writes_hold(sandbox: Sandbox, rounded: str) -> None:
+    """49.4 is rounded to 49, and to 50 as soon as noise adds 1 to 494: the bar may not be 0 as for an integer."""
+    sql = f"SELECT k0, {rounded} AS r FROM dp_0"
+    found = release(sandbox, sql, [counts(np.full(400, 494.0), laplace_noise("4/5"), "x0")])
+    assert covered(found, 1, np.full(400, 49.0)).mean() >= 0.95
+    assert parts(sqlglot.parse_one("round(t1 / 10)"), TERMS) is None
 
 
 def test_parts_that_are_not_rounded_are_merged_into_the_first() -> None:

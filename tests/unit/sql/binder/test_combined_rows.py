@@ -163,3 +163,9 @@ def test_public_tables_have_the_rows_that_were_counted() -> None:
     assert query is not None
     with pytest.raises(Error, match="9,000,000 combinations, more than the 5,000,000"):
         QueryBinder(policy, query).query(query, Environment())
+
+
+@pytest.mark.parametrize("limit", ["'²'", "'9'", f"'{'9' * 5_000}'", "1.5"])
+def test_a_limit_that_is_no_whole_number_bounds_nothing(limit: str) -> None:
+    """Digits of other scripts, and thousands of them, are no numbers for Python."""
+    assert bound(f"SELECT * FROM (VALUES (1), (2), (3)) AS a(x) LIMIT {limit}").most_rows == 3
