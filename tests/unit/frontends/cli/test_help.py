@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -82,8 +83,8 @@ def test_a_terminal_shows_a_page_through_the_pager(clinic: Clinic, tmp_path: Pat
     pager.chmod(0o755)
     environment = {"PAGER": str(pager), "TERM": "xterm", "LANG": "C.UTF-8"}
     with pexpect.spawn(
-        "dpsql",
-        arguments,
+        sys.executable,
+        ["-m", "dpsql", *arguments],
         cwd=clinic.folder,
         encoding="utf-8",
         timeout=240,
