@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
@@ -188,6 +189,7 @@ def _any_order(sides: list[_Side], joins: list[exp.Join], equalities: list[exp.E
             failure = None
             break
         if failure is not None:
+            _check_names(sides, equalities)
             raise failure
     return left
 
@@ -321,10 +323,21 @@ def _condition(
         else:
             left_scalars.call("eq", bare, *pair)
             pairs.append(pair)
+    _check_names((left, right), rest, shared)
     if not pairs and not _few_rows(right, policy):
-        hint = "add ON with equal keys" + ("" if right.protected else f"; {_ANY_CONDITION}")
+        hint = _UNITS_WAY if right.protected else f"add ON with equal keys; {_ANY_CONDITION}"
         raise refuse("join", reason="no key of one side equals a key of the other", way=hint, position=place(node))
     return pairs, rest
+
+
+def _check_names(sides: Sequence[_Side], conditions: Iterable[exp.Expr], shared: frozenset[str] = frozenset()) -> None:
+    """Refuse names in `conditions` that do not exist or are ambiguous over all `sides`, so that a misspelt name is not
+    reported as a join that cannot be proven. `shared`: the lower-case names of columns that USING merges."""
+    scope = Scope([source for side in sides for source in side.sources], shared)
+    for condition in conditions:
+        for part in condition.walk(prune=lambda part: isinstance(part, exp.Query)):
+            if isinstance(part, exp.Column):
+                scope.resolve(part)
 
 
 def _few_rows(side: _Side, policy: Policy) -> bool:

@@ -237,6 +237,24 @@ def test_joins_that_are_not_proven_are_refused(text: str, reason: str) -> None:
     assert error.hint
 
 
+@pytest.mark.parametrize(
+    ("text", "slug", "place"),
+    [
+        ("visits v JOIN patients p ON v.id = p.patient_id", "unknown_column", "v.id"),
+        ("visits v JOIN patients p ON q.patient_id = p.patient_id", "unknown_table", "q.patient_id"),
+        ("visits v JOIN patients p ON v.patient_id > p.zz", "unknown_column", "p.zz"),
+        ("visits v JOIN patients p ON patient_id = 3", "ambiguous_column", "patient_id = 3"),
+        ("visits v LEFT JOIN patients p ON v.patient_id = p.patient_id AND p.zz > 3", "unknown_column", "p.zz"),
+        ("visits v LEFT JOIN patients p ON v.patient_id = p.patient_id AND patient_id > 3", "ambiguous_column", "patient_id > 3"),
+        ("visits v, patients p WHERE v.id = p.patient_id", "unknown_column", "v.id"),
+        ("labs l, visits v, patients p WHERE l.visit = v.visit_id AND v.patient_id = p.patient_id", "unknown_column", "l.visit "),
+    ],
+)  # fmt: skip
+def test_a_name_that_does_not_exist_is_refused_rather_than_the_join(text: str, slug: str, place: str) -> None:
+    error = refused_from(text)
+    assert (error.slug, error.position) == (slug, f"SELECT COUNT(*) FROM {text}".index(place) + 1)
+
+
 @pytest.mark.parametrize("text", ["visits v JOIN visits w ON v.cost = w.nights", "patients p, visits v"])
 def test_a_refusal_has_its_place(text: str) -> None:
     assert refused_from(text).position is not None
