@@ -336,7 +336,7 @@ def _check_names(sides: Sequence[_Side], conditions: Iterable[exp.Expr], shared:
     scope = Scope([source for side in sides for source in side.sources], shared)
     for condition in conditions:
         for part in condition.walk(prune=lambda part: isinstance(part, exp.Query)):
-            if isinstance(part, exp.Column):
+            if isinstance(part, exp.Column) and not scope.is_untyped(part):
                 scope.resolve(part)
 
 

@@ -153,7 +153,7 @@ class Scope:
         if column is not None:
             return column
         name = node.name
-        if any(name.lower() in source.untyped for source in candidates):
+        if self.is_untyped(node):
             raise refuse("untyped_column", name=name, position=place(node))
         labels = shown_names(label for source in candidates for label, _ in source.columns)
         if name.lower() not in map(str.lower, labels):
@@ -165,6 +165,10 @@ class Scope:
     def has(self, node: exp.Column) -> bool:
         """Return whether `resolve` would find it."""
         return self._unambiguous(node, self._sources(node)) is not None
+
+    def is_untyped(self, node: exp.Column) -> bool:
+        """Return whether a column of this name exists whose type is not known."""
+        return any(node.name.lower() in source.untyped for source in self._sources(node))
 
     def _sources(self, node: exp.Column) -> list[Protected]:
         only = node.table.lower() or self.preserved.get(node.name.lower())
