@@ -92,7 +92,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Found:
     return {**found, "page": (folder / "out" / "results.md").read_text()}
 
 
-def test_every_question_in_every_way(results: Found) -> None:
+def test_the_benchmark_asks_every_question_in_every_way(results: Found) -> None:
     timings = results["workload"]["found"]["timings"]
     asked = {(one["question"], one["way"]) for one in timings}
     assert asked == {(question.name, way) for question in WORKLOAD for way in WAYS}
@@ -203,7 +203,7 @@ def test_wide_answers_to_every_sink(sink: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
-def test_out_of_core_and_growth(tmp_path: Path) -> None:
+def test_the_benchmark_of_large_data_measures_every_way_and_its_growth(tmp_path: Path) -> None:
     found = large.large(tmp_path, 500, 1, lambda line: None)
     assert {one["way"] for one in found["timings"]} == {"row", "row_copy", "copy", "unprepared"}
     assert "500 rows" in tables.large(found)
@@ -240,7 +240,7 @@ def test_slopes_are_exponents() -> None:
     assert math.isnan(large.slope(square[:1]))
 
 
-def test_clients_at_once(tmp_path: Path) -> None:
+def test_the_benchmark_of_concurrent_clients_measures_every_way(tmp_path: Path) -> None:
     found = clients.concurrent(tmp_path, 3, 1, 2, lambda line: None, rows=300)
     ways = [f"{title}: {asked}" for title in clients.TITLES.values() for asked in ("new text", "again")]
     assert [one.way for one in found] == ["raw", *ways, "stored"]
@@ -324,7 +324,7 @@ def test_deciles_that_are_asked_for_together_are_nearer_than_apart(tmp_path: Pat
     assert "| 9 deciles | 0.1 | 2,000 |" in tables.quantiles([asdict(cell) for cell in found])
 
 
-def test_accuracy_beside_the_composition_by_hand(tmp_path: Path) -> None:
+def test_shared_rows_err_less_than_a_composition_by_hand(tmp_path: Path) -> None:
     found = {one.aggregate: one for one in accuracy.composition(tmp_path, 4, rows=20_000)}
     # Shared rows and centred terms: over 200 regions' errors the median is far below that by hand.
     assert set(found) == {"AVG, pure", "AVG, zcdp", "VAR_POP, pure", "VAR_POP, zcdp"}
@@ -656,7 +656,7 @@ def test_what_bounding_leaves_is_what_even_draws_leave_on_average(tmp_path: Path
     assert (users[("a",)], users[("b",)]) == (pytest.approx([1]), pytest.approx([1 + 2 / 3]))
 
 
-def test_the_error_beside_a_peer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_are_compared_with_those_of_a_peer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "imaginary.py").write_text(FAKE)
     (tmp_path / "serve.py").write_text((ROOT / "benchmarks" / "peers" / "serve.py").read_text())
     monkeypatch.setattr("benchmarks.peers.drive.HERE", tmp_path)

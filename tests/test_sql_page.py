@@ -39,7 +39,7 @@ def test_every_function_stands_once() -> None:
     assert sorted(NAMED) == sorted(functions.REGISTRY.keys() - WITHOUT_SPELLING)
 
 
-def test_options_types_units_and_aggregates() -> None:
+def test_the_page_lists_every_option_type_unit_and_aggregate() -> None:
     options = Options.of_policy(load_policy(POLICIES / "hospital.yaml")).show()
     missing = [name for name in options if f"`{name}`" not in PAGE]
     missing += [type_.value for type_ in Type if type_ is not Type.NULL and f"| `{type_.value}` |" not in PAGE]

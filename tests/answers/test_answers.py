@@ -96,7 +96,7 @@ BY_UNIT = (
 
 
 @pytest.mark.parametrize("sql", BY_UNIT)
-def test_key_of_the_unit_behind_expressions(world: World, sql: str) -> None:
+def test_expressions_over_the_key_of_the_unit_answer_as_the_engine_does(world: World, sql: str) -> None:
     check(world, sql)
 
 
@@ -104,7 +104,7 @@ WIDE = ("big", "clamp(big, -1099511627776, 1099511627777)", "clamp(big, 0, 30000
 
 
 @pytest.mark.parametrize("value", WIDE)
-def test_spread_of_wide_integers(world: World, value: str) -> None:
+def test_spread_of_wide_integers_is_computed_on_a_grid_of_reals(world: World, value: str) -> None:
     """Squares beyond 64 bits are summed as reals, on a grid that follows from the bounds (2**-52 of the largest square)."""
     connection, session = world
     for word in ("VAR_POP", "STDDEV", "CORR", "COVAR_POP", "REGR_SLOPE", "REGR_INTERCEPT", "REGR_R2"):
@@ -148,7 +148,7 @@ RIGHT_USING = (
 
 
 @pytest.mark.parametrize("sql", RIGHT_USING)
-def test_columns_that_a_right_join_merges(world: World, sql: str) -> None:
+def test_merged_columns_of_a_right_join_are_those_of_the_preserved_side(world: World, sql: str) -> None:
     """They are those of the side that is preserved: groups that the other side lacks keep their keys, and their bounds."""
     connection, session = world
     assert difference(session.execute(sql), connection.execute(sql).fetchall()) is None
@@ -164,7 +164,7 @@ def test_what_a_full_join_merges_has_no_bounds(world: World) -> None:
         assert (refusal.value.slug, refusal.value.charged) == ("join", False)
 
 
-def test_conditions_on_the_side_that_a_left_join_preserves(world: World) -> None:
+def test_a_refused_condition_on_the_preserved_side_answers_when_written_as_the_hint_says(world: World) -> None:
     """The refusal says how to write them: in WHERE they would leave rows out."""
     connection, session = world
     for source, way in (

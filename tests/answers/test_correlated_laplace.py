@@ -153,7 +153,7 @@ def test_noise_that_is_too_large_is_refused_with_what_makes_it_smaller(tmp_path:
         assert session.execute(question).loss.rho
 
 
-def test_auto_never_takes_it(session: Session) -> None:
+def test_auto_never_chooses_correlated_laplace_noise(session: Session) -> None:
     session.execute("SET dp.mechanism = auto")
     explained = list(session.execute(f"EXPLAIN VERBOSE {BY_WARD}").rows())
     assert explained and not any("correlated_laplace" in row for row in explained)

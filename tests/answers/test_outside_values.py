@@ -247,7 +247,7 @@ def test_answers_that_may_leave_rows_out_say_so(session: Session, sql: str, name
     assert again.reused and again.notices == release.notices
 
 
-def test_keys_with_a_result_in_them(session: Session) -> None:
+def test_keys_that_compare_with_a_result_have_the_groups_of_their_rows(session: Session) -> None:
     """What is not known before it is released is in no cell."""
     sql = "SELECT CASE WHEN age > (SELECT AVG(age) FROM people) THEN 'above' ELSE 'below' END AS c, COUNT(*) FROM people {} GROUP BY c"
     assert [key for key, _ in session.execute(sql.format("")).rows()] == ["above", "below"]

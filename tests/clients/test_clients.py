@@ -105,7 +105,7 @@ def test_psql_asks_whole_and_in_pieces(served: Served) -> None:
     "psycopg2", connects="TLS", asks="literals, parameters", in_pieces="named cursor", COPY="text",
     errors_and_notices="SQLSTATE, place",
 )  # fmt: skip
-def test_psycopg2_queries_cursors_and_errors(served: Served) -> None:
+def test_psycopg2_reads_cursors_and_positions_of_errors(served: Served) -> None:
     connection = psycopg2.connect(sslmode="require", **served.place)
     cursor = connection.cursor()
     cursor.execute(GROUPED)
@@ -131,7 +131,7 @@ def test_psycopg2_queries_cursors_and_errors(served: Served) -> None:
     "psycopg 3", connects="channel binding", asks="text, binary, prepared, pipeline", in_pieces="named cursor",
     COPY="binary",
 )  # fmt: skip
-def test_psycopg_text_binary_and_pipelines(served: Served) -> None:
+def test_psycopg_reads_equal_values_as_text_as_binary_and_in_pipelines(served: Served) -> None:
     with psycopg.connect(sslmode="require", channel_binding="require", **served.place) as connection:
         assert connection.info.server_version == 160014
         rows = connection.execute(GROUPED).fetchall()
@@ -156,7 +156,7 @@ def test_psycopg_text_binary_and_pipelines(served: Served) -> None:
 
 
 @tries("psycopg 3", errors_and_notices="SQLSTATE, failed transaction, nested transactions, price")
-def test_psycopg_transactions_and_notices(served: Served) -> None:
+def test_psycopg_gets_notices_and_states_of_transactions(served: Served) -> None:
     with psycopg.connect(**served.place) as connection:
         heard: list[str] = []
         connection.add_notice_handler(lambda notice: heard.append(notice.message_detail or ""))
@@ -178,7 +178,7 @@ def test_psycopg_transactions_and_notices(served: Served) -> None:
     "asyncpg", connects="TLS, pool", looks_around="information_schema", asks="binary, parameters, prepared, types",
     in_pieces="cursor", errors_and_notices="SQLSTATE",
 )  # fmt: skip
-def test_asyncpg_pools_types_and_cursors(served: Served) -> None:
+def test_asyncpg_reads_types_and_cursors_from_a_pool(served: Served) -> None:
     place = {**served.place, "database": served.place["dbname"], "ssl": "require"}
     del place["dbname"]
 

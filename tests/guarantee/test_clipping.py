@@ -262,7 +262,7 @@ def test_groups_outside_the_answer_do_not_count() -> None:
     assert sorted(block.terms["t0"].values()) == [0, 0, 2**20, 2**20]
 
 
-def test_bounds_of_the_policy() -> None:
+def test_bounds_of_the_policy_apply_unless_the_question_has_smaller_ones() -> None:
     """max_total of a column and max_count of a table apply by themselves, under a smaller one of the question that one."""
     known = policy("hospital")
     visits = known.tables["visits"]

@@ -52,7 +52,7 @@ def test_outcomes_do_not_depend_on_data(case: Case) -> None:
     assert here == empty
 
 
-def test_statements_about_the_session() -> None:
+def test_statements_about_the_session_do_not_depend_on_data() -> None:
     """Catalog, options and budget are answered from policy and ledger."""
     for sql in (
         "SHOW TABLES",

@@ -178,7 +178,7 @@ class EngineContract:
         assert not source.engine.holds(emitter.promise(Promise("visits", ("id",), 1)))
         assert source.engine.holds(emitter.promise(Promise("visits", ("id",), 2)))
 
-    def test_domains_and_rows_of_public_tables(self, source: Loaded) -> None:
+    def test_domains_and_rows_of_public_tables_are_read_up_to_a_limit(self, source: Loaded) -> None:
         assert source.engine.public_domains("wards", 2) == {"ward": ("a", "b"), "beds": (10, None)}
         assert source.engine.public_domains("wards", 1) == {}
         names, rows = source.engine.public_rows("wards", 2) or ((), ())

@@ -230,7 +230,7 @@ class MechanismContract:
     # --- how it is stored -----------------------------------------------------------------------------------------------------
 
     @pytest.mark.parametrize(("moved", "most"), CASES)
-    def test_json_round_trip(self, moved: Sensitivity, most: Fraction) -> None:
+    def test_noise_read_back_from_json_is_equal(self, moved: Sensitivity, most: Fraction) -> None:
         noise = self.made(moved, most)
         assert from_json(json.loads(json.dumps(to_json(noise)))) == noise
 

@@ -83,7 +83,7 @@ def test_query_formats_show_error_bars_and_price(clinic: Clinic, dpsql: Run) -> 
     assert clinic.charges() == 1
 
 
-def test_options_and_standard_input(clinic: Clinic) -> None:
+def test_query_reads_options_and_a_statement_from_standard_input(clinic: Clinic) -> None:
     options = ("--epsilon", "0.5", "--confidence", "0.9", "--set", "dp.mechanism=laplace")
     child = process("query", "-p", "clinic.yaml", *options, stdin=subprocess.PIPE)
     out, err = child.communicate("SELECT COUNT(*) AS n\nFROM patients")
@@ -91,7 +91,7 @@ def test_options_and_standard_input(clinic: Clinic) -> None:
     assert "(epsilon 0.5" in err and "90 % of cases" in err
 
 
-def test_owner_and_analyst_accounts(clinic: Clinic, dpsql: Run) -> None:
+def test_an_analyst_s_query_is_charged_to_the_analyst_and_the_dataset(clinic: Clinic, dpsql: Run) -> None:
     dpsql("query", "-p", "clinic.yaml", BY_REGION)
     dpsql("query", "-p", "clinic.yaml", "--analyst", "research", "SELECT COUNT(*) FROM patients")
     shown = json.loads(dpsql("budget", "show", "-p", "clinic.yaml", "-f", "json").out)

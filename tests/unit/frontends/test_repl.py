@@ -109,7 +109,7 @@ def test_from_a_pipe_statements_run_without_a_prompt(clinic: Clinic) -> None:
     assert "(epsilon 0.2" in err and "clinic>" not in out + err
 
 
-def test_a_pipe_with_an_error(clinic: Clinic) -> None:
+def test_an_error_in_piped_statements_sets_the_exit_status_and_the_rest_runs(clinic: Clinic) -> None:
     child = process("repl", "-p", "clinic.yaml", stdin=subprocess.PIPE)
     out, err = child.communicate("SELECT nope FROM patients;\nSELECT 7 AS seven;\n\\q\nSELECT 8 AS eight;\n")
     assert child.returncode == 1 and "unknown_column" in err and "seven" in out and "eight" not in out
@@ -180,7 +180,7 @@ def test_help_quit_and_exit_need_no_backslash(clinic: Clinic, piped: Piped) -> N
         assert "\\budget" in out and "eight" not in out and not err and status == 0
 
 
-def test_settings_of_the_screen(clinic: Clinic, piped: Piped) -> None:
+def test_backslash_commands_change_how_answers_are_printed(clinic: Clinic, piped: Piped) -> None:
     out, err, status = piped("\\x\nSELECT 1 AS a, 2 AS b;\n\\x off\n\\timing\nSELECT 3 AS c;\n\\pager off\n")
     assert "row 1\n  a  1\n  b  2\n" in out and "timing: on" in out and "pager: off" in out and status == 0
     assert err.count("time: ") == 1

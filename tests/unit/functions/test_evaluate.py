@@ -176,7 +176,7 @@ def test_like_agrees_with_a_regular_expression() -> None:
         assert like(text, pattern) is expected, (text, pattern)
 
 
-def test_case_of_every_letter() -> None:
+def test_lower_upper_and_trim_treat_every_letter_as_the_engine_does() -> None:
     """lower and upper of the whole of Unicode, which no sample would cover."""
     letters = [chr(code) for code in range(1, 0x110000) if not 0xD800 <= code < 0xE000]
     ours = [c for c in letters if c != c.lower() or c != c.upper() or c != c.title() or c.isspace()]

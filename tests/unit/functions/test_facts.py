@@ -238,7 +238,7 @@ DOMAINS: list[tuple[Expr, tuple[Any, ...] | None]] = [
 
 
 @pytest.mark.parametrize("at", range(len(DOMAINS)))
-def test_domains_of_usual_keys(at: int) -> None:
+def test_usual_keys_have_the_domain_of_their_values(at: int) -> None:
     expression, expected = DOMAINS[at]
     found = domain_of(expression)
     if expected is None:

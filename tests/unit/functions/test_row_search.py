@@ -195,7 +195,7 @@ def test_rows_of_public_tables_are_known(at: int) -> None:
     assert tuples(shop) == brute(kind, other, where, (SHOP, TOWN))
 
 
-def test_semi_joins_with_public_rows() -> None:
+def test_semi_joins_with_public_rows_leave_the_values_that_match() -> None:
     right = Filter(SHOPS, call("eq", Column("land", INTEGER), literal(2)))
     pair = ((Column("shop", INTEGER), Column("id", INTEGER)),)
     shop, values = Column("shop", INTEGER), (*range(7), None)

@@ -113,7 +113,7 @@ def test_killed_while_charging_no_answered_charge_is_lost(home: Home, tmp_path: 
     assert answered(answers) <= 8
 
 
-def test_killed_anywhere_while_others_go_on(home: Home, tmp_path: Path) -> None:
+def test_a_process_killed_anywhere_loses_no_charge_of_the_others(home: Home, tmp_path: Path) -> None:
     """Kills at moments nobody chose, four processes at a time."""
     home.new(limit=10**6 * EPSILON).close()
     answers = tmp_path / "answers"

@@ -241,7 +241,9 @@ def lose(home: Home, ledger: Ledger, window: str) -> Callable[[str], None]:
 
 
 @pytest.mark.parametrize("window", ["begun", "before entry", "before totals", "before commit"])
-def test_a_lost_postgres_connection_while_charging(postgres_home: Home, window: str) -> None:
+def test_a_postgres_connection_lost_while_charging_spends_nothing_and_the_ledger_goes_on(
+    postgres_home: Home, window: str
+) -> None:
     ledger = postgres_home.new()
     ledger.store.step = lose(postgres_home, ledger, window)
     error = refused(lambda: ledger.reserve(charge("lost")))

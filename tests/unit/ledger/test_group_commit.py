@@ -133,7 +133,7 @@ def test_what_fits_only_some_of_them_refuses_the_others(home: Home) -> None:
     assert ledger.verify().sound
 
 
-def test_all_refused_write_nothing(home: Home) -> None:
+def test_a_batch_of_refused_charges_writes_nothing(home: Home) -> None:
     ledger = home.new(limit=EPSILON)
     commits: list[str] = []
     outcomes = at_once(ledger, many(), lambda name: commits.append(name) if name == "after commit" else None)
@@ -209,7 +209,9 @@ def test_whoever_waits_too_long_was_not_charged(sqlite_home: Home) -> None:
 
 
 @pytest.mark.parametrize("window", CHARGING[:-1])
-def test_killed_while_charging_for_all(home: Home, tmp_path: Path, window: str) -> None:
+def test_a_batch_killed_while_charging_is_spent_as_a_whole_or_not_at_all(
+    home: Home, tmp_path: Path, window: str
+) -> None:
     """Either all of a batch are spent or none is, and nobody has an answer that is not."""
     home.new().close()
     answers = tmp_path / "answers"

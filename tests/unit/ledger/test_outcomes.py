@@ -218,7 +218,7 @@ def test_killed_while_noting_the_charge_stays_spent(home: Home, window: str) -> 
     assert [kind for kind, _ in written(home)] == ["charge", "committed"][: 1 + (window == "after commit")]
 
 
-def test_killed_with_outcomes_waiting(home: Home) -> None:
+def test_charges_stay_spent_when_a_process_is_killed_before_their_outcomes_are_written(home: Home) -> None:
     home.new().close()
 
     def work() -> None:

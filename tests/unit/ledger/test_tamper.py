@@ -268,7 +268,7 @@ def test_a_new_machine_adopts_only_when_told(home: Home) -> None:
     home.open()
 
 
-def test_a_forged_or_torn_head(home: Home) -> None:
+def test_a_torn_head_is_repaired_and_a_forged_one_refused(home: Home) -> None:
     ledger = filled(home)
     head = home.state / ledger.ledger_id / "head"
     whole = head.read_bytes()

@@ -48,7 +48,9 @@ def test_left_shifts_after_saturation_are_exact(values: list[int], up: int) -> N
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(wide, min_size=1, max_size=8), wide, st.integers(1, 2**20))
-def test_comparison_index_and_floats(values: list[int], bound: int, length: int) -> None:
+def test_comparisons_indexes_and_floats_equal_those_of_python_integers(
+    values: list[int], bound: int, length: int
+) -> None:
     vector = Int128.from_ints(values)
     assert vector.at_least(bound).tolist() == [value >= bound for value in values]
     assert vector.clipped_index(length).tolist() == [min(max(value, 0), length - 1) for value in values]
@@ -105,7 +107,7 @@ def test_elements_go_to_their_cells(kind: pa.DataType) -> None:
     assert Int128.placed(values.slice(0, 0), cells[:0], 2).to_ints() == [0, 0]
 
 
-def test_parts_and_refused_width() -> None:
+def test_parts_are_read_and_written_and_wider_integers_refused() -> None:
     vector, other = Int128.from_ints([5, -(2**100), 3]), Int128.zeros(3).widened()
     assert vector.part(slice(1, 9)).to_ints() == [-(2**100), 3]
     other.put(slice(0, 1), Int128.from_ints([7]))

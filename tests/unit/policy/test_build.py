@@ -152,7 +152,7 @@ def test_key_columns_take_their_type_from_the_other_end(policy: Policy) -> None:
     assert parse_policy(visits).tables["wards"].columns["ward"] == PolicyColumn("ward", "date")
 
 
-def test_the_way_to_the_privacy_unit(policy: Policy) -> None:
+def test_every_protected_table_has_a_path_to_the_privacy_unit(policy: Policy) -> None:
     to_patient = ("visits", "patient", "patients", "patient_id")
     to_visit = ("labs", "visit_id", "visits", "visit_id")
     assert policy.unit_path("patients") == policy.unit_path("wards") == ()

@@ -60,7 +60,7 @@ def test_the_way_back_is_safe_and_tight(epsilon: Fraction, delta: Fraction) -> N
     assert rho_to_epsilon(rho, delta) >= epsilon * (1 - Fraction(1, 10**6))
 
 
-def test_known_values_of_epsilon_for_a_rho() -> None:
+def test_epsilon_for_a_rho_equals_published_values() -> None:
     # opendp's cdp_epsilon(1/32, 1e-3), and sigma = 10 at 1e-6.
     assert float(rho_to_epsilon(Fraction(1, 32), Fraction(1, 1000))) == pytest.approx(0.6880024554878, rel=1e-9)
     assert float(rho_to_epsilon(Fraction(1, 200), MILLIONTH)) == pytest.approx(0.42994, rel=1e-4)
@@ -78,7 +78,7 @@ def test_conversions_refuse_deltas_out_of_range(delta: object) -> None:
         epsilon_to_rho(Fraction(1), delta)  # type: ignore[arg-type]
 
 
-def test_never_cheaper_than_tighter_accounting() -> None:
+def test_compositions_are_priced_no_lower_than_by_tighter_accounting() -> None:
     """k Gaussians of sigma 10: our filter above the privacy loss distribution, at most 10 % above at 100 of them."""
     for count in (1, 10, 100):
         event = dp_event.SelfComposedDpEvent(dp_event.GaussianDpEvent(10.0), count)
@@ -138,7 +138,7 @@ def test_unknown_costs_infinity_and_is_refused() -> None:
     assert zcdp.units(gauss.loss)["rho"] == 5 * 10**33
 
 
-def test_gaussian_under_sequential_accounting() -> None:
+def test_gaussian_noise_is_charged_epsilon_and_delta_under_sequential_accounting() -> None:
     delta = Fraction(1, 10**7)
     rho = epsilon_to_rho(Fraction(1, 2), delta)
     pure = ACCOUNTANTS[0]

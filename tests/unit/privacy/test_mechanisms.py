@@ -143,7 +143,7 @@ def test_what_no_unit_moves_is_a_constant() -> None:
 @pytest.mark.parametrize(
     "norms", [(0, 1, 1, 1), (1, 0, 1, 1), (1, 1, 0, 1), (1, 1, 1, 0), (1, -1, 1, 1), (1, 1.0, 1, 1)]
 )
-def test_sensitivities_that_contradict_themselves(norms: tuple[int, int, int, int]) -> None:
+def test_sensitivities_that_contradict_each_other_are_refused(norms: tuple[int, int, int, int]) -> None:
     with pytest.raises(ValueError):
         Sensitivity(*norms)
 
@@ -194,7 +194,7 @@ def test_gaussian_half_width_is_the_quantile_or_one_step_more(sigma: int, confid
     assert width <= 1 or cdf(width - 2) - cdf(-width + 1) < confidence
 
 
-def test_half_width_in_row_units() -> None:
+def test_half_widths_are_in_units_of_a_row() -> None:
     fine = gaussians.noise_for(ONE, Fraction(1, 200))
     assert fine.half_width(0.95) == pytest.approx(19.59964, rel=1e-5)
     coarse = Laplace(Sensitivity(1, 1 << 50, 1 << 100, 1 << 50), 10, 1 << 40, 1)
@@ -244,7 +244,7 @@ def losses_of_others(noise: Noise, delta: float) -> float:
     return float(law.get_epsilon_for_delta(delta))
 
 
-def test_never_cheaper_than_a_privacy_loss_distribution() -> None:
+def test_no_noise_is_priced_below_its_privacy_loss_distribution() -> None:
     for t, s, moved in ((10, 1, 1), (3, 2, 1), (20, 1, 4)):
         noise = Laplace(Sensitivity(1, moved, moved**2, moved), 0, t, s)
         assert noise.loss.epsilon is not None

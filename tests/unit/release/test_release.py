@@ -89,7 +89,7 @@ def test_bars_stay_with_their_groups(sandbox: Sandbox) -> None:
     assert column(found.error, 1) == [4 * LAPLACE.half_width(0.95), 3 * LAPLACE.half_width(0.95)]
 
 
-def test_public_tables_and_their_exact_columns(sandbox: Sandbox, made: ReleasedBlock) -> None:
+def test_columns_of_joined_public_tables_are_exact(sandbox: Sandbox, made: ReleasedBlock) -> None:
     public = {"dp_public_0": pa.table({"r": ["south", "north"], "area": [2.0, 4.0]})}
     sql = "SELECT r, m0 / area, area FROM dp_0 JOIN dp_public_0 ON r = k0"
     found = release(sandbox, sql, [made], public=public)
@@ -222,7 +222,7 @@ def test_interval_functions_agree_with_the_bars(sandbox: Sandbox, made: Released
             assert column(found.table, at) == column(table, 0)
 
 
-def test_interval_functions_inside_expressions(sandbox: Sandbox, made: ReleasedBlock) -> None:
+def test_interval_functions_can_be_used_inside_expressions(sandbox: Sandbox, made: ReleasedBlock) -> None:
     half = LAPLACE.half_width(0.95)
     found = release(sandbox, "SELECT k0, 100 * DP_ERROR(m0) / m0 AS percent FROM dp_0 ORDER BY percent", [made])
     values = dict(zip(made.keys.column(0).to_pylist(), made.terms[0].values, strict=True))
@@ -232,7 +232,7 @@ def test_interval_functions_inside_expressions(sandbox: Sandbox, made: ReleasedB
     assert shown(release(sandbox, sql, [made])) == want
 
 
-def test_interval_functions_over_aliases_and_subqueries(sandbox: Sandbox, made: ReleasedBlock) -> None:
+def test_interval_functions_accept_aliases_and_columns_of_subqueries(sandbox: Sandbox, made: ReleasedBlock) -> None:
     half = LAPLACE.half_width(0.95)
     for sql in (
         "SELECT m0 * 2 AS n, DP_ERROR(n) FROM dp_0",
@@ -243,7 +243,7 @@ def test_interval_functions_over_aliases_and_subqueries(sandbox: Sandbox, made: 
         assert column(release(sandbox, sql, [made]).table, 1) == [2 * half] * 4
 
 
-def test_interval_of_an_aggregate_over_results(sandbox: Sandbox, made: ReleasedBlock) -> None:
+def test_dp_error_of_an_aggregate_over_results_equals_its_bar(sandbox: Sandbox, made: ReleasedBlock) -> None:
     found = release(sandbox, "SELECT sum(m0) AS s, DP_ERROR(sum(m0)), DP_ERROR(s) FROM dp_0", [made])
     assert column(found.table, 1) == column(found.error, 0)
     assert column(found.table, 2) == column(found.error, 0)

@@ -212,7 +212,9 @@ LATE = "(CASE WHEN range < 900000 THEN '1' ELSE '123-45' END)"
         ("SELECT range FROM range(100000000000) WHERE range < 5 OR range > 99999999990", "sandbox_time"),
     ],
 )
-def test_errors_in_the_middle_of_a_stream(sandbox: Sandbox, sql: str, slug: str) -> None:
+def test_an_error_in_the_middle_of_a_stream_is_refused_without_its_values(
+    sandbox: Sandbox, sql: str, slug: str
+) -> None:
     with pytest.raises(Error) as caught:
         sandbox.query(sql, {}, timeout_seconds=0.3 if slug == "sandbox_time" else 30, strict=True)
     assert caught.value.slug == slug

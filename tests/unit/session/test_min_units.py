@@ -105,7 +105,7 @@ def test_the_count_of_units_is_measured_and_charged(session: Session) -> None:
     assert len(session.explain(counted).outputs) == 1
 
 
-def test_the_option_of_one_select(session: Session) -> None:
+def test_min_units_of_one_select_apply_to_that_select_alone(session: Session) -> None:
     sql = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(min_privacy_units_per_group = 2) cost, COUNT(*) FROM visits GROUP BY cost"
     assert answer(session, sql) == [(100, 6)]
     assert answer(session, COSTS) == [(100, 6), (200, 0), (300, 4)]

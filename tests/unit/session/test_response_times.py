@@ -104,7 +104,7 @@ def pool() -> Iterator[ThreadPoolExecutor]:
 # --- times ----------------------------------------------------------------------------------------------------------
 
 
-def test_the_times_of_responses(policy: Path, clock: Clock) -> None:
+def test_responses_are_held_back_to_their_time(policy: Path, clock: Clock) -> None:
     padded = load_policy(policy_with(policy, "padded"))
     late = Pace(padded, clock.now - 0.06)
     late.hold()
@@ -268,7 +268,7 @@ def has_place(room: MeasurementQueue, one: Work) -> bool:
         room.tell(one.session, None)
 
 
-def test_places_at_the_data() -> None:
+def test_an_analyst_s_abandoned_queries_hold_a_limited_number_of_places() -> None:
     """Four questions at once; nothing of a session beside what it has left behind, and two of one analyst's left ones."""
     room = MeasurementQueue(4, most_left=2)
     with ExitStack() as running:

@@ -111,7 +111,7 @@ def test_windows_cover_the_calendar_without_gaps_and_overlaps(every: str) -> Non
         ("year", "2026-01-01"),
     ],
 )
-def test_the_window_of_a_sunday_in_november(every: str, start: str) -> None:
+def test_windows_start_where_their_period_starts(every: str, start: str) -> None:
     assert window_start(every, date(2026, 11, 22)).isoformat() == start
     begun = {window_start(every, date(2026, 1, 1) + timedelta(days=number)) for number in range(365)}
     assert windows_in_a_year(every) <= len(begun) <= windows_in_a_year(every) + 1

@@ -75,7 +75,7 @@ def kept(sql: str) -> list[tuple[object, ...]]:
     return sorted(connection.execute(query.sql("duckdb")).fetchall(), key=str)
 
 
-def test_rows_among_those_of_a_subquery() -> None:
+def test_rows_are_compared_with_those_of_a_subquery() -> None:
     assert kept("SELECT a, b FROM t WHERE (a, b) IN (SELECT x, y FROM u)") == [(1, 2)]
     assert kept("SELECT a, b FROM t WHERE (b, a) IN (SELECT * FROM u) OR (a, b) IN (SELECT 1, 1)") == [(1, 1), (2, 1)]
 

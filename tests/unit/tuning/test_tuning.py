@@ -137,7 +137,7 @@ def test_no_clip_is_recommended_where_the_engine_does_not_clip(
     assert set(advice.settings) == {"max_rows"}
 
 
-def test_price_first_then_charged_once(session: Session) -> None:
+def test_tuning_tells_its_price_first_and_is_charged_once(session: Session) -> None:
     before = session.budget().spent["dataset"]
     tuning = Tuning(session, BY_REGION, epsilon=Fraction(1, 3), groups=None)
     plan = tuning.plan
@@ -198,7 +198,7 @@ def exact_histograms(
 
 
 @pytest.mark.parametrize("kind", ["pure", "zcdp"])
-def test_noise_of_the_claimed_scale(kind: str) -> None:
+def test_the_noise_of_tuning_has_the_claimed_scale(kind: str) -> None:
     """300 measurements of nobody: the variance is the claimed one, and would be told from that at 0.8 of the scale."""
     known = policy("hospital")
     known = replace(known, budget=replace(known.budget, accountant=kind))
@@ -279,7 +279,7 @@ def test_notes_tell_what_no_estimate_holds() -> None:
     assert "one unit with very much is not seen" in notes
 
 
-def test_units_and_private_keys() -> None:
+def test_max_groups_is_advised_for_counted_units_and_private_keys() -> None:
     """max_groups is advised for COUNT(DISTINCT unit); the number of private groups is told, or bounded from the release."""
     world = World(policy("hospital"), gate=NoiselessGate())
     world.load(database(hospital(random.Random(1), True)))

@@ -161,7 +161,7 @@ def test_long_lists_stay_text() -> None:
         assert len(parametrised(block, DUCKDB).values) == handed
 
 
-def test_the_engine_plans_with_the_value() -> None:
+def test_the_engine_plans_with_a_bound_value_as_with_a_constant() -> None:
     """It is a constant when filters are pushed into the scan, as it is in the text."""
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE t AS SELECT range AS i FROM range(10)")

@@ -353,7 +353,7 @@ class TestFaults:
         assert "nobody" in caplog.text and "open-sesame" not in caplog.text
 
     @pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
-    def test_a_database_in_another_encoding(self, server: Server, tmp_path: Path, encoding: str) -> None:
+    def test_a_database_that_is_not_in_utf8_is_refused(self, server: Server, tmp_path: Path, encoding: str) -> None:
         """A database without an encoding holds any bytes."""
         url = server.database(f"ENCODING '{encoding}' LOCALE 'C'")
         assert self.slug(lambda: open_engine(contract_policy(tmp_path, source=url))) == "source_server"
@@ -367,7 +367,7 @@ class TestFaults:
         policy = contract_policy(tmp_path, source="postgresql://host/db")
         assert self.slug(lambda: open_engine(policy)) == "source_driver"
 
-    def test_files_beside_the_server(self, url: str, tmp_path: Path) -> None:
+    def test_a_file_as_source_beside_a_server_is_refused(self, url: str, tmp_path: Path) -> None:
         policy = contract_policy(tmp_path, source=url)
         tables = {**policy.tables, "wards": replace(policy.tables["wards"], source="wards.parquet")}
         assert self.slug(lambda: open_engine(replace(policy, tables=tables))) == "source_file_beside_server"
@@ -384,7 +384,9 @@ class TestFaults:
             assert self.slug(lambda: engine.check_readable(("visits",))) == "source_table_missing"
         engine.close()
 
-    def test_a_role_without_rights(self, server: Server, url: str, tmp_path: Path) -> None:
+    def test_a_role_that_may_not_read_a_column_is_a_fault_that_names_it(
+        self, server: Server, url: str, tmp_path: Path
+    ) -> None:
         grants = ("GRANT SELECT ON people, wards TO reader", "GRANT SELECT (id, ward, day) ON visits TO reader")
         engine = PostgreSQLEngine(contract_policy(tmp_path, source=role(server, url, "reader", *grants)))
         engine.check_readable(("people",))

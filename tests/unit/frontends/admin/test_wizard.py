@@ -226,7 +226,7 @@ def test_parquet_and_databases_know_their_types(bare_clinic: Clinic, dpsql: Run)
         ("it's, 5 %", "text", '{type: text, domain: ["it\'s", "5 %"]}'),
     ],
 )
-def test_the_answer_about_a_column(answer: str, type_: str | None, text: str) -> None:
+def test_an_answer_about_a_column_becomes_its_yaml(answer: str, type_: str | None, text: str) -> None:
     choice = column_choice(answer, type_, filled=False, in_source=None)
     assert choice is not None and choice.text() == text
 

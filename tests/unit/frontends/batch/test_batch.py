@@ -129,7 +129,7 @@ def test_formats_of_results_can_all_be_written(nightly: Clinic, dpsql: Run, form
 
 
 @pytest.mark.parametrize("where", ["before commit", "before result", "in result", "after note"])
-def test_killed_and_run_again(nightly: Clinic, dpsql: Run, where: str) -> None:
+def test_a_killed_run_goes_on_where_it_stopped_and_pays_nothing_twice(nightly: Clinic, dpsql: Run, where: str) -> None:
     child = process(where, *RUN, script=KILLED)
     child.communicate()
     assert child.returncode == -9

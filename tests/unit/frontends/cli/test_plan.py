@@ -125,7 +125,7 @@ def test_planning_is_the_same_work_whatever_the_data(tiles: Clinic) -> None:
     assert seen[0] == seen[1] == seen[2] and sum(seen[0].values()) > 1_000
 
 
-def test_a_plan_for_programs(tiles: Clinic, dpsql: Run) -> None:
+def test_the_plan_as_json_has_tables_shares_and_prices(tiles: Clinic, dpsql: Run) -> None:
     outcome = dpsql(*PLAN, "--json", "--objective", "mean")
     facts = json.loads(outcome.out)
     assert facts["objective"] == "mean" and len(facts["alone"]) == 2

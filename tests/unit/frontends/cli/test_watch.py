@@ -80,7 +80,7 @@ def test_statements_that_cannot_be_compared_are_told_before_anything_is_charged(
         ((), 2, "--threshold"),
     ],
 )
-def test_bad_words_are_told(
+def test_bad_arguments_are_refused_with_a_reason_and_charge_nothing(
     clinic: Clinic,
     statements: Path,
     words: tuple[str, ...],

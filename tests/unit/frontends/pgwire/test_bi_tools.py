@@ -171,7 +171,7 @@ def test_metabase_asks_whether_a_table_can_be_read() -> None:
         ("SELECT string_to_array('a,b', ',')", ["a", "b"]),
     ],
 )
-def test_functions_of_such_questions(shop: Asker, sql: str, wanted: object) -> None:
+def test_functions_that_such_questions_use_are_answered(shop: Asker, sql: str, wanted: object) -> None:
     (row,) = shop.rows(sql)
     assert row == (3, 3.5, True) if wanted is None else row == (wanted,)
 

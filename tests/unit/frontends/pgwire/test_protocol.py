@@ -189,7 +189,7 @@ def test_probes_of_a_table_give_columns_without_rows(client: Client, served: Ser
     assert served.charges() == before
 
 
-def test_copy_in_three_formats(client: Client) -> None:
+def test_copy_writes_text_csv_and_binary(client: Client) -> None:
     rows = rows_of(client.query(GROUPED))
     lines = [b"\t".join(cell or b"" for cell in row) + b"\n" for row in rows]
     found = client.query(f"COPY ({GROUPED}) TO STDOUT")

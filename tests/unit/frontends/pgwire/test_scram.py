@@ -30,7 +30,7 @@ def _pencil() -> Verifier:
     return make_verifier("pencil", SALT, 4096)
 
 
-def test_the_example_of_rfc_7677() -> None:
+def test_the_example_of_rfc_7677_is_reproduced() -> None:
     exchange = Exchange(_pencil(), True, None)
     assert exchange.mechanisms() == ("SCRAM-SHA-256",)
     assert exchange.first("SCRAM-SHA-256", FIRST) == f"r={NONCE},s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096".encode()
@@ -110,7 +110,7 @@ def test_saslprep_follows_the_examples_of_rfc_4013() -> None:
     assert prepared("\u0627\u0031") == "\u0627\u0031"
 
 
-def test_the_hash_of_a_certificate(tmp_path: Path) -> None:
+def test_channel_binding_uses_the_sha256_hash_of_the_certificate(tmp_path: Path) -> None:
     tls = self_signed(tmp_path, "localhost")
     der = ssl.PEM_cert_to_DER_cert((tmp_path / "server.crt").read_text())
     assert tls.binding == hashlib.sha256(der).digest()

@@ -131,7 +131,7 @@ def test_random_and_mutated_bytes_harm_nobody(served: Served) -> None:
     _is_well(served)
 
 
-def test_tls_garbage_and_words_before_the_handshake(served: Served) -> None:
+def test_garbage_in_and_before_the_tls_handshake_is_refused(served: Served) -> None:
     for garbage in (b"\x16\x03\x01\x02\0" + bytes(600), b"GET / HTTP/1.1\r\n\r\n"):
         client = Client(served.port)
         client.send(struct.pack("!II", 8, 80877103))

@@ -211,7 +211,7 @@ def test_threads_share_a_connection(connection: dpsql.Connection) -> None:
     assert float(spent(connection)["dataset"]) == pytest.approx(0.6, rel=0.01)
 
 
-def test_source_given_in_python(clinic: Clinic, tmp_path: Any) -> None:
+def test_a_table_of_arrow_can_be_the_source(clinic: Clinic, tmp_path: Any) -> None:
     people = pyarrow.table({"id": list(range(500)), "age": [30] * 500})
     policy = clinic.folder / "given.yaml"
     policy.write_text(

@@ -119,7 +119,7 @@ def test_over_many_steps_it_is_that_of_the_continuous_law() -> None:
 
 
 @pytest.mark.parametrize("rate", [*RATES, Fraction(1, 10**6)], ids=str)
-def test_it_rises_with_the_rate_and_faster_with_each_step(rate: Fraction) -> None:
+def test_the_price_of_an_entry_rises_with_the_rate_and_faster_with_each_step(rate: Fraction) -> None:
     costs = [entry_rho(rate, steps) for steps in range(42)]
     rises = np.diff(costs)
     assert (rises > 0).all() and (np.diff(rises) >= -3 * GRID).all()

@@ -163,7 +163,7 @@ def test_laplace_threshold_is_the_smallest_that_counts_its_own_mass(t: int, s: i
     assert selection.loss == PrivacyLoss(Fraction(0), allowed, Fraction(0)) == selection.recomputed_loss()
 
 
-def test_the_threshold_a_library_got_wrong() -> None:
+def test_a_threshold_with_too_low_a_probability_for_the_mass_on_it_is_refused() -> None:
     """Scale 1, threshold 5: a lone unit passes with probability 0.0134, not 0.0049 (mass at the threshold)."""
     noise = Laplace(UNIT, 0, 1, 1)
     assert float(noise.upper_tail(5 - 1)) == pytest.approx(0.013387, rel=1e-3)

@@ -77,7 +77,7 @@ def measured(kind: str, worse: float = 1.0, scale: float = 1.0) -> tuple[Release
 
 
 @pytest.mark.parametrize("kind", ["laplace", "gaussian"])
-def test_sum_average_variance_and_ratio(sandbox: Sandbox, kind: str) -> None:
+def test_bars_of_sums_means_variances_and_ratios_cover_the_truth(sandbox: Sandbox, kind: str) -> None:
     """SUM is linear in two terms (closed form or drawn sums), the others are not linear (replicates row by row)."""
     sql = "SELECT k0, m1 AS avg, m2 AS var, m3 AS sum, m3 / nullif(m0, 0) AS ratio FROM dp_0"
     made, truth = measured(kind)
@@ -97,7 +97,7 @@ def test_average_of_small_groups_stays_in_its_range(sandbox: Sandbox) -> None:
     assert max(found.high.column(1).to_pylist()) <= 120
 
 
-def test_delta_method_for_many_groups(sandbox: Sandbox) -> None:
+def test_bars_of_many_groups_by_the_delta_method_cover_the_truth(sandbox: Sandbox) -> None:
     made, truth = measured("gaussian")
     many = 6
     wide = block(

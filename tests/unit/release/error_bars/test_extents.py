@@ -98,7 +98,7 @@ def test_the_extent_is_that_of_the_values_over_the_bounds(text: str) -> None:
         ("CASE WHEN z > 0 THEN p ELSE n END", (-4.0, 4.0)),
     ],
 )
-def test_the_extent_of_each_operation(text: str, expected: Extent) -> None:
+def test_each_operation_has_its_extent(text: str, expected: Extent) -> None:
     assert extent_of(text) == pytest.approx(expected)
 
 

@@ -94,12 +94,14 @@ OF_GROUPS = (  # the last column depends on the groups that are there
 
 
 @pytest.mark.parametrize("sql", KNOWN)
-def test_not_changed_by_groups_without_rows(made: ReleasedBlock, sql: str) -> None:
+def test_such_columns_do_not_depend_on_which_groups_exist(made: ReleasedBlock, sql: str) -> None:
     assert lineage(remainder(sql, [made])).of_groups == frozenset()
 
 
 @pytest.mark.parametrize("sql", OF_GROUPS)
-def test_depends_on_the_groups(sandbox: Sandbox, made: ReleasedBlock, sql: str) -> None:
+def test_a_column_that_depends_on_which_groups_exist_has_no_bar_and_a_notice(
+    sandbox: Sandbox, made: ReleasedBlock, sql: str
+) -> None:
     """Noisy, without error bar, with a note and a notice; the other columns are as they were."""
     found = release(sandbox, sql, [made])
     last = found.columns[-1]
