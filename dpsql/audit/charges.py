@@ -1,7 +1,8 @@
-"""What real sessions pay: charges beside prices, before data, once, within every limit, and never forgotten (privacy.md 6 and 7).
+"""Audit of the charges of real sessions: each covers its price, precedes the data, is made once, respects every limit, and is
+never forgotten (docs/privacy.md 6 and 7).
 
-The sessions answer from a synthetic crowd and charge a ledger of their own in a folder that is removed afterwards. Prices are
-added up again from the mechanisms of each block; what the ledger holds is read back from its entries.
+The sessions answer from a synthetic crowd and charge a separate ledger in a folder that is removed afterwards. Prices are
+recomputed from the mechanisms of each block, and charges are read back from the entries of the ledger.
 """
 
 from __future__ import annotations
@@ -41,40 +42,40 @@ from dpsql.reuse.store import open_releases
 from dpsql.session.session import Session
 
 MOST_ASKED = 200
-"""Questions after which a budget for two or three is said to have no end."""
+"""Number of answers after which a budget meant for two or three of them is reported as unlimited."""
 THREADS = 6
 MOST_PAID, MOST_REPEATED = 16, 4
-"""Questions whose charges are looked at, and that are asked again."""
+"""Number of questions whose charges are checked, and number of those that are asked a second time."""
 CANARY = "canary-7391"
-"""A text that the engine's own error has, and that no error of ours may have."""
+"""A text in the engine's error message that must not appear in any error an analyst sees."""
 Units = dict[str, int]
 
 
 class WatchedEngine(RecordedEngine):
-    """An engine that notes what the ledger says is spent whenever data is asked for. `version` names the state of the data."""
+    """An engine that records the spent budget according to the ledger at each query. `version` names the state of the data."""
 
     def __init__(self, engine: Any, ledger: Ledger) -> None:
-        """`ledger`: of the session that asks."""
+        """`ledger`: the ledger of the session that queries this engine."""
         super().__init__(engine)
         self._ledger = ledger
         self.spent: list[Units] = []
         self.version = "audit"
 
     def run(self, query: EngineQuery, timeout_seconds: float | None = None) -> ExactAnswer:
-        """Note what is spent, and run the query."""
+        """Record the spent budget, then run the query."""
         self.spent.append(dict(self._ledger.spent()))
         return super().run(query, timeout_seconds)
 
     def data_version(self, tables: tuple[str, ...]) -> str:
-        """Return the name that a check has chosen."""
+        """Return the version that the current check has set."""
         return self.version
 
 
 class ChargeAudit:
-    """One policy over a synthetic crowd, in a folder with a ledger and a state directory of its own."""
+    """One policy over a synthetic crowd, in a folder with a separate ledger and state directory."""
 
     def __init__(self, policy: Policy, folder: Path) -> None:
-        """`folder`: empty, and nobody else's."""
+        """`folder`: empty, and used by this audit alone."""
         self.policy = replace(audited(policy), data_version=None)
         self.folder = folder
         self.url, self.state = f"sqlite:///{folder}/ledger.db", folder / "state"
@@ -88,13 +89,13 @@ class ChargeAudit:
         load(self.connection, self.synthetic.database(self.synthetic.crowd))
 
     def expect(self, holds: bool, problem: str, rule: Rule = CHARGES, question: Question | None = None) -> None:
-        """Note a finding where something does not hold; the database is the crowd."""
+        """Record a finding about the crowd's database unless `holds`."""
         if not holds:
             databases = as_sql(self.policy, self.synthetic.database(self.synthetic.crowd))
             self.findings.append(Finding(question, problem, rule, databases))
 
     def epsilon_for(self, answers: Fraction) -> Fraction:
-        """Return the epsilon of a budget for so many questions of the default price, as the policy's accountant adds them up."""
+        """Return the epsilon of a budget for `answers` questions at the default price, composed by the policy's accountant."""
         budget = self.policy.budget
         accountant = make_accountant(budget.accountant, budget.epsilon, budget.delta)
         price = accountant.request(self.policy.per_query.epsilon)
@@ -104,13 +105,13 @@ class ChargeAudit:
         return rho_to_epsilon(price.rho * answers, accountant.delta_conversion)
 
     def limited(self, answers: Fraction) -> Policy:
-        """Return the policy with a budget for so many questions of its default price."""
+        """Return the policy with a budget for `answers` questions at its default price."""
         budget = replace(self.policy.budget, epsilon=self.epsilon_for(answers), every=None, lifetime=None)
         return replace(self.policy, budget=budget)
 
     @contextmanager
     def session(self, policy: Policy, name: str = "ledger", analyst: str | None = None) -> Iterator[Session]:
-        """Yield a session over the ledger called `name`, which is made when it is not there."""
+        """Yield a session that charges the ledger called `name`; the ledger is created if it does not exist."""
         path = self.folder / f"{name}.db"
         ledger = open_ledger(f"sqlite:///{path}", policy.dataset, create=not path.exists(), state=self.state)
         engine: Any = WatchedEngine(open_engine(policy, self.connection.cursor()), ledger)
@@ -119,20 +120,20 @@ class ChargeAudit:
 
 
 def check_charges(policy: Policy, questions: Sequence[Question]) -> list[Finding]:
-    """Return what is wrong with charges, found with `questions` (that are answered) and with limits that are reached."""
+    """Return the findings about charges, from asking `questions` (which are all answered) and from exhausting limits."""
     with tempfile.TemporaryDirectory(prefix="dpsql-audit-") as name:
         audit = ChargeAudit(policy, Path(name))
         for check in CHECKS:
             try:
                 check(audit, questions)
-            except Error as error:  # a ledger that does not believe itself, say
+            except Error as error:  # for example, a ledger that fails its own integrity check
                 words = error.text().splitlines()[0]
                 audit.expect(False, f"real sessions end with an error that nobody caused: {words}", PROMISE)
         return audit.findings
 
 
 def _answer_of(session: Session, question: Question) -> Any:
-    """Return the release, or the error, of a question under its settings."""
+    """Ask a question under its own settings and return the release or the error."""
     before = session.options
     try:
         for setting in question.settings:
@@ -157,7 +158,7 @@ def _price(session: Session, question: Question) -> Price:
 
 
 def _paid_once_and_first(audit: ChargeAudit, questions: Sequence[Question]) -> None:
-    """Each question's charge covers its price and is in the ledger before data is asked for."""
+    """Check that each charge covers the price of its question and is in the ledger before the data are queried."""
     with audit.session(audit.policy) as session:
         session.execute("SET dp.reuse = off")
         engine: Any = session.context.engine
@@ -178,7 +179,7 @@ def _paid_once_and_first(audit: ChargeAudit, questions: Sequence[Question]) -> N
 
 
 def _stored(audit: ChargeAudit, questions: Sequence[Question]) -> None:
-    """Check that the same question again is the same answer for free; over other data it is another one, and charged."""
+    """Check that a repeated question gets the same answer for free, and after a change of the data a new answer and a charge."""
     with audit.session(audit.policy, "stored") as session:
         engine: Any = session.context.engine
         for question in questions[:MOST_REPEATED]:
@@ -208,7 +209,7 @@ def _stored(audit: ChargeAudit, questions: Sequence[Question]) -> None:
 
 
 def _added_up(audit: ChargeAudit, ledger: Ledger) -> None:
-    """Check that the entries, added up by a program that knows nothing of dpsql, are what the ledger says."""
+    """Check that the ledger's totals equal its entries as added up by a program that shares no code with dpsql."""
     book = Audit(ledger.witness.key)
     for entry in ledger.history():
         facts = dict(entry.facts)
@@ -224,7 +225,7 @@ def _added_up(audit: ChargeAudit, ledger: Ledger) -> None:
 
 
 def _ended(audit: ChargeAudit, questions: Sequence[Question]) -> None:
-    """Check that a budget ends: the answers fit it, and what is refused touches no data."""
+    """Check that a budget is exhausted: the answers fit into it, and a refused question touches no data."""
     policy = audit.limited(Fraction(5, 2))
     with audit.session(policy, "small") as session:
         session.execute("SET dp.reuse = off")
@@ -242,7 +243,7 @@ def _ended(audit: ChargeAudit, questions: Sequence[Question]) -> None:
 
 
 def _answers(session: Session, question: Question, engine: Any) -> int:
-    """Return how many answers there are before the first refusal, which `engine` alone has notes of afterwards."""
+    """Return the number of answers before the first refusal; `engine` then holds the record of the refused question alone."""
     for answers in range(MOST_ASKED):
         engine.queries = []
         if isinstance(_answer_of(session, question), Error):
@@ -251,7 +252,7 @@ def _answers(session: Session, question: Question, engine: Any) -> int:
 
 
 def _in_threads(audit: ChargeAudit, questions: Sequence[Question]) -> None:
-    """Askers at the same time, each with a connection to the ledger of its own, get no more than the budget."""
+    """Check that concurrent sessions, each with a separate connection to the ledger, together get no more than the budget."""
     policy, answers = audit.limited(Fraction(5, 2)), list[object]()
     with ExitStack() as stack:
         sessions = [stack.enter_context(audit.session(policy, "shared")) for _ in range(THREADS)]
@@ -276,7 +277,7 @@ def _in_threads(audit: ChargeAudit, questions: Sequence[Question]) -> None:
 
 
 def _within_every_limit(audit: ChargeAudit, questions: Sequence[Question]) -> None:
-    """Check that an analyst's charge goes to the data set's account and to the analyst's, and stops at the smaller limit."""
+    """Check that an analyst is charged to the accounts of the data set and of the analyst, and stops at the smaller limit."""
     limit = Analyst(audit.epsilon_for(Fraction(3, 2)), None)
     policy = replace(audit.policy, analysts={"audit": limit}, projects={}, session=None)
     with audit.session(policy, "analysts", "audit") as session:
@@ -293,7 +294,7 @@ def _within_every_limit(audit: ChargeAudit, questions: Sequence[Question]) -> No
 
 
 def _kept_after_a_failure(audit: ChargeAudit, questions: Sequence[Question]) -> None:
-    """Check that an engine that fails over the data leaves the charge, and its words do not reach the analyst."""
+    """Check that a failure of the engine leaves the charge in place, and that its message does not reach the analyst."""
     with audit.session(audit.policy, "failing") as session:
         session.execute("SET dp.reuse = off")
         for name in audit.synthetic.protected:
@@ -318,7 +319,7 @@ def _kept_after_a_failure(audit: ChargeAudit, questions: Sequence[Question]) -> 
 
 
 def _kept_in_a_backup(audit: ChargeAudit, questions: Sequence[Question]) -> None:
-    """Check that a backup that is put back forgets nothing, and no second ledger is made in the place of one that is gone."""
+    """Check that restoring a backup forgets no charge, and that a missing ledger is not replaced by a new one."""
     with audit.session(audit.policy, "kept") as session:
         session.execute("SET dp.reuse = off")
         _answer_of(session, questions[0])
@@ -341,7 +342,7 @@ def _kept_in_a_backup(audit: ChargeAudit, questions: Sequence[Question]) -> None
 
 
 def _promises_kept(audit: ChargeAudit, questions: Sequence[Question]) -> None:
-    """Check that there is no answer where a key that the policy calls unique is not so in the data."""
+    """Check that a question is not answered when a key that the policy declares unique has duplicates in the data."""
     with audit.session(audit.policy, "promises") as session:
         session.execute("SET dp.reuse = off")
         for question in questions:

@@ -1,4 +1,4 @@
-"""The laws of choices among cells, written out from their definitions beside the product's: targets, distances, probabilities."""
+"""Laws of choices among cells, derived from their definitions independently of the product: targets, distances, probabilities."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ from dpsql.privacy.mechanisms.most_frequent import MostFrequent
 from dpsql.privacy.mechanisms.permute_and_flip import PERMUTE_AND_FLIP
 
 EXAMPLE_CELLS, EXAMPLE_ROWS = 1_000, {30: 2, 31: 1, 500: 6, 740: 1}
-"""Cells of the histogram from which quantiles are chosen to find their law, and its rows by cell."""
+"""Number of cells, and rows by cell, of the histogram on which the law of a quantile is sampled."""
 LEANING_CELLS = 40
-"""Of a leaning choice every cell is looked at, so that its histogram has few."""
+"""Number of cells of the histogram for a leaning choice: few, because each cell is evaluated separately."""
 Rows = Mapping[int, int]
-"""Rows by cell, of the cells that are not empty."""
+"""Number of rows by cell, without empty cells."""
 _MOST_NUMBERS = 1 << 20
 _NODES, _HALVINGS = 24, 40
-"""Of the rule on each interval, and intervals: from the last one on, below 2**-39, the product of 2**29 cells is nearly 1."""
+"""Nodes of the quadrature rule on each interval, and number of intervals: below 2**-39, the product of 2**29 cells is nearly
+1."""
 
 
 class ChoiceLaw(Law, Protocol):
@@ -34,20 +35,21 @@ class ChoiceLaw(Law, Protocol):
 
     @property
     def mechanism(self) -> str:
-        """The word of `permute_and_flip.CHOICE_MECHANISMS`: how it is chosen, given the distances of all."""
+        """The name of the selection method in `permute_and_flip.CHOICE_MECHANISMS`, which chooses given all distances."""
 
     @property
     def rate(self) -> Fraction:
-        """The fall of the logarithm of a weight for a step of distance."""
+        """The decrease of a weight's logarithm per step of distance."""
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """The rows of each group that one unit may have, in all groups together."""
+        """Bounds on the rows of one unit in one group and in all groups together."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """Cells with one distance: `width` of them, `below` rows before them, `inside` rows in each (0 if there are several)."""
+    """`width` cells with equal distance: `below` rows lie before them and `inside` rows in each (0 if there are several
+    cells)."""
 
     width: int
     below: int
@@ -55,7 +57,7 @@ class Run:
 
 
 def target(law: Choice, rows: int) -> Fraction:
-    """Return the rank that is wanted of so many rows, in units of which a row is `law.slices`."""
+    """Return the target rank among `rows` rows, in units of 1 / `law.slices` row."""
     if law.padding:
         return law.quantile * (rows - abs(law.padding)) + max(0, law.padding)
     inside = min((law.rank - Fraction(1, 2)) * law.slices, Fraction(rows, 2))
@@ -67,7 +69,7 @@ def target(law: Choice, rows: int) -> Fraction:
 
 
 def distances(law: Choice, parts: Sequence[Run], rows: int) -> tuple[list[int], int]:
-    """Return the distance of each run from the target in whole steps, and how many steps a unit of distance has."""
+    """Return the distance of each run from the target in whole steps, and the number of steps per unit of distance."""
     rank = target(law, rows)
     step, sought = rank.denominator, rank.numerator
     befores = [run.below * step for run in parts]
@@ -81,8 +83,11 @@ def distance(law: Choice, run: Run, rows: int) -> Fraction:
 
 
 def leaning_distances(law: Choice, cells: int, rows: Rows) -> tuple[list[int], int]:
-    """Return the same of each cell for a leaning choice: rows in later cells beyond `rank` - 1/2, a lean for each cell before it,
-    all less the smallest of them."""
+    """Return distances and steps per unit as `distances` does, for each cell of a leaning choice.
+
+    The distance is the number of rows in later cells beyond `rank` - 1/2, plus one lean for each earlier cell, minus the smallest
+    such sum.
+    """
     total = sum(rows.values())
     above = [
         max(0, 2 * (total - run.below - run.inside) - (2 * law.rank - 1))
@@ -94,7 +99,7 @@ def leaning_distances(law: Choice, cells: int, rows: Rows) -> tuple[list[int], i
 
 
 def runs(cells: int, points: list[int], rows: Rows) -> list[Run]:
-    """Return every point by itself and the gaps between them, in order; `points` hold all cells that are not empty."""
+    """Return one run per point and one per gap between points, in order; `points` contains all cells that are not empty."""
     full_runs, after, below = [], 0, 0
     for point in points:
         if point > after:
@@ -105,8 +110,8 @@ def runs(cells: int, points: list[int], rows: Rows) -> list[Run]:
 
 
 def log_law(law: ChoiceLaw, cells: int, rows: Rows, points: list[int] | None = None) -> list[float]:
-    """Return the log probability of one cell of each run (where a law leans: of each cell), or of each key of rows at an end.
-    Raises InternalError for a law that is not registered."""
+    """Return the log probability of one cell of each run (of every cell for a leaning choice), or of each key for a choice among
+    keys at an end. Raises InternalError for a law that is not registered."""
     return choice_of(law).log_law(law, cells, rows, points)
 
 
@@ -133,7 +138,7 @@ def _end_key_log_law(law: EndKey, cells: int, rows: Rows, points: list[int] | No
 
 
 def _logs(multiples: list[int], rate: Fraction) -> list[float]:
-    """Return the logarithms of weights that fall by `rate` for each of so many steps, each the float nearest to it."""
+    """Return the logarithms -`rate` * steps of weights for these numbers of steps, each rounded to the nearest float."""
     falls, divisor = -rate.numerator, rate.denominator
     return [falls * multiple / divisor for multiple in multiples]
 
@@ -147,9 +152,11 @@ def _log_chances(mechanism: str, weights: list[float], widths: list[int]) -> lis
 
 
 def flipped_log_chances(weights: list[float], widths: list[int]) -> list[float]:
-    """Return the log probabilities by permute-and-flip: that of cell c is the logarithm of p(c) times the integral over y from 0
-    to 1 of the product of 1 - p(i) y over all other cells i, by Gauss's rule on intervals that halve towards 0. Needs a weight of
-    0."""
+    """Return the log probabilities under permute-and-flip. Requires that the largest log weight is 0.
+
+    Cell c has the probability p(c) times the integral over y from 0 to 1 of the product of 1 - p(i) y over all other cells i,
+    computed by Gauss's rule on intervals that halve towards 0.
+    """
     chance, width = np.exp(np.array(weights)), np.array(widths, dtype=np.float64)
     nodes, shares = _rule()
     integrals = np.zeros(chance.size)
@@ -163,7 +170,7 @@ def flipped_log_chances(weights: list[float], widths: list[int]) -> list[float]:
 
 @lru_cache(maxsize=1)
 def _rule() -> tuple[Any, Any]:
-    """Return the places from 0 to 1 of the rule on all intervals, and what each counts for."""
+    """Return the nodes in [0, 1] of the quadrature rule on all intervals, and their weights."""
     nodes, shares = np.polynomial.legendre.leggauss(_NODES)
     highs = 0.5 ** np.arange(_HALVINGS)
     lows = np.append(highs[1:], 0.0)
@@ -175,7 +182,7 @@ def _rule() -> tuple[Any, Any]:
 
 
 def keys_at_end(law: EndKey, rows: Rows) -> list[int]:
-    """Count the rows at the end with each key, one row after the other."""
+    """Return the number of rows at the end with each key, counted one row after the other."""
     counts, left = [0] * law.keys, law.rows
     for cell in sorted(rows, reverse=law.last):
         taken = min(rows[cell], left)
@@ -192,19 +199,20 @@ def log_ratios(law: ChoiceLaw, cells: int, left: Rows, right: Rows) -> list[floa
 
 
 def _large_totals(law: Choice) -> dict[int, int]:
-    """Return rows of which those beyond the rank of a leaning choice, from cell 14 to 19, weigh about as much as its lean."""
+    """Return rows by cell in which the rows beyond the rank of a leaning choice, in cells 14 to 19, weigh about as much as its
+    lean."""
     return {14: 4 * law.rank, 20: math.ceil(1 / law.rate), 25: law.rank}
 
 
 def _equal_rows(law: MostFrequent) -> dict[int, int]:
-    """Return rows by cell of which the most frequent one is about as likely as all empty ones together, so that each step of the
-    weights shows."""
+    """Return rows by cell for which the most frequent cell is about as likely as all empty cells together, so that each step of
+    the weights affects the probabilities."""
     most = max(2, round(math.log(EXAMPLE_CELLS) / float(law.rate)))
     return {30: most, 31: most - 1, 500: most // 2 + 1, 740: most}
 
 
 def _leading_keys(law: EndKey) -> dict[int, int]:
-    """Return rows by cell of which half of the keys lead the others by about one power of e."""
+    """Return rows by cell for which the weights of half of the keys are about e times those of the others."""
     most = max(1, law.rows // law.keys)
     lead = min(most, math.ceil(1 / float(law.rate)))
     keys = min(law.keys, EXAMPLE_CELLS)
@@ -214,11 +222,11 @@ def _leading_keys(law: EndKey) -> dict[int, int]:
 
 @dataclass(frozen=True)
 class AuditedChoice:
-    """One law of choices.
+    """The audit's part of one law of choices.
 
-    `log_law`: as the function of that name. `by_cell`: whether it lists cells (or keys) one by one, and not runs of them.
-    `example`: cells and rows of a histogram whose choices show each step of the weights. `title`: how a report calls the choice.
-    `slices`: into how many a cell is cut.
+    `log_law`: like the function of that name. `by_cell`: whether it lists single cells (or keys) instead of runs. `example`:
+    cells and rows of a histogram for which each step of the weights affects the choice. `title`: the name of the choice in
+    reports. `slices`: the number of slices per cell.
     """
 
     log_law: Callable[[Any, int, Rows, list[int] | None], list[float]]
@@ -252,7 +260,7 @@ CHOICES: dict[type[Any], AuditedChoice] = {
 
 
 def choice_of(law: Law) -> AuditedChoice:
-    """Return what the audit knows of a choice. Raises InternalError for a law that is not registered."""
+    """Return the audit's part of a law. Raises InternalError for a law that is not registered."""
     if type(law) not in CHOICES:
         raise refuse("internal", what="a choice of a law that is not audited")
     return CHOICES[type(law)]

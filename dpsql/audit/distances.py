@@ -150,21 +150,21 @@ Loss = tuple[Fraction, float, Fraction]
 def compared_choices(
     verdict: Verdict, place: tuple[int, MeasurementPlan], shares: Shares, left: Measured, right: Measured
 ) -> Loss:
-    """Return what numbers cost that are all chosen from the same rows."""
+    """Return the cost of numbers that are all chosen from the same rows."""
     return _chosen_numbers(verdict, place, shares, {}, _histograms(left, right))
 
 
 def compared_quantiles(
     verdict: Verdict, place: tuple[int, RankHistogramPlan], shares: Shares, left: Measured, right: Measured
 ) -> Loss:
-    """Return what the quantiles of a histogram cost; those of one level are chosen from different rows."""
+    """Return the cost of the quantiles of a histogram; those of one level are chosen from disjoint sets of rows."""
     return _chosen_numbers(verdict, place, shares, _levels(place[1]), _histograms(left, right))
 
 
 def compared_sample_quantiles(
     verdict: Verdict, place: tuple[int, SampleValuesPlan], shares: Shares, left: Measured, right: Measured
 ) -> Loss:
-    """Return the same of quantiles of samples' values."""
+    """Return the cost of quantiles of the values of samples."""
     plan, histograms = place[1], _histograms(left, right)
     return _chosen_numbers(
         verdict, place, shares, _levels(plan), lambda name: with_empty_groups(plan, *histograms(name))
@@ -172,7 +172,7 @@ def compared_sample_quantiles(
 
 
 def _levels(plan: RankHistogramPlan) -> dict[str, int]:
-    """Return in which step each number is chosen: ends of bars after all quantiles, each from all rows."""
+    """Return the step in which each number is chosen, by name: ends of error bars after all quantiles, each from all rows."""
     ends = {end.name: len(plan.quantiles) + number for number, end in enumerate(plan.ends)}
     return {choice.name: choice.search.level for choice in plan.quantiles} | ends
 
@@ -188,7 +188,8 @@ def _chosen_numbers(
     levels: Mapping[str, int],
     histograms: Callable[[str], list[Histograms]],
 ) -> Loss:
-    """Return what all choices of a measurement cost, and note how much of its claim the choices of each step moved."""
+    """Return the cost of all choices of a measurement, and record the share of its claim that the choices of each step
+    reached."""
     number, plan = place
     epsilon = rho = Fraction(0)
     for name, law in plan.laws:
@@ -209,8 +210,8 @@ def _chosen_numbers(
 def released_local(
     verdict: Verdict, place: tuple[int, LocalSensitivityPlan], shares: Shares, left: Measured, right: Measured
 ) -> Loss:
-    """Return (epsilon, delta, rho) that a number with noise by local sensitivity costs between two neighbours: of every group
-    that moved the epsilon of its law, and the delta that its two laws need at it."""
+    """Return the cost (epsilon, delta, rho) between two neighbours of numbers with noise by local sensitivity: for each group
+    that moved, the epsilon of its law, and the delta that its two laws need at this epsilon."""
     number, plan = place
     law: Any = plan.law
     sides = [by_group(block.histograms.get(plan.name, {})) for block in (left, right)]
@@ -229,7 +230,7 @@ def released_local(
 def summed_samples(
     verdict: Verdict, place: tuple[int, SampleMeanPlan], shares: Shares, left: Measured, right: Measured
 ) -> Loss:
-    """Return (epsilon, delta, rho) that the sums of samples' values cost between two neighbours."""
+    """Return the cost (epsilon, delta, rho) of sums of the values of samples between two neighbours."""
     number, plan = place
     noise = plan.law.noise
     vectors = [block.terms.get(plan.name, {}) for block in (left, right)]
@@ -254,12 +255,12 @@ MEASUREMENTS: Register[Callable[[Verdict, Any, Shares, Measured, Measured], Loss
         LOCAL_SENSITIVITY: released_local,
     },
 )
-"""What a measurement that is no sum costs between two neighbours, from where it stands in the price (number of the block, plan);
-notes problems in the verdict, and in `shares` the part of each claim that was reached."""
+"""For each kind of measurement other than sums, its cost between two neighbours, given its place in the price (number of the
+block, plan). Problems are added to the verdict, and the reached part of each claim to `shares`."""
 
 
 def covers(charge: Mapping[str, int], price: Price) -> bool:
-    """Return whether a charge in ledger units is at least the exact sum of what the blocks cost, in each dimension it has."""
+    """Return whether a charge in ledger units is at least the exact sum of the costs of the blocks, in each of its dimensions."""
     loss = sum((priced.loss for priced in price.blocks), PrivacyLoss.nothing())
     amounts = {"epsilon": loss.epsilon, "delta": loss.delta, "rho": loss.rho}
     paid = {name: Fraction(amount, 10 ** PLACES[name]) for name, amount in charge.items()}
@@ -271,7 +272,7 @@ Histograms = Mapping[Key, Mapping[int, int]]
 
 
 def by_group(vector: Vector) -> dict[Key, dict[int, int]]:
-    """Return rows by cell of every group, from rows by key and cell."""
+    """Return the number of rows by cell for every group, from rows by key and cell."""
     histograms: dict[Key, dict[int, int]] = {}
     for key, rows in vector.items():
         histograms.setdefault(key[:-1], {})[key[-1]] = rows
@@ -279,15 +280,15 @@ def by_group(vector: Vector) -> dict[Key, dict[int, int]]:
 
 
 def with_empty_groups(plan: SampleValuesPlan, *histograms: Histograms) -> list[Histograms]:
-    """Return both histograms with the groups of either. A group that one side lacks has all of its samples in the middle: none of
-    them has a value."""
+    """Return both histograms with the groups of either. In a group that one side lacks all samples are in the middle cell, as
+    none of them has a value."""
     empty = {plan.middle: plan.samples}
     keys = dict.fromkeys(key for groups in histograms for key in groups)
     return [{key: groups.get(key, empty) for key in keys} for groups in histograms]
 
 
 def rows_moved(left: Histograms, right: Histograms) -> dict[Key, int]:
-    """Return how many rows of each group came or went, whichever cells they are in."""
+    """Return by group how many rows were added or removed, in any cell."""
     keys = {**dict.fromkeys(left), **dict.fromkeys(right)}
     both = {key: (left.get(key, {}), right.get(key, {})) for key in keys}
     differ = {key: dict.fromkeys(cell for cell, _ in a.items() ^ b.items()) for key, (a, b) in both.items()}
@@ -296,9 +297,12 @@ def rows_moved(left: Histograms, right: Histograms) -> dict[Key, int]:
 
 
 def chosen(law: ChoiceLaw, cells: int, left: Histograms, right: Histograms) -> tuple[Fraction, Fraction]:
-    """Return (epsilon, rho) of this choice between these histograms, from the ratios of the two laws of every group: the largest
-    one, and for rho, of the exponential mechanism an eighth of the squared range (Cesar and Rogers 2021), of any other what the
-    largest one costs (Bun and Steinke 2016). Floats, so that a millionth of a millionth is left out."""
+    """Return the cost (epsilon, rho) of this choice between these histograms, from the ratios of the two laws in every group.
+
+    epsilon is the largest absolute log ratio. rho is an eighth of the squared range of log ratios for the exponential mechanism
+    (Cesar and Rogers 2021), and the rho of the largest one for any other (Bun and Steinke 2016). Computed in floats: differences
+    below 1e-12 are ignored.
+    """
     epsilon = rho = Fraction(0)
     for key in rows_moved(left, right):
         ratios = log_ratios(law, cells, left.get(key, {}), right.get(key, {}))
@@ -312,19 +316,19 @@ def chosen(law: ChoiceLaw, cells: int, left: Histograms, right: Histograms) -> t
 
 
 def loss(noise: Noise, left: Vector, right: Vector) -> tuple[Fraction, Fraction]:
-    """Return (epsilon, rho) of this noise between these two vectors; a Gaussian has no epsilon, and counts 0 there."""
+    """Return the cost (epsilon, rho) of this noise between these two vectors; a Gaussian has no epsilon and counts as 0 there."""
     law = law_of(noise)
     steps = [abs(distance) for distance in moves(on_grid(noise, left), on_grid(noise, right)).values()]
     return (Fraction(0), Fraction(0)) if law is None else law.loss(noise, steps)
 
 
 def on_grid(noise: Noise, vector: Vector) -> Vector:
-    """Return the exact integers as noise is added to them: on the noise's own grid, rounded down where that is coarser."""
+    """Return the exact integers on the grid of the noise, rounded down where that grid is coarser."""
     return {key: value >> noise.shift if noise.shift >= 0 else value << -noise.shift for key, value in vector.items()}
 
 
 def selected(verdict: Verdict, rule: Selection, left: Vector, right: Vector) -> Loss:
-    """Return (epsilon, delta, rho) that admitting keys costs between these two tables of privacy units per key. Raises
+    """Return the cost (epsilon, delta, rho) of partition selection between these two tables of privacy units per key. Raises
     InternalError for a rule that is not registered."""
     if type(rule) not in SELECTIONS:
         raise refuse("internal", what="a rule of partition selection that is not audited")
@@ -356,14 +360,14 @@ SELECTIONS: dict[type[Any], Callable[[Verdict, Any, Vector, Vector], Loss]] = {
 
 
 def _lone(rule: TruncatedGeometric, ratio: Fraction, before: int, after: int) -> Fraction:
-    """Return the delta that keeping this key needs at its share of epsilon, in both directions, kept and dropped."""
+    """Return the delta that the selection of this key needs at its share of epsilon, over both directions and both outcomes."""
     last = len(rule.table) - 1
     low, high = sorted(Fraction(int(rule.table[min(count, last)]), ONE) for count in (before, after))
     return max(Fraction(0), high - ratio * low, (1 - low) - ratio * (1 - high))
 
 
 def _tail(noise: Noise, least: int) -> float:
-    """Return P(noise >= least), from the law's definition."""
+    """Return P(noise >= least), from the definition of the law."""
     law = law_of(noise)
     assert law is not None
     return law.upper_tail(noise, least)

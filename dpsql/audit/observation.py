@@ -1,7 +1,7 @@
-"""A session whose noise gate records what it is given and answers fixed vectors, over tables that change from run to run.
+"""A session whose noise gate records its inputs and returns fixed vectors, over tables that change from run to run.
 
-Everything else is the product's own: parser, planner, emitter, engine, remainder. The ledger takes every charge and notes
-it, and no release is stored, so that every question reaches the engine.
+Everything else is the product itself: parser, planner, emitter, engine, remainder. The ledger accepts and records every charge,
+and no release is stored, so that every question reaches the engine.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ from dpsql.session.session import Session
 from dpsql.sql.split import split_file
 
 NO_STORE: Any = None
-"""Nothing is reused (dp.reuse is off), so that every question reaches the engine."""
+"""In place of a store of releases: nothing is reused (dp.reuse is off), so that every question reaches the engine."""
 Key = tuple[Any, ...]
 Vector = dict[Key, int]
 
 
 @dataclass
 class Measured:
-    """One private block as it came to the gate: exact integers by key for each term, what selection looked at, and the
-    histograms (rows by key and cell) from which numbers were chosen."""
+    """The inputs of the gate for one private block: exact integers by key for each term, the counts used for partition selection,
+    and the histograms (rows by key and cell) from which numbers were chosen."""
 
     keys: list[Key]
     public: bool
@@ -63,14 +63,14 @@ class Measured:
 
 
 NOTICES = 2
-"""The place of notices in `Observed.said`."""
+"""Index of the notices in `Observed.said`."""
 CHOSEN = 13
-"""Choices are answered with one of so many cells."""
+"""Number of cells among which the gate's fixed choices lie."""
 
 
 @dataclass
 class Observed:
-    """All that can be seen of one run, and the exact vectors that nobody should see. `said`: price, notices and what is left."""
+    """Everything visible of one run, and the exact vectors, which must stay hidden. `said`: price, notices, remaining budget."""
 
     outcome: str
     charged: bool
@@ -83,7 +83,7 @@ class Observed:
 
 
 class RecordingGate(Gate):
-    """Notes exact vectors, noise and keys; adds no noise of its own but answers numbers that depend on the cell alone."""
+    """A gate that records exact vectors, noise and keys, and returns numbers that depend on the cell alone."""
 
     def __init__(self) -> None:
         """Begin with an empty record."""
@@ -92,7 +92,7 @@ class RecordingGate(Gate):
         self._groups: Groups | None = None
 
     def add(self, name: str, exact: Int128, noise: Noise, groups: Groups, drawn: object) -> Int128:
-        """Note the exact vector of a term."""
+        """Record the exact vector of a term."""
         block = self._block(groups)
         block.noises[name] = noise
         block.terms[name] = dict(zip(block.keys, exact.to_ints(), strict=True))
@@ -100,26 +100,24 @@ class RecordingGate(Gate):
         return Int128.from_ints(value << max(0, -noise.shift) >> max(0, noise.shift) for value in fixed)
 
     def select(self, name: str, counts: Int128, selection: Selection, groups: Groups) -> NDArray[np.bool_]:
-        """Note the counts that selection looks at; every group appears."""
+        """Record the counts for partition selection, and select every group."""
         block = self._block(groups)
         block.selection = selection
         block.counts = block.terms.get(name) or dict(zip(block.keys, counts.to_ints(), strict=True))
         return np.ones(groups.count, dtype=bool)
 
     def release_numbers(self, name: str, histograms: Histograms, law: Law, groups: Groups) -> NDArray[np.int64]:
-        """Note the histograms from which numbers are drawn."""
+        """Record the histograms from which numbers are drawn."""
         return self._noted(name, histograms, law, groups)
 
     def release_sums(self, name: str, sums: NDArray[np.int64], noise: Noise, groups: Groups) -> NDArray[np.float64]:
-        """Note sums that the noise floor has computed, as `add` does."""
+        """Record sums that package `noise` has computed, in the same way as `add`."""
         self._after_selection(groups)
         return super().release_sums(name, sums, noise, groups)
 
     def _after_selection(self, groups: Groups) -> None:
         if not groups.public and self.blocks:
-            self._groups = (
-                groups  # selection came before and admitted every key, so that these are the groups of its block
-            )
+            self._groups = groups  # selection has admitted every key, so these are all groups of the block
 
     def _noted(self, name: str, histograms: Histograms, law: Law, groups: Groups) -> NDArray[np.int64]:
         self._after_selection(groups)
@@ -134,7 +132,7 @@ class RecordingGate(Gate):
                 histograms.cell[start:end].tolist(), histograms.count[start:end].tolist(), strict=True
             )
         }
-        # By key, so that the other groups' numbers are the same where one side has a private key more.
+        # Numbers follow from keys, so that the other groups have equal ones where one side has one more private key.
         return np.array([crc32(repr(key).encode()) % CHOSEN for key in block.keys], dtype=np.int64) % histograms.cells
 
     def _block(self, groups: Groups) -> Measured:
@@ -147,15 +145,15 @@ class RecordingGate(Gate):
 
 
 def _plain(value: Any) -> Any:
-    """NaN is one key, as it is for the engine."""
+    """Return a key with NaN replaced by one value that equals itself, as NaN does for the engine."""
     return "NaN" if isinstance(value, float) and value != value else value
 
 
 class RecordedEngine:
-    """An engine with a note of everything that is asked of protected tables, and of released rows that are read beside."""
+    """An engine that records every query to protected tables, and the released rows that these queries read."""
 
     def __init__(self, engine: Engine) -> None:
-        """`engine`: over the tables that are exchanged."""
+        """`engine`: the engine over the tables that change from run to run."""
         self._engine = engine
         self.queries: list[str] = []
 
@@ -163,59 +161,59 @@ class RecordedEngine:
         return getattr(self._engine, name)
 
     def run(self, query: EngineQuery, timeout_seconds: float | None = None) -> ExactAnswer:
-        """Note the query and run it."""
+        """Record the query and run it."""
         released = (f"{name}: {rows.to_pylist()}" for name, rows in query.released.items())
         self.queries.append(" ".join([query.sql, *map(repr, query.parameters), *released]))
         return self._engine.run(query, timeout_seconds)
 
     def data_version(self, tables: tuple[str, ...]) -> str:
-        """Return the same version for all data: the secret order of rows follows from it, and has to be the same on both sides of
-        a pair."""
+        """Return the same version for all data: it determines the secret order of rows, which must be the same for both databases
+        of a pair."""
         return "audit"
 
 
 class OpenLedger:
-    """Takes every charge and keeps it in memory."""
+    """A ledger in memory that accepts every charge."""
 
     witness = SimpleNamespace(key=b"audit" * 8, directory=Path(tempfile.gettempdir()) / "no-such-ledger")
 
     def __init__(self) -> None:
-        """Begin without an open account."""
+        """Start without accounts."""
         self.charges: list[dict[str, int]] = []
         self._limits: dict[str, dict[str, int]] = {}
 
     def hold_unit(self, unit: str) -> None:
-        """Any unit is accepted."""
+        """Accept any privacy unit."""
 
     def open_account(self, scope: str, accountant: str, limits: Mapping[str, int]) -> None:
-        """Note the limits of the account."""
+        """Record the limits of the account."""
         self._limits[scope] = dict(limits)
 
     def open_window(self, window: BudgetWindow) -> None:
-        """Note the limits of a budget window, and of all of them."""
+        """Record the limits of one budget window and of all windows together."""
         self._limits[window_scope(window.start)] = dict(window.limits)
         self._limits["dataset"] = dict(window.in_all or window.limits)
 
     def reserve(self, request: ChargeRequest) -> Any:
-        """Note the charge, and return its receipt."""
+        """Record the charge and return its receipt."""
         self.charges.append(dict(request.charge))
         return SimpleNamespace(request=request, commit=lambda: True, fail=lambda note: True, accounts=self.accounts())
 
     def find(self, request_id: str) -> None:
-        """Return None: no request was charged before."""
+        """Return None: no earlier request was charged."""
 
     def accounts(self) -> dict[str, Account]:
-        """Accounts of which nothing is spent."""
+        """Return accounts that show nothing as spent."""
         return {s: Account(s, "any", limits, dict.fromkeys(limits, 0), 0) for s, limits in self._limits.items()}
 
 
 class ObservedSession:
-    """One session over an engine whose tables somebody exchanges, and all that can be seen of its runs."""
+    """One session over an engine whose tables are replaced between runs, and everything visible of these runs."""
 
     def __init__(
         self, policy: Policy, engine: Engine, gate: Gate | None = None, planner: Planner | None = None
     ) -> None:
-        """`planner`: shared by sessions of one policy, because what it plans is a function of question and policy."""
+        """`planner`: may be shared by sessions of one policy, because plans are functions of question and policy."""
         self.policy = policy
         self.engine: Any = RecordedEngine(engine)
         self.ledger = OpenLedger()
@@ -228,7 +226,7 @@ class ObservedSession:
 
     @contextmanager
     def options(self, settings: Iterable[str]) -> Iterator[None]:
-        """Yield the options of one query; forgotten afterwards."""
+        """Set options for one query, and restore the former ones afterwards."""
         try:
             for setting in settings:
                 self.session.execute(f"SET {setting}")
@@ -237,28 +235,28 @@ class ObservedSession:
             self.session.options = self._options
 
     def planned(self, question: Question) -> Planned:
-        """Return the priced plan of a question under the options of now. Raises its refusal."""
+        """Return the priced plan of a question under the present options. Raises the refusal of the question."""
         planned = planned_question(self.session, question)
         return replace(planned, options=replace(planned.options, reuse=Reuse.OFF))
 
     def explained(self, question: Question) -> PrivacyPlan:
-        """Return what EXPLAIN says of a question."""
+        """Return the result of EXPLAIN for a question."""
         if question.kind != MEASURED_AS_ONE:
             return self.session.explain(question.sql)
         return self.session.explain_planned(self.planned(question))
 
     def ask(self, question: Question) -> Observed:
-        """Run one question, as `observe` does; its own options are not set."""
+        """Run one question like `observe`, without setting the question's own options."""
         if question.kind != MEASURED_AS_ONE:
             return self.observe(question.sql)
         return self._noted(lambda: self.session.answer(self.planned(question)))
 
     def observe(self, sql: str, parameters: Any = None) -> Observed:
-        """Run one statement and note everything."""
+        """Run one statement and return everything visible of it."""
         return self._noted(lambda: self.session.execute(sql, parameters))
 
     def _noted(self, run: Callable[[], Release]) -> Observed:
-        """Note a run; one that took too long for the sandbox is made once more, since the machine may have stood still."""
+        """Record a run. Repeat one that exceeded the sandbox's time once, since the machine may have stalled."""
         observed = self._noted_once(run)
         return self._noted_once(run) if "sandbox_time" in observed.outcome else observed
 
@@ -283,11 +281,11 @@ class ObservedSession:
 
 
 def planned_question(session: Session, question: Question) -> Planned:
-    """Return the priced plan of a question; of statements that are measured as one that of the first, with the blocks of all of
-    them. Raises their refusals."""
+    """Return the priced plan of a question. For statements that are measured together, return the plan of the first with the
+    blocks of all of them. Raises their refusals."""
     if question.kind != MEASURED_AS_ONE:
         return session.plan(session.planner.parse(question.sql, None))
-    options = replace(session.options, reuse=Reuse.ON)  # what is never stored is measured alone
+    options = replace(session.options, reuse=Reuse.ON)  # statements are measured together only if releases are stored
     statements = [session.planner.parse(piece.sql, None) for piece in split_file(question.sql)]
     alone = [session.plan(statement, None, options) for statement in statements]
     together = session.plan_together(alone, Goal())

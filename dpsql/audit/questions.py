@@ -1,4 +1,4 @@
-"""Questions about a policy's tables, made from the policy: each kind of measure, key, bound and relation that it allows."""
+"""Questions about the tables of a policy, generated from it: every kind of measure, key, bound and relation that it allows."""
 
 from __future__ import annotations
 
@@ -16,21 +16,24 @@ from dpsql.pricing.running_totals import LEAST_VALUES
 from dpsql.privacy.mechanisms.registry import askable
 
 MOST_OF_A_TABLE, MOST_OF_A_KIND = 80, 2
-"""Questions about one table, and of them those of one kind."""
+"""The most questions about one table, and the most of one kind among them."""
 MOST_PAST, LONGEST_LOGGED = 40, 2_000
-"""Questions that were asked before, and the length at which the audit log cuts them."""
+"""The most earlier questions taken from the audit log, and the length at which the log truncates a text."""
 MEASURED_AS_ONE = "measured as one"
 SERIES = 40
-"""Values of an ordered key whose running totals are asked for."""
+"""Number of values of an ordered key whose running totals are asked for."""
 SEEN_ONLY = ("failing", "refused")
-"""Kinds that are asked for what can be seen of them over different data, and not for how far their numbers move."""
+"""Kinds of questions that are asked to compare what is visible over different data, not how far their numbers move."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """A statement and the options that are set before it (`dp.max_groups = 2`). `origin`: where it comes from; `kind`: questions
-    of one kind rest on the same argument of docs/privacy.md. Of the kind `MEASURED_AS_ONE` are statements behind each other, as
-    `dpsql run --workload` answers them, of which the first one is the answer."""
+    """A statement and the options that are set before it (`dp.max_groups = 2`).
+
+    `origin`: where it comes from. `kind`: questions of one kind rest on the same argument in docs/privacy.md. A question of the
+    kind `MEASURED_AS_ONE` holds several statements that are measured together, as `dpsql run --workload` does; its answer is that
+    of the first one.
+    """
 
     sql: str
     settings: tuple[str, ...] = ()
@@ -39,8 +42,8 @@ class Question:
 
 
 def questions_of(policy: Policy) -> list[Question]:
-    """Return questions about every protected table, at most `MOST_OF_A_TABLE` of each: first one of every kind, then a second one
-    of every kind, so that whatever the time allows is spread over all kinds."""
+    """Return questions about every protected table, at most `MOST_OF_A_TABLE` for each: first one of every kind, then a second
+    one of every kind, so that all kinds are tried even if time is short."""
     questions: dict[tuple[str, tuple[str, ...]], Question] = {}
     for name in policy.tables:
         if policy.is_protected(name):
@@ -57,10 +60,10 @@ def questions_of(policy: Policy) -> list[Question]:
 
 
 def past_questions(log: Path) -> list[Question]:
-    """Return the latest different questions of an audit log that has their texts (`log_sql`), newest first, without those that it
-    cut.
+    """Return the latest distinct questions of an audit log that contains their texts (`log_sql`), newest first, without truncated
+    ones.
 
-    Lines that are no events are passed over; a log that is not there holds no question.
+    Lines that are not events are skipped; a missing log has no questions.
     """
     texts: dict[str, None] = {}
     with suppress(FileNotFoundError), log.open(encoding="ascii", errors="replace") as lines:
@@ -85,7 +88,7 @@ def _by_kind(questions: list[Question]) -> list[Question]:
 
 
 def _of_table(policy: Policy, table: Table) -> Iterator[tuple[str, ...]]:
-    """Kind, SQL and settings of every question about one table."""
+    """Yield kind, SQL and settings of every question about one table."""
     numbers = [c for c in table.columns.values() if _is_bounded_number(c) and c.name not in table.foreign_keys]
     numbers.sort(key=lambda c: (not _has_two_signs(c), c.type != "real"))
     listed = [c for c in table.columns.values() if _has_public_keys(c)]
@@ -121,7 +124,7 @@ def _of_table(policy: Policy, table: Table) -> Iterator[tuple[str, ...]]:
         yield from _per_unit(name, _name(unit), keys[:1], numbers[:1])
         most = table.bounds.max_rows or 1
         sizes = f"SELECT *, COUNT(*) OVER (PARTITION BY {_name(unit)}) AS size FROM {name}"
-        # True of every unit. If the size were that of all units together, one unit more would turn it for each of their rows.
+        # This holds for every unit. If the size counted the rows of all units, one more unit would flip it for every row.
         yield "window size", f"SELECT COUNT(*) AS n FROM ({sizes}) WHERE (size - 1) % {2 * most} < {most}"
     for number, key in enumerate(keys[1:2], 1):
         sums = [f"SUM({_name(column.name)}) AS s" for column in numbers[:1]] or ["COUNT(*) AS n"]
@@ -188,7 +191,7 @@ def _quantiles(name: str, value: str, keys: list[str]) -> Iterator[tuple[str, ..
 
 
 def _listed(name: str, value: str, orders: list[str], keys: list[str]) -> Iterator[tuple[str, ...]]:
-    """Choices among the values of a list."""
+    """Yield questions whose answer is chosen among the values of a list."""
     yield "mode", f"SELECT MODE({value}) AS m FROM {name}"
     yield "extremes", f"SELECT MIN({value}) AS least FROM {name}"
     for key in keys:
@@ -211,7 +214,7 @@ def _private(name: str, key: str, numbers: list[PolicyColumn]) -> Iterator[tuple
 
 
 def _bounded(name: str, numbers: list[PolicyColumn], keys: list[str]) -> Iterator[tuple[str, ...]]:
-    """Contribution bounds of a question, where a unit may have more than one row."""
+    """Yield questions with contribution bounds of their own, for a table in which a unit may have more than one row."""
     yield "max_count", f"SELECT COUNT(*) AS n FROM {name}", "dp.max_count = 2"
     for column in numbers:
         most = max(abs(float(column.lower or 0)), abs(float(column.upper or 0))) or 1.0  # type: ignore[arg-type]
@@ -235,7 +238,7 @@ def _bounded(name: str, numbers: list[PolicyColumn], keys: list[str]) -> Iterato
 
 
 def _running(name: str, columns: list[PolicyColumn], many_rows: bool) -> Iterator[tuple[str, ...]]:
-    """Yield counts by the first ordered key, with noise that nearly cancels in its running totals."""
+    """Yield counts by the first ordered key, with noise that nearly cancels in running totals."""
     for column in [column for column in columns if _has_places(column)][:1]:
         key = _name(column.name)
         inside = f"{key} BETWEEN {_place(column, 0)} AND {_place(column, SERIES - 1)}"
@@ -247,7 +250,7 @@ def _running(name: str, columns: list[PolicyColumn], many_rows: bool) -> Iterato
 
 
 def _per_unit(name: str, unit: str, keys: list[str], numbers: list[PolicyColumn]) -> Iterator[tuple[str, ...]]:
-    """Subqueries and windows per privacy unit, and rows of one unit met with each other."""
+    """Yield questions with subqueries and windows per privacy unit, and with self-joins of one unit's rows."""
     yield "per unit", f"SELECT AVG(n) AS mean FROM (SELECT {unit}, COUNT(*) AS n FROM {name} GROUP BY {unit})"
     order = keys[0] if keys else unit
     numbered = f"SELECT *, row_number() OVER (PARTITION BY {unit} ORDER BY {order}) AS r FROM {name}"
@@ -297,7 +300,7 @@ def _joined(policy: Policy, table: Table) -> Iterator[tuple[str, ...]]:
 
 
 def _stages(name: str, keys: list[str], numbers: list[PolicyColumn]) -> Iterator[tuple[str, ...]]:
-    """Blocks that read what an earlier one released."""
+    """Yield questions with blocks that read the release of an earlier block."""
     for key in keys:
         often = f"SELECT {key} FROM {name} GROUP BY {key} HAVING COUNT(*) < 60"
         yield "stages", f"SELECT COUNT(*) AS n FROM {name} WHERE {key} IN ({often})"
@@ -307,7 +310,7 @@ def _stages(name: str, keys: list[str], numbers: list[PolicyColumn]) -> Iterator
 
 
 def _failing(name: str, table: Table) -> Iterator[tuple[str, ...]]:
-    """Expressions that an engine may fail at over some rows, and questions that are refused."""
+    """Yield questions with expressions on which an engine may fail for some rows, and questions that are refused."""
     yield "refused", f"SELECT * FROM {name}"
     for column in table.columns.values():
         value = _name(column.name)
@@ -334,18 +337,18 @@ def _has_public_keys(column: PolicyColumn) -> bool:
 
 
 def _has_places(column: PolicyColumn) -> bool:
-    """Return whether a column has days or whole numbers between its bounds, and enough of them for noise of their own."""
+    """Return whether a column has days or integers between its bounds, and enough of them for the noise of running totals."""
     return column.type in ("integer", "date") and _distance(column) >= LEAST_VALUES - 1
 
 
 def _distance(column: PolicyColumn) -> int:
-    """Return the last place between the bounds of a column, counted from 0."""
+    """Return the index of the last value between the bounds of a column, counted from 0."""
     width: Any = column.upper - column.lower  # type: ignore[operator]
     return int(width.days if column.type == "date" else width)
 
 
 def _place(column: PolicyColumn, place: int) -> str:
-    """Return the value at a place between the bounds, or the last one."""
+    """Return the value at index `place` between the bounds, or the last value if there are fewer."""
     inside: Any = min(place, _distance(column))
     value: Any = column.lower + (timedelta(days=inside) if column.type == "date" else inside)  # type: ignore[operator]
     return f"DATE '{value}'" if column.type == "date" else f"{value}"
@@ -356,7 +359,7 @@ def _has_two_signs(column: PolicyColumn) -> bool:
 
 
 def _between(column: PolicyColumn, part: int, parts: int) -> str:
-    """Return the value that is `part` of `parts` of the way from the lower bound to the upper one."""
+    """Return the value at `part` / `parts` of the way from the lower bound to the upper bound."""
     low, high = float(column.lower or 0), float(column.upper or 0)  # type: ignore[arg-type]
     return _number(column, low + (high - low) * part / parts)
 

@@ -35,24 +35,27 @@ from dpsql.sql.parse import parse
 MOST_SHARPENED = 60
 WATCHED = "not replayed: it is compared with a threshold, and a run of comparisons holds a secret from one to the next"
 ORDERS = ("", "another")
-"""In which the rows of one database are stored."""
+"""Orders in which the rows of one database are stored."""
 ORDERS_AFTER = 3
-"""Orders are compared after so many profiles."""
+"""Number of profiles after which the two orders of rows are compared."""
 TIMES = 3
-"""As often EXPLAIN is asked before a difference is a finding."""
+"""Number of times EXPLAIN is repeated before a difference counts as a finding."""
 SHARPEST = {"max_total": "turn spread"}
-"""Kinds of questions with the profile that is tried first: a bound on a total is hard where values have both signs."""
+"""The profile to try first, by kind of question: a bound on a total is hardest to respect where values have both signs."""
 ODD = next(profile for profile in PROFILES if profile.default == "odd")
 
 
 Pair = tuple[list[str], list[str]]
-"""Statements that make two databases."""
+"""SQL statements that create the two databases of a pair."""
 
 
 @dataclass
 class Replayed:
-    """One question after its replay. `reached`: for each block and term the largest share of its claimed L1 distance;
-    `worst`: the two runs that reached most, and `worst_databases` makes them as SQL; `outcome`: "answered" or the refusal."""
+    """One question after its replay.
+
+    `reached`: the largest share of the claimed L1 distance that any pair reached, by block and term. `worst`: the two runs that
+    reached the most; `worst_databases` returns their databases as SQL. `outcome`: "answered", or the slug of the refusal.
+    """
 
     question: Question
     outcome: str
@@ -65,19 +68,19 @@ class Replayed:
 
     @property
     def tightness(self) -> float:
-        """The smallest share over all terms: how near the pairs came to every claim."""
+        """Return the smallest share over all terms: every claim was approached at least this closely."""
         return float(min(self.reached.values(), default=Fraction(1)))
 
 
 class Replay:
-    """Databases of one policy, loaded once each: nobody, the crowd, and the crowd with one unit more.
+    """Databases of one policy, each loaded once: without any unit, with the crowd, and with the crowd and one more unit.
 
-    Three of them plan for themselves (nobody, the crowd, the crowd with odd values), so that a plan that depends on data differs
-    between them; the others share the plans of the crowd.
+    Three of them plan separately (no unit, the crowd, the crowd with odd values), so that a plan that depends on data would
+    differ between them; the others share the plans of the crowd.
     """
 
     def __init__(self, policy: Policy, seed: int = 0) -> None:
-        """`policy`: the owner's; its source is not opened."""
+        """`policy`: the owner's policy; its source is not opened."""
         self.original, self.policy = policy, audited(policy)
         self.synthetic = Synthetic(self.policy, seed)
         self._connections: dict[ObservedSession, duckdb.DuckDBPyConnection] = {}
@@ -98,7 +101,7 @@ class Replay:
         return session
 
     def with_unit(self, profile: Profile, crowded: bool) -> ObservedSession:
-        """Return the crowd, or nobody, with one unit of a fixed profile more."""
+        """Return a session over the crowd (or, without `crowded`, over no other unit) and one unit of a fixed profile."""
         key = (profile.name, crowded)
         if key not in self._loaded:
             unit = self.synthetic.unit(profile)
@@ -107,7 +110,7 @@ class Replay:
         return self._loaded[key]
 
     def replay(self, question: Question, until: float) -> Replayed:
-        """Return all that `steps` tries, until `time.monotonic()` is `until`."""
+        """Run the comparisons of `steps` until `time.monotonic()` reaches `until`, and return the result."""
         steps = self.steps(question)
         done = next(steps)
         while time.monotonic() < until and next(steps, None) is not None:
@@ -115,10 +118,10 @@ class Replay:
         return done
 
     def steps(self, question: Question) -> Iterator[Replayed]:
-        """Yield what is known of a question after each further comparison, always in the same object.
+        """Yield the result for a question after each further comparison, always as the same object.
 
-        First what is said of it over different data, then pairs with units of the fixed profiles, then pairs with units made
-        for this question.
+        The comparisons are, in this order: refusals and EXPLAIN over different data, pairs with units of the fixed profiles, and
+        pairs with units adapted to this question.
         """
         if self._is_watched(question):
             yield Replayed(question, WATCHED)
@@ -153,17 +156,17 @@ class Replay:
         yield from self._sharpen(done, crowd, best)
 
     def _parts(self, profile: Profile | None, crowded: bool) -> list[Data]:
-        """Return the crowd, or nobody, and one unit of a profile more (None: no unit)."""
+        """Return the rows of the crowd (if `crowded`) and those of one unit of a profile (None: no such unit)."""
         unit = [] if profile is None else [self.synthetic.unit(profile)]
         return [self.synthetic.crowd, *unit] if crowded else unit
 
     def _as_sql(self, *sides: Sequence[Data]) -> Pair:
-        """Return statements for two databases of these parts."""
+        """Return the SQL statements that create two databases from these parts."""
         left, right = (as_sql(self.policy, self.synthetic.database(*parts)) for parts in sides)
         return left, right
 
     def catalog_findings(self) -> list[Finding]:
-        """Catalog, options and budget are answered from policy and ledger: the same over any data, without reading any."""
+        """Check that catalog, options and budget are answered from policy and ledger alone, equally over any data."""
         findings = []
         for sql in (
             "SHOW TABLES",
@@ -181,7 +184,7 @@ class Replay:
         return findings
 
     def _compare_refusals(self, done: Replayed, crowd: Observed, nobody: Observed) -> None:
-        """Check that a refusal follows from the question alone: it is the same over any data."""
+        """Check that a refusal depends on the question alone and so is the same over any data."""
         odd = self._observe(done.question, self.with_unit(ODD, True)).outcome
         if crowd.outcome.startswith("XX000"):
             databases = as_sql(self.policy, self.synthetic.database(self.synthetic.crowd))
@@ -195,8 +198,11 @@ class Replay:
             done.findings.append(Finding(done.question, f"outcomes differ with the data: {words}", PROMISE, *sides))
 
     def _compare_explained(self, done: Replayed) -> None:
-        """Check that EXPLAIN says what follows from the question alone. What the data do, they do again; a machine that stood
-        still, so that an expected bar was given up, does not."""
+        """Check that EXPLAIN depends on the question alone.
+
+        A difference counts only if it recurs: one caused by data does, while one caused by a machine that stalled, so that
+        the computation of an expected error bar timed out, does not.
+        """
         for _ in range(TIMES):
             said = set()
             for session in (self.nobody, self.with_unit(ODD, True)):
@@ -208,8 +214,8 @@ class Replay:
         done.findings.append(Finding(done.question, "what EXPLAIN says differs with the data", PROMISE, *sides))
 
     def _compare_orders(self, done: Replayed) -> None:
-        """Compare runs over rows in two orders. A table is a set of rows: in another order they are the same database, and
-        nothing may differ at the gate."""
+        """Compare runs over the same rows in two orders. A table is a set of rows, so both are the same database, and nothing
+        may differ at the gate."""
         left, right = (self._observe(done.question, session) for session in self.orders)
         verdict = same_outcome(left, right)
         verdict.expect(left.blocks == right.blocks, "exact numbers differ")
@@ -219,7 +225,7 @@ class Replay:
             done.findings.append(Finding(done.question, problem, KEPT_ROWS, *texts))
 
     def _sharpen(self, done: Replayed, crowd: Observed, best: tuple[Fraction, Profile]) -> Iterator[Replayed]:
-        """Change one thing of the best unit at a time, and keep what moves the question further."""
+        """Change one property of the best unit at a time, and keep each change that moves the answer further."""
         share, profile = best
         for changed in list(sharpened(profile, self._candidates(done.question)))[:MOST_SHARPENED]:
             if done.findings or done.tightness >= 1:
@@ -234,7 +240,7 @@ class Replay:
             yield done
 
     def _candidates(self, question: Question) -> dict[str, list[Any]]:
-        """For each column that the question names: values around those it is compared with, and its bounds."""
+        """Return, for each column named in the question, its bounds and values around those that it is compared with."""
         trees = [tree for tree in sqlglot.parse(question.sql, read="duckdb") if tree is not None]
         named = {column.name.lower() for tree in trees for column in tree.find_all(exp.Column)}
         literals = [literal for tree in trees for literal in tree.find_all(exp.Literal)]
@@ -262,14 +268,14 @@ class Replay:
         try:
             with self.nobody.options(question.settings):
                 return self.nobody.session.options.threshold is not None
-        except Error:  # of a setting, which is looked at as any refusal is
+        except Error:  # a setting was refused, which is checked like any other refusal
             return False
 
     def _observe(self, question: Question, session: ObservedSession) -> Observed:
         try:
             with session.options(question.settings):
                 return session.ask(question)
-        except Error as error:  # of a setting
+        except Error as error:  # a setting was refused
             return Observed(error.text(), error.charged, [], (), b"", [], [], [])
 
     def _price(self, question: Question) -> Price:
@@ -279,7 +285,7 @@ class Replay:
     def _judge(
         self, done: Replayed, left: Observed, right: Observed, profile: Profile, parts: tuple[list[Data], list[Data]]
     ) -> Fraction:
-        """Everything that must hold of one pair, of databases of these parts; the smallest share of a claim that it reached."""
+        """Check everything that must hold of one pair of databases, and return the smallest share of a claim that it reached."""
         assert done.price is not None
         done.pairs += 1
         left, right = same_stages(done.price, left, right)
@@ -302,7 +308,7 @@ class Replay:
 
 
 def same_stages(price: Price, left: Observed, right: Observed) -> tuple[Observed, Observed]:
-    """Return the two runs up to the stage from which on they measure different things.
+    """Return the two runs up to the first stage in which they measure different groups or terms.
 
     Later stages are compared for equal releases of the earlier ones. The gate answers equal numbers for equal groups, so
     only private keys that one side lacks are released differently; that this is rare enough is what their delta says.
@@ -362,8 +368,8 @@ def same_outcome(left: Observed, right: Observed) -> Verdict:
 
 
 def read_statements(texts: Sequence[str]) -> list[Question]:
-    """Return questions of an owner's file, each with the SET statements before it that no RESET has taken back. What asks nothing
-    (SHOW, BEGIN and the like) is passed over; what cannot be read is refused when it is asked."""
+    """Return the questions of an owner's file, each with the SET statements before it that no RESET has undone. Statements that
+    ask nothing (SHOW, BEGIN and the like) are skipped; a text that cannot be parsed is refused when it is asked."""
     settings: dict[str, str] = {}
     questions = []
     for text in filter(None, (text.strip().rstrip(";").rstrip() for text in texts)):
@@ -384,5 +390,5 @@ def read_statements(texts: Sequence[str]) -> list[Question]:
 
 
 def _quoted(value: str) -> str:
-    """Return the value of an option as SET reads it."""
+    """Return the value of an option, quoted for SET."""
     return value if value.replace(".", "", 1).isdecimal() else "'" + value.replace("'", "''") + "'"

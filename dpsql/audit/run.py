@@ -30,22 +30,22 @@ if TYPE_CHECKING:
     from dpsql.audit.scratch import ScratchDatabase
 
 SOURCE_SHARE, REPLAY_SHARE, WIRE_SHARE = 0.5, 0.9, 0.3
-"""The parts of the time after which comparisons end over files, and in memory; the rest is for samples. The last one is what the
-wire takes of the whole time, where a server is asked."""
+"""Shares of the given time: the points at which comparisons over files and in memory end (the rest is for samples), and the share
+that a server's questions take where one is audited."""
 NOT_TRIED = "not tried before the end"
 MOST_LAWS = 30
 MOST_OVER_FILES = 40
-"""Questions that are asked of files, and in real sessions."""
+"""The most questions that are asked over files and in real sessions."""
 DELTA = Fraction(1, 100)
-"""Of lower bounds under rho: claimed is what rho converts to at this delta. Smaller ones are out of reach of samples."""
+"""Delta of lower bounds under rho: the claim is the epsilon to which rho converts there. Samples cannot reach smaller ones."""
 Progress = Callable[[str], None]
 clock = time.monotonic
-"""What `seconds` are counted by."""
+"""The clock that measures `seconds`."""
 
 
 @dataclass(frozen=True)
 class QuestionReport:
-    """One question as it is reported: the claim of each term, the largest distance found, and the bounds of epsilon."""
+    """The report of one question: the claim of each term, the largest distance found, and the bounds of epsilon."""
 
     question: Question
     outcome: str
@@ -60,7 +60,7 @@ class QuestionReport:
 
 @dataclass
 class Trial:
-    """One question under audit: its comparisons, which are made one at a time, what they have shown so far, and its bound."""
+    """One question under audit: its comparisons, made one at a time, their results so far, and its lower bound."""
 
     question: Question
     steps: Iterator[Replayed] = field(default_factory=lambda: iter(()))
@@ -69,7 +69,7 @@ class Trial:
     bound: LowerBound | None = None
 
     def advance(self) -> None:
-        """Make one comparison more; a finding ends the question."""
+        """Make one more comparison; a finding ends the question."""
         step = next(self.steps, None)
         self.done = self.done if step is None else step
         self.ended = step is None or bool(step.findings)
@@ -77,8 +77,11 @@ class Trial:
 
 @dataclass
 class AuditReport:
-    """What was tried and found. `other_findings`: those that no question's comparisons showed (noise laws, charges, the ledger).
-    `interrupted`: somebody ended it before its time."""
+    """The report of an audit: what was tried and what was found.
+
+    `other_findings`: those that do not come from comparing one question (noise laws, charges, the ledger). `interrupted`: the
+    audit was ended before its time.
+    """
 
     dataset: str
     unit: str
@@ -96,19 +99,19 @@ class AuditReport:
 
     @property
     def findings(self) -> list[Finding]:
-        """Findings of all questions, in memory, over files and over the wire, and the others."""
+        """Return all findings: of the questions in memory, over files and over the wire, and the others."""
         of_questions = [finding for question in self.questions for finding in question.findings]
         of_wire = [] if self.wire is None else self.wire.findings
         return [*of_questions, *self.source.findings, *of_wire, *self.other_findings]
 
     @property
     def not_tried(self) -> int:
-        """Return how many questions no pair of databases was left time for."""
+        """Return the number of questions for which no time was left to compare a pair of databases."""
         return sum(q.outcome == NOT_TRIED or (bool(q.price) and not q.pairs) for q in self.questions)
 
     @property
     def refused(self) -> int:
-        """Return how many questions were refused."""
+        """Return the number of questions that were refused."""
         return sum(not q.pairs for q in self.questions) - self.not_tried
 
     @property
@@ -118,7 +121,7 @@ class AuditReport:
 
     @property
     def false_alarm(self) -> float:
-        """The probability that sound software is reported as broken by chance: the sum over all tests that use samples."""
+        """Return a bound on the probability that sound software is reported as broken: the sum over all tests of samples."""
         bounds = sum(1 for question in self.questions if question.bound is not None) + (self.session is not None)
         bounds += 0 if self.wire is None else len(self.wire.bounds)
         return min(1.0, TESTS_OF_A_LAW * LAW_ALPHA * len(self.laws) + 2 * ALPHA * bounds)
@@ -138,11 +141,11 @@ def run_audit(
 ) -> AuditReport:
     """Audit the installed dpsql on databases made from `policy`, whose source is not opened.
 
-    `questions`: the owner's own, asked before those made from the policy. `entries`: the ledger's, which are added up again.
-    `first`: replay ends at the first finding. `check_server`: what asks the questions of a server. `scratch`: an empty database
-    for a policy whose data are on PostgreSQL.
+    `questions`: the owner's own questions, asked before those made from the policy. `entries`: those of the ledger, which are
+    added up again. `first`: replay ends at the first finding. `check_server`: asks the questions of a server. `scratch`: an empty
+    database for a policy whose data are on PostgreSQL.
 
-    Control-C ends it early, with a report of what was done until then.
+    Control-C ends the audit early; the report then covers what was done until that moment.
     """
     begun = clock()
     report = AuditReport(policy.dataset, policy.unit_words)
@@ -174,10 +177,10 @@ def _find(
     scratch: ScratchDatabase | None,
     progress: Progress,
 ) -> None:
-    """Comparisons in turn, while there is time; and what real sessions pay, and files, once there are questions with prices.
-    `ends`: the time of the beginning, and seconds.
+    """Compare databases question by question while there is time; once some questions have prices, also check the charges of real
+    sessions, and files. `ends`: the start time, and the number of seconds.
 
-    Every law of noise is looked at when it is priced for the first time.
+    Every noise law is checked when a question is first priced with it.
     """
     begun, seconds = ends
     report.other_findings += replay.catalog_findings()
@@ -208,7 +211,7 @@ def _find(
 
 
 def _in_turn(trials: Sequence[Trial]) -> Iterator[Trial | None]:
-    """Yield every question once, then each that is not ended again and again. None: enough of them are priced for the other
+    """Yield every question once, then all unfinished ones in rounds. Yield None when enough of them have prices for the other
     checks."""
     yield from trials[:MOST_OVER_FILES]
     yield None
@@ -218,13 +221,13 @@ def _in_turn(trials: Sequence[Trial]) -> Iterator[Trial | None]:
 
 
 def _priced(trials: Sequence[Trial]) -> list[tuple[Question, Price]]:
-    """Return the questions that are answered, with their prices."""
+    """Return the questions that were answered, with their prices."""
     done = [trial.done for trial in trials if trial.done is not None]
     return [(replayed.question, replayed.price) for replayed in done if replayed.price is not None]
 
 
 def _of_a_server(trials: Sequence[Trial]) -> list[tuple[Question, Price | None]]:
-    """Return the questions of which something is known, with their prices; those that are refused have none."""
+    """Return the questions with a result, with their prices; a refused question has none."""
     return [
         (trial.question, trial.done.price)
         for trial in trials
@@ -239,7 +242,7 @@ def _has_finding(report: AuditReport, trials: Sequence[Trial]) -> bool:
 
 
 def _check_laws(report: AuditReport, price: Price, audited_laws: set[tuple[str, int]]) -> None:
-    """Every law of `price` that is not in `audited_laws` yet: one of each mechanism and size of step, at most `MOST_LAWS`."""
+    """Check each noise law of `price` that is not in `audited_laws`: one per mechanism and step size, at most `MOST_LAWS`."""
     for name, check in laws_of(price).items():
         if name not in audited_laws and len(audited_laws) < MOST_LAWS:
             audited_laws.add(name)
@@ -250,7 +253,7 @@ def _check_laws(report: AuditReport, price: Price, audited_laws: set[tuple[str, 
 
 
 def _sample(report: AuditReport, trials: Sequence[Trial], until: float) -> None:
-    """Lower bounds of each question, and of a session that asks all of them, over the pairs that moved farthest."""
+    """Estimate lower bounds for each question, and for a session that asks them all, on the pairs that moved farthest."""
     for trial in trials:
         if clock() > until:
             return
@@ -282,8 +285,7 @@ def _reported(trial: Trial) -> QuestionReport:
 
 
 def _claim(loss: PrivacyLoss) -> tuple[float, Fraction]:
-    """Return the epsilon that is claimed, and the delta at which it holds: that of the price, or `DELTA` where rho is
-    converted."""
+    """Return the claimed epsilon and the delta at which it holds: the price's own delta, or `DELTA` where rho is converted."""
     if loss.epsilon is not None:
         return float(loss.epsilon), loss.delta
     assert loss.rho is not None
@@ -304,7 +306,7 @@ def _claimed_distance(replayed: Replayed, number: int, name: str) -> int:
 
 
 def _check_session(report: AuditReport, replayed: Sequence[Replayed]) -> None:
-    """All questions together, as one session that asks every one of them over the same neighbour: losses must add up."""
+    """Check all questions together, as one session that asks them all over the same neighbour: losses must compose."""
     loss = PrivacyLoss.nothing()
     pairs: list[tuple[Measured, Measured]] = []
     for question in replayed:
@@ -321,7 +323,7 @@ def _check_session(report: AuditReport, replayed: Sequence[Replayed]) -> None:
 
 
 def _check_ledger(report: AuditReport, entries: Iterable[Entry]) -> None:
-    """Every charge added up again from its recorded events, by a program that knows nothing of dpsql (`verify_export`)."""
+    """Check every charge by composing its recorded events with a program that shares no code with dpsql (`verify_export`)."""
     audit = Audit(None)
     for entry in entries:
         facts = dict(entry.facts)

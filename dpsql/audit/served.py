@@ -1,6 +1,6 @@
-"""What the audit looks at through a server: the contract of the check, and databases that hold many trials side by side.
+"""Audit of a server: the contract of the check, and databases that contain many trials in separate groups.
 
-How a server is started and spoken to is the business of `dpsql.frontends.pgwire.audit`; nothing here knows a protocol.
+`dpsql.frontends.pgwire.audit` starts the server and speaks its protocol; nothing here depends on a protocol.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from dpsql.policy import Policy, PolicyColumn, Table
 from dpsql.pricing.pricing import Price
 
 TRIALS = 500
-"""Trials that one answer holds: groups of a public key, each with the rows of a privacy unit of its own, or without them."""
+"""Number of trials in one answer: groups of a public key, each with the rows of a different privacy unit, or without rows."""
 TRIAL = "audit trial"
-"""The column that tells trials apart."""
+"""The column with the number of the trial."""
 
 
 @dataclass(frozen=True)
 class ServedBound:
-    """A lower bound of epsilon from answers that a server gave, beside the `claimed` one."""
+    """A lower bound of epsilon from the answers of a server, and the `claimed` epsilon."""
 
     question: Question
     bound: LowerBound
@@ -34,8 +34,8 @@ class ServedBound:
 
 @dataclass
 class ServedCheck:
-    """What was asked of a server: questions whose messages were compared, what was found, bounds from its answers. `cut_short`:
-    it did not answer in time, and what came later was not tried."""
+    """The result of auditing a server: questions whose messages were compared, findings, bounds from its answers. `cut_short`:
+    the server did not answer in time, and the remaining checks were not tried."""
 
     compared: int = 0
     findings: list[Finding] = field(default_factory=list)
@@ -44,7 +44,7 @@ class ServedCheck:
 
     @property
     def words(self) -> str:
-        """A sentence for the report."""
+        """Return a sentence for the report."""
         trials = sum(2 * bound.bound.trials for bound in self.bounds)
         end = "; the server did not answer in time, so that the rest was not tried" if self.cut_short else ""
         compared = f"messages of {self.compared} questions compared over the wire"
@@ -52,25 +52,25 @@ class ServedCheck:
 
 
 CheckServer = Callable[[Policy, Sequence[tuple[Question, Price | None]], float, int], ServedCheck]
-"""Policy, questions with their prices (None: refused), seconds, seed."""
+"""A check of a server, given the policy, questions with their prices (None: refused), seconds and a seed."""
 
 
 class PackedTrials:
-    """One table of a policy with a public key more, so that one answer is `TRIALS` answers about pairs of neighbours.
+    """One table of a policy with an additional public key, so that one answer contains `TRIALS` independent trials.
 
-    In the group of each trial are all rows of one unit, or none: a unit is in one group, so that the answer's claim is the claim
-    of each trial. What a question does to all of its rows at once (an order, a bound from data) is not seen here.
+    The group of each trial contains all rows of one unit, or none. Each unit is in one group, so the claim of the answer is the
+    claim of each trial. Effects that depend on all rows at once (an order, a bound from data) are not tested here.
     """
 
     def __init__(self, policy: Policy, table: Table, seed: int = 0) -> None:
-        """`policy`: over tables in memory; `table`: one that `packable` names."""
+        """`policy`: over tables in memory. `table`: one that `packable` returns."""
         columns = {**table.columns, TRIAL: PolicyColumn(TRIAL, "integer", 0, TRIALS - 1, nullable=False)}
         self.table = replace(table, columns=columns)
         self.policy = replace(policy, tables={**policy.tables, table.name: self.table})
         self.synthetic = Synthetic(self.policy, seed)
 
     def questions(self) -> Iterator[tuple[Question, Profile]]:
-        """Yield counts and a sum, each by trial, with the unit that moves it furthest."""
+        """Yield questions for counts and a sum by trial, each with the profile of the unit that moves it furthest."""
         name = quoted(self.table.name)
         counted = f"SELECT {quoted(TRIAL)}, COUNT(*) AS n FROM {name} GROUP BY {quoted(TRIAL)}"
         many = next(profile for profile in PROFILES if profile.default == "high")
@@ -88,7 +88,7 @@ class PackedTrials:
             return
 
     def database(self, profile: Profile | None) -> dict[str, pa.Table]:
-        """Return the tables with a unit of `profile` in each trial; None: with nobody."""
+        """Return the tables with a unit of `profile` in each trial, or with no units (None)."""
         units: list[Data] = []
         for trial in range(TRIALS if profile is not None else 0):
             assert profile is not None
@@ -98,7 +98,7 @@ class PackedTrials:
 
 
 def packable(policy: Policy) -> Table | None:
-    """Return a table whose rows carry the key of their privacy unit, None if there is none; the one with the fewest rows each."""
+    """Return a table whose rows carry the key of their privacy unit, the one with the fewest rows per unit, or None."""
     tables = [
         table
         for name, table in policy.tables.items()

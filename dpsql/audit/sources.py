@@ -1,9 +1,9 @@
-"""Databases in a source of the policy's own kind: files (`files`), Parquet files read by Spark, tables of an empty database of
-PostgreSQL that the owner names (`scratch`).
+"""Audit over a source of the policy's own kind: files (`files`), Parquet files read by Spark, or tables in an empty PostgreSQL
+database that the owner names (`scratch`).
 
-What a reader makes of one unit's cells may not change how another unit's rows are read, and no bounded view that was prepared
-may hold other rows than those that are read without it. Texts are an adversary's: delimiters, quotes, line breaks, byte order
-marks, numbers of any length.
+The cells of one unit must not change how the rows of another unit are read, and a prepared bounded view must contain the rows
+that a query without it would read. Texts are those of an adversary: delimiters, quotes, line breaks, byte order marks, numbers
+of any length.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ HOSTILE = (
     '"', '""', '"x', 'x"', '",', ",", ";", "|", "\t", "'", "\\", "\r", "x\ry", "\ufeff", "#", "NULL", "null", "nan", "\\N", "A",
     "a", "a ", "\u00e1", "\u00c1", "stra\u00dfe", "STRASSE", "x" * 20_000, "1", "-0", "true", "2024-02-30", "9" * 30, "\x1a", "",
 )  # fmt: skip
-"""Texts that readers and comparisons are known to stumble over; the first ones are nearly texts of the crowd."""
+"""Texts that readers and comparisons are known to treat wrongly; the first ones are almost equal to texts of the crowd."""
 STORED_ORDER = ("expression", "deviation", "window sum", "window by key", "extreme rows", "samples", "distinct values")
-"""Kinds of questions whose numbers would follow the order in which rows are stored, if sums were rounded or ties left to the
-engine. Where rows are read in place no window sorts them first, so that such a fault shows."""
+"""Kinds of questions whose numbers would depend on the stored order of rows if sums were rounded or ties were left to the engine.
+Rows that are read in place are sorted by no window first, so that such a fault becomes visible."""
 MANY = 12
-"""Units with any values, beside those within the bounds, whose rows are stored in two orders."""
+"""Number of units with arbitrary values, in addition to those within the bounds, in the databases stored in two orders."""
 WITHIN = ("high", "high spread", "each", "low", "turn spread", "low spread", "null")
-"""Kinds of profiles whose values are all within the bounds."""
+"""Kinds of values that are always within the bounds."""
 
 
 WORDS = {
@@ -63,7 +63,7 @@ NOT_WRITTEN = {
     "memory": "the policy names no source: how it is read is not covered",
 }
 COPY = re.compile(r"[0-9a-f]{12}_[0-9a-f]{12}_[0-9a-f]{37}|(?<=dpsql_)[0-9a-f]{12}_(?:[0-9a-f]{32}\b)?")
-"""Names of prepared copies on a server, and of what an engine of Spark calls its own: random, or named by their place."""
+"""Names of prepared copies on a server, and of objects that a Spark engine creates: random, or derived from their location."""
 
 
 def kind_of(policy: Policy) -> str:
@@ -80,7 +80,7 @@ def kind_of(policy: Policy) -> str:
 
 @dataclass(frozen=True)
 class SourceChecked:
-    """What was read of files of the policy's kind: comparisons made, findings, and a sentence for the report."""
+    """The result of the audit over a source of the policy's kind: number of comparisons, findings, a sentence for the report."""
 
     comparisons: int
     findings: tuple[Finding, ...]
@@ -97,8 +97,8 @@ def check_sources(
     seed: int = 0,
     scratch: ScratchDatabase | None = None,
 ) -> SourceChecked:
-    """Compare answered questions over a source of the policy's own kind until `is_over`. `scratch`: where tables of
-    PostgreSQL are made."""
+    """Compare answered questions over a source of the policy's own kind until `is_over` returns True. `scratch`: the database for
+    tables of PostgreSQL."""
     kind = kind_of(policy)
     if kind in NOT_WRITTEN and scratch is None:
         return SourceChecked(0, (), NOT_WRITTEN[kind])
@@ -111,7 +111,7 @@ def check_sources(
                     findings += [] if finding is None else [finding]
                     if findings or is_over():
                         break
-        except Error as error:  # a server that is not there, or does not let us in
+        except Error as error:  # for example, a server that is away or refuses the login
             if not source_kind(policy.source).is_server:
                 raise
             words = f"{comparisons} comparisons over {WORDS[kind]}, ended by: {error.text().splitlines()[0]}"
@@ -122,8 +122,8 @@ def check_sources(
 
 @dataclass(frozen=True)
 class Side:
-    """One database in a folder (and a schema) of its own, with prepared views of its own, and a session over it.
-    `newcomer`: the number of a unit with malformed lines, None: there are none."""
+    """One database in a separate folder (and schema), with its own prepared views, and a session over it. `newcomer`: the number
+    of the unit with malformed lines, or None."""
 
     session: ObservedSession
     folder: Path
@@ -133,13 +133,14 @@ class Side:
 
     @contextmanager
     def at_home(self, question: Question | None = None) -> Iterator[None]:
-        """Under the options of a question; prepared views are looked for in this folder alone."""
+        """Set the options of a question, and look for prepared views in this folder alone."""
         settings = () if question is None else question.settings
         with patch.dict(os.environ, {"DPSQL_CACHE": str(self.folder / "cache")}), self.session.options(settings):
             yield
 
     def observe(self, question: Question) -> Observed:
-        """Return what one run shows. Names of the folder, the schema and of copies are the same on both sides."""
+        """Run a question and return everything visible, with the names of the folder, the schema and copies replaced by fixed
+        ones, so that both sides can be compared."""
         with self.at_home(question):
             run = self.session.ask(question)
         place = self.schema or str(self.folder)
@@ -147,22 +148,23 @@ class Side:
         return run
 
     def as_sql(self, policy: Policy) -> list[str]:
-        """Return statements for the tables, as the audited policy has them."""
+        """Return the statements that create the tables as they are in the audited policy."""
         return statements(policy, self.tables, self.newcomer)
 
     def prepare(self, copy: bool = True) -> None:
-        """Write the bounded view of every table, as `dpsql prepare` does; `copy`: also of tables that can be read in place."""
+        """Write the bounded view of every table, as `dpsql prepare` does; with `copy`, also of tables that can be read in
+        place."""
         with self.at_home():
             key = self.session.ledger.witness.key
             ContributionIndex(self.session.policy, self.session.engine, lambda: key).prepare(copy=copy)
 
 
 class SourceReplay:
-    """Pairs of databases of the policy's own kind: a crowd of sound units, and the crowd with one hostile unit more."""
+    """Pairs of databases of the policy's own kind: a crowd of ordinary units, and the crowd with one more, hostile unit."""
 
     def __init__(self, policy: Policy, folder: Path, seed: int = 0, scratch: ScratchDatabase | None = None) -> None:
-        """`folder`: empty, and nobody else's; so is the database of `scratch`, in which tables are made of a policy on
-        PostgreSQL."""
+        """`folder`: empty, and used by this audit alone. `scratch`: the same holds for its database, in which the tables of a
+        policy on PostgreSQL are created."""
         self.original, self.folder, self.scratch = policy, folder, scratch
         self._on_server = source_kind(policy.source).is_server
         self.synthetic = Synthetic(audited(policy), seed)
@@ -188,7 +190,8 @@ class SourceReplay:
         return self._over(name, self.synthetic.database(*self.units, *parts), NEWCOMER if units else None)
 
     def _over(self, name: str, tables: Mapping[str, pa.Table], broken: int | None) -> Side:
-        """Return a session over tables in a folder called `name`; all of them share the plans of the first, the crowd's."""
+        """Return a session over tables in a folder called `name`. All sessions share the plans of the first, that of the
+        crowd."""
         place = self.folder / name
         place.mkdir()
         schema = "" if self.scratch is None else self.scratch.schema(name)
@@ -201,14 +204,14 @@ class SourceReplay:
         return Side(ObservedSession(policy, open_engine(policy), planner=planner), place, tables, broken, schema)
 
     def with_unit(self, number: int) -> Side:
-        """Return the crowd with one unit of a profile more."""
+        """Return the crowd with one more unit, of the profile with this number."""
         if number not in self._sides:
             self._sides[number] = self._side(f"unit{number}", self.profiles[number])
         return self._sides[number]
 
     def steps(self, questions: Sequence[tuple[Question, Price]]) -> Iterator[Finding | None]:
-        """After each comparison what it found: the same rows in two orders, then all questions over the files as they are, then
-        over prepared views. Of a server the orders come last: they are many questions, and each takes its time."""
+        """Yield a finding, or None, after each comparison: the same rows in two orders, all questions over the files themselves,
+        then over prepared views. On a server the two orders come last, since they are many questions and each takes long."""
         without_prices = [question for question, _ in questions]
         if not self._on_server:
             yield from self._in_two_orders(without_prices)
@@ -228,8 +231,11 @@ class SourceReplay:
             yield from self._in_two_orders(without_prices)
 
     def _in_two_orders(self, questions: Sequence[Question]) -> Iterator[Finding | None]:
-        """Yield a finding, or None, for each comparison of answers over two orders of rows. Prepared in place: where no unit has
-        too many rows, the source itself is read, in the order in which it stands. On a server nothing is prepared."""
+        """Yield a finding, or None, for each comparison of answers over two orders of rows.
+
+        Views are prepared in place: where no unit has too many rows, the source itself is read in its stored order. On a server
+        nothing is prepared.
+        """
         count = len(self.units)
         anybody = Profile("any values", "any spread")
         parts = [*self.units, *(self.synthetic.unit(anybody, count + number) for number in range(1, MANY + 1))]
@@ -241,7 +247,7 @@ class SourceReplay:
         of_kind = [question for question in questions_of(self.original) if question.kind in STORED_ORDER]
         for question in dict.fromkeys([*of_kind, *questions]):
             left, right = (side.observe(question) for side in self._orders)
-            if left.outcome == right.outcome != "answered":  # a refusal, which is the same over both
+            if left.outcome == right.outcome != "answered":  # both runs were refused alike
                 yield None
                 continue
             verdict = same_outcome(left, right)
@@ -271,14 +277,14 @@ class SourceReplay:
         return Finding(question, words, rule_of(verdict.problems[0]), *sides)
 
     def close(self) -> None:
-        """Give the engines back."""
+        """Close the engines."""
         for side in (self.crowd, *self._orders, *self._sides.values()):
             side.session.engine.close()
 
 
 def _within_bounds(synthetic: Synthetic) -> list[Data]:
-    """Units with nothing beyond the bounds, so that one with such values changes what a file says of all its rows (the least and
-    the largest value, say); NaN, which such statistics leave out, is among them."""
+    """Return units without values beyond the bounds, so that one unit with such values changes a file's statistics (least and
+    largest value). NaN, which such statistics leave out, is among the values."""
     nan = {
         f"{name}.{column.name}": math.nan
         for name in synthetic.protected

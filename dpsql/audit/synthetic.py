@@ -1,9 +1,9 @@
-"""Databases made from a policy alone: a crowd of privacy units, and one more unit that is built to move a question far.
+"""Databases made from a policy alone: a crowd of privacy units, and one more unit that is built to move an answer far.
 
-Values are those that break naive code: the bounds, beyond them, NaN, infinities, NULL, texts that differ in case or blanks, keys
-that no list names. Promises that the policy makes and that are checked before an answer (unique keys, the path to the privacy
-unit) are kept; bounds, domains, `nullable` and `max_rows` promise nothing here, because dpsql enforces them. The rows of a unit
-depend on its own number and profile alone, so that a database without it is the neighbour.
+The values are those that break naive code: bounds and values beyond them, NaN, infinities, NULL, texts that differ in case or
+blanks, and keys outside every list. Promises of the policy that are checked before an answer (unique keys, the path to the
+privacy unit) are kept; bounds, domains, `nullable` and `max_rows` are broken on purpose, because dpsql enforces them. The rows of
+a unit depend on its number and profile alone, so that the database without the unit is a neighbour.
 """
 
 from __future__ import annotations
@@ -27,20 +27,24 @@ ARROW = {
     "timestamp": pa.timestamp("us"),
 }  # fmt: skip
 CROWD, MANY, MOST_OF_MANY = 12, 60, 30
-"""Privacy units beside the one that comes or goes, and where rows are read in another order, with so many rows each."""
+"""Number of privacy units besides the one that is added or removed; number of units where the order of rows is compared, and the
+most rows of each of these."""
 EACH = 4096
-"""How many reals near the upper bound are told apart."""
+"""Number of different reals that spread over the range of a column."""
 CROWD_SHARES = (0.0, 0.1, 0.1, 1.0)
 PUBLIC_ROWS = 8
 MOST_ROWS = 3_000
-"""The most rows of one unit in one table: bounds above it are not reached, which the report shows as a low tightness."""
+"""The most rows of one unit in one table. Larger bounds are not reached, which the report shows as a low tightness."""
 NEWCOMER = 900
 
 
 @dataclass(frozen=True)
 class Profile:
-    """What the rows of one unit hold. `values`: a value, or a list that rows go through, by "table.column"; `default`: the kind
-    of every other value; `share`: rows of the unit beside what the policy bounds (3: thrice as many), at most `most`."""
+    """The content of the rows of one unit.
+
+    `values`: by "table.column", a value, or a list whose values the rows take in turn. `default`: the kind of every other value.
+    `share`: the unit's number of rows as a multiple of the policy's bound (3: three times as many), at most `most`.
+    """
 
     name: str
     default: str
@@ -63,17 +67,17 @@ PROFILES = (
     Profile("no values", "null", 0.5),
     Profile("one row", "high", 0.0),
 )
-"""In the order in which they are tried: first those that found most of the planted bugs."""
+"""The fixed profiles in the order in which they are tried: first those that found most of the planted bugs."""
 
 
 def drawn(*place: object) -> int:
-    """Return a number below 2**64 that looks random and follows from `place` alone (SHA-256), on every machine and release."""
+    """Return a pseudorandom number below 2**64 that is a function of `place` (SHA-256), the same on every machine and release."""
     return int.from_bytes(hashlib.sha256("/".join(map(str, place)).encode()).digest()[:8])
 
 
 def audited(policy: Policy) -> Policy:
-    """Return the policy over tables of its own names in memory: the same meaning for every question, another place of the
-    data."""
+    """Return the policy with its tables read from memory under their own names: every question keeps its meaning, only the data
+    are elsewhere."""
     tables = {name: replace(table, source=None, csv=None) for name, table in policy.tables.items()}
     return replace(policy, source=None, tables=tables, timing="plain", constant_seconds=None, data_version="audit")
 
@@ -95,7 +99,7 @@ class Synthetic:
             _merge(self.crowd, self.unit(profile, number))
 
     def unit(self, profile: Profile, number: int = NEWCOMER) -> Data:
-        """Return all rows of the privacy unit `number`; under row privacy one row of each table."""
+        """Return all rows of the privacy unit `number`, by table; under row privacy, one row of each table."""
         unit_rows: Data = {}
         for name in self.protected:
             unit_rows[name] = self._rows(profile, name, number, unit_rows)
@@ -120,7 +124,10 @@ class Synthetic:
         return rows
 
     def _refer(self, row: dict[str, Any], table: Table, unit_rows: Data, index: int) -> bool:
-        """Foreign keys: to the unit's own rows, or in turn to all public rows. False where there is no row to refer to."""
+        """Set the foreign keys of `row`: they refer to rows of the same unit, or to the public rows in turn.
+
+        Return False if there is no row to refer to.
+        """
         for key, (parent, parent_column) in table.foreign_keys.items():
             if parent in self.public:
                 row[key] = self.public[parent][index % PUBLIC_ROWS].get(parent_column)
@@ -132,19 +139,21 @@ class Synthetic:
         return True
 
     def many(self) -> Data:
-        """Return the rows of many units with any values: so many that a sum of floats would not be exact."""
+        """Return the rows of many units with arbitrary values: enough rows that a sum of floats would not be exact."""
         data: Data = {}
         for number in range(CROWD + 1, MANY + 1):
             _merge(data, self.unit(Profile("any values", "any spread", 1.5, most=MOST_OF_MANY), number))
         return data
 
     def rows(self, name: str) -> Rows:
-        """Return the rows of a table over the crowd."""
+        """Return the rows of a table: the public ones, or those of the crowd."""
         return self.public[name] if name in self.public else self.crowd[name]
 
     def database(self, *parts: Data, order: str = "") -> dict[str, pa.Table]:
-        """Return tables with the rows of all parts, in an order that has nothing to do with the parts: a table is a set of rows.
-        `order`: a word that stands for another one."""
+        """Return the tables with the rows of all parts, in a pseudorandom order that does not show which part a row comes from.
+
+        Each word `order` selects a different order.
+        """
         merged: Data = {name: [] for name in self.policy.tables}
         for part in (self.public, *parts):
             _merge(merged, part)
@@ -155,7 +164,7 @@ class Synthetic:
 
 
 def load(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) -> None:
-    """Put the tables in place of those that the connection had."""
+    """Create the tables in the connection, in place of earlier ones of the same names."""
     for name, rows in tables.items():
         connection.register("rows", rows)
         connection.execute(f"CREATE OR REPLACE TABLE {quoted(name)} AS SELECT * FROM rows")
@@ -163,7 +172,7 @@ def load(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) 
 
 
 def as_sql(policy: Policy, tables: Mapping[str, pa.Table]) -> list[str]:
-    """Return statements that make the tables anew in DuckDB, row by row in their order, for the report of a finding."""
+    """Return the statements that recreate the tables in DuckDB, row by row in their order, for the report of a finding."""
     words = {
         "integer": "BIGINT",
         "real": "DOUBLE",
@@ -184,7 +193,7 @@ def as_sql(policy: Policy, tables: Mapping[str, pa.Table]) -> list[str]:
 
 
 def quoted(name: str) -> str:
-    """Return a name in SQL."""
+    """Return a name as a quoted SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -202,7 +211,7 @@ def _merge(data: Data, more: Mapping[str, Rows]) -> None:
 
 
 def _depth(policy: Policy, name: str) -> int:
-    """Return how many foreign keys a table is away from the furthest of its protected parents."""
+    """Return the length of the longest chain of foreign keys from a table through its protected parents."""
     parents = {table for table, _ in policy.tables[name].foreign_keys.values() if policy.is_protected(table)} - {name}
     return max((1 + _depth(policy, parent) for parent in parents), default=0)
 
@@ -242,8 +251,8 @@ def _value(profile: Profile, place: str, column: PolicyColumn, index: int, numbe
 
 
 def _between_bounds(column: PolicyColumn, kind: str, index: int, word: int) -> Any:
-    """Return a value of a column with bounds, at them, between them, or far from them; `word`: 64 bits that stand for any
-    value."""
+    """Return a value for a column with bounds: one of the bounds, a value between them, or one far outside. `word`: the 64 bits
+    that select an arbitrary value."""
     far = {"beyond": _beyond, "below": _below}.get(kind.split(maxsplit=1)[0])
     if far is not None:
         return far(column)
@@ -261,7 +270,7 @@ def _typed(column: PolicyColumn, value: Any) -> Any:
 
 
 def _between(column: PolicyColumn, index: int) -> Any:
-    """Return the bounds' values in turn, one after the other."""
+    """Return the value number `index` of those from the lower to the upper bound, which repeat."""
     low: Any = column.lower
     high: Any = column.upper
     if column.type == "integer":
@@ -270,7 +279,7 @@ def _between(column: PolicyColumn, index: int) -> Any:
 
 
 def _each(column: PolicyColumn, index: int) -> Any:
-    """Another value for each row, as near the upper bound as that allows."""
+    """Return a value for each row that differs from those of other rows and is as near to the upper bound as possible."""
     high: Any = column.upper
     low: Any = column.lower
     if column.type == "integer":
@@ -281,7 +290,7 @@ def _each(column: PolicyColumn, index: int) -> Any:
 
 
 def _any(column: PolicyColumn, word: int) -> Any:
-    """Return the value within the bounds that a 64-bit word stands for."""
+    """Return the value within the bounds that a 64-bit word selects."""
     low, high = column.lower, column.upper
     if column.type == "real":
         return float(low) + (float(high) - float(low)) * word / 2**64  # type: ignore[arg-type]
@@ -304,7 +313,7 @@ def _below(column: PolicyColumn) -> Any:
 
 
 def _free(column: PolicyColumn, index: int) -> Any:
-    """Return a value of a column without bounds or list."""
+    """Return a value for a column that has neither bounds nor a list of values."""
     if column.type == "integer":
         return index
     if column.type == "real":
@@ -327,7 +336,7 @@ def _odd(column: PolicyColumn) -> Sequence[Any]:
 
 
 def _unlisted(column: PolicyColumn, index: int) -> Any:
-    """Return a value that the list does not name, another one for each index."""
+    """Return a value outside the column's list, different for each index."""
     if column.type == "text":
         return f"no such key {index}"
     beyond = _beyond(column)
@@ -339,7 +348,7 @@ def _unit_key(column: PolicyColumn, number: int) -> Any:
 
 
 def _make_unique(row: dict[str, Any], table: Table, keys: tuple[str, ...], number: int, index: int) -> None:
-    """Give the columns of a unique set that refer to nothing values that no other row has."""
+    """Give the columns of a unique key that are no foreign keys values that no other row has."""
     for key in keys:
         column = table.columns[key]
         if key in table.foreign_keys and len(keys) > 1:
@@ -356,7 +365,7 @@ def _make_unique(row: dict[str, Any], table: Table, keys: tuple[str, ...], numbe
 
 
 def _public_rows(policy: Policy, table: Table) -> Rows:
-    """Return rows that keep unique keys and `max_multiplicity`, and have the values that domains of other tables refer to."""
+    """Return rows that respect unique keys and `max_multiplicity`, and contain the values in the domains of other tables."""
     profile, rows = Profile("public", "high spread"), list[dict[str, Any]]()
     for index in range(PUBLIC_ROWS):
         row = {c.name: _value(profile, c.name, c, index) for c in table.columns.values()}
@@ -370,7 +379,7 @@ def _public_rows(policy: Policy, table: Table) -> Rows:
 
 
 def _referred(policy: Policy, table: Table, key: str) -> list[Any]:
-    """Return values of a column's own domain, and of the domains of columns that refer to it, or have its name."""
+    """Return the values in the column's own domain, and in the domains of columns that refer to it or have its name."""
     domains = [table.columns[key].domain or ()]
     for other in policy.tables.values():
         if key in other.columns and other.columns[key].type == table.columns[key].type:
@@ -390,7 +399,7 @@ def _distinct(column: PolicyColumn, index: int) -> Any:
 
 
 def sharpened(profile: Profile, candidates: Mapping[str, Sequence[Any]]) -> Iterator[Profile]:
-    """`profile` with one column's values changed, for each candidate value of each column; and with other numbers of rows."""
+    """Yield variants of `profile`: one for each candidate value of each column, and some with other numbers of rows."""
     for place, values in candidates.items():
         for value in values:
             yield replace(
