@@ -12,16 +12,16 @@ from typing import Any
 from dpsql.policy.bounds import names_in_fingerprint
 
 ADDED = {"added": True}
-"""Metadata of a field that a class got after values of it had been written down: it is left out of the text while it has its
-default, so that whatever was named before keeps its name."""
+"""Metadata of a field that was added to a class after values of the class had been stored: the text omits it while it has its
+default, so that existing names stay the same."""
 KEPT_TEXTS: dict[type, int] = {}
-"""Classes whose values keep their own text up to so many characters, beside their fields. They are frozen, and a copy with
-other fields (`replace`) is made from fields alone, so a text never outlives what it says."""
+"""Classes whose values cache their own text, up to this many characters, besides their fields. They are frozen, and a copy with
+other fields (`replace`) is made from fields alone, so a cached text is never outdated."""
 _TEXT = "#text"
 
 
 def fingerprint(value: Any) -> str:
-    """SHA-256 of a plan, hex: equal for equal plans, in every process (unlike `hash`)."""
+    """Return the SHA-256 of a plan, in hex: equal for equal plans, in every process (unlike `hash`)."""
     return hashlib.sha256(canonical_text(value).encode()).hexdigest()
 
 
@@ -32,7 +32,7 @@ def canonical_text(value: Any) -> str:
 
 @cache
 def compared_fields(kind: Any) -> tuple[str, ...] | None:
-    """Return names of the fields of a dataclass that take part in equality; None for any other type."""
+    """Return the names of a dataclass's fields that take part in equality; None for any other type."""
     return tuple(f.name for f in fields(kind) if f.compare) if is_dataclass(kind) else None
 
 

@@ -1,7 +1,7 @@
 """Combinations of public keys, where an answer does not have all of them.
 
-The *grid* of public keys holds every combination of their values, the first key slowest. Conditions on several keys at once,
-keys that depend on each other and rows of public tables leave a part of it; the rest belongs to no group.
+The *grid* of public keys holds every combination of their values, the first key slowest. Conditions on several keys at once, keys
+that depend on each other, and rows of public tables leave only a part of it; the rest belongs to no group.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Combinations:
-    """The groups of an answer as numbers of cells in the grid, ascending. `mark` is their fingerprint.
+    """The groups of an answer as numbers of grid cells, ascending. `mark` is their fingerprint.
 
-    `whole`: no row that the block reads has a combination that is missing; else HAVING left out groups that have rows.
+    `whole`: no row that the block reads has a missing combination; otherwise HAVING excluded groups that have rows.
     """
 
     mark: str
@@ -29,12 +29,13 @@ class Combinations:
     numbers: Numbers = field(compare=False, repr=False)
 
     def positions(self, sizes: Sequence[int]) -> list[Numbers]:
-        """Return the position among its values of each key of each group; `sizes`: how many values each key has."""
+        """Return for each key the positions of the groups' values among the key's values; `sizes`: the number of values of each
+        key."""
         return positions(self.numbers, sizes)
 
 
 def positions(numbers: Numbers, sizes: Sequence[int]) -> list[Numbers]:
-    """Convert numbers of cells to positions among the values of each key, one array for each key."""
+    """Return the positions of cells among the values of each key, one array per key."""
     by_key, rest = [], numbers
     for size in reversed(sizes):
         by_key.append(rest % size)
@@ -43,7 +44,7 @@ def positions(numbers: Numbers, sizes: Sequence[int]) -> list[Numbers]:
 
 
 def combinations(numbers: Numbers, whole: bool) -> Combinations:
-    """Return the combinations with these numbers, ascending and each once."""
+    """Return the combinations with these cell numbers, which are ascending and unique."""
     return Combinations(hashlib.sha256(np.ascontiguousarray(numbers, "<i8").tobytes()).hexdigest(), whole, numbers)
 
 

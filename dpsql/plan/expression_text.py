@@ -33,17 +33,17 @@ _AROUND = {
     "neg": "-{0}", "not": "not {0}", "is_null": "{0} is null", "is_true": "{0} is true", "is_false": "{0} is false",
     **{f"to_{type_}": f"cast({{0}} as {type_})" for type_ in ("integer", "real", "text", "boolean", "date", "timestamp")},
 }  # fmt: skip
-"""How functions of one argument are written in SQL."""
+"""Formats that write functions of one argument in SQL."""
 
 
 def expression_text(expression: Expr, columns: Mapping[str, str] | None = None) -> str:
     """Return a row expression as short text for people, with `(select ...)` for a subquery's value. `columns`: texts of columns
-    that have no name of their own (`column_texts`)."""
+    that have no name in the question (`column_texts`)."""
     if isinstance(expression, ReleasedValue):
         return "(select ...)"
     if isinstance(expression, Column):
         named = (columns or {}).get(expression.name)
-        return named or expression.name.rpartition(".")[2]  # without the side of a join, which the plan alone knows
+        return named or expression.name.rpartition(".")[2]  # without the side of a join, which only the plan names
     if isinstance(expression, Literal):
         return _value(expression.value)
     assert isinstance(expression, Call)
@@ -60,7 +60,7 @@ def expression_text(expression: Expr, columns: Mapping[str, str] | None = None) 
 
 
 def column_texts(relation: Relation) -> dict[str, str]:
-    """Return the texts of the columns of a relation that the plan has named itself, in words of the question."""
+    """Return texts, in the question's words, of the columns of a relation that the plan has named itself."""
     match relation:
         case Filter() | Distinct():
             return column_texts(relation.source)
@@ -88,13 +88,13 @@ def _applied(word: str, argument: Expr | None, columns: Mapping[str, str]) -> st
 
 
 def _case(parts: list[str]) -> str:
-    """Return CASE of conditions and values in turn, and perhaps a last value."""
+    """Return a CASE expression from alternating conditions and values, and an optional last value."""
     pairs = [f"when {parts[number]} then {parts[number + 1]}" for number in range(0, len(parts) - 1, 2)]
     return " ".join(["case", *pairs, *([f"else {parts[-1]}"] if len(parts) % 2 else []), "end"])
 
 
 def _value(value: Any) -> str:
-    """Return a literal of SQL."""
+    """Return a value as an SQL literal."""
     if isinstance(value, Fraction):
         return plain_decimal(value)
     if value is None or isinstance(value, bool):

@@ -1,13 +1,12 @@
-"""Formulas: a measure as arithmetic of noisy terms, which is free post-processing (privacy.md 4).
+"""Formulas: a measure as arithmetic on noisy terms, which is free post-processing (privacy.md 4).
 
-A formula is a frozen tree over terms (doubles in the unit of the answer), numbers and the operators below, and nothing
-else. It is written as Python arithmetic, `(a - b) / 2`; `release.formulas` has the meaning of every operator, once as
-SQL of the sandbox and once in vectors. Operations are carried out in the order of the tree, in IEEE doubles, so that
-both give the same number to the last bit.
+A formula is a frozen tree of terms (doubles in the unit of the answer), numbers and the operators below, and nothing else. It is
+written as Python arithmetic, `(a - b) / 2`; `release.formulas` defines every operator twice, as SQL of the sandbox and on
+vectors. Operations are carried out in the order of the tree, in IEEE doubles, so that both give the same number to the last bit.
 
-A measure may have two formulas: the *plug-in* one is the aggregate of the exact sums with released ones in their place, and
-error bars are about it; the *estimate* is what is shown, with less error where noise is large (`Estimate`). It may read how
-large the noise is (`Deviation`). Both are put in place when the noise of the terms is known: `plugged_in`, `estimated`.
+A measure may have two formulas. The *plug-in* formula is the aggregate of the exact sums with released sums in their place, and
+error bars refer to it; the *estimate* is what is shown, with less error where noise is large (`Estimate`), and may read the size
+of the noise (`Deviation`). Both are resolved once the noise of the terms is known: `plugged_in`, `estimated`.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ from dpsql.plan.intervals import Type
 
 
 class Operator(Enum):
-    """What may be computed of terms.
+    """Operators of formulas.
 
-    NULL_IF is NULL where both operands are equal, else the first. WHOLE rounds to a 64-bit integer, halves away from
-    zero. DATE is the day so many days after 1970-01-01, TIMESTAMP the microsecond so many seconds after it, both rounded as WHOLE
-    is. AT_LEAST and LESS compare; they, WHOLE, DATE and TIMESTAMP stand outermost. LEAST and GREATEST leave out what is NULL.
+    NULL_IF is NULL where both operands are equal, otherwise the first operand. WHOLE rounds to a 64-bit integer, halves away from
+    zero. DATE is the day that many days after 1970-01-01, TIMESTAMP the microsecond that many seconds after it, both rounded like
+    WHOLE. AT_LEAST and LESS compare. These two, WHOLE, DATE and TIMESTAMP are only outermost. LEAST and GREATEST ignore NULL.
     """
 
     ADD = "+"
@@ -49,7 +48,7 @@ class Operator(Enum):
 
 
 class _Arithmetic:
-    """Python's operators on formulas; plain numbers stand for `Number`."""
+    """Python's operators on formulas; plain numbers are read as `Number`."""
 
     def __add__(self, other: Operand) -> Operation:
         return _operation(Operator.ADD, self, other)
@@ -90,26 +89,26 @@ class NoisyValue(_Arithmetic):
 
 @dataclass(frozen=True)
 class Number(_Arithmetic):
-    """A double that follows from the text and the policy. Raises ValueError for one that is not finite."""
+    """A double that follows from the text and the policy. Raises ValueError for a number that is not finite."""
 
     value: float
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.value):
             raise ValueError(f"{self.value} in a formula")
-        object.__setattr__(self, "value", float(self.value) + 0.0)  # -0.0 equals 0.0 and would be told from it
+        object.__setattr__(self, "value", float(self.value) + 0.0)  # -0.0 as 0.0: they are equal but distinguishable
 
 
 @dataclass(frozen=True)
 class ReleasedNumber(_Arithmetic):
-    """The one number of the `plan.Result` called `result`: a constant of the formula once it is released (`settled`)."""
+    """The single number of the `plan.Result` called `result`: a constant of the formula once it is released (`settled`)."""
 
     result: str
 
 
 @dataclass(frozen=True)
 class Operation(_Arithmetic):
-    """An operator with its operands. The hash is computed once: formulas are keys of caches, and deep."""
+    """An operator with its operands. The hash is computed only once, because formulas are deep and serve as cache keys."""
 
     operator: Operator
     operands: tuple[Formula, ...]
@@ -121,7 +120,7 @@ class Operation(_Arithmetic):
         return int(fields[_HASH])
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"operator": self.operator, "operands": self.operands}  # hashes of texts differ between processes
+        return {"operator": self.operator, "operands": self.operands}  # string hashes differ between processes
 
 
 @dataclass(frozen=True)
@@ -133,8 +132,8 @@ class Deviation(_Arithmetic):
 
 @dataclass(frozen=True)
 class Estimate(_Arithmetic):
-    """A measure with two formulas: `plug_in`, which error bars are about, and `shrunk`, which is shown. Where there is no noise
-    both are the same number."""
+    """A measure with two formulas: `plug_in`, to which error bars refer, and `shrunk`, which is shown. Without noise both are the
+    same number."""
 
     plug_in: Formula
     shrunk: Formula
@@ -145,9 +144,9 @@ _HASH = "#hash"
 
 @dataclass(frozen=True, eq=False)
 class Element(_Arithmetic):
-    """The value of a list at a released number, counted from 0 and taken modulo the list's length, so that there is one
-    whatever the number. Stands outermost. Lists of different types are different: (0, 1) is not (false, true), as it is in
-    Python. Raises ValueError for values that are not all of one type of `LISTED`."""
+    """The value of a list at a released number, counted from 0 and taken modulo the list's length, so that every number selects a
+    value. Only outermost. Lists of different types are different: (0, 1) is not (false, true), although they are equal in Python.
+    Raises ValueError unless all values have one and the same type of `LISTED`."""
 
     values: tuple[Any, ...]
     number: Formula
@@ -167,7 +166,7 @@ class Element(_Arithmetic):
 
 
 LISTED = (str, bool, int, float, date_type, datetime)
-"""Types of the values in a list."""
+"""Types that the values of a list may have."""
 Formula = Union[NoisyValue, Number, ReleasedNumber, Operation, Element, Deviation, Estimate]
 Operand = Union[_Arithmetic, float, int]
 MeasureFormula = tuple[str, Formula, Type]
@@ -175,9 +174,9 @@ MeasureFormula = tuple[str, Formula, Type]
 
 
 def formula(value: Operand | str) -> Formula:
-    """Return a formula as it is, a number as `Number`, a text as the term of that name."""
+    """Return `value` as a formula: a formula unchanged, a number as `Number`, a string as the term of that name."""
     if isinstance(value, _Arithmetic):
-        return cast(Formula, value)  # all its classes are formulas
+        return cast(Formula, value)  # all its subclasses are formulas
     if isinstance(value, str):
         return NoisyValue(value)
     assert isinstance(value, (int, float))
@@ -199,12 +198,12 @@ def greatest(*operands: Operand) -> Operation:
 
 
 def within(value: Operand, lower: Operand, upper: Operand) -> Operation:
-    """Return `value` kept in [lower, upper]."""
+    """Return `value` clamped to [lower, upper]."""
     return least(greatest(value, lower), upper)
 
 
 def square_root(value: Operand) -> Operation:
-    """Return the square root of what is 0 or more."""
+    """Return the square root of `value`, which is 0 or more."""
     return _operation(Operator.SQUARE_ROOT, value)
 
 
@@ -214,7 +213,7 @@ def null_if(value: Operand, other: Operand) -> Operation:
 
 
 def whole(value: Operand) -> Formula:
-    """Return `value` rounded to an integer; one that is an integer, or of a list, stays as it is."""
+    """Return `value` rounded to an integer; an `Element` or an operation that rounds already is returned unchanged."""
     if isinstance(value, Element) or (isinstance(value, Operation) and value.operator is Operator.WHOLE):
         return value
     return _operation(Operator.WHOLE, value)
@@ -231,7 +230,7 @@ def timestamp(seconds: Operand) -> Operation:
 
 
 def _parts(value: Formula) -> tuple[Formula, ...]:
-    """Return the formulas that a formula is made of."""
+    """Return the direct parts of a formula."""
     if isinstance(value, Operation):
         return value.operands
     if isinstance(value, Element):
@@ -243,14 +242,14 @@ def _parts(value: Formula) -> tuple[Formula, ...]:
 
 @lru_cache(maxsize=4096)
 def terms_of(value: Formula) -> frozenset[str]:
-    """Return names of the terms in a formula."""
+    """Return the names of the terms in a formula."""
     if isinstance(value, NoisyValue):
         return frozenset({value.term})
     return frozenset().union(*(terms_of(part) for part in _parts(value)))
 
 
 def _rebuilt(value: Formula, change: Callable[[Formula], Formula]) -> Formula:
-    """Return `value` with every formula that it is made of changed."""
+    """Return `value` with `change` applied to each of its direct parts."""
     if isinstance(value, Operation):
         return Operation(value.operator, tuple(change(operand) for operand in value.operands))
     if isinstance(value, Element):
@@ -263,7 +262,7 @@ def _rebuilt(value: Formula, change: Callable[[Formula], Formula]) -> Formula:
 
 
 def substituted(value: Formula, terms: Mapping[str, Formula]) -> Formula:
-    """Return `value` with a formula in place of every term. Raises KeyError for a term that has none."""
+    """Return `value` with a formula in place of every term. Raises KeyError for a term that `terms` lacks."""
     if isinstance(value, NoisyValue):
         return terms[value.term]
     return _rebuilt(value, lambda part: substituted(part, terms))
@@ -271,13 +270,13 @@ def substituted(value: Formula, terms: Mapping[str, Formula]) -> Formula:
 
 @lru_cache(maxsize=4096)
 def waits(value: Formula) -> bool:
-    """Return whether a formula reads a number that is not released yet. Kept, as a part may stand in many places of a formula:
-    equal formulas read the same numbers."""
+    """Return whether a formula reads a number that is not released yet. Cached, because one part may occur in many places of a
+    formula; equal formulas read the same numbers."""
     return isinstance(value, ReleasedNumber) or any(waits(part) for part in _parts(value))
 
 
 def settled(value: Formula, released: Mapping[str, float]) -> Formula:
-    """Return `value` with the released numbers that `released` has, by the names of their results."""
+    """Return `value` with the numbers in `released` filled in, by the names of their results."""
     if isinstance(value, ReleasedNumber):
         return Number(released[value.result]) if value.result in released else value
     return _rebuilt(value, lambda part: settled(part, released)) if waits(value) else value
@@ -303,17 +302,17 @@ def shrinks(value: Formula) -> bool:
 
 
 def estimated(value: Formula, deviations: Mapping[str, float]) -> Formula:
-    """Return `value` with what is shown in place of every estimate, under independent noise of the standard deviation that
-    `deviations` gives for each term, in the unit of its values. Raises KeyError for a term that has none."""
+    """Return `value` with the shown formula in place of every estimate, for independent noise. `deviations` has the standard
+    deviation of the noise of each term, in the unit of its values. Raises KeyError for a term that it lacks."""
     return _estimated(value, tuple((term, deviations[term]) for term in sorted(terms_of(value))))
 
 
 @lru_cache(maxsize=1024)
 def _estimated(value: Formula, term_deviations: tuple[tuple[str, float], ...]) -> Formula:
-    """Return the formula of `estimated`: kept, since questions that differ in their rows alone have the same formulas under the
-    same noise. Equal deviations, 0 and -0 included, make the same numbers: `Number` has one zero."""
+    """Return the formula of `estimated`. Cached, because questions that differ only in their rows have the same formulas under
+    the same noise. Equal deviations, 0 and -0 included, give the same numbers: `Number` has only one zero."""
     deviations = dict(term_deviations)
-    done: dict[int, Formula] = {}  # by identity: the hash of a formula walks through all of it
+    done: dict[int, Formula] = {}  # by identity: hashing a formula visits all of it
 
     def change(part: Formula) -> Formula:
         if id(part) not in done:
@@ -333,7 +332,7 @@ def _estimated(value: Formula, term_deviations: tuple[tuple[str, float], ...]) -
 
 
 def weights_of(linear: Formula) -> dict[str, float]:
-    """Return the weight of each term in a sum of terms. Raises ValueError for what is none."""
+    """Return the weight of each term in a weighted sum of terms. Raises ValueError for any other formula."""
     if isinstance(linear, NoisyValue):
         return {linear.term: 1.0}
     if isinstance(linear, Operation) and linear.operator in _SUMS:

@@ -1,7 +1,7 @@
-"""Facts of a column before data is touched: type, closed interval, finite domain; interval arithmetic.
+"""Facts about a column before data is touched: type, closed interval, finite domain; interval arithmetic.
 
-Bounds are exact (fractions, dates); they come from the policy and from the question, never from data. They are what
-a value is clamped to, so a wrong interval can cost accuracy and never privacy (privacy.md 3).
+Bounds are exact (fractions, dates); they come from the policy and from the question, never from data. Values are clamped to them,
+so a wrong interval can cost accuracy but never privacy (privacy.md 3).
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import Any
 
 
 class Type(str, Enum):
-    """SQL types. INTEGER is 64 bits, REAL a double, TIMESTAMP without zone. Lists are columns of answers alone."""
+    """SQL types. INTEGER has 64 bits, REAL is a double, TIMESTAMP has no time zone. List types occur only in columns of
+    answers."""
 
     INTEGER = "integer"
     REAL = "real"
@@ -33,12 +34,12 @@ class Type(str, Enum):
 
     @property
     def numeric(self) -> bool:
-        """Return whether arithmetic makes sense."""
+        """Return whether arithmetic is defined on values of the type."""
         return self in (Type.INTEGER, Type.REAL)
 
     @property
     def temporal(self) -> bool:
-        """Return whether it is a point in time."""
+        """Return whether values of the type are points in time."""
         return self in (Type.DATE, Type.TIMESTAMP)
 
 
@@ -47,11 +48,11 @@ INT64 = (Fraction(-(2**63)), Fraction(2**63 - 1))
 
 @dataclass(frozen=True)
 class Facts:
-    """Facts about one expression. A bound that is None is unknown (unbounded).
+    """Facts about one expression. A bound of None is unknown (unbounded).
 
-    `values` is a finite domain in key order; it may hold None when NULL is a group of its own. `max_total`: the most
-    that the policy lets one privacy unit add to a sum of this column. `outside`: of a column, the group key that stands for all
-    values outside its domain or bounds (None: they belong to no group).
+    `values` is a finite domain in key order; it may hold None when NULL is a separate group. `max_total`: the most that the
+    policy lets one privacy unit add to a sum of this column. `outside`: for a column, the group key that represents all values
+    outside its domain or bounds (None: they belong to no group).
     """
 
     type: Type
@@ -64,7 +65,7 @@ class Facts:
 
     @property
     def bounded(self) -> bool:
-        """Return whether both ends are known."""
+        """Return whether both bounds are known."""
         return self.lower is not None and self.upper is not None
 
     def without_values(self) -> Facts:
@@ -86,7 +87,8 @@ class Facts:
         return None
 
     def domain(self) -> tuple[Any, ...] | None:
-        """Return the public domain in key order, None when it is not finite. Call `size` first: it may be long."""
+        """Return the public domain in key order, None when it is not finite. Call `size` first, because the domain may be
+        long."""
         size = self.size()
         if self.values is not None or size is None:
             return self.values
@@ -132,7 +134,7 @@ Interval = tuple[Any, Any]
 
 
 def add(a: Interval, b: Interval) -> Interval:
-    """[a0 + b0, a1 + b1]."""
+    """Return [a0 + b0, a1 + b1]."""
     return (_both(a[0], b[0], lambda x, y: x + y), _both(a[1], b[1], lambda x, y: x + y))
 
 
@@ -142,7 +144,7 @@ def negate(a: Interval) -> Interval:
 
 
 def multiply(a: Interval, b: Interval) -> Interval:
-    """Return the hull of the four corner products; unknown as soon as one corner is unknown."""
+    """Return the hull of the four corner products; unknown if any end is unknown."""
     if None in a or None in b:
         return (None, None)
     corners = [x * y for x in a for y in b]
@@ -150,7 +152,7 @@ def multiply(a: Interval, b: Interval) -> Interval:
 
 
 def divide(a: Interval, b: Interval) -> Interval:
-    """Known only when the divisor keeps away from zero."""
+    """Return the hull of the corner quotients; known only if the divisor's interval excludes zero."""
     if None in a or None in b or b[0] <= 0 <= b[1]:
         return (None, None)
     corners = [Fraction(x) / Fraction(y) for x in a for y in b]
@@ -158,7 +160,7 @@ def divide(a: Interval, b: Interval) -> Interval:
 
 
 def absolute(a: Interval) -> Interval:
-    """[0 or the nearer end, the farther end]."""
+    """Return [0 or the smaller absolute end, the larger absolute end]."""
     if None in a:
         return (Fraction(0), None)
     nearest = Fraction(0) if a[0] <= 0 <= a[1] else min(abs(a[0]), abs(a[1]))
@@ -166,7 +168,7 @@ def absolute(a: Interval) -> Interval:
 
 
 def square(a: Interval) -> Interval:
-    """x * x where both factors are the same value."""
+    """Return the interval of x * x, where both factors are the same value."""
     low, high = absolute(a)
     return (low * low, None if high is None else high * high)
 
@@ -177,10 +179,10 @@ def _both(x: Any, y: Any, combine: Any) -> Any:
 
 @dataclass(frozen=True)
 class GroupFacts:
-    """What is known of a block's groups beside its numbers. `complete`: every group of the data is among them (all keys
-    are public). `counts` and `sums`: measures that are 0 for a group without rows; counts are never negative. `chosen`: measures
-    that were chosen among values, of which no law says how far they are from the exact ones. `ends`: of those of them whose
-    error bars were measured: the measure, formulas of both ends, and the confidence of the bar."""
+    """Facts about a block's groups besides its numbers. `complete`: the block has every group of the data (all keys are public).
+    `counts` and `sums`: measures that are 0 for a group without rows; counts are never negative. `chosen`: measures that were
+    chosen among values, so that no law bounds their distance from the exact ones. `ends`: for `chosen` measures whose error bars
+    were measured: the measure, formulas of both ends, and the confidence of the bar."""
 
     complete: bool = True
     counts: frozenset[str] = frozenset()
@@ -190,4 +192,4 @@ class GroupFacts:
 
 
 ANY_GROUPS = GroupFacts(complete=False)
-"""Of a block of which nothing is known."""
+"""Facts of a block about whose groups nothing is known."""

@@ -1,8 +1,8 @@
-"""Measurements of other kinds than sums, and the registers in which every floor has its part of them.
+"""Measurements other than sums, and the registers in which every floor has its part of them.
 
-A measurement is a frozen description in a plan, under a word. What becomes of it is registered under that word, floor by
-floor, so that no floor knows a higher one: `pricing.measurements` (price and error), `engine.emit.measurements` (what the
-engine counts), `noise.measurements` (from exact to noisy), `reuse.measurements` (what is stored). To add one, write its
+A measurement is a frozen description in a plan, identified by a word. Its treatment is registered under that word, floor by
+floor, so that no floor depends on a higher one: `pricing.measurements` (price and error), `engine.emit.measurements` (what the
+engine counts), `noise.measurements` (from exact to noisy), `reuse.measurements` (what is stored). To add a measurement, write its
 description and its part for each floor, and enter each part in its floor's register.
 """
 
@@ -27,14 +27,14 @@ Part = TypeVar("Part")
 
 
 class Register(Generic[Part]):
-    """The parts that one floor has for measurements, by word."""
+    """Parts of one floor for measurements, by word."""
 
     def __init__(self, floor: str, parts: Mapping[str, Part]) -> None:
         self.floor = floor
         self._parts = dict(parts)
 
     def of(self, word: str) -> Part:
-        """Return the part for measurements called `word`. Raises InternalError when there is none: nothing is guessed."""
+        """Return the part for measurements called `word`. Raises InternalError when there is none: there is no default."""
         if word not in self._parts:
             raise refuse("internal", what=f"{self.floor} does not know the measurement {word}")
         return self._parts[word]
@@ -45,8 +45,8 @@ class Register(Generic[Part]):
 
 @dataclass(frozen=True)
 class Quantile:
-    """The value below which the share `quantile` (from 0 to 1) of a group's values lies, released as the number of a cell.
-    `lean`: it is a large value to which sums are cut, chosen with a preference for lower cells."""
+    """Value below which the share `quantile` (from 0 to 1) of a group's values lies, released as the number of a cell. `lean`:
+    for a large value to which sums are cut, chosen with a preference for lower cells."""
 
     name: str
     quantile: Fraction
@@ -55,8 +55,8 @@ class Quantile:
 
 @dataclass(frozen=True)
 class QuantileEnd:
-    """The low or high end of the error bar of `quantile`, released as the number of a cell. The exact quantile is beyond it
-    with a probability of at most `missed`."""
+    """Low or high end of the error bar of `quantile`, released as the number of a cell. The exact quantile is beyond it with a
+    probability of at most `missed`."""
 
     name: str
     quantile: Fraction
@@ -66,11 +66,11 @@ class QuantileEnd:
 
 @dataclass(frozen=True)
 class RankHistogram:
-    """How many rows of each group have their `value` in each cell of a grid, and the quantiles that are chosen from it.
+    """Number of rows of each group with their `value` in each cell of a grid, and the quantiles that are chosen from it.
 
-    `term` gives a row's cell: the integer that a SUM around the lower end of the bounds would add, from 0 to
-    `term.magnitude`. So the grid follows from bounds alone, and rows without a value (NULL, NaN) or that do not pass the
-    filter are in no cell. `slices`: into how many a cell may be cut where several quantiles are chosen together.
+    `term` gives a row's cell: the integer that a SUM around the lower bound would add, from 0 to `term.magnitude`. So the grid
+    follows from bounds alone, and rows without a value (NULL, NaN) or that do not satisfy the filter are in no cell. `slices`:
+    number of slices into which a cell may be divided where several quantiles are chosen together.
     """
 
     name: str
@@ -84,23 +84,23 @@ class RankHistogram:
 
     @property
     def cells(self) -> int:
-        """Return how many cells a group has."""
+        """Return the number of cells of a group."""
         return self.term.magnitude + 1
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """Names of what is released for each group."""
+        """Return the names of the numbers that are released for each group."""
         return (*(quantile.name for quantile in self.quantiles), *(end.name for end in self.ends))
 
 
 @dataclass(frozen=True)
 class SampleValues(RankHistogram):
-    """In which cell of a grid each of the samples of a group has its `value`, and the quantiles that are chosen among samples.
+    """Cell of a grid that holds the `value` of each sample of a group, and the quantiles that are chosen among samples.
 
-    The units of a group are split into `samples` by a keyed hash. `value` is a row expression over statistics of the rows of a
-    sample (`functions.sample_statistics`); `term` gives its cell, between the bounds that the question names. A sample without a
-    value, as it has no rows or the value is NULL, NaN or infinite, is in the cell `middle`. `by_unit`: all rows of a unit are in
-    one sample; otherwise each row has its own.
+    The units of a group are split into `samples` by a keyed hash. `value` is a row expression over statistics of a sample's rows
+    (`functions.sample_statistics`); `term` gives its cell, between the bounds that the question names. A sample without a value
+    (it has no rows, or the value is NULL, NaN or infinite) is in the cell `middle`. `by_unit`: all rows of a unit are in one
+    sample; otherwise each row is assigned separately.
     """
 
     samples: int = 1
@@ -110,17 +110,17 @@ class SampleValues(RankHistogram):
 
     @property
     def middle(self) -> int:
-        """The cell of the middle of the bounds."""
+        """Return the cell at the middle of the bounds."""
         return self.term.magnitude // 2
 
 
 @dataclass(frozen=True)
 class SampleMean:
-    """In which cell of a grid each of the samples of a group has its `value`, and the mean of the samples with noise, released as
-    the sum of (cell - middle).
+    """Cell of a grid that holds the `value` of each sample of a group, and the mean of the samples with noise, released as the
+    sum of (cell - middle).
 
-    `value`, `term`, `samples` and `by_unit` are those of `SampleValues`. An error bar is released that holds with `confidence`.
-    `mechanism`: the noise that is asked for, or "auto".
+    `value`, `term`, `samples` and `by_unit` are as in `SampleValues`. An error bar is released that holds with `confidence`.
+    `mechanism`: the requested noise, or "auto".
     """
 
     name: str
@@ -135,23 +135,24 @@ class SampleMean:
 
     @property
     def cells(self) -> int:
-        """Return how many cells a group has."""
+        """Return the number of cells of a group."""
         return self.term.magnitude + 1
 
     @property
     def middle(self) -> int:
-        """The cell of the middle of the bounds."""
+        """Return the cell at the middle of the bounds."""
         return self.term.magnitude // 2
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """Names of what is released for each group."""
+        """Return the names of the numbers that are released for each group."""
         return (self.name, *ends_of(self.name))
 
 
 @dataclass(frozen=True)
 class MostFrequentValue:
-    """How many rows of each group have their `value` in each cell of a list, and the most frequent one, released as its number.
+    """Number of rows of each group with their `value` in each cell of a list, and the most frequent value, released as its
+    number.
 
     `term` gives a row's cell, as in `RankHistogram`.
     """
@@ -164,19 +165,19 @@ class MostFrequentValue:
 
     @property
     def cells(self) -> int:
-        """Return how many values the list has."""
+        """Return the number of values in the list."""
         return self.term.magnitude + 1
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """Names of what is released for each group."""
+        """Return the names of the numbers that are released for each group."""
         return (self.name,)
 
 
 @dataclass(frozen=True)
 class EndRows:
-    """How many rows of each group have their `value` and their `key` in each pair of cells, and the key that most rows at an
-    end have, released as its number from 0 to `keys` - 1.
+    """Number of rows of each group with their `value` and `key` in each pair of cells, and the key that most rows at an end have,
+    released as its number from 0 to `keys` - 1.
 
     `term` gives a row's pair of cells: (cell of the value) `keys` + (number of the key). `last`: the end of the large values.
     """
@@ -192,22 +193,22 @@ class EndRows:
 
     @property
     def cells(self) -> int:
-        """Number of pairs of cells of a group."""
+        """Return the number of pairs of cells of a group."""
         return self.term.magnitude + 1
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """Names of what is released for each group."""
+        """Return the names of the numbers that are released for each group."""
         return (self.name,)
 
 
 @dataclass(frozen=True)
 class LocalNumber:
-    """How many rows of each group have their `value` in each cell of a grid, and the median of the group, or its `mean` on a grid
-    2**`finer` times as fine, with noise in proportion to how far one unit moves it in data near these.
+    """Number of rows of each group with their `value` in each cell of a grid, and the median of the group, or its `mean` on a
+    grid 2**`finer` times as fine, with noise proportional to the most that one unit moves it in nearby data.
 
-    `term` gives a row's cell, as in `RankHistogram`. `mechanism`: a word of `privacy.mechanisms.local_sensitivity`. Of
-    propose-test-release `bound` steps are proposed, and an error bar is released that holds with `confidence`.
+    `term` gives a row's cell, as in `RankHistogram`. `mechanism`: a word of `privacy.mechanisms.local_sensitivity`. For
+    propose-test-release, `bound` steps are proposed, and an error bar is released that holds with `confidence`.
     """
 
     name: str
@@ -223,14 +224,14 @@ class LocalNumber:
 
     @property
     def cells(self) -> int:
-        """Return how many cells a group has."""
+        """Return the number of cells of a group."""
         return self.term.magnitude + 1
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """Names of what is released for each group."""
+        """Return the names of the numbers that are released for each group."""
         return (self.name, *(ends_of(self.name) if self.mechanism == PROPOSED else ()))
 
 
 MEASUREMENTS = (RANK_HISTOGRAM, MOST_FREQUENT, END_ROWS, SAMPLE_VALUES, SAMPLE_MEAN, LOCAL_SENSITIVITY)
-"""Every word, for the test that no floor lacks a part."""
+"""Every word, for the test that every floor has a part for each."""

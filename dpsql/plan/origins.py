@@ -1,7 +1,8 @@
-"""Where the rows of a relation come from: columns as expressions over base columns, and conditions that every row meets.
+"""Origin of a relation's rows: columns as expressions over base columns, and conditions that every row satisfies.
 
-A relation is read as a few branches (UNION ALL, rows of a LEFT JOIN with and without a partner); each row of it belongs to
-one. Base columns are named by their way through the plan, so that two scans of one table have different columns.
+A relation is read as a few branches (parts of UNION ALL, rows of a LEFT JOIN with and without a partner); each of its rows
+belongs to one branch. Base columns are named by their path through the plan, so that two scans of one table have different
+columns.
 """
 
 from __future__ import annotations
@@ -32,13 +33,14 @@ MOST_BRANCHES = 16
 
 
 class UnknownOrigin(Exception):
-    """A relation has too many branches, or a column whose origin is unknown."""
+    """Raised for a relation with too many branches, or a column whose origin is unknown."""
 
 
 @dataclass(frozen=True)
 class UnmatchedRows:
-    """No row of `branch` has values equal to these: pairs of an expression of the row and one over the branch, both over base
-    columns. `in_list`: as NOT IN means it, where NULL on either side leaves the row out, unless there is no row at all."""
+    """Fact that no row of `branch` has values equal to those of this row: pairs of an expression of the row and one over the
+    branch, both over base columns. `in_list`: as in NOT IN, where NULL on either side excludes the row unless there is no row at
+    all."""
 
     pairs: tuple[tuple[Expr, Expr], ...]
     branch: Branch
@@ -47,9 +49,9 @@ class UnmatchedRows:
 
 @dataclass(frozen=True)
 class Branch:
-    """`columns`: each column of the relation by its name; `conditions` are true for every row; `tables`: scans, as (way, table).
-    `within`: base columns that never hold a value which their facts do not name; `unmatched`: rows that no row of the branch
-    has a partner among."""
+    """Some rows of a relation. `columns`: each column of the relation by its name; `conditions` are true for every row; `tables`:
+    scans, as (path, table). `within`: base columns that never hold a value outside their facts; `unmatched`: sets of rows in
+    which no row of the branch has a partner."""
 
     columns: Mapping[str, Expr]
     conditions: tuple[Expr, ...] = ()
@@ -58,7 +60,7 @@ class Branch:
     unmatched: tuple[UnmatchedRows, ...] = ()
 
     def written(self, expression: Expr) -> Expr:
-        """`expression` over the relation, over base columns. Raises UnknownOrigin."""
+        """Return `expression`, which is over the relation, over base columns. Raises UnknownOrigin."""
         if isinstance(expression, Column):
             base = self.columns.get(expression.name)
             if base is None:
@@ -83,7 +85,7 @@ def _branches(node: Relation, prefix: str) -> list[Branch]:
         columns = {column.name: Column(prefix + column.name, column.facts) for column in node.columns}
         if isinstance(node, Scan):
             return [Branch(columns, (), ((prefix, node.table),))]
-        # Results have the keys that were listed for them, and means are kept within their bounds.
+        # Results have their listed keys, and means are clamped to their bounds.
         return [Branch(columns, within=frozenset(prefix + name for name in columns))]
     if isinstance(node, Filter):
         return [_with(branch, branch.written(node.predicate)) for branch in branches(node.source, prefix)]
@@ -104,7 +106,7 @@ def _branches(node: Relation, prefix: str) -> list[Branch]:
         columns = {window.name: Column(f"{prefix}w.{window.name}", window.facts) for window in node.windows}
         sure = frozenset(columns[window.name].name for window in node.windows if window.word in _COUNTS)
         return [_widened(inner, columns, sure) for inner in branches(node.source, prefix + "s.")]
-    # The type of the unit's own key stands where it is used. Rows without one are nobody's.
+    # The type of the unit's key is given where the key is used. Rows without a key belong to no unit.
     unit = Column(f"{prefix}u.u", Facts(Type.NULL))
     columns = {"u": unit} | {column[0]: Column(f"{prefix}u.{column[0]}", column[4]) for column in node.columns}
     sure = frozenset(columns[column[0]].name for column in node.columns if column[1] in _COUNTS)
@@ -118,7 +120,7 @@ def _branches(node: Relation, prefix: str) -> list[Branch]:
 
 
 _COUNTS = ("count", "count_distinct", "row_number", "rank", "dense_rank")
-"""Words whose results lie within their facts in any case: a unit has no more rows than it may have."""
+"""Words whose results always lie within their facts, because a unit has no more rows than it may have."""
 
 
 def _widened(branch: Branch, columns: Mapping[str, Column], sure: frozenset[str]) -> Branch:
@@ -135,8 +137,8 @@ def _is_present(value: Expr) -> Expr:
 
 
 def _joined(node: Join, prefix: str) -> list[Branch]:
-    """Return branches of rows with a partner, and for a LEFT JOIN those without, to which conditions of the right side do not
-    apply."""
+    """Return branches of rows with a partner and, for a LEFT JOIN, of rows without one, to which conditions of the right side do
+    not apply."""
     result = []
     left, right = branches(node.left, prefix + "a."), branches(node.right, prefix + "b.")
     for branch in left:
@@ -151,7 +153,7 @@ def _joined(node: Join, prefix: str) -> list[Branch]:
 
 
 def _apart(branch: Branch, right: list[Branch], keys: Iterable[tuple[Expr, Expr]], in_list: bool = False) -> Branch:
-    """Return rows of `branch` that meet no row of any branch in `right`."""
+    """Return the rows of `branch` that match no row of any branch in `right`."""
     pairs = list(keys)
     unmatched = (
         UnmatchedRows(tuple((branch.written(a), absent.written(b)) for a, b in pairs), absent, in_list)
@@ -161,7 +163,7 @@ def _apart(branch: Branch, right: list[Branch], keys: Iterable[tuple[Expr, Expr]
 
 
 def _pair(branch: Branch, partner: Branch, keys: Iterable[tuple[Expr, Expr]]) -> Branch:
-    """Return rows of `branch`, each with a row of `partner` that has equal keys."""
+    """Return the rows of `branch`, each with a row of `partner` that has equal keys."""
     equal = (Call("eq", (branch.written(a), partner.written(b)), Facts(Type.BOOLEAN)) for a, b in keys)
     conditions = (*branch.conditions, *partner.conditions, *equal)
     unmatched = (*branch.unmatched, *partner.unmatched)
@@ -171,7 +173,8 @@ def _pair(branch: Branch, partner: Branch, keys: Iterable[tuple[Expr, Expr]]) ->
 
 
 def _met(node: SemiJoin, prefix: str) -> list[Branch]:
-    """Return branches of rows that pass a semi-join: each has a partner on the right side, unless it is negated."""
+    """Return branches of rows that satisfy a semi-join: each row has a partner on the right side, unless the semi-join is
+    negated."""
     left = branches(node.left, prefix + "l.")
     try:
         right = branches(node.right, prefix + "r.")
@@ -196,7 +199,7 @@ def _met(node: SemiJoin, prefix: str) -> list[Branch]:
 
 
 def _bare(node: Join) -> list[tuple[Expr, Expr]]:
-    """Return the pairs of keys with the column names of their own sides."""
+    """Return the pairs of keys, with the column names that each side itself uses."""
     return [(_unprefixed(a), _unprefixed(b)) for a, b in node.keys]
 
 

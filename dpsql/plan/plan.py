@@ -1,7 +1,7 @@
-"""The relational language in which everything about privacy is proven: ten relations, four expressions, one block.
+"""The relational language in which all privacy properties are proven: ten relations, four expressions, one block.
 
-Plans are frozen values: two questions are the same question exactly when their plans are equal. Column names inside
-a plan are ours (deterministic from the shape of the plan), never the analyst's aliases.
+Plans are frozen values: two questions are the same exactly when their plans are equal. dpsql chooses the column names inside a
+plan (deterministically, from the plan's shape); they are never the analyst's aliases.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ UNIT = "#unit"
 """Name of the hidden column that carries the privacy unit's key through every entity-protected relation."""
 
 OTHER = "s.c."
-"""What stands before the names of the right side's columns in the condition of a semi-join."""
+"""Prefix of the right side's column names in the condition of a semi-join."""
 
 
 # --- row expressions ------------------------------------------------------------------------------------------------
@@ -60,7 +60,7 @@ class Call:
 
 @dataclass(frozen=True)
 class ReleasedValue:
-    """The one value of the `Result` called `name`: a constant, not known before that is released."""
+    """The single value of the `Result` called `name`: a constant that is unknown until that result is released."""
 
     name: str
     facts: Facts
@@ -74,7 +74,7 @@ Expr = Union[Column, Literal, Call, ReleasedValue]
 
 @dataclass(frozen=True)
 class Scan:
-    """A base table of the policy; a protected one stands for its bounded view (at most max_rows rows of each unit)."""
+    """A base table of the policy; a protected table means its bounded view (at most max_rows rows of each unit)."""
 
     table: str
     columns: tuple[Column, ...]
@@ -90,7 +90,7 @@ class Filter:
 
 @dataclass(frozen=True)
 class Project:
-    """New columns computed row by row; the hidden unit column goes through."""
+    """New columns computed row by row; the hidden unit column is kept."""
 
     source: Relation
     columns: tuple[tuple[str, Expr], ...]
@@ -98,13 +98,10 @@ class Project:
 
 @dataclass(frozen=True)
 class Join:
-    """`left` (always protected) with `right` on equal keys.
-
-    `kind` is "inner" or "left"; columns of the left side are renamed "a.<name>", of the right side "b.<name>", and so
-    they are named in `keys`. `on_unit`: both sides are protected and their units are compared too. `multiplicity` is
-    how many rows of `right` one row of `left` can meet at most (of the same unit, when `on_unit`), and `back` how many
-    of `left` one row of `right` can meet (None: nothing is promised).
-    """
+    """Join of `left` (always protected) with `right` on equal keys. `kind` is "inner" or "left". Columns of the left side are
+    renamed "a.<name>", of the right side "b.<name>"; `keys` use these names. `on_unit`: both sides are protected, and their units
+    are compared too. `multiplicity`: most rows of `right` that match one row of `left` (of the same unit, with `on_unit`);
+    `back`: most rows of `left` that match one row of `right` (None: no limit is promised)."""
 
     left: Relation
     right: Relation
@@ -117,11 +114,11 @@ class Join:
 
 @dataclass(frozen=True)
 class SemiJoin:
-    """Rows of `left` for which `right` has (or, `negated`, has not) a row with equal keys.
+    """Rows of `left` for which `right` has (or, `negated`, does not have) a row with equal keys.
 
-    Keys of `right` are over its own columns. `on_unit`: `right` is protected, and only rows of the same unit count.
-    `in_list`: NULLs count as in SQL's IN, else as in EXISTS. `condition` is asked of both rows besides the keys: it names
-    columns of `left` as they are, those of `right` OTHER + name.
+    Keys of `right` are over its own columns. `on_unit`: `right` is protected, and only rows of the same unit count. `in_list`:
+    NULLs are treated as in SQL's IN, otherwise as in EXISTS. `condition` must also hold for both rows; in it, columns of `left`
+    keep their names and columns of `right` are called OTHER + name.
     """
 
     left: Relation
@@ -144,8 +141,8 @@ class Union_:
 class UnitAggregate:
     """One row for each privacy unit and combination of `keys`: exact aggregates of the unit's own rows.
 
-    `keys` do not name the unit itself, which is there as the visible column "u". `columns` are (name, aggregate word,
-    argument or None, filter or None, facts of the result).
+    `keys` do not include the unit itself, which is the visible column "u". `columns` are (name, aggregate word, argument or None,
+    filter or None, facts of the result).
     """
 
     source: Relation
@@ -155,11 +152,9 @@ class UnitAggregate:
 
 @dataclass(frozen=True)
 class ReleasedRows:
-    """Rows of the `Result` called `name`: a public table once that is released.
-
-    `unique`: sets of columns, in each of which no two rows have the same values (but NULL); an empty set means at most
-    one row. `content`: the name until they are known, then their digest (`filled`). `repeats`: sets with the most equal rows.
-    """
+    """Rows of the `Result` called `name`: a public table once that result is released. `unique`: sets of columns on each of which
+    no two rows agree (NULLs apart); an empty set means at most one row. `content`: the name until the rows are released, then
+    their digest (`filled`). `repeats`: sets of columns, with the most rows that agree on each."""
 
     name: str = field(compare=False)
     columns: tuple[Column, ...]
@@ -194,7 +189,7 @@ class Window:
 
 @dataclass(frozen=True)
 class UnitWindow:
-    """Rows of `source` with one more column for each window; every window holds rows of one unit alone."""
+    """Rows of `source` with one more column for each window; every window is over rows of a single unit."""
 
     source: Relation
     windows: tuple[Window, ...]
@@ -212,9 +207,9 @@ Relation = Union[Scan, Filter, Project, Join, SemiJoin, Union_, UnitAggregate, R
 
 @dataclass(frozen=True)
 class Key:
-    """One GROUP BY expression; `values`: its public keys in order, None when they are private. They follow from the expression
-    and `left` (fingerprint of those that conditions left; "": all). Not `whole`: HAVING leaves rows without a group.
-    `drops`: its columns, where rows that meet the conditions may have values that are none of the public keys."""
+    """One GROUP BY expression. `values`: its public keys in order, None when they are private; they follow from the expression
+    and `left` (fingerprint of the values that conditions leave; "": all). `whole`: False where HAVING leaves rows without a
+    group. `drops`: columns of the key in which rows that meet the conditions may have values outside the public keys."""
 
     name: str
     expression: Expr
@@ -226,10 +221,9 @@ class Key:
 
 @dataclass(frozen=True)
 class Measure:
-    """One SQL aggregate: `aggregate` is the word of sql.md in lower case; `arguments` its row expressions.
-
-    `per_group`: what it is among the rows of one unit in one group is kept within these first. No block has such a measure:
-    `binder.group_bounds` makes one of the units' results of it."""
+    """One SQL aggregate: `aggregate` is the word of sql.md in lower case; `arguments` its row expressions. `per_group`: bounds to
+    which a unit's result in each group is clamped before units are combined. After binding no block has such a measure:
+    `binder.group_bounds` rewrites it as a measure of the units' results."""
 
     name: str
     aggregate: str
@@ -241,9 +235,9 @@ class Measure:
 
 @dataclass(frozen=True)
 class Block:
-    """A lowest aggregation over a protected relation: what is measured with noise, all at once, over disjoint groups.
+    """An innermost aggregation over a protected relation: everything that is measured with noise at once, over disjoint groups.
 
-    `combinations`: of the values of its keys, all of them public, those that are groups (None: all)."""
+    `combinations`: the combinations of its keys' values that are groups, where all keys are public (None: all combinations)."""
 
     name: str
     source: Relation
@@ -268,7 +262,8 @@ class TermKind(str, Enum):
 
 @dataclass(frozen=True)
 class Clip:
-    """A unit's vector of sums over all groups is scaled down to `norm` (None: not chosen yet) at most `most` (grid units)."""
+    """Clipping of a unit's vector of sums over all groups: its norm `norm` (None: not chosen yet) is at most `most` (grid
+    units)."""
 
     most: int
     norm: Norm | None = None
@@ -278,14 +273,14 @@ class Clip:
 class Term:
     """One basis term (privacy.md 4).
 
-    COUNT: rows that pass `filter` and whose `value` (when given) is not NULL. SUM: the integer round((clamp(value, lower, upper)
-    - centre) * 2**grid); `lower`, `upper`, `centre` are doubles for real columns and ints for integer columns. UNITS: distinct
-    privacy units. DISTINCT: distinct values of `value`; DISTINCT_SUM: their SUM. SQUARE_PART, PRODUCT_PART, PAIR_PART: products
-    of a row's integers, by `place` (`joint_sums`). `magnitude` bounds what one row (unit, value) adds, in grid units. `clip`: of
-    COUNT and SUM; their grid then lets nothing overflow (`sum_terms`), `finer` bits finer than that of the rows' integers, of
-    which a unit adds a share in steps of 2**-finer. `shares`: a set to which a row adds one `magnitude` in all (or `absent`).
-    `places`: how many different values each unit brings to a DISTINCT, in all groups together (None: all); to a DISTINCT_SHARE,
-    where that is released before, and each value adds `magnitude` / places.
+    COUNT: rows that satisfy `filter` and whose `value` (when given) is not NULL. SUM: the integer round((clamp(value, lower,
+    upper) - centre) * 2**grid); `lower`, `upper`, `centre` are doubles for real columns and ints for integer columns. UNITS:
+    distinct privacy units. DISTINCT: distinct values of `value`; DISTINCT_SUM: their SUM. SQUARE_PART, PRODUCT_PART, PAIR_PART:
+    products of a row's integers, by `place` (`joint_sums`). `magnitude` bounds what one row (unit, value) adds, in grid units.
+    `clip`: for COUNT and SUM; their grid then excludes overflow (`sum_terms`) and is `finer` bits finer than the grid of the
+    rows' integers, of which a unit adds a share in steps of 2**-finer. `shares`: a set of terms to which a row adds one
+    `magnitude` in total (or `absent`). `places`: the most different values that a unit brings to a DISTINCT, over all groups
+    (None: all); for a DISTINCT_SHARE an earlier step releases it, and each value adds `magnitude` / places.
     """
 
     name: str
@@ -307,8 +302,8 @@ class Term:
 
 @dataclass(frozen=True)
 class Caps:
-    """Contribution bounds of one block. `rows_per_unit`: stability of the relation; `groups`: most that one unit touches;
-    `bounds`: those that the engine enforces; `rows_in_group`: most rows of one unit in one group (`stability.rows_in_group`)."""
+    """Contribution bounds of one block. `rows_per_unit`: stability of the relation; `groups`: most groups that one unit touches;
+    `bounds`: bounds that the engine enforces; `rows_in_group`: most rows of one unit in one group (`stability.rows_in_group`)."""
 
     rows_per_unit: int
     groups: int
@@ -317,10 +312,10 @@ class Caps:
 
 
 class Measurement(Protocol):
-    """What a block asks the engine for beside its sums, over the same groups, and makes noisy in a way of its own.
+    """Engine results other than sums that a block reads, over the same groups; each kind has its own way of adding noise.
 
-    Each floor has its part registered under `word` (`dpsql.plan.measurements`). `name` tells the measurements of a block
-    apart; `numbers` names the released numbers, which formulas read as they read terms.
+    Each floor has a part registered under `word` (`dpsql.plan.measurements`). `name` distinguishes the measurements of a block;
+    `numbers` names the released numbers, which formulas read like terms.
     """
 
     @property
@@ -334,14 +329,14 @@ class Measurement(Protocol):
 
     @property
     def term(self) -> Term:
-        """The value and the condition of a row that it reads, as a SUM would read them."""
+        """The value and the condition that are read of a row, in the form of a SUM."""
 
 
 @dataclass(frozen=True)
 class BoundedBlock:
-    """A block reduced to its basis: sums (`terms`), and `measurements` of other kinds. `formulas` gives each measure
-    over terms and released numbers. `unit_weights`: what a unit adds to the count that admits private keys, by the number of
-    its keys (`partition_selection.WeightedThreshold`; none: 1)."""
+    """A block reduced to its basis: sums (`terms`), and `measurements` of other kinds. `formulas` gives each measure over terms
+    and released numbers. `unit_weights`: what a unit adds to the count that admits private keys, by the number of its keys
+    (`partition_selection.WeightedThreshold`; empty: 1)."""
 
     name: str
     source: Relation
@@ -357,7 +352,7 @@ class BoundedBlock:
 
     @cached_property
     def reads_results(self) -> bool:
-        """Return whether the block reads a result that is not known yet."""
+        """Return whether the block reads a result that is not released yet."""
         return bool(results_read(self))
 
 
@@ -371,8 +366,9 @@ class PublicInput:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """A subquery whose rows a later block reads: `query` is like the remainder of a plan, over earlier blocks and public
-    tables, and returns `columns` in their types. `unique`, `repeats`: as of `ReleasedRows`; `promised`: by the policy."""
+    """A subquery whose rows a later block reads: `query` is like a plan's remainder, over earlier blocks and public tables, and
+    returns `columns` in their types. `unique`, `repeats`: as in `ReleasedRows`; `promised`: sets of `unique` that the policy
+    promises."""
 
     name: str
     query: exp.Query
@@ -384,9 +380,10 @@ class Result:
 
 @dataclass(frozen=True)
 class TotalCut:
-    """What one unit's SUM of `value` (of rows that pass `filter`) is scaled down to in the blocks `readers`: the number of the
-    Result called `result`, from `least` to `most`, which block `block` chooses among the totals of units. `places`: how many
-    different values a unit brings to COUNT(DISTINCT value) instead, chosen among the numbers that units have."""
+    """Privately chosen bound to which one unit's SUM of `value` (over rows that satisfy `filter`) is scaled down in the blocks
+    `readers`: the number of the Result called `result`, from `least` to `most`, which block `block` chooses among the totals of
+    units. `places`: instead, the most different values that a unit brings to COUNT(DISTINCT value), chosen among the units'
+    numbers of values."""
 
     result: str
     block: str
@@ -400,11 +397,11 @@ class TotalCut:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A question cut into private blocks, results that later ones of them read, and the public remainder.
+    """A question divided into private blocks, results that later blocks read, and the public remainder.
 
-    Each block reads results of blocks before it alone.
-    `remainder` is a validated sqlglot query over tables named like the blocks (columns: keys "k0".., measures
-    "m0"..) and like the public inputs. It may hold DP_INTERVAL_LOW/HIGH/ERROR(expr) as anonymous functions.
+    Each block reads only results of earlier blocks. `remainder` is a validated sqlglot query over tables named like the blocks
+    (columns: keys "k0".., measures "m0"..) and like the public inputs. It may hold DP_INTERVAL_LOW/HIGH/ERROR(expr) as anonymous
+    functions.
     """
 
     sql: str
@@ -417,11 +414,12 @@ class Plan:
 
 
 _WITHOUT_PARTS = (Facts, NoisyValue, Number, Operation, Element, Scan)
-"""Values of a plan that hold no expression or relation but the columns of a table."""
+"""Types of plan values that contain no expression or relation except the columns of a table."""
 
 
 def filled(value: Any, replaced: Callable[[Any], Any]) -> Any:
-    """Return a plan with its parts as `replaced` returns them (the part itself: look inside). Facts are left as they are."""
+    """Return a plan with its parts replaced by `replaced`; where that returns the part itself, its own parts are visited. Facts
+    stay."""
     new = replaced(value)
     if new is not value:
         return new
@@ -435,7 +433,7 @@ def filled(value: Any, replaced: Callable[[Any], Any]) -> Any:
 
 
 def results_read(value: Any) -> tuple[str, ...]:
-    """Return names of the results that a plan reads and that are not known yet, each once."""
+    """Return the names of the results that a plan reads and that are not released yet, each once."""
     names: dict[str, None] = {}
 
     def note(part: Any) -> Any:

@@ -1,6 +1,6 @@
-"""Subqueries that only pass columns on: SELECT COUNT(*) FROM (SELECT * FROM t) asks what SELECT COUNT(*) FROM t does.
+"""Removal of subqueries that only rename columns: SELECT COUNT(*) FROM (SELECT * FROM t) asks the same as SELECT COUNT(*) FROM t.
 
-Tools put such a SELECT around every table. Without it the question is the one that was asked before, and free.
+Tools put such a SELECT around every table. Without it the question equals an earlier question and is free.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dpsql.plan.plan import Block, Column, Expr, Filter, Project, Relation, fill
 
 
 def without_renamings(block: Block) -> Block:
-    """Return the block over the relation below the projections, at the top of its source, that only name columns anew."""
+    """Return the block without the projections at the top of its source that only rename columns."""
     source, columns = _bare(block.source)
     if not columns:
         return block
@@ -26,7 +26,8 @@ def without_renamings(block: Block) -> Block:
 
 
 def _bare(relation: Relation) -> tuple[Relation, Mapping[str, Expr]]:
-    """Return the rows without such projections, and what each column was called before; nothing where none was left out."""
+    """Return the relation without such projections, and the original column of each name; an empty mapping if none was
+    removed."""
     if isinstance(relation, Project) and all(isinstance(expression, Column) for _, expression in relation.columns):
         source, columns = _bare(relation.source)
         return source, {name: columns.get(expression.name, expression) for name, expression in _named(relation)}
@@ -42,5 +43,5 @@ def _named(relation: Project) -> list[tuple[str, Column]]:
 
 
 def _over(value: Any, columns: Mapping[str, Expr]) -> Any:
-    """Return an expression, or a measure, with the columns of before."""
+    """Return an expression or a measure over the original columns."""
     return filled(value, lambda part: columns.get(part.name, part) if isinstance(part, Column) else part)

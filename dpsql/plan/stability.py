@@ -1,4 +1,4 @@
-"""How many rows of a relation one privacy unit can change: stability, node by node (privacy.md 3)."""
+"""Stability: how many rows of a relation one privacy unit can change, node by node (privacy.md 3)."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ MOST_ROWS_PER_UNIT = 10**9
 
 
 def rows_per_unit(relation: Relation, policy: Policy) -> int:
-    """Return most rows that appear or vanish when one unit is added or removed. Refuses what grows beyond all use.
+    """Return the most rows that appear or vanish when one unit is added or removed. Raises a refusal above MOST_ROWS_PER_UNIT.
 
-    Each line is one row of the table in privacy.md 3; the bounded view (Scan) is the only place where a number enters.
+    Each case is one row of the table in privacy.md 3; the bounded view (Scan) is the only source of a number.
     """
     rows = _rows(relation, policy)
     if rows > MOST_ROWS_PER_UNIT:
@@ -50,7 +50,7 @@ def _rows(relation: Relation, policy: Policy) -> int:
             raise refuse("no_max_rows", table=relation.table)
         return most
     if isinstance(relation, ReleasedRows):
-        return 0  # they were paid for when they were released; from then on nothing in them depends on a unit
+        return 0  # paid for at their release; after that nothing in them depends on a unit
     if isinstance(relation, Filter):
         rows = _rows(relation.source, policy)
         # row_number() counts the unit's rows, so at most k of them have a number up to k.
@@ -58,10 +58,10 @@ def _rows(relation: Relation, policy: Policy) -> int:
             [rows, *(most for part in _conjuncts(relation.predicate) if (most := _first(relation.source, part)))]
         )
     if isinstance(relation, (Project, Distinct)):
-        # Distinct: a row appears (or vanishes) only with a row of `source` that is equal to it, one for each at most.
+        # Distinct: a row appears (or vanishes) only with an equal row of `source`, at most one for each.
         return _rows(relation.source, policy)
     if isinstance(relation, UnitWindow):
-        # A column more for each row, computed from rows of the same unit: the emitted window is over the unit.
+        # One more column for each row, computed from rows of the same unit: the emitted window is over the unit.
         if not owned(relation.source, policy):
             raise refuse("internal", what="a window of one unit's rows over rows that belong to no unit")
         return _rows(relation.source, policy)
@@ -74,16 +74,16 @@ def _rows(relation: Relation, policy: Policy) -> int:
         return sum(_rows(source, policy) for source in relation.sources)
     if isinstance(relation, Join):
         return _joined_rows(relation, policy)
-    # UnitAggregate: each of the unit's rows is in one group, so it has at most as many groups as rows. (The size of a
-    # declared domain is no bound here: nothing keeps values outside it from being groups of their own.)
+    # UnitAggregate: each of the unit's rows is in one group, so the unit has at most as many groups as rows. (The size of a
+    # declared domain is no bound here: values outside it may form groups of their own.)
     return 1 if not relation.keys else _rows(relation.source, policy)
 
 
 def rows_in_group(relation: Relation, keys: tuple[Expr, ...], policy: Policy) -> int:
-    """Return the most rows that one unit can have among those with equal `keys`, expressions over the relation.
+    """Return the most rows that one unit can have with equal `keys`, expressions over the relation.
 
-    A `UnitAggregate` has one row for each unit and combination of its keys, and filters and projections add none. Where all
-    of its keys are unchanged among `keys`, rows of one unit with equal `keys` agree on them, and are one row.
+    A `UnitAggregate` has one row for each unit and combination of its keys, and filters and projections add none. If all of its
+    keys occur unchanged among `keys`, rows of one unit with equal `keys` agree on them and so are a single row.
     """
     rows = rows_per_unit(relation, policy)
     base = base_rows(relation)
@@ -111,7 +111,7 @@ def _conjuncts(predicate: Expr) -> tuple[Expr, ...]:
 
 
 def _first(source: Relation, condition: Expr) -> int:
-    """Return the most rows of one unit that pass `row_number() <= k`, `< k` or `= k`; 0 for other predicates."""
+    """Return the most rows of one unit that satisfy `row_number() <= k`, `< k` or `= k`; 0 for other predicates."""
     if not isinstance(condition, Call) or condition.function not in ("le", "lt", "eq") or len(condition.arguments) != 2:
         return 0
     number, bound = condition.arguments
@@ -121,7 +121,7 @@ def _first(source: Relation, condition: Expr) -> int:
 
 
 def _is_row_number(relation: Relation, expression: Expr) -> bool:
-    """Return whether a column of `relation` numbers the rows of each unit from 1 on; some rows may have been left out since."""
+    """Return whether a column of `relation` numbers the rows of each unit from 1 on; filters may have removed some rows since."""
     while isinstance(expression, Column):
         if isinstance(relation, Project):
             expression = dict(relation.columns)[expression.name]
@@ -136,19 +136,19 @@ def _is_row_number(relation: Relation, expression: Expr) -> bool:
 
 
 def _check_on_unit(relation: Join | SemiJoin, policy: Policy) -> None:
-    """Check the binder's promise once more: two protected sides meet on an entity's key, or not at all."""
+    """Check again what the binder ensures: two protected sides are joined on the key of a privacy unit, or not at all."""
     both = relation.on_unit and owned(relation.left, policy) and owned(relation.right, policy)
     if _rows(relation.right, policy) > 0 and not both:
         raise refuse("internal", what="protected sides that do not meet on the privacy unit")
 
 
 def _joined_rows(relation: Join, policy: Policy) -> int:
-    """Return the rows of one unit in a join. A row of `left` meets at most `multiplicity` rows of `right`; with on_unit only rows
-    of the same unit meet.
+    """Return the most rows of one unit in a join. A row of `left` matches at most `multiplicity` rows of `right`; with on_unit,
+    only rows of the same unit match.
 
-    Counted from the other side: each row of the unit in `right` meets at most `back` rows in `left`. An outer join also
-    keeps the rows of `left` that meet none. With j rows of `left` that meet some, pairs are at most right * min(back, j),
-    and left - j rows meet none: the sum is largest at j = min(back, left). Both counts hold, so the smaller one does.
+    Counted from the other side, each row of the unit in `right` matches at most `back` rows in `left`. An outer join also keeps
+    the rows of `left` without a match. With j rows of `left` that have a match, there are at most right * min(back, j) pairs, and
+    left - j rows have none: the sum is largest at j = min(back, left). Both counts are bounds, so the smaller one is.
     """
     _check_on_unit(relation, policy)
     left = _rows(relation.left, policy)
@@ -168,9 +168,9 @@ def _joined_rows(relation: Join, policy: Policy) -> int:
 
 
 def most_met(rows: ReleasedRows, keys: tuple[tuple[Expr, Expr], ...], prefix: str = "") -> int | None:
-    """Return how many rows have equal keys (second of each pair, named with `prefix`) at most; None where nobody knows.
+    """Return the most rows with equal keys (second of each pair, named with `prefix`); None where no limit is known.
 
-    A row that has these values agrees with the others that have them on each set of columns among the keys.
+    Rows with equal keys agree on each set of columns among the keys, so every limit for such a set holds.
     """
     names = {b.name.removeprefix(prefix) for a, b in keys if isinstance(b, Column) and told_apart(a, b)}
     limits = [1 for unique in rows.unique if names.issuperset(unique)]
@@ -179,8 +179,8 @@ def most_met(rows: ReleasedRows, keys: tuple[tuple[Expr, Expr], ...], prefix: st
 
 
 def told_apart(a: Expr, b: Expr) -> bool:
-    """Return whether a value of `a` equals one value of `b` at most. Engines compare an integer with a real as reals, where
-    2**53 and 2**53 + 1 are the same number; all other comparisons keep the values of `b` apart."""
+    """Return whether a value of `a` equals at most one value of `b`. Engines compare an integer with a real as reals, where 2**53
+    and 2**53 + 1 are the same number; all other comparisons distinguish the values of `b`."""
     return not (a.facts.type is Type.REAL and b.facts.type is Type.INTEGER)
 
 
@@ -194,7 +194,8 @@ class Promise:
 
 
 def promises(relation: Relation, policy: Policy) -> frozenset[Promise]:
-    """Return every promise that `rows_per_unit` of a relation, or its way to the unit, relies on. The engine checks them."""
+    """Return every promise of the policy on which `rows_per_unit` of a relation, or its path to the unit, relies. The engine
+    checks them."""
     relied_on: set[Promise] = set()
     if isinstance(relation, Scan):
         for _, _, parent, column in policy.unit_joins(relation.table):
@@ -215,21 +216,22 @@ def promises(relation: Relation, policy: Policy) -> frozenset[Promise]:
 
 
 def unfiltered(relation: Relation) -> Relation:
-    """Return the relation below all filters: leaving rows out breaks no promise about keys."""
+    """Return the relation below all filters: removing rows breaks no promise about keys."""
     while isinstance(relation, Filter):
         relation = relation.source
     return relation
 
 
 def base_rows(relation: Relation) -> Relation:
-    """Return the relation below filters and projections: each of its rows is one above at most."""
+    """Return the relation below filters and projections: each of its rows yields at most one row above."""
     while isinstance(relation, (Filter, Project)):
         relation = relation.source
     return relation
 
 
 def base_column(relation: Relation, expression: Expr) -> str | None:
-    """Return the column of `base_rows` that an expression over `relation` is, unchanged; None for anything computed."""
+    """Return the column of `base_rows` to which an expression over `relation` is equal, unchanged; None for computed
+    expressions."""
     while isinstance(relation, (Filter, Project)) and isinstance(expression, Column):
         if isinstance(relation, Project):
             expression = dict(relation.columns)[expression.name]
@@ -238,7 +240,7 @@ def base_column(relation: Relation, expression: Expr) -> str | None:
 
 
 def parts(relation: Relation) -> tuple[Relation, ...]:
-    """Return the relations right below."""
+    """Return the relations directly below."""
     if isinstance(relation, (Scan, ReleasedRows)):
         return ()
     if isinstance(relation, (Join, SemiJoin)):
@@ -247,7 +249,7 @@ def parts(relation: Relation) -> tuple[Relation, ...]:
 
 
 def tables(relation: Relation) -> frozenset[str]:
-    """Return names of all tables that a relation reads."""
+    """Return the names of all tables that a relation reads."""
     if isinstance(relation, Scan):
         return frozenset({relation.table})
     return frozenset[str]().union(*(tables(part) for part in parts(relation)))

@@ -1,1 +1,1 @@
-"""Questions planned to the end before data is touched, kept by text, options and policy."""
+"""Complete planning of questions before data is touched, cached by text, options and policy."""

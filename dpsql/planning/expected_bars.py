@@ -1,8 +1,8 @@
-"""The bars of a question's outputs before anything is measured: from text, policy, options and one assumption alone.
+"""Error bars of a question's outputs before anything is measured: from text, policy, options and one assumption.
 
-The error of COUNT and SUM is that of their terms. Everything else (AVG, VAR, a difference, a sum over groups) depends on how
-many rows there are and where their values lie, so a release is made up in which every group has `dp.assume_rows` rows with
-values spread evenly between their bounds, and no noise; its bars, computed as those of any release, are what to expect.
+The error of COUNT and SUM is that of their terms. All other errors (of AVG, VAR, a difference, a sum over groups) depend on the
+number of rows and on their values. So a noiseless release is simulated in which every group has `dp.assume_rows` rows with values
+between their bounds, a tenth of the way up on average; its error bars, computed like those of any release, are the expected ones.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from dpsql.release.remainder import ReleasedBlock, Remainder
 from dpsql.release.sandbox import Sandbox
 
 _PRIVATE_GROUPS = 10
-"""Groups of private keys are as many as nobody knows; so many are made up."""
+"""Number of groups that is simulated for private keys, because the actual number is unknown."""
 _MOST_GROUPS = 2_000
 _ROWS = 64
 _MEAN = 0.1
@@ -42,7 +42,7 @@ _DIRECT = frozenset({"count", "count_units", "count_distinct", "sum", "count_if"
 
 @dataclass(frozen=True, eq=False)
 class _Expected:
-    """A term of the made-up release; one that is chosen has no noise, and nothing is said of what is made of it."""
+    """A term of the simulated release. A chosen number has no noise here, and no error bar is expected for what depends on it."""
 
     name: str
     values: npt.NDArray[np.float64]
@@ -61,10 +61,10 @@ class _Expected:
 
 @dataclass(frozen=True)
 class ExpectedBars:
-    """Half widths of noisy numbers, the widest of all rows, by position among the outputs. `of_terms`: of those that are a COUNT
-    or SUM as they stand, whatever the data are; `assumed`: of all others for groups of `dp.assume_rows` rows, infinite where
-    noise would leave no information. `released`: the narrowest and the widest of all numbers of an answer that is stored already,
-    NaN where no row has one."""
+    """Half widths of noisy numbers, by position among the outputs, the widest of all rows. `of_terms`: outputs that are a COUNT
+    or SUM without further arithmetic, whatever the data are; `assumed`: all others, for groups of `dp.assume_rows` rows, infinite
+    where noise would leave no information. `released`: the narrowest and the widest half width in an answer that is stored
+    already, NaN where no row has one."""
 
     of_terms: Mapping[int, float]
     assumed: Mapping[int, float]
@@ -75,10 +75,10 @@ _NOTHING = ExpectedBars({}, {})
 
 
 def expected_bars(plan: Plan, priced: Price, options: Options, sandbox: Sandbox) -> ExpectedBars:
-    """Return the half widths of the outputs of a question that are not chosen and depend on no set of groups.
+    """Return the half widths of the outputs of a question that are not chosen and do not depend on the set of groups.
 
-    Nothing where none can be told: for remainders that read results of stages or public tables, public keys that a
-    stage has yet to find, and sums whose noise follows from a bound that is chosen (`total_cuts`).
+    Empty where none can be computed: for remainders that read results of stages or public tables, for public keys whose values an
+    earlier stage determines, and for sums whose noise follows from a bound that is chosen (`total_cuts`).
     """
     if not plan.blocks or plan.cuts or not _blocks_alone(plan):
         return _NOTHING
@@ -117,7 +117,7 @@ def expected_bars(plan: Plan, priced: Price, options: Options, sandbox: Sandbox)
 
 
 def _blocks_alone(plan: Plan) -> bool:
-    """Return whether the public remainder reads no table but blocks."""
+    """Return whether the public remainder reads only blocks."""
     names = {block.name for block in plan.blocks} | {entry.alias for entry in plan.remainder.find_all(exp.CTE)}
     return all(table.name in names for table in plan.remainder.find_all(exp.Table))
 
@@ -143,8 +143,8 @@ def _a_number(table: pa.Table, position: int) -> bool:
 
 
 def _has_equal_rows(traced: Traced, blocks: Sequence[ReleasedBlock]) -> bool:
-    """Return whether every group of made-up blocks gives a row with the same bars: no key decides which rows there are or is part
-    of a noisy number, and no noise depends on the place of a group."""
+    """Return whether every group of simulated blocks yields rows with the same bars: no key decides which rows exist or enters a
+    noisy number, and no noise depends on the position of a group."""
     keys = {name for block in blocks for name in block.keys.column_names}
     computed = (
         output for output in traced.outputs if output is not None and not isinstance(output.unnest(), exp.Column)
@@ -162,7 +162,7 @@ def _first_group(block: ReleasedBlock) -> ReleasedBlock:
 
 
 def _direct(plan: Plan, traced: Traced | None) -> frozenset[int]:
-    """Return positions of outputs that are a COUNT or SUM as it stands."""
+    """Return the positions of outputs that are a COUNT or SUM without further arithmetic."""
     if traced is None:
         return frozenset()
     measures = {m.name: m for block in plan.blocks if block.name == traced.block for m in block.measures}
@@ -175,17 +175,17 @@ def _direct(plan: Plan, traced: Traced | None) -> frozenset[int]:
 
 
 def _measures_shown(plan: Plan) -> frozenset[tuple[str, str]]:
-    """Return the measures that are a COUNT or SUM, each by the names of its block and its own."""
+    """Return the measures that are a COUNT or SUM, as pairs of block name and measure name."""
     return frozenset((block.name, m.name) for block in plan.blocks for m in block.measures if m.aggregate in _DIRECT)
 
 
 def _groups(priced: PricedBlock) -> int:
-    """Return how many groups a made-up block would have."""
+    """Return the number of groups of a simulated block."""
     return math.prod(_PRIVATE_GROUPS if key.values is None else len(key.values) for key in priced.noise.keys)
 
 
 def made_up_blocks(priced: Sequence[PricedBlock], options: Options) -> tuple[ReleasedBlock, ...] | None:
-    """Return blocks as they may be released, without noise, of groups of `dp.assume_rows` rows; None for too many groups."""
+    """Return simulated released blocks, without noise, whose groups have `dp.assume_rows` rows each; None for too many groups."""
     if sum(map(_groups, priced)) > _MOST_GROUPS:
         return None
     return tuple(_made_up_block(each, int(options.assume_rows)) for each in priced)
@@ -201,12 +201,12 @@ def _made_up_block(priced: PricedBlock, rows: int) -> ReleasedBlock:
         for measurement in priced.noise.measurements
         for name, _ in measurement.laws
     )
-    facts = replace(priced.block.groups, ends=())  # nothing is measured, so that no bar is
+    facts = replace(priced.block.groups, ends=())  # nothing is measured, so no error bar is either
     return ReleasedBlock(priced.block.name, keys, (*terms, *chosen), priced.block.formulas, groups, facts)
 
 
 def _keys(columns: Sequence[KeyColumn]) -> pa.Table:
-    """Return every combination of the public values (some made-up numbers of private ones), first key slowest."""
+    """Return every combination of the public values (numbered stand-ins for private keys), first key slowest."""
     values = [
         pa.array([str(number) for number in range(_PRIVATE_GROUPS)]) if column.values is None else column.values
         for column in columns
@@ -244,15 +244,14 @@ def _mean(term: Term) -> float:
 
 
 def _mean_square(term: Term) -> float:
-    """Return the assumed mean of one part of the squares of a shared row (`TermKind.SQUARE_PART`)."""
+    """Return the assumed mean of one part of shared squares (`TermKind.SQUARE_PART`)."""
     low, high = float(term.lower), float(term.upper)
     parts = [((high - v) ** 2, 2 * (v - low) * (high - v), (v - low) ** 2)[term.place] for v in _values(term)]
     return sum(parts) / len(parts)
 
 
 def _mean_product(term: Term) -> float:
-    """Return the assumed mean of one part of the products of a shared row (`TermKind.PRODUCT_PART`): of values that do not
-    covary."""
+    """Return the assumed mean of one part of shared products (`TermKind.PRODUCT_PART`), for values that do not covary."""
     means = []
     for bit, factor in zip((1, 2), factors_of(term), strict=True):
         mean = _mean(factor)
@@ -261,14 +260,14 @@ def _mean_product(term: Term) -> float:
 
 
 def _mean_pair(term: Term) -> float:
-    """Return the same of one part of the squares of a shared pair (`TermKind.PAIR_PART`)."""
+    """Return the assumed mean of one part of the squares of a pair (`TermKind.PAIR_PART`), for values that do not covary."""
     first, second = factors_of(term)
     of_first, of_second = replace(first, place=term.place // 3), replace(second, place=term.place % 3)
     return _mean_square(of_first) * _mean_square(of_second)
 
 
 def _values(term: Term) -> list[float]:
-    """Return the values of a sum in synthetic rows whose columns vary independently."""
+    """Return the values of a sum in simulated rows whose columns vary independently."""
     low, high = float(term.lower), float(term.upper)
     assert term.value is not None
     names = sorted({named.name: named for named in _inputs(term.value)}.items())

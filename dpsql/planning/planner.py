@@ -1,7 +1,7 @@
-"""One question planned to the end before data is touched: bound, priced, written for the engine, rehearsed.
+"""Complete planning of one question before data is touched: bound, priced, written as engine SQL, rehearsed.
 
-Everything here is a function of the text, its parameters, the policy and the options, so it is kept and used again
-when the same question comes back (a dashboard asks the same twelve all day).
+Everything here is a function of the text, its parameters, the policy and the options, so plans are cached and used again when the
+same question returns (a dashboard asks the same twelve all day).
 """
 
 from __future__ import annotations
@@ -53,15 +53,15 @@ from dpsql.storage.recent_values import RecentValues
 
 MOST_KEPT = 512
 MOST_DOMAIN = 2_000
-"""Columns of public tables with more values than this are grouped by as private keys are."""
+"""Columns of public tables with more values than this are grouped by like private keys."""
 MOST_ROWS = 10_000
-"""Public tables with more rows than this are not looked at row by row."""
+"""Public tables with more rows than this are not read row by row."""
 Value = TypeVar("Value")
 
 
 _CONDITIONS = (exp.Predicate, exp.Connector, exp.Not)
 _MOST_SHOWN = 60
-"""Characters of a condition that a notice repeats."""
+"""Longest condition, in characters, that a notice quotes."""
 
 
 class QuestionToken:
@@ -74,8 +74,8 @@ class QuestionToken:
 class Planned:
     """A priced question. `keys` names each block's release (without the version of the data), in block order.
 
-    A block that reads results which are not released yet (`waiting`) gets its name when they are, for what it measures
-    depends on them (`stages`).
+    A block that reads unreleased results (`waiting`) gets its final name when they are released, because what it measures depends
+    on them (`stages`).
 
     `token` is the same for a question before and after its later blocks are filled in.
     """
@@ -94,7 +94,7 @@ class Planned:
 
     @property
     def own_blocks(self) -> tuple[PricedBlock, ...]:
-        """The blocks that results and the public remainder read; any others are those of questions measured with this one
+        """The blocks that results and the public remainder read; the others belong to questions measured together with this one
         (`together`)."""
         blocks = self.price.blocks
         if len(blocks) == len(self.plan.blocks):
@@ -120,7 +120,7 @@ class Planned:
 
     @cached_property
     def counted_conditions(self) -> tuple[str, ...]:
-        """Return a notice on each COUNT of a condition, which counts the rows where it is false, too."""
+        """Return a notice on each COUNT of a condition, because that also counts the rows where the condition is false."""
         query = self.statement.query
         if query is None or not self.statement.has(exp.Count):
             return ()
@@ -132,7 +132,7 @@ class Planned:
         )
 
     def waiting(self, index: int) -> tuple[str, ...]:
-        """Return names of the results that block number `index` reads and that are not released yet."""
+        """Return the names of the unreleased results that block number `index` reads."""
         return results_read(self.price.blocks[index].block) if self.plan.results else ()
 
 
@@ -144,8 +144,8 @@ def release_key(priced: PricedBlock, policy: Policy) -> str:
 
 
 def _planned_keys(plan: Plan, priced: Price, policy: Policy) -> tuple[str, ...]:
-    """Return names of releases as far as they are known before anything is: of a block that waits, what its results are made of
-    stands for their rows."""
+    """Return the names of releases as far as they are known before any release. In the name of a block that waits for results,
+    the queries of these results and the names of the blocks that they read stand for the rows."""
     keys: dict[str, str] = {}
     results = {result.name: result.query for result in plan.results}
     for priced_block in priced.blocks:
@@ -161,7 +161,7 @@ class Planner:
     """Plans statements for one policy; remembers the last `MOST_KEPT` of them. Thread-safe."""
 
     def __init__(self, policy: Policy, engine: Engine) -> None:
-        """Raise policy_invalid for a row filter that is no condition over rows."""
+        """Prepare planning for `policy`. Raises policy_invalid for a row filter that is not a condition over rows."""
         check_row_filters(policy)
         self.policy = policy
         self._engine = engine
@@ -176,14 +176,14 @@ class Planner:
         """Columns of questions whose remainder has been rehearsed."""
 
     def parse(self, text: SqlText, parameters: Parameters) -> Statement:
-        """Return the statement of a text."""
+        """Return the parsed statement of a text, from the cache if it has no parameters."""
         with TRACES.span("parse"):
             if has_values(parameters) or not isinstance(text, (str, Piece)):
                 return parse(text, parameters)
             return self._statements.get(as_piece(text).sql, lambda: parse(text))
 
     def plan(self, statement: Statement, options: Options, cacheable: bool) -> Planned:
-        """Return the priced plan of a query (or of what is explained). Raises refusals only."""
+        """Return the priced plan of a query (or of an explained query). Raises only refusals."""
         for name, value in statement.options:
             try:
                 options = options.with_value(_BIGQUERY.get(name, name), value, self.policy)
@@ -195,9 +195,10 @@ class Planner:
         return self._plans.get((statement.sql, options, version), lambda: self._plan(statement, options, policy))
 
     def _bound_policy(self, statement: Statement) -> tuple[Policy, str]:
-        """Return the policy that names mean; where a public table is read, its columns have the values found in it as domain.
+        """Return the policy that names refer to, and the version of its public data. Where a public table is read, columns of
+        public tables have the values found in them as domain.
 
-        Public tables are public: grouping by their columns needs no partition selection, whoever the rows belong to.
+        Public tables are public: grouping by their columns needs no partition selection, whatever unit the rows belong to.
         """
         assert statement.query is not None
         read = {table.name.lower() for table in statement.query.find_all(exp.Table)}
@@ -216,7 +217,7 @@ class Planner:
         return self._widened[1], version
 
     def _row_count(self, name: str) -> int:
-        """Return the number of rows of a public table that has many."""
+        """Return the number of rows of a public table that is not read row by row."""
         counted = self._engine.public_table(f"SELECT count(*) AS n FROM {self._engine.source(name).sql}")
         return int(counted.column(0)[0].as_py())
 
@@ -229,7 +230,8 @@ class Planner:
             return self.priced(statement, plan, options)
 
     def without_min_units(self, statement: Statement) -> Plan:
-        """Return a bound question without its count of units, for comparisons, which show none below a threshold."""
+        """Return a bound question without its count of units, for comparisons: their threshold already excludes groups with too
+        few units."""
         return bind(statement, self._bound_policy(statement)[0])
 
     def priced(self, statement: Statement, plan: Plan, options: Options) -> Planned:
@@ -266,7 +268,8 @@ class Planner:
         return tuple(map(of_block, plan.blocks))
 
     def _with_cuts(self, plan: Plan, options: Options) -> Plan:
-        """Return the question with the blocks that choose what a unit's sums are scaled down to, or how many values it brings.
+        """Return the plan with added blocks that choose the bounds to which a unit's sums are scaled down, or how many values it
+        brings.
 
         Raises Refusal target_error."""
         extended = with_places(plan, self.policy) if options.choose_values else plan
@@ -283,10 +286,10 @@ class Planner:
     def _for_running_totals(
         self, plan: Plan, blocks: tuple[BoundedBlock, ...], alone: Price, options: Options
     ) -> tuple[Plan, Price]:
-        """Return the question with noise for running totals, or with further blocks by ranges of its last keys: with what makes
-        running totals most exact; as it is where neither does.
+        """Return the plan and price with noise for running totals, or with further blocks by ranges of its last keys, whichever
+        makes running totals most exact; unchanged if neither helps.
 
-        All have the same budget. The choice follows from the laws of noise, so from text, policy and options.
+        All choices have the same budget. The comparison uses noise laws only, so it depends on text, policy and options.
         """
         of_blocks = lengths(blocks)
         rooted = price(blocks, options, self.policy, self.accountant, lengths=of_blocks) if of_blocks else alone
@@ -297,7 +300,7 @@ class Planner:
     def _by_ranges(
         self, plan: Plan, blocks: tuple[BoundedBlock, ...], alone: Price, options: Options
     ) -> tuple[Plan, Price]:
-        """Return the question with further blocks by ranges of its last keys, where that is more exact; else as it is."""
+        """Return the plan and price with further blocks by ranges of its last keys if that is more exact; otherwise unchanged."""
         power = 2 if self.accountant.request(options.epsilon).rho is None else 1
         further, ranges = levels(plan.blocks, blocks, power)
         if not ranges:
@@ -312,8 +315,9 @@ class Planner:
         return widest_bar(plan, priced, options, shared_sandbox())
 
     def require_least(self, loss: PrivacyLoss) -> None:
-        """Raise option_floor for a measurement at less than the least epsilon, where it is a part of a question alone (the
-        rest is stored): its time tells as much as any other's. Rounding may take a part of the epsilon asked for."""
+        """Raise option_floor for a measurement below the least epsilon that is only a part of a question (the rest is stored):
+        its time reveals as much as that of any other measurement. Allows for a part of the requested epsilon that is lost to
+        rounding."""
         least = self.policy.per_query.min_epsilon
         floor = self.accountant.units(self.accountant.request(least)) if least else {}
         spent = self.accountant.units(loss)
@@ -342,7 +346,7 @@ def _with_domain(column: PolicyColumn, values: tuple[Any, ...]) -> PolicyColumn:
 
 
 def read_tables(planned: Planned, blocks: Sequence[int] | None = None) -> tuple[str, ...]:
-    """Return the tables that the public part and some blocks of a question read (None: all of its blocks)."""
+    """Return the tables that the public part and the given blocks of a question read (None: all of its blocks)."""
     chosen = range(len(planned.price.blocks)) if blocks is None else blocks
     read = {table for index in chosen for table in tables(planned.price.blocks[index].block.source)}
     return tuple(sorted(read | {entry.scan.table for entry in planned.plan.public_inputs}))

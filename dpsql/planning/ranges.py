@@ -1,5 +1,5 @@
-"""Prices of a question that is asked for running totals, compared: with further tables by ranges of its last keys, with noise
-by the square root of their matrix (`square_roots`), and without either."""
+"""Comparison of prices of a question that asks for running totals: with further tables by ranges of its last keys, with noise by
+the square root of their matrix (`square_roots`), and without either."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from dpsql.pricing.workloads import ADDING_UP, variance
 
 
 def compared_with(ranges: Price, alone: Price, count: int) -> Price | None:
-    """Return the price by ranges of a key, with the noise of each table `alone` beside it; None unless all `count` workloads make
-    running totals more exact."""
+    """Return the price by ranges of a key, in which each workload also records the noise of its sums `alone` (`apart`); None
+    unless all `count` workloads make running totals more exact."""
     if len(ranges.workloads) < count:
         return None
     noises = {
@@ -38,15 +38,16 @@ def compared_with(ranges: Price, alone: Price, count: int) -> Price | None:
 
 
 def least_error(alone: Price, rooted: Price, ranges: Price, lengths: Mapping[str, int]) -> tuple[RunningTable, ...]:
-    """Return what running totals err by with noise by the square root of their matrix; nothing where that is no better than
-    `ranges` (`alone` where there are none), in the geometric mean over all sums of the blocks in `lengths`."""
+    """Return the sums and their errors of running totals under noise by the square root of their matrix. Empty unless that noise
+    is better than `ranges` (or than `alone`, where no ranges are measured), in the geometric mean over all sums of the blocks in
+    `lengths`."""
     tables = _running_tables(rooted.blocks, alone.blocks, lengths)
     if all(table.error >= table.alone for table in tables):
         return ()
     by_ranges = _errors_by_ranges(ranges)
     errors = [by_ranges.get((table.block, table.term)) for table in tables]
     if ranges.workloads:
-        # Without a workload of its own, a sum has a smaller part of the budget, so that its error is larger than alone.
+        # A sum without a workload has a smaller part of the budget in `ranges`, so that its error is larger than alone.
         compared = [table.alone if error is None else error for table, error in zip(tables, errors, strict=True)]
         if sum(log(table.error / error) for table, error in zip(tables, compared, strict=True)) >= 0:
             return ()
@@ -56,8 +57,8 @@ def least_error(alone: Price, rooted: Price, ranges: Price, lengths: Mapping[str
 def _running_tables(
     priced: Sequence[PricedBlock], alone: Sequence[PricedBlock], of_blocks: Mapping[str, int]
 ) -> tuple[RunningTable, ...]:
-    """Return what running totals err by, for each sum of `of_blocks` (as `lengths` gives them) that adds up; `priced` has its
-    noise, `alone` what the same blocks have without `dp.workload`."""
+    """Return the errors of running totals for each sum that adds up in the blocks of `of_blocks` (see `lengths`). `priced` has
+    the noise for running totals, `alone` the noise that the same blocks have without `dp.workload`."""
     tables = []
     for block, plain in zip(priced, alone, strict=True):
         length = of_blocks.get(block.block.name)
@@ -73,7 +74,7 @@ def _running_tables(
 
 
 def _errors_by_ranges(ranges: Price) -> dict[tuple[str, str], float]:
-    """Return the root mean square error of running totals of each sum that is measured by ranges, by block and term (row-grid
+    """Return the root mean square error of running totals for each sum that is measured by ranges, by block and term (row-grid
     units)."""
     noises = {(priced.block.name, term.name): term for priced in ranges.blocks for term in priced.noise.terms}
     errors = {}

@@ -1,8 +1,9 @@
-"""Many questions with one measurement plan: tables over the same rows are measured together, under one charge.
+"""Measurement plans for several questions: tables over the same rows are measured together, under one charge.
 
-The questions of a plan are joined by workloads: each has a table of sums that another one (or it itself) also has by other
-keys. Each of them is then a planned question whose price has the blocks of all. Whichever is asked first measures all of them
-and pays for all; the others find the releases in the store. Its answer is made of its own blocks, after least squares over all.
+Workloads join the questions of a plan: each question has a table of sums that another question (or itself) also has by other
+keys. Each of them becomes a planned question whose price has the blocks of all. Whichever is asked first measures all blocks and
+pays for all; the others find the releases in the store. The answer of a question uses its own blocks, after least squares over
+all.
 
 Everything here follows from texts, policy and options.
 """
@@ -24,9 +25,9 @@ from dpsql.pricing.workloads import Wishes, Workload
 
 @dataclass(frozen=True, eq=False)
 class JointPlan:
-    """Questions that are measured together. `places`: which of those that were given, in their order; `questions`: each of them
-    with the blocks of all in its price; `price`: of all blocks, each once; `read_by`: for each block of `price` the places of
-    the questions that read it."""
+    """Questions that are measured together. `places`: their positions among the given questions; `questions`: each with the
+    blocks of all in its price; `price`: of all blocks, each once; `read_by`: for each block of `price`, the positions of the
+    questions that read it."""
 
     places: tuple[int, ...]
     questions: tuple[Planned, ...]
@@ -36,14 +37,15 @@ class JointPlan:
 
 @dataclass(frozen=True)
 class Goal:
-    """What plans make small. `weights`: by the place of a question, how much errors of its tables count (1 unless given)."""
+    """Objective of measurement plans. `weights`: by the position of a question, how much errors of its tables count (default
+    1)."""
 
     objective: Objective = Objective.RELATIVE
     weights: Mapping[int, Fraction] = field(default_factory=dict)
 
 
 def plan_together(planner: Planner, questions: Sequence[Planned], goal: Goal) -> tuple[JointPlan, ...]:
-    """Return the measurement plans of questions; those that are in none are asked by themselves as ever."""
+    """Return the measurement plans of the questions; a question that is in none is asked alone, as without plans."""
     alike: dict[Any, list[int]] = {}
     for place, question in enumerate(questions):
         if not alone_because(question):
@@ -57,7 +59,7 @@ def plan_together(planner: Planner, questions: Sequence[Planned], goal: Goal) ->
 
 
 def alone_because(question: Planned) -> str:
-    """Return why a question is never measured with others, "" if it may be."""
+    """Return the reason why a question is never measured with others, "" if it may be."""
     options = question.options
     reasons = {
         "it reads no protected rows": not question.plan.blocks,
@@ -75,7 +77,7 @@ NO_COMMON_TABLE = "no other table sums the same over the same rows by public key
 
 
 def _priced(planner: Planner, questions: Sequence[Planned], places: Sequence[int], goal: Goal) -> PriceTogether:
-    """Return the price of some questions together; a block is named by the place of its question and its own name."""
+    """Return the joint price of the questions at `places`; a block's name is the position of its question and its own name."""
     joint_questions = []
     for place in places:
         question = questions[place]
@@ -100,7 +102,7 @@ def _place(name: str) -> int:
 
 
 def _joined(priced: PriceTogether, places: Sequence[int]) -> list[tuple[int, ...]]:
-    """Return the questions of each plan: those that a chain of workloads or common blocks joins, where there is a workload."""
+    """Return the questions of each plan: those joined by a chain of workloads or common blocks that includes a workload."""
     blocks: dict[int, list[str]] = {place: [] for place in places}
     for name, measured in priced.measured_as.items():
         blocks[_place(name)].append(measured)
@@ -134,8 +136,7 @@ def _measurement_plan(planner: Planner, questions: Sequence[Planned], places: tu
 
 
 def _view(question: Planned, place: int, priced: PriceTogether, keys: tuple[str, ...], objective: Objective) -> Planned:
-    """Return a question with the blocks of a whole plan: its own under their names and with their formulas, and the
-    others."""
+    """Return a question with the blocks of a whole plan: its own, with their names and formulas, and the others."""
     own_blocks = {priced.measured_as[name]: priced.blocks[name] for name in priced.blocks if _place(name) == place}
     names = {
         block.block.name: own_blocks[block.block.name].name.partition(".")[2]

@@ -1,28 +1,29 @@
 """`dp.max_total = auto`: the bound on what one unit adds to a SUM is chosen privately, as the first step of the question.
 
-Step one is a block of its own over the units: the total of each unit (one row for each, `UnitAggregate`) falls into a cell of a
+Step one is a separate block over the units: the total of each unit (one row per unit, `UnitAggregate`) falls into a cell of a
 public geometric grid, and the exponential mechanism chooses a cell near the r-th largest total (`privacy.mechanisms.exponential`,
-leaning). Its upper end C is released.
+leaning choices). The upper end C of that cell is released.
 
-Step two sums clamp(x / C, -1, 1) of each row, clipped to 1 for each unit, and C times that is the answer. So nothing about
-the second mechanism depends on C: its bounds, its grid, its sensitivity (1 for a unit, whatever C is) and its noise are fixed
-by the text and the policy before anything is measured, and only the function of the rows that is summed follows from a number
-that is released already. That is a question in stages, and the losses of both steps add up by the argument of `session.stages`;
-both are reserved as one before the first. The product with C is computed from released numbers alone.
+Step two sums clamp(x / C, -1, 1) over the rows, clipped to 1 per unit, and the answer is C times that sum. So nothing about the
+second mechanism depends on C: its bounds, grid, sensitivity (1 per unit, whatever C is) and noise are fixed by the text and the
+policy before anything is measured; only the summed function of the rows follows from a number that is already released. That
+makes a question in stages, and the losses of both steps add up by the argument of `session.stages`; both are reserved together
+before the first step. The product with C is computed from released numbers alone.
 
-Why the r-th largest. A unit above C loses what it has beyond it, so a cut that is a little higher saves as much as there are
-units above it, and costs E|noise| / C more noise: both are equal where about 1 / epsilon units for each group are above
-(`exponential.leaning_choice`; Amin, Kulesza, Munoz and Vassilvitskii 2019 bound contributions by the same rule). So few rows of
-rank do not keep a choice among equally likely cells inside the data, and a cut above all totals, up to the policy's own bound,
-costs far more noise than a few units lose. So the choice leans: a cell's weight falls like 1 / C**2 beside what its rank says.
+Why the r-th largest. A unit whose total is above C loses the excess, so a slightly higher cut saves as much as there are units
+above it, and costs E|noise| / C more noise: both are equal where about 1 / epsilon units per group are above
+(`exponential.leaning_choice`; Amin, Kulesza, Munoz and Vassilvitskii 2019 bound contributions by the same rule). So small a rank
+would not keep a choice among equally likely cells inside the data, and a cut above all totals, up to the policy's own bound,
+costs far more noise than a few units lose. Therefore the choice leans: apart from its rank, the weight of a cell falls like
+1 / C**2.
 
-Few units. As lower cells are likelier, some units are needed to outweigh that, and a cut far below all totals would leave
-nearly nothing of the sum. So the first cells hold no totals (`EMPTY_CELLS`): where too few units have values one of these is
-chosen, whatever the values are, and the cut is the policy's own bound. That is a function of the released cell alone.
+Few units. Because lower cells are likelier, some units are needed to outweigh that, and a cut far below all totals would leave
+nearly nothing of the sum. Therefore the first cells hold no totals (`EMPTY_CELLS`): where too few units have values, one of these
+is chosen, whatever the values are, and the cut is the policy's own bound. That is a function of the released cell alone.
 
-The total is in the norm of the clip: the sum of the absolute values of a unit's sums in all groups, or, where one block alone
-reads the cut and noise is likely Gaussian (rho), the root of their squares. That matters for errors alone, as the clip is
-enforced by itself, whatever C is.
+The total is in the norm of the clip: the sum of the absolute values of a unit's sums in all groups or, where only one block reads
+the cut and noise is likely Gaussian (rho), the square root of the sum of their squares. This affects only errors, because the
+clip is enforced separately, whatever C is.
 """
 
 from __future__ import annotations
@@ -60,20 +61,21 @@ from dpsql.pricing.total_cuts import EMPTY_CELLS, STEPS, WIDE_CELLS, WIDE_DOUBLI
 from dpsql.sql.lexer import DIALECT
 
 FALL = Fraction(1, 3)
-"""By how much the logarithm of a cell's weight falls from cell to cell, so that its weight is about 1 / C**2: a cut above all
-totals costs noise in proportion to C, so that what such cuts cost on average is about what the lowest of them costs."""
+"""Decrease of the logarithm of a cell's weight from cell to cell, so that the weight is about 1 / C**2. A cut above all totals
+costs noise in proportion to C; with these weights such cuts cost on average about as much as the lowest of them."""
 PRIVATE_GROUPS = 10
-"""Groups of private keys are taken to be so many, as nobody knows their number."""
+"""Assumed number of groups of private keys, because the actual number is not public."""
 OFF_VALUES = Fraction(8909, 10_000)
-"""The grid's ends are moved away from round totals, about whose cell engines might differ by the last bit of a logarithm."""
+"""Factor that moves the grid's ends away from round totals, which engines could put into different cells by the last bit of a
+logarithm."""
 DOUBLINGS = 24
-"""The grid reaches from the largest value of a row, or a smaller total of a unit that the policy allows, divided by 2 so many
-times, to the largest total of a unit."""
+"""Number of halvings from the largest value of a row, or a smaller total of a unit that the policy allows, to the grid's lower
+end; its upper end is the largest total of a unit."""
 
 
 def with_cuts(plan: Plan, policy: Policy, squared: bool) -> Plan:
-    """Return the plan with a cut for each sum of SUM and AVG that a unit may move; as it is where there is none. `squared`: in
-    the norm of Gaussian noise, where one block reads the cut."""
+    """Return the plan with a cut for each SUM or AVG argument whose sum a unit can change; unchanged where there is none.
+    `squared`: totals are in the norm of Gaussian noise where only one block reads the cut."""
     readers: dict[tuple[Relation, Expr, Expr | None], list[Block]] = {}
     for block in map(without_neutral, plan.blocks):
         for value, condition in _summed(block, policy):
@@ -109,12 +111,12 @@ def _summed(block: Block, policy: Policy) -> Iterator[tuple[Expr, Expr | None]]:
 
 
 def _can_move(value: Expr) -> bool:
-    """Return whether a row may have another value than 0, between known bounds."""
+    """Return whether a row may have a value other than 0, between known bounds."""
     return value.facts.bounded and _most_of_a_row(value) > 0
 
 
 def groups_of(block: Block) -> int:
-    """Return how many groups a block has, as far as that is public."""
+    """Return the number of groups of a block, as far as it is public."""
     if any(key.values is None for key in block.keys):
         return PRIVATE_GROUPS
     return max(1, group_count([key.values for key in block.keys], block.combinations))
@@ -126,7 +128,7 @@ def _most_of_a_row(value: Expr) -> Fraction:
 
 
 def _total(block: Block, cut: TotalCut, rows: int, squared: bool) -> tuple[Relation, Expr]:
-    """Return a relation of one row for each unit, and its total there (NULL for a unit without values)."""
+    """Return a relation with one row per unit, and the expression of the unit's total in it (NULL for a unit without values)."""
     facts = cut.value.facts
     whole = _most_of_a_row(cut.value) * rows
     value = call("to_real", cut.value)
@@ -148,7 +150,8 @@ def _total(block: Block, cut: TotalCut, rows: int, squared: bool) -> tuple[Relat
 
 
 def _choosing(cut: TotalCut, units: Relation, total: Expr, groups: int) -> Block:
-    """Return the block that chooses the cell of a large total: the first one whose end (`cut_at`) is no smaller."""
+    """Return the block that chooses the cell of a large total. A total is in the first cell whose end (`cut_at`) is no
+    smaller."""
     ratio = call("clamp", call("div", total, _real(cut.least)), _real(Fraction(1)), _real(2 * cut.most / cut.least))
     log = call("ln", ratio)
     wide = WIDE_CELLS * WIDE_DOUBLINGS
@@ -158,7 +161,7 @@ def _choosing(cut: TotalCut, units: Relation, total: Expr, groups: int) -> Block
             (EMPTY_CELLS, 1 / WIDE_DOUBLINGS, log),
             (EMPTY_CELLS + WIDE_CELLS, STEPS, call("sub", log, _real(Fraction(wide * math.log(2))))),
         )
-    ]  # each has the smaller number where the other one counts
+    ]  # the larger number is the right one: each is the smaller where the other applies
     ends = (_real(Fraction(EMPTY_CELLS)), _real(Fraction(last_cell(cut))))
     cell = call("to_integer", call("clamp", call("greatest", *places), *ends))
     nothing = Literal(0, literal_facts(0))
@@ -168,7 +171,7 @@ def _choosing(cut: TotalCut, units: Relation, total: Expr, groups: int) -> Block
 
 
 def _result(cut: TotalCut) -> Result:
-    """Return the released bound: `cut_at` in the sandbox."""
+    """Return the result that computes the released bound: `cut_at`, as SQL of the sandbox."""
     behind = f"(m0 - {EMPTY_CELLS})"
     wide = f"least({behind}, {WIDE_CELLS})"
     doublings = f"({wide} * {WIDE_DOUBLINGS} + ({behind} - {wide}) / {STEPS}::DOUBLE)"

@@ -1,25 +1,25 @@
 """`dp.max_values = auto`: how many different values each unit brings to a COUNT(DISTINCT x) is chosen privately, as step one of
 the question.
 
-Step one is a block of its own over the units, as of `planning.total_cuts`: the number of each unit's different pairs of a group
-and a value (one row for each unit, `UnitAggregate`) falls into a cell, and the exponential mechanism chooses a cell near the
-r-th largest number (`privacy.mechanisms.exponential`, leaning: a unit moves every distance by 0 or 1, all in one direction).
-The number of places l at the end of that cell is released.
+Step one is a separate block over the units, as in `planning.total_cuts`: the number of each unit's different pairs of a group and
+a value (one row per unit, `UnitAggregate`) falls into a cell, and the exponential mechanism chooses a cell near the r-th largest
+number (`privacy.mechanisms.exponential`, leaning choices: a unit changes every distance by 0 or 1, all in one direction). The
+number of places l at the end of that cell is released.
 
-Step two counts the values at the first l places of some unit (`engine.emit.value_places`), each as b / l, where b is a public
-number that every l divides (`pricing.total_cuts.whole_share`); l / b times that is the answer. A unit that is added brings l
-values at most, so b in all: the term's sensitivity and its noise are those of b whatever l is, fixed by the text and the policy
-before anything is measured. What l decides is which function of the rows is summed, as any released number may, and both losses
-add up by the argument of `session.stages`.
+Step two counts the values that are in the first l places of some unit (`engine.emit.value_places`), each as b / l, where b is a
+public number that every l divides (`pricing.total_cuts.whole_share`); the answer is l / b times that. An added unit brings at
+most l values, so b in total: the term's sensitivity and noise follow from b whatever l is, fixed by the text and the policy
+before anything is measured. The number l only decides which function of the rows is summed, as any released number may, and both
+losses add up by the argument of `session.stages`.
 
-Why the r-th largest. A place more costs E|noise| / l more error, and brings at most one value for each unit that has so many: no
-more than there are such units. So both are equal where about 1 / epsilon units for each group have more, or with fewer places, as
-values of one unit are often brought by another as well. Knop and Steinke (2023) choose by the number of values that l places
-bring. That looks at what is lost, and moves by up to l where a unit is added, so that its choice errs by some 20 values for each
-place at epsilon 1/2; it is the better one only where nearly every value is shared (docs/accuracy.md has both).
+Why the r-th largest. One more place costs E|noise| / l more error and brings at most one value for each unit that has that many.
+So both are equal where about 1 / epsilon units per group have more, or with fewer places, because different units often bring the
+same value. Knop and Steinke (2023) choose by the number of values that l places bring. That measures what is lost, but changes by
+up to l where a unit is added, so that its choice errs by some 20 values for each place at epsilon 1/2; it is better only where
+nearly every value is shared (docs/accuracy.md compares both).
 
-Few units. The first cells hold no numbers: where too few units have values one of these is chosen, and l is as many as a unit
-may have rows.
+Few units. The first cells hold no numbers: where too few units have values, one of these is chosen, and l is its largest possible
+value, which no unit exceeds.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ from dpsql.pricing.total_cuts import EMPTY_CELLS, places_facts, places_up_to
 from dpsql.sql.lexer import DIALECT
 
 FALL = Fraction(2, 3)
-"""By how much the logarithm of a cell's weight falls from cell to cell, each of which has half as many doublings as weights of
-1 / l**2 take (`planning.total_cuts.FALL`)."""
+"""Decrease of the logarithm of a cell's weight from cell to cell: twice that of `planning.total_cuts.FALL`, because there are
+half as many cells per doubling, so that weights are about 1 / l**2, too."""
 
 
 def with_places(plan: Plan, policy: Policy) -> Plan:
-    """Return the plan with a choice of places for each COUNT(DISTINCT x) over rows of which a unit may have several; as it is
+    """Return the plan with a choice of places for each COUNT(DISTINCT x) over rows of which a unit may have several; unchanged
     where there is none."""
     readers: dict[tuple[Relation, Expr, Expr | None, tuple[Expr, ...]], list[Block]] = {}
     for block in map(without_neutral, plan.blocks):
@@ -92,7 +92,8 @@ def _counted(block: Block, policy: Policy) -> Iterator[tuple[Expr, Expr | None]]
 
 
 def _choosing(cut: TotalCut, source: Relation, keys: tuple[Expr, ...], rows: int, groups: int) -> Block:
-    """Return the block that chooses the cell of a large number of values: the first one whose end is no smaller."""
+    """Return the block that chooses the cell of a large number of values. A number is in the first cell whose end is no
+    smaller."""
     number = Facts(Type.INTEGER, Fraction(0), Fraction(rows), nullable=False)
     names = tuple((f"g{place}", key) for place, key in enumerate(keys))
     pairs = UnitAggregate(source, (*names, ("v", cut.value)), (("c", "count", cut.value, cut.filter, number),))
@@ -111,7 +112,7 @@ def _choosing(cut: TotalCut, source: Relation, keys: tuple[Expr, ...], rows: int
 
 
 def _result(cut: TotalCut) -> Result:
-    """Return the released number of places: `pricing.total_cuts.cut_at` in the sandbox."""
+    """Return the result that computes the released number of places: `pricing.total_cuts.cut_at`, as SQL of the sandbox."""
     ends = places_up_to(int(cut.most))
     cases = " ".join(f"WHEN {EMPTY_CELLS + place} THEN {end}" for place, end in enumerate(ends))
     text = f"SELECT CAST(CASE m0 {cases} ELSE {ends[-1]} END AS BIGINT) AS c0 FROM {cut.block}"

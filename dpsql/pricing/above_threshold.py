@@ -1,4 +1,5 @@
-"""Comparisons with a threshold: which questions can be compared, in which direction one unit moves them, and what a run costs."""
+"""Comparisons with a threshold: which questions can be compared, in which direction one unit moves their sums, and the cost of a
+run."""
 
 from __future__ import annotations
 
@@ -25,20 +26,22 @@ _SUMS = (TermKind.SUM, TermKind.DISTINCT_SUM)
 
 @dataclass(frozen=True)
 class ComparedSum:
-    """The one sum of a question that is compared. `direction`: 1 if a unit that is added can only raise it, -1 if it can only
-    lower it, 0 if it may do both."""
+    """The single sum of a compared question. `direction`: 1 if an added unit can only raise it, -1 if it can only lower it, 0 if
+    it may do both."""
 
     term: TermNoise
     sensitivity: Sensitivity
     direction: int
 
     def steps(self, threshold: Fraction, shift: int) -> int:
-        """`threshold` in steps of the noise grid, rounded up: whole steps reach it where exact numbers do."""
+        """Return `threshold` in steps of the noise grid, rounded up: a sum in whole steps reaches it exactly where the exact
+        number does."""
         return ceil(threshold * Fraction(2) ** (self.term.grid - shift))
 
 
 def compared_sum(priced: PricedBlock, policy: Policy) -> ComparedSum:
-    """Return the sum of a block that has one, priced for Laplace noise. Raises Refusal watch_question for any other block."""
+    """Return the single sum of a block, priced for Laplace noise. Raises Refusal watch_question for a block with anything
+    else."""
     block, noise = priced.block, priced.noise
     if block.keys or block.measurements or len(block.terms) != 1 or len(noise.terms) != 1 or len(block.formulas) != 1:
         raise refuse("watch_question")
@@ -54,12 +57,12 @@ def compared_sum(priced: PricedBlock, policy: Policy) -> ComparedSum:
 
 
 def require_units(compared: ComparedSum, threshold: Fraction, least: int, policy: Policy) -> None:
-    """Check that what is above `threshold` says of itself that `least` privacy units are counted, with noise.
+    """Check that a sum above `threshold` implies that `least` privacy units are counted, with noise.
 
-    A sum over no units is 0, and each unit that is added moves it by d at most (privacy.md 4), so a sum over n units is at most
-    n d, and sum / d estimates n from below. What a comparison shows is the sum with the noise of that estimate, which is the
-    threshold or more (the gap of AboveThreshold is never negative), or nothing: with threshold >= least * d no group is shown in
-    which fewer than `least` units are counted, with noise. No privacy rests on it: min_units filters released numbers.
+    A sum over no units is 0, and each added unit moves it by at most d (privacy.md 4), so a sum over n units is at most n d, and
+    sum / d estimates n from below. A comparison shows either nothing or the sum with the noise of that estimate, which is at
+    least the threshold (the gap of AboveThreshold is never negative). So with threshold >= least * d no group is shown in which
+    fewer than `least` units are counted, with noise. Privacy does not depend on this check: min_units filters released numbers.
     Raises Refusal watch_units.
     """
     grid = Fraction(2) ** compared.term.grid
@@ -75,10 +78,10 @@ def require_units(compared: ComparedSum, threshold: Fraction, least: int, policy
 
 
 def _direction(term: Term) -> int:
-    """Return the direction in which rows of an added unit move a term.
+    """Return the direction in which the rows of an added unit move a term.
 
-    Rows of a unit that is added join those of all others and take none away (privacy.md 3: relations are made unit by unit),
-    so counts, also of distinct values, grow, and a sum moves by values of one sign if its clamped values have it.
+    The rows of an added unit join those of all others and remove none (privacy.md 3: relations are computed unit by unit). So
+    counts, also of distinct values, grow, and a sum moves in one direction if its clamped values have one sign.
     """
     if term.kind not in _SUMS or term.lower >= term.centre:
         return 1
@@ -86,8 +89,8 @@ def _direction(term: Term) -> int:
 
 
 def run_law(sums: Sequence[ComparedSum], accountant: Accountant, epsilon: Fraction) -> AboveThreshold:
-    """Return the law of a run that may compare all of `sums`, at what the accountant allows a question with `dp.epsilon =
-    epsilon`.
+    """Return the law of a run that may compare all of `sums`, at the loss that the accountant allows a question with
+    `dp.epsilon = epsilon`.
 
     Raises Refusal watch_grids where the sums are rounded to different grids.
     """
@@ -108,6 +111,6 @@ def run_law(sums: Sequence[ComparedSum], accountant: Accountant, epsilon: Fracti
 
 
 def comparable(compared: ComparedSum, law: AboveThreshold, grid: int, direction: int) -> bool:
-    """Return whether a run with sums on `grid`, and of `direction` if its law is monotone, may compare this one too."""
+    """Return whether a run with sums on `grid`, and of `direction` if its law is monotone, may also compare this sum."""
     same_way = not law.monotone or compared.direction == direction
     return compared.term.grid == grid and same_way and law.covers(compared.sensitivity)

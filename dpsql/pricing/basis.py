@@ -41,11 +41,12 @@ from dpsql.pricing.total_cuts import places_facts, share_of, whole_share
 from dpsql.privacy.mechanisms.exponential import Lean
 
 Cuts = Mapping[tuple[Expr, "Expr | None", bool], TotalCut]
-"""What of a block has a bound on a unit that is chosen privately, by value, condition, and whether that is a number of places."""
+"""Bounds per unit that are chosen privately, keyed by value, condition, and whether the bound limits a number of distinct
+values."""
 
 
 class TermBasis:
-    """The terms of a block so far; entering an equal term again returns the name of the first."""
+    """The terms of a block, collected one by one; entering an equal term again returns the name of the first."""
 
     def __init__(
         self,
@@ -61,11 +62,12 @@ class TermBasis:
         cuts: Cuts | None = None,
         squares: bool = False,
     ) -> None:
-        """`one_row`: a unit has at most one row, so that counting units is counting rows. `rows`: rows_per_unit.
+        """Collect the terms of `measures`. `one_row`: a unit has at most one row, so counting units is counting rows. `rows`:
+        rows_per_unit.
 
-        `sharing`: terms that can share each row do, COUNT(*) among them with `stars`, variances and covariances with `squares`.
-        `groups`: how many the answer has, as far as that is public. `bars`: the confidence of the error bars of quantiles that
-        are measured (None: there are none). `means`: what is asked of means of samples. `cuts`: of sums whose bound on a unit is
+        `sharing`: terms share each row where they can; COUNT(*) takes part with `stars`, variances and covariances with
+        `squares`. `groups`: number of groups of the answer, as far as it is public. `bars`: confidence of the error bars that are
+        measured for quantiles (None: no error bars). `means`: options of means of samples. `cuts`: bounds per unit that are
         chosen privately.
         """
         self.cuts = cuts or {}
@@ -76,10 +78,10 @@ class TermBasis:
         self.bars = bars
         self.means = means or MeanRequest()
         self.ends: dict[Formula, tuple[Formula, Formula]] = {}
-        """Of the values of quantiles with an error bar, both ends."""
+        """Both ends of the error bar of a value that is not a sum, keyed by the formula of the value."""
         self.terms: list[Term] = []
         self.measurements: list[Any] = []
-        """Of other kinds than sums (`plan.Measurement`); each kind looks after its own."""
+        """Measurements other than sums (`plan.Measurement`); each kind of measurement enters its own."""
         self._unnamed: list[Term] = []
         self.centred = {
             (measure.arguments[0], measure.filter)
@@ -94,7 +96,7 @@ class TermBasis:
             self._share_rows(uncut, stars, squares)
 
     def _share_rows(self, measures: tuple[Measure, ...], stars: bool, squares: bool) -> None:
-        """Enter the sets of terms that share each row: those of pairs first, as what is asked of one argument may follow."""
+        """Enter the sets of terms that share each row. Pairs come first: measures of a single argument may follow from them."""
         pairs = tuple(multiplied(measures, self.bounds, self.rows) if squares else ())
         with_own, of_squares = with_squares(measures), squared(measures)
         for first, second, condition in pairs:
@@ -110,8 +112,8 @@ class TermBasis:
     def _tells_squares(
         self, values: tuple[Expr, Expr], condition: Expr | None, with_own: set[tuple[Expr, Expr | None]]
     ) -> bool:
-        """Return whether a variance that is asked for (`with_own`) follows from the squares of a pair: nine sums have less noise
-        than products and squares apart."""
+        """Return whether a requested variance (`with_own`) follows from the squares of a pair: the nine sums of that set have
+        less noise than products and squares measured separately."""
         return any(
             (value, condition) in with_own and not can_be_missing(other) and wide(value, self.rows, self.bounds)
             for value, other in (values, values[::-1])
@@ -126,7 +128,7 @@ class TermBasis:
         return NoisyValue(name)
 
     def _share(self, value: Expr, condition: Expr | None, how: Sharing) -> None:
-        """Add the set of terms of one argument, named like its first term."""
+        """Add the set of terms of one argument; the set is named after its first term."""
         plain = summed(value, condition, Fraction(value.facts.lower))[0]
         high = summed(value, condition, Fraction(value.facts.upper))[0]
         name = f"t{len(self.terms)}"
@@ -141,7 +143,7 @@ class TermBasis:
         self._follow(value, condition, Shared(first, second, width, third, everything or not can_be_missing(value)))
 
     def _share_squares(self, value: Expr, condition: Expr | None, how: Sharing) -> None:
-        """Add the set of terms of one argument and its squares, named like its first term."""
+        """Add the set of terms of one argument and its squares; the set is named after its first term."""
         name, parts = f"t{len(self.terms)}", square_parts(value, condition)
         first, second, third = (self._name(replace(part, shares=name)) for part in parts)
         magnitude, grid = parts[0].magnitude, parts[0].grid
@@ -156,8 +158,8 @@ class TermBasis:
     def _share_products(
         self, values: tuple[Expr, Expr], condition: Expr | None, with_own: set[tuple[Expr, Expr | None]]
     ) -> None:
-        """Add the set of terms of the products of two arguments, named like its first term. `with_own`: of which squares are
-        asked, that do not follow."""
+        """Add the set of terms of the products of two arguments; the set is named after its first term. `with_own`: arguments
+        whose squares a measure reads; those do not follow from products."""
         both_there = present(values, condition)
         name, parts = f"t{len(self.terms)}", product_parts(values, both_there)
         if not parts:
@@ -167,7 +169,7 @@ class TermBasis:
         self._follow_pair(values, condition, shared, with_own)
 
     def _share_pairs(self, values: tuple[Expr, Expr], condition: Expr | None) -> None:
-        """Add the set of terms of the squares of two arguments, named like its first term."""
+        """Add the set of terms of the squares of two arguments; the set is named after its first term."""
         both_there = present(values, condition)
         name, parts = f"t{len(self.terms)}", pair_parts(values, both_there)
         if not parts:
@@ -182,8 +184,8 @@ class TermBasis:
         shared: SharedProducts | SharedPairs,
         apart: set[tuple[Expr, Expr | None]],
     ) -> None:
-        """Enter the set of a pair. What is asked of one argument alone follows, too, where no row is without the other one, but
-        for those that have sets of their own (`apart`)."""
+        """Enter the set of terms of a pair. Measures of one argument follow from it too where the other argument is never
+        missing, except for arguments that get a set of their own (`apart`)."""
         self.pairs[*values, condition] = shared
         self.stars.setdefault(present(values, condition), shared)
         for place, (value, other) in enumerate((values, values[::-1])):
@@ -193,13 +195,15 @@ class TermBasis:
                 self._follow(value, condition, shared.column(place, not can_be_missing(value)))
 
     def _follow(self, value: Expr, condition: Expr | None, shared: Shared | SharedSquares) -> None:
-        """Enter a set: the count of its argument follows from it, and that of all rows where nothing is missing."""
+        """Enter a set of terms. The count of its argument follows from it, and the count of all rows unless `shared.rows` is
+        None."""
         self.shared[value, condition] = shared
         if shared.rows is not None:
             self.stars.setdefault(condition, shared)
 
     def count(self, value: Expr | None, condition: Expr | None, clip: bool = False) -> Formula:
-        """Return the rows that pass `condition` and whose `value` is there; `clip`: under max_count, where it binds."""
+        """Return the count of rows that satisfy `condition` and whose `value` is not NULL. With `clip`, bound each unit's count
+        by max_count where that can bind."""
         if value is not None and not can_be_missing(value):
             value = None
         shared = self.stars.get(condition) if value is None else self.shared.get((value, condition))
@@ -215,17 +219,18 @@ class TermBasis:
         )
 
     def units(self, condition: Expr | None) -> Formula:
-        """Return distinct privacy units among rows that pass `condition`."""
+        """Return the number of distinct privacy units among rows that satisfy `condition`."""
         return self._name(Term("", TermKind.COUNT if self.one_row else TermKind.UNITS, None, condition, 1))
 
     def known_units(self) -> str | None:
-        """Return the term that counts all units of a group, if it is measured."""
+        """Return the name of the term that counts all units of a group, or None if no such term is measured."""
         kind = TermKind.COUNT if self.one_row else TermKind.UNITS
         unit_count = Term("", kind, None, None, 1)
         return self.terms[self._unnamed.index(unit_count)].name if unit_count in self._unnamed else None
 
     def distinct(self, value: Expr, condition: Expr | None, bounded: bool = False) -> Formula:
-        """Return the number of distinct values; a row moves it by at most one. `bounded`: under max_values, where it binds."""
+        """Return the number of distinct values, which one row changes by at most 1. With `bounded`, a unit brings at most
+        max_values of them where that can bind."""
         if bounded and (cut := self.cuts.get((value, condition, True))) is not None:
             return self._in_places(cut)
         most = self.bounds.max_values
@@ -233,46 +238,46 @@ class TermBasis:
         return self._name(Term("", TermKind.DISTINCT, value, condition, 1, places=places))
 
     def _in_places(self, cut: TotalCut) -> Formula:
-        """Return the number of distinct values under a number of places l that is released before it: l / b times a sum to which
-        each value adds b / l. So the term, its sensitivity b and its noise do not depend on l (`planning.value_cuts`)."""
+        """Return the number of distinct values where a unit brings at most l, released in an earlier step: l / b times a sum to
+        which each value adds b / l. So the term, its sensitivity b and its noise do not depend on l (`planning.value_cuts`)."""
         whole = whole_share(cut)
         places = ReleasedValue(cut.result, places_facts(cut))
         term = Term("", TermKind.DISTINCT_SHARE, cut.value, cut.filter, whole, places=places)
         return ReleasedNumber(cut.result) * self._name(term) / Number(float(whole))
 
     def distinct_sum(self, value: Expr, condition: Expr | None, centred: bool) -> tuple[Formula, float | int]:
-        """Return the sum of clamp(value) - centre over distinct values; one row brings or takes at most one of them in its
-        group."""
+        """Return the sum of clamp(value) - centre over distinct values, and the centre. One row adds or removes at most one
+        distinct value of its group."""
         term, centre = summed(value, condition, centred, GRID_BITS)
         return self._name(replace(term, kind=TermKind.DISTINCT_SUM)), centre
 
     def sum(self, value: Expr, condition: Expr | None, centred: bool) -> tuple[Formula, float | int]:
-        """Return the sum of clamp(value) - centre on the grid; returns the term and the centre (the lower end in a shared
-        row)."""
+        """Return the sum of clamp(value) - centre on the grid, and the centre (the lower bound if the terms share each row)."""
         if (shared := self.shared.get((value, condition))) is not None:
             return shared.low, summed(value, condition, Fraction(value.facts.lower))[1]
         term, centre = summed(value, condition, centred)
         return self._name(term), centre
 
     def squares(self, value: Expr, condition: Expr | None) -> Squares | None:
-        """Return the sums around the middle that follow from the squares of a shared row, where the argument has them."""
+        """Return the sums around the midpoint of the bounds that follow from the argument's shared squares, or None without
+        them."""
         shared = self.shared.get((value, condition))
         return shared.squares if isinstance(shared, SharedSquares) else None
 
     def products(self, values: tuple[Expr, Expr], condition: Expr | None) -> Products | None:
-        """Return the sums around the middles that follow from the products of a shared row, where the pair has them."""
+        """Return the sums around the midpoints of the bounds that follow from the pair's shared terms, or None without them."""
         shared = self.pairs.get((*values, condition))
         return None if shared is None else shared.products
 
     def pair_squares(self, values: tuple[Expr, Expr], condition: Expr | None) -> PairSquares | None:
-        """Return the sums of a pair (`products`) and of both squares around the middles, as they follow from a shared pair, where
-        the pair has them."""
+        """Return the sums of `products` and of both squares around the midpoints of the bounds, which follow from the pair's
+        shared squares, or None without them."""
         shared = self.pairs.get((*values, condition))
         return shared.pair_squares if isinstance(shared, SharedPairs) else None
 
     def total(self, value: Expr, condition: Expr | None) -> Formula:
-        """Return the sum of clamp(value); from the centred or shared sum and the count, at no charge, where those are
-        measured."""
+        """Return the sum of clamp(value). Where a centred or shared sum and the count are measured, it follows from them at no
+        charge."""
         centred, shared = ((value, condition) in measured for measured in (self.centred, self.shared))
         term, centre = self.sum(value, condition, centred)
         around = centre != 0 if shared else centred
@@ -285,8 +290,8 @@ class TermBasis:
         return summing and (measure.arguments[0], measure.filter, False) in self.cuts
 
     def clipped_sum(self, value: Expr, condition: Expr | None) -> Formula | None:
-        """Return the term of a sum under max_total (the question's, or that of the column that is summed), around no centre;
-        None where no unit can exceed it."""
+        """Return the sum (around centre 0) under the smaller max_total of the question and the summed column; None where no unit
+        can exceed it."""
         if (cut := self.cuts.get((value, condition, False))) is not None:
             return self._cut_sum(cut)
         declared = value.facts.max_total if isinstance(value, Column) else None
@@ -296,8 +301,8 @@ class TermBasis:
         return self._name(clipped(value, condition, total, self.rows))
 
     def _cut_sum(self, cut: TotalCut) -> Formula:
-        """Return a sum under a bound C that is released before it: C times the sum of clamp(x / C, -1, 1), of which a unit has at
-        most 1 in all. So the term, its bounds and its noise do not depend on C (`planning.total_cuts`)."""
+        """Return a sum whose bound C per unit is released in an earlier step: C times the sum of clamp(x / C, -1, 1), to which a
+        unit contributes at most 1 in total. So the term, its bounds and its noise do not depend on C (`planning.total_cuts`)."""
         share = share_of(cut)
         if self.rows == 1:
             return ReleasedNumber(cut.result) * self._name(summed(share, cut.filter, False)[0])
@@ -314,19 +319,19 @@ class TermBasis:
         return formula
 
     def total_cut(self, value: Expr, condition: Expr | None, lean: Lean) -> Formula:
-        """Return the number of the cell of a large value, which sums are cut to."""
+        """Return the number of the cell that is chosen near the largest values and whose end bounds a sum per unit."""
         name, term = leaning(self.measurements, value, condition, lean)
         return cell_value(value, term, name, False)[0]
 
     def local(self, measure: Measure, request: local_sensitivity.LocalRequest) -> Formula:
-        """Return a measure with noise that follows its local sensitivity."""
+        """Return a measure with noise that is scaled to its local sensitivity."""
         formula, ends = local_sensitivity.measured(self.measurements, self.groups, measure, request)
         if ends is not None:
             self.ends[formula] = ends
         return formula
 
     def number(self, word: str, measure: Measure) -> Formula:
-        """Return what `measure` asks for, as a number of the measurement called `word` (`pricing.measurements.REQUESTS`)."""
+        """Return the released number that `measure` requests of the measurement `word` (`pricing.measurements.REQUESTS`)."""
         formula, ends = REQUESTS.of(word)(self, measure)
         if ends is not None:
             self.ends[formula] = ends
@@ -334,7 +339,7 @@ class TermBasis:
 
 
 def _ends_of(term: Term) -> tuple[tuple[Fraction, Fraction], tuple[Fraction, Fraction]]:
-    """Return the widths and the lower ends of the two arguments of a part of products, or of squares of pairs."""
+    """Return the widths and the lower bounds of the two arguments of a PRODUCT_PART or PAIR_PART."""
     first, second = factors_of(term)
     widths = (
         Fraction(first.magnitude) / Fraction(2) ** first.grid,

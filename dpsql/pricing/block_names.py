@@ -1,6 +1,6 @@
-"""What the blocks of a plan are called in notices: by the outputs that read them, else by their tables and keys.
+"""Names of a plan's blocks in notices: the outputs that read a block, or else its tables and keys.
 
-The names of blocks in a plan (`dp_0`) mean nothing to who asks. Outputs, tables and keys are in the asker's own text.
+The names of blocks in a plan (`dp_0`) mean nothing to the analyst. Outputs, tables and keys occur in the analyst's own text.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from dpsql.plan.stability import tables
 from dpsql.pricing.explain import used_by
 
 MOST_NAMED = 5
-"""Of outputs, tables and keys each; further ones are counted."""
+"""Most outputs, tables or keys that are named; further ones are counted."""
 
 
 def block_names(plan: Plan) -> dict[str, str]:
-    """Return each block's name in words: "the aggregation behind mean, n" where outputs read it and no other block has the
-    same ones, else "the aggregation of patients by region"."""
+    """Return each block's name in words: "the aggregation behind mean, n" where outputs read it and no other block has the same
+    outputs, otherwise "the aggregation of patients by region"."""
     outputs = {block.name: _outputs(plan, block) for block in plan.blocks}
     readers = Counter(outputs.values())
     return {
@@ -35,7 +35,7 @@ def _of_rows(block: Block, behind: str) -> str:
 
 
 def _outputs(plan: Plan, block: Block) -> str:
-    """Return the outputs that read a measure of `block`, "" where none does."""
+    """Return the outputs that read a measure of `block`, "" if there are none."""
     used = used_by(plan, block.name)
     return _listed(list(dict.fromkeys(name for measure in block.measures for name in used.get(measure.name, ()))))
 

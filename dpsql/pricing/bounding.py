@@ -1,4 +1,4 @@
-"""Blocks under contribution bounds: aggregates to their basis, caps that change nothing left out (privacy.md 4)."""
+"""Blocks under contribution bounds: aggregates become their basis, and caps that change nothing are dropped (privacy.md 4)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dpsql.pricing.rank_histograms import PRIVATE_GROUPS
 from dpsql.pricing.sample_values import MeanRequest
 
 SELECTION = "sel"
-"""Engine column that partition selection looks at when no measured term counts the same."""
+"""Engine column that partition selection reads where no measured term counts the same."""
 
 
 def bounded(
@@ -35,10 +35,10 @@ def bounded(
     cuts: Cuts | None = None,
     squares: bool = False,
 ) -> BoundedBlock:
-    """Return the basis of a block under contribution bounds: the smallest of `bounds` and those of its tables. `bars`: the
-    confidence of the error bars of quantiles that are measured. `local`: noise follows the local sensitivity of measures.
-    `means`: what is asked of means of samples. `cuts`: of sums whose bound on a unit is chosen privately. `squares`: variances
-    and covariances share each row, too (`joint_sums`)."""
+    """Return a block reduced to its basis under contribution bounds: the smallest of `bounds` and those of its tables. `bars`:
+    confidence of the error bars that are measured for quantiles. `local`: noise follows the local sensitivity of measures.
+    `means`: options of means of samples. `cuts`: bounds per unit that are chosen privately. `squares`: variances and covariances
+    share each row, too (`joint_sums`)."""
     if any(measure.per_group is not None for measure in block.measures):
         raise refuse("internal", what="bounds of a unit in a group that nothing enforces")
     block = without_neutral(block)
@@ -47,9 +47,9 @@ def bounded(
     private_keys = any(key.values is None for key in block.keys)
     has_owner = owned(block.source, policy)
     if not has_owner:
-        # Nothing says whose a row is, so nothing is dropped or clipped by unit: the bound is that of all rows.
+        # Rows without an owner: nothing is dropped or clipped by unit, and the bound is that of all rows.
         bounds = UNBOUNDED
-    # Rows whose keys are none of the groups belong to no group, so a unit touches no more groups than there are.
+    # Rows whose keys match no group belong to no group, so a unit touches at most as many groups as there are.
     listed = max(1, group_count([key.values for key in block.keys], block.combinations))
     groups = rows if private_keys else min(rows, listed)
     in_group = rows_in_group(block.source, tuple(key.expression for key in block.keys), policy)
@@ -58,11 +58,11 @@ def bounded(
     )
     groups = groups if enforced.max_groups is None else enforced.max_groups
     assumed_groups = PRIVATE_GROUPS if private_keys else listed
-    # Terms share each row where that halves the parts of the budget at least: a count is then the difference of two sums,
-    # with as much noise under Gaussian laws as one of twice as many parts, and with less under Laplace's.
+    # Terms share each row where that at least halves the parts of the budget. A count is then the difference of two sums: as
+    # noisy under Gaussian laws as a count with twice as many parts, and less noisy under Laplace laws.
     one_row = rows == 1 or not has_owner
     basis, formulas = _basis(block, one_row, rows, bounds, assumed_groups, bars, local, means, cuts=cuts)
-    # A count of rows that admits private keys stays a term of its own, so that a threshold on it costs delta alone.
+    # A count of rows that admits private keys stays a separate term, so that a threshold on it costs only delta.
     stars, parts = not (private_keys and one_row), _parts(basis, private_keys)
     kinds = (True, False) if squares and in_parts(block.measures) else (False,)
     for squared in kinds if parts != 1 and local is None else ():
@@ -75,8 +75,8 @@ def bounded(
             break
     if not has_owner and any(term.clip is not None or term.places is not None for term in basis.terms):
         raise refuse("internal", what="a sum bounded by unit over rows that belong to no unit")
-    # Under row privacy, and above DISTINCT, a unit with c > 1 rows moves a count of rows by up to c; a threshold on it
-    # allows for that (`lone_count`).
+    # Under row privacy, and above DISTINCT, a unit with c > 1 rows changes a count of rows by up to c; a threshold on that count
+    # allows for it (`lone_count`).
     selection = (basis.known_units() or SELECTION) if private_keys else None
     caps = Caps(rows, groups, enforced, in_group if in_group < rows else None)
     return BoundedBlock(
@@ -100,7 +100,8 @@ def _groups(block: Block, basis: TermBasis, formulas: tuple[MeasureFormula, ...]
 
 
 def _ends(basis: TermBasis, formulas: tuple[MeasureFormula, ...]) -> tuple[tuple[str, Formula, Formula, Fraction], ...]:
-    """Return the measures that are a quantile or a mean of samples with an error bar, as it stands or rounded."""
+    """Return the measures, as they are or rounded, that are quantiles or means of samples with an error bar: name, ends,
+    confidence."""
     confidence = basis.means.confidence if basis.bars is None else basis.bars
     of_formula = basis.ends | {whole(formula): ends for formula, ends in basis.ends.items()}
     return tuple((name, *of_formula[formula], confidence) for name, formula, _ in formulas if formula in of_formula)
@@ -129,12 +130,13 @@ def _basis(
 
 
 def _parts(basis: TermBasis, private_keys: bool) -> int:
-    """Return the number of parts of the budget: sets of terms, and partition selection where no term counts units."""
+    """Return the number of parts of the budget: sets of terms, other measurements, and partition selection unless a term counts
+    units."""
     selecting = private_keys and basis.known_units() is None
     choosing = sum(PARTS.of(measurement.word).parts(measurement) for measurement in basis.measurements)
     return len({term.shares or term.name for term in basis.terms if term.magnitude}) + choosing + selecting
 
 
 def _below(bound: int | None, most: int) -> int | None:
-    """Return the bound, or None where `most` holds anyway, so that nothing need be enforced."""
+    """Return the bound, or None where no more than `most` can occur anyway, so that nothing need be enforced."""
     return bound if bound is not None and bound < most else None

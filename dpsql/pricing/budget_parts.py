@@ -1,6 +1,6 @@
-"""The division of a question's budget: one part for each thing that it measures, and the noise that a part buys.
+"""The division of a question's budget: one part for everything that it measures, and the noise that a part buys.
 
-"Evenly" is in what the accountant counts, epsilon or rho. Tables of a workload share their parts unevenly (`workloads`).
+Parts are even in the unit of the accountant, epsilon or rho. Tables of a workload get unequal shares (`workloads`).
 """
 
 from __future__ import annotations
@@ -36,12 +36,14 @@ class BudgetParts:
         accountant: Accountant,
         lengths: Mapping[str, int] = _NO_LENGTHS,
     ) -> None:
-        """`lengths`: the number of ordered values of blocks that are measured for their running totals (`square_roots`)."""
+        """Divide the budget. `lengths`: the number of ordered values of each block that is measured for its running totals
+        (`square_roots`)."""
         self.options = options
         self.accountant = accountant
         self.lengths = lengths
         self.mechanisms = mechanisms_of(options, accountant)
-        # A block without keys has one group, with no other that its noise could move with: a correlation would only cost.
+        # A block without keys has only one group, so there is no other group whose noise could be correlated: correlation would
+        # only cost.
         self._mechanisms_of_one_group = mechanisms_of(replace(options, correlation=Fraction(0)), accountant)
         self.allowed = accountant.request(options.epsilon)
         self.selecting = [block for block in blocks if block.selection_term is not None]
@@ -67,17 +69,17 @@ class BudgetParts:
             raise refuse("mechanism_needs_delta", mechanism=spending[0].capitalize())
         self.delta = options.delta / max(1, sharing)
         self.loss = self.allowed.divided(self.parts)
-        """One part, in what the accountant counts."""
+        """Loss of one part, in the unit of the accountant."""
         self.of_sets: Mapping[tuple[str, str], Fraction] = {}
-        """How much of one part a set of terms has, by block and set, where it is not all of it (`workloads`)."""
+        """Fraction of one part that a set of terms gets, by block and set, where it is not the whole part (`workloads`)."""
 
     def measured(
         self, term: Term, block: BoundedBlock, neighbours: Neighbours, share: Fraction | None = None
     ) -> tuple[Term, Noise]:
-        """Return the term and its noise: the mechanism asked for, or the one with the lower expected error. `share`: of one part
-        (None: that of its set).
+        """Return the term and its noise: from the requested mechanism, or else the one with the lowest expected error. `share`:
+        fraction of one part (None: the fraction of the term's set).
 
-        A clip is made in the norm of the mechanism, and left out where the bounded view alone keeps every unit within.
+        A clip uses the norm of the mechanism; it is omitted where the bounded view alone keeps every unit within the bound.
         """
         part = self.loss.part(
             self.of_sets.get((block.name, term.shares or term.name), _ALL) if share is None else share
@@ -113,7 +115,7 @@ class BudgetParts:
 
 
 def mechanisms_of(options: Options, accountant: Accountant) -> tuple[Mechanism, ...]:
-    """Return the mechanisms that may be used: the one that is asked for, or all that are counted without more delta."""
+    """Return the mechanisms that may be used: the requested one, or all that the accountant counts without additional delta."""
     if options.mechanism in MECHANISMS:
         mechanism = MECHANISMS[options.mechanism]
         if mechanism.correlated is not None and options.correlation:
@@ -123,12 +125,13 @@ def mechanisms_of(options: Options, accountant: Accountant) -> tuple[Mechanism, 
 
 
 def is_whole(term: Term) -> bool:
-    """Return whether the released numbers of a term are rounded to whole ones."""
+    """Return whether the released numbers of a term are rounded to integers."""
     return term.kind not in (TermKind.SUM, TermKind.DISTINCT_SUM) and not term.shares
 
 
 def shares_squares(options: Options, accountant: Accountant) -> bool:
-    """Return whether variances are made of sums that share each row: where all noise is Laplace's and epsilon is charged."""
+    """Return whether variances are computed from sums that share each row: where all noise is Laplace noise and epsilon is
+    charged."""
     in_l1 = all(mechanism.norm is Norm.L1 for mechanism in mechanisms_of(options, accountant))
     return in_l1 and accountant.request(options.epsilon).epsilon is not None
 
@@ -140,15 +143,16 @@ def _loss(noise: Noise) -> PrivacyLoss:
 
 @lru_cache(maxsize=1024, typed=True)
 def recomputed_loss(noise: Noise) -> PrivacyLoss:
-    """Return the second road of one mechanism: walked once for each, whichever questions use it."""
+    """Return the independently recomputed loss of one mechanism (its second road), cached for all questions that use it."""
     return noise.recomputed_loss()
 
 
 def _moved(term: Term, block: BoundedBlock, neighbours: Neighbours) -> Sensitivity:
-    """Return the sensitivity of a term; of a term that shares each row, that of all terms of its set, as one vector.
+    """Return the sensitivity of a term; for a term that shares each row, the sensitivity of all terms of its set as one vector.
 
-    A row adds to the terms of a set at most `magnitude` in all, so that the L1 norm of what a unit adds to a group is that
-    of one term, n_g b; no L2 or Linf norm is above L1. Its entries are those of one term for each term of the set.
+    A row adds to the terms of a set at most `magnitude` in total, so the L1 norm of what a unit adds to a group is that of one
+    term, n_g b, and no L2 or Linf norm exceeds L1. The number of entries is that of one term times the number of terms in the
+    set.
     """
     moved = sensitivity(term, block.caps, neighbours)
     sharing = sum(1 for other in block.terms if other.shares == term.shares) if term.shares else 1
@@ -156,7 +160,8 @@ def _moved(term: Term, block: BoundedBlock, neighbours: Neighbours) -> Sensitivi
 
 
 def _clipped_in(term: Term, norm: Norm | None, caps: Caps, neighbours: Neighbours) -> Term:
-    """Return a term under max_total or max_count with the norm of its clip; without a clip where that could bind no unit."""
+    """Return a term under max_total or max_count with the norm of its clip; without a clip where that could not bind for any
+    unit."""
     assert term.clip is not None
     free = sensitivity(replace(term, clip=None), caps, neighbours)
     most = term.clip.most * neighbours.factor
@@ -166,5 +171,5 @@ def _clipped_in(term: Term, norm: Norm | None, caps: Caps, neighbours: Neighbour
 
 
 def sets_of(block: BoundedBlock) -> set[str]:
-    """Return the separately charged sets of terms: each term that a unit can move, or terms that share each row."""
+    """Return the separately charged sets of terms: each term that a unit can move, or all terms that share each row."""
     return {term.shares or term.name for term in block.terms if term.magnitude}

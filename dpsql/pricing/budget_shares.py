@@ -1,7 +1,7 @@
-"""How tiles that are measured as one share a budget: the shares that make an objective small after least squares.
+"""Division of a budget among tiles that are measured together: the shares that minimize an objective after least squares.
 
-The shares follow from the shape of the tiles and the laws of their noise alone, never from data. They are found in floats, so
-they are rounded down to fractions before anything is priced: however badly they are found, the tiles together cost no more.
+The shares follow only from the shape of the tiles and the laws of their noise, never from data. They are computed in floats and
+rounded down to fractions before anything is priced: however inaccurate they are, the tiles together cost no more.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ import numpy as np
 from dpsql.pricing.marginals import Floats, Marginals
 
 LEAST_SHARE = 1 / 64
-"""Of an even share; every tile is measured with so much of it at least."""
+"""Least share of every tile, relative to an even share."""
 STEPS = 1 << 10
-"""Shares are whole numbers of 1/1024 of an even one."""
+"""Shares are multiples of 1/1024 of an even share."""
 _MOST_STARTS = 6
 _ROUNDS = 60
 _SHARPNESS = (8.0, 64.0, 512.0)
-"""Of the smooth function that stands for a maximum, one after the other."""
+"""Sharpness of the smooth function that replaces a maximum, in consecutive rounds."""
 
 
 class Objective(StrEnum):
-    """What a plan of tiles makes small; true unless there is none.
+    """Objective that a plan of tiles minimizes; false only for OFF.
 
     RELATIVE: the largest error of a tile, relative to the mean of its cells. ABSOLUTE: the mean over tiles of the error of a
     cell. RUNNING: the error of running totals over the last key (`running_totals`).
@@ -44,9 +44,10 @@ class Objective(StrEnum):
 def objective_of(
     marginals: Marginals, variances: Floats, objective: Objective, weights: tuple[float, ...] = ()
 ) -> float:
-    """Return the objective, for the variance of a cell of each tile as it is shown, up to the unit of the sums and their total.
+    """Return the objective for the variances of a cell of each tile as shown, up to a factor for the unit of the sums and their
+    total.
 
-    `weights`: how much the error of each tile counts (none: as much as any other's).
+    `weights`: how much the error of each tile counts (empty: all count equally).
     """
     deviations = np.sqrt(variances) * (np.array(weights) if weights else 1.0)
     if objective is Objective.RELATIVE:
@@ -62,10 +63,10 @@ def shares(
     objective: Objective,
     weights: tuple[float, ...] = (),
 ) -> tuple[Fraction, ...]:
-    """Return the share of each tile, in even ones: their sum is at most the number of tiles.
+    """Return the share of each tile, relative to an even share: their sum is at most the number of tiles.
 
-    `relative_variances`: of a cell of each tile at an even share, up to a common factor. A tile of share s has noise of
-    variance proportional to s ** -power: 1 where rho is shared, 2 where epsilon is. `weights`: see `objective_of`.
+    `relative_variances`: variance of a cell of each tile at an even share, up to a common factor. A tile of share s has noise of
+    variance proportional to s ** -power, with power 1 where rho is shared and 2 where epsilon is. `weights`: see `objective_of`.
     """
     even = np.array(relative_variances)
     count = len(even)
@@ -85,12 +86,12 @@ def shares(
 
 
 def in_steps(descended: Floats) -> tuple[Fraction, ...]:
-    """Return shares as fractions with the denominator STEPS, rounded down, 1 / STEPS at least."""
+    """Return shares as fractions with the denominator STEPS, rounded down, but at least 1 / STEPS."""
     return tuple(Fraction(max(1, floor(share * STEPS)), STEPS) for share in descended)
 
 
 def _of_logarithms(logarithms: Floats) -> Floats:
-    """Shares of mean 1, each at least LEAST_SHARE, that grow with `logarithms`."""
+    """Return shares of mean 1, each at least LEAST_SHARE, that grow with `logarithms`."""
     weights = np.exp(logarithms - logarithms.max())
     return np.asarray(LEAST_SHARE + (1 - LEAST_SHARE) * len(weights) * weights / weights.sum())
 
@@ -98,7 +99,7 @@ def _of_logarithms(logarithms: Floats) -> Floats:
 def _descended(
     marginals: Marginals, even: Floats, power: int, objective: Objective, start: Floats, counting: Floats
 ) -> Floats:
-    """Shares after descent along the gradient from `start`, with steps that grow while they help and shrink where they do not."""
+    """Return shares after descent along the gradient from `start`. Steps grow while they help and shrink otherwise."""
     logarithms, step = start, 0.5
     for sharpness in _SHARPNESS if objective is Objective.RELATIVE else (0.0,):
         value, slope = _value_and_slope(marginals, even, power, sharpness, logarithms, counting)
@@ -118,14 +119,14 @@ def _descended(
 def _value_and_slope(
     marginals: Marginals, even: Floats, power: int, sharpness: float, logarithms: Floats, counting: Floats
 ) -> tuple[float, Floats]:
-    """Return the logarithm of the objective (`sharpness` 0: the mean over tiles; else a smooth maximum), and its gradient."""
+    """Return the logarithm of the objective (`sharpness` 0: the mean over tiles; otherwise a smooth maximum) and its gradient."""
     weights = np.exp(logarithms - logarithms.max())
     weights = weights / weights.sum()
     share = _of_logarithms(logarithms)
     precision = share**power / (even * marginals.tile_cells)
     information = precision @ marginals.has_part
     squares = marginals.has_part @ (marginals.dimensions / information)
-    """Of the error of a tile's cell relative to the mean of its cells."""
+    """Squared error of a tile's cell relative to the mean of its cells."""
     if sharpness:
         levels = np.log(squares) / 2 + np.log(counting)
         powers = np.exp(sharpness * (levels - levels.max()))

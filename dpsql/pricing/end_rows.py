@@ -1,8 +1,8 @@
 """ARG_MAX and ARG_MIN as measurements: the key that most of the rows at an end of an order have (privacy.md 4).
 
-A row's cell is the cell of its value and, within that, its key: numbers are (cell of the value) keys + (number of the key). So
-cells are ordered by value and then by key, and every row is in one cell. The mechanism reads the rows at an end of that order,
-however fine it is (`privacy.mechanisms.end_rows`): finer cells cost the engine time, and nobody accuracy.
+A row's cell is determined by the cell of its value and, within that, by its key: its number is (cell of the value) keys + (number
+of the key). So cells are ordered by value and then by key, and every row is in one cell. The mechanism reads the rows at an end
+of that order, however fine it is (`privacy.mechanisms.end_rows`): finer cells cost the engine time but no accuracy.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from dpsql.privacy.mechanisms.contract import MeasurementPlan
 from dpsql.privacy.mechanisms.end_rows import EndKey, EndRowsPlan, end_key_for
 
 _WANTED = 1 << 16
-"""Cells of all groups where values are not few, and that leaves `LEAST_CELLS` of them for each key. More cells tell more values
-apart."""
+"""Cells of all groups together where there are many values, if that leaves `LEAST_CELLS` for each key. More cells distinguish
+more values."""
 _MOST_WHOLE = 1 << 17
-"""Every integer, day or listed value has cells of its own up to so many in all."""
+"""Up to this many cells in total, every integer, day or listed value has its own."""
 
 
 def requested(block: MeasuredBlock, measure: Measure) -> tuple[Formula, None]:
-    """Return the key of the rows with the smallest or the largest values, as a formula over the released number. An equal
-    measurement in the block is made once, a new one is entered there.
+    """Return the key of the rows with the smallest or the largest values, as a formula over the released number. A new
+    measurement is entered in the block; an equal one is used again.
 
     Raises Refusal many_cells where groups and keys leave too few cells.
     """
@@ -65,7 +65,7 @@ def requested(block: MeasuredBlock, measure: Measure) -> tuple[Formula, None]:
 
 
 class EndRowsPricing:
-    """The pricing part of keys of rows at an end (`pricing.measurements`)."""
+    """Pricing of keys of rows at an end (`pricing.measurements`)."""
 
     def parts(self, measurement: EndRows) -> int:
         """Return 1: one choice is paid for."""
@@ -76,14 +76,14 @@ class EndRowsPricing:
         return 0
 
     def planned(self, measurement: EndRows, caps: Caps, part: PrivacyLoss, neighbours: Neighbours) -> MeasurementPlan:
-        """Return the choice of the largest epsilon that costs at most its part. A unit adds n_g rows to group g, wherever they
-        are in its order. So the vector of n_g has the norms of a COUNT's sensitivity, which `end_rows` turns into a loss."""
+        """Return the choice with the largest epsilon that costs at most its part. A unit adds n_g rows to group g, wherever they
+        are in the order. So the vector of n_g has the norms of a COUNT's sensitivity, which `end_rows` turns into a loss."""
         rows = sensitivity(Term("", TermKind.COUNT, None, None, 1), caps, neighbours)
         law = end_key_for(rows, measurement.keys, measurement.last, part)
         return EndRowsPlan(measurement.name, measurement.cells, law)
 
     def explained(self, measurement: EndRows, plan: Any, number: str, confidence: float) -> ExplainedNumber:
-        """From how many rows a key is chosen, and how many of them the released one may have less in the worst case."""
+        """Describe from how many rows a key is chosen, and how many fewer of them the released key may have in the worst case."""
         assert isinstance(plan, EndRowsPlan)
         law = plan.law
         assert isinstance(law, EndKey)
@@ -104,14 +104,14 @@ class EndRowsPricing:
         )
 
     def worst_error(self, measurement: EndRows, plan: Any, number: str, confidence: float) -> float:
-        """Return None: the number of rows at the end that a key is chosen from follows from epsilon as well."""
+        """Return infinity, because the number of end rows from which a key is chosen itself depends on epsilon."""
         return math.inf
 
 
 def _value_cell(value: Expr, most: int, parts: int) -> tuple[Expr, int]:
-    """Return the number of the cell of a bounded value, from 0 on, and the last one: every integer, day or listed value, or
-    `parts` equal parts of the bounds where those are more than `most`. Rising with the value, which is all that an order
-    needs."""
+    """Return the number of the cell of a bounded value, counted from 0, and the last number. Every integer, day or listed value
+    has a cell; where those are more than `most`, the bounds are divided into `parts` equal parts. The number rises with the
+    value, which is all that an order needs."""
     if value.facts.type not in (Type.INTEGER, Type.REAL) and not value.facts.type.temporal:
         values = listed(value) or ()
         return place_of(value, values), len(values) - 1
@@ -121,7 +121,7 @@ def _value_cell(value: Expr, most: int, parts: int) -> tuple[Expr, int]:
         ends = [int(end) if steps.facts.type is Type.INTEGER else end for end in (low, high)]
         inside = call("clamp", steps, *map(_literal, ends))
         return call("to_integer", call("sub", inside, _literal(ends[0]))), int(high - low)
-    # What is below the bounds has a cell of its own, and what is above them: no value is moved past another one.
+    # Values below and above the bounds get their own cells, so that no value is moved past another.
     return call("width_bucket", steps, _literal(low), _literal(high), _literal(parts)), parts + 1
 
 

@@ -1,10 +1,10 @@
-"""The error of what each measured term stands for in the answer, known before anything is measured.
+"""The error of the quantity that each measured term represents in the answer, known before anything is measured.
 
-A term mostly is what is shown. Where terms share each row (`sharing`), COUNT and SUM are weighted sums of them, with an error
-and a unit of their own: the sum around the lower end stands for SUM, that around the upper end for the number of rows that
-both have a part of, and the count of rows without a value for the number of all rows. Of the squares of a shared row the first
-stands for the number of rows with a value, the second for SUM and the last for itself, the sum of (x - L)^2. Of products, and of
-the squares of pairs, the first stands for the number of rows with both values, the others for themselves.
+Most terms are shown as they are. Where terms share each row (`joint_sums`), COUNT and SUM are weighted sums of them, with a
+different error and unit: the sum around the lower bound represents SUM, the sum around the upper bound the number of rows that
+contribute to both, and the count of rows without a value the number of all rows. Among shared squares, the first term represents
+the number of rows with a value, the second SUM, and the last itself, the sum of (x - L)^2. Among shared products and squares of
+pairs, the first term represents the number of rows with both values, the others themselves.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from dpsql.privacy.mechanisms.registry import registered
 
 @dataclass(frozen=True)
 class TermError:
-    """`unit`: of the answer, for one step of the term's integers. `half_width` (at the confidence asked for) is in that unit,
-    rounding to integers and the row grid not included."""
+    """Unit and error of a term. `unit`: size of one step of the term's integers in the answer. `half_width` (at the requested
+    confidence) is in the unit of the answer, without rounding to integers and to the row grid."""
 
     unit: float
     half_width: float
 
 
 def term_errors(block: BoundedBlock, noises: Sequence[TermNoise], confidence: float) -> dict[str, TermError]:
-    """For each term by name. `confidence` in [0, 1)."""
+    """Return the error of each term by name. `confidence` in [0, 1)."""
     named = {term.name: term for term in block.terms}
     return {noise.name: _error(named.get(noise.name), noise, confidence) for noise in noises}
 
@@ -41,13 +41,14 @@ def _error(term: Term | None, noisy: TermNoise, confidence: float) -> TermError:
 
 
 def expected_error(term: Term, noisy: TermNoise) -> float:
-    """Return E of the absolute error of what a term stands for, in the unit of the answer, as in `TermError`."""
+    """Return the expected absolute error of the quantity that a term represents, in the unit of the answer, as in `TermError`."""
     unit, weights = _stands_for(term, 2.0**-noisy.grid)
     return registered(noisy.noise).weighted_expected_error(weights) * unit
 
 
 def measure_half_width(measure: Formula, noises: Sequence[TermNoise], confidence: float) -> float:
-    """Return the half width of a COUNT or SUM that is a weighted sum of terms of one set, `noises`, in the unit of the answer."""
+    """Return the half width, in the unit of the answer, of a COUNT or SUM that is a weighted sum of terms of one set,
+    `noises`."""
     if isinstance(measure, Operation) and measure.operator is Operator.WHOLE:
         (measure,) = measure.operands
     weights = weights_of(measure)
@@ -68,7 +69,7 @@ def _of_squares(term: Term, step: float) -> tuple[float, list[float]]:
 
 
 def _stands_for(term: Term | None, step: float) -> tuple[float, list[float]]:
-    """Return the unit, and the weights of independent noise of one law, largest first: SUM is low + L (low - high) / W; with
+    """Return the unit, and the weights, largest first, of independent noises of one law. SUM is low + L (low - high) / W; with
     squares it is the sum of the parts times the values L, L + W / 2 and L + W, over W^2."""
     if term is None or not term.shares:
         return step, [1.0]

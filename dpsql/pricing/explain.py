@@ -1,6 +1,6 @@
 """The privacy plan of a question: what would be measured, with what noise and error, at what price.
 
-A function of SQL, policy and options (and of whether a stored release answers); data is never touched for it.
+A function of SQL, policy and options (and of whether a stored release answers); it never reads data.
 """
 
 from __future__ import annotations
@@ -18,7 +18,16 @@ from sqlglot import exp
 from dpsql.plan.expression_text import expression_text
 from dpsql.plan.plan import Block, Literal, Plan, Term, TermKind
 from dpsql.pricing.expected_error import term_errors
-from dpsql.pricing.explained_sums import PLUS_MINUS, TIMES_THE_CUT, in_cuts, made_of, of_cut, reading, text_of
+from dpsql.pricing.explained_sums import (
+    PLUS_MINUS,
+    TIMES_THE_CUT,
+    TIMES_THE_PLACES,
+    in_cuts,
+    made_of,
+    of_cut,
+    reading,
+    text_of,
+)
 from dpsql.pricing.local_sensitivity import WAYS as LOCAL
 from dpsql.pricing.measurements import PARTS
 from dpsql.pricing.pricing import Price, PricedBlock, shown_half_of_the_time
@@ -31,17 +40,18 @@ from dpsql.privacy.mechanisms.contract import Noise, TermNoise
 
 @dataclass(frozen=True)
 class PlannedOutput:
-    """One noisy thing: a basis term, or the partition selection of a block. Columns as in EXPLAIN (docs/sql.md).
+    """One noisy output: a basis term, a chosen number, or the partition selection of a block. Columns as in EXPLAIN
+    (docs/sql.md).
 
-    Sensitivities, `noise_scale` and `error_95` (half-width at the confidence asked for, 95 % by default) are in the unit
-    of the answer; `grid` is the width of one integer step in that unit; an epsilon or rho of None is infinite.
-    `bound` names the contribution bounds that the sensitivities follow from, with their values.
-    Of a number that is chosen and not added to, sensitivities and `noise_scale` are in rows of rank, and `error_95` is None: how
-    far apart values of near ranks are is not known; `bound` then says the rank error in the worst case. Of partition selection
-    `noise_scale` is the size of a key that is shown half of the time, and `bound` says what is counted: units or rows.
-    Of a sum under `dp.max_total = auto` all of these are in multiples of the bound that is chosen first, `error_95` is None and
-    `bound` ends with `TIMES_THE_CUT`.
-    `stored_error_95` is that of the stored release that will answer, None where the output will be measured.
+    Sensitivities, `noise_scale` and `error_95` (half width at the requested confidence, 95 % by default) are in the unit of the
+    answer; `grid` is the width of one integer step in that unit; an epsilon or rho of None is infinite. `bound` names the
+    contribution bounds that determine the sensitivities, with their values.
+    For a number that is chosen instead of perturbed, sensitivities and `noise_scale` are in rows of rank, and `bound` ends with
+    the worst-case rank error; `error_95` is None, because the distance between values of neighbouring ranks is unknown. For
+    partition selection, `noise_scale` is the size of a key that is shown with probability 1/2, and `bound` says what is counted:
+    units or rows. For a sum under `dp.max_total = auto` (a COUNT(DISTINCT) under `dp.max_values = auto`), all of these are in
+    multiples of the bound that is chosen first, `error_95` is None and `bound` ends with `TIMES_THE_CUT` (`TIMES_THE_PLACES`).
+    `stored_error_95` is the error of the stored release that will answer; None where the output will be measured.
     """
 
     block: str
@@ -65,11 +75,11 @@ class PlannedOutput:
 
 @dataclass(frozen=True)
 class PrivacyPlan:
-    """All noisy outputs of a question, its price, and what is known of it before it runs.
+    """All noisy outputs of a question, its price, and what is known about it before it runs.
 
-    `loss` is the price without stored releases; `charged` what would be charged now; `remaining` what each scope has
-    left before the question; `lines` say in words how exact each output would be, the price, and what to know of the
-    rows; `engine_sql` has, for the owner alone, the generated text for each block that would run.
+    `loss` is the price without stored releases; `charged` is what would be charged now; `remaining` is what each scope has left
+    before the question; `lines` are sentences on the accuracy of each output, the price, and what to know about the rows;
+    `engine_sql` has the generated text of each block that would run (for the owner only).
     """
 
     outputs: tuple[PlannedOutput, ...]
@@ -93,11 +103,11 @@ class PrivacyPlan:
         return [tuple(getattr(output, field.name) for field in fields(PlannedOutput)) for output in self.outputs]
 
     def to_text(self) -> str:
-        """Return what EXPLAIN says: a few lines for people."""
+        """Return the text of EXPLAIN: a few lines for people."""
         return "\n".join(self.lines)
 
     def details(self) -> str:
-        """Return what EXPLAIN VERBOSE says as text: the noise of each measured number, and the exact price."""
+        """Return the text of EXPLAIN VERBOSE: the noise of each measured number, and the exact price."""
         lines = []
         for row in self.outputs:
             described = f"{row.output}: {row.aggregate}" if row.output else row.aggregate
@@ -106,8 +116,9 @@ class PrivacyPlan:
                     f"{row.block}  {described}, shown from about {row.noise_scale:.4g} {row.bound} (delta {row.delta:.3g})"
                 )
                 continue
-            if row.error_95 is None and row.bound.endswith(TIMES_THE_CUT):
-                scale = f"{row.mechanism} noise of scale {row.noise_scale:.4g} times that bound"
+            if row.error_95 is None and row.bound.endswith((TIMES_THE_CUT, TIMES_THE_PLACES)):
+                factor = "that bound" if row.bound.endswith(TIMES_THE_CUT) else "that number of values"
+                scale = f"{row.mechanism} noise of scale {row.noise_scale:.4g} times {factor}"
                 lines.append(f"{row.block}  {described}, {row.keys} keys: {scale} ({row.bound})")
                 continue
             if row.error_95 is None and row.mechanism in LOCAL:
@@ -133,7 +144,7 @@ class PrivacyPlan:
 
 
 def describe_loss(loss: PrivacyLoss) -> str:
-    """Return a privacy loss in words, exact where it is short."""
+    """Return a privacy loss in words, with exact numbers where those are short."""
     if loss == PrivacyLoss.nothing():
         return "nothing"
     parts = []
@@ -153,8 +164,8 @@ def planned_outputs(
     stored: Mapping[str, Mapping[str, tuple[float, float]]],
     after: Mapping[tuple[str, str], Noise] | None = None,
 ) -> tuple[PlannedOutput, ...]:
-    """Return the rows of EXPLAIN. `stored`: for each block that is answered from the store, the errors of its terms; `after`: the
-    laws of errors that least squares leaves of the noise of terms, by block and term."""
+    """Return the rows of EXPLAIN. `stored`: the errors of the terms of each block that is answered from the store; `after`: the
+    error laws that least squares leaves for the noise of terms, by block and term."""
     rows: list[PlannedOutput] = []
     blocks = {block.name: block for block in plan.blocks}
     for priced_block in priced:
@@ -171,15 +182,15 @@ def planned_outputs(
 
 
 def _shown_noises(priced: PricedBlock, after: Mapping[tuple[str, str], Noise]) -> list[TermNoise]:
-    """Return the terms of a block with the laws of the errors that are shown."""
+    """Return the terms of a block, each with the law of the error that is shown."""
     name = priced.block.name
     return [replace(noise, noise=after.get((name, noise.name), noise.noise)) for noise in priced.noise.terms]
 
 
 @dataclass(frozen=True)
 class TileRow:
-    """One table of a workload: the keys of its groups in words, its sums with their half widths by themselves and after least
-    squares, and its `share` of what it would have by itself."""
+    """One table of a workload: the keys of its groups in words; its sums, each with the half widths before and after least
+    squares; and its `share` of the budget part that it would have alone."""
 
     block: str
     table: str
@@ -188,7 +199,7 @@ class TileRow:
 
 
 def tile_rows(price: Price, confidence: Fraction) -> Iterator[TileRow]:
-    """Yield the tables of all workloads but those by ranges."""
+    """Yield the tables of all workloads except workloads by ranges."""
     named = {priced.block.name: priced for priced in price.blocks}
     after = price.laws_after
     for workload in price.workloads:
@@ -210,8 +221,8 @@ def tile_rows(price: Price, confidence: Fraction) -> Iterator[TileRow]:
 
 
 def tile_lines(price: Price, confidence: Fraction, most: int) -> tuple[str, ...]:
-    """Return a line for each tile of a workload, of the first `most` of them: the error bars of its sums after least squares, and
-    those that they would have if every tile had an even share of the budget and were answered from itself alone."""
+    """Return one line each for the first `most` tables of workloads: the error bars of its sums after least squares, and those
+    that they would have if every table had an even share of the budget and no other table were used."""
     named = {priced.block.name: priced for priced in price.blocks}
     after = price.laws_after
     running = [
@@ -228,14 +239,14 @@ def tile_lines(price: Price, confidence: Fraction, most: int) -> tuple[str, ...]
 
 
 def tile_count(price: Price) -> int:
-    """Return how many lines `tile_lines` has of all tiles."""
+    """Return the number of lines that `tile_lines` has without a limit."""
     return sum(1 if workload.marginals.lengths else len(workload.tiles) for workload in price.workloads)
 
 
 def _running_line(
     workload: Workload, named: Mapping[str, PricedBlock], after: Mapping[tuple[str, str], Noise], confidence: float
 ) -> str:
-    """Return the error bars of a table that is measured by ranges of its last key, too, and of running totals over that."""
+    """Return the error bars of a table that is also measured by ranges of its last key, and of running totals over that key."""
     finest, (alone, *_) = workload.tiles[0], workload.apart[0]
     priced = named[finest.block]
     noises = [next(n for n in named[t.block].noise.terms if n.name == t.terms[0]) for t in workload.tiles]
@@ -255,8 +266,8 @@ def _running_line(
 
 
 def running_lines(price: Price, confidence: Fraction, most: int) -> tuple[str, ...]:
-    """Return a line for each sum with noise for running totals, of the first `most`: its error bars, and about those of its
-    running totals, beside what these are when nothing is measured for them, and by ranges."""
+    """Return one line each for the first `most` sums with noise for running totals: its error bars, the approximate error bars of
+    its running totals, and those of running totals without such noise and by ranges."""
     named = {priced.block.name: priced for priced in price.blocks}
     scale = NormalDist().inv_cdf((1 + float(confidence)) / 2)
     lines = []
@@ -296,7 +307,7 @@ def _terms(
         names = [name for measure in made_of(term, block, priced) for name in used.get(measure.name, [])]
         step, error = errors[noisy.name].unit, errors[noisy.name].half_width
         noise, loss = noisy.noise, noisy.noise.loss
-        if noisy.shares not in ("", noisy.name):  # the price of a set stands at its first term
+        if noisy.shares not in ("", noisy.name):  # the price of a set is shown at its first term
             loss = PrivacyLoss.nothing()
         rows.append(
             PlannedOutput(
@@ -323,7 +334,8 @@ def _terms(
 
 
 def _numbers(block: Block, priced: PricedBlock, used: dict[str, list[str]], confidence: float) -> list[PlannedOutput]:
-    """Return the released numbers of measurements that are no sums. The error of what was chosen is not known as a half width."""
+    """Return the rows of measurements other than sums. Their `error_95` is None: the error of a chosen number has no known half
+    width."""
     rows = []
     for measurement, plan in zip(priced.block.measurements, priced.noise.measurements, strict=True):
         part = PARTS.of(measurement.word)
@@ -356,8 +368,8 @@ def _numbers(block: Block, priced: PricedBlock, used: dict[str, list[str]], conf
 
 
 def shown_errors(errors: Mapping[str, tuple[float, float]], priced: PricedBlock, confidence: float) -> dict[str, float]:
-    """Return half widths of what the terms of a released block stand for, from `errors`: those of the terms themselves, and
-    their deviations. The noise of a released term is taken for one of the law that is planned."""
+    """Return half widths of the quantities that the terms of a released block represent. `errors`: half widths and deviations of
+    the terms themselves. Assumes that the noise of a released term follows the planned law."""
     fresh = {term.name: (term.noise.half_width(confidence) * 2.0**-term.grid) for term in priced.noise.terms}
     planned = term_errors(priced.block, priced.noise.terms, confidence)
     return {
@@ -404,7 +416,7 @@ def _selection(priced: PricedBlock) -> PlannedOutput:
 
 
 def used_by(plan: Plan, block: str) -> dict[str, list[str]]:
-    """Output names of the remainder that read a measure of `block` directly."""
+    """Return the output names of the remainder that directly read each measure of `block`."""
     used: dict[str, list[str]] = {}
     for select in plan.remainder.find_all(exp.Select):
         source = select.args.get("from_")

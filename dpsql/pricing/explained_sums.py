@@ -1,4 +1,4 @@
-"""Sums in EXPLAIN: as short SQL, and those under a bound that is chosen first (`dp.max_total = auto`)."""
+"""Sums in EXPLAIN: their text as short SQL, and sums under a bound that is chosen first (`dp.max_total = auto`)."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from dpsql.pricing.total_cuts import is_share, whole_share
 Row = TypeVar("Row")
 PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
 TIMES_THE_CUT = "times the bound that is chosen first (dp.max_total = auto)"
-"""At the end of `PlannedOutput.bound` of a sum whose noise follows from a released bound."""
+"""Last words of `PlannedOutput.bound` for a sum whose noise is proportional to a released bound."""
 TIMES_THE_PLACES = "times the number of values that is chosen first (dp.max_values = auto)"
-"""The same of a count of distinct values, of which each unit brings so many."""
+"""Last words of `PlannedOutput.bound` for a count of distinct values of which each unit brings at most a released number."""
 
 
 def in_cuts(rows: Sequence[Row], priced: PricedBlock, plan: Plan, confidence: float) -> Iterator[Row]:
-    """Yield the rows of the terms of a block (`explain.PlannedOutput`): in multiples of a bound, where one is chosen first."""
+    """Yield the rows (`explain.PlannedOutput`) of a block's terms; rows of sums whose bound is chosen first are in multiples of
+    it."""
     cuts = [cut for cut in plan.cuts if priced.block.name in cut.readers]
     for row, noisy in zip(rows, priced.noise.terms, strict=True):
         term = next((term for term in priced.block.terms if term.name == noisy.name), None)
@@ -42,13 +43,13 @@ def in_cuts(rows: Sequence[Row], priced: PricedBlock, plan: Plan, confidence: fl
 
 
 def _in_shares(output: Any, whole: int) -> Any:
-    """Return the row of a term in multiples of what a unit adds in all, `whole` steps of its noise."""
+    """Return the row of a term in multiples of what one unit adds in total, which is `whole` steps of its noise."""
     names = ("l1_sensitivity", "l2_sensitivity", "noise_scale", "error_95", "grid")
     return replace(output, **{name: getattr(output, name) / whole for name in names})
 
 
 def of_cut(rows: list[Row], plan: Plan, priced: PricedBlock) -> list[Row]:
-    """Return the numbers of a block; of one that chooses a bound in words for people."""
+    """Return the rows of a block's numbers; if the block chooses a bound, describe it in words."""
     cut = next((cut for cut in plan.cuts if cut.block == priced.block.name), None)
     if cut is None:
         return rows
@@ -58,7 +59,7 @@ def of_cut(rows: list[Row], plan: Plan, priced: PricedBlock) -> list[Row]:
 
 
 def cut_text(cut: TotalCut, plan: Plan) -> str:
-    """Describe a sum under a bound that is chosen as SQL-like text."""
+    """Describe a sum whose bound is chosen privately, as SQL-like text."""
     source = next(block.source for block in plan.blocks if block.name in cut.readers)
     return term_text("distinct" if cut.places else "sum", cut.value, cut.filter, False, source)
 
@@ -66,7 +67,7 @@ def cut_text(cut: TotalCut, plan: Plan) -> str:
 def term_text(
     kind: str, value: Expr | None, condition: Expr | None, centred: bool, source: Relation | None = None
 ) -> str:
-    """Describe a term as SQL-like text; `source`: the rows it sums, where their columns may have no names in the question."""
+    """Describe a term as SQL-like text; `source`: the summed relation, whose columns may have no names in the question."""
     columns = {} if source is None else column_texts(source)
     inside = "*" if value is None else expression_text(value, columns)
     text = {
@@ -84,7 +85,8 @@ def reading(name: str, block: Block, priced: PricedBlock) -> list[Measure]:
 
 
 def made_of(term: Term, block: Block, priced: PricedBlock) -> list[Measure]:
-    """Return the measures that read a term; for terms that share each row those that it represents (`term_errors`)."""
+    """Return the measures that read a term; for terms that share each row, the measures that the term represents
+    (`term_errors`)."""
     measures = reading(term.name, block, priced)
     if not term.shares:
         return measures
@@ -105,7 +107,8 @@ def made_of(term: Term, block: Block, priced: PricedBlock) -> list[Measure]:
 
 
 def _made_of_squares(term: Term, measures: list[Measure], priced: PricedBlock) -> list[Measure]:
-    """Return the measures that a term of shared squares stands for: the count of values, SUM, what reads squares, COUNT(*)."""
+    """Return the measures that a term of shared squares represents, by its place: count of values, SUM, readers of squares,
+    COUNT(*)."""
     stands_for = (SharedPart.COUNT, SharedPart.SUM, None, SharedPart.COUNT)[term.place]
     if stands_for is None:
         return [measure for measure in measures if SharedPart.SQUARES in (_shared(measure) or SharedPart(0))]

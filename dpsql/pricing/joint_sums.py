@@ -1,59 +1,61 @@
-"""Which sums of a block share each row between them, so that they cost one part of the budget together (privacy.md 4).
+"""Joint sums: sums of a block that share each row between them, so that they cost one part of the budget together (privacy.md 4).
 
-With a value x in [L, U] of width W, a row adds x - L to one sum and U - x to another: W in all, whatever x is. So both
-together move as far as a count of rows alone, times W; COUNT, SUM and AVG follow from them. Measured apart, the count and
-the sum would have half of the budget each. Laplace noise, whose price is the L1 distance, is that of the whole budget on
-both sums: half as much on the shown SUM. Under Gaussian noise COUNT and AVG have what they had around the middle (the two
-sums are count and centred sum turned by 45 degrees), and SUM has less.
+With a value x in [L, U] of width W, a row adds x - L to one sum and U - x to another: W in total, whatever x is. So both sums
+together change by as much as a count of rows alone, times W; COUNT, SUM and AVG follow from them. Measured separately, the count
+and the sum would have half of the budget each. Laplace noise, whose price is the L1 distance, has the scale of the whole budget
+on both sums: half as much noise on the shown SUM. Under Gaussian noise COUNT and AVG have the same noise as with a sum around the
+midpoint (the two sums are the count and the centred sum rotated by 45 degrees), and SUM has less.
 
-**Squares** (Bernstein polynomials of degree 2; arXiv 2509.04919, used by DPSQL+, arXiv 2602.22699). With q = x - L a row adds
-(W - q)^2, 2 q (W - q) and q^2 to three sums, none of them negative: (q + W - q)^2 = W^2 in all, whatever x is. So the three
-together move as far as a count of rows times W^2, in L1, and by no more in any other norm: what a unit adds to a group of n_g
-rows has at most the norms of one sum of magnitude W^2 (`budget_parts._moved`). In integers of one grid a row's parts sum to W^2
-exactly, as they are computed from one rounded q. Their sum is n W^2; W q = q (W - q) + q^2, so half of the second and the last
-are W times the sum of q; the last is the sum of q^2: COUNT, SUM, AVG and VAR follow, by arithmetic on released numbers.
+**Squares** (Bernstein polynomials of degree 2; arXiv 2509.04919, used by DPSQL+, arXiv 2602.22699). With q = x - L, a row adds
+(W - q)^2, 2 q (W - q) and q^2 to three sums, none of them negative: (q + W - q)^2 = W^2 in total, whatever x is. So the three
+together change by as much as a count of rows times W^2 in L1, and by no more in any other norm: what a unit adds to a group of
+n_g rows has at most the norms of one sum of magnitude W^2 (`budget_parts._moved`). On one integer grid a row's parts add up to
+W^2 exactly, because they are computed from one rounded q. The three sums add up to n W^2; W q = q (W - q) + q^2, so half of the
+second plus the last is W times the sum of q; the last is the sum of q^2: COUNT, SUM, AVG and VAR follow, by arithmetic on
+released numbers.
 
-Measured apart, n, sum d and sum (d^2 - W^2 / 8) around the middle (|d| <= W / 2) would have a third of epsilon each. With Laplace
-noise, for W = 1 and epsilon = 1, the error of a variance v of n values with the mean m (from the middle) has the sum of squared
-scales, over n^2 and to the first order,
+Measured separately, n, sum d and sum (d^2 - W^2 / 8) around the midpoint (|d| <= W / 2) would have a third of epsilon each. With
+Laplace noise, for W = 1 and epsilon = 1, the error of a variance v of n values with mean m (from the midpoint) has, to first
+order, a sum of squared scales of 1 / n^2 times
 
     apart:   9/64 + 9 m^2 + 9 (m^2 + 1/8 - v)^2,
     shared:  (1/4 + m + k)^2 + (1/4 - k)^2 + (1/4 - m + k)^2,   k = m^2 - v.
 
-Over all m that is 1.6 to 1.7 times less noise, near the bounds 1.9 times; with m = 0 it is about as much (3 % more at v = 1/12,
-11 % at the worst, m = 0 and v = 1/8: values far from the middle of the bounds on both sides). So it is done where Laplace noise
-is paid in epsilon. Under zCDP what counts is about L2: three measurements cost sqrt(3) times, not 3 times, the noise of one,
-and nothing is gained in the mean: there squares stay apart.
+Over all m sharing has 1.6 to 1.7 times less noise, near the bounds 1.9 times less; with m = 0 it has about as much (3 % more at
+v = 1/12, 11 % more in the worst case, m = 0 and v = 1/8: values far from the midpoint on both sides). So squares are shared where
+Laplace noise is paid in epsilon. Under zCDP the L2 norm roughly sets the cost: three measurements have sqrt(3) times, not 3
+times, the noise of one, and sharing gains nothing on average, so there squares are measured separately.
 
 **Products.** With q = y - L of width V and r = x - L' of width W a row adds (V - q)(W - r), q (W - r), (V - q) r and q r to four
-sums, none of them negative: V W in all, the product of V - q + q and W - r + r. So the four together move as far as a count of
-rows times V W, as above. Their sum is V W n, the second and the last are W times the sum of q, and the last is the sum of q r:
-COVAR and the means of pairs follow. With Laplace noise the error of a covariance is half of that with a fourth of epsilon for
-each of n, sum dy, sum dx and sum dy dx around the middles, wherever the values lie: for V = W = 1, with the means a and b from
-the middles and the covariance c, the sums of squared scales to the first order are 1 + 4 a^2 + 4 b^2 + 16 (a b - c)^2 apart, and
-a fourth of that shared. With Gaussian noise both are the same: half of the four sums is an orthogonal transform of those around
-the middles, at their sensitivities. So this is done where squares are shared, too; elsewhere COVAR has both variances beside it,
-which keep it small where it is mostly noise (here `estimates.beyond_noise` does).
+sums, none of them negative: V W in total, the product of V - q + q and W - r + r. So the four together change by as much as a
+count of rows times V W, as above. They add up to V W n, the second plus the last is W times the sum of q, and the last is the sum
+of q r: COVAR and the means of pairs follow. With Laplace noise the error of a covariance is half of the error with a fourth of
+epsilon for each of n, sum dy, sum dx and sum dy dx around the midpoints, wherever the values lie: for V = W = 1, means a and b
+from the midpoints and covariance c, the sums of squared scales are to first order 1 + 4 a^2 + 4 b^2 + 16 (a b - c)^2 apart, and a
+fourth of that shared. With Gaussian noise both are the same: the four sums, halved, are an orthogonal transform of the sums
+around the midpoints, at their sensitivities. So products are shared where squares are; elsewhere both variances are measured with
+COVAR and keep it small where it is mostly noise (for shared products, `estimates.beyond_noise` does that).
 
-**Squares of pairs.** CORR and lines of least squares read n, both sums, both squares and the products. With q and r as above a
-row adds a_i b_j to nine sums, i and j from 0 to 2, where a is (V - q)^2, 2 q (V - q), q^2 and b is (W - r)^2, 2 r (W - r), r^2.
-None is negative, as q is in [0, V] and r in [0, W], and they are V^2 W^2 in all: the sum over i and j is that of a times that of
-b, (q + V - q)^2 (r + W - r)^2. So n_g rows of a group move the nine by n_g V^2 W^2 in L1 together, whichever rows come or go,
-and by no more in any other norm; over all groups of a unit by rows_per_unit V^2 W^2, under change_one by twice that. All nine
-are computed from the same two integers q and r of a row: the identity is one of integers, and holds exactly. One vector with
-one Laplace law costs what one sum of magnitude V^2 W^2 costs.
+**Squares of pairs.** CORR and least squares lines read n, both sums, both squares and the products. With q and r as above a row
+adds a_i b_j to nine sums, i and j from 0 to 2, where a is (V - q)^2, 2 q (V - q), q^2 and b is (W - r)^2, 2 r (W - r), r^2. None
+is negative, because q is in [0, V] and r in [0, W], and their total is V^2 W^2: the sum over i and j is the sum of a times the
+sum of b, (q + V - q)^2 (r + W - r)^2. So n_g rows of a group change the nine sums together by n_g V^2 W^2 in L1, whichever rows
+are added or removed, and by no more in any other norm; all groups of a unit by rows_per_unit V^2 W^2, under change_one by twice
+that. All nine are computed from the same two integers q and r of a row: the identity is one of integers and holds exactly. One
+vector with one Laplace law costs what one sum of magnitude V^2 W^2 costs.
 
-The sums over j are W^2 times the squares of the first number alone, those over i V^2 times the squares of the second, from which
-n, sums and squares follow as above; and (q^2 - (V - q)^2) (r^2 - (W - r)^2) = 2 V dy 2 W dx, so that of the four sums without a
-middle 4 V W sum dy dx follows. With V = W = 1, scales 1 / epsilon and around the middles, in units of the scale, the noise of n
-is 3 (Laplace laws add up in squares), of sum dy dx 1/2, of a sum sqrt(3/2) and of a sum of d^2 3/4; with a sixth of epsilon each
-they have 6, 3/2, 3 and (from d^2 - 1/8) 3/4, or more off the middles, where the error of n counts. Over means in the middle
-nine tenths of the bounds the first order error of a CORR falls by 2.1 to 3.0, of a slope by as much. Six entries of degree 2 in
-all suffice for the same sums, at 1.1 times the error, and have no exact meaning: nine are kept. With Gaussian noise six
-measurements cost sqrt(6) times the noise of one, and nothing is gained.
+The sums over j are W^2 times the squares of the first number alone, the sums over i V^2 times the squares of the second; n, sums
+and squares follow from them as above. Because (q^2 - (V - q)^2) (r^2 - (W - r)^2) = 2 V dy 2 W dx, 4 V W sum dy dx follows from
+the four sums with i and j in {0, 2}. With V = W = 1, scales 1 / epsilon and sums around the midpoints, in units of the scale, the
+noise of n is 3 (squared Laplace scales add up), of sum dy dx 1/2, of a sum sqrt(3/2) and of a sum of d^2 3/4; with a sixth of
+epsilon each these are 6, 3/2, 3 and (from d^2 - 1/8) 3/4, or more away from the midpoints, where the error of n counts. For means
+in the middle nine tenths of the bounds, the first-order error of CORR falls by a factor of 2.1 to 3.0, and so does that of a
+slope. Six entries of degree 2 in total suffice for the same sums, but at 1.1 times the error and without an exact meaning, so
+there are nine. With Gaussian noise six measurements have sqrt(6) times the noise of one, and nothing is gained.
 
-Nine sums of degree 4 have 38 digits where q and r have twice PAIR_BITS together: V^2 W^2 <= 2^80, times 2^41 rows. Two reals have
-PAIR_BITS each, a real beside an integer what that leaves. Integers with wider bounds are read as reals, on such a grid.
+Sums of degree 4 fit in 38 digits if q and r have at most twice PAIR_BITS together: V^2 W^2 <= 2^80, times 2^41 rows. Two reals
+have PAIR_BITS each; a real paired with an integer has the bits that the integer leaves. Integers with wider bounds are read as
+reals, on such a grid.
 """
 
 from __future__ import annotations
@@ -74,11 +76,11 @@ from dpsql.policy.bounds import ContributionBounds, smallest
 from dpsql.pricing.sum_terms import KEPT_BITS, MOST_GRID, summed
 
 PAIR_BITS = 20
-"""Half of the bits of both integers of a row whose squares are multiplied.
+"""Half of the bits that the two integers of a row have together where their squares are multiplied.
 
-A real with so many is rounded by half a step at most, which is its width times 2**-20. If all are rounded the same way, n rows
-move a sum by n times that, which comes to its noise at n epsilon = 2**20; rounded independently, at no n that exists. A shift of
-all values alike moves no correlation and no slope."""
+A real with that many bits is rounded by at most half a step, which is its width times 2**-20. If all values are rounded the same
+way, n rows change a sum by n times that, which equals its noise at n epsilon = 2**20; if rounding is independent, this happens at
+no realistic n. A shift of all values alike changes no correlation and no slope."""
 
 
 class Sharing(Enum):
@@ -91,11 +93,11 @@ class Sharing(Enum):
 
 @dataclass(frozen=True)
 class Shared:
-    """The terms of one argument that share each row, or sums of those of a pair, from which COUNT, SUM and AVG follow.
+    """Terms of one argument that share each row, or sums of a pair's terms, from which COUNT, SUM and AVG follow.
 
-    `low` is the sum of x - L, `high` that of x - U; a row that has q there has exactly q - W here, so no rounding lies
-    between the two. `missing` (or None) has W for each row without a value. `width`: W. `everything`: `low` and `high`
-    have a part of every row; where x may be missing, the terms are `absent`: a row without it has q = 0.
+    `low` is the sum of x - L, `high` the sum of x - U; a row that adds q to `low` adds exactly q - W to `high`, so rounding does
+    not separate them. `missing` (or None) adds W for each row without a value. `width`: W. `everything`: every row contributes to
+    `low` and `high`; where x may be missing, the terms are then `absent`: a row without x has q = 0.
     """
 
     low: Formula
@@ -106,7 +108,7 @@ class Shared:
 
     @property
     def counted(self) -> Formula:
-        """Return the number of rows that `low` and `high` have a part of."""
+        """Return the number of rows that contribute to `low` and `high`."""
         return (self.low - self.high) / self.width
 
     @property
@@ -119,9 +121,9 @@ class Shared:
 
 @dataclass(frozen=True)
 class SharedSquares:
-    """The terms of one argument, by `place`, that share each row's W^2, and `missing` as in `Shared`. `width`: W; `lower`: L.
+    """Terms of one argument, by `place`, that share each row's W^2, and `missing` as in `Shared`. `width`: W; `lower`: L.
 
-    Of a pair (`SharedPairs`) they are sums of its terms."""
+    For one argument of a pair (`SharedPairs.column`) they are sums of the pair's terms."""
 
     parts: tuple[Formula, Formula, Formula]
     width: Fraction
@@ -131,7 +133,7 @@ class SharedSquares:
 
     @property
     def counted(self) -> Formula:
-        """Return the number of rows that the parts have a value of."""
+        """Return the number of rows that contribute to the parts."""
         first, second, third = self.parts
         return (first + second + third) / float(self.width**2)
 
@@ -150,16 +152,15 @@ class SharedSquares:
 
     @property
     def squares(self) -> Squares:
-        """Return the sums around the middle: d = q - W / 2, so that 2 W d = q^2 - (W - q)^2 and 4 d^2 = q^2 - 2 q (W - q) + (W -
-        q)^2."""
+        """Return the sums around the midpoint: d = q - W / 2, so that 2 W d = q^2 - (W - q)^2 and
+        4 d^2 = q^2 - 2 q (W - q) + (W - q)^2."""
         first, second, third = self.parts
         total = (third - first) / float(2 * self.width)
         return Squares(self.counted, total, (third - second + first) / 4.0, self.lower + self.width / 2)
 
 
 def square_parts(value: Expr, condition: Expr | None) -> tuple[Term, ...]:
-    """Return the terms of the squares of one argument, without names; none where integers or grids would be too large for
-    them."""
+    """Return the unnamed terms of the squares of one argument; none where integers or grids would be too large for them."""
     low = summed(value, condition, Fraction(value.facts.lower), KEPT_BITS)[0]
     if low.magnitude > 2**KEPT_BITS or abs(2 * low.grid) > MOST_GRID:
         return ()
@@ -169,16 +170,16 @@ def square_parts(value: Expr, condition: Expr | None) -> tuple[Term, ...]:
 
 @dataclass(frozen=True)
 class SharedProducts:
-    """The terms of a pair of arguments, by `place` (`factors_of`), that share each row's V W. `widths`: V, W; `lowers`: L, L'."""
+    """Terms of a pair of arguments, by `place` (`factors_of`), that share each row's V W. `widths`: V, W; `lowers`: L, L'."""
 
     parts: tuple[NoisyValue, NoisyValue, NoisyValue, NoisyValue]
     widths: tuple[Fraction, Fraction]
     lowers: tuple[Fraction, Fraction]
 
     def column(self, place: int, everything: bool) -> Shared:
-        """Return what the sums say of the first (0) or the second number (1) over the rows that have both.
+        """Return the sums of the first (0) or the second number (1) over the rows that have both.
 
-        `everything`: those are all rows."""
+        `everything`: all rows have both."""
         neither, first, second, both_ = self.parts
         other = float(self.widths[1 - place])
         above, below = (first, second) if place == 0 else (second, first)
@@ -198,7 +199,7 @@ class SharedProducts:
 
     @property
     def products(self) -> Products:
-        """Return the sums around the middles: dy = q - V / 2 and dx = r - W / 2."""
+        """Return the sums around the midpoints: dy = q - V / 2 and dx = r - W / 2."""
         neither, first, second, both_ = self.parts
         of_first = (both_ + first - second - neither) / float(2 * self.widths[1])
         of_second = (both_ + second - first - neither) / float(2 * self.widths[0])
@@ -209,8 +210,8 @@ class SharedProducts:
 
 @dataclass(frozen=True)
 class SharedPairs:
-    """The terms of the squares of a pair of arguments, by `place` 3 i + j, that share each row's V^2 W^2. `widths`: V, W;
-    `lowers`: L, L'."""
+    """Terms of the squares of a pair of arguments, by `place` 3 i + j, that share each row's V^2 W^2. `widths`: V, W; `lowers`:
+    L, L'."""
 
     parts: tuple[NoisyValue, ...]
     widths: tuple[Fraction, Fraction]
@@ -219,7 +220,7 @@ class SharedPairs:
     def column(self, place: int, everything: bool = True) -> SharedSquares:
         """Return the squares of the first (0) or the second number (1) over the rows that have both.
 
-        `everything`: those are all rows."""
+        `everything`: all rows have both."""
         grid = [self.parts[3 * number : 3 * number + 3] for number in range(3)]
         lines = grid if place == 0 else list(zip(*grid, strict=True))
         other = float(self.widths[1 - place] ** 2)
@@ -241,7 +242,7 @@ class SharedPairs:
 
     @property
     def pair_squares(self) -> PairSquares:
-        """Return the sums around the middles: (q^2 - (V - q)^2) (r^2 - (W - r)^2) = 4 V W dy dx."""
+        """Return the sums around the midpoints: (q^2 - (V - q)^2) (r^2 - (W - r)^2) = 4 V W dy dx."""
         first, second = (self.column(place).squares for place in (0, 1))
         neither, of_second, of_first, both_ = (self.parts[place] for place in (0, 2, 6, 8))
         product = (both_ + neither - of_first - of_second) / float(4 * self.widths[0] * self.widths[1])
@@ -252,13 +253,12 @@ class SharedPairs:
 
     @property
     def products(self) -> Products:
-        """Return the sums around the middles that products need, out of `pair_squares`."""
+        """Return the sums around the midpoints that products need, out of `pair_squares`."""
         return self.pair_squares.products
 
 
 def pair_parts(values: tuple[Expr, Expr], condition: Expr | None) -> tuple[Term, ...]:
-    """Return the terms of the squares of two arguments, without names; none where integers or grids would be too large for
-    them."""
+    """Return the unnamed terms of the squares of two arguments; none where integers or grids would be too large for them."""
     part = Term("", TermKind.PAIR_PART, call("mul", *_in_pair_bits(values)), condition, 0)
     first, second = factors_of(part)
     magnitude, grid = (first.magnitude * second.magnitude) ** 2, 2 * (first.grid + second.grid)
@@ -269,7 +269,8 @@ def pair_parts(values: tuple[Expr, Expr], condition: Expr | None) -> tuple[Term,
 
 
 def _in_pair_bits(values: tuple[Expr, Expr]) -> tuple[Expr, ...]:
-    """Return two arguments; integers with bounds too far apart for both as reals, whose grids follow from the bits."""
+    """Return two arguments, integers as reals where their bounds are too far apart for both; the grids of reals follow from the
+    bits."""
     bits = [_whole_bits(value) or PAIR_BITS for value in values]
     if sum(bits) <= 2 * PAIR_BITS and max(bits) <= KEPT_BITS:
         return values
@@ -277,19 +278,18 @@ def _in_pair_bits(values: tuple[Expr, Expr]) -> tuple[Expr, ...]:
 
 
 def _pair_bits(values: tuple[Expr, ...]) -> tuple[int, int]:
-    """Return the bits of the grids of two arguments, of which integers take what their bounds need."""
+    """Return the bits of the grids of two arguments. Integers take the bits that their bounds need."""
     first, second = (min(KEPT_BITS, 2 * PAIR_BITS - (_whole_bits(other) or PAIR_BITS)) for other in reversed(values))
     return first, second
 
 
 def _whole_bits(value: Expr) -> int | None:
-    """Return the bits of an integer's distance from its lower bound; None for reals."""
+    """Return the number of bits of an integer's distance from its lower bound; None for reals."""
     return int(value.facts.upper - value.facts.lower).bit_length() if value.facts.type is Type.INTEGER else None
 
 
 def product_parts(values: tuple[Expr, Expr], condition: Expr | None) -> tuple[Term, ...]:
-    """Return the terms of the products of two arguments, without names; none where integers or grids would be too large for
-    them."""
+    """Return the unnamed terms of the products of two arguments; none where integers or grids would be too large for them."""
     product = Term("", TermKind.PRODUCT_PART, call("mul", *values), condition, 0)
     first, second = factors_of(product)
     magnitude, grid = first.magnitude * second.magnitude, first.grid + second.grid
@@ -299,8 +299,9 @@ def product_parts(values: tuple[Expr, Expr], condition: Expr | None) -> tuple[Te
 
 
 def factors_of(term: Term) -> tuple[Term, Term]:
-    """Return the SUMs around the lower ends of the two arguments whose rows' integers q and r a PRODUCT_PART multiplies: q if
-    the first bit of `place` is set, else V - q; r if the second is, else W - r. A PAIR_PART multiplies parts of their squares."""
+    """Return the SUMs around the lower bounds of the two arguments. A PRODUCT_PART multiplies their integers of a row, q and r: q
+    if the first bit of `place` is set, else V - q; r if the second is set, else W - r. A PAIR_PART multiplies parts of their
+    squares."""
     assert isinstance(term.value, Call)
     values = term.value.arguments
     bits = _pair_bits(values) if term.kind is TermKind.PAIR_PART else (KEPT_BITS, KEPT_BITS)
@@ -314,8 +315,8 @@ def factors_of(term: Term) -> tuple[Term, Term]:
 def multiplied(
     measures: tuple[Measure, ...], bounds: ContributionBounds, rows: int
 ) -> list[tuple[Expr, Expr, Expr | None]]:
-    """Return the pairs of arguments, with their FILTER, of which all that is asked follows from products, or squares (`squared`),
-    that share each row."""
+    """Return the pairs of arguments, with their FILTER, of which at least one measure can be computed from products or squares
+    (`squared`) that share each row."""
     if bounds.max_count is not None and bounds.max_count < rows:
         return []
     read_by: dict[tuple[Expr, Expr, Expr | None], list[SharedPart | None]] = {}
@@ -333,7 +334,7 @@ def multiplied(
 
 
 def squared(measures: tuple[Measure, ...]) -> set[tuple[Expr, Expr, Expr | None]]:
-    """Return the pairs of arguments, with their FILTER, of which a measure reads squares."""
+    """Return the pairs of arguments, with their FILTER, whose squares a measure reads."""
     return {
         (measure.arguments[0], measure.arguments[1], measure.filter)
         for measure in measures
@@ -346,7 +347,7 @@ def _of_pair(measure: Measure) -> bool:
 
 
 def _spread(value: Expr) -> bool:
-    """Return whether an argument has known bounds apart from each other."""
+    """Return whether an argument has known, different bounds."""
     return value.facts.bounded and bool(value.facts.lower < value.facts.upper)
 
 
@@ -361,9 +362,9 @@ def sharable(
 ) -> dict[tuple[Expr, Expr | None], Sharing]:
     """Return the arguments (with their FILTER) whose COUNT, SUM and AVG (with `squares` also variances) share each row, and how.
 
-    `stars`: COUNT(*) may follow from one of them; it does from the first that has its FILTER. Left as they are: SUM alone,
-    variances without `squares` (they share S1 and n), what is clipped, whose bound is on the sum, and what follows from other
-    sums: arguments that are `entered`, and COUNT(*) of FILTERs of which it does (`conditions`).
+    `stars`: COUNT(*) may follow from one of them, which is the first with its FILTER. Not shared: SUM alone, variances without
+    `squares` (they share S1 and n), clipped sums, whose bound is on the sum, and what follows from other sums: arguments that are
+    `entered`, and COUNT(*) under FILTERs whose COUNT(*) follows already (`conditions`).
     """
     if bounds.max_count is not None and bounds.max_count < rows:
         return {}
@@ -403,7 +404,7 @@ def sharable(
 
 
 def in_parts(measures: tuple[Measure, ...]) -> bool:
-    """Return whether a measure reads squares or products, of one number or of pairs, that may share each row."""
+    """Return whether a measure reads squares or products, of one argument or a pair, that may share each row."""
     parts = SharedPart.SQUARES | SharedPart.PRODUCTS | SharedPart.PAIR_SQUARES
     return any(parts & (aggregate_of(measure.aggregate).shared or SharedPart(0)) for measure in measures)
 
@@ -422,7 +423,7 @@ def _counts_rows(measure: Measure) -> bool:
 
 
 def wide(value: Expr, rows: int, bounds: ContributionBounds) -> bool:
-    """Return whether an argument has bounds apart from each other, and no bound on a unit's total that could clip it."""
+    """Return whether an argument has different bounds, and no bound on a unit's total that could clip it."""
     low, high = value.facts.lower, value.facts.upper
     if low is None or high is None or not low < high:
         return False

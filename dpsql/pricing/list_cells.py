@@ -1,4 +1,4 @@
-"""The cells of values that come from a list: one for each value, in SQL's order."""
+"""Cells of values that come from a list: one for each value, in SQL's order."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dpsql.functions.value_lists import place_of
 from dpsql.plan.plan import Expr, Term, TermKind
 
 MOST_CELLS = 1 << 24
-"""Cells of all groups together at most: so many rows the engine may return, whatever the data."""
+"""Most cells of all groups together: the engine may return that many rows, whatever the data."""
 
 
 def listed_term(value: Expr, values: tuple[Any, ...], condition: Expr | None, groups: int) -> Term:
@@ -22,5 +22,5 @@ def listed_term(value: Expr, values: tuple[Any, ...], condition: Expr | None, gr
 
 
 def released_values(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return values of a list in the types of an answer: exact fractions as doubles."""
+    """Return the values of a list in the types of an answer: exact fractions become doubles."""
     return tuple(float(value) if isinstance(value, Fraction) else value for value in values)

@@ -1,5 +1,5 @@
-"""MEDIAN by smooth sensitivity, MEDIAN and AVG by propose-test-release as measurements: which questions may ask for them, their
-grid, their cost, and how exact they are beside what `dp.mechanism = auto` would do."""
+"""MEDIAN by smooth sensitivity, MEDIAN and AVG by propose-test-release as measurements: which questions may request them, their
+grid, their cost, and their accuracy compared with `dp.mechanism = auto`."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ _FINER = 12
 """Bits by which a mean's grid is finer than the cells of its histogram."""
 _LIKELY = 0.95
 _MORE_VALUES = "MEDIAN of numbers with three or more possible values and AVG of numbers with two or more"
-"""Between fewer there is no distance to propose: one step at least, and less than all of them."""
+"""With fewer values no distance can be proposed: it must be at least one step and less than all of them."""
 
 
 @dataclass(frozen=True)
 class LocalRequest:
-    """What a question asks for that names one of `WAYS`. `bound`: what it proposes, in the unit of the answer."""
+    """Request of a question that names one of `WAYS`. `bound`: the proposed sensitivity, in the unit of the answer."""
 
     mechanism: str
     bound: Fraction | None
@@ -52,8 +52,8 @@ class LocalRequest:
 
 
 def requested(options: Options) -> LocalRequest | None:
-    """Return what the options ask for; None: no noise by local sensitivity. Raises Refusal local_proposal, local_bars or
-    mechanism_needs_delta."""
+    """Return the request in the options; None: no noise by local sensitivity. Raises Refusal local_proposal, local_bars or
+    local_delta."""
     if options.mechanism not in WAYS:
         return None
     if options.mechanism == PROPOSED and options.proposed_sensitivity is None:
@@ -68,8 +68,8 @@ def requested(options: Options) -> LocalRequest | None:
 def measured(
     measurements: list[Any], groups: int, measure: Measure, request: LocalRequest
 ) -> tuple[Formula, tuple[Formula, Formula] | None]:
-    """Return a measure as a formula over its released number, with both ends of its error bar if it has one. An equal measurement
-    in `measurements` is made once. Raises Refusal local_measure or local_bound."""
+    """Return a measure as a formula over its released number, with both ends of its error bar if it has one. A new measurement is
+    entered in `measurements`; an equal one is used again. Raises Refusal local_measure or local_bound."""
     mean = measure.aggregate == "avg"
     if not _is_median(measure) and not (mean and request.mechanism == PROPOSED and not measure.distinct):
         may = "MEDIAN of numbers" if request.mechanism == SMOOTH else "MEDIAN and AVG of numbers"
@@ -108,7 +108,7 @@ def measured(
 
 
 def _rounded_up(value: Fraction) -> str:
-    """Return `value` as a person reads it, in digits that are not less, so that they may be written."""
+    """Return `value` in readable digits, rounded up so that a user may enter them."""
     text = plain_decimal(value)
     if Fraction(text) >= value:
         return text
@@ -123,23 +123,23 @@ def _is_median(measure: Measure) -> bool:
 
 
 def _exact(number: LocalNumber) -> bool:
-    """Return whether every value is a cell of its own."""
+    """Return whether every value has its own cell."""
     return number.term.magnitude == Fraction(number.term.upper) - Fraction(number.term.lower)
 
 
 def _value(number: LocalNumber, name: str) -> Formula:
-    """Return what the released number `name` stands for, within the bounds."""
+    """Return the value that the released number `name` represents, within the bounds."""
     term = number.term
     return least(float(term.lower) + NoisyValue(name) * 2.0 ** -(term.grid + number.finer), float(term.upper))
 
 
 def _null(name: str) -> Formula:
-    """NULL where the number called `name` was refused, else 0."""
+    """Return NULL where the number called `name` was refused, otherwise 0."""
     return null_if(NoisyValue(name), float(REFUSED)) * 0.0
 
 
 class LocalNumberPricing:
-    """The pricing part of numbers with noise by local sensitivity (`pricing.measurements`)."""
+    """Pricing of numbers with noise by local sensitivity (`pricing.measurements`)."""
 
     def parts(self, measurement: LocalNumber) -> int:
         """Return 1: one number is paid for."""
@@ -152,8 +152,8 @@ class LocalNumberPricing:
     def planned(
         self, measurement: LocalNumber, caps: Caps, part: PrivacyLoss, neighbours: Neighbours
     ) -> LocalSensitivityPlan:
-        """Return the law with the least noise that costs at most its part. A unit adds n_g rows to group g, wherever they are: in
-        each of at most l0 groups linf rows at most."""
+        """Return the law with the least noise that costs at most its part. A unit adds n_g rows to group g, wherever they are: at
+        most linf rows in each of at most l0 groups."""
         rows = sensitivity(Term("", TermKind.COUNT, None, None, 1), caps, neighbours)
         if measurement.mechanism == SMOOTH:
             return LocalSensitivityPlan(measurement.name, measurement.cells, smooth_for(rows, part))
@@ -163,7 +163,7 @@ class LocalNumberPricing:
         return LocalSensitivityPlan(measurement.name, measurement.cells, law, width)
 
     def explained(self, measurement: LocalNumber, plan: Any, number: str, confidence: float) -> ExplainedNumber:
-        """Return the number, how exact it is, and how exact the default would be for the same epsilon."""
+        """Return the number, its accuracy, and the accuracy of the default mechanism for the same epsilon."""
         assert isinstance(plan, LocalSensitivityPlan)
         law = plan.law
         text = f"{'avg' if measurement.mean else 'median'} of {expression_text(measurement.value)}"
@@ -192,12 +192,12 @@ class LocalNumberPricing:
         return ExplainedNumber(text, law.mechanism, law.sensitivity, scale, step, error)
 
     def worst_error(self, measurement: LocalNumber, plan: Any, number: str, confidence: float) -> float:
-        """Return None: how wide the noise is follows from the data, or there is no answer at all."""
+        """Return infinity: the width of the noise depends on the data, or there may be no answer at all."""
         return math.inf
 
 
 def _default_rank(law: SmoothSensitivity | ProposeTestRelease, cells: int, confidence: float) -> str:
-    """Say what the choice of a median does for the same epsilon."""
+    """Describe the accuracy of choosing a median at the same epsilon."""
     epsilon = PrivacyLoss(law.epsilon_0 * law.sensitivity.l0, Fraction(0), None)
     rank = choice_for(law.sensitivity, _MEDIAN, cells, epsilon).rank_error(cells, 1 - confidence)
     return f"dp.mechanism = auto is off by at most {rank:.4g} rows in the worst case, without delta"
@@ -213,8 +213,8 @@ def _median_test(law: ProposeTestRelease, cells: int, step: float, confidence: f
 
 
 def _mean_test(measurement: LocalNumber, law: ProposeTestRelease, step: float, confidence: float) -> str:
-    """Say from how many rows on a mean is answered, and how exact the default is for a group of that size: Laplace noise on the
-    sum of the values above one of their bounds, by the number of rows."""
+    """Describe from how many rows on a mean is answered, and the accuracy of the default for a group of that size: Laplace noise
+    on the sum of the values above one of their bounds, divided by the number of rows."""
     rows, last = law.sensitivity.linf, measurement.term.magnitude << law.finer
     enough = -(-last * rows // law.bound) + law.passing_distance(1 - _LIKELY) * rows
     epsilon = float(law.epsilon_0 * law.sensitivity.l0)

@@ -1,14 +1,14 @@
-"""Marginals of one table of sums, measured with noise of their own, and what least squares makes of all of them.
+"""Marginals of one table of sums, each measured with its own noise, and the least squares estimate from all of them.
 
-A tile is the table of sums by some of the keys. All tiles count the same rows, each in one cell, so the sum of a tile over one
-of its keys is another tile's. The space of tables splits into orthogonal parts, one for each set S of keys: what depends on
-the keys of S alone and has the mean 0 along each of them (the effects of an analysis of variance; Haberman 1974). A tile B
-has every part with S a subset of B. In a tile of N_B cells with noise of variance v_B in each, that part is measured with
-information 1 / (N_B v_B), up to a factor that all tiles share, and the parts are independent where noise is. So generalised
-least squares needs no matrix: each part is the mean of the tiles that have it, weighted by their information, and a tile is
-the sum of its parts (as in HDMM: McKenna, Miklau, Hay and Machanavajjhala 2018, arXiv 1808.03537, and ResidualPlanner: Xiao,
-He, Zhang and Kifer 2023, arXiv 2305.08175). It is the linear unbiased estimate of least variance (Gauss, Aitken), whatever
-the laws of the noise. Everything here reads public facts and released numbers: doubles are fine.
+A tile is the table of sums by some of the keys. All tiles count the same rows, each row in one cell, so summing a tile over one
+of its keys gives another tile. The space of tables splits into orthogonal parts, one for each set S of keys: the component that
+depends only on the keys of S and has mean 0 along each of them (the effects of an analysis of variance; Haberman 1974). A tile B
+contains every part with S a subset of B. In a tile of N_B cells with noise of variance v_B in each, that part is measured with
+information 1 / (N_B v_B), up to a factor common to all tiles, and the parts are independent where noise is. So generalised least
+squares needs no matrix: each part is the mean over the tiles that contain it, weighted by their information, and a tile is the
+sum of its parts (as in HDMM: McKenna, Miklau, Hay and Machanavajjhala 2018, arXiv 1808.03537, and ResidualPlanner: Xiao, He,
+Zhang and Kifer 2023, arXiv 2305.08175). This is the linear unbiased estimate of least variance (Gauss, Aitken), whatever the laws
+of the noise. All inputs are public facts or released numbers: doubles are fine.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 MOST_PARTS = 1024
-"""The most parts of one workload, counted for each tile apart."""
+"""Most parts of one workload; a part counts once for each tile that contains it."""
 MOST_KEYS = 6
-"""The most keys of one tile."""
+"""Most keys of one tile."""
 
 
 @dataclass(frozen=True)
 class Marginals:
     """Tiles over keys with `sizes` values each (at least 1); a tile names its keys by their positions, in the order of its axes.
 
-    Cells of a tile are in the order of its axes, the first one slowest. `lengths`: where the last axes of tiles are digits of one
-    place, how many places there are (none: as many as the digits have); sums at further places are known to be 0, so that
-    variances and weights, in which they count as measured, are upper bounds.
+    Cells of a tile are in the order of its axes, the first one slowest. `lengths`: where the last axes of tiles are the digits of
+    a place, the number of places (empty: all places that the digits can express). Sums at further places are known to be 0;
+    variances and weights count them as measured and so are upper bounds.
     """
 
     sizes: tuple[int, ...]
@@ -51,14 +51,15 @@ class Marginals:
 
     @property
     def is_nested(self) -> bool:
-        """Return whether every tile has the first axes of the first tile, as the sets of a ROLLUP have."""
+        """Return whether the axes of every tile are the first axes of the first tile, as in a ROLLUP."""
         return all(tile == self.tiles[0][: len(tile)] for tile in self.tiles)
 
     def in_whole_numbers(self, values: Sequence[Floats]) -> list[Floats]:
-        """Nested tiles in whole numbers whose totals agree, none further than 1 from its own; `values` are consistent.
+        """Return nested tiles in whole numbers whose totals agree, each number at most 1 away from its own in `values`, which are
+        consistent.
 
-        Totals of the first tile's cells, up to each of them, are rounded; a cell is the difference of two of these. So is any
-        total of neighbouring cells. Tables by ranges of places are not shown, and stay as they are.
+        The running totals of the first tile's cells are rounded, and a cell is the difference of two of these. So is any total of
+        neighbouring cells. Tables by ranges of places are not shown and remain unchanged.
         """
         finest = values[0]
         totals = np.rint(np.cumsum(finest, axis=-1))
@@ -68,22 +69,22 @@ class Marginals:
         return [whole.reshape((*tile.shape, -1)).sum(axis=-1) for tile in values]
 
     def measured_cells(self, number: int) -> int:
-        """Return how many cells of tile `number` are measured."""
+        """Return the number of measured cells of tile `number`."""
         cells = self.cells(self.tiles[number])
         return cells if not self.lengths else cells // self._places(number) * self.lengths[number]
 
     def _places(self, number: int) -> int:
-        """Return how many places the digits of tile `number` have."""
+        """Return the number of places that the digits of tile `number` can express."""
         digits = [key for key in self.tiles[number] if key >= len(self.sizes) - len(self.tiles)]
         return self.cells(digits)
 
     def cells(self, keys: Sequence[int]) -> int:
-        """Return how many cells a tile of these keys has."""
+        """Return the number of cells of a tile with these keys."""
         return prod(self.sizes[key] for key in keys)
 
     @cached_property
     def parts(self) -> tuple[tuple[int, ...], ...]:
-        """All subsets of tiles, each once, with ascending keys."""
+        """All subsets of the tiles' keys, each once, in ascending order of keys."""
         subsets = {
             part for tile in self.tiles for count in range(len(tile) + 1) for part in combinations(sorted(tile), count)
         }
@@ -105,15 +106,17 @@ class Marginals:
         return np.array([float(self.cells(tile)) for tile in self.tiles])
 
     def information(self, variances: Floats) -> Floats:
-        """Return the information about each part, from the variance of a cell of each tile (shape: tiles)."""
+        """Return the information about each part, given the variance of a cell of each tile (shape: tiles)."""
         return np.asarray((1 / (self.tile_cells * variances)) @ self.has_part)
 
     def variances_after(self, variances: Floats) -> Floats:
-        """Return the variance of a cell of each tile after least squares. `variances` as measured, both of shape (tiles)."""
+        """Return the variance of a cell of each tile after least squares, given the `variances` as measured, both of shape
+        (tiles)."""
         return np.asarray(self.has_part @ (self.dimensions / self.information(variances)) / self.tile_cells**2)
 
     def reconciled(self, values: Sequence[Floats], variances: Floats) -> list[Floats]:
-        """Return the tiles after least squares. `values`: for each tile as measured, shape (..., cells), and so is the result."""
+        """Return the tiles after least squares. `values`: each tile as measured, of shape (..., cells), which is also the shape
+        of the result."""
         lead = values[0].shape[:-1]
         information = self.information(variances)
         effects: dict[tuple[int, ...], Floats] = {}
@@ -128,7 +131,7 @@ class Marginals:
         return [self._cropped(self._tile(tile, effects, lead), number) for number, tile in enumerate(self.tiles)]
 
     def _padded(self, measured: Floats, number: int) -> Floats:
-        """Return a tile with 0 at the places beyond the last one."""
+        """Return a tile with zeros at the places beyond the last one."""
         if not self.lengths:
             return measured
         by_place = measured.reshape((*measured.shape[:-1], -1, self.lengths[number]))
@@ -144,7 +147,7 @@ class Marginals:
         return np.ascontiguousarray(by_place).reshape((*table.shape[:-1], -1))
 
     def _by_axis(self, measured: Floats, tile: tuple[int, ...], lead: tuple[int, ...]) -> Floats:
-        """Return a tile with one axis for each key of the workload, of length 1 for those that it has not."""
+        """Return a tile with one axis for each key of the workload, of length 1 for keys that the tile lacks."""
         ascending = sorted(tile)
         table = measured.reshape((*lead, *(self.sizes[key] for key in tile)))
         axes = [*range(len(lead)), *(len(lead) + tile.index(key) for key in ascending)]
@@ -155,8 +158,8 @@ class Marginals:
         return tuple(size if key in tile else 1 for key, size in enumerate(self.sizes))
 
     def _effect(self, table: Floats, part: tuple[int, ...], lead: int) -> Floats:
-        """Return the part of a table that depends on the keys of `part` alone: summed over the others, centred along each of
-        them."""
+        """Return the part of a table that depends only on the keys of `part`: summed over the others, centred along each of
+        these."""
         over = tuple(lead + key for key in range(len(self.sizes)) if key not in part)
         effect = table.sum(axis=over, keepdims=True) if over else table
         for key in part:
@@ -164,7 +167,7 @@ class Marginals:
         return np.asarray(effect)
 
     def _tile(self, tile: tuple[int, ...], effects: dict[tuple[int, ...], Floats], lead: tuple[int, ...]) -> Floats:
-        """Return the sum of the parts of a tile, of which each cell has its share of a part's sums."""
+        """Return the sum of the parts of a tile; each cell gets its share of a part's sums."""
         cells = self.cells(tile)
         table = np.zeros((*lead, *self._lengths(tile)))
         for part, effect in effects.items():
@@ -176,10 +179,10 @@ class Marginals:
         return np.ascontiguousarray(table).reshape((*lead, cells))
 
     def weights(self, number: int, variances: Floats) -> list[tuple[int, float, int]]:
-        """Return what the cells of tile `number` are after least squares, as a weighted sum of measured cells.
+        """Return the weights of measured cells whose sum is a cell of tile `number` after least squares.
 
-        For each tile its number, a weight, and how many of its cells have that weight. It is the same for every cell: the
-        weight of a measured cell depends only on the keys in which the two agree.
+        For each tile: its number, a weight, and how many of its cells have that weight. The result is the same for every cell,
+        because the weight of a measured cell depends only on the keys in which the two cells agree.
         """
         relative = tuple(float(f"{variance / variances[0]:.12g}") for variance in variances)
         return list(_weights(self, relative)[number])
@@ -187,7 +190,8 @@ class Marginals:
 
 @lru_cache(maxsize=64)
 def _weights(marginals: Marginals, variances: tuple[float, ...]) -> tuple[tuple[tuple[int, float, int], ...], ...]:
-    """`Marginals.weights` of all tiles: they do not change with the unit of variances, so that sums share them."""
+    """Return `Marginals.weights` of all tiles. They do not change with the unit of variances, so that sums share the cached
+    result."""
     measured = np.array(variances)
     share = dict(zip(marginals.parts, 1 / marginals.information(measured), strict=True))
     factors = 1 / (marginals.tile_cells * measured)
@@ -204,11 +208,11 @@ def _weights(marginals: Marginals, variances: tuple[float, ...]) -> tuple[tuple[
 def _agreeing(
     marginals: Marginals, number: int, other: int, share: dict[tuple[int, ...], float]
 ) -> list[tuple[float, int]]:
-    """For each set G of common keys: the weight of a cell of tile `other` in one of tile `number` with which it agrees in G
-    alone, and how many such cells there are.
+    """Return, for each set G of common keys, the weight in a cell of tile `number` of a cell of tile `other` that agrees with it
+    in exactly G, and how many such cells there are.
 
-    The weight is the sum over sets S of common keys of cells(S) share(S) / cells, times the product over S of 1 - 1/n where G
-    has the key and of -1/n where not. So it is found key by key, in k 2**k steps for k keys instead of 4**k.
+    The weight is the sum over sets S of common keys of cells(S) share(S) / cells, times the product over S of 1 - 1/n where G has
+    the key and of -1/n where it does not. It is computed key by key, in k 2**k steps for k keys instead of 4**k.
     """
     tile, measured = marginals.tiles[number], marginals.tiles[other]
     common = sorted(set(tile) & set(measured))

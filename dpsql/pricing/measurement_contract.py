@@ -15,10 +15,10 @@ from dpsql.privacy.mechanisms.contract import MeasurementPlan, Sensitivity
 
 @dataclass(frozen=True)
 class ExplainedNumber:
-    """One released number as EXPLAIN shows it.
+    """One released number as shown by EXPLAIN.
 
-    `aggregate`: what it is, as SQL-like text. `sensitivity` and `scale` are in rows of rank, `grid` is the distance of two values
-    that may be released, in the unit of the answer. `error`: what is known of its error, in words.
+    `aggregate`: the number as SQL-like text. `sensitivity` and `scale` are in rows of rank; `grid` is the distance between
+    neighbouring values that may be released, in the unit of the answer. `error`: what is known about its error, in words.
     """
 
     aggregate: str
@@ -30,11 +30,11 @@ class ExplainedNumber:
 
 
 class MeasuredBlock(Protocol):
-    """The block that a number is entered in, as far as it decides how the number is measured.
+    """The block in which a number is entered, as far as it affects how the number is measured.
 
-    `measurements`: entered so far; an equal one is made once. `groups`: how many the answer has, as far as that is public.
-    `one_row`: a unit has at most one row. `bars`: the confidence of the error bars of quantiles that are measured (None: there
-    are none). `means`: what is asked of means of samples.
+    `measurements`: those entered so far; equal ones are entered once. `groups`: number of groups of the answer, as far as it is
+    public. `one_row`: a unit has at most one row. `bars`: confidence of the error bars that are measured for quantiles (None: no
+    error bars). `means`: options of means of samples.
     """
 
     measurements: list[Any]
@@ -45,28 +45,28 @@ class MeasuredBlock(Protocol):
 
 
 Ends = tuple[Formula, Formula]
-"""Both ends of an error bar that is measured beside a number."""
+"""Both ends of an error bar that is measured together with a number."""
 Request = Callable[[MeasuredBlock, Measure], tuple[Formula, Ends | None]]
-"""Enters what a measure asks for in the block, and returns it as a formula over the released number, and the ends of its error
-bar where there is one. Raises the refusal of a measure that cannot be measured so."""
+"""Function that enters the measurement of a measure in the block. Returns a formula over the released number, and the ends of its
+error bar if it has one. Raises a refusal for a measure that cannot be measured this way."""
 
 
 class MeasurementPricing(Protocol):
-    """The pricing part of one kind of measurement. Everything follows from SQL, policy and options."""
+    """Pricing of one kind of measurement. Everything follows from SQL, policy and options."""
 
     def parts(self, measurement: Any) -> int:
-        """Return how many parts of the question's budget the measurement takes."""
+        """Return the number of parts of the question's budget that the measurement takes."""
 
     def deltas(self, measurement: Any) -> int:
-        """Return how many parts of the question's delta the measurement takes."""
+        """Return the number of parts of the question's delta that the measurement takes."""
 
     def planned(self, measurement: Any, caps: Caps, part: PrivacyLoss, neighbours: Neighbours) -> MeasurementPlan:
-        """Return its mechanisms, each of which costs at most one `part` (epsilon, or rho where epsilon is None, and delta for
-        those that take one)."""
+        """Return the mechanisms of a measurement, each of which costs at most one `part` (epsilon, or rho where epsilon is None,
+        and delta for mechanisms that use it)."""
 
     def explained(self, measurement: Any, plan: Any, number: str, confidence: float) -> ExplainedNumber:
-        """Return one of its released numbers for EXPLAIN, as `plan` makes it noisy."""
+        """Return the description of one of the measurement's released numbers for EXPLAIN, with the noise of `plan`."""
 
     def worst_error(self, measurement: Any, plan: Any, number: str, confidence: float) -> float:
-        """Return by how many rows a released number may be off with a probability of at most 1 - `confidence`, whatever the data
-        are: what `dp.target_error` bounds. 0 for ends of error bars, infinite where no such bound is known."""
+        """Return the number of rows by which a released number may be off with a probability of at most 1 - `confidence`,
+        whatever the data are; `dp.target_error` limits it. 0 for ends of error bars, infinite where no such bound is known."""

@@ -1,4 +1,4 @@
-"""The pricing floor's parts of measurements that are no sums (`dpsql.plan.measurements`): budget, mechanisms, EXPLAIN."""
+"""Pricing's register of measurements other than sums (`dpsql.plan.measurements`): budget, mechanisms, EXPLAIN."""
 
 from __future__ import annotations
 
@@ -42,13 +42,14 @@ REQUESTS: Register[Request] = Register(
         SAMPLE_MEAN: sample_values.requested_mean,
     },
 )
-"""How measures become measurements, of those that aggregates name themselves (`aggregates.contract.Basis.number`)."""
+"""Functions that turn measures into measurements, for measurements that aggregates name themselves
+(`aggregates.contract.Basis.number`)."""
 
 
 def farthest(blocks: Iterable[Any], confidence: Fraction) -> float:
-    """Return by how many rows what is chosen in priced blocks may be off in the worst case; 0 where nothing is.
+    """Return the most rows by which the numbers chosen in priced blocks may be off in the worst case; 0 where nothing is chosen.
 
-    Raises Refusal target_error_choice for a measurement of which no such bound is known."""
+    Raises Refusal target_error_choice for a measurement without a known bound."""
     errors = [
         PARTS.of(measurement.word).worst_error(measurement, plan, name, float(confidence))
         for priced in blocks

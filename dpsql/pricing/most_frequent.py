@@ -1,4 +1,4 @@
-"""MODE as a measurement: which values are counted, what the choice costs, what is modes of its error (privacy.md 4)."""
+"""MODE as a measurement: which values are counted, what the choice costs, and how far it may be off (privacy.md 4)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from dpsql.privacy.mechanisms.permute_and_flip import mechanism_for
 
 
 def requested(block: MeasuredBlock, measure: Measure) -> tuple[Formula, None]:
-    """Return the most frequent value, as a formula over the released number. An equal measurement in the block is made once,
-    a new one is entered there. Raises Refusal many_cells for a list too long for so many groups."""
+    """Return the most frequent value, as a formula over the released number. A new measurement is entered in the block; an equal
+    one is used again. Raises Refusal many_cells for a list too long for the number of groups."""
     value, condition, groups = measure.arguments[0], measure.filter, block.groups
     values = None if is_whole_range(value) else listed(value)
     term = cell_term(value, condition, groups) if values is None else listed_term(value, values, condition, groups)
@@ -42,7 +42,7 @@ def requested(block: MeasuredBlock, measure: Measure) -> tuple[Formula, None]:
 
 
 class MostFrequentPricing:
-    """The pricing part of the most frequent values (`pricing.measurements`)."""
+    """Pricing of the most frequent values (`pricing.measurements`)."""
 
     def parts(self, measurement: MostFrequentValue) -> int:
         """Return 1: one choice is paid for."""
@@ -55,14 +55,14 @@ class MostFrequentPricing:
     def planned(
         self, measurement: MostFrequentValue, caps: Caps, part: PrivacyLoss, neighbours: Neighbours
     ) -> MeasurementPlan:
-        """Return the choice of the largest epsilon that costs at most its part. A unit adds n_g rows to group g, whichever values
-        they have. So the vector of n_g has the norms of a COUNT's sensitivity, which `most_frequent` turns into a loss."""
+        """Return the choice with the largest epsilon that costs at most its part. A unit adds n_g rows to group g, whichever
+        values they have. So the vector of n_g has the norms of a COUNT's sensitivity, which `most_frequent` turns into a loss."""
         rows = sensitivity(Term("", TermKind.COUNT, None, None, 1), caps, neighbours)
         law = MostFrequent(rows, epsilon_of_a_row(rows, part), mechanism_for(part))
         return MostFrequentPlan(measurement.name, measurement.cells, law)
 
     def explained(self, measurement: MostFrequentValue, plan: Any, number: str, confidence: float) -> ExplainedNumber:
-        """Return the most frequent value, and how much less frequent the one that is released may be in the worst case."""
+        """Return the most frequent value, and how much less frequent the released value may be in the worst case."""
         assert isinstance(plan, MostFrequentPlan)
         law = plan.law
         assert isinstance(law, MostFrequent)
@@ -81,6 +81,6 @@ class MostFrequentPricing:
         )
 
     def worst_error(self, measurement: MostFrequentValue, plan: Any, number: str, confidence: float) -> float:
-        """Return by how many rows the released value may be less frequent than the most frequent one."""
+        """Return the number of rows by which the released value may be less frequent than the most frequent one."""
         assert isinstance(plan, MostFrequentPlan) and isinstance(plan.law, MostFrequent)
         return plan.law.count_error(measurement.cells, 1 - confidence)

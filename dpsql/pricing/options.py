@@ -24,10 +24,10 @@ MOST_HITS = 10_000
 
 
 class Reuse(StrEnum):
-    """Which answers are given from stored releases; true unless none are.
+    """Use of stored releases for answers; false only for OFF.
 
-    ON: the same measurement (or a more accurate one of the same numbers). DERIVE: also what can be computed from a
-    stored release.
+    ON: the same measurement (or a more accurate one of the same numbers). DERIVE: also numbers that can be computed from a stored
+    release.
     """
 
     OFF = "off"
@@ -39,13 +39,13 @@ class Reuse(StrEnum):
 
 
 class Auto(StrEnum):
-    """The value of an option that is chosen from the data, privately, as a part of the question."""
+    """Value of an option that is chosen from the data, privately, as a part of the question."""
 
     AUTO = "auto"
 
 
 class Unknown(StrEnum):
-    """The answer where noise leaves no information: the value, with a bar as wide as its bounds, or NULL."""
+    """Answer where noise leaves no information: the value, with an error bar as wide as its bounds, or NULL."""
 
     VALUE = "value"
     NULL = "null"
@@ -53,12 +53,12 @@ class Unknown(StrEnum):
 
 @dataclass(frozen=True)
 class Options:
-    """What one query asks for besides its SQL. `target_error` is an absolute half-width, None when not asked for;
-    `project` names the account that is charged beside the dataset's and the analyst's. `threshold`: questions are compared with
-    it instead of answered, in at most `hits` runs of the watch called `watch`. `workload`: what tables that are measured as one
-    make small. `proposed_sensitivity`: what propose-test-release tests. `min_units`: groups with fewer counted
-    privacy units are not shown. `cut_totals`: `dp.max_total = auto`; `choose_values`: `dp.max_values = auto`. `correlation`: of
-    correlated noise, between groups that follow each other."""
+    """Options of one query besides its SQL. `target_error` is an absolute half width, None when not requested; `project` names
+    the account that is charged in addition to the dataset's and the analyst's. `threshold`: the question is not answered but
+    compared with it, in at most `hits` runs of the watch called `watch`. `workload`: objective that is minimized for tables
+    measured together. `proposed_sensitivity`: the sensitivity that propose-test-release tests. `min_units`: groups with fewer
+    counted privacy units are not shown. `cut_totals`: `dp.max_total = auto`; `choose_values`: `dp.max_values = auto`.
+    `correlation`: correlation between consecutive groups for correlated noise."""
 
     epsilon: Fraction
     delta: Fraction
@@ -96,7 +96,7 @@ class Options:
         )  # fmt: skip
 
     def with_value(self, name: str, text: str, policy: Policy) -> Options:
-        """Return these options with one changed. Raises option_unknown, option_value, option_limit or option_floor."""
+        """Return these options with one option changed. Raises option_unknown, option_value, option_limit or option_floor."""
         key = name.lower().removeprefix("dp.")
         if key not in _READERS:
             raise _unknown(name)
@@ -109,7 +109,7 @@ class Options:
         return self._with(key, value)
 
     def reset(self, name: str, first: Options) -> Options:
-        """Return these options with one (or "all") put back to what it was at first. Raises option_unknown."""
+        """Return these options with one option (or "all") reset to its value in `first`. Raises option_unknown."""
         key = name.lower().removeprefix("dp.")
         if key == "all":
             return first

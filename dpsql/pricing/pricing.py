@@ -1,9 +1,9 @@
-"""From bounded blocks to mechanisms and a price: a function of SQL, policy and options only.
+"""Mechanisms and price of bounded blocks: a function of SQL, policy and options only.
 
-A question's budget is split evenly over the things it measures: every basis term that a unit can move, and the
-partition selection of every block that needs one of its own. "Evenly" is in what the accountant counts, epsilon or
-rho. With `dp.workload`, tables of the same sums over the same rows share their parts unevenly (`workloads`). Then the
-finished mechanisms are asked for their loss again, by the second road of each; a difference is a fault.
+A question's budget is split evenly over everything that it measures: every basis term that a unit can move, and the partition
+selection of every block that needs a measurement for it. "Evenly" refers to the unit of the accountant, epsilon or rho. With
+`dp.workload`, tables of the same sums over the same rows get unequal shares (`workloads`). At the end every finished mechanism
+recomputes its loss independently (its second road); a difference is a fault.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ class PricedBlock:
 
 @dataclass(frozen=True)
 class Price:
-    """All blocks of a question and their loss together. `workloads`: those of their tables that are made consistent; `running`:
-    what running totals err by, where sums have noise for them."""
+    """All blocks of a question and their total loss. `workloads`: tables that are made consistent; `running`: sums with noise for
+    running totals, with the errors of those totals."""
 
     blocks: tuple[PricedBlock, ...]
     loss: PrivacyLoss
@@ -75,7 +75,7 @@ class Price:
 
     @property
     def laws_after(self) -> dict[tuple[str, str], Noise]:
-        """The laws of errors that least squares leaves of the noise of workloads, by block and term."""
+        """The error laws that least squares leaves for the noise of workloads, by block and term."""
         noises = {priced.block.name: priced.noise.terms for priced in self.blocks}
         return planned_laws_after(self.workloads, noises) if self.workloads else {}
 
@@ -83,7 +83,7 @@ class Price:
 MOST_TARGETED_TERMS = 1000
 _NO_LENGTHS: Mapping[str, int] = {}
 Widest = Callable[[Price], float]
-"""The widest error bar that is expected of a question's outputs at a price."""
+"""Function that returns the widest error bar expected for a question's outputs at a price."""
 
 
 def price(
@@ -95,11 +95,11 @@ def price(
     ranges: tuple[Workload, ...] = (),
     lengths: Mapping[str, int] = _NO_LENGTHS,
 ) -> Price:
-    """Mechanisms and price. `ranges`: workloads of `running_totals`, and `lengths`: blocks whose sums may have noise for running
-    totals (`square_roots`), for questions without `target_error`.
+    """Return the mechanisms and the price of `blocks`. `ranges`: workloads of `running_totals`; `lengths`: blocks whose sums may
+    have noise for running totals (`square_roots`), with their numbers of values. Both are for questions without `target_error`.
 
-    `widest` is what `target_error` speaks of, the errors of the terms unless it is given; of what is chosen among values it is
-    the error in rows (`measurements.farthest`). Raises a refusal when the options allow no mechanism."""
+    `widest` computes the error that `target_error` limits (None: the largest error of a term). For values that are chosen, the
+    error in rows counts too (`measurements.farthest`). Raises Refusal when the options allow no mechanism."""
     if options.target_error is not None and blocks:
         _require_few_terms(blocks)
         of_sums = widest or partial(widest_term, options=options)
@@ -107,13 +107,13 @@ def price(
         def error(priced: Price) -> float:
             return max(farthest(priced.blocks, options.confidence), of_sums(priced))
 
-        farthest(_priced(blocks, options, policy, accountant).blocks, options.confidence)  # refuses what has no bound
+        farthest(_priced(blocks, options, policy, accountant).blocks, options.confidence)  # refuses unbounded errors
         return _cheapest(blocks, options, policy, accountant, error)
     return _priced(blocks, options, policy, accountant, ranges, lengths)
 
 
 def _require_few_terms(blocks: tuple[BoundedBlock, ...]) -> None:
-    """Refuse a target for more sums and counts than can be priced again and again, which would cost nothing but time. Raises
+    """Refuse `target_error` for more sums and counts than can be priced repeatedly: the search costs time and no budget. Raises
     Refusal target_error."""
     terms = sum(len(block.terms) for block in blocks)
     if terms > MOST_TARGETED_TERMS:
@@ -185,8 +185,8 @@ def is_charged(priced: PricedBlock) -> bool:
 
 
 def charged_noises(terms: tuple[TermNoise, ...]) -> list[Noise]:
-    """Return the noises whose losses add up. Terms that share each row have one law between them, that of one vector over all
-    groups of all of them, which is charged once."""
+    """Return the noises whose losses add up. Terms that share each row have one law together, that of a single vector over all
+    their groups, which is charged once."""
     by_vector: dict[str, Noise] = {}
     for term in terms:
         if by_vector.setdefault(term.shares or term.name, term.noise) != term.noise:
@@ -201,7 +201,8 @@ _ARROW = {
 
 
 def key_array(key: Key) -> Any:
-    """Return the values of a public key in the type of its expression (NULL alone, or no value at all, has none of its own)."""
+    """Return the values of a public key as an array in the type of its expression (NULL alone, or no value at all, implies no
+    type)."""
     return pa.array(list(key.values or ()), _ARROW[key.expression.facts.type])
 
 
@@ -216,12 +217,12 @@ def _check_grid(block: BoundedBlock, policy: Policy) -> None:
 def _selection(
     block: BoundedBlock, terms: tuple[TermNoise, ...], shares: BudgetParts, policy: Policy
 ) -> tuple[Selection | None, tuple[TermNoise, ...]]:
-    """Return the rule that admits private keys, and the noisy count that it needs for itself, if it does.
+    """Return the rule that admits private keys, and the noisy count that is measured for this rule alone, if there is one.
 
-    Where the question releases the count of units anyway, a threshold on it costs delta alone. Else one part of the
-    budget buys either the optimal rule or a noisy count with a threshold: the one that admits smaller groups. A unit that
-    owns its rows shares one weight among its keys, so that one with few keys counts more in each of them; for the
-    comparison it is taken to have half of the keys that it may have, or half of max_count if that is less.
+    Where the question releases the count of units anyway, a threshold on it costs only delta. Otherwise one part of the budget
+    buys either the optimal rule or a noisy count with a threshold, whichever admits smaller groups. A unit that owns its rows
+    divides one weight among its keys, so a unit with few keys counts more in each of them. The comparison assumes that a unit has
+    half of the keys that it may have, or half of max_count if that is less.
     """
     column = block.selection_term
     if column is None:
@@ -238,7 +239,7 @@ def _selection(
 
 
 def _thresholds(column: str, block: BoundedBlock, shares: BudgetParts, policy: Policy) -> list[Threshold]:
-    """Return thresholds on a count of units that is measured for nothing else, one part of the budget each."""
+    """Return thresholds on a count of units that is measured for selection alone, each for one part of the budget."""
     neighbours = policy.neighbours
     if block.caps.groups == 1 or not owned(block.source, policy):
         units = Term(column, TermKind.UNITS, None, None, 1)
@@ -254,12 +255,12 @@ def _thresholds(column: str, block: BoundedBlock, shares: BudgetParts, policy: P
 def admitting_by_rows(
     blocks: tuple[BoundedBlock, ...], options: Options, policy: Policy, accountant: Accountant
 ) -> tuple[BoundedBlock, ...]:
-    """Let the released count of all rows admit private keys where that is the better use of the budget.
+    """Let the released count of all rows admit private keys where that uses the budget better.
 
-    A threshold on a count that is released anyway costs delta alone, so that no part of the budget goes to selection. It has
-    to be above what a lone unit counts, with all its rows in one key (`lone_count`). What is better follows from text, options
-    and policy: the smaller product of the error of that count and of the size of a key that is shown half of the time, so
-    that a part of the budget is paid for a count of units where keys get smaller by more than the noise gets larger.
+    A threshold on a count that is released anyway costs only delta, so no part of the budget goes to selection. It must exceed
+    what a single unit can count with all its rows in one key (`lone_count`). The comparison follows from text, options and
+    policy: the smaller product of the count's error and the size of a key that is shown with probability 1/2 wins. So a part of
+    the budget is paid for a count of units where it reduces that size by a larger factor than it increases the noise.
     """
     by_rows = tuple(with_counted_rows(block) for block in blocks)
     if by_rows == blocks or options.delta == 0:
@@ -267,7 +268,7 @@ def admitting_by_rows(
     free, paid = (BudgetParts(choice, options, accountant) for choice in (by_rows, blocks))
 
     def better(row_block: BoundedBlock, block: BoundedBlock) -> bool:
-        """Return whether the rows are: by the product of error and size."""
+        """Return whether admission by rows has the smaller (or equal) product of error and size."""
         counted = next(term for term in row_block.terms if term.name == row_block.selection_term)
         errors = [shares.measured(counted, row_block, policy.neighbours)[1] for shares in (free, paid)]
         noisy = TermNoise(counted.name, errors[0], 0, True)
@@ -297,7 +298,7 @@ def shown_half_of_the_time(priced: PricedBlock) -> tuple[int, str]:
 
 
 def recomputed(block: PricedBlock, shares: BudgetParts) -> PrivacyLoss:
-    """Return the loss of the finished mechanisms of a block, by the second road of each."""
+    """Return the loss of a block's finished mechanisms, each recomputed independently of its first loss (its second road)."""
     again = PrivacyLoss.nothing() if block.noise.selection is None else block.noise.selection.recomputed_loss()
     for noise in charged_noises(block.noise.terms):
         again = again + shares.accountant.charge(recomputed_loss(noise), shares.delta)
@@ -307,7 +308,7 @@ def recomputed(block: PricedBlock, shares: BudgetParts) -> PrivacyLoss:
 
 
 def require_within(total: PrivacyLoss, again: PrivacyLoss, allowed: PrivacyLoss, delta: Fraction) -> None:
-    """Raise the fault price_disagrees unless the recomputed loss is within the charge, and that within `allowed` and `delta`."""
+    """Raise the fault price_disagrees unless the recomputed loss is within `total`, and `total` within `allowed` and `delta`."""
     for name in ("epsilon", "delta", "rho"):
         claimed, walked = getattr(total, name), getattr(again, name)
         if claimed is not None and (walked is None or walked > claimed):
@@ -332,8 +333,8 @@ def _cheapest(
 
 
 def widest_term(priced: Price, options: Options, measures: frozenset[tuple[str, str]] | None = None) -> float:
-    """Return the largest half width of the quantities that terms represent; `measures`: only of terms in one of these, each by
-    the names of its block and its own."""
+    """Return the largest half width of the quantities that terms represent. With `measures`, pairs of block and measure names,
+    only terms that these measures read count."""
     confidence = float(options.confidence)
     half_widths, after = [], priced.laws_after
     for measured in priced.blocks:
@@ -364,7 +365,8 @@ _IN_PARTS = (TermKind.SQUARE_PART, TermKind.PRODUCT_PART, TermKind.PAIR_PART)
 def _of_squares(
     priced: PricedBlock, noises: Sequence[TermNoise], measures: frozenset[tuple[str, str]], confidence: float
 ) -> list[float]:
-    """Return the half widths of those of `measures`, COUNTs and SUMs, that follow from squares of shared rows (`noises`)."""
+    """Return the half widths of those `measures` (COUNTs and SUMs) that follow from sums of shared squares or products
+    (`noises`)."""
     names = {noise.name for noise in noises}
     return [
         measure_half_width(formula, noises, confidence)

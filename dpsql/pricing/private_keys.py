@@ -1,4 +1,4 @@
-"""Counts that may admit private keys: of all rows, released anyway, and of the weights of units."""
+"""Counts that may admit private keys: the count of all rows, which is released anyway, and the sum of the units' weights."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def weighted_thresholds(
     noise_for: Callable[[Mechanism, Sensitivity], Noise],
     delta: Fraction,
 ) -> list[Threshold]:
-    """Return thresholds on the weights of units, one for each mechanism: weights in its norm, noise as `noise_for` calibrates it.
+    """Return thresholds on the units' weights, one for each mechanism: weights in its norm, noise as `noise_for` calibrates it.
 
-    A unit is taken to have half of the keys that it may have, or half of max_count if that is less. Raises Refusal
+    Assumes that a unit has half of the keys that it may have, or half of max_count if that is less. Raises Refusal
     selection_delta."""
     groups = block.caps.groups
     usual = (min([groups, *_clipped_rows(block)]) + 1) // 2
@@ -36,13 +36,14 @@ def weighted_thresholds(
 
 
 def _clipped_rows(block: BoundedBlock) -> list[int]:
-    """Return the bounds on the rows of a unit that counts are clipped to."""
+    """Return the bounds on a unit's rows to which counts are clipped."""
     counts = (term for term in block.terms if term.kind is TermKind.COUNT)
     return [max(1, term.clip.most >> term.finer) for term in counts if term.clip is not None]
 
 
 def with_counted_rows(block: BoundedBlock) -> BoundedBlock:
-    """`block` with the count of its rows admitting private keys, where that is measured apart and nothing else admits them."""
+    """Return `block` with the count of its rows admitting private keys, where that count is a separate term and no other term
+    admits them."""
     if block.selection_term is None or block.selection_term in {term.name for term in block.terms}:
         return block
     rows = next((term.name for term in block.terms if _counts_all_rows(term)), None)
@@ -50,7 +51,7 @@ def with_counted_rows(block: BoundedBlock) -> BoundedBlock:
 
 
 def _counts_all_rows(term: Term) -> bool:
-    """Return whether every row adds to a term of its own, as far as the clip of its unit lets it."""
+    """Return whether a term is a separate count of all rows, as far as the clip of their units allows."""
     return term.kind is TermKind.COUNT and term.value is None and term.filter is None and not term.shares
 
 

@@ -1,7 +1,7 @@
 """Quantiles as measurements: the cells of a histogram, its cost and its error (privacy.md 4).
 
-The grid follows from the bounds of the value and from the number of public groups, never from data: every integer (day,
-second) where they are few, otherwise equal cells whose width is a power of two.
+The grid follows from the bounds of the value and from the number of public groups, never from data: one cell for every integer
+(day, second) where these are few, otherwise equal cells whose width is a power of two.
 """
 
 from __future__ import annotations
@@ -37,20 +37,22 @@ from dpsql.privacy.mechanisms.rank_histogram import (
 )
 
 LEAST_CELLS = 1 << 8
-"""Cells of a group at least: with fewer, what is chosen says too little."""
+"""Least number of cells of a group: with fewer, a choice says too little."""
 _WANTED, _FINE, _FINEST = 1 << 18, 1 << 12, 1 << 16
-"""Cells of equal width: so many in all, if that leaves each group from `_FINE` to `_FINEST` of them. The engine's time follows
-how many are not empty: at 3 million rows and 50 groups it takes 1.8 times as long for 780,000 as for 200,000."""
+"""Number of cells of equal width: `_WANTED` in total, if that leaves each group between `_FINE` and `_FINEST` of them. The
+engine's time depends on how many cells are not empty: at 3 million rows and 50 groups it takes 1.8 times as long for 780,000 as
+for 200,000."""
 _MOST_INTEGERS = 1 << 17
-"""Every integer is a cell of its own up to this many."""
+"""Up to this many integers, each is a separate cell."""
 _MOST_PERIODS = 128
-"""The engine compares each row's value with all of them."""
+"""Most periods that are cells; the engine compares each row's value with all of them."""
 _SECONDS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400, "week": 7 * 86_400}
-"""Of the units in which dates and times are counted."""
+"""Seconds of the units in which dates and times are counted."""
 _SLICES = ((1 << 4, 1 << 6), (1 << 10, 1 << 4), (math.inf, 1 << 2))
-"""Up to so many groups, slices of a cell where quantiles are chosen together: ranks within a value are wrong by one at most."""
+"""Pairs of a number of groups and the slices per cell up to it, where quantiles are chosen together: ranks within a value are
+wrong by at most one slice."""
 PRIVATE_GROUPS = 1 << 8
-"""Private groups are taken to be so many: their number is not known, and what the engine returns is no longer than the data."""
+"""Assumed number of private groups: the actual number is unknown, and the engine returns no more cells than there are rows."""
 
 
 def cell_term(value: Expr, condition: Expr | None, groups: int) -> Term:
@@ -80,8 +82,8 @@ def cell_term(value: Expr, condition: Expr | None, groups: int) -> Term:
 
 
 def periods(value: Expr) -> tuple[Any, ...]:
-    """Return the months, quarters or other starts of periods that a computed date or time can be, where they are few: what is
-    chosen then is one of them. Nothing for all other values."""
+    """Return the months, quarters or other starts of periods that a computed date or time can be, if they are few: the chosen
+    value is then one of them. Empty for all other values."""
     if not value.facts.type.temporal or not isinstance(value, Call):
         return ()
     values = listed(value) or ()
@@ -89,20 +91,20 @@ def periods(value: Expr) -> tuple[Any, ...]:
 
 
 def _step(value: Expr, moment: Any) -> int:
-    """`moment` as `steps_of(value)` counts it."""
+    """Return `moment` in the unit of `steps_of(value)`."""
     return (microseconds(moment) - microseconds(value.facts.lower)) // (10**6 * _SECONDS[_unit_of(value)])
 
 
 def steps_of(value: Expr) -> Expr:
-    """Return a bounded value as a number: of a date the days since its lower bound, of a timestamp the seconds, of what
-    `date_trunc` makes of one the weeks, days, hours or minutes, so that what is chosen is the start of one."""
+    """Return a bounded value as a number: for a date the days since its lower bound, for a timestamp the seconds, for a result of
+    `date_trunc` the weeks, days, hours or minutes, so that the chosen value is the start of one."""
     if not value.facts.type.temporal:
         return value
     return call("date_diff", _literal(_unit_of(value)), _literal(value.facts.lower), value)
 
 
 def _unit_of(value: Expr) -> str:
-    """Return the unit in which `steps_of` counts a date or time: the lower bound of `date_trunc` is the start of one, and all
+    """Return the unit in which `steps_of` counts a date or time. The lower bound of `date_trunc` is the start of a unit, and all
     values are whole units away from it."""
     if isinstance(value, Call) and value.function == "date_trunc":
         unit = value.arguments[0]
@@ -112,7 +114,7 @@ def _unit_of(value: Expr) -> str:
 
 
 def _rank(law: Choice) -> str:
-    """Return the value that stands for the smallest or the largest."""
+    """Return words for the value that is released as the smallest or the largest, "" for other quantiles."""
     side = "smallest" if law.quantile == 0 else "largest"
     return f"the {side} value number {law.rank}, so that it lies inside the data; " if law.rank else ""
 
@@ -122,9 +124,10 @@ def _literal(value: Any) -> Literal:
 
 
 def cell_value(value: Expr, term: Term, name: str, interpolated: bool) -> tuple[Formula, Type]:
-    """Return what the number of a cell stands for, a value within the bounds, and its type. `name`: of the released number.
+    """Return the value, within the bounds, that the number of a cell represents, and its type. `name`: name of the released
+    number.
 
-    `interpolated`: in the type of SQL's continuous quantiles, which are reals of numbers and timestamps of dates.
+    `interpolated`: use the type of SQL's continuous quantiles, which are reals for numbers and timestamps for dates.
     """
     if value.facts.type not in (Type.INTEGER, Type.REAL) and not value.facts.type.temporal:
         return Element(released_values(listed(value) or ()), formula(name)), value.facts.type
@@ -147,8 +150,8 @@ def cell_value(value: Expr, term: Term, name: str, interpolated: bool) -> tuple[
 
 
 def end_values(value: Expr, term: Term, names: tuple[str, str]) -> tuple[Formula, Formula]:
-    """Return what the cells of both ends of an error bar stand for, as numbers within the bounds: a real value lies up to one
-    step of the grid from that of its cell."""
+    """Return the numbers, within the bounds, that the cells of both ends of an error bar represent. A real value is up to one
+    step of the grid away from the value of its cell."""
     low, high = Fraction(term.lower), Fraction(term.upper)
     exact = value.facts.type is Type.INTEGER and term.magnitude == high - low
     step = Fraction(0) if exact else Fraction(2) ** -term.grid
@@ -159,8 +162,8 @@ def end_values(value: Expr, term: Term, names: tuple[str, str]) -> tuple[Formula
 def measured(
     measurements: list[Any], groups: int, value: Expr, condition: Expr | None, quantile: Fraction
 ) -> tuple[str, Term]:
-    """Return the column of a quantile's released numbers, and the term that gives its cells. An equal one in `measurements` is
-    measured once, a new one is entered there. `groups`: of the answer."""
+    """Return the column of a quantile's released numbers, and the term that gives its cells. A new quantile is entered in
+    `measurements`; an equal one is used again. `groups`: number of groups of the answer."""
     return chosen_of(
         measurements, RankHistogram("", value, cell_term(value, condition, groups), (), _slices(groups)), quantile
     )
@@ -169,8 +172,8 @@ def measured(
 def chosen_of(
     measurements: list[Any], requested: RankHistogram, quantile: Fraction, lean: Lean | None = None
 ) -> tuple[str, Term]:
-    """Return the column of a quantile's released number, and the term that gives its cells, for a quantile of the histogram
-    `requested`, which has no name yet. `lean`: as in `Quantile`."""
+    """Return the column of a quantile's released number, and the term that gives its cells, for a quantile of the yet unnamed
+    histogram `requested`. `lean`: as in `Quantile`."""
     histograms = [measurement for measurement in measurements if isinstance(measurement, RankHistogram)]
     bare = [
         replace(histogram, name="", quantiles=(), ends=(), term=replace(histogram.term, name=""))
@@ -192,12 +195,13 @@ def chosen_of(
 
 
 def leaning(measurements: list[Any], value: Expr, condition: Expr | None, lean: Lean) -> tuple[str, Term]:
-    """`measured` of a large value that sums are cut to: there is one group, and nothing else is chosen from its histogram."""
+    """Return the column and the term of a large value to which sums are cut: there is one group, and nothing else is chosen from
+    the histogram."""
     return chosen_of(measurements, RankHistogram("", value, cell_term(value, condition, 1), ()), Fraction(1), lean)
 
 
 def with_ends(measurements: list[Any], number: str, confidence: Fraction) -> tuple[str, str]:
-    """Return the columns of both ends of the error bar of the quantile that is released as `number`, entered in
+    """Return the columns of both ends of the error bar of the quantile that is released as `number`; enter them in
     `measurements`."""
     histograms = [measurement for measurement in measurements if isinstance(measurement, RankHistogram)]
     histogram = next(histogram for histogram in histograms if number in histogram.numbers)
@@ -212,14 +216,15 @@ def with_ends(measurements: list[Any], number: str, confidence: Fraction) -> tup
 
 
 def _slices(groups: int) -> int:
-    """Many where there are few groups, as the time that a choice takes follows them."""
+    """Return the number of slices per cell: many where there are few groups, because slices determine the time of a choice."""
     return next(slices for most, slices in _SLICES if groups <= most)
 
 
 def _searches(measurement: RankHistogram) -> list[Search]:
-    """Return how the quantiles are found: by recursion where that takes fewer levels, so that each has more of the budget.
+    """Return the searches that find the quantiles: by recursion where that takes fewer levels, so that each level has more of the
+    budget.
 
-    docs/accuracy.md (quantiles) has the errors of both ways.
+    docs/accuracy.md (quantiles) has the errors of both methods.
     """
     quantiles = sorted(quantile.quantile for quantile in measurement.quantiles)
     apart, nested = split(quantiles), recursion(quantiles)
@@ -227,10 +232,10 @@ def _searches(measurement: RankHistogram) -> list[Search]:
 
 
 class RankHistogramPricing:
-    """The pricing part of rank histograms (`pricing.measurements`)."""
+    """Pricing of rank histograms (`pricing.measurements`)."""
 
     def parts(self, measurement: RankHistogram) -> int:
-        """Return how many parts are paid for: one for each level of choices, and for each end of an error bar."""
+        """Return the number of parts that are paid for: one for each level of choices and one for each end of an error bar."""
         return 1 + max(search.level for search in _searches(measurement)) + len(measurement.ends)
 
     def deltas(self, measurement: RankHistogram) -> int:
@@ -238,14 +243,14 @@ class RankHistogramPricing:
         return 0
 
     def moved(self, measurement: RankHistogram, caps: Caps, neighbours: Neighbours) -> Sensitivity:
-        """Return how far one unit moves the histogram. A unit adds n_g rows to group g, wherever they are: that is how far it
-        moves a count of all rows. So the vector of n_g has the norms of a COUNT's sensitivity."""
+        """Return how far one unit moves the histogram. A unit adds n_g rows to group g, wherever they are, as to a count of all
+        rows. So the vector of n_g has the norms of a COUNT's sensitivity."""
         return sensitivity(Term("", TermKind.COUNT, None, None, 1), caps, neighbours)
 
     def planned(
         self, measurement: RankHistogram, caps: Caps, part: PrivacyLoss, neighbours: Neighbours
     ) -> RankHistogramPlan:
-        """Return the choices, each of the largest epsilon that costs at most its part (`exponential`)."""
+        """Return the choices, each with the largest epsilon that costs at most its part (`exponential`)."""
         rows = self.moved(measurement, caps, neighbours)
         names = {quantile.quantile: quantile.name for quantile in measurement.quantiles}
         leans = {quantile.quantile: quantile.lean for quantile in measurement.quantiles if quantile.lean is not None}
@@ -268,7 +273,7 @@ class RankHistogramPricing:
         return RankHistogramPlan(measurement.name, measurement.cells, choices, slices, ends)
 
     def explained(self, measurement: RankHistogram, plan: Any, number: str, confidence: float) -> ExplainedNumber:
-        """Return the quantile, and its rank error in the worst case: how many rows lie between it and the exact one."""
+        """Return the quantile, and its worst-case rank error: how many rows lie between it and the exact quantile."""
         assert isinstance(plan, RankHistogramPlan)
         choices: tuple[QuantileChoice | EndChoice, ...] = (*plan.quantiles, *plan.ends)
         chosen = next(choice for choice in choices if choice.name == number)
@@ -289,8 +294,8 @@ class RankHistogramPricing:
         )
 
     def worst_error(self, measurement: RankHistogram, plan: Any, number: str, confidence: float) -> float:
-        """Return how many rows lie between a quantile and the exact one, or before the smallest value and behind the largest. (Of
-        quantiles that are found one inside the other, EXPLAIN says what rows with one value add to it.)"""
+        """Return how many rows may lie between a quantile and the exact one, or before the smallest and after the largest value.
+        (For quantiles that are searched between others, EXPLAIN says how much rows with equal values add to it.)"""
         assert isinstance(plan, RankHistogramPlan)
         chosen = next((choice for choice in plan.quantiles if choice.name == number), None)
         if chosen is None:
@@ -300,7 +305,7 @@ class RankHistogramPricing:
 
 
 def _known_error(plan: RankHistogramPlan, chosen: QuantileChoice | EndChoice, confidence: float) -> str:
-    """Return what EXPLAIN says of a number's error, with `confidence` from 0 to 1."""
+    """Return the words of EXPLAIN on a number's error, with `confidence` from 0 to 1."""
     over = f"over {plan.cells} cells"
     if isinstance(chosen, EndChoice):
         return f"sought {abs(chosen.law.padding)} rows from the quantile, {over}"
@@ -312,10 +317,11 @@ def _known_error(plan: RankHistogramPlan, chosen: QuantileChoice | EndChoice, co
 
 
 def _rank_error(plan: RankHistogramPlan, chosen: QuantileChoice, beta: float) -> float:
-    """Return how many rows lie between a quantile and the exact one with a probability of at least 1 - `beta`, whatever the data.
+    """Return a number of rows that the distance between a quantile and the exact one exceeds with a probability of at most
+    `beta`, whatever the data.
 
     A search between two places that are wrong by a and b rows looks for a rank that is wrong by at most max(a, b), and adds its
-    own error. At most one search of each level has a part in that, and each of them fails with an equal share of beta.
+    own error. At most one search of each level contributes to that, and each of them fails with an equal share of beta.
     """
     by_quantile = {choice.quantile: choice for choice in plan.quantiles}
     share = (
@@ -331,7 +337,7 @@ def _rank_error(plan: RankHistogramPlan, chosen: QuantileChoice, beta: float) ->
 
 
 def _nested(plan: RankHistogramPlan, chosen: QuantileChoice) -> str:
-    """Return what is to be said of a quantile that is chosen together with others."""
+    """Return the words of EXPLAIN that concern a quantile chosen together with others, "" if it is not."""
     levels = 1 + max(choice.search.level for choice in plan.quantiles)
     if plan.slices == 1:
         return ""

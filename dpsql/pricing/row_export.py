@@ -1,20 +1,20 @@
-"""The plan of a table of randomised rows: how each column is randomised, and what the whole costs.
+"""Plan of a table of randomised rows: how each column is randomised, and what the whole table costs.
 
 **Why R rows of a unit cost R epsilon.** Every column of a row goes through a window law of `local_randomizers`, all columns and
-rows independently, so that two rows of any values give outputs whose laws are epsilon apart, and rho apart, the sum over
-columns; the same holds between a row and a padding row. A unit has at most R rows of the table (the bounded view), and each
-of them is randomised by itself, knowing nothing of the others.
+rows independently. So any two rows have outputs whose laws are epsilon apart, and rho apart, summed over columns; the same holds
+between a row and a padding row. A unit has at most R rows of the table (the bounded view), and each of them is randomised alone,
+without knowledge of the others.
 
-**The number of rows.** m = max(0, n + noise) is drawn first, where n is the number of rows of the bounded view and changes by R
-at most between neighbours; under `change_one` as well, as a unit has between 0 and R rows before and after. Where m > n, m - n
-padding rows are added; where m < n, a uniform choice of m rows is written. Given m, let D' be D with r <= R further rows of a
-unit. Draw for D' which rows are written, and let j <= r of them be the unit's. Put in the place of these j rows others of D
-that were not chosen, and padding rows where D has too few: what is written then has the law that D gives it, as a uniform
-choice of m rows (all of them, and padding) is one of m - j rows and then of j others. So the two laws, with j drawn alike,
-differ in j places, each by epsilon; mixing over j and shuffling raise no divergence. Replacing a unit's rows by others of the
-same unit (`change_one`) is at most R places as well. Together: the loss of m's noise, and R times that of a row. Under row
-privacy with `change_one` neighbours have equally many rows, and m = n costs nothing, where no row is left out because of
-its values (`_is_count_public`).
+**The number of rows.** First m = max(0, n + noise) is drawn, where n is the number of rows of the bounded view and changes by at
+most R between neighbours; under `change_one` as well, because a unit has between 0 and R rows before and after. If m > n, m - n
+padding rows are added; if m < n, a uniform choice of m rows is written. Given m, let D' be D with r <= R further rows of a unit.
+For D', draw which rows are written, and let j <= r of them be the unit's. Replace these j rows by others of D that were not
+chosen, and by padding rows where D has too few. The result has the law of the output for D, because a uniform choice of m rows
+(all of them, and padding) is one of m - j rows followed by one of j others. So the two laws, with j drawn alike, differ in j
+places, each by epsilon; mixing over j and shuffling increase no divergence. Replacing a unit's rows by others of the same unit
+(`change_one`) changes at most R places as well. In total: the loss of m's noise, and R times the loss of a row. Under row privacy
+with `change_one`, neighbours have equally many rows, and m = n costs nothing if no row is left out because of its values
+(`_is_count_public`).
 """
 
 from __future__ import annotations
@@ -51,16 +51,16 @@ from dpsql.sql.binder.row_filters import filtered
 
 MOST_COLUMNS = 64
 COUNT_SHARE = Fraction(1, 10)
-"""What the number of rows costs beside the rows, unless it is said."""
+"""Default price of the number of rows, relative to the price of the rows."""
 MOST_PADDING = 10_000_000
-"""No more rows are added, with all but `_TOO_RARE` of probability: they have to fit memory."""
+"""Most padding rows that are added, except with probability `_TOO_RARE`: they must fit into memory."""
 _TOO_RARE = 1e-15
 
 
 @dataclass(frozen=True)
 class ExportedColumn:
-    """One column of the written table. `values`: of a category, in the order of its codes (pyarrow.Array, NULL may be one);
-    `term`: of a number, whose row integers count from `lower` (0) to `upper` (the term's magnitude)."""
+    """One column of the written table. `values`: for a category, its values in the order of its codes (pyarrow.Array, may include
+    NULL); `term`: for a number, the term whose row integers count from `lower` (0) to `upper` (the term's magnitude)."""
 
     name: str
     expression: Expr
@@ -73,7 +73,7 @@ class ExportedColumn:
 
     @property
     def size(self) -> int:
-        """The number of values that the engine tells apart: those of the list, or the term's integers, and NULL."""
+        """The number of values that the engine distinguishes: those of the list, or the term's integers, and NULL."""
         if self.values is not None:
             return len(self.values) + 1
         assert self.term is not None
@@ -82,8 +82,8 @@ class ExportedColumn:
 
 @dataclass(frozen=True)
 class ExportPlan:
-    """A table of randomised rows before data is touched. `source`: the rows that exist for the asker; `epsilon`: of one row;
-    `count_noise`: None where the number of rows is public."""
+    """Plan of a table of randomised rows before data is touched. `source`: the rows that exist for the analyst; `epsilon`: price
+    of one row; `count_noise`: None where the number of rows is public."""
 
     table: str
     source: Relation
@@ -95,16 +95,16 @@ class ExportPlan:
 
     @property
     def combinations(self) -> int:
-        """The number of different rows of the engine's values that the table may have."""
+        """The number of different rows, in the engine's values, that the table may have."""
         return prod(column.size for column in self.columns)
 
 
 def plan_export(
     policy: Policy, table: str, columns: Sequence[str], epsilon: Fraction, count_epsilon: Fraction | None = None
 ) -> ExportPlan:
-    """Plan and price an export of `columns` at `epsilon` for each row, split evenly among its columns.
+    """Plan and price an export of `columns` at `epsilon` per row, split evenly among its columns.
 
-    `count_epsilon`: of the number of rows (None: a tenth of what the rows of a unit cost). Raises refusals export_*.
+    `count_epsilon`: price of the number of rows (None: a tenth of the price of a unit's rows). Raises refusals export_*.
     """
     declared = _protected(policy, table)
     names = _names(policy, declared, columns)
@@ -131,21 +131,21 @@ def plan_export(
 
 
 def _require_ratio(column: ExportedColumn) -> None:
-    """Compute the ratio of a column's law a second time, from its chances, and compare it with what is charged."""
+    """Check the ratio of a column's law against the charge by computing it a second time, from its probabilities."""
     if max(column.law.recomputed_ratios()) > exp_lower(column.law.epsilon):
         raise refuse("price_disagrees")
 
 
 def _is_count_public(policy: Policy, source: Relation, columns: Sequence[ExportedColumn]) -> bool:
-    """Return whether all neighbours have equally many rows to write: one row takes the place of another, and none is left
-    out, by a row filter or because of its values."""
+    """Return whether all neighbours write equally many rows: one row replaces another, and no row is left out by a row filter or
+    because of its values."""
     replaced = policy.privacy_unit is None and policy.neighbours is Neighbours.CHANGE_ONE
     return replaced and isinstance(source, Scan) and all(map(_keeps_all, columns))
 
 
 def _keeps_all(column: ExportedColumn) -> bool:
-    """Return whether every value, NULL and those outside of a list included, has its place in the column. That a column is
-    not nullable is not relied on."""
+    """Return whether the column can hold every value, including NULL and values outside a list. A promise that the column is not
+    nullable is not used."""
     if isinstance(column.law, NumberLaw):
         return column.law.missing
     total = column.expression.facts.type is Type.BOOLEAN or isinstance(column.expression, Call)
@@ -153,7 +153,7 @@ def _keeps_all(column: ExportedColumn) -> bool:
 
 
 def _count_noise(rows: int, epsilon: Fraction) -> Noise:
-    """Return the noise of the number of rows, which one unit moves by `rows`."""
+    """Return the noise of the number of rows, which one unit changes by at most `rows`."""
     noise = laplace.noise_for(Sensitivity(1, rows, rows * rows, rows), epsilon)
     if noise.half_width(1 - _TOO_RARE) > MOST_PADDING:
         raise refuse("export_count", most=f"{MOST_PADDING:,}")
@@ -170,13 +170,13 @@ def _protected(policy: Policy, name: str) -> Table:
 
 
 def _source(policy: Policy, table: str) -> Relation:
-    """Return the rows of a table that exist for the asker: whether one passes a row filter depends on that row alone."""
+    """Return the rows of a table that exist for the analyst. Whether a row passes the row filter depends on that row alone."""
     scan, condition = base_scan(policy.tables[table]), policy.row_filter(table)
     return scan if condition is None else filtered(scan, condition)
 
 
 def _names(policy: Policy, table: Table, columns: Sequence[str]) -> list[str]:
-    """Return the columns by their names in the policy, each once. Raises refusals for what has to stay."""
+    """Return the columns by their names in the policy, each once. Raises refusals for columns that must not be exported."""
     keys = {child_column for child, child_column, _, _ in policy.unit_path(table.name) if child == table.name}
     unit = policy.unit_column(table.name)
     if unit is not None and not policy.unit_joins(table.name):
@@ -196,7 +196,7 @@ def _names(policy: Policy, table: Table, columns: Sequence[str]) -> list[str]:
 
 
 def _exported(declared: PolicyColumn, table: Table, epsilon: Fraction) -> ExportedColumn:
-    """Return one column with its law: a category where it has a list of values, a number where it has bounds."""
+    """Return one column with its law: a category if it has a list of values, a number if it has bounds."""
     column = Column(declared.name, facts_of(declared))
     if declared.domain is None and column.facts.type.numeric:
         return _number(column, epsilon)

@@ -1,11 +1,11 @@
-"""Running totals and ranges over an ordered key: the same sums by wider and wider ranges of it, measured as one workload.
+"""Running totals and ranges over an ordered key: the same sums by wider and wider ranges of the key, measured as one workload.
 
-A running total over n values is a sum of up to n noisy sums, and its error grows like the square root of n. Measured also by
-ranges of b, b**2, ... values it is a sum of few numbers (Hay, Rastogi, Miklau and Suciu 2010, arXiv 0904.0942, with least
-squares; Chan, Shi and Song 2011 for running totals). Each of these tables is an ordinary block of integer sums with a noise
-and a price of its own; together they have what the table alone would have had, in the shares with which running totals err least.
-The tables are a workload (`workloads`) whose keys are the digits of a value's place: a range of b**l values is what places with
-the same leading digits have in common. So least squares is that of `marginals`; places beyond the last value have no rows, and
+A running total over n values is a sum of up to n noisy sums, and its error grows like the square root of n. If ranges of b, b**2,
+... values are measured as well, it is a sum of few numbers (Hay, Rastogi, Miklau and Suciu 2010, arXiv 0904.0942, with least
+squares; Chan, Shi and Song 2011 for running totals). Each of these tables is an ordinary block of integer sums with its own noise
+and price; together they have the budget that the table alone would have had, in the shares that minimize the error of running
+totals. The tables are a workload (`workloads`) whose keys are the digits of a value's place: a range of b**l values consists of
+the places with the same leading digits. So least squares is that of `marginals`; places beyond the last value have no rows and
 are known to be 0.
 """
 
@@ -28,22 +28,24 @@ from dpsql.pricing.marginals import MOST_KEYS, Floats, Marginals
 from dpsql.pricing.workloads import Tile, Workload, adding_up, axes_of
 
 LEAST_VALUES = 8
-"""Of a key with ranges; fewer are summed up as they are."""
+"""Least number of values of a key with ranges; fewer values are summed without ranges."""
 BASES = range(2, 17)
-"""How many ranges may be one range of the next table."""
+"""Numbers of ranges that may form one range of the next table."""
 NEARLY_BEST = 1.02
-"""Fewer tables are measured where the variance of running totals is at most so many times that of the best number."""
+"""Fewer tables are measured if the variance of running totals is then at most this multiple of that of the best number of
+tables."""
 LEAST_SHARE = 1 / 16
-"""Of an even share; every table is measured with so much of it at least."""
+"""Least share of every table, relative to an even share."""
 _ROUNDS = 12
 _A_LITTLE = 1e-4
 
 
 def levels(blocks: Sequence[Block], bounded: Sequence[BoundedBlock], power: int) -> tuple[list[Block], list[Workload]]:
-    """Further blocks by ranges of the last keys of `blocks`, and the workloads of these with the blocks themselves.
+    """Return further blocks by ranges of the last keys of `blocks`, and the workloads of these together with the blocks
+    themselves.
 
-    `bounded`: the same blocks with their sums. `power`: the variance of one of k tables with equal shares of a budget is that of
-    one alone times k**power (1 of rho, 2 of epsilon).
+    `bounded`: the same blocks with their sums. `power`: if k tables share a budget equally, the variance of each is that of a
+    single table times k**power (1 for rho, 2 for epsilon).
     """
     further: list[Block] = []
     workloads: list[Workload] = []
@@ -62,7 +64,7 @@ def levels(blocks: Sequence[Block], bounded: Sequence[BoundedBlock], power: int)
 
 
 def _widths(block: BoundedBlock, power: int) -> tuple[int, ...]:
-    """Return the widths of ranges that are measured, 1 first; (1,) alone where a block has no ordered key with ranges."""
+    """Return the widths of the measured ranges, 1 first; (1,) for a block without an ordered key that can have ranges."""
     axes = axes_of(block)
     added_up = sum(map(len, adding_up(block))) == len(block.terms) > 0
     if not axes or not added_up or block.measurements or not is_ordered(block.keys[-1]):
@@ -73,8 +75,8 @@ def _widths(block: BoundedBlock, power: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=64)
 def best_widths(count: int, most: int, power: int) -> tuple[int, ...]:
-    """Return the widths 1, b, b**2, ... below `count`, at most `most` of them, with which running totals err least, or nearly so
-    with fewer tables; (1,) where there are none. `power`: as in `levels`."""
+    """Return the widths 1, b, b**2, ... below `count`, at most `most` of them, with the least error of running totals, or nearly
+    that with fewer tables; (1,) where there are none. `power`: as in `levels`."""
     every = {base: tuple(base**level for level in range(64) if base**level < count) for base in BASES}
     errors = {
         widths: _mean_variances(count, widths, (1.0,) * len(widths))[0] * len(widths) ** power
@@ -88,13 +90,13 @@ def best_widths(count: int, most: int, power: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=64)
 def best_shares(count: int, widths: tuple[int, ...], power: int) -> tuple[Fraction, ...]:
-    """Return the share of each table by ranges of `widths`, in even ones: their sum is at most the number of tables.
+    """Return the share of each table by ranges of `widths`, relative to an even share: their sum is at most the number of tables.
 
-    `count` values; `power`: as in `levels`. The mean variance f of running totals is proportional to those of the tables
-    together, so the elasticities e of f in them add up to 1. With v = s**-power, f is least at a given sum of shares where s is
-    proportional to e; each round goes a part of the way there, on a scale of logarithms. (For power 1, f is convex, and this is
-    the multiplicative algorithm for A-optimal designs: Silvey, Titterington and Torsney 1978.) The best of all rounds is taken,
-    even shares among them. Floats are rounded down, so however badly shares are found, the tables together cost no more.
+    `count` values; `power`: as in `levels`. The mean variance f of running totals is homogeneous of degree 1 in the variances of
+    the tables, so its elasticities e in them add up to 1. With v = s**-power, f is least at a given sum of shares where s is
+    proportional to e; each round goes a part of the way there, on a logarithmic scale. (For power 1, f is convex, and this is the
+    multiplicative algorithm for A-optimal designs: Silvey, Titterington and Torsney 1978.) The best of all rounds is taken, even
+    shares included. Floats are rounded down, so however inaccurate the shares are, the tables together cost no more.
     """
     number = len(widths)
     shares = np.ones(number)
@@ -112,7 +114,7 @@ def best_shares(count: int, widths: tuple[int, ...], power: int) -> tuple[Fracti
 
 
 def is_ordered(key: Key) -> bool:
-    """Return whether the values of a key are days or integers that follow one another, without NULL."""
+    """Return whether the values of a key are consecutive days or integers, without NULL."""
     values = key.values or ()
     if key.expression.facts.type not in (Type.INTEGER, Type.DATE) or None in values:
         return False
@@ -125,7 +127,8 @@ def _place(value: Any) -> int:
 
 
 def _by_ranges(block: Block, width: int) -> Block:
-    """Return the block with the same sums by ranges of `width` values of the last key, over rows that have one of its values."""
+    """Return the block with the same sums by ranges of `width` values of the last key, over rows whose last key has one of its
+    values."""
     key = block.keys[-1]
     values = key.values or ()
     first, last = as_literal(values[0]), as_literal(values[-1])
@@ -144,7 +147,7 @@ def _distance(value: Expr, first: Expr) -> Expr:
 
 
 def _marginals(block: BoundedBlock, widths: Sequence[int]) -> Marginals:
-    """Return tables by the other keys and the leading digits of places; the first digit has as many values as there are."""
+    """Return the tables by the other keys and the leading digits of places; the first digit has only as many values as occur."""
     *earlier_sizes, count = [len(key.values or ()) for key in block.keys]
     digits = (-(-count // widths[-1]), *([widths[1]] * (len(widths) - 1)))
     keys = len(earlier_sizes) + len(digits)
@@ -153,10 +156,10 @@ def _marginals(block: BoundedBlock, widths: Sequence[int]) -> Marginals:
 
 
 def mean_variances(workload: Workload, variances: Sequence[float]) -> tuple[float, float]:
-    """Return the variances of a running total over the last key, and of one value's sum, after least squares, as means over the
+    """Return the variances of a running total over the last key, and of one value's sum, after least squares, averaged over the
     values.
 
-    `variances`: of a measured cell of each table.
+    `variances`: the variance of a measured cell of each table.
     """
     count = workload.marginals.lengths[0]
     widths = tuple(workload.marginals.sizes[-1] ** level for level in range(len(workload.tiles)))
@@ -166,16 +169,16 @@ def mean_variances(workload: Workload, variances: Sequence[float]) -> tuple[floa
 
 @lru_cache(maxsize=64)
 def _mean_variances(count: int, widths: tuple[int, ...], relative: tuple[float, ...]) -> tuple[float, float]:
-    """`mean_variances`, kept. Equal keys are equal numbers, so equal results."""
+    """Return `mean_variances` from a cache, keyed by numbers: equal keys have equal results."""
     return _errors(count, widths, np.array(relative))
 
 
 def _errors(count: int, widths: Sequence[int], relative: Floats) -> tuple[float, float]:
-    """`mean_variances` in a few steps for each value and width.
+    """Compute `mean_variances` in a few steps for each value and width.
 
-    Least squares have the covariance M**-1, where M is D + 1 1' / v in each range of a width measured with variance v, and D is M
-    of the ranges inside. So M**-1 = D**-1 - r r' / (v + s), r = D**-1 1, s = 1' r (Sherman and Morrison 1950), and what it makes
-    of one value and of the first ones of a range follows from the same numbers of the ranges inside.
+    Least squares has the covariance M**-1, where M is D + 1 1' / v in each range of a width measured with variance v, and D is M
+    of the ranges inside. So M**-1 = D**-1 - r r' / (v + s), r = D**-1 1, s = 1' r (Sherman and Morrison 1950), and the variances
+    of one value and of the first values of a range follow from the same numbers of the ranges inside.
     """
     places = np.arange(count)
     totals = np.full(count, relative[0])
@@ -198,11 +201,11 @@ def _errors(count: int, widths: Sequence[int], relative: Floats) -> tuple[float,
 
 
 def is_better(workload: Workload, measured: Sequence[float], alone: float) -> bool:
-    """Return whether running totals have less error by ranges. `measured`: the variance of a cell of each table, `alone`: that
-    of the table by itself, at the same price."""
+    """Return whether running totals have less error by ranges. `measured`: the variance of a cell of each table, `alone`: that of
+    the table alone, at the same price."""
     return mean_variances(workload, measured)[0] < alone * mean_terms(workload)
 
 
 def mean_terms(workload: Workload) -> float:
-    """Return how many values a running total has, in the mean."""
+    """Return the mean number of values in a running total."""
     return (workload.marginals.lengths[0] + 1) / 2

@@ -1,4 +1,5 @@
-"""SAMPLE_AGGREGATE as a measurement: the grid of the samples' values, what the choice costs, and what is known of its error."""
+"""SAMPLE_AGGREGATE as a measurement: the grid of the samples' values, the cost of the choice, and what is known about its
+error."""
 
 from __future__ import annotations
 
@@ -35,15 +36,15 @@ from dpsql.privacy.mechanisms.sample_values import (
 )
 
 VALUE = "value"
-"""The column that holds the value of a sample, from which its cell is computed."""
+"""Column that holds the value of a sample, from which its cell is computed."""
 _BITS = 16
-"""A grid has from 2**15 to 2**16 steps: one of them is a three-hundredth of a per cent of the range at most."""
+"""A grid has from 2**15 to 2**16 steps: one step is at most a three-hundredth of a per cent of the range."""
 _MEDIAN = Fraction(1, 2)
 
 
 @dataclass(frozen=True)
 class MeanRequest:
-    """What a question asks of means of samples: the confidence of their error bars, and `dp.mechanism`."""
+    """Options of means of samples: the confidence of their error bars, and `dp.mechanism`."""
 
     confidence: Fraction = Fraction(19, 20)
     mechanism: str = "auto"
@@ -60,8 +61,8 @@ def _grid(groups: int, bounds: tuple[Fraction, Fraction], samples: int) -> tuple
 
 def requested(block: MeasuredBlock, measure: Measure) -> tuple[Formula, Ends | None]:
     """Return the median of the samples' values, chosen among the cells of a grid between their bounds, as a formula over its
-    released number, and both ends of its error bar where the block asks for those. An equal measurement in the block is made
-    once. Raises Refusal many_samples for too many samples in so many groups."""
+    released number, and both ends of its error bar if the block asks for error bars. A new measurement is entered in the block;
+    an equal one is used again. Raises Refusal many_samples for too many samples for the number of groups."""
     bounds, samples = bounds_and_samples(measure)
     column, term = _grid(block.groups, bounds, samples)
     described = SampleValues("", measure.arguments[0], term, (), samples=samples, by_unit=not block.one_row)
@@ -72,9 +73,9 @@ def requested(block: MeasuredBlock, measure: Measure) -> tuple[Formula, Ends | N
 
 def requested_mean(block: MeasuredBlock, measure: Measure) -> tuple[Formula, Ends]:
     """Return the mean of the samples' values with noise as a formula over its released number, and both ends of its error bar.
-    Otherwise as `requested`.
+    Otherwise like `requested`.
 
-    A sample's value lies less than one step of the grid above that of its cell, and the noisy sum is rounded down.
+    A sample's value is less than one grid step above that of its cell, and the noisy sum is rounded down.
     """
     bounds, samples = bounds_and_samples(measure)
     term, request = _grid(block.groups, bounds, samples)[1], block.means
@@ -105,17 +106,17 @@ def _touched(measurement: SampleValues | SampleMean, caps: Caps, neighbours: Nei
 
 
 class SampleValuesPricing(RankHistogramPricing):
-    """The pricing part of samples' values (`pricing.measurements`)."""
+    """Pricing of samples' values (`pricing.measurements`)."""
 
     def moved(self, measurement: RankHistogram, caps: Caps, neighbours: Neighbours) -> Sensitivity:
-        """Return how far one unit moves the vector of entries: two for each sample of a group that it is in."""
+        """Return how far one unit moves the vector of entries: two for each sample of a group that contains the unit."""
         assert isinstance(measurement, SampleValues)
         return entries_moved(_touched(measurement, caps, neighbours))
 
     def planned(
         self, measurement: RankHistogram, caps: Caps, part: PrivacyLoss, neighbours: Neighbours
     ) -> SampleValuesPlan:
-        """Return the same choices as of a histogram of rows, among samples (`privacy.mechanisms.sample_values`)."""
+        """Return the choices of a histogram of rows, made among samples (`privacy.mechanisms.sample_values`)."""
         assert isinstance(measurement, SampleValues)
         plan = super().planned(measurement, caps, part, neighbours)
         return SampleValuesPlan(
@@ -123,8 +124,8 @@ class SampleValuesPricing(RankHistogramPricing):
         )
 
     def explained(self, measurement: RankHistogram, plan: Any, number: str, confidence: float) -> ExplainedNumber:
-        """Return the median of the samples' values: in how many samples it may be wrong in the worst case, and which number of
-        samples would keep that small."""
+        """Return the median of the samples' values: by how many samples it may be wrong in the worst case, and from which number
+        of samples on that is small."""
         assert isinstance(measurement, SampleValues)
         choice = next(choice for choice in (*plan.quantiles, *plan.ends) if choice.name == number)
         law = choice.law
@@ -151,24 +152,24 @@ class SampleValuesPricing(RankHistogramPricing):
         )
 
     def worst_error(self, measurement: RankHistogram, plan: Any, number: str, confidence: float) -> float:
-        """Return None, as none is known in rows: how far samples are from all rows follows from the data."""
+        """Return infinity, because no error in rows is known: the distance of samples from all rows depends on the data."""
         return math.inf
 
 
 class SampleMeanPricing:
-    """The pricing part of means of samples (`pricing.measurements`)."""
+    """Pricing of means of samples (`pricing.measurements`)."""
 
     def parts(self, measurement: SampleMean) -> int:
         """Return 1: one vector of numbers is paid for."""
         return 1
 
     def deltas(self, measurement: SampleMean) -> int:
-        """Return 0: Gaussian noise is added where rho is charged alone."""
+        """Return 0: Gaussian noise is used only where rho is charged."""
         return 0
 
     def planned(self, measurement: SampleMean, caps: Caps, part: PrivacyLoss, neighbours: Neighbours) -> SampleMeanPlan:
-        """Additive noise of the least expected error that costs at most one part: Laplace's where epsilon is charged; where rho
-        is, also Gaussian noise, or the mechanism that is asked for."""
+        """Return additive noise with the least expected error that costs at most one part: Laplace noise where epsilon is
+        charged; where rho is charged, also Gaussian noise, or the requested mechanism."""
         touched, steps = _touched(measurement, caps, neighbours), measurement.term.magnitude
         noise = _noise(sum_moved(touched, steps), part, measurement.mechanism)
         width = bar_steps(noise, measurement.confidence)
@@ -177,7 +178,8 @@ class SampleMeanPricing:
         return SampleMeanPlan(measurement.name, steps + 1, law, measurement.samples, measurement.middle, width, median)
 
     def explained(self, measurement: SampleMean, plan: Any, number: str, confidence: float) -> ExplainedNumber:
-        """Return the mean of the samples' values, how exact it is whatever these are, and how exact their median would be."""
+        """Return the mean of the samples' values, its accuracy whatever these are, and the accuracy that their median would
+        have."""
         assert isinstance(plan, SampleMeanPlan)
         law, step = plan.law, 2.0**-measurement.term.grid / measurement.samples
         text = f"mean of {expression_text(measurement.value)} of {measurement.samples} samples"
@@ -199,12 +201,12 @@ class SampleMeanPricing:
         )
 
     def worst_error(self, measurement: SampleMean, plan: Any, number: str, confidence: float) -> float:
-        """Return None, as none is known in rows, as for the median of samples."""
+        """Return infinity: no error in rows is known, as for the median of samples."""
         return math.inf
 
 
 def _noise(moved: Sensitivity, part: PrivacyLoss, word: str) -> Noise:
-    """Return the noise with the least expected error that costs at most `part`."""
+    """Return the noise with the least expected error that costs at most `part`, of the mechanism `word` where rho allows it."""
     if part.epsilon is not None:
         return MECHANISMS["laplace"].calibrated("epsilon", moved, part.epsilon)
     assert part.rho is not None
@@ -215,7 +217,7 @@ def _noise(moved: Sensitivity, part: PrivacyLoss, word: str) -> Noise:
 
 
 def _other_way(plan: SampleMeanPlan, confidence: float) -> str:
-    """Say how exact the median of the samples would be at the same price; nothing of a stored mean."""
+    """Describe the accuracy of the samples' median at the same price; "" for a stored mean."""
     if plan.median is None:
         return ""
     rank = plan.median.rank_error(plan.cells, 1 - confidence)

@@ -11,23 +11,24 @@ from dpsql.privacy.mechanisms.contract import Norm, Sensitivity
 
 
 def groups_per_unit(caps: Caps, neighbours: Neighbours) -> int:
-    """Return most groups whose sums one change of neighbours can move: a replaced unit leaves groups and enters others."""
+    """Return the most groups whose sums one change between neighbours can move: a replaced unit leaves groups and enters
+    others."""
     return caps.groups * neighbours.factor
 
 
 def sensitivity(term: Term, caps: Caps, neighbours: Neighbours) -> Sensitivity:
-    """L0, L1, L2 (squared) and Linf distance, in grid units, between the vectors of sums of two neighbours.
+    """Return the L0, L1, L2 (squared) and Linf distance, in grid units, between the vectors of sums of two neighbours.
 
-    With c = rows_per_unit, k = groups, m = max_rows_per_group and b = magnitude of one row, a unit adds a vector
-    v over disjoint groups with at most k non-zero entries, each |v_g| <= n_g b, n_g <= m, sum of n_g <= c (m is the smaller of
-    max_rows_per_group and rows_in_group, which holds of the relation whatever is dropped):
+    With c = rows_per_unit, k = groups, m = max_rows_per_group and b = magnitude of one row, a unit adds a vector v over disjoint
+    groups with at most k non-zero entries, each |v_g| <= n_g b, n_g <= m, sum of n_g <= c (m is the smaller of max_rows_per_group
+    and rows_in_group, which holds for the relation whatever is dropped):
     L1 = sum n_g b <= min(c, k m) b; L2^2 = sum n_g^2 b^2 <= b^2 max(n_g) sum(n_g) <= b^2 min(c, m) min(c, k m),
     which is min(c^2, k m^2, c m) b^2 or less. UNITS adds 0 or 1 to each touched group, whatever the rows.
-    A clipped term adds a vector of norm at most C besides (`emit.clipping`), so the smaller bound of each norm holds:
-    clipped in L1, no norm exceeds C; clipped in L2, neither L2 nor Linf does, and L1 <= sqrt(k) L2 (Cauchy-Schwarz).
-    A term whose units have `places` l adds only values that one of its first l has (`emit.value_places`): 1 at most for each of
-    l values in all, so that l stands for c where it is smaller, and for k. A DISTINCT_SHARE adds b / l, a whole number, for each
-    of l values at most: b in all, whichever l is released (`planning.value_cuts`). No norm of a vector is above its L1 norm.
+    A clipped term adds a vector whose norm is also at most C (`emit.clipping`), so the smaller bound of each norm holds: clipped
+    in L1, no norm exceeds C; clipped in L2, neither L2 nor Linf does, and L1 <= sqrt(k) L2 (Cauchy-Schwarz).
+    Where units have `places` l, an added unit adds only values in its own first l places (`emit.value_places`): at most 1 for
+    each of l values in total, so l replaces c and k where it is smaller. A DISTINCT_SHARE adds b / l, an integer, for each of at
+    most l values: b in total, whichever l is released (`planning.value_cuts`). No norm of a vector exceeds its L1 norm.
     change_one moves v_old to v_new: the triangle inequality doubles every norm (and quadruples the square).
     """
     factor = neighbours.factor
@@ -55,20 +56,20 @@ def sensitivity(term: Term, caps: Caps, neighbours: Neighbours) -> Sensitivity:
 
 
 def _of_shares(term: Term, groups: int, factor: int) -> Sensitivity:
-    """Return how far a unit moves a sum to which it adds at most the term's magnitude in all, in so many groups."""
+    """Return how far a unit moves a sum over `groups` groups to which it adds at most the term's magnitude in total."""
     most = term.magnitude * factor
     return Sensitivity(groups * factor, most, most * most, most)
 
 
 def places_of(term: Term) -> int:
-    """Return how many different values a unit brings to a term. Raises InternalError for a number that is not known."""
+    """Return the most different values that a unit brings to a term. Raises InternalError where that number is unknown."""
     if not isinstance(term.places, Literal) or type(term.places.value) is not int or term.places.value < 1:
         raise refuse("internal", what="places of values whose number is not known")
     return term.places.value
 
 
 def _clipped(free: Sensitivity, clip: Clip, groups: int, factor: int) -> Sensitivity:
-    """`free` of a vector that is clipped besides."""
+    """Return the sensitivity `free` of a vector that is additionally clipped."""
     if clip.norm is None:
         raise refuse("internal", what="a clip without a norm")
     most = clip.most * factor

@@ -1,8 +1,9 @@
-"""Tables of an ordered key that are measured for their running totals with noise by the square root of their matrix.
+"""Tables of an ordered key that are measured for their running totals, with noise by the square root of their matrix.
 
-The table stays one block; its sums alone get other noise (`privacy.mechanisms.square_root`) where that makes running totals more
-exact, which follows from the laws: from contribution bounds, accountant, and number of values. Under bounds on groups or totals a
-unit may move many cells, and then the noise is larger for it; a further table is not needed, so such bounds are no obstacle.
+The table stays a single block. Only its sums get other noise (`privacy.mechanisms.square_root`), where that makes running totals
+more exact; this follows from the laws: from contribution bounds, accountant, and number of values. Under bounds on groups or
+totals a unit may move many cells, and the noise is larger accordingly. No further table is needed, so such bounds are no
+obstacle.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from dpsql.privacy.mechanisms.square_root import MOST_LENGTH
 @dataclass(frozen=True)
 class RunningTable:
     """A sum (the first of those that share its rows) of a block over `length` ordered values, and the root mean square error of
-    its running totals, in row-grid units: as it is measured, without `dp.workload` (`alone`), and by ranges (None: none)."""
+    its running totals, in row-grid units: as measured, without `dp.workload` (`alone`), and by ranges (None: not measured by
+    ranges)."""
 
     block: str
     term: str
@@ -35,8 +37,8 @@ class RunningTable:
 
 
 def lengths(blocks: Sequence[BoundedBlock]) -> dict[str, int]:
-    """Return the number of values of the last key of each block whose groups are all combinations of public values, the
-    last key's in order."""
+    """Return the number of values of the last key of each block whose groups are all combinations of public values, with the last
+    key's values in order."""
     return {block.name: len(block.keys[-1].values or ()) for block in blocks if _is_eligible(block)}
 
 
@@ -51,9 +53,9 @@ def _is_eligible(block: BoundedBlock) -> bool:
 
 
 def candidate(term: Term, block: BoundedBlock, length: int, mechanisms: Sequence[Mechanism]) -> Mechanism | None:
-    """Return the mechanism by the square root for a sum over vectors of `length`, where Gaussian noise may be used and the sum
-    adds up, with all that share its rows; else None. Its noise is on no finer grid than the sums, so that nothing is rounded
-    after it."""
+    """Return the mechanism by the square root for a sum over vectors of `length`, if Gaussian noise may be used and the sum and
+    all that share its rows add up; otherwise None. Its noise is on no finer grid than the sums, so that nothing is rounded after
+    it."""
     together = [other for other in block.terms if other.shares == term.shares] if term.shares else [term]
     if not all(other.kind in ADDING_UP and other.magnitude for other in together):
         return None

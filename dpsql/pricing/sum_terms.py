@@ -14,44 +14,45 @@ from dpsql.privacy.loss import plain_decimal
 GRID_BITS = 52
 """Row values fill at most this many bits: |q| <= 2**52, so HUGEINT sums of fewer than 2**63 rows cannot overflow."""
 KEPT_BITS = 30
-"""The same for a real column that is summed as it is, so that a prepared copy keeps |q| <= 2**30 as a 32-bit INTEGER.
+"""As GRID_BITS, for a real column that is summed without arithmetic, so that a prepared copy keeps |q| <= 2**30 as a 32-bit
+INTEGER.
 
-What that costs: with b the term's largest |value - centre|, 2**29 <= b 2**grid < 2**30, so a row is rounded by at most
-half a step, b 2**-30 (for AVG, where b is half the range, by range 2**-31), and n rows by n b 2**-30 in the worst case,
-when all of them are rounded the same way as far as it goes. One unit moves the term by b at least, so the scale of its
-noise is b / epsilon at least, and the worst case stays below the share n epsilon 2**-30 of that: a hundredth at 10
-million rows and epsilon 1, as much as the noise at n epsilon = 2**30. Rounded independently (errors of variance
-step**2 / 12) n rows come to sqrt(n / 3) b 2**-30, which no n that exists brings to the noise.
+What that costs: with b the term's largest |value - centre|, 2**29 <= b 2**grid < 2**30, so a row is rounded by at most half a
+step, b 2**-30 (for AVG, where b is half the range, by range 2**-31), and n rows by n b 2**-30 in the worst case, when all of them
+are rounded as far as possible in the same direction. One unit moves the term by at least b, so the scale of its noise is at least
+b / epsilon, and the worst case stays below the share n epsilon 2**-30 of that: a hundredth at 10 million rows and epsilon 1, as
+much as the noise at n epsilon = 2**30. Rounded independently (errors of variance step**2 / 12), n rows have an error of
+sqrt(n / 3) b 2**-30, which reaches the noise at no realistic n.
 
-The squares of a shared row (`joint_sums`) are those of integers of KEPT_BITS, so that 64 bits hold them: exactly the squares of
-rounded values, each of which is half a step off at most.
+The squares of a shared row (`joint_sums`) are squares of integers of KEPT_BITS, so that 64 bits hold them: exact squares of
+rounded values, each of which is off by at most half a step.
 
-Expressions keep GRID_BITS: they are computed for each row anyway, and more bits cost no time there. So do squares and products
-of VAR and CORR that are measured apart, whose formulas subtract large numbers that are nearly equal; sums of one unit's rows,
-to which no noise is added; and terms clipped to less than one row may add, whose noise is that much smaller, have more than
-KEPT_BITS.
+Other values keep GRID_BITS. Expressions are computed for each row anyway, so more bits cost no time there. Squares and products
+of VAR and CORR that are measured separately enter formulas that subtract large, nearly equal numbers. Sums of one unit's rows get
+no noise. Terms clipped to less than one row may add have less noise accordingly, and have more than KEPT_BITS.
 """
 MOST_GRID = 900
 UNIT_BITS = 62
-"""A unit's sum of a clipped term stays within 2**62 on its grid, so that the engine's 64 bits hold it, and 128 bits its
+"""A unit's sum of a clipped term stays within 2**62 on its grid, so that the engine's 64 bits hold it, and 128 bits hold its
 square and the sum of the squares of all its groups (at most the square of the sum)."""
 FINER_BITS = 20
 """A clipped unit adds a share of each row in steps of 2**-20, on a grid that much finer than that of the rows."""
 LEAST_FINER = 10
-"""The fewest of these bits, whatever the number of rows: a share is rounded down by a thousandth of the whole at most."""
+"""Least number of these bits, whatever the number of rows: a share is rounded down by at most a thousandth of the whole."""
 LEAST_CLIP = 1_000
-"""The fewest grid steps of a bound: rounding it down costs at most a thousandth."""
+"""Least number of grid steps of a bound: rounding it down costs at most a thousandth."""
 
 
 def summed(
     value: Expr, condition: Expr | None, centred: bool | Fraction, bits: int | None = None
 ) -> tuple[Term, float | int]:
-    """Return the SUM term of a bounded value: integers as they are, reals on a power-of-two grid of `bits` (None: as usual).
+    """Return the SUM term of a bounded value, and its centre: integers unchanged, reals on a power-of-two grid of `bits` (None:
+    the default).
 
-    `centred`: around 0, around the middle of the bounds, or around a number that is one of them.
+    `centred`: False for a sum around 0, True for the middle of the bounds, or a number that is one of the bounds.
     """
     low, high = value.facts.lower, value.facts.upper
-    if low is None or high is None:  # products of bounded values whose bounds no double holds
+    if low is None or high is None:  # products of bounded values whose bounds exceed doubles
         raise refuse("sum_out_of_range")
     if value.facts.type is not Type.INTEGER or max(abs(low), abs(high)) >= 2**GRID_BITS:
         return _real_sum(value, condition, centred, _bits(value) if bits is None else bits)
@@ -62,12 +63,12 @@ def summed(
 
 
 def clipped(value: Expr, condition: Expr | None, total: Fraction, rows: int) -> Term:
-    """Return the SUM term of which a unit with at most `rows` rows has at most `total` in all (in the unit of the value).
+    """Return the SUM term to which a unit with at most `rows` rows contributes at most `total` (in the unit of the value).
 
-    On the grid `rows` rows stay within 2**UNIT_BITS, and it is `finer` bits finer than that of the rows' integers:
-    FINER_BITS, fewer where many rows leave no room. Integers too large for that are read as reals. A real has KEPT_BITS
-    where a copy may keep it, and more where one row may add more than the total: noise is of the total's size, to which
-    rounding has to be small. Refuses a total that is fewer than LEAST_CLIP steps.
+    On the grid, `rows` rows stay within 2**UNIT_BITS. The grid is `finer` bits finer than that of the rows' integers: FINER_BITS,
+    or fewer where many rows leave no room. Integers too large for that are read as reals. A real has KEPT_BITS where a copy may
+    keep it, and more where one row may exceed the total: noise is proportional to the total, and rounding has to be small in
+    comparison. Refuses a total of fewer than LEAST_CLIP steps.
     """
     room = UNIT_BITS - (rows - 1).bit_length()
     low, high = value.facts.lower, value.facts.upper
@@ -90,15 +91,15 @@ def clipped(value: Expr, condition: Expr | None, total: Fraction, rows: int) -> 
 
 
 def _bits(value: Expr) -> int:
-    """Return the bits of the grid of a real, the same for prepared tables: KEPT_BITS for columns that a copy may store."""
+    """Return the bits of a real's grid, the same for prepared tables: KEPT_BITS for columns that a copy may store."""
     return KEPT_BITS if isinstance(value, Column) else GRID_BITS
 
 
 def _real_sum(value: Expr, condition: Expr | None, centred: bool | Fraction, bits: int) -> tuple[Term, float]:
-    """Return the grid of a real: 2**-j with |clamp(x) - centre| * 2**j <= 2**bits.
+    """Return the SUM term of a real, and its centre, on the grid 2**-j with |clamp(x) - centre| * 2**j <= 2**bits.
 
-    The engine computes fl(fl(x - centre) * 2**j) and rounds to an integer. IEEE subtraction is monotone and scaling
-    by a power of two is exact, so the two ends computed here in the same doubles bound every row.
+    The engine computes fl(fl(x - centre) * 2**j) and rounds to an integer. IEEE subtraction is monotone and scaling by a power of
+    two is exact, so the two ends, computed here in the same doubles, bound every row.
     """
     lower, upper = float(value.facts.lower), float(value.facts.upper)
     centre = float(centred) if isinstance(centred, Fraction) else lower / 2 + upper / 2 if centred else 0.0

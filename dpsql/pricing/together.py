@@ -1,9 +1,9 @@
-"""Several questions priced together: their tables of the same sums over the same rows are one workload, under one charge.
+"""Several questions priced together: their tables of the same sums over the same rows form one workload, under one charge.
 
-Each question has a budget of its own, divided over what it measures as ever (`budget_parts`). What tables of a workload have in
-all questions is then shared by them unevenly (`workloads`); everything else keeps its own part. A block that several questions
-have is measured once. So all questions together cost no more than one after the other: each block is priced from its finished
-laws, the losses add up (basic composition, as in `PrivacyLoss.__add__`), and the second road adds them up again.
+Each question has a budget, divided over what it measures as usual (`budget_parts`). The tables of a workload in all questions
+then divide their joint parts unequally (`workloads`); everything else keeps its own part. A block that several questions have is
+measured once. So all questions together cost no more than one after the other: each block is priced from its finished laws, the
+losses add up (basic composition, as in `PrivacyLoss.__add__`), and the second road adds them up again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dpsql.privacy.mechanisms.contract import Noise
 
 @dataclass(frozen=True, eq=False)
 class AskedTogether:
-    """One of several questions: its blocks, whose names no other question's have, and its options."""
+    """One of several questions: its blocks, whose names are unique among all questions, and its options."""
 
     blocks: tuple[BoundedBlock, ...]
     options: Options
@@ -34,8 +34,8 @@ class AskedTogether:
 
 @dataclass(frozen=True, eq=False)
 class PriceTogether:
-    """The price of several questions. `measured_as`: for each block of theirs the name of the one in `price` that is measured;
-    `blocks`: these blocks themselves, with the count that admits private keys."""
+    """Price of several questions. `measured_as`: for each of their blocks, the name of the block in `price` that is measured for
+    it; `blocks`: the questions' blocks, with the count that admits private keys."""
 
     price: Price
     measured_as: Mapping[str, str]
@@ -45,7 +45,7 @@ class PriceTogether:
 def price_together(
     questions: Sequence[AskedTogether], wishes: Wishes, policy: Policy, accountant: Accountant
 ) -> PriceTogether:
-    """Return the mechanisms and the price of all questions. `wishes` names blocks of any of them.
+    """Return the mechanisms and the price of all questions. `wishes` may name blocks of any of them.
 
     Raises a refusal when the options allow no mechanism."""
     parts: dict[str, BudgetParts] = {}
@@ -84,7 +84,7 @@ def price_together(
 
 
 def _measured_as(blocks: Sequence[BoundedBlock], parts: Mapping[str, BudgetParts]) -> dict[str, str]:
-    """Return for each block the name of the one that measures the same, the one with the largest part of a budget."""
+    """Return for each block the name of the equal block that is measured: the one with the largest part of a budget."""
     alike: dict[str, list[str]] = {}
     for block in blocks:
         alike.setdefault(fingerprint(replace(block, name="", formulas=())), []).append(block.name)
@@ -94,6 +94,6 @@ def _measured_as(blocks: Sequence[BoundedBlock], parts: Mapping[str, BudgetParts
 
 
 def _counted(loss: PrivacyLoss) -> Fraction:
-    """Return a part of a budget in what the accountant counts."""
+    """Return a part of a budget in the unit of the accountant."""
     counted = loss.epsilon if loss.rho is None else loss.rho
     return Fraction(0) if counted is None else counted

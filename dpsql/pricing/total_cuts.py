@@ -1,4 +1,5 @@
-"""Sums under a bound that is chosen first (`dp.max_total = auto`, `planning.total_cuts`): terms, and where bounds may be."""
+"""Sums under a bound that is chosen first (`dp.max_total = auto`, `planning.total_cuts`): their terms, and the possible
+bounds."""
 
 from __future__ import annotations
 
@@ -11,19 +12,19 @@ from dpsql.plan.plan import Call, Expr, Literal, ReleasedValue, Term, TermKind, 
 from dpsql.privacy.mechanisms.exponential import Choice
 
 EMPTY_CELLS = 12
-"""The first cells, which hold no totals. Where too few units have values for the choice to follow them it is one of these in 98
-of 100 cases, as weights of cells fall by exp(-1/3) from each to the next (`planning.total_cuts.FALL`): then the bound is the
-largest there is, that of the policy."""
+"""Number of first cells, which hold no totals. Where too few units have values for the choice to follow them, it is one of these
+cells in 98 of 100 cases, because weights of cells fall by exp(-1/3) from each cell to the next (`planning.total_cuts.FALL`). Then
+the bound is the largest possible one, that of the policy."""
 WIDE_CELLS, WIDE_DOUBLINGS = 6, 2
-"""The next cells, the first of which holds all totals up to `TotalCut.least`; each ends so many doublings above the one before.
-They take few units to be passed by, and are for policies that allow thousands of times what anybody has."""
+"""Number of the next cells, the first of which holds all totals up to `TotalCut.least`, and doublings from the end of each to the
+end of the next. Few units suffice to pass them; they are for policies that allow thousands of times what any unit has."""
 STEPS = 4
-"""Cells for each doubling from there on: a bound is at most 19 % above the total that it is chosen for."""
+"""Cells per doubling after those: a bound is at most 19 % above the total for which it is chosen."""
 
 
 def places_up_to(most: int) -> tuple[int, ...]:
-    """Return the numbers of places that are chosen from: 1, and from there on two for each doubling, 2**k and 3 * 2**(k - 1), to
-    the first that is no smaller than `most`."""
+    """Return the possible numbers of places: 1, and after that two per doubling, 2**k and 3 * 2**(k - 1), up to the first that is
+    not below `most`."""
     numbers = [1]
     while numbers[-1] < most:
         last = numbers[-1]
@@ -32,25 +33,25 @@ def places_up_to(most: int) -> tuple[int, ...]:
 
 
 def places_facts(cut: TotalCut) -> Facts:
-    """Return what is known of the number of places before it is released."""
+    """Return the facts about the number of places before it is released."""
     return Facts(Type.INTEGER, Fraction(1), Fraction(places_up_to(int(cut.most))[-1]), nullable=False)
 
 
 def whole_share(cut: TotalCut) -> int:
-    """Return what a unit adds at most under any number of places l, each of its l values a whole part of it: a number that
-    `places_up_to` all divide."""
+    """Return the most that a unit adds under any number of places l, an equal integer for each of its l values: a number that all
+    of `places_up_to` divide."""
     return math.lcm(*places_up_to(int(cut.most)))
 
 
 def share_of(cut: TotalCut) -> Expr:
-    """Return clamp(x / C, -1, 1), what a row has of the bound C that is released before."""
+    """Return clamp(x / C, -1, 1), a row's part of the bound C, which is released earlier."""
     bound = ReleasedValue(cut.result, Facts(Type.REAL, cut.least, cut.most, nullable=False))
     ends = (Literal(end, literal_facts(end)) for end in (Fraction(-1), Fraction(1)))
     return call("clamp", call("div", clamped(cut.value), bound), *ends)
 
 
 def is_share(term: Term | None, cut: TotalCut) -> bool:
-    """Return whether a term sums `share_of` a cut, whose bound may be released already, or counts under its places."""
+    """Return whether a term sums `share_of` a cut (whose bound may be released already) or counts values under its places."""
     if term is not None and cut.places:
         return (term.kind, term.value, term.filter) == (TermKind.DISTINCT_SHARE, cut.value, cut.filter)
     if term is None or not isinstance(term.value, Call) or term.filter != cut.filter:
@@ -61,7 +62,7 @@ def is_share(term: Term | None, cut: TotalCut) -> bool:
 
 
 def last_cell(cut: TotalCut) -> int:
-    """Return the number of the first cell whose end is no smaller than any total."""
+    """Return the number of the first cell whose end is not below any total."""
     if cut.places:
         return EMPTY_CELLS + len(places_up_to(int(cut.most))) - 1
     doublings = math.log2(cut.most / cut.least)
@@ -72,8 +73,8 @@ def last_cell(cut: TotalCut) -> int:
 
 
 def cut_at(cut: TotalCut, cell: int) -> float:
-    """Return the end of a cell, and no more than a total can be; that too where nothing was chosen but an empty cell. Of places
-    the end is what is released, which may exceed what a unit has."""
+    """Return the end of a cell, but at most the largest possible total; this also where an empty cell is chosen. For places it is
+    the released number, which may exceed what a unit has."""
     if cut.places:
         return float(places_up_to(int(cut.most))[-1 if cell < EMPTY_CELLS else cell - EMPTY_CELLS])
     if cell < EMPTY_CELLS:
@@ -84,12 +85,12 @@ def cut_at(cut: TotalCut, cell: int) -> float:
 
 
 def units_above(cut: TotalCut, law: Choice, cell: int, missed: float) -> int:
-    """Return how many units have more than the end of the chosen cell (of an empty one: how many have values at all), exceeded
-    with a probability of at most `missed`.
+    """Return a bound on the number of units above the end of the chosen cell (for an empty cell: on all units with values), which
+    is exceeded with a probability of at most `missed`.
 
-    With c* a cell of distance 0, the distance and the lean of the chosen cell c together exceed those of c* by at most
-    x = ln(cells share / missed) / rate, but for that probability (`Choice.rank_error`). So no more than x + lean (c* - c) units
-    beyond the r-th largest total are above it.
+    With c* a cell of distance 0, the distance plus the lean of the chosen cell c exceeds that of c* by at most x = ln(cells
+    share / missed) / rate, except with that probability (`Choice.rank_error`). So at most x + lean (c* - c) units beyond the r-th
+    largest total are above it.
     """
     leaning = law.rank_error(last_cell(cut) + 1, missed) - float(Fraction(law.lean * cell, law.denominator))
     return math.ceil(law.rank + leaning)

@@ -1,13 +1,13 @@
 """Workloads: tables of sums over the same rows by different keys, planned together and made consistent by least squares.
 
 A tile is the table of one sum (or of one set of sums that share each row) in one block. The tiles of a workload sum the same
-number over the same rows, so each is a marginal of one table by all keys (`marginals`). That is made so here: rows with a value
-that is none of a key's public ones belong to no group of a block with this key, so the blocks without it leave them out,
-too. Conditions remove rows, so nothing else changes: stability, bounds and noise are those of ordinary blocks.
+number over the same rows, so each is a marginal of one table by all keys (`marginals`). This module ensures that: rows whose
+value is not a public value of a key belong to no group of a block with this key, so the blocks without the key exclude them, too.
+Conditions only remove rows, so nothing else changes: stability, bounds and noise are those of ordinary blocks.
 
-The budget of a workload's tiles is what they would have had apart, each as much as the other, shared unevenly
-(`budget_shares`). Each tile's noise is calibrated to its share and priced from its finished law, so the price adds up to the
-charge as it does without a workload, and the second road checks it. What follows is post-processing of released numbers.
+The budget of a workload's tiles is what they would have had separately, in equal parts; it is divided unequally among them
+(`budget_shares`). Each tile's noise is calibrated to its share and priced from its finished law, so the charge is the sum of
+prices as without a workload, and the second road checks it. Everything after that is post-processing of released numbers.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from dpsql.privacy.mechanisms.registry import can_be_weighted
 from dpsql.privacy.mechanisms.weighted_sums import Cells, WeightedSum
 
 MOST_LISTED = 1000
-"""The most values of a key that blocks without it are restricted to."""
+"""Most values of a key to which blocks without this key are restricted."""
 _KEY_TYPES = (Type.TEXT, Type.INTEGER, Type.BOOLEAN, Type.DATE)
 _Axis = tuple[Expr, tuple[Any, ...]]
-"""A key: its expression and its public values, in order."""
+"""Expression of a key and its public values, in order."""
 
 
 @dataclass(frozen=True)
 class Tile:
-    """The table of some sums in one block: `block` is its name, `terms` those of the sums (several share each row)."""
+    """Table of some sums in one block: `block` is its name, `terms` the names of the sums' terms (several share each row)."""
 
     block: str
     terms: tuple[str, ...]
@@ -46,9 +46,9 @@ class Tile:
 
 @dataclass(frozen=True)
 class Workload:
-    """Tiles of the same sums over the same rows. `marginals` has them in the same order, `shares` how much each has of what it
-    would have by itself (given where tables are ranges, else found when they are `planned`); `apart`: for each tile the noise of
-    its sums with that, what they would have by themselves."""
+    """Tiles of the same sums over the same rows. `marginals` has the tiles in the same order. `shares`: the share of each tile,
+    relative to what it would have alone (given where tables are ranges, otherwise found when the workload is `planned`). `apart`:
+    for each tile the noise that its sums would have alone."""
 
     marginals: Marginals
     tiles: tuple[Tile, ...]
@@ -57,23 +57,23 @@ class Workload:
 
 
 NoiseOf = Callable[[Term, BoundedBlock, Fraction], Noise]
-"""The noise of a term with so much of what its set would have by itself."""
+"""Function that returns the noise of a term at a fraction of what its set would have alone."""
 
 
 @dataclass(frozen=True)
 class Wishes:
-    """What a plan of tiles makes small. `weights`: how much the errors of a block's tiles count (1 where it is not named)."""
+    """Objective of a plan of tiles. `weights`: how much the errors of a block's tiles count (1 for blocks that are not named)."""
 
     objective: Objective
     weights: Mapping[str, Fraction] = field(default_factory=dict)
 
 
-# --- which tiles there are ------------------------------------------------------------------------------------------
+# --- tiles of a question --------------------------------------------------------------------------------------------
 
 
 def workloads_of(blocks: Sequence[BoundedBlock]) -> tuple[Workload, ...]:
-    """Return the workloads of a question: of each sum that at least two blocks over the same rows have; none of tiles too
-    many."""
+    """Return the workloads of a question: one for each sum that at least two blocks over the same rows have, except workloads
+    that are too large (`Marginals.too_many`)."""
     by_source: dict[Relation, dict[tuple[Term, ...], list[Tile]]] = {}
     axes: dict[str, tuple[_Axis, ...]] = {}
     for block in blocks:
@@ -95,7 +95,7 @@ def workloads_of(blocks: Sequence[BoundedBlock]) -> tuple[Workload, ...]:
 
 
 def _marginals(of_tiles: Sequence[tuple[_Axis, ...]]) -> Marginals:
-    """Return tables by these keys, as positions in the list of all of them."""
+    """Return the tables by these keys, where keys are positions in the list of all keys."""
     axes = list(dict.fromkeys(axis for tile in of_tiles for axis in tile))
     places = tuple(tuple(axes.index(axis) for axis in tile) for tile in of_tiles)
     return Marginals(tuple(len(values) for _, values in axes), places)
@@ -112,13 +112,13 @@ def axes_of(block: BoundedBlock) -> tuple[_Axis, ...] | None:
 
 
 def _usable(key: Key) -> bool:
-    """Return whether a key has all groups of its public values, few enough to be listed in a condition."""
+    """Return whether a key has all groups of its public values, and few enough values to be listed in a condition."""
     listed = key.values is not None and 0 < len(key.values) <= MOST_LISTED
     return listed and key.whole and key.expression.facts.type in _KEY_TYPES
 
 
 def adding_up(block: BoundedBlock) -> list[tuple[Term, ...]]:
-    """Return the sums of a block that add up over groups, those that share each row together."""
+    """Return the sums of a block that add up over groups; sums that share each row are in one tuple."""
     by_set: dict[str, list[Term]] = {}
     for term in block.terms:
         by_set.setdefault(term.shares or term.name, []).append(term)
@@ -129,12 +129,13 @@ ADDING_UP = (TermKind.COUNT, TermKind.SUM, TermKind.SQUARE_PART, TermKind.PRODUC
 
 
 def _adds_up(term: Term) -> bool:
-    """Return whether sums over groups are the sum over their union: a clip depends on all groups of a block together."""
+    """Return whether sums over groups add up to the sum over their union. A clipped sum does not: its clip depends on all groups
+    of a block."""
     return term.kind in ADDING_UP and term.clip is None and term.magnitude > 0
 
 
 def over_common_rows(blocks: Sequence[BoundedBlock], workloads: Sequence[Workload]) -> tuple[BoundedBlock, ...]:
-    """Return the blocks, those with tiles restricted to rows that belong to a group of every block of their workloads."""
+    """Return the blocks. Blocks with tiles are restricted to rows that belong to a group of every block of their workloads."""
     together = dict.fromkeys(tuple(tile.block for tile in workload.tiles) for workload in workloads)
     members = {name for names in together for name in names}
     own_keys = {
@@ -172,7 +173,7 @@ def _listed(key: Key) -> Expr:
     return conditions[0] if len(conditions) == 1 else call("or", *conditions)
 
 
-# --- what each tile may spend ---------------------------------------------------------------------------------------
+# --- shares of the tiles --------------------------------------------------------------------------------------------
 
 
 def planned(
@@ -183,9 +184,9 @@ def planned(
     wishes: Wishes,
     parts: Mapping[str, Fraction] | None = None,
 ) -> tuple[Workload, ...]:
-    """Return the workloads with their shares, without those of whose noise the law of weighted sums is not known. `power`: noise
-    of a share s has a variance like s ** -power, 1 under rho and 2 under epsilon. `parts`: what a sum of each block would have by
-    itself, in epsilon or rho (None: all the same)."""
+    """Return the workloads with their shares, except those for whose noise the law of weighted sums is unknown. `power`: noise of
+    a share s has variance proportional to s ** -power, 1 under rho and 2 under epsilon. `parts`: what a sum of each block would
+    have alone, in epsilon or rho (None: all the same)."""
     named = {block.name: block for block in blocks}
     plans = (_planned(workload, named, noise_of, power, wishes, parts) for workload in workloads)
     return tuple(workload for workload in plans if workload is not None)
@@ -199,12 +200,11 @@ def _planned(
     wishes: Wishes,
     parts: Mapping[str, Fraction] | None,
 ) -> Workload | None:
-    """Return the workload with its shares, and None where the law of weighted sums of its noise is not known, or its noise
-    nothing.
+    """Return the workload with its shares, or None where the law of weighted sums of its noise is unknown or its noise is zero.
 
-    The shares that were found are taken if the finished laws of noise keep what they promise, else the tiles' own. Shares are
-    counted in the mean of what tiles have by themselves, and their sum is at most the number of tiles: together the tiles cost
-    no more than apart.
+    The optimized shares are used if the finished noise laws confirm their advantage, otherwise the tiles' own shares. Shares are
+    counted relative to the mean of what tiles have alone, and their sum is at most the number of tiles: together the tiles cost
+    no more than separately.
     """
     objective = wishes.objective
     terms = [
@@ -222,7 +222,7 @@ def _planned(
         )
 
     apart = laws(own_shares)
-    # No tile gets more than all shares, so no noise is smaller than with these.
+    # No tile gets more than all shares, so no noise is smaller than under these laws.
     least = laws((Fraction(count),) * count)
     if not all(can_be_weighted(noise) for tile in (*apart, *least) for noise in tile):
         return None
@@ -251,7 +251,7 @@ def _variances(laws: Sequence[Sequence[Noise]]) -> Floats:
 
 
 def share_by_set(workloads: Iterable[Workload]) -> dict[tuple[str, str], Fraction]:
-    """Return how much each set of sums has of what it would have by itself, by block and the name of its first sum."""
+    """Return the share of each set of sums relative to what it would have alone, by block and the name of its first sum."""
     return {
         (tile.block, tile.terms[0]): share
         for workload in workloads
@@ -259,14 +259,14 @@ def share_by_set(workloads: Iterable[Workload]) -> dict[tuple[str, str], Fractio
     }
 
 
-# --- what least squares leaves of the noise -------------------------------------------------------------------------
+# --- laws after least squares ---------------------------------------------------------------------------------------
 
 
 def planned_laws_after(
     workloads: Iterable[Workload], noises: Mapping[str, Sequence[TermNoise]]
 ) -> dict[tuple[str, str], Noise]:
-    """Return the law of the error of each term of a tile after least squares, by block and term. `noises`: of each block as
-    planned."""
+    """Return the law of the error of each term of a tile after least squares, by block and term. `noises`: the planned noises of
+    each block."""
     laws: dict[tuple[str, str], Noise] = {}
     for workload in workloads:
         for place in range(len(workload.tiles[0].terms)):
@@ -278,12 +278,12 @@ def planned_laws_after(
 
 
 def variance(noise: Noise, whole: bool) -> float:
-    """Return the variance of a measured cell, its rounding included, in squares of row-grid units."""
+    """Return the variance of a measured cell, rounding included, in squared row-grid units."""
     return Cells(noise, 1.0, 1, rounding(noise, whole)).variance
 
 
 def rounding(noise: Noise, whole: bool) -> float:
-    """Return the variance of rounding a released count on a finer grid to a whole number: 1/12 of a step at most."""
+    """Return the variance of rounding a released count on a finer grid to a whole number: at most 1/12, in squared steps."""
     return 1 / 12 if whole and noise.shift < 0 else 0.0
 
 

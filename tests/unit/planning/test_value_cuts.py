@@ -149,7 +149,9 @@ def test_explain_says_that_noise_follows_from_a_number_that_is_chosen(opener: Op
     session, _ = opener()
     text = session.explain(BY_REGION).to_text()
     assert "times the number of values that is chosen first" in text and "error bars do not hold that" in text
-    assert "values of a unit in the count(distinct cost)" in session.explain(BY_REGION).details()
+    details = session.explain(BY_REGION).details()
+    assert "values of a unit in the count(distinct cost)" in details and "times that number of values" in details
+    assert details.count("mechanism, its weights fall by e") == 1  # the number is chosen, the count is not
     assert session.explain(COSTS).outputs[-1].l1_sensitivity == 1
     session.execute(BY_REGION)
     assert "nothing" in session.explain(BY_REGION).price
