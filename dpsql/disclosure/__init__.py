@@ -1,8 +1,8 @@
-"""How easily persons of a table are recognised by their values (k-anonymity, l-diversity, generalisation), and exact answers
-beside noisy ones. For the owner.
+"""Risk that persons of a table are recognised by their values (k-anonymity, l-diversity, generalisation), and exact answers next
+to noisy ones. For the owner.
 
-Nothing here is differentially private: figures are exact, about the rows themselves. No session imports this package, and
-`Engine.exact_rows`, by which it reads, has no other caller (tests hold both).
+Nothing here is differentially private: figures are exact, and about the rows themselves. No session imports this package, and
+`Engine.exact_rows`, through which it reads, has no other caller (tests check both).
 """
 
 from dpsql.disclosure.generalise import Generalisation, generalisations

@@ -1,9 +1,9 @@
-"""Which generalisation of columns makes every class large enough, and how much it leaves of what they tell.
+"""Generalisations of columns that make every class large enough, and how much information they keep.
 
-Each column has a ladder of ever coarser levels. A combination of levels is good when at most a wanted share of the persons is
-in classes below k (they would have to be left out). Making any level coarser only merges classes, so what is coarser than
-a good combination is good, and what is finer than a bad one is bad: the lattice is searched by halving (Samarati 2001; OLA,
-El Emam et al. 2009), and only the finest good combinations are returned.
+Each column has a ladder of ever coarser levels. A combination of levels is good if at most a given share of the persons is in
+classes below k (they would have to be left out). Making any level coarser only merges classes, so any combination coarser than a
+good one is good, and any combination finer than a bad one is bad: the lattice is searched by halving (Samarati 2001; OLA, El Emam
+et al. 2009), and only the finest good combinations are returned.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dpsql.errors.exceptions import refuse
 MOST_COMBINATIONS = 20_000
 MOST_LEVELS = 6
 LEAST_MERGE = 1.3
-"""A coarser level is worth a rung when it has fewer values than the one before by this factor."""
+"""Factor by which a coarser level must have fewer values than the level before it to become a rung of the ladder."""
 PERIODS = {
     "date": ("month", "quarter", "year", "decade"),
     "timestamp": ("hour", "day", "month", "quarter", "year", "decade"),
@@ -31,7 +31,8 @@ PERIODS = {
 
 @dataclass(frozen=True)
 class CoarserValue:
-    """One rung of a column's ladder. `sql`: its value over the column; `entropy`: Shannon entropy of persons' values, in nats."""
+    """One rung of a column's ladder. `sql`: the coarser value, over the column; `entropy`: Shannon entropy of persons' values, in
+    nats."""
 
     words: str
     sql: str
@@ -41,9 +42,9 @@ class CoarserValue:
 
 @dataclass(frozen=True)
 class Generalisation:
-    """Levels that reach a wanted k. `information`: mean share of the columns' entropy that is left, from 0 to 1 (non-uniform
-    entropy, Gionis and Tassa 2009); `left_out`: persons in classes that stay below k; `classes`: different combinations of
-    values."""
+    """Levels that reach a wanted k. `information`: mean share of the columns' entropy that is kept, from 0 to 1 (non-uniform
+    entropy, Gionis and Tassa 2009); `left_out`: persons in classes that stay below k; `classes`: number of different combinations
+    of values."""
 
     levels: tuple[tuple[str, str], ...]
     sql: tuple[tuple[str, str], ...]
@@ -55,8 +56,9 @@ class Generalisation:
 def generalisations(
     rows: PersonRows, columns: tuple[str, ...], k: int, suppressed: float = 0.0
 ) -> tuple[Generalisation, ...]:
-    """Return the finest generalisations with at most the share `suppressed` of persons in classes below `k`, the one that keeps
-    the most first; empty where even one class of everybody is below k. Raises Refusal for ladders too many to combine."""
+    """Return the finest generalisations with at most the share `suppressed` of persons in classes below `k`, beginning with the
+    one that keeps the most; none if even a single class of all persons is below k. Raises Refusal risk_combinations if the
+    ladders have too many combinations."""
     ladders = [ladder(rows, name) for name in columns]
     if math.prod(map(len, ladders)) > MOST_COMBINATIONS:
         raise refuse("risk_combinations", most=MOST_COMBINATIONS)
@@ -85,7 +87,7 @@ def generalisations(
 
 
 def finest_good(heights: list[int], good: Callable[[tuple[int, ...]], bool]) -> list[tuple[int, ...]]:
-    """Return the minimal tuples below `heights` for which `good` holds; `good` is monotone, and is called for few tuples."""
+    """Return the minimal tuples below `heights` for which `good` holds; `good` must be monotone, and is called for few tuples."""
     nodes = np.array(list(product(*map(range, heights))), dtype=np.int16)
     undecided, height = np.ones(len(nodes), dtype=bool), nodes.sum(axis=1)
     fitting: list[np.ndarray] = []
@@ -97,19 +99,20 @@ def finest_good(heights: list[int], good: Callable[[tuple[int, ...]], bool]) -> 
             undecided &= ~(nodes >= middle).all(axis=1)
         else:
             undecided &= ~(nodes <= middle).all(axis=1)
-    # All that fits is above a tuple for which it held, so the minimal ones are among those.
+    # Every good tuple is above one for which `good` was called, so the minimal ones are among those.
     finest = (node for node in fitting if sum(bool((other <= node).all()) for other in fitting) == 1)
     return [tuple(int(step) for step in node) for node in finest]
 
 
 def ladder(rows: PersonRows, column: str) -> list[CoarserValue]:
-    """Levels of a column from its own values up to one value for all; a level that merges nothing is left out."""
+    """Return the levels of a column, from its own values to one value for all, without levels that merge too little
+    (`LEAST_MERGE`), and at most `MOST_LEVELS`."""
     steps: list[CoarserValue] = []
     for words, sql in _candidates(rows, column):
         values, entropy = _spread(rows, sql)
         if not steps or values * LEAST_MERGE <= steps[-1].values:
             steps.append(CoarserValue(words, sql, values, entropy))
-    if len(steps) > MOST_LEVELS - 1:  # the finest, the coarsest and some between
+    if len(steps) > MOST_LEVELS - 1:  # keep the finest, the coarsest and some between
         chosen = {round(step) for step in np.linspace(0, len(steps) - 1, MOST_LEVELS - 1)}
         steps = [level for number, level in enumerate(steps) if number in chosen]
     return [*steps, CoarserValue("not shown", "NULL", 1, 0.0)] if steps[-1].values > 1 else steps
@@ -140,8 +143,8 @@ def _candidates(rows: PersonRows, column: str) -> Iterator[tuple[str, str]]:
 
 
 def _widths(low: float, high: float, whole: bool) -> Iterator[tuple[float, int]]:
-    """Widths of nested steps (each is a whole number of the one before) from a thousandth of the range to its half: the
-    smallest width, and how many times it each one is (1, 5, 10, 50, ...)."""
+    """Yield the widths of nested steps, each a multiple of the one before, from a thousandth of the range to half of it: each as
+    the smallest width, and its multiple (1, 5, 10, 50, ...)."""
     if high <= low:
         return
     smallest = 10.0 ** (math.floor(math.log10(high - low)) - 3)

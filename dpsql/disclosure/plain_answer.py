@@ -1,4 +1,4 @@
-"""What the database itself answers to a question: no bounds, no clamping, no noise. For the owner, beside a noisy answer."""
+"""Exact answer of the database to a question: no bounds, no clamping, no noise. For the owner, next to a noisy answer."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from dpsql.policy import Policy
 from dpsql.sql.lexer import DIALECT
 
 Exact = Mapping[tuple[Any, ...], Sequence[Any]]
-"""The columns of a row by the values of its keys."""
+"""The columns of a row, by the values of its keys."""
 
 
 def plain_answer(policy: Policy, engine: Engine, sql: str, keys: Sequence[int]) -> Exact:
-    """Return the rows of a question over all rows of its tables, by their columns at the positions `keys`.
+    """Return the rows of a question over all rows of its tables, by the values of their columns at the positions `keys`.
 
-    Tables have the columns of the policy, in its types. Raises Refusal plot_exact for other engines than DuckDB, for a text that
-    plain SQL does not answer, and for rows that their keys do not tell apart.
+    Tables have the columns of the policy, in its types. Raises Refusal plot_exact for engines other than DuckDB, for a text that
+    plain SQL does not answer, and for rows that have the same keys.
     """
     if engine.dialect.title != "DuckDB":
         raise refuse("plot_exact", problem=f"its tables are in {engine.dialect.title}")
@@ -40,7 +40,7 @@ def plain_answer(policy: Policy, engine: Engine, sql: str, keys: Sequence[int]) 
 
 
 def _plain(value: Any) -> Any:
-    """Return a value in the types of released numbers: sums of integers are decimals to DuckDB."""
+    """Return a value in the types of released numbers: DuckDB returns sums of integers as decimals."""
     return (
         value if not isinstance(value, Decimal) else int(value) if value == value.to_integral_value() else float(value)
     )
@@ -63,7 +63,7 @@ def _over_all_rows(policy: Policy, engine: Engine, sql: str) -> str:
 
 
 def _all_rows(policy: Policy, engine: Engine, table: str) -> str:
-    """Return every row of a table of the policy, in the policy's columns."""
+    """Return a query for every row of a table of the policy, in the policy's columns."""
     text = engine.dialect
     if policy.tables[table].public:
         columns = ", ".join(text.identifier(name) for name in policy.tables[table].columns)

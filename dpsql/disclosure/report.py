@@ -1,11 +1,11 @@
-"""Exact figures of disclosure risk: how many persons share a combination of values, and what their group tells of them.
+"""Exact figures of disclosure risk: how many persons share a combination of values, and what their group reveals about them.
 
-A *class* is the set of persons with the same values of the chosen columns (quasi-identifiers); NULL is a value like any other.
-A person with several rows is in several classes and counted by the smallest: whoever finds one row has found the person.
-k-anonymity: Samarati and Sweeney 1998 (k is the size of the smallest class). l-diversity: Machanavajjhala et al. 2007
-(distinct: fewest different sensitive values in a class; entropy: exp of the least Shannon entropy of a class).
-t-closeness: Li, Li and Venkatasubramanian 2007, with equal distances between values (half the L1 distance of the class's
-distribution from everybody's). Risks of being found: prosecutor model of El Emam (1 / size of the person's class).
+A *class* is the set of persons with the same values of the chosen columns (quasi-identifiers); NULL is a value like any other. A
+person with several rows is in several classes and counted by the smallest: whoever finds one row has found the person.
+k-anonymity: Samarati and Sweeney 1998 (k is the size of the smallest class). l-diversity: Machanavajjhala et al. 2007 (distinct:
+fewest different sensitive values in a class; entropy: exp of the least Shannon entropy of a class). t-closeness: Li, Li and
+Venkatasubramanian 2007, with equal distances between values (half the L1 distance between the distribution in the class and that
+of all persons). Risks of being found: prosecutor model of El Emam (1 / size of the person's class).
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from dpsql.errors.exceptions import refuse
 
 MOST_COLUMNS = 12
 LARGEST_SUBSET = 3
-"""Columns of the combinations whose uniqueness is listed."""
+"""Largest number of columns in a combination whose uniqueness is listed."""
 SIZES = ((1, 1), (2, 4), (5, 9), (10, 19), (20, 99), (100, None))
-"""Ranges of class sizes that the report tells apart; None: without end."""
+"""Ranges of class sizes that the report distinguishes; None: without upper end."""
 
 
 @dataclass(frozen=True)
 class ClassSizes:
-    """How many persons are in smallest classes of each size. `classes`: different combinations of values.
+    """Numbers of persons by the size of their smallest class. `classes`: number of different combinations of values.
 
-    Of no persons, `smallest` is 0 and every share is 0.
+    Without persons, `smallest` is 0 and every share is 0.
     """
 
     persons_by_size: tuple[tuple[int, int], ...]
@@ -35,7 +35,7 @@ class ClassSizes:
 
     @property
     def persons(self) -> int:
-        """Return how many persons there are."""
+        """The number of persons."""
         return sum(persons for _, persons in self.persons_by_size)
 
     @property
@@ -45,24 +45,25 @@ class ClassSizes:
 
     @property
     def average_risk(self) -> float:
-        """Mean over persons of 1 / size: the share whom somebody would find who knows the columns of everybody."""
+        """The mean over persons of 1 / size: the expected share of persons found by someone who knows the columns of all
+        persons."""
         return sum(persons / size for size, persons in self.persons_by_size) / max(self.persons, 1)
 
     def below(self, k: int) -> int:
-        """Return persons in a class of fewer than `k`."""
+        """Return the number of persons in a class of fewer than `k`."""
         return sum(persons for size, persons in self.persons_by_size if size < k)
 
     def between(self, low: int, high: int | None) -> int:
-        """Return persons whose smallest class has from `low` to `high` persons."""
+        """Return the number of persons whose smallest class has from `low` to `high` persons."""
         return sum(persons for size, persons in self.persons_by_size if low <= size and (high is None or size <= high))
 
 
 @dataclass(frozen=True)
 class Diversity:
-    """What classes tell of one sensitive column.
+    """What classes reveal about one sensitive column.
 
-    `distinct`, `entropy`: l of distinct and of entropy l-diversity; `closeness`: t of t-closeness, from 0 to 1;
-    `disclosed`: persons in a class where everybody has the same value.
+    `distinct`, `entropy`: l of distinct and of entropy l-diversity; `closeness`: t of t-closeness, from 0 to 1; `disclosed`:
+    number of persons in a class where everybody has the same value.
     """
 
     column: str
@@ -74,7 +75,7 @@ class Diversity:
 
 @dataclass(frozen=True)
 class Uniqueness:
-    """How many persons are the only ones with their values of some columns."""
+    """The number of persons who are the only ones with their values of some columns."""
 
     columns: tuple[str, ...]
     persons: int
@@ -95,8 +96,8 @@ class RiskReport:
 
 
 def measure_risk(rows: PersonRows, columns: tuple[str, ...], sensitive: tuple[str, ...] = ()) -> RiskReport:
-    """Return the report on `columns` (quasi-identifiers) and `sensitive` columns, all of them among those that `rows` has
-    read."""
+    """Return the report on `columns` (quasi-identifiers) and `sensitive` columns, all of which `rows` must have read. Raises
+    Refusal risk_columns."""
     if not 1 <= len(columns) <= MOST_COLUMNS:
         raise refuse("risk_columns", most=MOST_COLUMNS)
     names = {name: quoted(name) for name in columns}
@@ -117,7 +118,7 @@ def measure_risk(rows: PersonRows, columns: tuple[str, ...], sensitive: tuple[st
 
 
 def class_sizes(rows: PersonRows, values: dict[str, str]) -> ClassSizes:
-    """Return persons by the size of their smallest class; `values`: name -> SQL over the local table `rows`."""
+    """Return the numbers of persons by the size of their smallest class; `values`: name -> SQL over the local table `rows`."""
     items = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in values.items())
     names = ", ".join(quoted(name) for name in values)
     if rows.one_row_each:
@@ -137,13 +138,14 @@ def class_sizes(rows: PersonRows, values: dict[str, str]) -> ClassSizes:
 
 
 def _diversity(rows: PersonRows, names: dict[str, str], column: str) -> Diversity:
-    """Shares are of pairs (person, value): a person with two values in one class counts once for each."""
+    """Return the figures of one sensitive column. Shares are of pairs (person, value): a person with two values in one class
+    counts once for each."""
     keys, value = ", ".join(names.values()), quoted(column)
     pairs = f'SELECT DISTINCT {keys}, {value} AS "#value", "{PERSON}" FROM rows'
     counted = f'SELECT {keys}, "#value", COUNT(*) AS n FROM ({pairs}) GROUP BY {keys}, "#value"'
     shared = f"SELECT *, n / SUM(n) OVER (PARTITION BY {keys}) AS share FROM ({counted})"
     everybody = f'SELECT "#value" AS v, SUM(n) / SUM(SUM(n)) OVER () AS p FROM ({counted}) GROUP BY "#value"'
-    # Half of the L1 distance: values that a class lacks add their whole share, which is 1 less the shares that it has.
+    # Half of the L1 distance: values missing in a class add their whole share, which is 1 minus the shares of those present.
     apart = "0.5 * (SUM(abs(share - p)) + 1 - SUM(p))"
     joined = f'({shared}) AS c JOIN ({everybody}) AS e ON c."#value" IS NOT DISTINCT FROM e.v'
     entropy = "exp(-SUM(share * ln(share)))"

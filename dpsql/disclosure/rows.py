@@ -1,4 +1,4 @@
-"""The rows of one protected table as a local table: a person's number, and the columns of interest, in SQL types."""
+"""The rows of one protected table as a local table: a person's number, and the chosen columns, in SQL types."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from dpsql.plan.plan import UNIT
 from dpsql.policy import Policy, PolicyColumn, Table
 
 PERSON = "#person"
-"""Column of the local table: a number for each privacy unit; each row is its own where the unit is the row."""
+"""Column of the local table: a number for each privacy unit, which is each row if the unit is the row."""
 ROWS = "#rows"
-"""Column of the local table: how many rows of the source agree in everything else."""
+"""Column of the local table: the number of source rows that agree in everything else."""
 
 
 class PersonRows:
     """Distinct rows of a table by person, in memory. Close it, or use it as a context manager.
 
-    `columns`: those of the policy that were read, by name; `rows`, `persons`: how many there are; `ownerless`: rows that
-    belong to no person, which are left out as questions leave them out.
+    `columns`: the columns of the policy that were read, by name; `rows`, `persons`: their numbers; `ownerless`: the number of
+    rows that belong to no person, which are left out, as in questions.
     """
 
     def __init__(self, policy: Policy, engine: Engine, table: str, columns: tuple[str, ...]) -> None:
-        """Read the table. Raises Refusal for names that the policy does not know, and Fault where the source fails."""
+        """Read the table. Raises Refusal for names that the policy does not contain, and Fault if the source fails."""
         declared = _protected(policy, table)
         self.table = declared.name
         self.columns: dict[str, PolicyColumn] = {}
@@ -60,7 +60,7 @@ class PersonRows:
 
     def _number_persons(self, alone: bool) -> None:
         names = ", ".join(quoted(name) for name in self.columns)
-        if alone:  # as many persons as rows
+        if alone:  # each row is a person
             number = f'unnest(range("{ROWS}")) AS copy'
             source = f'SELECT {names}, 1 AS "{ROWS}" FROM (SELECT {names}, {number}, "{ROWS}" FROM fetched)'
             self._local.execute(f'CREATE TABLE rows AS SELECT *, row_number() OVER () AS "{PERSON}" FROM ({source})')
@@ -78,7 +78,7 @@ class PersonRows:
         return self.fetch(sql)[0]
 
     def close(self) -> None:
-        """Close the local database, and forget the rows."""
+        """Close the local database, and drop the rows."""
         self._local.close()
 
     def __enter__(self) -> Self:
@@ -91,7 +91,7 @@ class PersonRows:
 
 
 def quoted(name: str) -> str:
-    """Return a name in the text of the local table's queries."""
+    """Return a name as an identifier for queries on the local table."""
     return '"' + name.replace('"', '""') + '"'
 
 

@@ -1,7 +1,7 @@
 """The audit log: logins, refusals, charges, stopped questions, and changes by the owner.
 
-One event is one line of JSON on the logger `dpsql.audit`: ASCII alone, with every control character escaped, so that no name
-or text that a client sends can begin a line or a field of its own. It holds no answer and no password.
+One event is one line of JSON on the logger `dpsql.audit`: only ASCII, with every control character escaped, so that no name or
+text that a client sends can begin another line or field. It contains no answer and no password.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _LONGEST = 2_000
 
 
 def audit(event: str, **facts: str | int | float | bool | None) -> None:
-    """Write one event; facts that are None are left out, texts are cut at 2,000 characters."""
+    """Write one event; facts that are None are left out, and texts are cut at 2,000 characters."""
     if not _log.isEnabledFor(logging.INFO):
         return
     line: dict[str, object] = {"time": datetime.now(UTC).isoformat(timespec="milliseconds"), "event": event}

@@ -15,10 +15,11 @@ from dpsql.storage.directories import state_directory
 
 
 class CustodianLog(logging.Handler):
-    """Appends to `custodian.log` in the state directory (see `dpsql.storage.directories`), which only its owner can read."""
+    """A log handler that appends to `custodian.log` in the state directory (see `dpsql.storage.directories`), which only its
+    owner can read."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one record. If the log cannot be written the record is dropped: it must not stop a question or go
+        """Write one record. If the log cannot be written, the record is dropped: it must not stop a question or be written
         elsewhere."""
         try:
             place = self.place()
@@ -32,15 +33,15 @@ class CustodianLog(logging.Handler):
 
     @staticmethod
     def place() -> Path:
-        """Return where the log is."""
+        """Return the path of the log."""
         return state_directory() / "custodian.log"
 
 
 class JsonLine(logging.Formatter):
-    """Formats a record as one line of JSON in ASCII: no text that it quotes can begin a line or a field of its own."""
+    """A formatter of a record as one line of JSON in ASCII, so that no text quoted in it can begin another line or field."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return time, logger, level and message, and the traceback where there is one."""
+        """Return time, logger, level and message, and the traceback if there is one."""
         line = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "logger": record.name,
@@ -53,21 +54,21 @@ class JsonLine(logging.Formatter):
 
 
 class AuditLog(CustodianLog):
-    """Appends the events of `dpsql.errors.audit_log` to `audit.log` in the same directory. A rotated file is created
-    again."""
+    """A log handler that appends the events of `dpsql.errors.audit_log` to `audit.log` in the same directory. A rotated file is
+    created again."""
 
     @staticmethod
     def place() -> Path:
-        """Return where the log is."""
+        """Return the path of the log."""
         return state_directory() / "audit.log"
 
 
 class _StandardError(logging.StreamHandler[TextIO]):
-    """Standard error as a log; a class of its own, so that `keep_log` attaches it once."""
+    """Standard error as a log; a separate class, so that `keep_log` can see that it is attached and attaches it once."""
 
 
 def keep_log() -> None:
-    """Send what dpsql logs, and what libraries warn of, to the custodian's log and nothing of it to the terminal.
+    """Send the log records of dpsql and the warnings of libraries to the custodian's log, and none of them to the terminal.
 
     `DPSQL_LOG=stderr` sends both logs to standard error instead, for platforms that collect it.
     """
@@ -79,7 +80,7 @@ def keep_log() -> None:
         if not any(isinstance(attached, (CustodianLog, _StandardError)) for attached in logger.handlers):
             logger.addHandler(handler)
         logger.propagate = False
-    # Its warnings quote questions, which `log_sql: false` keeps out of logs.
+    # sqlglot's warnings quote questions, which `log_sql: false` keeps out of logs.
     logging.getLogger("sqlglot").setLevel(logging.ERROR)
     events = logging.getLogger("dpsql.audit")
     if not any(isinstance(attached, (AuditLog, _StandardError)) for attached in events.handlers):
@@ -89,14 +90,14 @@ def keep_log() -> None:
 
 
 def unexpected(error: BaseException) -> Error:
-    """Return one generic error with the id of an incident for an exception outside the register, whose text may quote
-    data."""
+    """Log an exception outside the register, whose text may quote data, and return one generic error with the id of the
+    incident."""
     incident = uuid.uuid4().hex[:12]
     logging.getLogger("dpsql.custodian").error("incident %s", incident, exc_info=error)
     return refuse("unexpected", incident=incident)
 
 
 def unexpected_text(error: BaseException) -> str:
-    """Return `unexpected` as text for a person. Whether something was charged is unknown, so the text does not say."""
+    """Return `unexpected` as text for a person. It does not say whether something was charged, because that is unknown."""
     registered = unexpected(error)
     return f"{registered.sqlstate} {registered.slug}: {registered.message}\nhint: {registered.hint}"

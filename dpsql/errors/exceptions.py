@@ -1,8 +1,8 @@
 """The register of refusals and faults, and the exceptions that carry them.
 
-A *refusal* says "we will not" (nothing was charged, data was not touched); a *fault* says "we could not".
-Every sentence an analyst can read because of an error stands in `REGISTER`: a slug, an SQLSTATE, one sentence, one
-hint.  PostgreSQL's standard SQLSTATE codes are used where one fits, class ``ZP`` is ours (privacy).
+A *refusal* says "we will not" (nothing was charged, data was not touched); a *fault* says "we could not". Every sentence that an
+analyst can read because of an error is in `REGISTER`: a slug, an SQLSTATE, one sentence, one hint. PostgreSQL's standard SQLSTATE
+codes are used where one fits; class ``ZP`` is specific to dpsql (privacy).
 
 The classes form the tree of PEP 249 so that `dpsql.Error` is what a DB-API user expects.
 """
@@ -63,7 +63,7 @@ class Error(Exception):
         self.path = path
 
     def placed_in(self, sql: str, position: int | None = None) -> Error:
-        """Return this error with the text that it is about; a position that is already set stays."""
+        """Set the text that the error is about, and its position unless that is already set; return the error."""
         self.sql = sql
         if self.position is None:
             self.position = position
@@ -79,7 +79,7 @@ class Error(Exception):
         return "\n".join(lines)
 
     def __str__(self) -> str:
-        """Return the whole message: what a traceback, a notebook and `print` show."""
+        """Return the full message, which a traceback, a notebook and `print` show."""
         return self.text()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -158,7 +158,7 @@ class PolicyRefusal(Refusal):
 
 
 class BudgetRefusal(Refusal):
-    """The charge does not fit; `remaining` maps each scope that applies to what is left of it (text)."""
+    """The charge does not fit; `remaining` maps each scope that applies to its remaining budget (text)."""
 
     exit_status = Exit.BUDGET
     remaining: Mapping[str, str] = MappingProxyType({})
@@ -174,7 +174,7 @@ class Fault(OperationalError):
 
 @dataclass(frozen=True)
 class RegisterEntry:
-    """One line of the register: `sentence` and `hint` are `str.format` templates over the facts given."""
+    """One entry of the register: `sentence` and `hint` are `str.format` templates over the facts given."""
 
     slug: str
     sqlstate: str
@@ -187,7 +187,7 @@ REGISTER: dict[str, RegisterEntry] = {}
 
 
 def register(slug: str, sqlstate: str, sentence: str, hint: str = "", raises: type[Error] = Refusal) -> None:
-    """Add one entry; a slug is registered once."""
+    """Add one entry. Raises InternalError for a slug that is registered already."""
     if slug in REGISTER:
         raise InternalError(f"slug {slug} is registered twice", slug="internal")
     REGISTER[slug] = RegisterEntry(slug, sqlstate, sentence, hint, raises)

@@ -1,4 +1,4 @@
-"""docs/refusals.md, written from the register."""
+"""The page docs/refusals.md, written from the register."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def register_page() -> str:
 
 
 def _cell(text: str) -> str:
-    """Return a text as a cell of a table. Braces at its end would be attributes of the cell, which are not shown."""
+    """Return a text as a cell of a table. Braces at its end are escaped: they would be read as attributes of the cell, and not be
+    shown."""
     cell = text.replace("|", "\\|")
     return re.sub(r"(\{\w+\})$", r"\\\1", cell)
 

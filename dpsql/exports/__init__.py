@@ -1,4 +1,4 @@
 """Tables of randomised rows as files: how they are written, and estimates from them.
 
-A file is public once it is written: whoever has it may estimate as often as they like, at no charge and without the policy.
+A file is public once it is written: anyone who has it may estimate any number of times, at no charge and without the policy.
 """

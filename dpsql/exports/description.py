@@ -1,7 +1,7 @@
-"""What a written table says of itself: how its columns were randomised, as JSON that goes with the rows.
+"""Description of a written table: how its columns were randomised, as JSON that accompanies the rows.
 
-It follows from policy and options alone. In a Parquet file it is metadata of the schema, of a CSV file it is the file NAME.json
-beside it.
+It follows from policy and options alone. In a Parquet file it is metadata of the schema, for a CSV file it is the file NAME.json
+next to it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _TYPES = {
 
 @dataclass(frozen=True)
 class CategoryColumn:
-    """A column of categories: its values in the order of codes, and the chances of `CategoryLaw`."""
+    """A column of categories: its values in the order of codes, and the probabilities of `CategoryLaw`."""
 
     name: str
     type: str
@@ -51,8 +51,8 @@ class CategoryColumn:
 
 @dataclass(frozen=True)
 class NumberColumn:
-    """A column of numbers between two ends. A written number stands for (number - middle) + present_weight middle of a SUM,
-    NULL for missing_weight middle; `deviation`: of one written number, in the unit of the column."""
+    """A column of numbers between two ends. In a SUM, a written number counts as (number - middle) + present_weight middle, and
+    NULL as missing_weight middle; `deviation`: the standard deviation of one written number, in the unit of the column."""
 
     name: str
     lower: float
@@ -69,7 +69,7 @@ class NumberColumn:
 
 @dataclass(frozen=True)
 class Description:
-    """A written table. `count_noise`: the law of the noise in its number of rows as JSON, None where that number is exact."""
+    """A written table. `count_noise`: the law of the noise in its number of rows as JSON, None if that number is exact."""
 
     dataset: str
     table: str
@@ -79,11 +79,11 @@ class Description:
     columns: tuple[CategoryColumn | NumberColumn, ...]
 
     def rows_missed(self, confidence: float) -> float:
-        """Return the most padding rows, or rows left out, with probability `confidence`."""
+        """Return the number of padding rows, or of rows left out, that is not exceeded with probability `confidence`."""
         return 0.0 if self.count_noise is None else from_json(self.count_noise).half_width(confidence)
 
     def column(self, name: str) -> CategoryColumn | NumberColumn | None:
-        """Return the column of that name in any case, None if there is none."""
+        """Return the column of that name, in upper or lower case; None if there is none."""
         return next((column for column in self.columns if column.name.lower() == name.lower()), None)
 
     def to_text(self) -> str:
@@ -112,7 +112,7 @@ def _column(column: ExportedColumn) -> CategoryColumn | NumberColumn:
 
 
 def read_description(text: str, place: str) -> Description:
-    """Return the description written as `text`. Raises InterfaceError export_file for anything else."""
+    """Parse the description written as `text`. Raises InterfaceError export_file for anything else."""
     try:
         facts = json.loads(text)
         if facts.pop("format") != _FORMAT:
@@ -141,7 +141,7 @@ def _read_column(entry: Mapping[str, Any]) -> CategoryColumn | NumberColumn:
 
 
 def expected_errors(plan: ExportPlan) -> list[tuple[str, str, str]]:
-    """Return for each column its name, how it is randomised, and the expected error of what is estimated from it."""
+    """Return for each column its name, how it is randomised, and the expected error of an estimate from it."""
     lines = []
     for column in plan.columns:
         law = column.law

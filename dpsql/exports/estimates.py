@@ -1,23 +1,26 @@
 """Unbiased estimates from randomised rows, with error bars.
 
-Let Y_i be what row i adds to an estimate. Of a set A of values of a category it is
+Let Y_i be the contribution of row i to an estimate. For a set A of values of a category it is
 
     w_A = (number of values of A in the row's output - |A| other_share) / (own_share - other_share),
 
-whose mean is 1 for rows with a value in A and 0 for others, as each value of the output's set is there with own_share
-or other_share. Of a number x with middle c it is (written number - c) + c present, with `present` the weight of a
-number or of NULL (`NumberLaw.present_weights`). Columns are randomised independently, so that the product over
-different columns has the product of the means: COUNT, SUM and GROUP BY over several columns, whose estimates add up
-to those over fewer columns, because the weights of all values of a category add up to 1 in every row. (Warner 1965;
-Wang, Blocki, Li, Jha 2017 for the general form.)
+whose mean is 1 for rows with a value in A and 0 for others, because the row's own value is in the output's set with
+probability own_share, and any other value with probability other_share. For a number x with middle c it is (written
+number - c) + c present, where `present` is the weight of a number or of NULL (`NumberLaw.present_weights`). Columns
+are randomised independently, so the mean of a product over different columns is the product of the means. This gives
+COUNT, SUM and GROUP BY over several columns, whose estimates add up to those over fewer columns, because the weights
+of all values of a category add up to 1 in every row. (Warner 1965; Wang, Blocki, Li, Jha 2017 for the general form.)
 
-**Error bars.** Given the data, rows are independent, so that the variance of sum Y_i is sum E[Y_i**2] - sum (E
-Y_i)**2. The first is estimated by sum Y_i**2; of the second, (sum Y_i)**2 / rows is less (Cauchy and Schwarz), and
-for counts, where means are 0 or 1, it is the count. A mean is a ratio, and its bar holds every r with |sum (Y_i - r
-present_i)| within the bar of that sum (Fieller 1954). To this comes what the number of written rows leaves open: a
-padding row counts as a row of values drawn uniformly, so each of at most t padding rows, or rows left out, moves a
-count by 1, a SUM by max(|lower|, |upper|), at most. The chance to be wrong is split, one fifth to t. The bars take
-sums to be normal, with a correction for the steps that single rows make.
+**Error bars.** Given the data, rows are independent, so the variance of sum Y_i is sum E[Y_i**2] - sum (E Y_i)**2.
+For counts, where means are 0 or 1, the first term is estimated by sum Y_i**2, and the second is the count. For other sums
+the estimate is n / (n - 1) times the sum of squared deviations of the n contributions from their mean. Its expectation
+exceeds the variance by n / (n - 1) times the sum of squared deviations of the E Y_i from their mean, which is not negative.
+
+A mean is a ratio, and its bar holds every r with |sum (Y_i - r present_i)| within the bar of that sum (Fieller 1954).
+Bars also allow for the noise in the number of written rows: a padding row counts as a row of values drawn uniformly, so
+each of at most t padding rows, or rows left out, moves a count by at most 1, and a SUM by at most max(|lower|, |upper|).
+One fifth of the probability of error is assigned to t. The bars treat sums as normal, with a correction for the steps
+that single rows make.
 """
 
 from __future__ import annotations
@@ -39,7 +42,7 @@ from dpsql.exports.rows_file import RandomisedRows
 
 MOST_GROUPS = 10_000
 _COUNT_PART = 0.2
-"""Share of the chance of error that is left to the number of rows."""
+"""Share of the probability of error that is assigned to the number of rows."""
 Floats = NDArray[np.float64]
 
 
@@ -54,7 +57,7 @@ class EstimatedValue:
 
 @dataclass(frozen=True)
 class Estimates:
-    """The answer to a question: names of its columns, and rows of keys (as they are) and estimates."""
+    """The answer to a question: names of its columns, and rows of keys (values as they are) and estimates."""
 
     names: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
@@ -63,7 +66,7 @@ class Estimates:
 def estimate(rows: RandomisedRows, sql: str, confidence: float = 0.95) -> Estimates:
     """Answer a question about randomised rows; every bar holds its exact value with probability `confidence`.
 
-    Raises Refusal estimate_sql, unknown_column.
+    Raises Refusal estimate_sql, estimate_groups, unknown_table, unknown_column.
     """
     question = read_question(sql, rows.description)
     groups = prod(len(_allowed(key, question)) for key in question.keys)
@@ -91,11 +94,11 @@ class _Estimator:
         self._count = rows.count
 
     def groups(self) -> Iterator[tuple[int, ...]]:
-        """Return codes of the keys of every group."""
+        """Return an iterator over the codes of the keys of every group."""
         return product(*(_allowed(key, self._question) for key in self._question.keys))
 
     def row(self, group: tuple[int, ...]) -> tuple[Any, ...]:
-        """Return keys and estimates of one group."""
+        """Return the keys and estimates of one group."""
         sets = {name: frozenset(codes) for name, codes in self._question.allowed.items()}
         keys = self._question.keys
         sets |= {key.name: frozenset((code,)) for key, code in zip(keys, group, strict=True)}
@@ -127,7 +130,7 @@ class _Estimator:
         return self._mean_of(weights * total, weights * present, ends)
 
     def _weights(self, sets: dict[str, frozenset[int]], without: str | None) -> Floats:
-        """Return the product of the weights of all conditions and keys but that on `without`."""
+        """Return the product of the weights of all conditions and keys except those on `without`."""
         weights = np.ones(self._count)
         for name, codes in sets.items():
             column = self._rows.description.column(name)
@@ -137,7 +140,7 @@ class _Estimator:
         return weights
 
     def _category(self, column: CategoryColumn, values: dict[int, float]) -> Floats:
-        """Unbiased estimates of values[code of the row] (0 for codes that are not listed), one for each row."""
+        """Return for each row an unbiased estimate of values[code of the row] (0 for codes that are not in `values`)."""
         gain = column.own_share - column.other_share
         table = np.zeros(len(column.values))
         for code, value in values.items():
@@ -149,7 +152,7 @@ class _Estimator:
         return weights
 
     def _number(self, column: NumberColumn) -> tuple[Floats, Floats]:
-        """Unbiased estimates, one for each row, of whether it has a number, and of the number (0 for none)."""
+        """Return for each row unbiased estimates of whether it has a number (1 or 0), and of the number (0 for none)."""
         written = self._rows.columns[column.name]
         missing = np.isnan(written)
         present = np.where(missing, column.missing_weight, column.present_weight)
@@ -159,7 +162,7 @@ class _Estimator:
 
     def _count_of(self, parts: Floats) -> EstimatedValue:
         value = float(parts.sum())
-        if bool((abs(parts - 1) < 1e-9).all()):  # every row counts, whatever it became
+        if bool((abs(parts - 1) < 1e-9).all()):  # every row counts, whatever its randomised values are
             return self._around(value, self._missed)
         variance = float((parts**2).sum()) - min(max(value, 0.0), self._count)
         return self._around(value, self._half(variance, parts, 1.0) + self._missed)
@@ -169,9 +172,9 @@ class _Estimator:
         return self._around(value, self._half(_spread(parts), parts, step) + self._missed * reach)
 
     def _half(self, variance: float, parts: Floats, step: float) -> float:
-        """Return the half width of a bar: the normal quantile, and half the largest step that a row makes.
+        """Return the half width of a bar: the normal quantile, plus half of the largest step of one row (at least `step`).
 
-        Rows that happen to be alike do not show how far they vary: one more row is taken to make the least `step`.
+        Rows that happen to be equal do not show how much they vary: one further row is assumed to make `step`.
         """
         if not parts.size:
             return 0.0
@@ -184,7 +187,7 @@ class _Estimator:
         return EstimatedValue(value, value - half, value + half)
 
     def _mean_of(self, totals: Floats, present: Floats, ends: tuple[float, float]) -> EstimatedValue:
-        """Return a ratio of sums, kept between the ends that values have."""
+        """Return a ratio of sums, limited to the range of the values, `ends`."""
         low, high = ends
         total, count = float(totals.sum()), float(present.sum())
         if count <= 0:
@@ -197,17 +200,16 @@ class _Estimator:
         return EstimatedValue(value, max(low, min(value, bar[0]) - slack), min(high, max(value, bar[1]) + slack))
 
     def _ratio_bar(self, totals: Floats, present: Floats, value: float) -> tuple[float, float] | None:
-        """Return the r with (sum (totals - r present))**2 <= z**2 times its variance; None where they are not between two ends.
+        """Return the ends of the r with (sum (totals - r present))**2 <= z**2 times its variance; None if these are no interval.
 
-        Both are taken from `value`, so that numbers far from 0 lose no digits.
+        Both are computed relative to `value`, so that numbers far from 0 lose no digits.
         """
         moved = totals - value * present
         if _is_constant(moved):
             return None
         square = self._z**2
-        cross = float((moved * present).sum()) - float(moved.sum()) * float(present.sum()) / max(1, self._count)
         a = float(present.sum()) ** 2 - square * _spread(present)
-        b = float(moved.sum()) * float(present.sum()) - square * cross
+        b = float(moved.sum()) * float(present.sum()) - square * _spread(moved, present)
         c = float(moved.sum()) ** 2 - square * _spread(moved)
         if a <= 0 or b * b - a * c < 0:
             return None
@@ -219,6 +221,13 @@ def _is_constant(parts: Floats) -> bool:
     return float(np.ptp(parts)) < 1e-9 * (1 + abs(float(parts[0])))
 
 
-def _spread(parts: Floats) -> float:
-    """Return the sum of squares from the mean: no less, in expectation, than the variance of the sum."""
-    return float(((parts - parts.mean()) ** 2).sum()) if parts.size else 0.0
+def _spread(left: Floats, right: Floats | None = None) -> float:
+    """Return an estimate of the variance of the sum of `left`, or of the covariance of the sums of `left` and `right`.
+
+    n / (n - 1) times the sum of products of deviations from the means, for n rows; 0 for fewer than two. The expectation of
+    a variance is exact where all rows have equal means, and too large otherwise.
+    """
+    if left.size < 2:
+        return 0.0
+    right = left if right is None else right
+    return float(((left - left.mean()) * (right - right.mean())).sum()) * left.size / (left.size - 1)

@@ -1,8 +1,8 @@
-"""The questions that a table of randomised rows answers: a small part of SQL, read by an allow-list.
+"""Questions that a table of randomised rows answers: a small part of SQL, read by an allow-list.
 
 SELECT category, ..., COUNT(*), COUNT(c), SUM(c), AVG(c) FROM rows [WHERE category = value AND category IN (...) AND category IS
-[NOT] NULL ...] [GROUP BY category, ...]. Everything else is refused: what has no unbiased estimate here would be wrong without
-anybody noticing.
+[NOT] NULL ...] [GROUP BY category, ...]; conditions may also be <>, NOT, and tests of truth values. Everything else is refused: a
+result without an unbiased estimate here would be wrong without anybody noticing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PARTS: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.In: ("this", "expressions"),
     exp.Is: ("this", "expression", "negate"),
 }
-"""The parts of a condition that are read; a condition with any other is refused."""
+"""The parts of a condition that are read; a condition with any other part is refused."""
 _AGGREGATES: dict[type[exp.Expr], str] = {exp.Count: "count", exp.Sum: "sum", exp.Avg: "avg"}
 
 
@@ -40,7 +40,7 @@ class EstimateOutput:
 
 @dataclass(frozen=True)
 class EstimateQuestion:
-    """A question that was read. `allowed`: for each column of a condition the codes of the values that it leaves."""
+    """A question that was read. `allowed`: for each column with a condition, the codes of the values that satisfy it."""
 
     outputs: tuple[EstimateOutput, ...]
     keys: tuple[CategoryColumn, ...]
@@ -48,7 +48,7 @@ class EstimateQuestion:
 
 
 def read_question(sql: str, description: Description) -> EstimateQuestion:
-    """Read one SELECT. Raises Refusal estimate_sql, unknown_column."""
+    """Read one SELECT. Raises Refusal estimate_sql, unknown_table, unknown_column."""
     try:
         statements = sqlglot.parse(sql, read="postgres")
     except (sqlglot.errors.SqlglotError, RecursionError):
@@ -80,7 +80,7 @@ def read_question(sql: str, description: Description) -> EstimateQuestion:
 
 
 def _has_only(node: exp.Expr, *parts: str) -> bool:
-    """Return whether a node says nothing beyond what is read of it."""
+    """Return whether a node has no parts other than `parts`, which are read."""
     return not any(value for name, value in node.args.items() if name not in parts)
 
 
@@ -142,7 +142,8 @@ def _conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def _condition(node: exp.Expr, description: Description) -> tuple[CategoryColumn, frozenset[int]]:
-    """Return the column of a condition on categories, and the codes of the values that meet it; NULL meets no comparison."""
+    """Return the column of a condition on categories, and the codes of the values that satisfy it; NULL satisfies no
+    comparison."""
     if isinstance(node, exp.Not) and _has_only(node, "this"):
         category, codes = _condition(node.this.unnest(), description)
         nulls = frozenset() if isinstance(node.this.unnest(), exp.Is) else _nulls(category)
@@ -172,7 +173,8 @@ def _nulls(column: CategoryColumn) -> frozenset[int]:
 
 
 def _codes(column: CategoryColumn, listed: list[exp.Expr]) -> frozenset[int]:
-    """Return the codes of literals; one that is none of the column's values is refused, as its count would be 0 for certain."""
+    """Return the codes of literals. Refuse a literal that is none of the column's values, because its count would be 0 for
+    certain."""
     texts = {_text(value): code for code, value in enumerate(column.values)}
     codes = set()
     for node in listed:
@@ -184,7 +186,7 @@ def _codes(column: CategoryColumn, listed: list[exp.Expr]) -> frozenset[int]:
 
 
 def _text(value: Any) -> str | None:
-    """Value as its literal is written; numbers in one spelling."""
+    """Return a value as its literal is written; numbers have a single spelling."""
     if value is None:
         return None
     if isinstance(value, bool):

@@ -1,7 +1,7 @@
-"""Files of randomised rows: written from outputs of the laws, and read again as codes and estimates of numbers.
+"""Files of randomised rows: written from outputs of the laws, and read as codes and estimates of numbers.
 
-A category is written as its value, as a list of values where outputs are sets; a number as an unbiased estimate of itself,
-which may lie far outside of its bounds.
+A category is written as its value, or as a list of values if outputs are sets; a number as an unbiased estimate of itself, which
+may lie far outside of its bounds.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ENDINGS = (".parquet", ".csv")
 
 
 def rows_table(plan: ExportPlan, columns: tuple[RandomisedColumn, ...]) -> pa.Table:
-    """Return the randomised rows as they are written."""
+    """Return the randomised rows in the form in which they are written."""
     arrays = [_written(column, outputs) for column, outputs in zip(plan.columns, columns, strict=True)]
     fields = [
         pa.field(column.name, array.type, nullable=_may_be_null(column))
@@ -38,7 +38,7 @@ def rows_table(plan: ExportPlan, columns: tuple[RandomisedColumn, ...]) -> pa.Ta
 
 
 def _may_be_null(column: ExportedColumn) -> bool:
-    """Return whether an output of the column's law is written as NULL; what cannot be NULL is written faster."""
+    """Return whether an output of the column's law is written as NULL; a column that cannot be NULL is written faster."""
     if isinstance(column.law, CategoryLaw):
         return column.law.subset == 1 and column.values is not None and column.values.null_count > 0
     return column.law.missing
@@ -57,7 +57,7 @@ def _written(column: ExportedColumn, randomised: RandomisedColumn) -> Any:
     interval = randomised.interval
     assert interval is not None
     middle, width = column.lower / 2 + column.upper / 2, column.upper - column.lower
-    # Outputs are few, so what each stands for is computed once.
+    # Outputs are few, so the number that each of them is written as is computed once.
     places = middle + (np.arange(law.places) - (law.places - 1) / 2) * (float(law.interval_slope) * width)
     ends = middle + np.array([-1.0, 1.0]) * (float(law.end_reach) * width)
     numbers = np.concatenate([places, np.full(law.width, np.nan), ends, [np.nan]])
@@ -67,7 +67,7 @@ def _written(column: ExportedColumn, randomised: RandomisedColumn) -> Any:
 
 
 def _categories(values: Any, outputs: NDArray[np.int16]) -> Any:
-    """Return values by their codes; texts as a dictionary, which Parquet writes as it is."""
+    """Return values by their codes; texts as a dictionary array, which Parquet writes without conversion."""
     if not pa.types.is_string(values.type):
         return values.take(pa.array(outputs))
     present = values.is_valid().to_numpy(zero_copy_only=False)
@@ -79,8 +79,8 @@ def _categories(values: Any, outputs: NDArray[np.int16]) -> Any:
 
 
 class NewFile:
-    """A file that appears under its name when it is whole. Opened before anything is charged, so that a place that cannot be
-    written is refused for free."""
+    """A file that appears under its name only when it is complete. It is opened before anything is charged, so that a place that
+    cannot be written is refused for free."""
 
     def __init__(self, place: Path, description: Description) -> None:
         """Raise InterfaceError export_exists, export_ending, export_sets and Fault file_write."""
@@ -106,7 +106,7 @@ class NewFile:
             raise refuse("file_write", place=str(place), problem=error.strerror or "it failed") from None
 
     def write(self, table: pa.Table) -> None:
-        """Write the rows where nobody looks for them. Raises Fault file_write, with the charge kept."""
+        """Write the rows under a temporary name. Raises Fault file_write, with the charge kept."""
         try:
             with self._file as file:
                 if self._is_csv:
@@ -114,7 +114,7 @@ class NewFile:
                 else:
                     text = self._description.to_text().encode()
                     described = table.replace_schema_metadata({KEY: text})
-                    # Ends of random values find nobody a row; they take a third of the time.
+                    # Minima and maxima of random values help no reader to find rows, and would take a third of the time.
                     pq.write_table(described, file, compression="snappy", write_statistics=False)
                 file.flush()
                 os.fsync(file.fileno())
@@ -122,7 +122,7 @@ class NewFile:
             raise self._unwritten(error) from None
 
     def publish(self) -> None:
-        """Let the file appear under its name. Raises Fault file_write, with the charge kept."""
+        """Rename the file to its final name. Raises Fault file_write, with the charge kept."""
         try:
             self._part.rename(self.place)
         except OSError as error:
@@ -133,7 +133,7 @@ class NewFile:
         return refuse("file_write", place=str(self.place), problem=problem, charged=True)
 
     def discard(self) -> None:
-        """Remove what was not finished."""
+        """Remove an unfinished file."""
         file = getattr(self, "_file", None)
         if file is not None:
             file.close()
@@ -149,8 +149,8 @@ def _description_place(place: Path) -> Path:
 
 @dataclass(frozen=True, eq=False)
 class RandomisedRows:
-    """A written table. Of a category: codes of its values, one row of them for each set; of a number: what was written, NaN
-    where it is NULL."""
+    """A written table. A column of categories: the codes of its values, or one row of codes for each set; a column of numbers:
+    the written numbers, NaN for NULL."""
 
     description: Description
     count: int
@@ -164,7 +164,7 @@ def read_rows(place: Path) -> RandomisedRows:
             description = read_description(_description_place(place).read_text(encoding="utf-8"), str(place))
             table = _read_csv(place, description)
         else:
-            with place.open("rb") as file:  # opened here, as Arrow's own errors have no reason apart from their text
+            with place.open("rb") as file:  # Arrow's own errors have no reason apart from their text
                 table = pq.read_table(file)
             description = read_description((table.schema.metadata or {}).get(KEY, b"").decode(), str(place))
         if table.column_names != [column.name for column in description.columns]:
@@ -189,7 +189,7 @@ def _read_csv(place: Path, description: Description) -> pa.Table:
 
 
 def _read(values: Any, column: CategoryColumn | NumberColumn) -> NDArray[Any]:
-    """Return codes or numbers of one column. Raises ValueError for what was not written by dpsql."""
+    """Return the codes or numbers of one column. Raises ValueError for values that dpsql did not write."""
     if isinstance(column, NumberColumn):
         numbers: NDArray[np.float64] = values.cast(pa.float64()).fill_null(np.nan).to_numpy()
         return numbers

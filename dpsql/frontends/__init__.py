@@ -1,2 +1,2 @@
-"""Front ends: Python, command line, prompt, batch files, PostgreSQL wire. They render and relay; none knows a privacy
+"""Front ends: Python, command line, prompt, batch files, PostgreSQL protocol. They render and relay; none contains a privacy
 rule."""

@@ -25,16 +25,16 @@ _PATIENCE_SECONDS = 0.3
 _NAG_SECONDS = 0.05
 
 Waiting = Callable[[], AbstractContextManager[object]]
-"""Shows that a question is being worked on, while it is entered."""
+"""A function that returns a context in which the terminal shows that a question is being worked on."""
 
 
 def ask(
     session: Session, sql: SqlText | Planned, *, request_id: str | None = None, waiting: Waiting | None = None
 ) -> Release:
-    """Execute one statement or answer a planned question; on Ctrl-C stop waiting and raise the error `stopped`, which says
-    what was charged.
+    """Execute one statement or answer a planned question. On Ctrl-C stop waiting and raise the error `stopped`, which says what
+    was charged.
 
-    `waiting` is entered when the answer takes longer than a moment. Raises what `Session.execute` raises.
+    `waiting` is entered if the answer takes longer than a moment. Raises what `Session.execute` raises.
     """
     receipt = request_id or uuid.uuid4().hex
     question = _Question(session, sql, receipt)
@@ -47,7 +47,7 @@ def ask(
     except KeyboardInterrupt:
         question.stop()
         if session.options.threshold is not None:
-            # Runs of watches have receipts of their own, and a comparison that was made is not given again.
+            # Runs of watches have their own receipts, and a comparison that was made is not returned again.
             raise question.error or refuse("stopped", charge=": the comparison counts", charged=True) from None
         raise _stopped(session, receipt, answered=question.release is not None) from None
     if question.release is None:

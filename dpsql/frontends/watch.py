@@ -40,8 +40,8 @@ class Comparison:
 
 
 class Watch:
-    """A watch of one session: questions are compared with `threshold`, in at most `hits` runs, each of which is charged when it
-    begins and ends with the first question that is above. The ledger counts the runs of `name`."""
+    """A watch of one session: it compares questions with `threshold` in at most `hits` runs, each of which is charged when it
+    begins and ends with the first question that is above. The ledger counts the runs by `name`."""
 
     def __init__(
         self,
@@ -51,7 +51,8 @@ class Watch:
         name: str = "default",
         questions: Sequence[SqlText] = (),
     ) -> None:
-        """`threshold`: in the unit of what is compared. `questions` to come: a run that any of them begins has noise for all.
+        """`threshold`: in the unit of the compared counts or sums. `questions`: those to come; a run begun by any of them has
+        noise for all of them.
 
         Raises option_value, and the refusals of the questions (nothing is charged).
         """
@@ -64,11 +65,11 @@ class Watch:
         self.expect(questions)
 
     def expect(self, questions: Sequence[SqlText]) -> None:
-        """Say which questions are to come. Raises their refusals, and watch_grids where no run can compare them all."""
+        """Announce the questions to come. Raises their refusals, and watch_grids if no run can compare them all."""
         self._session.expect_comparisons([self._planned(question) for question in questions], self._options())
 
     def ask(self, sql: SqlText, parameters: Parameters = None, *, threshold: float | str | None = None) -> Comparison:
-        """Compare one COUNT or SUM; `threshold`: another one for this question.
+        """Compare one COUNT or SUM; `threshold`: replaces the watch's threshold for this question.
 
         Raises refusals (nothing charged), and faults, after which the run is over (`charged` is set).
         """

@@ -1,1 +1,1 @@
-"""Directories and durable files of dpsql's own. Knows nothing of ledgers, policies or data."""
+"""Directories and durable files of dpsql itself. This package knows nothing of ledgers, policies or data."""

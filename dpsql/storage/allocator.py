@@ -1,7 +1,7 @@
-"""Memory that the C library has free and keeps: where it is the GNU one, it can be told to keep less. Elsewhere nothing is done.
+"""Free memory that the C library keeps: the GNU library can be told to keep less. With other libraries nothing is done.
 
-Each thread takes memory from an arena, of which there are eight for each core. What one thread frees in its arena stays there
-for it, so that a server with a thread for each client keeps more the longer it runs, although it uses no more.
+Each thread takes memory from an arena, of which there are eight for each core. Memory that a thread frees stays in its arena, so
+a server with a thread for each client keeps more the longer it runs, although it uses no more.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ def _library() -> Any:
 
 
 def use_few_arenas() -> bool:
-    """Let the threads of this process share two arenas; return whether that could be done. Threads that have one keep it, so
-    this comes first. DuckDB, Arrow and Python's own objects have allocators of their own and do not wait for each other here."""
+    """Let the threads of this process share two arenas; return whether that was possible. Threads that have an arena keep it, so
+    this must be called first. DuckDB, Arrow and Python's own objects have separate allocators, and do not wait for each other
+    here."""
     library = _library()
     return library is not None and bool(library.mallopt(_M_ARENA_MAX, _ARENAS))
 

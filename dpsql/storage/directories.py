@@ -1,7 +1,7 @@
-"""Directories of this user that hold dpsql's state, as the XDG base directory specification names them.
+"""Directories of this user for dpsql's state, according to the XDG base directory specification.
 
-They are the same on every system, and not those of the package platformdirs: it names others on macOS and passes over an
-XDG variable that is not absolute, and a ledger whose witness is looked for elsewhere is one that was never seen.
+They are the same on every system, and not those of the package platformdirs: it names others on macOS and ignores an XDG variable
+that is not absolute, and a ledger whose witness is looked up elsewhere counts as never seen.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 class NoHomeDirectory(OSError):
-    """No state directory is named in the environment and this user has no home directory."""
+    """The environment names no state directory, and this user has no home directory."""
 
 
 def state_directory() -> Path:

@@ -1,4 +1,4 @@
-"""Files that are on the disk before anybody relies on them."""
+"""Files that are on disk before anything relies on them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Write a new file that its owner alone can read, and see it on the disk. Raises FileExistsError and other OSErrors.
+    """Write a new file that its owner alone can read, and wait until it is on disk. Raises FileExistsError and other OSErrors.
 
-    Its name is on the disk after `sync` of its directory.
+    Its name is on disk only after `sync` of its directory.
     """
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
@@ -19,16 +19,16 @@ def write_private(path: Path, content: bytes) -> None:
 
 
 def take_name(path: Path) -> None:
-    """Make `path` a new empty file of this user, so that writing to it follows no link that was there before.
+    """Create `path` as a new empty file of this user, so that writing to it follows no link that was there before.
 
-    Raises FileExistsError and other OSErrors, such as for a name of somebody else in a folder with the sticky bit.
+    Raises FileExistsError and other OSErrors, for example for another user's file in a folder with the sticky bit.
     """
     path.unlink(missing_ok=True)
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
 
 
 def sync(path: Path) -> None:
-    """Wait until the content of a file, or the names in a directory, is on the disk. Raises OSError."""
+    """Wait until the content of a file, or the names in a directory, are on disk. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

@@ -1,9 +1,9 @@
-"""Exclusive locks on files that are open: the kernel lets go when the process dies, so no lock outlives its holder.
+"""Exclusive locks on open files: the kernel releases them when the process dies, so no lock outlives its holder.
 
-They are flock itself and not the package filelock: our locks lie on files that are opened anyway, because what they guard is
-written in them (the head of a ledger, counters), which filelock keeps to itself; where a file system has no flock it changes
-to lock files that outlive a crash, or fails, while each of our callers says what then holds; and its import, with asyncio,
-is a noticeable part of the start of a program that answers one question.
+They use flock directly and not the package filelock. The locked files are opened anyway, because they contain what the locks
+guard (the head of a ledger, counters), while filelock does not share its files. On a file system without flock, it falls back to
+lock files that outlive a crash, or fails, while each caller here says what holds then. And its import, with asyncio, is a
+noticeable part of the start of a program that answers one question.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from pathlib import Path
 
 
 def open_lock(path: Path) -> int:
-    """Return the descriptor of a file to lock, made for this user alone when it is not there. Raises OSError."""
+    """Return the descriptor of a file to lock, which is created for this user alone if it is missing. Raises OSError."""
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
 def try_lock(descriptor: int) -> bool:
-    """Return whether the file is locked for this descriptor now; it does not wait. Raises OSError where there are no locks."""
+    """Try to lock the file for this descriptor without waiting; return whether that succeeded. Raises OSError if locks are
+    unsupported."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -30,7 +31,7 @@ def try_lock(descriptor: int) -> bool:
 
 
 def wait_for_lock(descriptor: int) -> None:
-    """Lock the file, however long others hold it. Raises OSError where there are no locks."""
+    """Lock the file, however long others hold it. Raises OSError if locks are unsupported."""
     fcntl.flock(descriptor, fcntl.LOCK_EX)
 
 

@@ -1,8 +1,8 @@
-"""Connections to PostgreSQL that give up where the network, or the server, has become silent.
+"""Connections to PostgreSQL that give up when the network, or the server, has become silent.
 
-A network that drops packets ends no connection: TCP sends again for a quarter of an hour, and to a server that had confirmed
-the last packet there is nothing to send. So `TCP_OPTIONS` lets the kernel ask whether the other end is there, and
-`PatientConnection` bounds how long nothing at all arrives while something is expected, whatever is between both ends (a proxy
+A network that drops packets ends no connection: TCP sends again for a quarter of an hour, and to a server that had confirmed the
+last packet there is nothing to send. Therefore `TCP_OPTIONS` lets the kernel ask whether the other end is there, and
+`PatientConnection` bounds how long nothing at all arrives while something is expected, whatever is between the two ends (a proxy
 may confirm packets that it never forwards).
 """
 
@@ -18,13 +18,14 @@ TCP_OPTIONS: dict[str, Any] = {
     "connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3,
     "tcp_user_timeout": 30_000,
 }  # fmt: skip
-"""Of libpq: seconds, but for the last, which are milliseconds. A connection is lost when nothing has confirmed a sent packet for
-so long, and an idle one a minute after the other end is gone; networks that forget idle connections see one packet in 30 s."""
+"""Options of libpq, in seconds, except for the last one, in milliseconds. A connection is lost if a sent packet is not confirmed
+for that time, and an idle one a minute after the other end is gone; networks that forget idle connections see a packet every 30
+s."""
 
 
 class PatientConnection(psycopg.Connection[Any]):
-    """A connection that is closed when its server has sent nothing for `patience_seconds` while a reply was expected (None: it
-    waits for as long as TCP does). The statement then raises psycopg.OperationalError; whether the server ran it is unknown."""
+    """A connection that is closed if its server has sent nothing for `patience_seconds` while a reply was expected (None: for as
+    long as TCP waits). The statement then raises psycopg.OperationalError; whether the server ran it is unknown."""
 
     patience_seconds: float | None = None
 
@@ -34,7 +35,7 @@ class PatientConnection(psycopg.Connection[Any]):
             return super().wait(gen, *arguments, **options)
         try:
             readiness = next(gen)
-        except StopIteration as end:  # what is expected has arrived before: most rows of a COPY
+        except StopIteration as end:  # the expected data had arrived before: most rows of a COPY
             return end.value
         try:
             return super().wait(_bounded(gen, readiness, self.patience_seconds), *arguments, **options)
@@ -44,12 +45,12 @@ class PatientConnection(psycopg.Connection[Any]):
 
 
 class _Silence(Exception):
-    """Nothing was heard for too long."""
+    """The server has sent nothing for too long."""
 
 
 def _bounded(gen: Generator[Any, Any, Any], readiness: Any, seconds: float) -> Generator[Any, Any, Any]:
-    """Pass on what psycopg tells `gen`, which has asked for `readiness`: whether the socket is ready (true), or not yet (false,
-    ten times a second). Raise _Silence once it was not for so many seconds."""
+    """Pass on to `gen`, which waits for `readiness`, what psycopg reports: whether the socket is ready (true), or not yet (false,
+    ten times a second). Raise _Silence if it has not been ready for `seconds`."""
     heard = time.monotonic()
     try:
         while True:

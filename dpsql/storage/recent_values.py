@@ -1,4 +1,4 @@
-"""Values that took time to make, kept for those who ask again: the most recently used ones, in memory."""
+"""Cache in memory of values that take time to make: the most recently used ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class RecentValues(Generic[Value]):
         self._lock = threading.Lock()
 
     def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
-        """Return the value under `key`, made now when there is none. Raises what `make` raises; nothing is kept then."""
+        """Return the value under `key`, made and kept if there is none. Raises what `make` raises; nothing is kept then."""
         with self._lock:
             if key in self._values:
                 self._values.move_to_end(key)

@@ -1,7 +1,7 @@
 """Recommend contribution bounds for a question, from private measurements that are charged.
 
-A bound that is too small cuts off real contributions; one that is too large adds noise for contributions that nobody makes.
-How much people contribute is private, so it is measured by small histograms (`histograms`): one question, paid like any other.
+A bound that is too small cuts off real contributions; one that is too large adds noise for contributions that nobody makes. How
+much people contribute is private, so it is measured by small histograms (`histograms`): one question, paid for like any other.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from dpsql.session.session import Session
 
 MOST_DOUBLINGS = 20
-"""Histograms of rows reach 2**20 rows of one unit, fewer where several tables multiply (MOST_ROWS_PER_UNIT)."""
+"""Histograms of rows reach 2**20 rows of one unit, fewer if the rows of several tables multiply (MOST_ROWS_PER_UNIT)."""
 MOST_CHOICES = 12
 
 
@@ -50,15 +50,16 @@ class Advice:
     rows: float
     notes: tuple[str, ...]
     samples: tuple[SampleTable, ...] = ()
-    """For each SAMPLE_AGGREGATE: from public parameters, not measured."""
+    """One table for each SAMPLE_AGGREGATE, from public parameters, not measured."""
     ways: tuple[WayTable, ...] = ()
-    """For each SUM: whether the policy's bound, a number or `max_total = auto` suits."""
+    """One table for each SUM: whether the policy's bound, a number or `max_total = auto` is best."""
 
     @property
     def settings(self) -> dict[str, float]:
-        """The recommended value of each setting; where several outputs share one, the largest.
+        """The recommended value of each setting; the largest one if several outputs share a setting.
 
-        With a clip, max_rows adds no noise: it is twice the largest number of rows in the histogram, so that no rows are dropped.
+        With a clip, max_rows adds no noise: it is set to twice the largest number of rows in the histogram, so that no rows are
+        dropped.
         """
         values: dict[str, float] = {}
         for choice_table in self.tables:
@@ -78,8 +79,8 @@ class Tuning:
         self, session: Session, sql: str, *, epsilon: Fraction | None = None, groups: int | None = None
     ) -> None:
         """`epsilon`: the price of the histograms, by default the session's option; `groups`: the number of groups of the answer,
-        where keys are private. Raises Refusal tune_blocks, tune_results, tune_distinct, tune_rows, tune_nothing, and
-        what a question raises."""
+        if keys are private. Raises Refusal tune_blocks, tune_results, tune_distinct, tune_rows, tune_nothing, and what planning a
+        question raises."""
         statement = session.planner.parse(sql, None)
         if statement.query is None:
             raise refuse("not_a_query", word=statement.kind.upper(), position=1).placed_in(sql)
@@ -165,8 +166,8 @@ class Tuning:
         )
 
     def _number_of_groups(self, groups: NoisyHistogram | None) -> tuple[float, list[str]]:
-        """Return the number of groups of the answer, with a note if it is a guess: exact for public keys, else the caller's, else
-        the most groups that partition selection can release."""
+        """Return the number of groups of the answer, with a note if it is a guess: exact for public keys, else the caller's
+        number, else the most groups that partition selection can release."""
         if groups is None:
             return 1.0, []
         if self._groups is not None:
@@ -203,7 +204,7 @@ def _hidden(measured: Sequence[NoisyHistogram]) -> str:
 
 def free_advice(session: Session, sql: str) -> tuple[tuple[SampleTable, ...], bool]:
     """Return the advice on every SAMPLE_AGGREGATE of a question, for which nothing is measured, and whether there is nothing else
-    to advise on. Raises what a question raises."""
+    to advise on. Raises what planning a question raises."""
     statement = session.planner.parse(sql, None)
     if statement.query is None:
         return (), False
@@ -215,7 +216,7 @@ def free_advice(session: Session, sql: str) -> tuple[tuple[SampleTable, ...], bo
 
 
 def _sampled_alone(plan: Plan, block: Block, policy: Policy) -> bool:
-    """Return whether no bound is to be advised on for a block: it shows means and medians of samples alone (`min_units` is a
+    """Return whether there is no bound to advise on for a block: it shows only means and medians of samples (`min_units` is a
     condition on a count that it does not show), or each unit has one row."""
     read_by = used_by(plan, block.name)
     measures = {measure.aggregate for measure in block.measures if measure.name in read_by}
@@ -231,7 +232,8 @@ def tune(session: Session, sql: str, *, epsilon: Fraction | None = None, groups:
 
 
 def _with_rows(policy: Policy, block: Block, rows: int | None = None) -> Policy:
-    """Return the policy with another `max_rows` (by default, a very generous one) for what the block reads, and without caps.
+    """Return the policy with another `max_rows` (by default a very large one) for the tables that the block reads, and without
+    other bounds.
 
     The histograms count units, so that their sensitivity is 1 whatever max_rows is.
     """
@@ -249,23 +251,23 @@ def _many_rows(policy: Policy, block: Block) -> list[str]:
 
 
 class _Work:
-    """Tables of choices for one tuned question."""
+    """The tables of choices for one tuned question."""
 
     def __init__(self, tuning: Tuning, rows: NoisyHistogram, spread: float, groups: float) -> None:
-        """`spread`: groups of an average unit; `groups`: of the answer."""
+        """`spread`: the number of groups of an average unit; `groups`: that of the answer."""
         self.tuning = tuning
         self.rows = rows
         self.spread = spread
         self.number = groups
 
     def counts(self) -> list[ChoiceTable]:
-        """max_count and max_rows for COUNT."""
+        """Return the tables of max_count and max_rows for COUNT."""
         if not any(measure.aggregate == "count" for measure in self.tuning.block.measures):
             return []
         return [*self._clip("max_count", "COUNT", self.rows, None), *self._rows("COUNT", None, 1.0)]
 
     def totals(self, measured: NoisyHistogram) -> list[ChoiceTable]:
-        """max_total and max_rows for one SUM."""
+        """Return the tables of max_total and max_rows for one SUM."""
         summed = measured.histogram.summed
         assert summed is not None
         output = f"SUM({expression_text(summed.value)})"
@@ -276,7 +278,7 @@ class _Work:
         ]
 
     def _clip(self, setting: str, output: str, measured: NoisyHistogram, summed: Summed | None) -> list[ChoiceTable]:
-        """Empty where the engine does not clip."""
+        """Return the table of `setting`, a bound on a clip; no table if the engine does not clip."""
         if self.tuning.session.context.engine.dialect.without_clipping:
             return []
         choices = []
@@ -296,7 +298,7 @@ class _Work:
         return [marked_table(setting, output, choices, None, measured)] if choices else []
 
     def _rows(self, output: str, summed: Summed | None, each: float) -> list[ChoiceTable]:
-        """Return the advice on rows. Rows that are dropped take their share of the sum with them; `each`: what a row adds."""
+        """Return the table of max_rows. Dropped rows take their share of the sum with them; `each`: what one row adds."""
         policy = self.tuning.session.policy
         if len(_many_rows(policy, self.tuning.block)) != 1:
             return []
@@ -309,21 +311,21 @@ class _Work:
         return [marked_table("max_rows", output, choices, now, self.rows)] if choices else []
 
     def ways(self, measured: NoisyHistogram, tables: Sequence[ChoiceTable]) -> WayTable | None:
-        """Return the ways of bounding one SUM, whose `tables` are for max_total and max_rows; None where units are not
-        clipped."""
+        """Return the ways of bounding one SUM, whose `tables` are for max_total and max_rows; None if units are not clipped."""
         summed, by_setting = measured.histogram.summed, {table.setting: table for table in tables}
         auto = self._auto(summed) if summed is not None and "max_total" in by_setting else None
         if auto is None or summed is None:
             return None
         rows, now = by_setting.get("max_rows"), None
-        # What a declared max_total of the column cuts off no histogram of rows tells.
+        # What a declared max_total of the column cuts off is in no histogram of rows.
         if rows is not None and not (isinstance(summed.value, Column) and summed.value.facts.max_total is not None):
             most = float(max(abs(Fraction(end)) for end in (summed.value.facts.lower, summed.value.facts.upper)))
             now = next(((choice, choice.value * most) for choice in rows.choices if choice.value == rows.now), None)
         return way_table(by_setting["max_total"], now, measured, auto)
 
     def _auto(self, summed: Summed) -> ChosenBounds | None:
-        """Return the question under `max_total = auto`, with as many rows of a unit as are advised with a clip."""
+        """Return the effect of `max_total = auto`, with at least as many rows of a unit as `Advice.settings` recommends; None if
+        the question cannot use it."""
         session, question = self.tuning.session, self.tuning.question
         rows = max(rows_per_unit(self.tuning.block.source, session.policy), int(2 * self.rows.largest()))
         place = session.over(_with_rows(session.policy, self.tuning.block, rows)).planner
@@ -331,12 +333,12 @@ class _Work:
             options = replace(question.options, target_error=None, bounds=UNBOUNDED, cut_totals=True)
             planned = place.priced(question.statement, question.plan, options)
         except Error:
-            return None  # it cannot be asked so
+            return None  # the question cannot be asked with it
         cuts = [cut for cut in planned.plan.cuts if (cut.value, cut.filter) == (summed.value, summed.filter)]
         return ChosenBounds(planned, cuts[0], self.number, self.spread) if cuts else None
 
     def groups(self, measured: NoisyHistogram) -> list[ChoiceTable]:
-        """max_groups for COUNT(DISTINCT unit), the one aggregate that it gives less noise."""
+        """Return the table of max_groups for COUNT(DISTINCT unit), the only aggregate whose noise it reduces."""
         if not any(measure.aggregate == "count_units" for measure in self.tuning.block.measures):
             return []
         choices = []
@@ -350,7 +352,7 @@ class _Work:
     def _noise(
         self, policy: Policy, bounds: ContributionBounds, summed: Summed | None, widened: bool = False
     ) -> tuple[Term, float] | None:
-        """Return the term that COUNT (`summed` None) or a SUM is made of, and E|noise| in the unit of the answer."""
+        """Return the term from which COUNT (`summed` None) or a SUM is computed, and E|noise| in the unit of the answer."""
         policy = _with_rows(policy, self.tuning.block) if widened else policy
 
         priced = self._priced(policy, bounds)
@@ -361,7 +363,7 @@ class _Work:
         )
 
     def _priced(self, policy: Policy, bounds: ContributionBounds) -> PricedBlock:
-        """Return the tuned question's block, priced under other bounds at its own epsilon."""
+        """Return the tuned question's block, priced under other bounds at the question's epsilon."""
         options = replace(self.tuning.question.options, target_error=None)
         block = bounded(self.tuning.block, policy, bounds)
         return price((block,), options, policy, self.tuning.session.planner.accountant).blocks[0]
@@ -376,12 +378,14 @@ def _noise_of(priced: PricedBlock, matches: Callable[[Term], bool]) -> tuple[Ter
 
 
 def _sums(term: Term) -> bool:
-    """Return whether a term stands for SUM: of squares that share each row the second does (`pricing.expected_error`)."""
+    """Return whether a term measures SUM; in a set of squares that share each row, that is the second term
+    (`pricing.expected_error`)."""
     return term.kind is TermKind.SUM or (term.kind is TermKind.SQUARE_PART and term.place == 1)
 
 
 def _counts_rows(term: Term, priced: PricedBlock) -> bool:
-    """Return whether a term stands for COUNT(*): where terms share each row, the last of them does, or the first of squares."""
+    """Return whether a term measures COUNT(*); in a set of terms that share each row, that is the last one, or the first one in a
+    set of squares."""
     if not term.shares:
         return term.kind is TermKind.COUNT and term.filter is None
     set_terms = [other for other in priced.block.terms if other.shares == term.shares]

@@ -1,8 +1,8 @@
-"""Private histograms of what one unit contributes: rows, groups, and the total of what is summed, as one question.
+"""Private histograms of what one unit contributes: rows, groups, and the total of a summed value, as one question.
 
-Each is an ordinary private block over a per-unit aggregation of the rows that the tuned question reads: one row for each
-unit, counted in public bins that double in width. A unit is in one bin of each histogram, so each has sensitivity 1,
-whatever its rows (privacy.md 3 and 4). The blocks are priced, reserved, measured and stored as every question is.
+Each is an ordinary private block over a per-unit aggregation of the rows that the tuned question reads: one row for each unit,
+counted in public bins that double in width. A unit is in one bin of each histogram, so each has sensitivity 1, whatever its rows
+(privacy.md 3 and 4). The blocks are priced, reserved, measured and stored like those of any question.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dpsql.plan.plan import Block, Column, Expr, Filter, Key, Literal, Measure, 
 from dpsql.sql.lexer import DIALECT
 
 DOUBLINGS = 20
-"""Bins of totals reach from 2**-20 to 2**20 times the largest value of one row."""
+"""Bins of totals reach from 2**-20 to at most 2**20 times the largest value of one row."""
 MOST_LISTED = 1_000
 
 
@@ -36,7 +36,8 @@ class Summed:
 
 @dataclass(frozen=True)
 class Histogram:
-    """`counted`: "rows", "groups" or "total"; bin i holds units above `edges[i - 1]` (0 for the first) up to `edges[i]`."""
+    """One histogram. `counted`: "rows", "groups" or "total"; bin i contains the units above `edges[i - 1]` (0 for the first bin)
+    and up to `edges[i]`."""
 
     counted: str
     edges: tuple[Fraction, ...]
@@ -67,7 +68,7 @@ def histograms_of(block: Block, rows: int) -> tuple[Histogram, ...]:
 
 
 def histogram_plan(sql: str, block: Block, histograms: tuple[Histogram, ...], rows: int) -> Plan:
-    """Return one plan for all histograms; its rows are (histogram number, bin, noisy count of units), bins ascending."""
+    """Return one plan for all histograms; its rows are (histogram number, bin, noisy count of units), in ascending order."""
     units = _units(block, histograms, rows)
     blocks, selects = [], []
     for index, histogram in enumerate(histograms):
@@ -80,7 +81,8 @@ def histogram_plan(sql: str, block: Block, histograms: tuple[Histogram, ...], ro
 
 
 def _units(block: Block, histograms: tuple[Histogram, ...], rows: int) -> Relation:
-    """Return a relation of one row for each unit: its number of groups, of rows there, and its |sum| over all groups."""
+    """Return a relation with one row for each unit: its number of groups, its number of rows, and the sum over groups of
+    |sum|."""
     whole = Facts(Type.INTEGER, Fraction(1), Fraction(rows), nullable=False)
     columns: list[tuple[str, str, Expr | None, Expr | None, Facts]] = [("n", "count", None, None, whole)]
     totals: list[tuple[str, str, Expr | None, Expr | None, Facts]] = [
@@ -100,7 +102,7 @@ def _units(block: Block, histograms: tuple[Histogram, ...], rows: int) -> Relati
 
 
 def _inside(block: Block) -> Relation:
-    """Return the rows that are in a group of the answer, as far as the public keys have short domains."""
+    """Return the rows in groups of the answer; public keys with a long domain, or one of truth values or reals, are ignored."""
     relation = block.source
     for key in block.keys:
         if key.values is None or not len(key.values) <= MOST_LISTED:
@@ -115,7 +117,7 @@ def _inside(block: Block) -> Relation:
 
 
 def _bin(value: Expr, edges: tuple[Fraction, ...]) -> Expr:
-    """Return the number of the bin; larger values fall into the last one, NULL (a unit without values) into the first."""
+    """Return the number of a value's bin; larger values fall into the last bin, NULL (a unit without values) into the first."""
     cases: list[Expr] = [call("is_null", value), _number(0)]
     for index, edge in enumerate(edges[:-1]):
         last = int(edge) if value.facts.type is Type.INTEGER else edge
@@ -138,12 +140,12 @@ def _facts(histogram: Histogram, rows: int) -> Facts:
 
 
 def _largest(value: Expr) -> Fraction:
-    """Return the largest absolute value of one row."""
+    """Return the largest absolute value that one row can have."""
     return max(abs(Fraction(value.facts.lower)), abs(Fraction(value.facts.upper)))
 
 
 def middle(histogram: Histogram, index: int) -> float:
-    """Return the typical size of a unit in a bin: the mean of a log-uniform distribution over it."""
+    """Return the typical size of a unit in a bin: the mean of a log-uniform distribution over the bin."""
     high = float(histogram.edges[index])
     low = float(histogram.edges[index - 1]) if index else high / 2
     if histogram.counted != "total":

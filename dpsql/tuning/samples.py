@@ -1,8 +1,8 @@
 """Advice on SAMPLE_AGGREGATE: whether to combine samples by their median or their mean, and how many samples to take.
 
-All of it follows from text, policy and options, so that it costs nothing: the median errs by a number of samples that depends on
-epsilon alone (`Choice.rank_error`), the mean by the noise of one sample's share. How far samples lie from each other is private
-and is not looked at; how many rows a group has is what `dp.assume_rows` says.
+Everything follows from text, policy and options, so that it costs nothing: the median errs by a number of samples that depends on
+epsilon alone (`Choice.rank_error`), the mean by the noise of one sample's share. How far the samples differ from each other is
+private and is not looked at; the number of rows of a group is taken from `dp.assume_rows`.
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ from dpsql.privacy.mechanisms.exponential import Choice
 from dpsql.privacy.mechanisms.sample_values import SampleMeanPlan, SampleValuesPlan, enough_samples
 
 LEAST_ROWS = 10
-"""Rows that a sample should have: among fewer, most statistics mean little."""
+"""Number of rows that a sample should have: with fewer, most statistics mean little."""
 _NUMBERS = (2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000)
 _LIKELY = 0.95
 
 
 @dataclass(frozen=True)
 class SampleChoice:
-    """What so many `samples` would do. `rows`: of each in a group of `dp.assume_rows`. `rank_error`: the share of the samples by
-    which the median may be off in rank in 95 % of cases, whatever the data (from 0.5 on it may be any value). `mean_error`: half
-    of a 95 % bar of the mean's noise, in the unit of the answer. `recommended`: "median", "mean" or nothing."""
+    """The accuracy with `samples` samples. `rows`: rows of each sample in a group of `dp.assume_rows` rows. `rank_error`: the
+    share of the samples by which the median may be off in rank in 95 % of cases, whatever the data (from 0.5 on it may be any
+    value). `mean_error`: the half width of a 95 % error bar of the mean's noise, in the unit of the answer. `recommended`:
+    "median", "mean" or ""."""
 
     samples: int
     rows: float
@@ -41,8 +42,8 @@ class SampleChoice:
 
 @dataclass(frozen=True)
 class SampleTable:
-    """The choices for one SAMPLE_AGGREGATE, which now takes `samples` samples and combines them in the way `combined`. `enough`:
-    the number of samples from which on the median stays among the middle half of them."""
+    """The choices for one SAMPLE_AGGREGATE. `samples`, `combined`: the number of samples in the question, and how it combines
+    them. `enough`: the number of samples from which on the median stays among the middle half of them."""
 
     statistic: str
     samples: int
@@ -52,12 +53,12 @@ class SampleTable:
 
     @property
     def recommended(self) -> SampleChoice | None:
-        """Return the recommended choice, if there is one."""
+        """The recommended choice, None if there is none."""
         return next((choice for choice in self.choices if choice.recommended), None)
 
 
 def sample_tables(planned: Planned, planner: Planner) -> tuple[SampleTable, ...]:
-    """Return a table for each SAMPLE_AGGREGATE of a planned question, at its own price."""
+    """Return a table for each SAMPLE_AGGREGATE of a planned question, at the question's price."""
     blocks = tuple(priced.block for priced in planned.price.blocks)
     if not any(_is_sampled(measurement) for block in blocks for measurement in block.measurements):
         return ()
@@ -88,7 +89,7 @@ def _is_sampled(measurement: Any) -> bool:
 
 
 def _combined(block: BoundedBlock, combination: Any, options: Any) -> BoundedBlock:
-    """Return the block with all samples combined in one way."""
+    """Return the block with `combination` applied to each of its combinations of samples."""
     changed = (
         combination(measurement, options) if _is_sampled(measurement) else measurement
         for measurement in block.measurements
@@ -141,8 +142,8 @@ def _table(
 
 
 def _recommended(rows: int, enough: int) -> tuple[int, str] | None:
-    """Return how many samples of a group of `rows`, and which way: the median of as many as it needs, or else the mean of as many
-    as have `LEAST_ROWS` each."""
+    """Return a number of samples for a group of `rows` rows, and how to combine them: the median of `enough` samples if each gets
+    `LEAST_ROWS` rows, else the mean of as many samples as get that; None for fewer than 2 samples."""
     if enough * LEAST_ROWS <= rows:
         return enough, "median"
     most = math.floor(rows / LEAST_ROWS)

@@ -1,8 +1,9 @@
-"""Which way of bounding what a unit adds to a SUM suits: the policy's bound alone, a `max_total` from the histogram of totals, or
-`max_total = auto`, which chooses a bound anew with a part of the price of each question.
+"""Comparison of ways of bounding what a unit adds to a SUM: the policy's bound alone, a `max_total` from the histogram of totals,
+or `max_total = auto`, which chooses a bound for each question with a part of its price.
 
-All is computed from the released histogram of totals and from prices. For `auto` the law of the choice is known: with the number
-of units above each cell, as the histogram has it, each cell has a chance (`privacy.mechanisms.exponential`), a bias and a noise.
+Everything is computed from the released histogram of totals and from prices. For `auto` the law of the choice is known: given the
+number of units above each cell, according to the histogram, each cell has a probability (`privacy.mechanisms.exponential`), a
+bias and a noise.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ from dpsql.tuning.choices import BoundChoice, ChoiceTable, NoisyHistogram
 POLICY, NUMBER, AUTO = "policy", "number", "auto"
 _LIKELY = 0.95
 _NODES = 256
-"""Of the integral of permute-and-flip."""
+"""Number of nodes of the integral for permute-and-flip."""
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Way:
-    """One way of bounding a sum. `name`: POLICY, NUMBER or AUTO; `bound`: what a unit may add in all, of AUTO the median of what
-    may be chosen; `lost`, `bias`, `noise`: as of a `BoundChoice`, of AUTO on average over the choice; `hidden`: bias and noise
-    together if the next bin of the histogram holds as many units as noise can hide there."""
+    """One way of bounding a sum. `name`: POLICY, NUMBER or AUTO; `bound`: what a unit may add in total (for AUTO the median of
+    the chosen bound); `lost`, `bias`, `noise`: as in `BoundChoice` (for AUTO the means over the choice); `hidden`: bias plus
+    noise if the next bin of the histogram holds as many units as noise can hide there."""
 
     name: str
     bound: float
@@ -51,9 +52,9 @@ class Way:
 
 @dataclass(frozen=True)
 class WayTable:
-    """The ways of bounding the sum `output`. `enough`: the number of units with values from which on AUTO follows them, but for a
-    chance of 5 %, whatever their values are: with fewer the bound may be the policy's own. `why`: the reason if none is
-    recommended."""
+    """The ways of bounding the sum `output`. `enough`: the number of units with values from which on AUTO follows the values,
+    except with probability 5 %, whatever they are; with fewer units the bound may be the policy's own. `why`: the reason if no
+    way is recommended."""
 
     output: str
     ways: tuple[Way, ...]
@@ -62,15 +63,16 @@ class WayTable:
 
     @property
     def recommended(self) -> Way | None:
-        """The way with the least expected error even if units are hidden."""
+        """The way with the least expected error even if units are hidden, None if no way is recommended."""
         return next((candidate for candidate in self.ways if candidate.recommended), None)
 
 
 class ChosenBounds:
-    """What `max_total = auto` would do to one sum of a question that is planned with it."""
+    """The effect of `max_total = auto` on one sum of a question that is planned with it."""
 
     def __init__(self, planned: Planned, cut: TotalCut, groups: float, spread: float) -> None:
-        """Take a question and one of its sums. `groups`: of the answer; `spread`: groups of an average unit."""
+        """Take a question and one of its sums. `groups`: the number of groups of the answer; `spread`: that of an average
+        unit."""
         by_name = {priced.block.name: priced for priced in planned.price.blocks}
         ((_, law),) = by_name[cut.block].noise.measurements[0].laws
         assert isinstance(law, Choice)
@@ -83,7 +85,7 @@ class ChosenBounds:
         self.enough = units_above(cut, law, 0, 1 - _LIKELY)
 
     def expected(self, measured: NoisyHistogram) -> Way:
-        """Return the way AUTO."""
+        """Return the way AUTO, for the units in a measured histogram."""
         chances, hidden = self._chances(measured), measured.with_hidden()
         order, total = np.argsort(self.ends), measured.total()
         median = self.ends[order][int(np.searchsorted(np.cumsum(chances[order]), 0.5))]
@@ -103,16 +105,16 @@ class ChosenBounds:
 
 
 def total_of_norm(term: Term, spread: float) -> float:
-    """Return by how much the total of a unit exceeds its norm in the clip of a term: a unit in `spread` groups whose L1 norm is t
-    has an L2 norm between t / sqrt(spread), where its groups are equal, and t, where one has nearly all; the geometric mean of
-    both is taken."""
+    """Return the factor by which the total of a unit exceeds its norm in the clip of a term. A unit in `spread` groups whose L1
+    norm is t has an L2 norm between t / sqrt(spread), if its groups are equal, and t, if one group has nearly all; the geometric
+    mean of both is taken."""
     return spread**0.25 if term.clip is not None and term.clip.norm is Norm.L2 else 1.0
 
 
 def way_table(
     totals: ChoiceTable, now: tuple[BoundChoice, float] | None, measured: NoisyHistogram, auto: ChosenBounds
 ) -> WayTable:
-    """Return the ways with the one of the least expected error, even if units are hidden, marked. `totals`: choices of max_total;
+    """Return the ways, with the one of the least expected error even if units are hidden marked. `totals`: choices of max_total;
     `now`: the choice of the policy's max_rows, and the bound on a unit that follows from it."""
     ways, best = [], totals.recommended
     if now is not None:
@@ -130,7 +132,8 @@ def way_table(
 
 
 def choice_chances(law: Choice, above: Floats) -> Floats:
-    """Return the chance of each cell of a leaning choice, given how many units are `above` each."""
+    """Return the probability of each cell in a choice that leans towards lower cells, given the number of units `above` each
+    cell."""
     distances = np.maximum(above - (law.rank - 0.5), 0.0) + law.lean * np.arange(above.size) / law.denominator
     heads = np.exp(-float(law.rate) * (distances - distances.min()))
     if law.mechanism == EXPONENTIAL:

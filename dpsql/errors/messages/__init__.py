@@ -1,4 +1,4 @@
-"""Every sentence that an error may say, one module for each room. Importing this package fills `exceptions.REGISTER`."""
+"""The sentences of all errors, in one module for each part of dpsql. Importing this package fills `exceptions.REGISTER`."""
 
 from __future__ import annotations
 

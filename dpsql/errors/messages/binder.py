@@ -1,4 +1,4 @@
-"""Sentences about names, types and shapes of queries that are not proven."""
+"""Sentences about names, types and forms of queries that cannot be proven."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sentences about the public remainder in its sandbox, and about releases."""
+"""Sentences about the public remainder of a query in its sandbox, and about releases."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Answers of an owner to the questions of `dpsql init`: from a file, from a draft of an earlier run, or typed.
 
-Every typed answer is on the disk before the next question is asked, so that Ctrl-C or a closed terminal loses nothing.
+Every typed answer is written to disk before the next question is asked, so that Ctrl-C or a closed terminal loses nothing.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from dpsql.storage.durable_files import sync, take_name
 
 Meaning = TypeVar("Meaning")
 _SIGN_FIRST = re.compile(r"""([^\s#:'"][^:]*|"[^"]*"|'[^']*'):\s+([-?](?:\s.*\S)?|[&*!%@`,].*\S|[&*!%@`,])\s*""")
-"""A line of YAML whose value begins with a sign of its own. A long line takes no longer than its length squared."""
+"""A line of YAML whose value begins with an indicator. Matching a line takes at most time quadratic in its length."""
 
 
 class WrongAnswer(ValueError):
-    """An answer that means nothing for its question; the sentence says why, and what would."""
+    """An answer that is invalid for its question; the message says why, and what would be valid."""
 
 
 def read_answers(text: str, origin: str) -> dict[str, str]:
-    """Return answers by the name of their question from YAML, a mapping of texts. Raises InterfaceError init_answers."""
+    """Parse answers, by the name of their question, from YAML: a mapping of texts. Raises InterfaceError init_answers."""
     problems = Problems()
     try:
         tree = read_yaml(text, problems)
@@ -45,7 +45,7 @@ def read_answers(text: str, origin: str) -> dict[str, str]:
 
 
 def _to_quote(text: str) -> str:
-    """Return which line has an answer that YAML reads only in quotes, and how it is written; "" where none has."""
+    """Return which line has an answer that YAML reads only in quotes, and how to write it; "" if there is none."""
     for number, line in enumerate(text.splitlines(), 1):
         if match := _SIGN_FIRST.fullmatch(line):
             return f"line {number}: an answer that begins with {match[2][0]} stands in quotes: {match[1]}: {quoted(match[2])}"
@@ -56,9 +56,9 @@ def _to_quote(text: str) -> str:
 class Answers:
     """Answers by the name of their question.
 
-    `written`: what is answered already; `origin`: the file that it comes from, for messages. `ask`: shows a question's name with
-    its default and returns what is typed; None where nobody can be asked, and defaults answer. `show`: prints a line of text.
-    `draft`: the file that typed answers are kept in.
+    `written`: the answers given in advance; `origin`: the file that they come from, for messages. `ask`: shows a question's name
+    with its default and returns the typed text; None if nobody can be asked, so that defaults are taken. `show`: prints a line of
+    text. `draft`: the file in which typed answers are kept.
     """
 
     written: dict[str, str]
@@ -69,10 +69,10 @@ class Answers:
     taken: dict[str, str] = field(default_factory=dict)
 
     def get(self, question: str, words: str, meaning: Callable[[str], Meaning], default: str | None = None) -> Meaning:
-        """Return the meaning of an answer. `words`: the question in plain sentences; `meaning` raises WrongAnswer.
+        """Return the meaning of an answer. `words`: the text of the question; `meaning` parses an answer, or raises WrongAnswer.
 
-        A typed answer that means nothing is asked for again. Raises InterfaceError init_answer for a written one, and
-        init_unanswered where there is neither an answer nor a default.
+        An invalid typed answer is asked for again. Raises InterfaceError init_answer for an invalid written one, and
+        init_unanswered if there is neither an answer nor a default.
         """
         text = self.taken.get(question, self.written.get(question))
         if text is not None:
@@ -95,7 +95,7 @@ class Answers:
                 self.show(f"  {error}")
 
     def forget(self, questions: tuple[str, ...]) -> None:
-        """Forget answers, so that they are asked for again."""
+        """Drop answers, so that they are asked for again."""
         for question in questions:
             self.written.pop(question, None)
             self.taken.pop(question, None)
@@ -119,7 +119,7 @@ class Answers:
 
 
 def _write(place: Path, answers: Mapping[str, str]) -> None:
-    """Write answers as YAML in one step: a reader sees the old file or the new one. Raises Fault file_write."""
+    """Write answers as YAML atomically: a reader sees the old file or the new one. Raises Fault file_write."""
     part = place.with_name(f".{place.name}.part")
     try:
         take_name(part)

@@ -26,11 +26,12 @@ if TYPE_CHECKING:
 _MOST_NAMED = 8
 _MOST_REASON_LINES = 12
 _STACK_FRAME = re.compile(r"(at )?[\w$./<>]+\([\w.: ]*\)?")
-"""A line of a Java stack, which tells the owner nothing."""
+"""A line of a Java stack trace, which does not help the owner."""
 
 
 class _Reasons(logging.Handler):
-    """The reasons of faults: what the custodian's log takes as errors. A report of `check` is for the owner, who reads both."""
+    """A log handler that collects the reasons of faults: the errors of the custodian's log. A report of `check` is for the owner,
+    who may read both."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
@@ -41,14 +42,14 @@ class _Reasons(logging.Handler):
         self._messages.append(record.getMessage())
 
     def taken(self) -> list[str]:
-        """Return the lines of what was logged since the last error, without stacks of Java, and forget them."""
+        """Return the lines logged since the last error, without Java stack traces, and drop them."""
         lines = [line.strip() for message in self._messages for line in message.splitlines()]
         self._messages = []
         return [line for line in lines if line and not _STACK_FRAME.fullmatch(line)][:_MOST_REASON_LINES]
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Hear what goes to the custodian's log while the context is open."""
+        """Collect messages of the custodian's log while the context is open."""
         logger = logging.getLogger("dpsql.custodian")
         logger.addHandler(self)
         try:
@@ -67,7 +68,7 @@ class Findings:
     reasons: _Reasons = field(default_factory=_Reasons)
 
     def fail(self, error: Error) -> None:
-        """Note an error as a problem, once, with its reason from the custodian's log."""
+        """Record an error as a problem, once, with its reason from the custodian's log."""
         lines = [error.message, *self.reasons.taken(), *filter(None, [error.hint])]
         if all(problem.partition("\n")[0] != error.message for problem in self.problems):
             self.problems.append("\n  ".join(lines))
@@ -77,14 +78,12 @@ class Findings:
 def check_policy_file(
     place: Path, *, create_ledger: bool = False, change_unit: bool = False, second_budget: str | None = None
 ) -> Findings:
-    """Check a policy file, then the structure of its source, then its ledger, which is created if asked and missing.
+    """Check a policy file, then the structure of its source, then its ledger, which is created if asked for and missing.
 
-    `change_unit`: the owner accepts that a ledger with charges continues with another privacy unit, which is
-    recorded. `second_budget`: the reason, also recorded, for another ledger with its own budget for a data set that
-    has one elsewhere.
+    `change_unit`: the owner accepts that a ledger with charges continues with another privacy unit, which is recorded.
+    `second_budget`: the reason, also recorded, for another ledger with its own budget for a data set that has one elsewhere.
 
-    Rows are not read, except those of CSV files, to count malformed lines. Raises PolicyRefusal if the file cannot be
-    read.
+    Rows are not read, except those of CSV files, to count malformed lines. Raises PolicyRefusal if the file cannot be read.
     """
     findings = Findings()
     wrong = policy_problems(policy_text(place))
@@ -126,7 +125,8 @@ def _summary(place: Path, policy: Policy) -> str:
 
 
 def _dropped_rows(policy: Policy) -> list[str]:
-    """Return notes on tables that keep one row of each privacy unit, where the policy does not promise that there is one."""
+    """Return notes on tables that keep one row of each privacy unit although the policy does not promise that there is only
+    one."""
     notes = []
     for name, table in policy.tables.items():
         column = policy.unit_column(name)
@@ -175,23 +175,23 @@ def _check_source(policy: Policy, findings: Findings) -> None:
 
 
 def _missing_table(policy: Policy, name: str) -> str:
-    """Return the problem of a table that is not there, with its own source where the policy names one."""
+    """Return the problem of a missing table, with its own source if the policy names one."""
     place = policy.tables[name].source
     looked_for = "" if place is None else f" (its source: {place})"
     return f"table {name} of the policy is not in the source{looked_for}"
 
 
 def _check_readable(policy: Policy, engine: Engine, findings: Findings) -> None:
-    """Note what a question would meet before its charge: columns of types that are not read, or that the role may not read."""
+    """Record what a question would meet before its charge: columns of unsupported types, or that the role may not read."""
     for name in policy.tables:
         try:
             engine.check_readable((name,))
         except Error as error:
-            findings.fail(error)  # tables on the way to the unit are checked with each
+            findings.fail(error)  # tables on the way to the unit are checked with each table
 
 
 def _check_columns(table: Table, columns: Mapping[str, str], findings: Findings) -> None:
-    """Note columns of the policy that the source lacks, and in one line those that it has as texts."""
+    """Record columns of the policy that the source lacks, and in one note those that it stores as texts."""
     folded = {column.lower(): type_ for column, type_ in columns.items()}
     texts: dict[str, list[str]] = {}
     for column in table.columns.values():
@@ -211,7 +211,7 @@ def _check_columns(table: Table, columns: Mapping[str, str], findings: Findings)
 
 
 def _broken_lines(table: str, broken: Broken | None) -> list[str]:
-    """Return notes on malformed lines. Their number depends on the data: for the owner alone."""
+    """Return notes on malformed lines. Their number depends on the data, so it is for the owner alone."""
     if broken is None:
         return []
     kinds = (

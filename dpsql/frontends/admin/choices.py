@@ -1,4 +1,4 @@
-"""What an owner chooses for a new policy, and the text of that policy."""
+"""Choices of an owner for a new policy, and the text of that policy."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ LEFT_OUT = "-"
 
 @dataclass(frozen=True)
 class ColumnChoice:
-    """A column: its type, and its bounds or listed values as they are written in the policy. `filled`: never NULL;
-    `in_source`: its name in the source where that is another one."""
+    """A column: its type, and its bounds or listed values as written in the policy. `filled`: never NULL; `in_source`: its name
+    in the source if that differs."""
 
     type: str
     bounds: tuple[str, str] | None = None
@@ -62,7 +62,7 @@ class ColumnChoice:
 
 @dataclass(frozen=True)
 class TableChoice:
-    """A table. `csv_delimiter`: of CSV files where it is not a comma; `foreign_keys`: column to (table, column)."""
+    """A table. `csv_delimiter`: that of its CSV files if it is not a comma; `foreign_keys`: column to (table, column)."""
 
     public: bool
     max_rows: int | None
@@ -76,7 +76,7 @@ class TableChoice:
 
 @dataclass(frozen=True)
 class PolicyChoices:
-    """All that a policy says. `unit`: table and column, or None where each row is a unit; numbers are texts of decimals."""
+    """The contents of a policy. `unit`: table and column, or None if each row is a unit; numbers are decimals as text."""
 
     unit: tuple[str, str] | None
     tables: dict[str, TableChoice]
@@ -133,10 +133,10 @@ def _table_lines(name: str, table: TableChoice) -> Iterator[str]:
 
 
 def column_choice(answer: str, type_: str | None, *, filled: bool, in_source: str | None) -> ColumnChoice | None:
-    """Return what an answer says of a column, None where it is left out.
+    """Return the choice that an answer makes for a column, None if it leaves the column out.
 
-    Answers are `-`, nothing, `LOWER to UPPER`, a list of values, each with a type before it where `type_` (that of the source)
-    is None, and `not null` behind it where no value is missing. Raises WrongAnswer, also for what the policy would not accept.
+    Answers are `-`, nothing, `LOWER to UPPER`, or a list of values; each with a type before it if `type_` (that of the source) is
+    None, and with `not null` after it if no value is missing. Raises WrongAnswer, also for what the policy would not accept.
     """
     if answer == LEFT_OUT:
         return None
@@ -162,7 +162,7 @@ def column_choice(answer: str, type_: str | None, *, filled: bool, in_source: st
 
 
 def _type_of_bounds(bounds: tuple[str, str] | None) -> str | None:
-    """Return the type that bounds show, None without bounds. Raises WrongAnswer for whole numbers, which may mean two."""
+    """Return the type of bounds, None without bounds. Raises WrongAnswer for whole numbers, which may be integers or reals."""
     if bounds is None:
         return None
     if all(map(_WHOLE.fullmatch, bounds)):
@@ -183,7 +183,7 @@ def _type_of_bounds(bounds: tuple[str, str] | None) -> str | None:
 
 
 def _listed(answer: str) -> tuple[str, ...]:
-    """Return the values of a list with commas, with or without brackets; values may be in double quotes."""
+    """Return the values of a comma-separated list, with or without brackets; values may be in double quotes."""
     bracketed = answer.startswith("[") and answer.endswith("]")
     inside = answer[1:-1] if bracketed else answer
     if not bracketed and "," not in inside:

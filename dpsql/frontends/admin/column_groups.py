@@ -1,4 +1,4 @@
-"""Columns of wide tables in the conversation of `dpsql init`: named once, by patterns, instead of asked one by one."""
+"""Columns of wide tables in the dialogue of `dpsql init`: named once, by patterns, instead of asked about one by one."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from dpsql.errors.suggestions import did_you_mean
 from dpsql.frontends.admin.answers import Answers, WrongAnswer
 
 WIDE = 20
-"""Columns of a table beyond which a person is asked first which of them analysts will use."""
+"""Number of columns of a table above which a person is first asked which of them analysts will use."""
 _MOST_SHOWN = 6
 
 
 def column_groups(answers: Answers, table: str, columns: list[str]) -> dict[str, list[str]]:
-    """Return the questions about a table's columns, with the columns that each is about.
+    """Return the questions about a table's columns, each with the columns that it is about.
 
-    That is one for each column, unless the answer to `TABLE.*` names columns and patterns: then one for each of these, and the
-    other columns are left out. It is asked of a person for more than `WIDE` columns, and taken from a file that has it. A column
-    with an answer of its own has a question of its own.
+    There is one for each column, unless the answer to `TABLE.*` names columns and patterns: then there is one for each of these,
+    and the other columns are left out. A person is asked for that answer if there are more than `WIDE` columns; a file may give
+    it. A column with a separate answer keeps a separate question.
     """
     question = f"{table}.*"
     written = question in answers.written or question in answers.taken
@@ -54,5 +54,5 @@ def column_groups(answers: Answers, table: str, columns: list[str]) -> dict[str,
 
 
 def shortened(columns: list[str]) -> str:
-    """Return a list of names, shortened where it is long."""
+    """Return a list of names as text, shortened if it is long."""
     return ", ".join(columns[:_MOST_SHOWN]) + (", ..." if len(columns) > _MOST_SHOWN else "")

@@ -1,7 +1,7 @@
-"""What a new policy is worth: the error bars of a few questions over rows that are made up from the policy alone.
+"""Usefulness of a new policy: the error bars of a few questions over rows that are made up from the policy alone.
 
 The source is not opened. Rows are drawn evenly: each privacy unit has between one and `max_rows` rows, values lie anywhere
-between their bounds, listed values are equally frequent. Error bars of counts do not depend on the rows; those of means do,
+between their bounds, and listed values are equally frequent. Error bars of counts do not depend on the rows; those of means do,
 through the sizes of groups.
 """
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _MOST_ROWS = 1_000_000
 _MOST_TABLES = 3
 _STEPS = 1_000_003
-"""Numbers between two bounds take so many values; a prime, so that they have no pattern in common with lists."""
+"""Number of values that numbers between two bounds take; a prime, so that they have no pattern in common with lists."""
 _ENGINE_TYPES = {
     "integer": "BIGINT", "real": "DOUBLE", "text": "VARCHAR", "boolean": "BOOLEAN", "date": "DATE", "timestamp": "TIMESTAMP",
 }  # fmt: skip
@@ -62,7 +62,7 @@ def _keywords() -> frozenset[str]:
 
 
 def _name(name: str) -> str:
-    """Return a name of the policy as SQL reads it."""
+    """Return a name of the policy as an SQL identifier."""
     return f'"{name}"' if name.lower() in _keywords() else name
 
 
@@ -83,13 +83,13 @@ def simulated_errors(policy: Policy, people: int) -> Iterator[str]:
 
 
 def _units_of(table: Table, people: int) -> int:
-    """Return how many units are made up, so that the table has no more rows than `_MOST_ROWS`."""
+    """Return the number of units to make up, so that the table is expected to have at most `_MOST_ROWS` rows."""
     return max(1, min(people, 2 * _MOST_ROWS // ((table.bounds.max_rows or 1) + 1)))
 
 
 def _question(table: Table) -> _Question:
-    """Return the question that an analyst asks first: a mean by the first column that lists its values. Numbers that are 0 or 1
-    alone, as codes often are, have a mean that says little: others come first."""
+    """Return a question that an analyst would ask first: a mean by the first column with listed values. A mean of numbers that
+    are only 0 or 1, as codes often are, says little, so other numbers are preferred."""
     leads = {*table.primary_key, *table.foreign_keys}
     columns = [column for column in table.columns.values() if column.name not in leads]
     key = next((column for column in columns if column.domain), None)
@@ -100,7 +100,7 @@ def _question(table: Table) -> _Question:
 
 
 def _is_code(column: PolicyColumn) -> bool:
-    """Return whether a column has no more than two whole values."""
+    """Return whether a column has at most two values, both whole numbers."""
     lower, upper = column.lower, column.upper
     if column.type != "integer" or not isinstance(lower, (int, Fraction)) or not isinstance(upper, (int, Fraction)):
         return False
@@ -120,7 +120,7 @@ def _answered(policy: Policy, question: _Question, people: int) -> Iterator[str]
 
 
 def _session(policy: Policy, engine: Any) -> Session:
-    """Return a session that charges a ledger in memory and keeps no release."""
+    """Return a session that charges a ledger in memory and stores no release."""
     from dpsql.audit.observation import NO_STORE, OpenLedger
     from dpsql.session.session import Session
 
@@ -193,7 +193,7 @@ def _value(policy: Policy, table: Table, column: PolicyColumn) -> str:
 
 
 def _is_key(policy: Policy, table: Table, column: PolicyColumn) -> bool:
-    """Return whether rows are told apart by a column, or other tables refer to it."""
+    """Return whether a column is part of the primary key, or other tables refer to it."""
     referred = {target for other in policy.tables.values() for target in other.foreign_keys.values()}
     return column.name in table.primary_key or (table.name, column.name) in referred
 

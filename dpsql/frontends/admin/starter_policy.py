@@ -1,7 +1,7 @@
 """`dpsql init`: a starter policy from the structure of a source. Values are never read.
 
-What only the owner can know (privacy unit, bounds, domains, max_rows, budget) is marked `#?`; where a wrong guess
-would weaken the promise the place is left empty, so that `dpsql check` refuses the file until it is filled in.
+Facts that only the owner knows (privacy unit, bounds, domains, max_rows, budget) are marked `#?`; where a wrong guess would
+weaken the guarantee, the place is left empty, so that `dpsql check` refuses the file until it is filled in.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _YAML_WORDS = ("null", "true", "false", "yes", "no", "on", "off", "y", "n")
 _OF_TEXTS = (
     "  #? numbers and days: {type: integer, lower: 0, upper: 120}, real, date; of texts domain: [...] makes public keys"
 )
-"""What the columns of a CSV file wait for, which says no types."""
+"""What remains to be filled in for the columns of a CSV file, which has no types."""
 _BOUNDS = {
     "integer": "  #? lower: , upper: (what can be, not what is)",
     "real": "  #? lower: , upper: (what can be, not what is)",
@@ -44,7 +44,7 @@ _BOUNDS = {
 
 
 def write_starter(source: Path, place: Path, unit: str | None) -> int:
-    """Write a policy for the data at `source` to the new file `place`; returns how many places are marked `#?`.
+    """Write a policy for the data at `source` to the new file `place`; return the number of places marked `#?`.
 
     `unit`: TABLE.COLUMN, "row", or None to leave it open. Raises InterfaceError (init_source, init_unit, init_exists).
     """
@@ -56,7 +56,7 @@ def write_starter(source: Path, place: Path, unit: str | None) -> int:
 
 
 def tables_for_policy(source: Path, place: Path) -> dict[str, SourceTable]:
-    """Return the tables of a source as a new policy at `place` names them, columns of CSV files with plain names.
+    """Return the tables of a source as a new policy at `place` names them; columns of CSV files get plain names.
 
     Raises InterfaceError (init_source, init_exists).
     """
@@ -71,7 +71,7 @@ def tables_for_policy(source: Path, place: Path) -> dict[str, SourceTable]:
 
 
 def split_column(text: str, tables: Mapping[str, SourceTable]) -> tuple[str, str]:
-    """Return table and column of a text TABLE.COLUMN or SCHEMA.TABLE.COLUMN, whether they exist or not."""
+    """Return the table and column of a text TABLE.COLUMN or SCHEMA.TABLE.COLUMN, without checking that they exist."""
     for name, table in tables.items():
         if table.schema is not None and text.startswith(f"{table.schema}.{name}."):
             return name, text.removeprefix(f"{table.schema}.{name}.")
@@ -80,7 +80,7 @@ def split_column(text: str, tables: Mapping[str, SourceTable]) -> tuple[str, str
 
 
 def write_policy(text: str, place: Path) -> None:
-    """Write a new policy. Raises InterfaceError init_exists where there is a file by now, Fault file_write."""
+    """Write a new policy. Raises InterfaceError init_exists if the file exists, Fault file_write."""
     try:
         with place.open("x", encoding="utf-8") as file:
             file.write(text)
@@ -91,14 +91,14 @@ def write_policy(text: str, place: Path) -> None:
 
 
 def source_link(source: Path, place: Path) -> str:
-    """Return the source as the policy at `place` names it: relative where it is beside it, or in a folder that is."""
+    """Return the source as the policy at `place` names it: by a relative path if it is below the policy's folder."""
     folder = place.parent.resolve()
     where = source.parent.resolve() / source.name
     return where.relative_to(folder).as_posix() if where.is_relative_to(folder) else str(source.resolve())
 
 
 def _below(table: SourceTable, source: Path, place: Path) -> SourceTable:
-    """Return a table of a folder with the place of its file, as the policy names it."""
+    """Return a table of a folder with the place of its file as the policy names it."""
     return (
         replace(table, source=source_link(source / table.source, place)) if source.is_dir() and table.source else table
     )
@@ -150,7 +150,7 @@ def source_lines(source: Path, link: str) -> Iterator[str]:
 
 
 def place_lines(schema: str | None, source: str | None) -> Iterator[str]:
-    """Yield the lines of a policy that say where a table is."""
+    """Yield the lines of a policy that locate a table."""
     if schema is not None:
         yield f"    schema: {yaml_scalar(schema)}"
     if source is not None:
@@ -158,25 +158,25 @@ def place_lines(schema: str | None, source: str | None) -> Iterator[str]:
 
 
 def type_of(engine_type: str) -> str | None:
-    """Return the type of a column in a policy, None for what dpsql does not read."""
+    """Return the type of a column in a policy, None for a type that dpsql does not read."""
     return next((word for pattern, word in _TYPES if re.match(pattern, engine_type, re.DOTALL)), None)
 
 
 def type_in_words(engine_type: str) -> str:
-    """Return the name of an engine's type, without what it is made of: names of fields, and values of an ENUM, are somebody's
-    texts."""
+    """Return the name of an engine's type without its contents: names of fields and values of an ENUM are texts of other
+    people."""
     match = re.match("[A-Z0-9_ ]*", engine_type)
     inner = match[0].strip() if match else ""
     return f"{inner}[]" if engine_type.endswith("]") else inner
 
 
 def data_set_name(source: Path) -> str:
-    """Return a data set's name from the name of its file, files or folder."""
+    """Return the name of a data set, from the name of its file, files or folder."""
     return plain_name(source.resolve().name.partition(".")[0].replace("*", "").replace("?", "").strip("-_ "))
 
 
 def questions_within(budget: str, delta: str, epsilon: str) -> int:
-    """Return how many questions of `epsilon` fit a budget under zCDP, all three as texts of decimals."""
+    """Return how many questions of `epsilon` fit a budget under zCDP; all three are decimals as text."""
     accountant = make_accountant("zcdp", Fraction(budget), Fraction(delta))
     price = accountant.units(accountant.request(Fraction(epsilon)))
     return min(accountant.limit_units()[name] // amount for name, amount in price.items() if amount)
@@ -244,6 +244,6 @@ def _with_plain_names(table: SourceTable) -> SourceTable:
 
 
 def yaml_scalar(text: str) -> str:
-    """Return a YAML scalar; quoted when YAML would read it as anything but this text."""
+    """Return a YAML scalar, quoted if YAML would read it as anything but this text."""
     plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.]*", text)
     return text if plain and text.lower() not in _YAML_WORDS else quoted(text)

@@ -1,7 +1,7 @@
-"""`dpsql init` as a conversation: whose privacy, how many rows count, how far values go, which groups, how much in all.
+"""`dpsql init` as a dialogue: privacy unit, rows that count, bounds of values, groups, and budget.
 
-Questions come in the order in which an owner decides (docs/first_hour.md). Only the structure of the source is read; what the
-answers are worth is shown by questions over rows that are made up (`simulated_errors`).
+Questions come in the order in which an owner decides (docs/first_hour.md). Only the structure of the source is read; the effect
+of the answers is shown by questions over rows that are made up (`simulated_errors`).
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ Unit = tuple[str, str] | None
 _STARTING_SHARE = Fraction(3, 100)
 _LEAST_BUDGET = Fraction(1, 10**6)
 _MOST_DELTA = 6
-"""Delta is 10^-6 or smaller."""
+"""Negative exponent of the largest delta, 10^-6."""
 
 
 def ask_for_policy(source: Path, place: Path, answers: Answers) -> int:
-    """Ask for a policy over `source`, show what it is worth, and write it to the new file `place`.
+    """Ask for a policy over `source`, show its expected error bars, and write it to the new file `place`.
 
-    Returns the number of tables. Raises InterfaceError (init_source, init_exists, init_answer, init_unanswered), Fault
-    file_write, and PolicyRefusal where answers contradict each other.
+    Return the number of tables. Raises InterfaceError (init_source, init_exists, init_answer, init_unanswered), Fault file_write,
+    and PolicyRefusal if answers contradict each other.
     """
     tables = {name: table for name, table in tables_for_policy(source, place).items() if plain_name(name) == name}
     for name, table in tables.items():
@@ -144,7 +144,7 @@ def _about(answers: Answers, name: str, tables: Mapping[str, SourceTable], unit:
 
 
 def _leads(name: str, tables: Mapping[str, SourceTable], unit: tuple[str, str], passed: set[str]) -> bool:
-    """Return whether declared foreign keys lead from a table to the unit's."""
+    """Return whether declared foreign keys lead from a table to that of the privacy unit."""
     if name == unit[0]:
         return True
     parents = {parent for parent, _ in tables[name].foreign_keys.values()} if name in tables else set()
@@ -154,7 +154,7 @@ def _leads(name: str, tables: Mapping[str, SourceTable], unit: tuple[str, str], 
 def _link(
     answers: Answers, name: str, tables: Mapping[str, SourceTable], unit: tuple[str, str]
 ) -> dict[str, tuple[str, str]]:
-    """Return the foreign key that leads from a table to the unit."""
+    """Return the foreign key that leads from a table towards the privacy unit."""
     columns = tables[name].columns
 
     def meaning(text: str) -> dict[str, tuple[str, str]]:
@@ -177,7 +177,7 @@ def _link(
 
 
 def _max_rows(answers: Answers, name: str, table: SourceTable, unit: Unit) -> tuple[int, tuple[str, ...]]:
-    """Return the rows of one unit that count, and the primary key."""
+    """Return the number of rows of one unit that count, and the primary key."""
     key = tuple(table.primary_key)
     if unit is None or (unit[0] == name and key == (unit[1],)):
         return 1, key
@@ -222,7 +222,7 @@ def _columns(
 def _choices(
     answers: Answers, name: str, table: SourceTable, question: str, columns: list[str]
 ) -> dict[str, ColumnChoice | None]:
-    """Return what one answer says of some columns of a table; None of those that are left out. Truth values need none."""
+    """Return the choices that one answer makes for some columns, None for those left out. Truth values need no answer."""
     types = {column: type_of(table.columns[column]) for column in columns}
     free = {column for column in columns if types[column] == "boolean" and not table.delimiter}
     chosen: dict[str, ColumnChoice | None] = {
@@ -261,7 +261,7 @@ def _column_words(name: str, *, typed: bool) -> str:
 
 
 def _budgeted(answers: Answers, unit: Unit, tables: dict[str, TableChoice]) -> PolicyChoices:
-    """Return all choices, with the budget that is asked for here."""
+    """Return all choices, after asking for the budget."""
     who = "rows" if unit is None else "persons"
     words = f"\n4. About how many {who} are in the data? A figure that may be known; it is used for the estimate below alone."
     people = answers.get("people", words, _count)
@@ -286,7 +286,7 @@ def _budgeted(answers: Answers, unit: Unit, tables: dict[str, TableChoice]) -> P
 
 
 def delta_for(people: int) -> str:
-    """Return delta as a text: a power of ten that is at most a tenth of one over the number of people, and at most 10^-6."""
+    """Return delta as text: a power of ten, at most 10^-6 and at most a tenth of one over the number of people."""
     return f"1e-{max(_MOST_DELTA, len(str(people)) + 1)}"
 
 
@@ -300,7 +300,7 @@ def _budget(text: str) -> tuple[str, str | None]:
 
 
 def _decimal(text: str) -> Fraction:
-    """Return a positive decimal of at most 1000. Raises WrongAnswer."""
+    """Parse a positive decimal of at most 1000. Raises WrongAnswer."""
     number = Fraction(text) if re.fullmatch(r"\d{1,4}(\.\d{1,12})?", text) else Fraction(0)
     if not 0 < number <= 1000:
         raise WrongAnswer("write a number above 0, such as 0.5")

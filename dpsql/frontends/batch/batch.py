@@ -46,9 +46,9 @@ class Watcher(Protocol):
 class Step:
     """One statement that returns rows. `state`: ask, done (by an earlier run), lost (charged, and the answer is gone).
 
-    `cost` is the charge of asking it now, in units of the ledger; empty if it is free. `request` names the answer in the folder,
-    `receipt` the charge that pays for it: that of its own, or of a whole plan. `planned`: the question with the blocks of its
-    plan, if it is in one.
+    `cost`: the charge for asking it now, in units of the ledger; empty if it is free. `request`: the id of the answer in the
+    folder; `receipt`: that of the charge that pays for it, its own or that of its whole plan. `planned`: the question with the
+    blocks of its plan, if it is in one.
     """
 
     place: str
@@ -80,10 +80,10 @@ class Batch:
         keep_notes: bool = False,
         objective: Objective | None = None,
     ) -> None:
-        """`scripts`: files with their texts; `charge_again`: ask statements again whose answers an earlier run
-        charged and lost; `keep_going`: answer the others when statements are refused; `bars`: results have NAME_low
-        and NAME_high; `keep_notes`: `reported` has what the folder says of each result; `objective`: what the measurement plans
-        of the statements make small (None: each statement is measured by itself)."""
+        """`scripts`: files with their texts; `charge_again`: ask statements again whose answers an earlier run charged and lost;
+        `keep_going`: answer the others when statements are refused; `bars`: results have NAME_low and NAME_high; `keep_notes`:
+        `reported` includes the note of each result; `objective`: what joint measurement plans of the statements minimise (None:
+        each statement is measured separately)."""
         self._session = session
         self._scripts = scripts
         self._out = out
@@ -117,19 +117,19 @@ class Batch:
         return Exit.REFUSAL if self._refused else Exit.DONE
 
     def summary(self, status: int, error: Error | None, *, dry_run: bool) -> dict[str, Any]:
-        """Return what became of each statement, as an object for JSON. `error`: what ended the run as a whole."""
+        """Return the outcome of each statement, as an object for JSON. `error`: what ended the run as a whole."""
         return summary_object(
             self._reports, dataset=self._session.policy.dataset, price=self._price, share=self._share, left=self._left,
             status=status, error=error, dry_run=dry_run, plans=self.plans,
         )  # fmt: skip
 
     def plan_lines(self) -> list[str]:
-        """Return the measurement plans for people, nothing for a run without."""
+        """Return the measurement plans as lines of text; no lines for a run without plans."""
         return [] if self._plans is None else self._plans.lines()
 
     @property
     def plans(self) -> dict[str, Any] | None:
-        """The measurement plans as an object for JSON; None for a run without."""
+        """The measurement plans as an object for JSON; None for a run without plans."""
         return None if self._plans is None else self._plans.objects()
 
     def reported(self) -> list[ReportedStatement]:
@@ -164,7 +164,7 @@ class Batch:
     def _steps(self, record: RunRecord, watcher: Watcher) -> list[Step] | None:
         """Return every statement that returns rows; None if one is refused (all refusals are shown).
 
-        With `keep_going` the statements that can be answered are returned beside refused ones.
+        With `keep_going`, return those that can be answered, even if others are refused.
         """
         if self._objective is not None:
             questions = asked_questions(self._session, self._scripts, lambda *_: None, lambda *_: None)
@@ -197,8 +197,7 @@ class Batch:
         return steps if self._keep_going else None
 
     def _step(self, record: RunRecord, from_file: FileStatement) -> Step | None:
-        """Return the step of one statement; SET and RESET affect the statements after them in the file, and are no
-        steps."""
+        """Return the step of one statement, None for SET and RESET, which affect the statements after them in the file."""
         session, place, piece = self._session, from_file.place, from_file.piece
         statement = session.planner.parse(piece, None)
         if statement.kind in ("set", "reset", "transaction"):
@@ -245,7 +244,7 @@ class Batch:
         return replace(step, request=request, receipt=receipt, state=state, cost=cost)
 
     def _facts_of_plan(self, planned: Planned) -> dict[str, Any]:
-        """Return what the charge of a measurement plan is known by, for each of its questions the same."""
+        """Return the facts that identify the charge of a measurement plan, which are the same for each of its questions."""
         session = self._session
         return {
             "plan": list(planned.keys),
@@ -346,7 +345,8 @@ class Batch:
         return status
 
     def _still_left(self) -> Mapping[str, Mapping[str, str]]:
-        """Return what is left of each scope, nothing where the ledger cannot say it: the answers are paid for and written."""
+        """Return the remaining budget of each scope, nothing if the ledger fails: the answers are already paid for and
+        written."""
         try:
             return self._session.budget().remaining
         except Error:

@@ -1,8 +1,8 @@
 """The record of a batch run, by which a second `dpsql run` in the same folder continues without a second charge.
 
-`run.json` holds the run's own random id and how often each lost statement was asked again. A statement's request id
-is a digest of that id, the statement, its options, the analyst and the policy's version, so that the ledger knows a
-charge again whatever happened to the process that made it. Every file is written atomically.
+`run.json` holds the run's own random id and how often each lost statement was asked again. A statement's request id is a digest
+of that id, the statement, its options, the analyst and the policy's version, so that the ledger recognises a charge whatever
+happened to the process that made it. Every file is written atomically.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class RunRecord:
         return note.get("request") == request and note.get("sha256") == digest
 
     def note(self, name: str) -> dict[str, Any] | None:
-        """Return the note beside a result that this run wrote, or that `is_done`; None if somebody has changed it since."""
+        """Return the note of a result that this run wrote, or that `is_done`; None if it is missing or was damaged since."""
         try:
             facts: dict[str, Any] = json.loads((self.folder / note_name(name)).read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -105,7 +105,7 @@ class RunRecord:
         self.put(note_name(name), lambda part: part.write_text(text + "\n", encoding="utf-8"))
 
     def put(self, name: str, write: Callable[[Path], object]) -> None:
-        """Write a file atomically: beside its place, flushed, then renamed. Raises Fault (file_write)."""
+        """Write a file atomically: to a temporary file next to it, flushed, then renamed. Raises Fault (file_write)."""
         part = self.folder / f".{name}.part"
         try:
             take_name(part)
@@ -126,7 +126,7 @@ class RunRecord:
 
 
 def note_name(name: str) -> str:
-    """Return the name of the note beside a result: report-01.meta.json beside report-01.csv."""
+    """Return the name of the note of a result: report-01.meta.json for report-01.csv."""
     return Path(name).stem + ".meta.json"
 
 

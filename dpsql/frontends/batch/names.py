@@ -1,4 +1,4 @@
-"""Comments on a line of their own before a statement: `-- name: NAME` of its result, `-- weight: NUMBER` in a plan."""
+"""Comments on a separate line before a statement: `-- name: NAME` of its result, `-- weight: NUMBER` in a plan."""
 
 from __future__ import annotations
 
@@ -16,14 +16,13 @@ _MOST_CHARACTERS = 100
 
 
 def name_before(text: str, start: int, stop: int) -> str:
-    """Return the last name in the comments of `text` from `start` up to `stop`, "" when there is none."""
+    """Return the last name in the comments of `text` from `start` up to `stop`, "" if there is none."""
     return next((comment[1] for comment in reversed(list(_COMMENT.finditer(text, start, stop)))), "")
 
 
 def weight_before(text: str, start: int, stop: int) -> Fraction:
-    """Return the last weight in the comments of `text` from `start` up to `stop`, 1 when there is none.
-
-    Raises InterfaceError batch_weight."""
+    """Return the last weight in the comments of `text` from `start` up to `stop`, 1 if there is none. Raises InterfaceError
+    batch_weight."""
     written = next((comment[1] for comment in reversed(list(_WEIGHT.finditer(text, start, stop)))), "1")
     try:
         weight = exact_number(written)
@@ -35,7 +34,7 @@ def weight_before(text: str, start: int, stop: int) -> Fraction:
 
 
 def name_problem(name: str) -> str:
-    """Return what keeps `name` from being the name of a file, "" when nothing does."""
+    """Return why `name` cannot be the name of a result's file, "" if it can."""
     if len(name) > _MOST_CHARACTERS:
         return f"is longer than {_MOST_CHARACTERS} characters"
     if name.lower() == "run":

@@ -47,7 +47,7 @@ img { max-width: 100%; display: block; margin: .6rem 0; } p { margin: .3rem 0; }
 
 @dataclass(frozen=True)
 class StoredAnswer:
-    """An answer as it is in the folder of a run, with all that a picture needs."""
+    """An answer as stored in the folder of a run, with everything that its picture needs."""
 
     columns: tuple[OutputColumn, ...]
     table: pa.Table
@@ -69,7 +69,8 @@ def require_report_place(place: Path) -> None:
 
 
 def forget_report(place: Path) -> None:
-    """Remove the report of an earlier run: from here on, only this run may be read there. Raises Fault file_write."""
+    """Remove the report of an earlier run, so that the place never shows a report of another run than this one. Raises Fault
+    file_write."""
     try:
         place.unlink(missing_ok=True)
     except OSError as error:
@@ -83,8 +84,8 @@ def write_report(
     left: str,
     plan: Sequence[str] = (),
 ) -> None:
-    """Write the page. `summary`: the run as `dpsql run --json` says it; `left`: of each account, in words; `plan`: lines on what
-    is measured as one.
+    """Write the page. `summary`: the run in the form of `dpsql run --json`; `left`: the remaining budget of each account, as
+    text; `plan`: lines on what is measured jointly.
 
     Raises Fault file_write, charged if answers were.
     """
@@ -160,7 +161,7 @@ def _cell(value: Any) -> Any:
 
 
 def _picture(note: Note) -> str:
-    """Return the picture of an answer as `dpsql plot` draws it, "" where there is nothing to draw."""
+    """Return the picture of an answer as `dpsql plot` draws it, "" if there is nothing to draw."""
     import vl_convert
 
     answer = _stored_answer(note)
@@ -194,7 +195,7 @@ def _stored_answer(note: Note) -> StoredAnswer:
 
 
 def _value(value: Any, type_: str) -> Any:
-    """Return a value of a note as it was released."""
+    """Return a value of a note with the type that it was released with."""
     if not isinstance(value, str):
         return value
     if type_ == "date":

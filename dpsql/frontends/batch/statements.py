@@ -16,14 +16,14 @@ from dpsql.sql.lexer import Piece
 from dpsql.sql.split import split_file
 
 _READS = re.compile(r"\(|(select|with|from|values|table|explain|show|describe)\b", re.I)
-"""Statements that change nothing for those after them, by how they begin."""
+"""The beginnings of statements that do not affect later ones."""
 Scripts = Sequence[tuple[Path, str]]
 """Files with their texts."""
 
 
 @dataclass(frozen=True)
 class FileStatement:
-    """One statement of a file. `stem`: the name of its result without the ending; `weight`: what its comment says."""
+    """One statement of a file. `stem`: the name of its result without the ending; `weight`: the weight in its comment."""
 
     place: str
     piece: Piece
@@ -43,13 +43,13 @@ class AskedQuestion:
 
 
 class ResultNames:
-    """The names of the results of one run, each taken once."""
+    """The names of the results of one run, without repetition."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
 
     def take(self, name: str) -> None:
-        """Reserve the name of a result; raise InterfaceError batch_name when another result has the name."""
+        """Reserve the name of a result. Raises InterfaceError batch_name if another result has it."""
         if name.lower() in self._taken:
             raise refuse("batch_name", name=name, problem="is that of another result of this run")
         self._taken.add(name.lower())
@@ -62,11 +62,12 @@ def walk(
     refused: Callable[[str, str, Error], None],
     left_out: Callable[[Path, int], None] | None,
 ) -> None:
-    """Call `use` with each statement; it returns whether the statement has a result, and what it raises goes to `refused`, with
-    place and text. A refused statement counts in the numbers of the results after it.
+    """Call `use` with each statement; it returns whether the statement has a result, and an Error that it raises is passed to
+    `refused`, with place and text. The automatic numbers of later results count a refused statement as well.
 
-    `left_out`: is told from which line on a file is not read further, where statements after a refused one are asked (None:
-    they are not). Options are those of the session at the start of each file, and at the end.
+    `left_out`: given for a run that goes on after refusals; where a refused statement may affect later ones, it is called with
+    the file and the line, and the rest of the file is skipped (None: nothing is skipped). The session has its own options at the
+    start of each file, and again at the end.
     """
     start = session.options
     try:

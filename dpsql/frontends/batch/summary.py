@@ -1,4 +1,4 @@
-"""What became of each statement of a batch run, for programs."""
+"""Outcomes of the statements of a batch run, for programs."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from dpsql.errors.exceptions import Error
 
 @dataclass
 class StatementReport:
-    """One statement. `state`: priced (not asked), answered, earlier (answered by an earlier run), lost (charged by an
-    earlier run, its answer is lost), refused, failed; `price`: what it was priced before the run."""
+    """One statement. `state`: priced (not asked), answered, earlier (answered by an earlier run), lost (charged by an earlier
+    run, its answer is lost), refused, failed; `price`: its price as determined before the run."""
 
     place: str
     state: str
@@ -24,7 +24,7 @@ class StatementReport:
 
 @dataclass(frozen=True)
 class ReportedStatement:
-    """A statement with its outcome. `note`: what the folder has beside its result, None where there is no result."""
+    """A statement with its outcome. `note`: the contents of the note of its result, None if it has no result."""
 
     report: StatementReport
     sql: str
@@ -36,8 +36,9 @@ def summary_object(
     left: Mapping[str, Mapping[str, str]], status: int, error: Error | None, dry_run: bool,
     plans: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Return the run as a JSON object. `share`: the price as a part of the budget, in words; `error`: what ended the run as a
-    whole; `left`: the accounts after it; `plans`: what is measured as one, of a run that does so."""
+    """Return the run as a JSON object. `share`: the price as a part of the budget, as text; `error`: what ended the run as a
+    whole; `left`: the remaining budget of each account after it; `plans`: the joint measurement plans, None for a run without
+    any."""
     return {
         "dataset": dataset,
         "dry_run": dry_run,

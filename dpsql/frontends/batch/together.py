@@ -1,4 +1,4 @@
-"""The measurement plans of the questions of files: what is measured as one, with which errors and at what price."""
+"""Joint measurement plans of the questions of files: what is measured together, with which errors and at what price."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ from dpsql.privacy.loss import PrivacyLoss
 from dpsql.session.session import Session
 
 OBJECTIVES = {"worst": Objective.RELATIVE, "mean": Objective.ABSOLUTE}
-"""What a plan makes small: the largest error relative to the mean of a table's cells, or the mean error of a cell."""
+"""What a plan minimises: the largest error relative to the mean of a table's cells, or the mean error of a cell."""
 _WORDS = {objective: word for word, objective in OBJECTIVES.items()}
 _WHY_WIDER = {
     Objective.RELATIVE: "which makes the largest relative error small (--objective mean: the mean error of a cell)",
     Objective.ABSOLUTE: "which makes the mean error of a cell small",
 }
 _LEAST_WIDER = 1.005
-"""Error bars that are less wider than that look the same with three digits."""
+"""Ratio of error bars below which two of them look the same with three digits."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Gain:
-    """Two errors of the tables of one sum, as parts of what they are one by one: the largest relative one, and the mean one."""
+    """The errors of the tables of one sum, as ratios to those when each question is asked separately: the largest relative error,
+    and the mean error."""
 
     sums: str
     tables: int
@@ -40,7 +41,7 @@ class _Gain:
 
 
 class QuestionPlans:
-    """The measurement plans of some questions; nothing is charged for them, and data is not touched."""
+    """The joint measurement plans of some questions; nothing is charged for them, and data is not touched."""
 
     def __init__(self, session: Session, questions: Sequence[AskedQuestion], objective: Objective) -> None:
         weights = {place: question.weight for place, question in enumerate(questions)}
@@ -63,7 +64,7 @@ class QuestionPlans:
         return alone_because(question.planned) or NO_COMMON_TABLE
 
     def lines(self) -> list[str]:
-        """Return the plans for people."""
+        """Return the plans as lines of text."""
         lines = [line for plan in self._plans for line in self._plan_lines(plan)]
         for question in self._questions:
             if reason := self.why_alone(question):
@@ -125,8 +126,8 @@ class QuestionPlans:
         }
 
     def _tables(self, plan: JointPlan) -> list[dict[str, Any]]:
-        """Return the measured tables of a plan: half widths at the confidence of its first question, the price of all that is
-        measured in the groups of a table, and for each sum its share of what it would have by itself."""
+        """Return the measured tables of a plan: half widths at the confidence of its first question, the price of everything
+        measured in the groups of a table, and the table's share as a ratio to the part of the budget that it would have alone."""
         losses = {priced.block.name: priced.loss for priced in plan.price.blocks}
         tables: dict[str, dict[str, Any]] = {}
         for row in tile_rows(plan.price, plan.questions[0].options.confidence):
@@ -146,7 +147,7 @@ class QuestionPlans:
         return list(tables.values())
 
     def _apart(self, plan: JointPlan) -> PrivacyLoss:
-        """Return what the questions cost one after the other, with nothing stored before."""
+        """Return the price of the questions when asked one after the other, with nothing stored before."""
         losses: Mapping[str, PrivacyLoss] = {
             key: priced.loss
             for place in plan.places
@@ -161,12 +162,13 @@ class QuestionPlans:
 
 
 def _wider(sum_in_table: Mapping[str, Any]) -> bool:
-    """Return whether the error bars of a sum of a table are wider in the plan than where its question is asked by itself."""
+    """Return whether the error bars of a sum of a table are wider in the plan than if its question is asked separately."""
     return bool(sum_in_table["error"] > _LEAST_WIDER * sum_in_table["error_one_by_one"])
 
 
 def _gains(plan: JointPlan) -> list[_Gain]:
-    """Return for each workload of a plan its errors as parts of those one by one, from the laws of noise."""
+    """Return, for each workload of a plan, its errors as ratios to those of separate questions, computed from the laws of
+    noise."""
     after, gains = plan.price.laws_after, []
     rows = {row.block: row for row in tile_rows(plan.price, plan.questions[0].options.confidence)}
     for workload in plan.price.workloads:

@@ -157,7 +157,7 @@ def run(
             status, failure = exit_status(error), error
             raise
         except OSError:
-            raise  # nobody reads what is written, or it cannot be
+            raise  # the output is closed, or cannot be written
         except Exception as error:
             failure = unexpected(error)
             raise failure from error
@@ -174,8 +174,8 @@ def run(
 
 
 def _begin_report(report: Path, dry_run: bool, read: Iterable[Path]) -> None:
-    """Check the place of a report, and remove an earlier one: what is there after a crash must not be of another run. None of
-    the files that the run reads is taken for one."""
+    """Check the place of a report, and remove an earlier one, so that after a crash no report of another run is there. Refuse a
+    place that is a file which the run reads."""
     from dpsql.frontends.batch.report_page import forget_report, require_report_place
 
     if dry_run:
@@ -187,7 +187,7 @@ def _begin_report(report: Path, dry_run: bool, read: Iterable[Path]) -> None:
 
 
 def sql_files(places: tuple[Path, ...]) -> list[Path]:
-    """Return the files, in place of a folder its .sql files in the order of their names. Raises UsageError."""
+    """Return the files, with each folder replaced by its .sql files in the order of their names. Raises UsageError."""
     files: list[Path] = []
     for place in places:
         inside = sorted(place.glob("*.sql")) if place.is_dir() else [place]

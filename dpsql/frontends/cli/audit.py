@@ -92,7 +92,7 @@ def audit(
 
 
 def _check_server(wire: bool) -> CheckServer | None:
-    """Return what asks a server, None where nobody wants it."""
+    """Return the function that checks a server, None unless that is asked for."""
     if not wire:
         return None
     from dpsql.frontends.pgwire.audit.check import check_server
@@ -101,7 +101,7 @@ def _check_server(wire: bool) -> CheckServer | None:
 
 
 def _scratch(url: str | None, policy: Policy) -> AbstractContextManager[ScratchDatabase | None]:
-    """Return the database that the owner names for synthetic tables, opened and found empty. Raises InterfaceError
+    """Return the database that the owner names for synthetic tables; it is opened and must be empty. Raises InterfaceError
     scratch_database, Fault source_driver."""
     if url is None:
         return nullcontext()
@@ -140,7 +140,7 @@ def _questions(place: Path | None) -> list[Question]:
 
 
 def _asked_before(policy: Policy) -> list[Question]:
-    """Return questions of the server's audit log, where the policy keeps their texts. Raises InterfaceError file_read."""
+    """Return the questions of the server's audit log, if the policy keeps their texts. Raises InterfaceError file_read."""
     from dpsql.audit.questions import past_questions
     from dpsql.storage.directories import state_directory
 
@@ -154,7 +154,7 @@ def _asked_before(policy: Policy) -> list[Question]:
 
 
 def _entries(policy: Policy) -> list[Entry] | None:
-    """Return what the policy's ledger holds, None where there is no ledger yet."""
+    """Return the entries of the policy's ledger, None if there is no ledger yet."""
     from dpsql.errors.exceptions import Fault
     from dpsql.ledger import open_ledger
 

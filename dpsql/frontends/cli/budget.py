@@ -35,7 +35,7 @@ def _ledger(place: Path) -> Iterator[tuple[Policy, Ledger]]:
     try:
         opened = open_ledger(url, policy.dataset, witness=policy.witness)
     except Error as error:
-        if error.slug not in ("ledger_read_only", "ledger_disk_full"):  # a full disk takes no log either
+        if error.slug not in ("ledger_read_only", "ledger_disk_full"):  # a full disk can still be read
             raise
         opened = open_ledger(url, policy.dataset, read_only=True)
     with opened as ledger:
@@ -210,7 +210,7 @@ def witness(policy: Path, replace: str | None) -> None:
 
 
 def _units(policy: Policy, epsilon: str) -> dict[str, int]:
-    """Return what an epsilon amounts to in the ledger's dimensions, delta up to the budget's."""
+    """Return the amounts in the ledger's dimensions for a lost epsilon, with the delta of the budget. Raises BadParameter."""
     from fractions import Fraction
 
     from dpsql.privacy.accounting.registry import make_accountant

@@ -130,5 +130,5 @@ def estimate(*, confidence: float, format: str, file: Path, sql: str) -> None:
 
 
 def _rounded(value: float) -> float:
-    """Six digits: the rest is noise."""
+    """Round to six digits: the rest is noise."""
     return float(f"{value:.6g}")

@@ -1,4 +1,4 @@
-"""The conversation of `dpsql init` at a terminal, and its answers from a file."""
+"""The dialogue of `dpsql init` at a terminal, and its answers from a file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 
 def ask_owner(source: Path, place: Path, unit: str | None, answers_file: Path | None) -> None:
-    """Write a policy to `place` from answers in a file, or typed. Typed answers are kept beside it until it is written."""
+    """Write a policy to `place` from answers in a file, or typed. Typed answers are kept in a file next to it until it is
+    written."""
     written = {} if unit is None else {"unit": unit}
     if answers_file is not None:
         written |= read_answers(read_text(answers_file), str(answers_file))
@@ -39,12 +40,13 @@ def ask_owner(source: Path, place: Path, unit: str | None, answers_file: Path | 
 
 
 def _show(text: str) -> None:
-    """Print lines; names in the source are somebody's texts, and may have characters that a terminal obeys."""
+    """Print lines without control characters: names in the source are foreign texts, and may contain characters that a terminal
+    obeys."""
     click.echo("".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text), err=True)
 
 
 def _asker() -> Callable[[str, str], str]:
-    """Return what asks at the terminal: the name of a question, its default in brackets."""
+    """Return a function that asks at the terminal: it shows the name of a question and, in brackets, its default."""
     from prompt_toolkit import PromptSession
 
     session: PromptSession[str] = PromptSession()

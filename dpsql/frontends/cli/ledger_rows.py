@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from dpsql.policy import Policy
 
 DELTA = Fraction(1, 10**6)
-"""At which rules of composition are compared where the budget has no delta."""
+"""The delta at which rules of composition are compared if the budget has none."""
 Rows = tuple[tuple[str, ...], list[tuple[Any, ...]]]
 
 
 def account_rows(policy: Policy, ledger: Ledger) -> Rows:
-    """Return column names and one row for each account but those of closed windows: scope, accountant, epsilon spent and its
-    limit (None for a scope that the policy no longer names, and for a data set without a limit), and the exact amounts spent
-    and left."""
+    """Return column names and one row for each account except those of closed windows: scope, accountant, epsilon spent and its
+    limit (both None for a scope that the policy no longer names; the limit None for a data set without one), and the exact
+    amounts spent and left."""
     names = ("scope", "accountant", "epsilon_spent", "epsilon_limit", "spent", "left")
     rows = []
     accounts = without_earlier(ledger.accounts())
@@ -66,9 +66,9 @@ def charge_rows(ledger: Ledger) -> Rows:
 
 
 def composition_rows(policy: Policy, ledger: Ledger, accountants: tuple[str, ...], delta: str | None) -> Rows:
-    """Return names and rows, one for each rule of composition: what it makes of all charges of the data set at `delta`.
+    """Return column names and one row for each rule of composition: its bound on all charges of the data set at `delta`.
 
-    Raises UsageError for a rule or a delta that there is not.
+    Raises UsageError for an unknown rule or an invalid delta.
     """
     from dpsql.privacy.accounting.comparison import RULES, compared
 
@@ -98,8 +98,8 @@ def composition_rows(policy: Policy, ledger: Ledger, accountants: tuple[str, ...
 
 
 def dataset_charges(ledger: Ledger) -> list[dict[str, Fraction]]:
-    """Return every charge of the data set, by dimension. What its account holds beside them (of a restored backup) is one
-    more."""
+    """Return every charge of the data set, by dimension. An amount that its account holds in addition (of a restored backup) is
+    one more."""
     entries = [entry.facts for entry in ledger.history() if entry.kind == "charge"]
     charges = [from_text(facts["charge"]) for facts in entries if "dataset" in facts["scopes"]]
     spent = ledger.accounts()["dataset"].spent
@@ -115,7 +115,8 @@ def words(amounts: Mapping[str, int]) -> str:
 
 
 def _epsilon(policy: Policy, account: Account) -> tuple[float | None, float | None]:
-    """Return spent and limit of a scope in epsilon, None if the policy does not name it."""
+    """Return the epsilon spent of a scope and its limit: both None if the policy does not name the scope, and only the limit None
+    for a data set without one."""
     budget = policy.budget
     start, of_scope = parts(account.scope)
     kind, _, name = of_scope.partition(":")

@@ -78,7 +78,7 @@ def plot(*, chosen: SessionOptions, out: Path, errors: bool, exact: bool, sql: s
 
 
 def _exact_rows(session: Session, policy: Path, sql: str) -> Exact:
-    """Return the exact answer of the database to a question, by the values of its keys, before anything is charged."""
+    """Return the exact answer of the database to a question, by the values of its keys; it is read before anything is charged."""
     from dpsql.disclosure import plain_answer
     from dpsql.engine.registry import open_engine
     from dpsql.policy import load_policy
@@ -93,7 +93,7 @@ def _exact_rows(session: Session, policy: Path, sql: str) -> Exact:
 
 
 def expected_errors(session: Session, sql: str) -> list[tuple[float, str, float]]:
-    """Return (epsilon, output, error) of a question at epsilons up to the most that the policy allows to one."""
+    """Return (epsilon, output, error) of a question, at epsilons up to the most that the policy allows for one question."""
     from dpsql.frontends.rendering.plots import epsilons
 
     limits = session.policy.per_query

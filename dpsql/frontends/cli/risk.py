@@ -76,7 +76,7 @@ def risk(
 
 
 def _listed(text: str) -> tuple[str, ...]:
-    """Return names between commas, each once in whatever case it is written."""
+    """Return the names in a comma-separated text, each once whatever its case."""
     return tuple({name.lower(): name for name in map(str.strip, text.split(",")) if name}.values())
 
 
@@ -126,7 +126,7 @@ def write_report(report: RiskReport) -> None:
 
 
 def write_generalisations(coarser: Sequence[Generalisation], k: int, persons: int) -> None:
-    """Write the generalisations, the one that keeps the most first, and the SQL of the first."""
+    """Write the generalisations, beginning with the one that keeps the most, and the SQL of that one."""
     if not coarser:
         click.echo(f"\nNo generalisation: there are fewer than {k} persons, or too few may be left out")
         return

@@ -112,8 +112,8 @@ def _leave(state: ServerState, left: int) -> NoReturn:
 
 
 def _raise_descriptors(sockets: int) -> None:
-    """Raise the limit of descriptors to twice the number of sockets that clients may hold, plus those of data and
-    ledger."""
+    """Raise the limit of descriptors to twice the number of sockets that clients may hold, plus those for data and ledger. Raises
+    serve_descriptors."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = 2 * sockets + _OWN_DESCRIPTORS
     most = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
@@ -153,7 +153,7 @@ def _tls(state: ServerState, host: str, certificate: Path | None, key: Path | No
 async def _run_and_prepare(
     server: Server, state: ServerState, place: Path, address: tuple[str, int], encrypted: bool, status: str | None
 ) -> int:
-    """Serve, and keep prepared copies up to date meanwhile where the policy says so."""
+    """Serve, and meanwhile keep prepared copies up to date if the policy says so."""
     from dpsql.frontends.cli.preparing import keep_prepared
 
     keeping = keep_prepared(lambda: server.policy, lambda: server.engine, lambda: state.ledger.witness.key, place)
@@ -166,8 +166,8 @@ async def _run_and_prepare(
 
 
 async def _run(server: Server, place: Path, host: str, port: int, encrypted: bool, status: str | None = None) -> int:
-    """Serve until SIGTERM or Ctrl-C; a second one ends at once; SIGHUP reads the policy at `place` again. Returns how many
-    threads could not be stopped."""
+    """Serve until SIGTERM or Ctrl-C; a second one ends the process at once; SIGHUP reloads the policy from `place`. Return the
+    number of threads that could not be stopped."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     host, port = await server.start(host, port)
@@ -193,7 +193,7 @@ async def _run(server: Server, place: Path, host: str, port: int, encrypted: boo
 
 
 async def _reload(server: Server, place: Path) -> None:
-    """Take the policy file over after SIGHUP, or keep the present policy and say why."""
+    """Reload the policy file after SIGHUP, or keep the present policy and say why."""
     from dpsql.policy import load_policy
 
     try:

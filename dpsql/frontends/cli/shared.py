@@ -24,16 +24,16 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class FiniteRange(click.FloatRange):
-    """Numbers of a range. nan is none of them, which click takes for one, nor is infinity."""
+    """Numbers of a range without nan and infinity, which click would accept."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return a finite number. Raises UsageError for what is not in the range."""
+        """Return a finite number. Raises UsageError for anything outside the range."""
         number = super().convert(value, param, ctx)
         return number if math.isfinite(number) else self.fail(f"{value!r} is not a finite number.", param, ctx)
 
 
 def policy_option(required: bool = True) -> Callable[[Command], Command]:
-    """-p POLICY, or the environment's DPSQL_POLICY."""
+    """Return the option -p POLICY, whose default is the environment's DPSQL_POLICY."""
     return click.option(
         "-p", "--policy", envvar="DPSQL_POLICY", required=required, type=click.Path(path_type=Path), metavar="POLICY",
         help="The policy file (or DPSQL_POLICY).",
@@ -59,7 +59,7 @@ project_option = click.option(
 
 @dataclass(frozen=True)
 class SessionOptions:
-    """On which policy a command opens a session, whose it is, and which options are set in it, as (name, value)."""
+    """The policy on which a command opens a session, whose session it is, and the options set in it, as (name, value)."""
 
     policy: Path
     analyst: str | None
@@ -72,7 +72,7 @@ class SessionOptions:
 
 
 def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """-p, --analyst, --project, --epsilon, --confidence and --set NAME=VALUE, which the command gets as `chosen`."""
+    """Add -p, --analyst, --project, --epsilon, --confidence and --set NAME=VALUE to a command, which gets them as `chosen`."""
 
     @wraps(command)
     def run(

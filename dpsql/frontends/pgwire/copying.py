@@ -21,7 +21,7 @@ _ESCAPES = str.maketrans({"\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "
 
 @dataclass(frozen=True)
 class CopyOptions:
-    """How rows are written. `delimiter` and `null` are texts; `header` writes the column names first."""
+    """The format of the rows. `delimiter` and `null` are texts; `header`: the column names come first."""
 
     form: str = "text"
     delimiter: str = "\t"
@@ -30,7 +30,7 @@ class CopyOptions:
 
 
 def read_options(words: Sequence[str]) -> CopyOptions:
-    """Return options behind TO STDOUT, in brackets or in the old way. Raises copy_option."""
+    """Return the options after TO STDOUT, in brackets or in the old syntax. Raises copy_option."""
     plain = [word for word in words if word not in ("(", ")", ",") and word.upper() not in ("WITH", "AS")]
     options: dict[str, str] = {}
     index = 0
@@ -60,7 +60,7 @@ def _options(options: dict[str, str]) -> CopyOptions:
     if len(delimiter) != 1 or quotes != '""' or encoding not in ("UTF8", "UTF-8"):
         raise refuse("copy_option", option="delimiter, quote or encoding")
     null = options.get("NULL", usual.null)
-    # What would not be read back as it was, PostgreSQL refuses as well.
+    # PostgreSQL too refuses what would not be read back unchanged.
     taken = '"' if form == "csv" else "\\.abcdefghijklmnopqrstuvwxyz0123456789"
     if form != "binary" and (delimiter in taken + "\r\n" + null or any(end in null for end in "\r\n")):
         raise refuse("copy_option", option="delimiter or null")
@@ -69,7 +69,7 @@ def _options(options: dict[str, str]) -> CopyOptions:
 
 
 def copy_messages(rows: Rows, options: CopyOptions) -> Iterator[bytes]:
-    """CopyOutResponse, CopyData for each row, CopyDone."""
+    """Yield the messages CopyOutResponse, CopyData for each row, and CopyDone."""
     binary = options.form == "binary"
     to_bytes = writers(rows.fields, (int(binary),) * len(rows.fields))
     start = copy_out(len(rows.fields), binary)
@@ -81,7 +81,7 @@ def copy_messages(rows: Rows, options: CopyOptions) -> Iterator[bytes]:
         pieces = []
         for row in batch:
             data = data_row(row, to_bytes) if binary else _line(_cells(row, to_bytes), options)
-            # Some drivers read the header as part of the first row's message only.
+            # Some drivers expect the header in the same message as the first row.
             pieces.append(copy_data(first + data))
             first = b""
         yield start + b"".join(pieces)

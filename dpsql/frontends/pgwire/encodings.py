@@ -1,4 +1,4 @@
-"""Values as PostgreSQL writes them: text and binary, both ways, for each type that an answer or a parameter can have.
+"""Values in PostgreSQL's text and binary formats, in both directions, for each type that an answer or a parameter can have.
 
 Sources: PostgreSQL 16's *_send and *_recv functions (src/backend/utils/adt). Dates are counted from 2000-01-01.
 """
@@ -30,9 +30,9 @@ _INFINITE = {"infinity": math.inf, "+infinity": math.inf, "inf": math.inf, "-inf
 
 @dataclass(frozen=True)
 class Codec:
-    """How values of one type travel. `size` is the type's length in RowDescription, -1 when it varies.
+    """Encodings of one type. `size` is the type's length in RowDescription, -1 if it varies.
 
-    `write` and `send` give text and binary of a Python value; `read` and `receive` take a parameter's text and binary.
+    `write` and `send` return text and binary of a Python value; `read` and `receive` parse a parameter's text and binary.
     """
 
     name: str
@@ -56,7 +56,8 @@ def _packed(form: str, convert: Callable[[Any], Any]) -> tuple[Callable[[Any], b
 
 
 def _whole(low: int, high: int) -> Callable[[Any], int]:
-    """Return an integer in range; answers may hold a double where an integer was described (a sum beyond 64 bits)."""
+    """Return a function that converts a value to an integer in range: an answer may hold a double where an integer was described
+    (a sum beyond 64 bits)."""
 
     def convert(value: Any) -> int:
         number = int(value)
@@ -108,7 +109,7 @@ def _write_numeric(value: Any) -> str:
 
 
 def _send_numeric(value: Any) -> bytes:
-    """numeric_send: count of base-10000 digits, weight of the first, sign, decimal places, digits."""
+    """Encode as numeric_send does: number of base-10000 digits, weight of the first, sign, decimal places, digits."""
     number = value if isinstance(value, Decimal) else Decimal(repr(value))
     if not number.is_finite():
         sign = 0xC000 if number.is_nan() else 0xD000 if number > 0 else 0xF000
@@ -129,8 +130,8 @@ def _send_numeric(value: Any) -> bytes:
 
 
 def _sized(number: Decimal) -> Decimal:
-    """Return a decimal that is written in a bounded number of digits: 1e999999999 is ten characters here and a gigabyte
-    there."""
+    """Return a decimal if its digits are bounded in number, else raise ValueError: 1e999999999 has ten characters, and would be
+    written as a gigabyte."""
     if number.is_finite() and abs(number.adjusted()) > 400:
         raise ValueError("out of range")
     return number
@@ -226,7 +227,7 @@ def _floating(name: str, size: int, form: str) -> Codec:
 
 
 def receive_array(data: bytes) -> list[Any]:
-    """array_recv of at most one dimension."""
+    """Decode as array_recv does, for at most one dimension. Raises ValueError for more."""
     dimensions, _, element = struct.unpack("!iiI", data[:12])
     if dimensions == 0:
         return []
@@ -242,7 +243,7 @@ def receive_array(data: bytes) -> list[Any]:
 
 
 def _vector(name: str, element: int) -> Codec:
-    """int2vector and oidvector: written with blanks, sent as an array that starts at 0."""
+    """Return the codec of int2vector or oidvector: written with blanks, sent as an array that starts at 0."""
     return Codec(
         name, -1, lambda v: " ".join(map(str, v)), lambda v: send_array(element, v, lower=0),
         lambda text: [int(part) for part in text.split()], receive_array,
@@ -323,7 +324,7 @@ def _array_item(text: str) -> str:
 
 
 def send_array(element: int, values: list[Any], lower: int = 1) -> bytes:
-    """array_send of one dimension."""
+    """Encode as array_send does, for one dimension."""
     send = CODECS[element].send
     has_null = any(value is None for value in values)
     parts = [struct.pack("!iiI", 1 if values else 0, int(has_null), element)]
@@ -336,7 +337,7 @@ def send_array(element: int, values: list[Any], lower: int = 1) -> bytes:
 
 
 def read_array(element: int, text: str) -> list[Any]:
-    """Return the items of an array literal of one dimension, blanks outside of quotes ignored."""
+    """Return the items of an array literal of one dimension; blanks outside of quotes are ignored."""
     texts = read_list(text)
     if texts is None:
         raise ValueError(text)
@@ -347,7 +348,7 @@ def read_array(element: int, text: str) -> list[Any]:
 
 
 def codec(oid: int) -> Codec:
-    """Return the codec of a type, arrays included; text for a type that is not known."""
+    """Return the codec of a type, including arrays; that of text for an unknown type."""
     if oid in ARRAYS:
         element = ARRAYS[oid]
         return Codec(

@@ -1,4 +1,4 @@
-"""How much of the server clients may take."""
+"""Limits on the resources of the server that clients may use."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds of the server, in seconds, connections and questions that are measured at once.
+    """Limits of the server, in seconds, connections and questions that are measured at once.
 
-    One user has at most `concurrency_per_user` of these, by default all but one, so that a place is left for others.
-    The owner has `owner_connections` beyond `connections`. Sockets that have not logged in yet are counted by
-    themselves; where there are too many of them the one that is silent for longest, of the address with most, is closed.
+    One user has at most `concurrency_per_user` of these, by default all but one, so that a place is left for others. The owner
+    has `owner_connections` beyond `connections`. Sockets that have not logged in yet are counted separately; if there are too
+    many, the oldest one of the address with the most of them is closed.
     """
 
     connections: int = 100
@@ -33,7 +33,7 @@ class Limits:
 
     @property
     def sockets(self) -> int:
-        """Descriptors that clients may hold at once."""
+        """The number of sockets that clients may hold at once."""
         return self.connections + self.owner_connections + self.before_login
 
 
@@ -48,10 +48,10 @@ class _Failures:
 
 
 class LoginBackOff:
-    """Who failed to log in waits before the next try, twice as long each time: a user from one address after `free` failures,
-    and an address, whatever the users, after four times as many.
+    """Waiting times after failed logins, which double each time: for a user from one address after `free` failures, and for an
+    address, whatever the users, after four times as many.
 
-    A user is never locked out by guesses from elsewhere. Users that do not exist are treated as those that do.
+    A user is never locked out by guesses from elsewhere. Users that do not exist are treated like those that do.
     """
 
     def __init__(self, first_seconds: float = 1.0, free: int = 5, clock: Callable[[], float] = time.monotonic) -> None:
@@ -60,13 +60,13 @@ class LoginBackOff:
         self._lock = threading.Lock()
 
     def seconds(self, user: str, address: str) -> float:
-        """Return how long `user` has to wait at `address` before a password is looked at; 0 when not at all."""
+        """Return how many seconds `user` at `address` has to wait before a password is checked; 0 without a wait."""
         with self._lock:
             counts = (self._failures.get(key) for key in _keys(user, address))
             return max([0.0, *(failures.closed_until - self._clock() for failures in counts if failures is not None)])
 
     def failed(self, user: str, address: str) -> None:
-        """Count a failure to log in."""
+        """Count a failed login."""
         with self._lock:
             for key, free in zip(_keys(user, address), (self._free, 4 * self._free), strict=True):
                 failures = self._failures.setdefault(key, _Failures())
@@ -79,7 +79,7 @@ class LoginBackOff:
                 self._failures.popitem(last=False)
 
     def succeeded(self, user: str, address: str) -> None:
-        """Forget the failures of a user at an address; those of the address stay: others may guess from there too."""
+        """Drop the failures of a user at an address; those of the address stay, because others may guess from there too."""
         with self._lock:
             self._failures.pop(_keys(user, address)[0], None)
 

@@ -16,10 +16,10 @@ _OPTION = re.compile(r"(?:-c\s*|--)([\w.]+)=((?:\\.|\S)*)")
 
 
 class Login:
-    """`begin`, then `respond` until `done`. `user` and `settings` are what was asked for."""
+    """The login of one connection: call `begin`, then `respond` until `done`. `user` and `settings` are those of the request."""
 
     def __init__(self, startup: m.Startup, dataset: str, logins: Logins, binding: bytes | None) -> None:
-        """Raise wire_protocol or login_user. Neither database nor user is judged before the password is."""
+        """Raise wire_protocol or login_user. Neither database nor user is checked before the password."""
         if startup.major != 3:
             raise refuse("wire_protocol", version=f"{startup.major}.{startup.minor}")
         self._startup, self._dataset, self._logins, self._binding = startup, dataset, logins, binding
@@ -34,11 +34,11 @@ class Login:
 
     @property
     def options(self) -> dict[str, str]:
-        """The `dp.` options of the startup packet, for the session to judge."""
+        """The `dp.` options of the startup packet, which the session checks."""
         return {name: value for name, value in self._requested.items() if name.startswith("dp.")}
 
     def begin(self) -> bytes:
-        """Return the first answer: which mechanisms there are."""
+        """Return the first answer, which offers the mechanisms."""
         verifier, exists = self._logins.verifier(self.user)
         self._exchange = Exchange(verifier, exists, self._binding)
         unknown = [name for name in self._startup.parameters if name.startswith("_pq_.")]
@@ -62,8 +62,7 @@ class Login:
         return m.sasl_final(final)
 
     def welcome(self) -> bytes:
-        """AuthenticationOk; settings of the startup packet are taken over, unknown ones as PostgreSQL would set
-        them."""
+        """Return AuthenticationOk and warnings. Settings of the startup packet are set; one that is refused gives a warning."""
         notices = []
         for name, value in self._requested.items():
             if name.startswith("dp."):
@@ -86,7 +85,7 @@ def _requested_settings(parameters: Mapping[str, str]) -> dict[str, str]:
 
 
 def _initial(body: bytes) -> tuple[str, bytes]:
-    """SASLInitialResponse: mechanism and client-first-message."""
+    """Parse SASLInitialResponse into the mechanism and client-first-message. Raises login_scram."""
     end = body.find(b"\0")
     if end < 0 or len(body) < end + 5:
         raise refuse("login_scram")

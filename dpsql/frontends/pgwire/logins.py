@@ -1,7 +1,7 @@
-"""Logins of the wire protocol: SCRAM verifiers in a file that only its owner can read, beside the ledger's key.
+"""Logins of the PostgreSQL protocol: SCRAM verifiers in a file that only its owner can read, next to the ledger's key.
 
-They are not in the policy's folder, because policies are shared and versioned; who may open this file could log in
-after guessing a weak password at leisure, though not straight away.
+The file is not in the policy's folder, because policies are shared and versioned; whoever can read it cannot log in with it, but
+can guess weak passwords without any limit on the number of tries.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from dpsql.storage.durable_files import sync, write_private
 
 LEAST_PASSWORD = 8
 _DISABLED = "!"
-"""Stands before the verifier of a login that is disabled, as in a shadow file: no version takes it for a verifier."""
+"""Prefix of the verifier of a disabled login, as in a shadow file: no version reads it as a verifier."""
 OWNER = "owner"
-"""The login of the owner, who asks without an analyst's account; an analyst of that name comes first."""
+"""Login of the owner, who asks without an analyst's account; an analyst of that name takes precedence."""
 
 
 class Logins:
-    """The logins of one data set; read again whenever the file has changed, so that `user add` needs no restart."""
+    """The logins of one data set; read again after each change of the file, so that `user add` needs no restart."""
 
     def __init__(self, place: Path, policy: Policy) -> None:
         self._place, self._policy = place, policy
@@ -38,11 +38,11 @@ class Logins:
         self._secret = b""
 
     def follow(self, policy: Policy) -> None:
-        """Let in whoever `policy` names, from now on."""
+        """Follow another version of the policy, whose analysts may log in from then on."""
         self._policy = policy
 
     def names(self) -> tuple[str, ...]:
-        """Everybody who may have a login."""
+        """Return every name that may have a login."""
         return tuple(dict.fromkeys((*self._policy.analysts, OWNER)))
 
     def add(self, name: str, password: str) -> None:
@@ -56,7 +56,7 @@ class Logins:
             self._write({**self._verifiers, name: make_verifier(password).text()})
 
     def states(self) -> dict[str, str]:
-        """Everybody who may have a login or has one, and what it is: active, disabled, none, or `not in the policy`."""
+        """Return the state of every name that may have a login or has one: active, disabled, none, or `not in the policy`."""
         with self._lock:
             self._read()
             verifiers = dict(self._verifiers)
@@ -67,19 +67,19 @@ class Logins:
         return dict(sorted(words.items()))
 
     def remove(self, name: str) -> None:
-        """Take the login of `name` away. Raises user_unknown, user_file."""
+        """Remove the login of `name`. Raises user_unknown, user_file."""
         self._change(name, lambda text: None)
 
     def disable(self, name: str) -> None:
-        """Let `name` in no more, and keep the password for `enable`. Raises user_unknown, user_file."""
+        """Disable the login of `name`, and keep its password for `enable`. Raises user_unknown, user_file."""
         self._change(name, lambda text: _DISABLED + text.removeprefix(_DISABLED))
 
     def enable(self, name: str) -> None:
-        """Let `name` in again. Raises user_unknown, user_file."""
+        """Enable the disabled login of `name`. Raises user_unknown, user_file."""
         self._change(name, lambda text: text.removeprefix(_DISABLED))
 
     def may_stay(self, name: str) -> bool:
-        """Return whether somebody who has logged in as `name` may go on asking. Raises user_file."""
+        """Return whether a connection that has logged in as `name` may continue. Raises user_file."""
         with self._lock:
             self._read()
             text = self._verifiers.get(name)
@@ -95,7 +95,8 @@ class Logins:
             self._write(unchanged if text is None else {**unchanged, name: text})
 
     def verifier(self, name: str) -> tuple[Verifier, bool]:
-        """Return what checks a login of `name`, and whether it can succeed at all. Raises user_file."""
+        """Return the verifier for a login as `name` (a mock one if there is no enabled login), and whether a login can succeed.
+        Raises user_file."""
         with self._lock:
             self._read()
             text = self._verifiers.get(name) if name in self.names() else None
@@ -107,7 +108,8 @@ class Logins:
             raise refuse("user_file", place=str(self._place), problem="a verifier is damaged") from None
 
     def prepare(self) -> None:
-        """Make the file when there is none: without its secret, asking twice would tell who has a login."""
+        """Create the file if there is none: without its secret, which makes the salts of mock verifiers, two tries would reveal
+        who has a login."""
         with self._lock:
             self._read()
             if not self._secret:
@@ -139,7 +141,7 @@ class Logins:
         self._stamp = stamp
 
     def _write(self, verifiers: dict[str, str]) -> None:
-        """Whole or not at all."""
+        """Write the file atomically. Raises user_file."""
         self._secret = self._secret or os.urandom(32)
         text = json.dumps({"secret": self._secret.hex(), "logins": verifiers}, indent=1, sort_keys=True)
         draft = self._place.with_name(f"{self._place.name}.{secrets.token_hex(8)}")
@@ -156,7 +158,7 @@ class Logins:
 
 
 def analyst_of(user: str, policy: Policy) -> str | None:
-    """Return the analyst that a login asks as; None for the owner."""
+    """Return the analyst of a login; None for the owner."""
     return None if user == OWNER and user not in policy.analysts else user
 
 

@@ -1,4 +1,4 @@
-"""PostgreSQL's protocol 3 as bytes and types: what a client may send, what a server answers. No sockets, no state.
+"""PostgreSQL's protocol 3 as bytes and types: the messages of clients and of servers. No sockets, no state.
 
 Source: PostgreSQL 16 documentation, chapter 55 (Frontend/Backend Protocol), section 55.7 (Message Formats).
 """
@@ -13,7 +13,7 @@ from dpsql.errors.exceptions import refuse
 
 SSL_REQUEST, GSS_REQUEST, CANCEL_REQUEST = 80877103, 80877104, 80877102
 MOST_STARTUP = 10_000
-"""Bytes of a message before login; PostgreSQL's own limit."""
+"""Limit in bytes of a message before login; PostgreSQL's own limit."""
 
 
 @dataclass(frozen=True)
@@ -27,14 +27,14 @@ class Startup:
 
 @dataclass(frozen=True)
 class TlsRequest:
-    """Asks for TLS, or (`gss`) for GSSAPI encryption, which is always denied."""
+    """Request for TLS, or (`gss`) for GSSAPI encryption, which is always denied."""
 
     gss: bool
 
 
 @dataclass(frozen=True)
 class Cancel:
-    """Asks, on a connection of its own, to stop what another connection runs."""
+    """Request, on a separate connection, to stop the statement of another connection."""
 
     process: int
     secret: bytes
@@ -115,7 +115,7 @@ class Terminate:
 
 @dataclass(frozen=True)
 class CopyIn:
-    """CopyData, CopyDone or CopyFail of a COPY FROM that was refused: ignored, as the protocol says."""
+    """CopyData, CopyDone or CopyFail of a COPY FROM that was refused: ignored, according to the protocol."""
 
 
 Message = (
@@ -124,7 +124,7 @@ Message = (
 
 
 class _Reader:
-    """Takes fields off the front of a body; whatever does not fit is one refusal (wire_message)."""
+    """Reader of the fields of a message, from front to back. A body that does not fit is refused (wire_message)."""
 
     def __init__(self, kind: str, body: bytes) -> None:
         self._kind, self._body, self._position = kind, body, 0
@@ -153,11 +153,11 @@ class _Reader:
         return data
 
     def numbers(self, form: str) -> tuple[int, ...]:
-        """Return a count and that many numbers."""
+        """Read a count and that many numbers, and return the numbers."""
         return tuple(self.number(form) for _ in range(self.number("!H")))
 
     def values(self) -> tuple[bytes | None, ...]:
-        """Return a count and that many values with their lengths, -1 for NULL."""
+        """Read a count and that many values with their lengths (-1: NULL), and return the values."""
         values: list[bytes | None] = []
         for _ in range(self.number("!H")):
             size = self.number("!i")
@@ -173,7 +173,7 @@ class _Reader:
 
 
 def read_startup(body: bytes) -> Startup | TlsRequest | Cancel:
-    """Return the first message of a connection, without its length. Raises wire_message."""
+    """Parse the first message of a connection, without its length. Raises wire_message, wire_encoding."""
     reader = _Reader("startup", body)
     code = reader.number("!I")
     if code in (SSL_REQUEST, GSS_REQUEST):
@@ -193,7 +193,7 @@ def read_startup(body: bytes) -> Startup | TlsRequest | Cancel:
 
 
 def read_message(kind: bytes, body: bytes) -> Message:
-    """Return one message after the first, without its type and length. Raises wire_message, wire_encoding, wire_unknown."""
+    """Parse a message after the first, without its type and length. Raises wire_message, wire_encoding, wire_unknown."""
     reader = _Reader(kind.decode("latin-1"), body)
     message = _read(kind, reader, body)
     if kind not in (b"p", b"d", b"c", b"f"):
@@ -230,7 +230,7 @@ def _read(kind: bytes, reader: _Reader, body: bytes) -> Message:
 
 
 def message(kind: bytes, body: bytes = b"") -> bytes:
-    """Any answer: type, length, body."""
+    """Return a message of the server: type, length, body."""
     return kind + struct.pack("!I", len(body) + 4) + body
 
 
@@ -264,22 +264,22 @@ def sasl_final(data: bytes) -> bytes:
 
 
 def backend_key(process: int, secret: bytes) -> bytes:
-    """BackendKeyData: what a cancel request must name."""
+    """Return the message BackendKeyData, whose contents a cancel request must repeat."""
     return message(b"K", struct.pack("!I", process) + secret)
 
 
 def parameter_status(name: str, value: str) -> bytes:
-    """ParameterStatus: a setting that clients follow."""
+    """Return the message ParameterStatus with a setting that clients follow."""
     return message(b"S", _text(name) + _text(value))
 
 
 def negotiate(minor: int, unknown: Sequence[str]) -> bytes:
-    """NegotiateProtocolVersion: the newest minor version here, and options that nobody here knows."""
+    """Return the message NegotiateProtocolVersion: the newest minor version supported, and the options that are unknown."""
     return message(b"v", struct.pack("!II", minor, len(unknown)) + b"".join(map(_text, unknown)))
 
 
 def ready(status: str) -> bytes:
-    """ReadyForQuery: I idle, T in a transaction, E in a failed one."""
+    """Return the message ReadyForQuery; `status`: I (idle), T (in a transaction), or E (in a failed transaction)."""
     return message(b"Z", status.encode())
 
 
@@ -294,7 +294,7 @@ def parameter_description(oids: Sequence[int]) -> bytes:
 
 
 def row_description(columns: Sequence[tuple[str, int, int]], formats: Sequence[int]) -> bytes:
-    """RowDescription of (name, type OID, type size) with one format for each."""
+    """Return the message RowDescription for columns (name, type OID, type size), with one format each."""
     parts = [struct.pack("!H", len(columns))]
     for (name, oid, size), form in zip(columns, formats, strict=True):
         parts.append(_text(name) + struct.pack("!IhIhih", 0, 0, oid, size, -1, form))
@@ -302,7 +302,7 @@ def row_description(columns: Sequence[tuple[str, int, int]], formats: Sequence[i
 
 
 def copy_out(width: int, binary: bool) -> bytes:
-    """CopyOutResponse for `width` columns."""
+    """Return the message CopyOutResponse for `width` columns."""
     return message(b"H", struct.pack(f"!bH{width}h", binary, width, *([int(binary)] * width)))
 
 
@@ -318,7 +318,7 @@ def _fields(fields: Mapping[str, str]) -> bytes:
 def error_response(
     sqlstate: str, text: str, *, detail: str = "", hint: str = "", position: int | None = None, severity: str = "ERROR"
 ) -> bytes:
-    """ErrorResponse; `position` is 1-based in characters of the query text."""
+    """Return the message ErrorResponse; `position` is 1-based in characters of the query text."""
     place = "" if position is None else str(position)
     fields = {"S": severity, "V": severity, "C": sqlstate, "M": text, "D": detail, "H": hint, "P": place}
     return message(b"E", _fields(fields))

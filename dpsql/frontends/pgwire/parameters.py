@@ -1,4 +1,4 @@
-"""Types of parameters that a client left open: read off what each one is compared with, as PostgreSQL does."""
+"""Types of parameters that a client did not declare: inferred from what each one is compared with, as in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ def parameter_types(tree: exp.Expr | None, declared: Sequence[int], policy: Poli
 
 
 def dummies(oids: Sequence[int]) -> list[Any]:
-    """Return a value for each parameter, to learn the columns of a statement before its values are known."""
+    """Return a dummy value for each parameter, to learn the columns of a statement before its values are known."""
     return [[] if oid in e.ARRAYS else _DUMMIES.get(oid, "pg_class") for oid in oids]
 
 
 def with_dummies(tree: exp.Expr, oids: Sequence[int]) -> exp.Expr:
-    """Return the tree with values that stand in for its parameters; current_setting gets the name of a setting that exists."""
+    """Return the tree with dummies in place of its parameters; current_setting gets the name of a setting that exists."""
     copy = tree.copy()
     for call in copy.find_all(exp.Anonymous):
         if call.name.lower() == "current_setting":
@@ -104,7 +104,7 @@ def literal(value: Any) -> exp.Expr:
 
 
 def _columns(tree: exp.Expr, policy: Policy) -> Callable[[str], int | None]:
-    """Type of a column by its bare name among the tables that the tree reads."""
+    """Return a function from the bare name of a column, in the tables that the tree reads, to its type (None: unknown)."""
     types: dict[str, int] = {}
     for table in tables_of(tree):
         schema, policy_table = catalog_schema(table), policy.table(table.name)
@@ -140,7 +140,7 @@ def _inferred(node: exp.Expr, lookup: Callable[[str], int | None]) -> int:
 
 
 def _is_share(node: exp.Expr, parent: exp.Expr | None) -> bool:
-    """Return whether a parameter says which quantile is wanted, in any spelling and in the place where it is said."""
+    """Return whether a parameter is the share of a quantile, in any spelling and at the position of that argument."""
     if isinstance(parent, exp.Anonymous):
         return parent.name.lower() in _QUANTILES and node is not parent.expressions[0]
     if isinstance(parent, _ORDERED_SETS) and isinstance(parent.parent, exp.WithinGroup):
@@ -149,7 +149,7 @@ def _is_share(node: exp.Expr, parent: exp.Expr | None) -> bool:
 
 
 def _is_list_test(node: exp.Expr | None) -> TypeGuard[exp.Expr]:
-    """ANY, SOME or ALL with a list in brackets."""
+    """Return whether a node is ANY, SOME or ALL with a list in brackets."""
     named = isinstance(node, exp.Anonymous) and str(node.this).upper() in ("SOME", "ALL")
     return named or isinstance(node, (exp.Any, exp.All))
 

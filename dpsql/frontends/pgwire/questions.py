@@ -1,4 +1,4 @@
-"""One connection's questions: which go to the session, which to the catalog, and what comes back as columns and rows.
+"""Questions of one connection: whether the session or the catalog answers them, and their answers as columns and rows.
 
 `describe` never charges and never touches data; `run` is called once for each portal by `backend`.
 """
@@ -47,13 +47,14 @@ _CATALOG_WORDS = ("pg_", "information_schema")
 _STOPPED = frozenset({"wire_cancelled", "wire_timeout"})
 _NAME_ERRORS = ("unknown_column", "unknown_table", "unknown_function", "ambiguous_column", "syntax", "not_a_query")
 LONG_TEXT = 5_000
-"""Characters of a text from which on it is read in turns; reading as many takes some hundredths of a second."""
+"""Length in characters above which texts are parsed one at a time; parsing a text of this length takes some hundredths of a
+second."""
 
 
 @dataclass
 class PreparedStatement:
-    """One statement that was understood: where it goes, its parameters' types, and its columns once they are known.
-    `inner` is the question inside of a command."""
+    """One prepared statement: what answers it (`kind`), the types of its parameters, and its columns once they are known.
+    `inner`: the query inside a command."""
 
     piece: Piece
     kind: str
@@ -64,14 +65,14 @@ class PreparedStatement:
     fields: tuple[ResultField, ...] | None = field(default=None)
 
     def forget_long(self) -> None:
-        """Let the tokens of a long text go, so that many prepared statements do not fill the memory."""
+        """Drop the tokens of a long text, so that many prepared statements do not fill the memory."""
         for prepared in (self, self.inner):
             if prepared is not None and len(prepared.piece.sql) > LONG_TEXT:
                 prepared.piece.forget()
 
 
 class Questions:
-    """Made for each connection; used by one thread at a time, except for `stop`."""
+    """The questions of one connection; used by one thread at a time, except for `stop`."""
 
     def __init__(
         self,
@@ -82,7 +83,7 @@ class Questions:
         texts: FairQueue | None = None,
         activity: Activity | None = None,
     ) -> None:
-        """`texts` is where long texts wait to be read."""
+        """`texts`: the queue in which long texts wait to be parsed."""
         self.session, self.settings, self.stop = session, settings, Stop()
         self._catalog = catalog
         self._place = CatalogContext(catalog.user, catalog.database, settings, process, catalog.oids, catalog.tables)
@@ -92,9 +93,9 @@ class Questions:
 
     @contextmanager
     def reading(self, sql: str) -> Iterator[None]:
-        """Entered to read and plan a text. Long ones take turns: while one is read no other thread of the server computes,
-        so that a few of them at once would keep every answer, also the free ones, waiting for all of them. Raises
-        wire_cancelled and wire_timeout while it waits."""
+        """Hold the turn to parse and plan a long text (a short one needs none). While a text is parsed, no other thread of the
+        server computes, so several long texts at once would delay every answer, even free ones, until all of them are parsed.
+        Raises wire_cancelled and wire_timeout while it waits."""
         with ExitStack() as turn:
             if len(sql) > LONG_TEXT:
                 with self.stop.waiting(self.settings.statement_seconds()):
@@ -112,7 +113,7 @@ class Questions:
         return DIALECT if about_data else POSTGRESQL
 
     def prepare(self, piece: Piece, declared: Sequence[int]) -> PreparedStatement:
-        """Return where a question goes and what its parameters are. Raises refusals; nothing is charged."""
+        """Return a prepared statement: what answers it, and the types of its parameters. Raises refusals; nothing is charged."""
         if TYPE_TREE.match(piece.sql):
             return PreparedStatement(piece, "types", (1028,))
         with self._counting_refusals(piece), self.reading(piece.sql):
@@ -120,7 +121,7 @@ class Questions:
 
     @contextmanager
     def _counting_refusals(self, piece: Piece) -> Iterator[None]:
-        """Count a statement that is refused before it is run, as drivers that prepare statements see most refusals."""
+        """Count a refusal that is raised before the statement runs: drivers that prepare statements meet most refusals here."""
         try:
             yield
         except Error as error:
@@ -149,9 +150,9 @@ class Questions:
         return "data" if False in kinds else "catalog"
 
     def look_at_names(self, prepared: PreparedStatement) -> None:
-        """Raise, when a statement is prepared, what PostgreSQL finds then: names that do not exist. All else waits for the
-        values, as a value that stands in for a parameter may be one that cannot stand there, but for the end of the waiting:
-        whoever has stopped the statement does not wait for its description again."""
+        """Raise what PostgreSQL finds when a statement is prepared: names that do not exist or are ambiguous, and syntax errors.
+        All other errors wait for the values, because the dummy for a parameter may be invalid in its place; except that a cancel
+        request or a timeout is raised at once, so that the description is not awaited a second time."""
         if prepared.kind not in ("data", "catalog"):
             return
         with self._trace(prepared):
@@ -168,7 +169,8 @@ class Questions:
                     prepared.fields = fields
 
     def describe(self, prepared: PreparedStatement, values: Sequence[Any] | None = None) -> tuple[ResultField, ...]:
-        """Return the columns of a question, remembered; `values` stand in for parameters whose values are not known yet."""
+        """Return the columns of a question, and keep them in `prepared`. `values`: those of the parameters (None: dummies,
+        because they are not known yet)."""
         if prepared.fields is None:
             counting = self._counting_refusals(prepared.piece) if prepared.kind == "data" else nullcontext()
             with self._trace(prepared), counting:
@@ -176,7 +178,7 @@ class Questions:
         return prepared.fields
 
     def _trace(self, prepared: PreparedStatement) -> AbstractContextManager[None]:
-        """Return the trace of a question about data whose columns are asked for before it is run."""
+        """Return the trace span for describing a question about data; for other statements a context that does nothing."""
         return TRACES.span("describe") if prepared.kind == "data" else nullcontext()
 
     def _described(self, prepared: PreparedStatement, values: Sequence[Any] | None) -> tuple[ResultField, ...]:
@@ -198,7 +200,7 @@ class Questions:
     # --- running ------------------------------------------------------------------------------------------------------
 
     def run(self, prepared: PreparedStatement, values: Sequence[Any]) -> StatementResult:
-        """Answer a question: this may charge. Raises refusals and faults; `charged` tells."""
+        """Answer a question, which may charge. Raises refusals and faults, whose `charged` says whether a charge stays."""
         if prepared.kind == "types":
             return _answer(type_tree(values[0] if values else []))
         if prepared.kind == "catalog":
@@ -223,7 +225,8 @@ class Questions:
         return StatementResult(tag, fields, release.table if fields else None, self._notices(release))
 
     def _execute(self, piece: Piece, values: list[Any] | None) -> Release:
-        """Answer as `Session.execute` does, with the text read in its turn and the data scanned out of it."""
+        """Answer like `Session.execute`, but parse and plan a long text in its turn, and scan the data after that turn has
+        ended."""
         if len(piece.sql) <= LONG_TEXT:
             return self.session.execute(piece, values)
         pace = Pace(self.session.policy)
@@ -239,8 +242,8 @@ class Questions:
         return self._in_catalog(partial(self._catalog.run, with_values(prepared.tree, values), self._place))
 
     def _in_catalog(self, ask: Callable[[Callable[[Callable[[], None]], None]], _Answer]) -> _Answer:
-        """Return what `ask` returns, which is called with what it tells how to interrupt it. Raises wire_cancelled and
-        wire_timeout, also while it waits for a process."""
+        """Return the result of `ask`, which is called with a function that registers how to interrupt the query. Raises
+        wire_cancelled and wire_timeout, also while it waits for a process."""
         interrupt = _Interrupt()
         with self.stop.running(interrupt, self.settings.statement_seconds()):
             try:
@@ -251,8 +254,8 @@ class Questions:
                 raise
 
     def _structure(self, prepared: PreparedStatement, error: Error) -> StatementResult:
-        """Return the columns of a table without rows. A tool that looks at a table's columns through LIMIT 1 gets columns without
-        rows; anything else its refusal."""
+        """Return the columns without rows to a tool that reads the columns of a table, for instance through LIMIT 1; for any
+        other question, raise its refusal."""
         table = self._probe(prepared, error)
         notice = (
             "rows of people are not shown: these are the columns only",
@@ -293,7 +296,7 @@ class Questions:
 
 
 class _Interrupt:
-    """What interrupts a catalog question once it has begun."""
+    """A function that interrupts a catalog query; before the query has begun, it does nothing."""
 
     def __init__(self) -> None:
         self._call: Callable[[], None] | None = None
@@ -307,9 +310,9 @@ class _Interrupt:
 
 
 def _error_bars(release: Release) -> str:
-    """Return half-widths of the bars of a short answer's outputs, in their own units: the widest of each column's rows.
+    """Return the half widths of the error bars of a short answer, in the units of each column: the widest over the column's rows.
 
-    Long answers are left out, since their bars take time that most clients gain nothing from.
+    Long answers get no text, because computing their bars takes time and most clients gain nothing from it.
     """
     noisy = [(position, column.name) for position, column in enumerate(release.columns) if column.noisy]
     if not noisy or len(release) * len(noisy) > _MOST_BARS:
@@ -328,17 +331,17 @@ def _error_bars(release: Release) -> str:
 
 
 def _words(piece: Piece) -> set[str]:
-    """Return the words of a statement that are no strings, in lower case."""
+    """Return the words of a statement, without its strings, in lower case."""
     return {token.text.lower() for token in piece.tokens() if token.token_type is not TokenType.STRING}
 
 
 def _is_query(piece: Piece) -> bool:
-    """Return whether its first word may begin a question to the catalogs; EXPLAIN and options are for the session."""
+    """Return whether the first word of a statement may begin a catalog query; EXPLAIN and options go to the session."""
     return any(token.text.lower() in _QUERY_WORDS for token in piece.tokens()[:1])
 
 
 def first_parameter(piece: Piece) -> int | None:
-    """Return the character of the first $n (1-based), None when there is none."""
+    """Return the position of the first $n in characters (1-based), or None if there is none."""
     return next((token.start + 1 for token, number in pairwise(piece.tokens()) if _is_parameter(token, number)), None)
 
 
@@ -347,7 +350,7 @@ def _is_parameter(token: Token, number: Token) -> bool:
 
 
 def _is_probe(tree: exp.Expr) -> bool:
-    """SELECT ... LIMIT 0 or 1, or WHERE false: what tools send to learn the columns of a table or query."""
+    """Return whether a query has LIMIT 0 or 1, or WHERE false: tools send these to learn the columns of a table or query."""
     limit = tree.args.get("limit")
     if isinstance(limit, exp.Limit) and limit.expression.name in ("0", "1"):
         return True

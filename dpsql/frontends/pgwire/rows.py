@@ -1,4 +1,4 @@
-"""Answers on their way to a client: columns with PostgreSQL's types, and rows of an Arrow table as messages."""
+"""Answers for a client: columns with PostgreSQL's types, and rows of an Arrow table as messages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dpsql.frontends.pgwire.messages import message, row_description
 from dpsql.plan.intervals import Type
 
 BATCH = 1000
-"""Rows that become bytes in one go; what a slow reader makes us hold is bounded by it."""
+"""Number of rows that are converted to bytes at once; it bounds the memory that a slow reader occupies."""
 _NULL = struct.pack("!i", -1)
 _LENGTH = struct.Struct("!i")
 
@@ -38,7 +38,7 @@ class ResultField:
 
 @dataclass(frozen=True)
 class StatementResult:
-    """What a statement gave: rows (None for a statement without any), and what to say about it.
+    """The result of a statement: rows (None for a statement without any), notices, and changed settings.
 
     `tag` is the command tag; for rows it lacks the count, which is added when they have been sent.
     """
@@ -51,7 +51,7 @@ class StatementResult:
 
 
 def oid_of(type_: pa.DataType) -> int:
-    """Return the wire type of an Arrow type; unsigned 32 bits stand for oid in the catalog."""
+    """Return the OID for an Arrow type; an unsigned integer of 32 bits is an oid of the catalog."""
     kinds = (
         (pa.types.is_boolean, e.BOOL), (pa.types.is_uint32, e.OID), (pa.types.is_int8, e.INT2), (pa.types.is_int16,
         e.INT2),
@@ -69,7 +69,7 @@ def oid_of(type_: pa.DataType) -> int:
 
 
 def formats_for(requested: Sequence[int], width: int) -> tuple[int, ...]:
-    """Return one format for each column, from none, one for all or one for each. Raises wire_formats."""
+    """Return one format for each column, from no format, one for all or one for each. Raises wire_formats."""
     if len(requested) == width:
         formats = tuple(requested)
     elif len(requested) <= 1:
@@ -87,7 +87,7 @@ def described(fields: Sequence[ResultField], formats: Sequence[int]) -> bytes:
 
 
 def writers(fields: Sequence[ResultField], formats: Sequence[int]) -> list[Any]:
-    """For each column what turns a value that is not NULL into bytes."""
+    """Return, for each column, a function that converts a value other than NULL to bytes."""
     senders: list[Any] = []
     for column, form in zip(fields, formats, strict=True):
         kind = e.codec(column.oid)
@@ -102,7 +102,7 @@ def _texts(kind: e.Codec) -> Any:
 
 @dataclass
 class Rows:
-    """An answer's rows and how far they have been fetched; fetching never asks again."""
+    """The rows of an answer, and how many have been fetched; fetching never asks again."""
 
     fields: tuple[ResultField, ...]
     table: pa.Table
@@ -110,11 +110,11 @@ class Rows:
 
     @property
     def left(self) -> int:
-        """Rows not fetched yet."""
+        """The number of rows not fetched yet."""
         return int(self.table.num_rows) - self.position
 
     def fetch(self, most: int | None) -> Iterator[list[tuple[Any, ...]]]:
-        """Yield the next `most` rows (all that are left for None) in batches of Python values."""
+        """Yield the next `most` rows (None: all that are left) in batches of Python values."""
         end = self.position + (self.left if most is None else min(most, self.left))
         while self.position < end:
             size = min(BATCH, end - self.position)
@@ -130,7 +130,7 @@ class Rows:
 
 
 def data_row(row: Sequence[Any], to_bytes: Sequence[Any]) -> bytes:
-    """Body of a DataRow, which is a row of binary COPY too."""
+    """Return the body of a DataRow message, which is a row of binary COPY as well."""
     parts = [struct.pack("!h", len(row))]
     for value, write in zip(row, to_bytes, strict=True):
         if value is None:

@@ -1,10 +1,10 @@
 """SCRAM-SHA-256 and SCRAM-SHA-256-PLUS for a server that stores verifiers, never passwords.
 
-Sources: RFC 5802 (SCRAM), RFC 7677 (SHA-256), RFC 5929 section 4 (tls-server-end-point), and PostgreSQL 16's way of it:
-the user name is the startup packet's, that of the SCRAM exchange is ignored.
+Sources: RFC 5802 (SCRAM), RFC 7677 (SHA-256), RFC 5929 section 4 (tls-server-end-point), and PostgreSQL 16's usage: the user name
+is that of the startup packet, while that of the SCRAM exchange is ignored.
 
-This is not the package scramp (1.5): its server refuses an empty user name, which is what libpq and all that is built on it
-send ("n=,r=..."), and it refuses passwords that SASLprep forbids, which PostgreSQL takes as they stand.
+The package scramp (1.5) is not used: its server refuses an empty user name, which libpq and everything built on it send
+("n=,r=..."), and it refuses passwords that SASLprep forbids, which PostgreSQL accepts unchanged.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SALT = 16
 
 @dataclass(frozen=True)
 class Verifier:
-    """What is stored of a password: enough to check it, not enough to log in with (RFC 5802, section 3)."""
+    """The verifier of a password: enough to check it, not enough to log in with (RFC 5802, section 3)."""
 
     iterations: int
     salt: bytes
@@ -44,7 +44,7 @@ class Verifier:
 
     @classmethod
     def read(cls, text: str) -> Verifier:
-        """Return the verifier of `text`. Raises ValueError."""
+        """Parse a verifier in PostgreSQL's form. Raises ValueError."""
         mechanism, head, keys = text.split("$")
         count, salt = head.split(":")
         stored, server = keys.split(":")
@@ -68,15 +68,14 @@ def make_verifier(password: str, salt: bytes | None = None, iterations: int = IT
 
 
 def mock_verifier(secret: bytes, user: str) -> Verifier:
-    """Return a verifier that no password fits. Its salt is the same at each try, as a real user's is, so that asking twice
-    does
-    not tell whether a user exists."""
+    """Return a verifier that no password fits. Its salt is the same at each attempt, like a real user's, so that two attempts do
+    not reveal whether a user exists."""
     salt = _mac(secret, user.encode("utf-8", "replace"))[:_SALT]
     return Verifier(ITERATIONS, salt, os.urandom(32), os.urandom(32))
 
 
 def prepared(password: str) -> str:
-    """SASLprep (RFC 4013) as PostgreSQL applies it: a text that it forbids is taken as it stands."""
+    """Return a password after SASLprep (RFC 4013) as PostgreSQL applies it: a text that it forbids is unchanged."""
     if password.isascii():
         return password
     mapped = "".join(
@@ -99,7 +98,7 @@ def prepared(password: str) -> str:
 
 
 class Exchange:
-    """One login. `known` is False for a mock verifier: whatever the client proves, it fails at the end.
+    """The SCRAM exchange of one login. `exists` is False for a mock verifier: whatever the client proves, it fails at the end.
 
     `binding` is the channel-binding data of this TLS connection (`certificate_hash`), None without TLS.
     """
@@ -134,8 +133,8 @@ class Exchange:
         return self._server_first.encode()
 
     def _check_flag(self, mechanism: str, flag: str) -> None:
-        """Refuse a downgrade. A client that could bind and believes we cannot ("y") while we offered it is being lied to: RFC
-        5802, 6."""
+        """Refuse a downgrade: a client that could bind, and says that the server cannot ("y") although it offered that, has been
+        deceived (RFC 5802, 6)."""
         if mechanism == PLUS:
             if self._binding is None or flag != "p=tls-server-end-point":
                 raise refuse("login_scram")
@@ -143,7 +142,7 @@ class Exchange:
             raise refuse("login_scram")
 
     def final(self, data: bytes) -> bytes | None:
-        """server-final-message when the proof holds, None when it does not. Raises login_scram."""
+        """Return server-final-message if the proof holds, else None. Raises login_scram."""
         try:
             text = data.decode("utf-8")
             without_proof, proof_text = text.rsplit(",p=", 1)
@@ -180,11 +179,11 @@ _HASHES = {
     bytes.fromhex("2a8648ce3d040303"): "sha384", bytes.fromhex("2a8648ce3d040304"): "sha512",
     bytes.fromhex("2a864886f70d010104"): "sha256", bytes.fromhex("2a864886f70d010105"): "sha256",
 }  # fmt: skip
-"""Signature algorithms (DER of their OID) with one hash; MD5 and SHA-1 are replaced by SHA-256 (RFC 5929, 4.1)."""
+"""Signature algorithms (DER of their OID) with a single hash; MD5 and SHA-1 are replaced by SHA-256 (RFC 5929, 4.1)."""
 
 
 def certificate_hash(der: bytes) -> bytes | None:
-    """tls-server-end-point of our own certificate; None when its signature has no one hash (Ed25519, PSS)."""
+    """Return tls-server-end-point of the server's certificate; None if its signature has no single hash (Ed25519, PSS)."""
     try:
         start, _ = _inside(der, 0)  # Certificate
         _, end = _inside(der, start)  # tbsCertificate
@@ -197,7 +196,7 @@ def certificate_hash(der: bytes) -> bytes | None:
 
 
 def _inside(der: bytes, index: int) -> tuple[int, int]:
-    """Start and end of the contents of the DER element at `at`."""
+    """Return the start and end of the contents of the DER element at `index`."""
     size, start = der[index + 1], index + 2
     if size & 0x80:
         width = size & 0x7F

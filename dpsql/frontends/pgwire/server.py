@@ -1,7 +1,8 @@
-"""The server: sockets, login, limits and the end of connections. Whatever computes runs in threads, never in the loop.
+"""Server of the PostgreSQL protocol: sockets, login, limits and the end of connections. Whatever computes runs in threads, never
+in the event loop.
 
-Every connection has its own `Session` on an engine of its own over the same data; planner, ledger, stored releases and
-sandbox are shared, and a room bounds how many questions measure at once.
+Every connection has its own `Session` on its own engine over the same data; planner, ledger, stored releases and sandbox are
+shared, and a `MeasurementQueue` bounds how many questions measure at once.
 """
 
 from __future__ import annotations
@@ -50,18 +51,18 @@ _log = logging.getLogger("dpsql.wire")
 
 
 _CANCEL_SECONDS = 3.0
-"""For a thread that has been told to stop."""
+"""Seconds to wait for threads that were told to stop."""
 
 
 def _metric_scope(scope: str) -> str:
-    """Return the name of a scope without the start of its window: a time series goes on when a window begins."""
+    """Return the name of a scope without the start of its window, so that a time series continues when a window begins."""
     start, of_scope = parts(scope)
     return scope if start is None else "window" if of_scope == "dataset" else f"window:{of_scope}"
 
 
 @dataclass(frozen=True)
 class ServerState:
-    """What all connections share."""
+    """State that all connections share."""
 
     policy: Policy
     engine: Engine
@@ -71,7 +72,7 @@ class ServerState:
 
 
 class Server:
-    """Made by `cli.serve`; `start`, then `drain`."""
+    """Server for one data set, created by `cli.serve`; call `start`, then `drain`."""
 
     def __init__(
         self,
@@ -82,7 +83,7 @@ class Server:
         limits: Limits | None = None,
         gate: Gate | None = None,
     ) -> None:
-        """`gate`: in place of the one that draws noise, for the audit alone."""
+        """`gate`: replaces the gate that draws noise, for the audit alone."""
         self._state, self._tls, self._allow_plain = state, tls, allow_plain
         self._limits, self._gate = limits or Limits(), gate
         self._served = {state.policy.version: state.policy}
@@ -94,7 +95,7 @@ class Server:
         self.activity = Activity(state.policy.log_sql)
         self._caches = ReuseCaches()
         self._watches = Watches()
-        # A thread for every connection: each does one thing at a time, so a slow question never keeps others waiting.
+        # One thread per connection, which does one thing at a time, so that a slow question never delays other connections.
         self._pool = ThreadPoolExecutor(self._limits.sockets, thread_name_prefix="dpsql-wire")
         self._confined = ConfinedPool()
         self._sandbox = Sandbox(confined=self._confined)
@@ -110,7 +111,7 @@ class Server:
         self.draining = False
 
     async def start(self, host: str, port: int) -> tuple[str, int]:
-        """Listen; returns the address really taken. Raises serve_listen."""
+        """Listen, and return the actual address and port. Raises serve_listen."""
         loop = asyncio.get_running_loop()
         self._confined.start()
         try:
@@ -125,9 +126,10 @@ class Server:
         return str(name[0]), int(name[1])
 
     async def drain(self) -> int:
-        """Take no more connections, let questions that run end, tell everybody, stop what nobody waits for, close.
+        """Refuse new connections, let running questions end, tell every client, stop late questions, close.
 
-        Returns how many threads could not be stopped: what reads from a device that does not answer hears nothing.
+        Return the number of threads that could not be stopped: one that reads from a device that does not respond cannot be
+        interrupted.
         """
         self.draining = True
         if self._server is not None:
@@ -165,8 +167,8 @@ class Server:
             self._before_login.pop(number, None)
 
     def _let_go(self) -> None:
-        """Close the oldest socket before login of the address that has too many, or most where there are too many in all.
-        Silent sockets cost whoever opened them, and nobody else."""
+        """Close the oldest socket before login of the address with the most of them, if that address has too many or there are
+        too many in all. Silent sockets thus cost the address that opened them, and no other."""
         addresses = Counter(waiting.address for waiting in self._before_login.values())
         address, most = addresses.most_common(1)[0]
         if most > self._limits.before_login_per_address or len(self._before_login) > self._limits.before_login:
@@ -177,9 +179,9 @@ class Server:
             oldest.abort()
 
     def reload(self, policy: Policy) -> None:
-        """Serve another version of the policy. Questions that run end under the one they began with; connections to whom
-        the new one says something else end with their next message. It may be wider than none that was served since the start:
-        what one reload takes away, a later one does not bring back larger. Raises policy_invalid, policy_widened."""
+        """Serve another version of the policy. Running questions end under the version that they began with; connections for
+        which the new version differs end with their next message. The new version may not be wider than any version served since
+        the start: what one reload takes away, a later one does not restore. Raises policy_invalid, policy_widened."""
         wider = dict.fromkeys(place for before in self._served.values() for place in widened(before, policy))
         if wider:
             raise refuse("policy_widened", places=", ".join(wider))
@@ -191,17 +193,17 @@ class Server:
         self.logins.follow(policy)
         self.activity.log_sql = policy.log_sql
 
-    # --- what the owner asks ------------------------------------------------------------------------------------------
+    # --- pages for the owner ------------------------------------------------------------------------------------------
 
     def pages(self) -> dict[str, Callable[[], Awaitable[Response]]]:
-        """Return the pages of the owner's port."""
+        """Return the pages of the owner's port, by path."""
         return {"/healthz": self._health, "/readyz": self._ready, "/metrics": self._metrics}
 
     async def _health(self) -> Response:
         return text(200, "ok")
 
     async def _ready(self) -> Response:
-        """Return whether a question could be answered now: nobody has told the server to end, and the ledger can be read."""
+        """Return whether a question could be answered now: the server is not stopping, and the ledger can be read."""
         if self.draining:
             return text(503, "stopping")
         try:
@@ -228,8 +230,8 @@ class Server:
         }  # fmt: skip
 
     def _spent(self) -> dict[str, float]:
-        """Share of each scope's budget that is spent, in the dimension of which most is. The scopes of the present window
-        are "window", "window:analyst:NAME"; a data set that has no limit is left out."""
+        """Return the spent share of each scope's budget, in the dimension with the largest share. Scopes of the current window
+        are named "window" and "window:analyst:NAME"; sessions, and a data set without a limit, are left out."""
         limited = self._state.policy.budget.is_limited
         present = without_earlier(self._state.ledger.accounts())
         return {
@@ -238,40 +240,41 @@ class Server:
             if any(account.limits.values()) and not scope.startswith("session:") and (limited or scope != "dataset")
         }
 
-    # --- what connections ask of the server ---------------------------------------------------------------------------
+    # --- interface for connections (`Host`) ---------------------------------------------------------------------------
 
     @property
     def policy(self) -> Policy:
-        """The policy that is served."""
+        """The policy being served."""
         return self._state.policy
 
     @property
     def engine(self) -> Engine:
-        """The source of the data, under the policy that is served now."""
+        """The engine over the data, under the policy being served."""
         return self._state.engine
 
     @property
     def limits(self) -> Limits:
-        """Return the bounds on connections and waiting."""
+        """The bounds on connections and waiting."""
         return self._limits
 
     @property
     def tls(self) -> Tls | None:
-        """TLS, when there is any."""
+        """The TLS settings, or None."""
         return self._tls
 
     @property
     def logins(self) -> Logins:
-        """Return who may log in."""
+        """The logins of the data set."""
         return self._state.logins
 
     @property
     def back_off(self) -> LoginBackOff:
-        """Return who failed to log in."""
+        """The record of failed logins."""
         return self._back_off
 
     def require_place(self, user: str) -> None:
-        """Raise wire_busy or wire_busy_user when `user` may have no further connection. The owner has places of their own."""
+        """Raise wire_busy or wire_busy_user if `user` may not have another connection. Some connections are reserved for the
+        owner."""
         analysts = self._users.total() - self._users[OWNER]
         if user == OWNER:
             if self._users[OWNER] >= self._limits.owner_connections and self._users.total() >= self._limits.connections:
@@ -282,7 +285,7 @@ class Server:
             raise refuse("wire_busy_user", user=user)
 
     def may_be_plain(self, peer: str) -> bool:
-        """Return whether a connection from `peer` may go without TLS."""
+        """Return whether a connection from `peer` may do without TLS."""
         return self._allow_plain or peer in ("127.0.0.1", "::1", "::ffff:127.0.0.1")
 
     def enter(self, user: str) -> None:
@@ -291,17 +294,18 @@ class Server:
         self._users[user] += 1
 
     def logged_in(self, number: int) -> None:
-        """Count a connection no longer among those before login."""
+        """Remove a connection from those that have not logged in yet."""
         self._before_login.pop(number, None)
 
     def exit(self, user: str) -> None:
-        """Count a login out."""
+        """Remove one connection from the count of its user."""
         self._users[user] -= 1
         if not self._users[user]:
             del self._users[user]
 
     def open(self, login: Login, number: int) -> Questions:
-        """Return a session and a catalog for one login. Runs in a thread. Raises refusals of its `dp.` options."""
+        """Return the questions of one login, with a session and a catalog. Runs in a thread. Raises refusals of its `dp.`
+        options."""
         user, state = login.user, self._state
         analyst = analyst_of(user, state.policy)
         planner = self._planner(state.policy.of_analyst(analyst))
@@ -325,7 +329,8 @@ class Server:
             return catalog
 
     def _planner(self, policy: Policy) -> Planner:
-        """Return the planner of all who see the same of the policy: shared, since what it keeps depends on names alone."""
+        """Return the planner for all users with the same view of the policy. It may be shared, because what it keeps depends on
+        names alone."""
         with self._catalog_lock:
             planner = self._planners.get(policy.asker)
             if planner is None or planner.policy.version != policy.version:
@@ -334,18 +339,18 @@ class Server:
 
     @property
     def room(self) -> MeasurementQueue:
-        """Return who measures at this moment."""
+        """The queue that bounds how many questions measure at once."""
         return self._room
 
     def cancel(self, request: m.Cancel) -> None:
-        """Stop what the named connection runs; a wrong key is not told."""
+        """Stop the statement that the named connection runs; ignore a wrong key without a message."""
         connection = self._connections.get(request.process)
         if connection is not None and hmac.compare_digest(connection.secret, request.secret):
             audit("cancel", connection=request.process)
             connection.cancel()
 
     async def work(self, function: Any, *arguments: Any) -> Any:
-        """Return the result of a function that computes, in a thread."""
+        """Run a function in a thread, and return its result."""
         return await asyncio.get_running_loop().run_in_executor(self._pool, self._done, function, arguments)
 
     def _done(self, function: Any, arguments: tuple[Any, ...]) -> Any:

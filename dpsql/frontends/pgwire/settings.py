@@ -1,4 +1,4 @@
-"""PostgreSQL's run-time settings as far as clients read or set them. None of them changes an answer.
+"""PostgreSQL's run-time settings that clients read or set. None of them changes an answer.
 
 `dp.` options are not here: they belong to the session.
 """
@@ -65,7 +65,8 @@ _ONLY: dict[str, tuple[str, ...]] = {
     "default_transaction_read_only": ("ON", "TRUE", "1", "YES"),
     "standard_conforming_strings": ("ON", "TRUE", "1", "YES"),
 }  # fmt: skip
-"""Settings whose other values would need another behaviour, or mean nothing: they are refused rather than ignored."""
+"""Settings that accept these values only: others would require different behaviour, or mean nothing, so they are refused rather
+than ignored."""
 
 REPORTED = {
     "application_name": "application_name", "client_encoding": "client_encoding", "datestyle": "DateStyle",
@@ -74,18 +75,18 @@ REPORTED = {
     "server_encoding": "server_encoding", "server_version": "server_version", "timezone": "TimeZone",
     "session_authorization": "session_authorization", "standard_conforming_strings": "standard_conforming_strings",
 }  # fmt: skip
-"""Settings that are told to the client at once when they change (GUC_REPORT), as they are spelt there."""
+"""Settings whose changes are reported to the client at once (GUC_REPORT), and their spelling in that message."""
 
 
 MOST_OWN = 100
-"""Settings with a dot that a connection may make up."""
+"""Limit on the settings with a dot in their name that a connection may invent."""
 LONGEST_NAME, LONGEST_VALUE = 128, 1_000
 
 
 class Settings:
-    """One connection's settings; `snapshot` and `restore` make SET part of a transaction.
+    """The settings of one connection; `snapshot` and `restore` make SET part of a transaction.
 
-    A mapping that was handed out never changes: savepoints share what no SET between them changed.
+    A mapping that was handed out never changes, so savepoints without a SET between them share one.
     """
 
     def __init__(self, user: str) -> None:
@@ -93,13 +94,13 @@ class Settings:
         self._values = self._first
 
     def start(self, name: str, value: str) -> None:
-        """Set a value given at connect, which RESET goes back to."""
+        """Set a value given at connect, to which RESET returns."""
         self.set(name, value)
         self._first = {**self._first, _key(name): self._values[_key(name)]}
 
     def set(self, name: str, value: str) -> None:
-        """Change one setting. Raises setting_fixed, setting_value; an unknown name with a dot is kept, as PostgreSQL
-        does."""
+        """Change one setting; an unknown name with a dot is stored, as PostgreSQL does. Raises setting_fixed, setting_unknown,
+        setting_value, wire_limit."""
         key = _key(name)
         if key in _FIXED:
             raise refuse("setting_fixed", name=name)
@@ -125,7 +126,7 @@ class Settings:
         self._values = {**self._values, key: value[:LONGEST_VALUE]}
 
     def reset(self, name: str) -> None:
-        """Back to what it was at connect; "all" for every setting."""
+        """Reset one setting to its value at connect, or every setting ("all"). Raises setting_unknown."""
         key = _key(name)
         if key == "all":
             self._values = self._first
@@ -148,24 +149,24 @@ class Settings:
         return dict(sorted(self._values.items()))
 
     def snapshot(self) -> dict[str, str]:
-        """Return what `restore` takes."""
+        """Return the current values, for `restore`."""
         return self._values
 
     def restore(self, values: dict[str, str]) -> None:
-        """Back to a snapshot."""
+        """Restore the values of a snapshot."""
         self._values = values
 
     def statement_seconds(self) -> float | None:
-        """Return how long a statement may take; None for as long as it likes (statement_timeout = 0)."""
+        """Return the limit on the time of a statement in seconds; None without a limit (statement_timeout = 0)."""
         return _seconds(self._values["statement_timeout"]) or None
 
     def hears(self, severity: str) -> bool:
-        """Return whether messages of a severity (NOTICE or WARNING) are wanted (client_min_messages)."""
+        """Return whether the client wants messages of a severity, NOTICE or WARNING (client_min_messages)."""
         least = self._values["client_min_messages"]
         return least != "error" and (severity == "WARNING" or least != "warning")
 
     def reported(self) -> dict[str, str]:
-        """Return the settings that clients follow, with the spelling they know."""
+        """Return the settings that clients follow, by the names that they know."""
         return {spelt: self._values[key] for key, spelt in REPORTED.items()}
 
 
@@ -174,7 +175,7 @@ _UNITS = {"us": 1e-6, None: 1e-3, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0
 
 
 def _seconds(value: str) -> float | None:
-    """Seconds of a duration as PostgreSQL writes it (milliseconds without a unit); None for what is none."""
+    """Return the seconds of a duration in PostgreSQL's notation (milliseconds without a unit); None for any other text."""
     match = _DURATION.fullmatch(value)
     return None if match is None else float(match[1]) * _UNITS[match[2]]
 

@@ -1,4 +1,4 @@
-"""The owner's port: GET /healthz, /readyz and /metrics. Off unless asked, and never the port of analysts."""
+"""The owner's port: GET /healthz, /readyz and /metrics. It is open only on request, and never the port of analysts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class StatusServer:
-    """Answers one request for each connection; `pages` maps a path to what is answered."""
+    """A server that answers one request for each connection; `pages` maps a path to a function that returns the response."""
 
     def __init__(self, pages: dict[str, Callable[[], Awaitable[Response]]]) -> None:
         self._pages = pages
@@ -25,7 +25,7 @@ class StatusServer:
         self._server: asyncio.Server | None = None
 
     async def start(self, host: str, port: int) -> tuple[str, int]:
-        """Listen; returns the address really taken. Raises serve_listen."""
+        """Listen, and return the actual address and port. Raises serve_listen."""
         try:
             self._server = await asyncio.start_server(self._serve, host, port, limit=_MOST_REQUEST)
         except OSError as error:
@@ -35,7 +35,7 @@ class StatusServer:
         return str(name[0]), int(name[1])
 
     def close(self) -> None:
-        """Take no more requests."""
+        """Stop taking requests."""
         if self._server is not None:
             self._server.close()
 
@@ -59,7 +59,7 @@ class StatusServer:
 
 
 def text(status: int, words: str) -> Response:
-    """Return a line of text."""
+    """Return a response with one line of text."""
     return status, _TEXT, f"{words}\n".encode()
 
 

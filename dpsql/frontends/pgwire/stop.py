@@ -1,4 +1,4 @@
-"""What ends the waiting for a statement: a cancel request, its timeout, or the end of its client."""
+"""End of the wait for a statement: by a cancel request, by its timeout, or because its client is gone."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _NAG_SECONDS = 0.05
 
 
 class Stop:
-    """What a cancel request does: it ends the waiting for the statement that runs on this connection now, and no other.
-    When the client is gone, nothing begins any more either."""
+    """Stop of the statement that runs on one connection now, and of no other. Once the client is gone, no further statement
+    begins."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -26,9 +26,9 @@ class Stop:
 
     @contextmanager
     def running(self, interrupt: Callable[[], None], seconds: float | None) -> Iterator[None]:
-        """While this is entered, `interrupt` is what stops; it is called after `seconds` in any case. Entered again inside of
-        it, for a part of the same statement, whatever stops the one stops the other, and the first `seconds` hold. Raises
-        wire_cancelled or wire_timeout when that was asked for already."""
+        """Make `interrupt` the way to stop a statement while the context is open, and call it after `seconds` in any case (None:
+        no limit). In a nested context, for a part of the same statement, a stop calls the interrupts of both, and the outer
+        `seconds` hold. Raises wire_cancelled or wire_timeout if a stop was already requested."""
         with self._lock:
             is_first = self._statement is None
             if is_first:
@@ -51,7 +51,8 @@ class Stop:
 
     @contextmanager
     def waiting(self, seconds: float | None) -> Iterator[None]:
-        """While this is entered, whoever waits calls `check` again and again; there is nothing to interrupt."""
+        """Let a statement be stopped while the context is open and its thread calls `check` repeatedly: there is nothing to
+        interrupt."""
         with self.running(_nothing, seconds):
             yield
 
@@ -63,7 +64,7 @@ class Stop:
         self.ask()
 
     def ask(self) -> None:
-        """Interrupt until the statement has ended: one interrupt between two steps of it would be lost."""
+        """Interrupt until the statement has ended: a single interrupt between two of its steps would be lost."""
         with self._lock:
             mine = self._statement
         while mine is not None:
@@ -76,20 +77,20 @@ class Stop:
             time.sleep(_NAG_SECONDS)
 
     def leave(self) -> None:
-        """Stop what runs, and whatever would run next: the client is gone."""
+        """Stop the running statement and every later one, because the client is gone."""
         with self._lock:
             self.gone = True
         self.ask()
 
     def check(self) -> None:
-        """Raise wire_cancelled or wire_timeout when it was asked for."""
+        """Raise wire_cancelled or wire_timeout if a stop was requested."""
         if self.requested:
             raise self.refusal()
 
     def refusal(self, charged: bool = False, hint: str = "") -> Error:
-        """Return what a statement that was stopped says."""
+        """Return the error of a statement that was stopped."""
         return refuse("wire_timeout" if self.late else "wire_cancelled", charged=charged, hint=hint)
 
 
 def _nothing() -> None:
-    """There is nothing to interrupt."""
+    """Do nothing: there is nothing to interrupt."""

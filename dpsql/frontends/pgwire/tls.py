@@ -1,4 +1,4 @@
-"""TLS of the server: the owner's certificate, or one that is made for this data set and signs itself."""
+"""TLS of the server: with the owner's certificate, or a self-signed one that is made for this data set."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _YEARS_IN_DAYS = 3650
 
 @dataclass(frozen=True)
 class Tls:
-    """What the server needs: `binding` is tls-server-end-point of its certificate (None when it has none)."""
+    """The TLS context; `binding`: tls-server-end-point of the certificate (None if it has none)."""
 
     context: ssl.SSLContext
     binding: bytes | None
 
 
 def load_tls(certificate: Path, key: Path) -> Tls:
-    """TLS 1.2 and later with a certificate (chain) and its key, both PEM. Raises serve_tls."""
+    """Return TLS 1.2 and later with a certificate (chain) and its key, both PEM. Raises serve_tls."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:
@@ -36,7 +36,7 @@ def load_tls(certificate: Path, key: Path) -> Tls:
 
 
 def self_signed(folder: Path, host: str) -> Tls:
-    """Return the certificate kept in `folder`, made by openssl when there is none. Raises serve_tls."""
+    """Return TLS with the self-signed certificate in `folder`, made by openssl if there is none. Raises serve_tls."""
     certificate, key = folder / "server.crt", folder / "server.key"
     if not (certificate.exists() and key.exists()):
         command = [

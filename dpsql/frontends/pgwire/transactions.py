@@ -19,7 +19,7 @@ MOST_SAVEPOINTS = 1_000
 
 @dataclass(frozen=True)
 class _Before:
-    """Settings and options as they were, and what COMMIT is to bring back (`Transaction._local`)."""
+    """Settings and options at one time, and the values that COMMIT has to restore (`Transaction._local`)."""
 
     settings: dict[str, str]
     options: Options
@@ -27,10 +27,10 @@ class _Before:
 
 
 class Transaction:
-    """The transaction state: `status` is I, T or E."""
+    """The transaction of a connection. `status`: I (idle), T (in a transaction), or E (in a failed one)."""
 
     ENDS = frozenset({"commit", "rollback", "rollback_to"})
-    """Commands that a failed transaction takes."""
+    """Commands that a failed transaction accepts."""
 
     def __init__(self, questions: Questions) -> None:
         self._questions = questions
@@ -40,12 +40,12 @@ class Transaction:
         self.status = "I"
 
     def fail(self) -> None:
-        """Enter an error: inside a transaction everything but its end is refused from now on."""
+        """Enter the state of an error: inside a transaction, everything but its end is refused until then."""
         if self.status == "T":
             self.status = "E"
 
     def fields(self, command: Command) -> tuple[ResultField, ...]:
-        """Return columns of a command's answer."""
+        """Return the columns of a command's answer."""
         if command.kind != "show":
             return ()
         if command.name == "all":
@@ -60,7 +60,7 @@ class Transaction:
         )
 
     def run(self, command: Command) -> StatementResult:
-        """Carry out one command. Raises refusals."""
+        """Execute one command. Raises refusals."""
         reported = self._questions.settings.reported()
         notices: tuple[tuple[str, str], ...] = ()
         kind = command.kind

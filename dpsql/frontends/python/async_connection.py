@@ -1,4 +1,4 @@
-"""`await dpsql.aconnect(...)`: a connection for programs that run on asyncio, over threads of the usual one."""
+"""`await dpsql.aconnect(...)`: a connection for programs on asyncio, which runs the usual connection in threads."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ async def aconnect(
     project: str | None = None,
     create_ledger: bool = False,
 ) -> AsyncConnection:
-    """Open a policy as `connect` does, without holding up the event loop. Raises what `connect` raises."""
+    """Open a policy as `connect` does, without blocking the event loop. Raises what `connect` raises."""
     opened = partial(connect, policy, analyst, source, project=project, create_ledger=create_ledger)
     return AsyncConnection(await asyncio.to_thread(opened))
 
 
 class AsyncConnection:
-    """A connection whose questions are awaited. Cancelling a task ends its waiting; what was charged stays charged."""
+    """A connection whose questions are awaited. Cancelling a task ends its wait; what was charged stays charged."""
 
     def __init__(self, connection: Connection) -> None:
         """Take a `connection`, which is closed with this one."""
@@ -50,7 +50,7 @@ class AsyncConnection:
         return await self._in_thread(lambda: self.connection.explain(operation, parameters))
 
     async def budget(self) -> Budget:
-        """Spent and remaining of each scope that this connection's charges must fit."""
+        """Return the amounts spent and remaining of each scope that this connection's charges must fit."""
         return await self._in_thread(lambda: self.connection.budget)
 
     async def close(self) -> None:
@@ -66,7 +66,7 @@ class AsyncConnection:
         await self.close()
 
     async def _in_thread(self, work: Callable[[], _Value]) -> _Value:
-        """`work` in a thread. A cancelled wait interrupts the session, as nobody reads the answer any more."""
+        """Run `work` in a thread. If the wait is cancelled, interrupt the session, because nobody reads the answer any more."""
         try:
             return await asyncio.to_thread(work)
         except asyncio.CancelledError:

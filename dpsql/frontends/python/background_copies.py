@@ -1,12 +1,12 @@
 """Copies that a Python process keeps up to date in the background (`prepare: auto` in the policy).
 
-As a server does, it runs `dpsql prepare` as a process of its own at a lower priority; questions go on meanwhile, unprepared, and
-are answered alike. Nothing that an answer, a price or EXPLAIN says depends on how far it is, since that depends on rows: the
-custodian's log alone has it.
+As in a server, `dpsql prepare` runs as a separate process at a lower priority; meanwhile questions are answered without copies,
+in the same way. No answer, price or EXPLAIN depends on its progress, because that depends on rows: only the custodian's log
+reports it.
 
 One thread serves all connections of this process to a policy file (pools open many). It ends with the last of them or with the
-process, and ends a `dpsql prepare` that runs: what that has not finished is under no name that a question reads, and the next
-one removes it. A process that is killed leaves its `dpsql prepare` to itself, which then finishes.
+process, and terminates a running `dpsql prepare`: its unfinished work is under no name that a question reads, and the next one
+removes it. If the process is killed, its `dpsql prepare` continues and finishes.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from dpsql.session.session import Session
 PAUSE_SECONDS = 60.0
 PAUSE_AFTER_FAILURE_SECONDS = 600.0
 PREPARE = (sys.executable, "-m", "dpsql", "prepare", "-p")
-"""The command; the policy's file follows."""
+"""The command, to which the policy's file is appended."""
 _NICER = 10
 _PATIENCE_SECONDS = 10.0
 
 
 class CopyKeeper:
-    """Keeps the copies of one policy file while sessions over it are open. Thread-safe."""
+    """A keeper of the copies of one policy file while sessions over it are open. Thread-safe."""
 
     def __init__(self, place: Path, pauses: tuple[float, float]) -> None:
-        """`place`: the policy's file; `pauses`: seconds until it looks again, after a success and after a failure."""
+        """`place`: the policy's file; `pauses`: seconds until the next check, after a success and after a failure."""
         self._place, self._pauses = place, pauses
         self._sessions: WeakSet[Session] = WeakSet()
         self._process: subprocess.Popen[str] | None = None
@@ -46,7 +46,7 @@ class CopyKeeper:
         self._thread = threading.Thread(target=self._run, name="dpsql prepare", daemon=True)
 
     def join(self, session: Session) -> bool:
-        """Serve another session; returns False, with nothing done, if the thread has ended or was lost in a fork."""
+        """Serve another session. Return False, and do nothing, if the thread has ended or was lost in a fork."""
         with self._lock:
             if self._ended.is_set() or (self._thread.ident is not None and not self._thread.is_alive()):
                 return False
@@ -56,7 +56,7 @@ class CopyKeeper:
         return True
 
     def leave(self, session: Session) -> None:
-        """Serve a session no longer; after the last one nothing runs any more."""
+        """Stop serving a session; after the last one, end the thread and its process."""
         with self._lock:
             self._sessions.discard(session)
             if self._sessions:
@@ -64,7 +64,7 @@ class CopyKeeper:
         self.end()
 
     def end(self) -> None:
-        """End the thread and what it runs."""
+        """End the thread, and the process that it runs."""
         with self._lock:
             self._ended.set()
             if self._process is not None and self._process.poll() is None:
@@ -78,20 +78,20 @@ class CopyKeeper:
             pause = self._pauses[0] if self._look() else self._pauses[1]
 
     def _look(self) -> bool:
-        """Prepare what has no copy; return whether everything has one now."""
+        """Prepare the tables without a copy; return whether every table has a copy afterwards."""
         try:
             missing = self._unprepared()
             if not missing:
                 return True
             CUSTODIAN_LOG.info("%s: preparing %s in the background", self._place, ", ".join(missing))
             return self._prepare() and not self._unprepared()
-        except Exception as error:  # the source is away, or is being replaced, or a session closes: questions say so
+        except Exception as error:  # the source is away or being replaced, or a session closes: questions report that
             if not self._ended.is_set():
                 CUSTODIAN_LOG.error("copies cannot be looked for: %s", error)
             return False
 
     def _unprepared(self) -> tuple[str, ...]:
-        """Return the tables without a copy, by any open session; without one, end."""
+        """Return the tables without a copy, as seen by any open session; without an open session, end the thread."""
         with self._lock:
             session = next(iter(self._sessions), None)
             if session is None:
@@ -100,7 +100,7 @@ class CopyKeeper:
         return session.context.index.unprepared()
 
     def _prepare(self) -> bool:
-        """Run `dpsql prepare`; return whether it went well. What it says goes to the custodian's log."""
+        """Run `dpsql prepare`; return whether it succeeded. Its error output goes to the custodian's log."""
         with self._lock:
             if self._ended.is_set():
                 return False
@@ -108,7 +108,7 @@ class CopyKeeper:
                 [*PREPARE, str(self._place)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE, text=True, process_group=0,  # Ctrl-C ends a question, and not this
             )  # fmt: skip
-        with suppress(OSError):  # it is over already
+        with suppress(OSError):  # it has ended already
             os.setpriority(os.PRIO_PROCESS, self._process.pid, _NICER)
         _, said = self._process.communicate()
         if self._ended.is_set() or self._process.returncode == 0:
@@ -126,12 +126,12 @@ class CopyKeepers:
         self.forget()
 
     def forget(self) -> None:
-        """Leave threads and processes to the parent, of which this process is a fork."""
+        """Drop all keepers in a forked child: threads and processes belong to the parent."""
         self.keepers: dict[Path, CopyKeeper] = {}
         self._lock = threading.Lock()
 
     def joined(self, place: Path, session: Session) -> CopyKeeper:
-        """Return the keeper of a policy file, which serves `session` too from now on."""
+        """Return the keeper of a policy file, which serves `session` as well."""
         with self._lock:
             keeper = self.keepers.get(place)
             if keeper is None or not keeper.join(session):
@@ -140,7 +140,7 @@ class CopyKeepers:
         return keeper
 
     def end(self) -> None:
-        """End all of them."""
+        """End all keepers."""
         for keeper in self.keepers.values():
             keeper.end()
 
@@ -149,5 +149,5 @@ KEEPERS = CopyKeepers()
 
 
 def keep_prepared(place: Path, session: Session) -> Callable[[], None]:
-    """Keep the copies of the policy file `place` while `session` is open; returns what ends that."""
+    """Keep the copies of the policy file `place` up to date while `session` is open; return a function that ends this."""
     return partial(KEEPERS.joined(place.resolve(), session).leave, session)

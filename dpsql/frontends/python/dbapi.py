@@ -1,7 +1,7 @@
 """PEP 249: connections and cursors over a session.
 
-There are no transactions to speak of: a charge is made durably before data is touched and is never given back, so
-`commit` and `rollback` do nothing. Connections may be shared between threads, cursors may not.
+There are no transactions: a charge is made durably before data is touched and is never given back, so `commit` and `rollback` do
+nothing. Connections may be shared between threads, cursors may not.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ __all__ = [
     "paramstyle",
     "threadsafety",
 ]
-"""PEP 249, which SQLAlchemy reads from this module."""
+"""The names of PEP 249, which SQLAlchemy reads from this module."""
 
 apilevel = "2.0"
 threadsafety = 2
@@ -83,7 +83,7 @@ paramstyle = "qmark"
 
 Row = tuple[Any, ...]
 _inherited: list[Session | None] = []
-"""Sessions of a parent process that were closed in this one: they are neither used nor freed."""
+"""Sessions of the parent process whose connections were closed in this one: they are neither used nor freed."""
 Description = tuple[str, str, None, None, None, None, None]
 Date = date
 Time = time
@@ -94,12 +94,12 @@ TimestampFromTicks = datetime.fromtimestamp
 
 
 def TimeFromTicks(ticks: float) -> time:
-    """PEP 249: the time of day of a number of seconds since the epoch."""
+    """Return the time of day of a number of seconds since the epoch (PEP 249)."""
     return datetime.fromtimestamp(ticks).time()
 
 
 class TypeObject(frozenset[str]):
-    """PEP 249: compares equal to the type codes of the columns it stands for."""
+    """A type object of PEP 249: equal to the type codes of the columns of its kind."""
 
     def __eq__(self, other: object) -> bool:
         return other in self if isinstance(other, str) else super().__eq__(other)
@@ -124,10 +124,9 @@ def connect(
 ) -> Connection:
     """Open a policy file (or a loaded policy) as a connection.
 
-    `analyst` and `project`: whose accounts are charged beside the dataset's; `source`: a DuckDB connection or Arrow
-    tables instead of the policy's own source; `create_ledger`: the owner's explicit act for a data set that never had
-    a ledger. Where a policy file says `prepare: auto`, copies are prepared in the background while the connection is
-    open (docs/prepare.md).
+    `analyst` and `project`: whose accounts are charged in addition to the dataset's; `source`: a DuckDB connection or Arrow
+    tables instead of the policy's own source; `create_ledger`: the owner's explicit act for a data set that never had a ledger.
+    If a policy file says `prepare: auto`, copies are prepared in the background while the connection is open (docs/prepare.md).
     Raises PolicyRefusal, Fault (data or ledger missing), IntegrityError (the ledger does not hold).
     """
     from dpsql.policy import Policy
@@ -156,7 +155,7 @@ class Connection:
     NotSupportedError = errors.NotSupportedError
 
     def __init__(self, session: Session, ended: Callable[[], None] | None = None) -> None:
-        """`session` is closed with the connection; `ended` is called before."""
+        """`session` is closed with the connection; `ended` is called before that."""
         self._session: Session | None = session
         self._ended = ended
         self._process = os.getpid()
@@ -164,7 +163,8 @@ class Connection:
 
     @property
     def session(self) -> Session:
-        """The session underneath. Raises InterfaceError (connection_closed; connection_forked in a child of its process)."""
+        """The session of the connection. Raises InterfaceError (connection_closed; connection_forked in a child of its
+        process)."""
         session = self._session  # read once: another thread may close the connection
         if session is None:
             raise refuse("connection_closed", thing="connection")
@@ -185,9 +185,9 @@ class Connection:
         return self.session.explain(*_adapted(operation, parameters))
 
     def tune(self, operation: str, *, epsilon: str | None = None, groups: int | None = None) -> Advice:
-        """Contribution bounds recommended for a query, from a measurement that is charged (docs/tune.md).
+        """Return contribution bounds recommended for a query, from a measurement that is charged (docs/tune.md).
 
-        `epsilon`: what it may cost, as text or a number; `groups`: how many groups the answer has, where keys are private.
+        `epsilon`: the cost allowed, as text or a number; `groups`: how many groups the answer has, if keys are private.
         """
         from dpsql.privacy.loss import exact_number
         from dpsql.tuning import tune
@@ -201,7 +201,8 @@ class Connection:
         """Return a stream of counts or sums compared with `threshold`: each of at most `hits` runs is charged when it begins, and
         ends with the first question that is above (docs/watch.md).
 
-        `name`: under which the ledger counts the runs; `questions`: the texts to come, so that a run has noise for all of them.
+        `name`: the name under which the ledger counts the runs; `questions`: the texts to come, so that a run has noise for all
+        of them.
         """
         from dpsql.frontends.watch import Watch
 
@@ -209,7 +210,7 @@ class Connection:
 
     @property
     def budget(self) -> Budget:
-        """Spent and remaining of each scope that this connection's charges must fit."""
+        """The amounts spent and remaining of each scope that this connection's charges must fit."""
         return self.session.budget()
 
     @property
@@ -218,7 +219,7 @@ class Connection:
         return self.session.options.show()
 
     def interrupt(self) -> None:
-        """End the waiting for what runs now, from any thread. What was charged stays charged and goes on; asking again is
+        """End the wait for the running statement, from any thread. A charge stays and its measurement continues; asking again is
         free once its release is stored."""
         self.session.interrupt()
 
@@ -231,8 +232,8 @@ class Connection:
         self._require_open()
 
     def close(self) -> None:
-        """Close the session. Cursors of a closed connection raise InterfaceError; closing again does nothing, also while another
-        thread closes it. In a forked child only this object is closed: what is open is the parent's."""
+        """Close the session. Cursors of a closed connection raise InterfaceError; closing again does nothing, even while another
+        thread closes it. In a forked child only this object is closed: the session belongs to the parent."""
         if self._process != os.getpid():
             _inherited.append(self._session)
             self._session = None
@@ -262,7 +263,7 @@ class Connection:
 
 
 class Cursor:
-    """One statement at a time and its answer; used by one thread."""
+    """One statement at a time with its answer; used by one thread."""
 
     def __init__(self, connection: Connection, session: Session) -> None:
         self.connection = connection
@@ -272,7 +273,7 @@ class Cursor:
         self._rows: Iterator[Row] = iter(())
 
     def execute(self, operation: str, parameters: Parameters = None) -> Cursor:
-        """Execute one statement with values for its ? or :name places (%s and %(name)s too), and return the cursor itself.
+        """Execute one statement with values for its parameters ? or :name (%s and %(name)s too), and return the cursor itself.
 
         Raises refusals (nothing was charged) and faults, whose `charged` says whether the charge stays.
         """
@@ -283,7 +284,7 @@ class Cursor:
         return self
 
     def executemany(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> None:
-        """Refused (NotSupportedError): each set of values is charged, and only the last answer would be kept."""
+        """Raise NotSupportedError: each set of values would be charged, and only the last answer would be kept."""
         self._open()
         raise refuse("executemany")
 
@@ -296,7 +297,7 @@ class Cursor:
 
     @property
     def rowcount(self) -> int:
-        """Rows of the last answer, -1 when there is none."""
+        """The number of rows of the last answer, -1 if there is none."""
         return len(self._release) if self.description is not None and self._release is not None else -1
 
     @property
@@ -312,15 +313,15 @@ class Cursor:
         return next(self._fetchable(), None)
 
     def fetchmany(self, size: int | None = None) -> list[Row]:
-        """Return the next `size` rows (`arraysize` when left out), fewer at the end."""
+        """Return the next `size` rows (`arraysize` by default), fewer at the end."""
         return list(islice(self._fetchable(), self.arraysize if size is None else size))
 
     def fetchall(self) -> list[Row]:
-        """Return all rows that are left."""
+        """Return all remaining rows."""
         return list(self._fetchable())
 
     def arrow(self) -> pyarrow.Table:
-        """Return the whole answer as a pyarrow.Table, whatever was fetched before."""
+        """Return the whole answer as a pyarrow.Table, regardless of earlier fetches."""
         return self.release.table
 
     def df(self) -> pandas.DataFrame:
@@ -332,15 +333,15 @@ class Cursor:
         return self.release.to_polars()
 
     def setinputsizes(self, sizes: Sequence[Any]) -> None:
-        """PEP 249: nothing to do."""
+        """Do nothing (PEP 249 allows that)."""
         self._open()
 
     def setoutputsize(self, size: int, column: int | None = None) -> None:
-        """PEP 249: nothing to do."""
+        """Do nothing (PEP 249 allows that)."""
         self._open()
 
     def close(self) -> None:
-        """Forget the answer; every later use raises InterfaceError."""
+        """Drop the answer; every later use raises InterfaceError."""
         self._session, self._release, self._rows = None, None, iter(())
 
     def __iter__(self) -> Cursor:
@@ -371,7 +372,7 @@ class Cursor:
 
 
 def _adapted(operation: str, parameters: Parameters) -> tuple[SqlText, Parameters]:
-    """Other styles of parameters are read where there are values; the module that reads them is loaded then."""
+    """Convert other styles of parameters if there are values; the module that reads them is loaded only then."""
     if not parameters:
         return operation, parameters
     from dpsql.frontends.python.parameters import adapted

@@ -1,4 +1,4 @@
-"""`%load_ext dpsql` for IPython and Jupyter: `%dpsql POLICY` opens a connection, `%%dpsql` asks what stands in the cell."""
+"""`%load_ext dpsql` for IPython and Jupyter: `%dpsql POLICY` opens a connection, `%%dpsql` asks the text of the cell."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ USAGE = "%dpsql POLICY.yaml [ANALYST] opens a connection, %%dpsql [NAME] asks th
 
 
 class Magic:
-    """The connection of one notebook, and what is done with its lines and cells."""
+    """The connection of one notebook, and the commands on its lines and cells."""
 
     def __init__(self, shell: Any) -> None:
-        """`shell`: IPython's interactive shell, whose variables answers are kept in."""
+        """`shell`: IPython's interactive shell, among whose variables answers are stored."""
         self.shell = shell
         self.connection: Connection | None = None
 
     def __call__(self, line: str, cell: str | None = None) -> Release | None:
-        """Open a connection (`%dpsql`) or ask a cell (`%%dpsql`); errors are printed as people read them."""
+        """Open a connection (`%dpsql`) or ask a cell (`%%dpsql`); print an error as its text, without a traceback."""
         try:
             if cell is not None:
                 return self._ask(line.strip(), cell)

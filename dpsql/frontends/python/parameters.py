@@ -1,4 +1,4 @@
-"""Parameters as Python programs give them: `%s` and `%(name)s` beside ? and :name, and numbers of numpy."""
+"""Parameters as Python programs write them: `%s` and `%(name)s` as well as ? and :name, and numbers of numpy."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _PLACES = (TokenType.PLACEHOLDER, TokenType.PARAMETER)
 
 
 def adapted(operation: str, parameters: Parameters) -> tuple[SqlText, Parameters]:
-    """Return the operation with ? and :name alone (of the same length, so that places in errors stay), and built-in values.
+    """Return the operation with ? and :name alone (of the same length, so that positions in errors stay), and built-in values.
 
-    `%s` counts as a place for a value where there are as many of them as values, outside of quotes and comments, and no
-    other kind of place; anything else is left for the session to read or to refuse.
+    `%s` counts as a parameter only if there are as many of them, outside of quotes and comments, as values, and no parameters of
+    another style; anything else is left for the session to read or to refuse.
     """
     if isinstance(parameters, Mapping):
         values = {name: built_in(value) for name, value in parameters.items()}
@@ -53,7 +53,7 @@ def _is_s(token: Token, start: int) -> bool:
 
 
 def built_in(value: Any) -> Any:
-    """Return a scalar of numpy as the built-in value that it holds; a list item by item; anything else as it is."""
+    """Return a scalar of numpy as the built-in value that it holds, a list item by item, and anything else unchanged."""
     if isinstance(value, (list, tuple)):
         return [built_in(item) for item in value]
     if type(value).__module__ != "numpy" or not hasattr(value, "item"):

@@ -1,7 +1,7 @@
 """SQLAlchemy in process: `create_engine("dpsql:///clinic.yaml?analyst=research")`, reflection from the policy.
 
-The SQL that SQLAlchemy writes for PostgreSQL is SQL that dpsql reads, so its compiler is used; everything that would
-ask a catalog is answered from the policy. On the wire no dialect of ours is needed: postgresql+psycopg and others work.
+The SQL that SQLAlchemy writes for PostgreSQL is SQL that dpsql reads, so its compiler is used; everything that would query a
+catalog is answered from the policy. Over the PostgreSQL protocol no such dialect is needed: postgresql+psycopg and others work.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _TYPES: dict[str, type[types.TypeEngine[Any]]] = {
 
 
 class DpsqlDialect(DefaultDialect):
-    """`dpsql:///PATH`: the database is the policy file; `?analyst=NAME&project=NAME` names whose accounts are charged."""
+    """`dpsql:///PATH`: the database is the policy file; `?analyst=NAME&project=NAME` names the accounts that are charged."""
 
     name = "dpsql"
     driver = "dpsql"
@@ -41,7 +41,7 @@ class DpsqlDialect(DefaultDialect):
     supports_comments = True
     supports_alter = False
     insert_returning = False
-    # PostgreSQL's compiler asks its dialect for these.
+    # PostgreSQL's compiler reads these from its dialect.
     _backslash_escapes = False
     _supports_jsonb_subscripting = False
 
@@ -81,7 +81,7 @@ class DpsqlDialect(DefaultDialect):
         return [SCHEMA, *sorted(schemas - {SCHEMA})]
 
     def get_table_names(self, connection: Connection, schema: str | None = None, **kw: Any) -> list[str]:
-        """Return the policy's tables in a schema; those of the default one where none is named."""
+        """Return the policy's tables in a schema, by default in the default one."""
         tables = _policy(connection).visible.values()
         return [table.name for table in tables if table.shown_schema == (schema or SCHEMA)]
 
@@ -134,7 +134,7 @@ class DpsqlDialect(DefaultDialect):
     def get_unique_constraints(  # type: ignore[override]
         self, connection: Connection, table_name: str, schema: str | None = None, **kw: Any
     ) -> list[dict[str, Any]]:
-        """Return column sets without repetition."""
+        """Return the column sets of unique keys."""
         _, table = _table(connection, table_name, schema)
         return [{"name": None, "column_names": list(columns)} for columns in table.unique]
 
@@ -175,6 +175,6 @@ def _table(connection: Connection, name: str, schema: str | None) -> tuple[Polic
 
 
 def _referred_schema(parent: Table, schema: str | None) -> str | None:
-    """Return the schema of a parent table as a reflected foreign key names it: None for the default one, unless the child was
-    asked for by its schema."""
+    """Return the schema of a parent table for a reflected foreign key: None for the default one, unless the child was requested
+    with its schema."""
     return None if schema is None and parent.shown_schema == SCHEMA else parent.shown_schema

@@ -1,4 +1,4 @@
-"""The columns of a table in few words, for the prompt's \\d."""
+"""The columns of a table in brief, for the prompt's \\d."""
 
 from __future__ import annotations
 

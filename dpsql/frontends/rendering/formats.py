@@ -1,4 +1,4 @@
-"""Answers as text and files: tables for people; csv, json, parquet and arrow for programs; and what they cost."""
+"""Answers as text and files: tables for people; csv, json, parquet and arrow for programs; and their prices."""
 
 from __future__ import annotations
 
@@ -49,10 +49,9 @@ def with_bars(release: Release) -> pa.Table:
 
 
 def write_csv(table: pa.Table, out: TextIO) -> None:
-    """RFC 4180 with a header; NULL is empty and unquoted, an empty text is quoted.
+    """Write a table as RFC 4180 with a header; NULL is empty and unquoted, an empty text is quoted.
 
-    Rows are joined as columns of text, `_CSV_ROWS` at a time and on two cores: no Python object is made for a row or a
-    value.
+    Rows are joined as columns of text, `_CSV_ROWS` at a time and on two cores: no Python object is made for a row or a value.
     """
     from concurrent.futures import ThreadPoolExecutor
 
@@ -98,7 +97,8 @@ def _csv_column(values: Any) -> Any:
 
 
 def _with_points(texts: Any, values: Any) -> Any:
-    """Return texts of reals: 2 is an integer, 2.0 a real. Only a number without a fraction can lack its point."""
+    """Return texts of reals with a decimal point: 2 is an integer, 2.0 a real. Only a number without a fraction can lack its
+    point."""
     import pyarrow.compute as pc
 
     whole = pc.equal(values, pc.trunc(values)).fill_null(False)
@@ -108,7 +108,8 @@ def _with_points(texts: Any, values: Any) -> Any:
 
 
 def _unquotable(texts: Any) -> bool:
-    """Return whether one of the texts is empty or holds what must be quoted; read from their bytes, which stand in one row."""
+    """Return whether any of the texts is empty or contains a character that must be quoted. Their bytes are read at once, because
+    they are contiguous."""
     import numpy as np
     import pyarrow.compute as pc
 
@@ -148,7 +149,7 @@ def row_objects(release: Release) -> list[dict[str, Any]]:
 
 
 def as_object(release: Release) -> dict[str, Any]:
-    """Return what is known of an answer beside its rows: columns, error bars (noisy columns only), price and receipt.
+    """Return everything known of an answer apart from its rows: columns, error bars (noisy columns only), price and receipt.
 
     Numbers that JSON lacks are the texts "NaN", "Infinity", "-Infinity"; an end of None is unknown.
     """
@@ -188,7 +189,7 @@ def _json_value(value: object) -> object:
 
 
 def unique_names(names: Sequence[str]) -> list[str]:
-    """Return names made different for formats that know no repeated ones: n, n_1, n_2."""
+    """Return the names made distinct, for formats that do not allow repeated ones: n, n_1, n_2."""
     unique_so_far: list[str] = []
     for name in names:
         number, unique = 0, name
@@ -200,7 +201,7 @@ def unique_names(names: Sequence[str]) -> list[str]:
 
 
 def write_binary(table: pa.Table, out: IO[bytes], format: str) -> None:
-    """Parquet, or an Arrow IPC stream."""
+    """Write a table as Parquet or as an Arrow IPC stream."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -228,7 +229,7 @@ def write_file(release: Release, place: Path, format: str, bars: bool) -> None:
 
 
 def write_text(release: Release, out: TextIO, format: str, bars: bool, width: int | None = None) -> None:
-    """Write the answer in one of `TEXT_FORMATS`; `bars` adds columns to csv, the other two always have error bars."""
+    """Write the answer in one of `TEXT_FORMATS`; `bars` adds columns to csv, while the other two always have error bars."""
     if format == "csv":
         write_csv(with_bars(release) if bars else release.table, out)
     elif format == "json":
@@ -238,7 +239,7 @@ def write_text(release: Release, out: TextIO, format: str, bars: bool, width: in
 
 
 def write_rows(names: Sequence[str], rows: Sequence[Sequence[Any]], out: TextIO, format: str) -> None:
-    """Rows that are no answer (accounts, charges) in one of `TEXT_FORMATS`."""
+    """Write rows that are no answer (accounts, charges) in one of `TEXT_FORMATS`."""
     if format == "csv":
         out.writelines(",".join(map(_csv_cell, row)) + "\n" for row in (names, *rows))
     elif format == "json":
@@ -258,7 +259,7 @@ def paid(release: Release) -> bool:
 
 
 def price_lines(session: Session, release: Release) -> list[str]:
-    """Return what an answer cost and what is left, for people; nothing for statements that are no question."""
+    """Return the price of an answer and the remaining budget, as lines of text; nothing for statements that are no question."""
     lines = [f"notice: {notice}" for notice in release.notices]
     if not release.receipt_id:
         return lines
@@ -275,7 +276,7 @@ def price_lines(session: Session, release: Release) -> list[str]:
 
 
 def fitting(lines: Iterable[str]) -> list[str]:
-    """Return lines broken between words where standard error is a terminal that is too narrow for them, with an indent."""
+    """Return lines broken between words, with an indent, if standard error is a terminal that is too narrow for them."""
     if not sys.stderr.isatty():
         return list(lines)
     width = max(40, shutil.get_terminal_size().columns)
@@ -285,8 +286,8 @@ def fitting(lines: Iterable[str]) -> list[str]:
 
 
 def left_text(session: Session) -> str:
-    """Return the part of its budget that each account has left: "dataset 93.6 %, analyst research 61 %"; why it is unknown where
-    the ledger cannot say it, since what is told here has been paid for."""
+    """Return the share of its budget that each account has left: "dataset 93.6 %, analyst research 61 %"; if the ledger fails,
+    return why instead of raising, because the answer has been paid for."""
     try:
         return session.budget().shares_text()
     except Error as error:

@@ -1,6 +1,6 @@
 """Pictures of released answers and of expected errors: SVG, PNG and HTML through Altair (the extra `plot`).
 
-A picture shows a release and nothing else: its numbers, their error bars, and which keys they belong to.
+A picture shows a release and nothing else: its numbers, their error bars, and the keys they belong to.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 ENDINGS = (".svg", ".png", ".html", ".json")
 MOST_MARKS = 5_000
 MOST_BARS = 60
-"""Keys of more values than this are drawn as a line."""
+"""Number of values above which keys are drawn as a line."""
 _PANEL_WIDTH = 480
 _PANEL_HEIGHT = 240
 _AXIS_LETTERS = 60
-"""Labels of bars with more letters than this in all stand upright."""
+"""Total number of letters above which the labels of bars are upright."""
 _BAR_COLOUR = "#4c78a8"
 _RULE_COLOUR = "#222222"
 _EXACT_COLOUR = "#d62728"
@@ -39,7 +39,8 @@ Chart = Any
 
 
 class Drawable(Protocol):
-    """An answer that can be drawn: a release, or what a file says of one. Tables of the values and the ends of their bars."""
+    """An answer that can be drawn: a release, or one read from a file. It has tables of the values and of the ends of their
+    bars."""
 
     @property
     def columns(self) -> tuple[OutputColumn, ...]:
@@ -59,7 +60,7 @@ class Drawable(Protocol):
 
     @property
     def confidence(self) -> float:
-        """The share of cases in which a bar holds."""
+        """The probability with which a bar holds."""
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -82,7 +83,8 @@ def check_plot(place: Path) -> None:
 
 
 def write_plot(chart: Chart, place: Path, *, charged: bool = False) -> None:
-    """Write a chart as the ending of `place` says. Raises Fault file_write; `charged`: whether a charge stays."""
+    """Write a chart in the format that the ending of `place` names. Raises Fault file_write; `charged`: whether a charge
+    stays."""
     import vl_convert
 
     text = chart.to_json()
@@ -117,7 +119,7 @@ def check_owners_plot(place: Path) -> None:
 def write_owners_plot(chart: Chart, place: Path, *, charged: bool = False) -> None:
     """Write a chart with exact numbers as `write_plot` does, to a new file that its owner alone may read.
 
-    It takes the place of what was there: a link is not followed, and whoever has the old file open does not see it.
+    It replaces any file at that place: a link is not followed, and a process that has the old file open does not see the new one.
     """
     part = _part(place)
     try:
@@ -148,18 +150,19 @@ def require_drawable(session: Session, sql: str) -> None:
 
 
 def draw_release(release: Release, place: Path) -> None:
-    """Write the picture of an answer to a place that `check_plot` has checked. Raises Fault file_write, which says what
-    was charged."""
+    """Write the picture of an answer to a place that `check_plot` has checked. Raises Fault file_write, which says what was
+    charged."""
     write_plot(release_chart(release), place, charged=paid(release))
 
 
 def release_chart(
     release: Drawable, title: str = "", exact: Mapping[tuple[Any, ...], Sequence[Any]] | None = None
 ) -> Chart:
-    """Return a chart of an answer: a panel for each noisy number, its error bars, over up to two columns of keys.
+    """Return a chart of an answer: a panel for each noisy number with its error bars, over up to two columns of keys.
 
-    Dates and keys of many values are drawn as lines with a band, other keys as bars; of very many rows the first. `exact`: for
-    the owner alone, the columns of the exact answer by the values of its keys, which are drawn beside the noisy ones.
+    Dates and keys of many values are drawn as lines with a band, other keys as bars; of very many rows only the first ones.
+    `exact`: for the owner alone, the columns of the exact answer by the values of its keys, which are drawn next to the noisy
+    ones.
     """
     check_columns(release.columns)
     keys = [index for index, column in enumerate(release.columns) if not column.noisy]
@@ -192,7 +195,7 @@ def release_chart(
 def _of_rows(
     release: Drawable, keys: Sequence[int], count: int, exact: Mapping[tuple[Any, ...], Sequence[Any]] | None
 ) -> list[Sequence[Any]]:
-    """Return the exact columns of the first `count` rows, NULL in those whose keys the exact answer does not have."""
+    """Return the exact columns of the first `count` rows, with NULL where the exact answer lacks the keys of a row."""
     columns = [_values(release.table, index, count) for index in keys]
     nothing = [None] * len(release.columns)
     return [(exact or {}).get(tuple(column[row] for column in columns), nothing) for row in range(count)]
@@ -205,11 +208,12 @@ def _values(table: Any, index: int, count: int) -> list[Any]:
 
 
 def _panel(rows: list[dict[str, Any]], name: str, keys: list[str], kind: str) -> Chart:
-    """Return one noisy number over its keys; `kind`: of the axis (Q, T: a line), N: bars in the order of the answer."""
+    """Return a panel of one noisy number over its keys; `kind`: the type of the axis (Q, T: a line; N: bars in the order of the
+    answer)."""
     import altair as alt
 
     as_line = kind != "N"
-    if len({isinstance(row["key"], str) for row in rows}) > 1:  # numbers beside NULL: an order has one type
+    if len({isinstance(row["key"], str) for row in rows}) > 1:  # numbers and NULL: an axis has one type
         rows = [{**row, "key": str(row["key"])} for row in rows]
     order = list(dict.fromkeys(row["key"] for row in rows))
     axis = alt.Axis(labelAngle=0) if as_line or sum(len(str(label)) for label in order) <= _AXIS_LETTERS else alt.Axis()
@@ -248,7 +252,7 @@ def _stacked(panels: list[Chart], title: str) -> Chart:
 
 
 def _kind(values: Sequence[Any]) -> str:
-    """Return the measurement type of keys on a line: dates, numbers, else names in the answer's order."""
+    """Return the measurement type of keys on a line: T for dates, Q for numbers, else N for names in the answer's order."""
     if isinstance(values[0], date):
         return "T"
     numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values)
@@ -256,7 +260,7 @@ def _kind(values: Sequence[Any]) -> str:
 
 
 def _label(value: object) -> Any:
-    """Return a key as it stands on an axis."""
+    """Return a key as the label of an axis."""
     if value is None:
         return "NULL"
     if isinstance(value, bool):
@@ -278,8 +282,8 @@ def _number(value: object) -> float | None:
 def comparison_chart(
     rows: Iterable[tuple[Any, str, float, float | None, float | None]], key: str, number: str, title: str
 ) -> Chart:
-    """Return bars of several series over the same keys: (key, series, value, low, high), ends of a bar None where there is
-    none. `key`, `number`: titles of the axes."""
+    """Return a chart with bars of several series over the same keys: (key, series, value, low, high), where the ends of a missing
+    error bar are None. `key`, `number`: titles of the axes."""
     drawn = [
         {"key": _label(label), "series": series, "value": _number(value), "low": _number(low), "high": _number(high)}
         for label, series, value, low, high in rows

@@ -12,8 +12,7 @@ _MOST_LISTED = 12
 
 
 def table_comment(policy: Policy, table: Table) -> str:
-    """Return what a BI user should know of a table: its description, whether it is protected, and how much of a unit
-    counts."""
+    """Return the comment of a table for a BI user: its description, whether it is protected, and how much of a unit counts."""
     if table.public:
         kind = "public table"
     elif policy.privacy_unit is None:
@@ -27,8 +26,7 @@ def table_comment(policy: Policy, table: Table) -> str:
 
 
 def column_comment(policy: Policy, table: Table, column: PolicyColumn) -> str:
-    """Return description, bounds, public keys and the column's part in the privacy unit; empty when there is nothing to
-    say."""
+    """Return description, bounds, public keys and the column's part in the privacy unit; empty if there is nothing to say."""
     parts = [column.description] if column.description else []
     if column.lower is not None:
         parts.append(f"clamped to {_as_text(column.lower)} .. {_as_text(column.upper)}")

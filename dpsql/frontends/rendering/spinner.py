@@ -8,12 +8,12 @@ from contextlib import AbstractContextManager
 
 
 def spinner() -> AbstractContextManager[object]:
-    """Show on a terminal that a question is being worked on."""
+    """Return a context that shows on a terminal that a question is being worked on."""
     from rich.console import Console
 
     return Console(stderr=True).status("working on the data, Ctrl-C stops", spinner="line")
 
 
 def waiting() -> Callable[[], AbstractContextManager[object]] | None:
-    """`spinner` when there is a terminal to show it on."""
+    """Return `spinner` if there is a terminal to show it on."""
     return spinner if sys.stderr.isatty() else None

@@ -1,4 +1,4 @@
-"""Answers for people: cells, error bars beside noisy values, and tables."""
+"""Answers for people: cells, error bars next to noisy values, and tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_DECIMALS = 12
 
 
 class Layout(Enum):
-    """How an answer is laid out: as a table, one value a line, or as a table where that fits the width."""
+    """The layout of an answer: as a table, one value a line, or as a table if that fits the width."""
 
     TABLE = "table"
     LINES = "lines"
@@ -25,12 +25,12 @@ class Layout(Enum):
 
 
 def printable(text: str) -> str:
-    """Text from data on a terminal: control characters are spelled out, so that no cell moves the cursor."""
+    """Return text from data for a terminal: control characters are spelled out, so that no cell moves the cursor."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def shown_value(value: object, error: float | None = None) -> str:
-    """Return a value as a person reads it; a number with an error bar is shown to the digits that the error leaves."""
+    """Return a value in a form for people; a number with an error bar is shown to the digits that the error leaves."""
     if value is None:
         return "NULL"
     if isinstance(value, bool):
@@ -43,7 +43,7 @@ def shown_value(value: object, error: float | None = None) -> str:
 
 
 def shown_error(error: float | None, whole: bool) -> str:
-    """Return a half width, two digits, rounded up so that it never claims too much; "?" when it is unknown."""
+    """Return a half width with two digits, rounded up so that it never claims too much; "?" if it is unknown."""
     if error is None or not math.isfinite(error):
         return "?"
     if error == 0:
@@ -57,12 +57,12 @@ def _decimals(error: float) -> int:
 
 
 def _error_or(error: float | None, otherwise: float | None) -> float | None:
-    """Return an error that is known, or the one by whose digits a number without one is written."""
+    """Return an error if it is known, else the other one, by whose digits a number without an error is written."""
     return otherwise if error is None or not math.isfinite(error) else error
 
 
 def shown_columns(release: Release, between: str = "±") -> list[list[str]]:
-    """Return the cells of an answer by column, error bars beside noisy values, aligned."""
+    """Return the cells of an answer by column, with aligned error bars next to noisy values."""
     columns = []
     for index, column in enumerate(release.columns):
         values = release.table.column(index).to_pylist()
@@ -85,7 +85,7 @@ def shown_columns(release: Release, between: str = "±") -> list[list[str]]:
 
 
 def write_table(release: Release, out: TextIO, width: int | None = None, layout: Layout = Layout.AUTO) -> None:
-    """Write the answer in a layout; AUTO: a table, or one value a line where that is wider than `width` characters (None: no
+    """Write the answer in a layout. AUTO: a table, or one value a line if that is wider than `width` characters (None: no
     limit)."""
     names = [printable(column.name) for column in release.columns]
     cells = shown_columns(release, "±" if _writes(out, "±") else "+/-")
@@ -99,8 +99,8 @@ def write_table(release: Release, out: TextIO, width: int | None = None, layout:
 def draw(
     names: Sequence[str], columns: Sequence[Sequence[str]], right: Sequence[bool], out: TextIO, width: int | None = None
 ) -> None:
-    """Cells by column as a table; `right` says which columns are numbers. What is wider than `width` characters is written one
-    value a line, a single column as paragraphs."""
+    """Write cells by column as a table; `right` says which columns are numbers. A table wider than `width` characters is written
+    one value a line, a single column as paragraphs."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -132,7 +132,7 @@ def _write_lines(names: Sequence[str], columns: Sequence[Sequence[str]], out: Te
 
 
 def _write_wrapped(name: str, cells: Sequence[str], width: int, out: TextIO) -> None:
-    """Write the one column of a table, such as EXPLAIN's, as paragraphs: further lines of a cell are indented."""
+    """Write the only column of a table, such as EXPLAIN's, as paragraphs: further lines of a cell are indented."""
     out.write(f"{name}\n")
     for cell in cells:
         out.writelines(f"{line}\n" for line in wrap(cell, width, subsequent_indent="  ") or [""])

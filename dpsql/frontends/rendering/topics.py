@@ -62,7 +62,7 @@ def drawn_topic(topic: str, width: int, *, styled: bool) -> str:
 
 
 def _reference(link: re.Match[str]) -> str:
-    """Return a link's text: one to another page names the command that shows it; other relative links lead nowhere in a
+    """Return the text of a link: one to another page names the command that shows it; other relative links lead nowhere in a
     terminal."""
     text, target = link.groups()
     if "://" in target:

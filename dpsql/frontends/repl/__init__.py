@@ -1,4 +1,4 @@
-"""The prompt: `dpsql repl`. On a terminal with history, highlighting and completion; else line by line from a pipe."""
+"""The prompt, `dpsql repl`: with history, highlighting and completion on a terminal, else line by line from a pipe."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 
 MOST_NESTED = 10
-"""How deep files may ask for files with \\i."""
+"""Limit on the depth of files that include files with \\i."""
 
 
 def run_repl(session: Session) -> int:
-    """Ask until the end of input or \\q. Returns the exit status: 0 at a terminal, else that of the first error."""
+    """Answer questions until the end of input or \\q. Return the exit status: 0 at a terminal, else that of the first error."""
     talk = _Talk(session)
     try:
         if sys.stdin.isatty() and sys.stdout.isatty():
@@ -62,14 +62,14 @@ def _complete_texts(lines: Iterable[str]) -> Iterator[str]:
 
 
 class _Talk:
-    """One conversation: texts in, answers on the screen, errors told."""
+    """One conversation: texts in, answers and errors out."""
 
     def __init__(self, session: Session) -> None:
         self.prompt = Prompt(session, self._ask, self._answer_file)
         self._nested = 0
 
     def answer_texts(self, texts: Iterable[str]) -> int:
-        """Answer texts one after the other until one says leave. Returns the exit status of the first error."""
+        """Answer texts one after the other until one asks to leave. Return the exit status of the first error."""
         first = int(Exit.DONE)
         for text in texts:
             try:
@@ -80,7 +80,7 @@ class _Talk:
         return first
 
     def _answer_text(self, text: str) -> int:
-        """Answer what one text holds: a backslash command, or statements; the first error ends it."""
+        """Answer the contents of one text, a backslash command or statements, up to the first error."""
         word = as_command(text)
         if word is not None:
             return _guarded(partial(command, self.prompt, word))
@@ -91,7 +91,7 @@ class _Talk:
         return Exit.DONE
 
     def _ask(self, sql: str) -> Release:
-        """Return the answer of one statement, whose price is told."""
+        """Return the answer of one statement, and print its price."""
         session = self.prompt.session
         release = self.prompt.screen.timed(lambda: ask(session, sql, waiting=waiting()))
         _tell_price(session, release)
@@ -105,7 +105,7 @@ class _Talk:
         _tell_price(session, release)
 
     def _answer_file(self, place: str) -> None:
-        """Answer the texts of a file; the first error ends it, and is told with the file's name."""
+        """Answer the texts of a file up to the first error, which is printed with the file's name."""
         if self._nested >= MOST_NESTED:
             raise refuse("file_read", place=place, problem=f"files ask for files more than {MOST_NESTED} deep")
         try:
@@ -129,7 +129,7 @@ def _tell_price(session: Session, release: Release) -> None:
 
 
 def _guarded(work: Callable[[], None]) -> int:
-    """Run `work`; whatever goes wrong is told, and the prompt goes on."""
+    """Run `work` and return its exit status; print any error, so that the prompt continues."""
     try:
         work()
     except (Leave, OSError):

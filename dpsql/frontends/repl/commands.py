@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 
 class Leave(Exception):
-    """The person wants to leave."""
+    """A request to leave the prompt."""
 
 
 @dataclass
 class Prompt:
-    """One prompt: the session it asks, how it shows answers, and how it asks (`ask`: one statement, with its price)."""
+    """One prompt: its session, its screen, `ask` (answers one statement and prints its price) and `answer_file`."""
 
     session: Session
     ask: Callable[[str], Release]
@@ -58,11 +58,11 @@ HELP = {
     "\\q": "leave (so do Ctrl-D, quit and exit)",
 }
 WORDS = {"help": "\\?", "?": "\\?", "quit": "\\q", "exit": "\\q"}
-"""What people type without a backslash."""
+"""Commands that may be typed without a backslash."""
 
 
 def as_command(text: str) -> str | None:
-    """Return the backslash command that a whole text means, None where it is SQL."""
+    """Return the backslash command that a whole text means, None if it is SQL."""
     stripped = text.strip()
     if stripped.startswith("\\"):
         return stripped
@@ -71,7 +71,7 @@ def as_command(text: str) -> str | None:
 
 
 def command(prompt: Prompt, line: str) -> None:
-    """Do what one backslash command says. Raises Leave for \\q and refusals for what is wrong."""
+    """Execute one backslash command. Raises Leave for \\q, and refusals for what is wrong."""
     word, _, rest = line.partition(" ")
     commands: dict[str, Callable[[Prompt, str], None]] = {
         "\\d": _describe, "\\d+": _describe_fully, "\\dt": _tables, "\\explain": _explain,
@@ -136,7 +136,7 @@ def _set(prompt: Prompt, rest: str) -> None:
 
 
 def _layout(prompt: Prompt, rest: str) -> None:
-    """\\x alone switches, as in psql."""
+    """Set the layout; \\x without an argument toggles it, as in psql."""
     layouts = {"on": Layout.LINES, "off": Layout.TABLE, "auto": Layout.AUTO}
     switched = "off" if prompt.screen.layout is Layout.LINES else "on"
     word = _choice("\\x", rest or switched, tuple(layouts))
@@ -179,7 +179,7 @@ _COPY = re.compile(
 
 
 def _copy(prompt: Prompt, rest: str) -> None:
-    """\\copy (SQL) TO FILE [FORMAT]: noisy columns have the two ends of their error bars beside them."""
+    """Answer \\copy (SQL) TO FILE [FORMAT]: each noisy column is followed by the two ends of its error bars."""
     match = _COPY.match(rest)
     if match is None:
         problem = "is written \\copy (SELECT ...) TO FILE.csv; tables are copied as answers of a question alone"
@@ -196,7 +196,7 @@ def _copy(prompt: Prompt, rest: str) -> None:
 
 
 def _plot(prompt: Prompt, rest: str) -> None:
-    """\\plot (SQL) TO FILE: a picture, for which Altair is loaded when it is first asked for."""
+    """Answer \\plot (SQL) TO FILE: draw a picture. Altair is loaded on first use."""
     from dpsql.frontends.rendering.plots import check_plot, draw_release, require_drawable
 
     match = _COPY.match(rest)
@@ -210,7 +210,8 @@ def _plot(prompt: Prompt, rest: str) -> None:
 
 
 def _check_writable(place: Path) -> None:
-    """Try the place before the question is asked, so that nothing is charged for an answer that cannot be written."""
+    """Check that a file can be written before the question is asked, so that nothing is charged for an answer that cannot be
+    written."""
     existed = place.exists()
     try:
         place.open("ab").close()

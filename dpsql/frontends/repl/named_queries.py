@@ -1,4 +1,4 @@
-"""Queries that a person keeps under names, in a file that only they read."""
+"""Queries that a person keeps by name, in a file that only they can read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dpsql.storage.directories import state_directory
 
 
 def all_queries() -> dict[str, str]:
-    """Return texts by name; none where there is no file, or where it holds something else."""
+    """Return texts by name; an empty mapping if there is no file, or if it holds something else."""
     try:
         content = json.loads(_place().read_text(encoding="utf-8"))
     except (OSError, ValueError, Error):
@@ -32,7 +32,7 @@ def query(name: str) -> str:
 
 
 def keep(name: str, text: str) -> None:
-    """Keep `text` under `name`, in place of what had that name. Raises Fault file_write."""
+    """Keep `text` under `name`, in place of an earlier text of that name. Raises Fault file_write."""
     _write(all_queries() | {name: text})
 
 
@@ -47,7 +47,7 @@ def _place() -> Path:
 
 
 def _write(queries: dict[str, str]) -> None:
-    """Write the whole file anew beside the old one, then in its place: a killed process leaves one of the two."""
+    """Write the file under a temporary name, then rename it: a killed process leaves the old file or the new one."""
     place = _place()
     try:
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

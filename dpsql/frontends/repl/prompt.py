@@ -44,7 +44,8 @@ _WORD = re.compile(r"[\w.\\?]+\Z")
 
 
 class PolicyCompleter(Completer):
-    """Tables, columns, functions, options and backslash commands; nothing that is not in the policy."""
+    """Completion of tables, columns, functions, options and backslash commands; names of tables and columns come from the policy
+    alone."""
 
     def __init__(self, policy: Policy, options: Iterable[str]) -> None:
         self._columns = {name.lower(): list(table.columns) for name, table in policy.visible.items()}
@@ -55,7 +56,7 @@ class PolicyCompleter(Completer):
         self._options = [*options, "dp.budget", "dp.all"]
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
-        """Words that continue what stands before the cursor."""
+        """Yield the words that continue the text before the cursor."""
         before = document.text_before_cursor
         match = _WORD.search(before)
         word = match.group() if match else ""
@@ -94,7 +95,7 @@ class PolicyCompleter(Completer):
 
 
 def typed(session: Session) -> Iterator[str]:
-    """Yield what the person types, one complete text at a time, until Ctrl-D. Ctrl-C clears the line."""
+    """Yield the complete texts that the person types, until Ctrl-D. Ctrl-C clears the line."""
     who = f"{session.analyst}@" if session.analyst else ""
     prompt = f"{who}{session.policy.dataset}> "
     editor: PromptSession[str] = PromptSession(
@@ -121,7 +122,7 @@ def typed(session: Session) -> Iterator[str]:
 
 
 def _keys() -> KeyBindings:
-    """Enter ends the text when it is complete, and begins a new line otherwise."""
+    """Return key bindings in which Enter ends a complete text, and begins a new line in an incomplete one."""
     keys = KeyBindings()
 
     @keys.add("enter")
@@ -138,7 +139,7 @@ def _keys() -> KeyBindings:
 
 
 def _history() -> History:
-    """Return a file that only its owner reads; a prompt without one when the state directory cannot be used."""
+    """Return a history in a file that only its owner can read, or in memory if the state directory cannot be used."""
     with suppress(OSError, Error):
         folder = state_directory()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""How and where the prompt shows answers: a table or one value a line, a file instead of the terminal, a pager, times."""
+"""Display of answers at the prompt: a table or one value a line, a file instead of the terminal, a pager, times."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Screen:
         return self.file is None and self._terminal and "NO_COLOR" not in os.environ
 
     def show(self, release: Release) -> None:
-        """Write an answer to the file or to the terminal, through the pager when it is longer than the terminal."""
+        """Write an answer to the file or to the terminal, through the pager if it is longer than the terminal."""
         if self.file is not None:
             write_table(release, self.file, None, self.layout)
             self.file.flush()
@@ -56,7 +56,7 @@ class Screen:
         self.text(_written(drawn))
 
     def text(self, text: str) -> None:
-        """Write text to the file or to the terminal, through the pager when it is longer than the terminal."""
+        """Write text to the file or to the terminal, through the pager if it is longer than the terminal."""
         if self.file is not None:
             self.file.write(text)
             self.file.flush()
@@ -67,7 +67,7 @@ class Screen:
             sys.stdout.flush()
 
     def direct(self, place: str) -> None:
-        """Write answers to the file at `place` from now on, to standard output when it is empty. Raises Fault file_write."""
+        """Write later answers to the file at `place`, or to standard output if it is empty. Raises Fault file_write."""
         self.close()
         if place:
             try:
@@ -83,7 +83,7 @@ class Screen:
         self.file, self.place = None, ""
 
     def timed(self, work: Callable[[], Release]) -> Release:
-        """Do `work`, and say how long it took where \\timing is on."""
+        """Do `work`, and print how long it took if \\timing is on."""
         begun = time.monotonic()
         release = work()
         if self.timing:

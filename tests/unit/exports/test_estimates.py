@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import product
+from math import prod
 from pathlib import Path
 
 import duckdb
@@ -18,7 +20,7 @@ from support.export_clinic import export_session, people, policy_facts
 from dpsql.engine.emit.exported_rows import exported_rows
 from dpsql.errors.exceptions import Error
 from dpsql.exports.description import CategoryColumn, Description, describe
-from dpsql.exports.estimates import EstimatedValue, estimate
+from dpsql.exports.estimates import EstimatedValue, _spread, estimate
 from dpsql.exports.rows_file import NewFile, RandomisedRows, _read, read_rows, rows_table
 from dpsql.noise.perturb import Gate, randomise
 from dpsql.pricing.row_export import ExportPlan, plan_export
@@ -291,3 +293,22 @@ def test_a_file_that_is_not_there_is_told_with_its_reason(tmp_path: Path) -> Non
     with pytest.raises(Error) as raised:
         read_rows(tmp_path / "nothing.parquet")
     assert "no such file or directory" in raised.value.text() and "dpsql export" in raised.value.text()
+
+
+@pytest.mark.parametrize("means", [(0.5, 0.5, 0.5), (0.1, 0.5, 0.9)])
+def test_the_estimated_variance_of_a_sum_is_on_average_no_less_than_the_variance(means: tuple[float, ...]) -> None:
+    """Over all outcomes of three independent rows that are 0 or 1; with equal means the average is exact."""
+    expected = 0.0
+    for outcome in product((0.0, 1.0), repeat=len(means)):
+        chance = prod(mean if value else 1 - mean for value, mean in zip(outcome, means, strict=True))
+        expected += chance * _spread(np.array(outcome))
+    variance = sum(mean * (1 - mean) for mean in means)
+    excess = sum((mean - 0.5) ** 2 for mean in means) * 3 / 2
+    assert expected == pytest.approx(variance + excess, rel=1e-12)
+
+
+def test_the_covariance_of_two_sums_is_estimated_like_their_variances() -> None:
+    left, right = np.array([1.0, 4.0, 2.0, 5.0]), np.array([2.0, 2.0, 7.0, 1.0])
+    assert _spread(left, right) == pytest.approx((_spread(left + right) - _spread(left) - _spread(right)) / 2)
+    assert _spread(left, left) == _spread(left) == pytest.approx(40 / 3)
+    assert _spread(np.array([7.0])) == _spread(np.array([])) == 0

@@ -1,1 +1,2 @@
-"""The audit's way through the server: databases served on this machine, a client of bytes, and comparisons of what it is sent."""
+"""The audit of the server: databases served on this machine, a client at the level of bytes, and comparisons of what it
+receives."""

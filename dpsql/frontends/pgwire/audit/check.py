@@ -1,7 +1,8 @@
 """Questions asked of real servers on this machine, over databases made from the policy (privacy.md 4, 6 and 7).
 
-With the gate's outputs frozen, the bytes that a client receives follow from question and policy alone, so they are equal over
-any data. With the gate that draws, answers over neighbours bound epsilon from below, as an analyst with these answers could.
+If the gate's outputs are frozen, the bytes that a client receives follow from question and policy alone, so they are equal over
+any data. With the gate that draws noise, answers over neighbours bound epsilon from below, as an analyst with these answers
+could.
 """
 
 from __future__ import annotations
@@ -47,11 +48,11 @@ from dpsql.privacy.accounting.ledger_units import UNITS
 from dpsql.reuse.store import open_releases
 
 ASKED = 8
-"""How often a question by trial is asked of each side."""
+"""Number of times that a trial question is asked of each side."""
 ENOUGH = 10**6
-"""The epsilon of the budget: it may not end before the questions do."""
+"""The epsilon of the budget, so large that the budget does not end before the questions do."""
 DELTA = Fraction(1, 100)
-"""At which rho is converted, as elsewhere in the audit."""
+"""The delta at which rho is converted, as elsewhere in the audit."""
 CATALOG = (
     "SELECT * FROM pg_catalog.pg_class ORDER BY oid", "SELECT * FROM pg_catalog.pg_attribute ORDER BY attrelid, attnum",
     "SELECT * FROM information_schema.tables", "SHOW TABLES", "SHOW dp.all",
@@ -61,17 +62,17 @@ _CALL_SECONDS = 120
 
 
 class ServedEngine(RecordedEngine):
-    """An engine whose data have one version, for all connections of a server."""
+    """An engine whose data have one version for all connections of a server."""
 
     def another(self) -> Engine:
-        """Return the same tables for another connection."""
+        """Return an engine over the same tables for another connection."""
         other: Any = ServedEngine(self._engine.another())
         return other  # type: ignore[no-any-return]
 
 
 @dataclass
 class Transcript:
-    """What one question brought over the wire, and what it cost in ledger units when described and when asked."""
+    """The messages that one question received, and its cost in ledger units when it was described and when it was asked."""
 
     described: list[Message]
     answered: list[Message]
@@ -80,7 +81,7 @@ class Transcript:
 
 
 class ServedDatabase:
-    """One database behind a server of its own, with ledger, stored releases and login in a folder."""
+    """One database behind a separate server, with ledger, stored releases and login in a folder."""
 
     def __init__(self, policy: Policy, port: int, password: str, state: ServerState) -> None:
         self._policy, self._port, self._password, self._state = policy, port, password, state
@@ -88,7 +89,7 @@ class ServedDatabase:
 
     @contextmanager
     def client(self, settings: Sequence[str] = ()) -> Iterator[WireClient]:
-        """Yield a connection with these options: a new one for options, the same one for none."""
+        """Yield a connection with these options: a new one, or without options the shared one."""
         if not settings and self._shared is not None:
             yield self._shared
             return
@@ -106,11 +107,11 @@ class ServedDatabase:
             client.close()
 
     def spent(self) -> dict[str, int]:
-        """Return the ledger units that are spent of the data set's budget."""
+        """Return the ledger units spent of the data set's budget."""
         return dict(self._state.ledger.spent())
 
     def transcript(self, question: Question) -> Transcript:
-        """Prepare, describe and ask a question."""
+        """Prepare, describe and ask a question, and return what that received and cost."""
         with self.client(question.settings) as client:
             before = self.spent()
             described = client.described(question.sql)
@@ -151,7 +152,7 @@ def served(policy: Policy, tables: Mapping[str, pa.Table], gate: Gate | None = N
 
 @contextmanager
 def _running(server: Server) -> Iterator[int]:
-    """Run the server in a thread of its own, and yield its port."""
+    """Run the server in a separate thread, and yield its port."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="dpsql-audit")
     thread.start()
@@ -171,18 +172,18 @@ def _running(server: Server) -> Iterator[int]:
 def check_server(
     policy: Policy, questions: Sequence[tuple[Question, Price | None]], seconds: float, seed: int = 0
 ) -> ServedCheck:
-    """Bound epsilon from answers of servers, then ask `questions` (None: refused) of servers over several databases, as many as
-    `seconds` allow."""
+    """Bound epsilon from answers of servers, then ask `questions` (price None: refused) of servers over several databases, as
+    many as `seconds` allow."""
     begun = time.monotonic()
     plain = audited(policy)
-    # A login of the owner's name that is an analyst's would be charged to that account, too; limits are looked at elsewhere.
+    # An analyst with the owner's login name would make answers charge that account as well; limits are checked elsewhere.
     budget = replace(plain.budget, epsilon=Fraction(ENOUGH), delta=Fraction(1, 2), every=None, lifetime=None)
     plain = replace(plain, budget=budget, analysts={}, projects={}, session=None)
     check = ServedCheck()
     try:
         _sample(check, plain, seed)
         _compare(check, plain, questions, begun + seconds, seed)
-    except TimeoutError:  # a machine that stood still: that says nothing about privacy
+    except TimeoutError:  # a machine that stalled: that says nothing about privacy
         check.cut_short = True
     except (Error, OSError) as error:
         words = error.text().splitlines()[0] if isinstance(error, Error) else str(error)
@@ -201,8 +202,8 @@ def _compare(
     until: float,
     seed: int,
 ) -> None:
-    """Ask one database after the other, and compare the answers. What the first one has time for is asked of all, so that it is
-    compared in full."""
+    """Ask one database after the other, and compare the answers. All databases are asked what the first one had time for, so that
+    every question is compared over all of them."""
     synthetic = Synthetic(policy, seed)
     crowd = synthetic.crowd
     many_keys = next(profile for profile in PROFILES if profile.default == "high spread")
@@ -257,7 +258,8 @@ def _problem(runs: Mapping[str, Transcript], price: Price | None) -> tuple[str, 
 
 
 def _visible(messages: Sequence[Message], private: bool) -> list[Message]:
-    """Messages without the random name of a receipt. Private keys, and how many there are, differ where their gate is open."""
+    """Return the messages without the random name of a receipt. With `private` keys, leave out rows, command tags and notices,
+    which differ because the recording gate selects every key."""
     hidden = (b"D", b"C", b"N") if private else ()
     return [(kind, _RECEIPT.sub(b"receipt", body)) for kind, body in messages if kind not in hidden]
 
@@ -274,7 +276,7 @@ def _difference(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str
 
 
 def _sample(check: ServedCheck, policy: Policy, seed: int) -> None:
-    """Lower bounds of epsilon from what the server answers over neighbours."""
+    """Add lower bounds of epsilon from the server's answers over neighbours."""
     table = packable(policy)
     if table is None:
         return
@@ -295,7 +297,7 @@ def _sample(check: ServedCheck, policy: Policy, seed: int) -> None:
 
 
 def _as_sql(packed: PackedTrials, profiles: Sequence[Profile | None]) -> list[list[str]]:
-    """Return statements for the packed databases with these units."""
+    """Return the statements that create the packed databases with these units."""
     return [as_sql(packed.policy, packed.database(profile)) for profile in profiles]
 
 
@@ -307,7 +309,8 @@ def _bound(
     claim: tuple[float, Fraction],
     databases: Callable[[], list[list[str]]],
 ) -> None:
-    """Add the lower bound of one question; a question that both sides refuse has none. `databases`: the two as SQL."""
+    """Add the lower bound of one question; there is none if both sides refuse it. `databases`: returns the two databases as
+    SQL."""
     claimed, delta = claim
     if len(without) != len(with_unit):
         check.findings.append(Finding(question, "over the wire: one side alone is answered", PROMISE, *databases()))
@@ -320,7 +323,7 @@ def _bound(
 
 
 def _numbers_of(check: ServedCheck, database: ServedDatabase, question: Question) -> tuple[list[float], dict[str, int]]:
-    """Return all numbers of `ASKED` answers, none where it is refused, and the charge of the last answer."""
+    """Return all numbers of `ASKED` answers (no numbers if the question is refused), and the charge of the last answer."""
     runs: list[list[float]] = []
     charge: dict[str, int] = {}
     with database.client(question.settings) as client:

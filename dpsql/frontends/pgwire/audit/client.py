@@ -1,4 +1,4 @@
-"""A client that keeps every message as it came: logs in, asks, describes. It interprets nothing but the end of an answer.
+"""A client that returns every message as received: it logs in, asks and describes, and interprets only the end of an answer.
 
 Source: PostgreSQL 16 documentation, 55.2 and 55.7 (messages), and RFC 5802 (SCRAM, the client's side).
 """
@@ -15,13 +15,13 @@ import struct
 from dpsql.frontends.pgwire.scram import PLAIN, prepared
 
 Message = tuple[bytes, bytes]
-"""Kind and body."""
+"""The kind and the body of a message."""
 _VERSION = 3 << 16
 _SECONDS = 120.0
 
 
 class WireClient:
-    """One connection to a server on this machine. Raises OSError when the connection ends, or login fails."""
+    """One connection to a server on this machine. Raises OSError if the connection ends, or the login fails."""
 
     def __init__(self, port: int, user: str, password: str, database: str) -> None:
         """Connect and log in."""
@@ -38,7 +38,7 @@ class WireClient:
         return self._until_ready()
 
     def described(self, sql: str) -> list[Message]:
-        """Return all messages when a statement is prepared and described, which may charge nothing."""
+        """Return all messages of preparing and describing a statement, which must not charge anything."""
         parse = _framed(b"P", _texts("", sql) + b"\0\0")
         self._socket.sendall(parse + _framed(b"D", b"S\0") + _framed(b"S"))
         return self._until_ready()
@@ -68,7 +68,7 @@ class WireClient:
         return body[4:]
 
     def _prove(self, password: str) -> None:
-        """SCRAM-SHA-256 without channel binding."""
+        """Log in by SCRAM-SHA-256 without channel binding."""
         self._authentication()
         bare = f"n=,r={secrets.token_urlsafe(18)}"
         first = f"n,,{bare}".encode()
@@ -86,7 +86,8 @@ class WireClient:
 
 
 def last_column(messages: list[Message]) -> list[float]:
-    """Return the last column of every row of an answer in text, as floats. Raises ValueError for NULL and what is no number."""
+    """Return the last column of every row of an answer in text format, as floats. Raises ValueError for NULL and anything else
+    that is no number."""
     numbers = []
     for kind, body in messages:
         if kind == b"D":

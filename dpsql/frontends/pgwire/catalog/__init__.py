@@ -72,7 +72,7 @@ class Catalog:
 
 
 class _Waiting:
-    """One running query: interrupted while it waits for a worker process, or by ending its process."""
+    """One running query, which can be interrupted while it waits for a worker process, or by ending its process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -90,14 +90,13 @@ class _Waiting:
             raise refuse("sandbox_time")
 
     def ended(self) -> None:
-        """Detach from the process, which others may use now."""
+        """Detach from the process, which another query may use from here on."""
         with self._lock:
             self.running = None
 
 
 def _our_refusal(error: Exception) -> Error:
-    """Return the refusal for an engine error; it takes names of the analyst's own text from the error, and nothing
-    else."""
+    """Return the refusal for an engine error. Only names in the analyst's own text are taken from the error."""
     text = str(error)
     kind = text.partition(" Error:")[0]
     if kind == "INTERRUPT":

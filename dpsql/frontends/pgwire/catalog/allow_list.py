@@ -1,4 +1,4 @@
-"""The allow-list for queries on the catalogs: that of released numbers, and what PostgreSQL's clients need."""
+"""The allow-list for queries on the catalogs: the one for released numbers, and what PostgreSQL's clients need in addition."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ _NODES = (
 
 
 def check_nodes(tree: exp.Expr, rewritten: Container[type[exp.Expr]]) -> None:
-    """Refuse every node that is not listed, and functions that would build very long texts."""
+    """Refuse every node that is not on the list, and functions that would build very long texts."""
     for node in tree.walk():
-        in_from = isinstance(node.parent, exp.Table)  # which the rewriting refuses in words of its own
+        in_from = isinstance(node.parent, exp.Table)  # refused by the rewriting, with a more specific message
         if type(node) not in _NODES and type(node) not in rewritten and not in_from:
             if isinstance(node, exp.Func):
                 raise refuse("unknown_function", name=node.sql_name().lower())

@@ -1,9 +1,9 @@
-"""Writes postgresql.json: the shape of PostgreSQL's own catalogs and their static rows, read from a real server.
+"""Builder of postgresql.json: the shape of PostgreSQL's own catalogs and their static rows, read from a real server.
 
     python -m dpsql.frontends.pgwire.catalog.build postgresql://... > dpsql/frontends/pgwire/catalog/postgresql.json
 
-Run it after a change of `settings.SERVER_VERSION`; a running dpsql only reads the file. What is read are names, types and
-numbers that PostgreSQL ships in every new database; they are under the PostgreSQL Licence, whose notice the file keeps.
+Run it after a change of `settings.SERVER_VERSION`; a running dpsql only reads the file. It contains names, types and numbers
+that PostgreSQL ships in every new database; they are under the PostgreSQL Licence, whose notice the file keeps.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The private DuckDB that answers catalog questions: PostgreSQL's tables with rows from the policy, and no data.
 
-It runs text that analysts wrote, so it is locked as the sandbox is: no file, no network, no extension, no setting to
-change, one thread; and it lives in a process of its own (`dpsql.release.confinement`), whose memory and time are bounded.
+It runs text that analysts wrote, so it is locked like the sandbox: no file, no network, no extension, no setting to change, one
+thread; and it runs in a separate process (`dpsql.release.confinement`), whose memory and time are bounded.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def image(policy: Policy, user: str) -> DatabaseImage:
         name = f"catalog_rows_{len(tables)}"
         tables[name] = table
         statements.append(f"INSERT INTO {target} SELECT * FROM {name}")
-    # The tables that only the macros read come before what fills them.
+    # Tables that only the macros read must be created before they are filled.
     statements[len(SCHEMAS) + 2 : len(SCHEMAS) + 2] = _HELPERS
     statements += [*_empty_tables(policy), *macros.statements()]
     return DatabaseImage(f"catalog:{uuid.uuid4().hex}", statements, tables, _LOCKDOWN, MEMORY_MEGABYTES)
@@ -96,7 +96,7 @@ _HELPERS = (
     "CREATE TABLE pgx.definitions (constraint_oid UINTEGER, index_oid UINTEGER, constraint_text VARCHAR, "
     "index_text VARCHAR, column_names VARCHAR[])",
 )
-"""Tables that only the macros read."""
+"""Statements for the tables that only the macros read."""
 
 
 def _helper_rows(policy_rows: PolicyRows) -> Iterator[tuple[str, pa.Table]]:
@@ -109,7 +109,7 @@ def _helper_rows(policy_rows: PolicyRows) -> Iterator[tuple[str, pa.Table]]:
 
 
 def _empty_tables(policy: Policy) -> Iterator[str]:
-    """Yield statements that create the policy's tables without rows, for queries that only look for columns."""
+    """Yield statements that create the policy's tables without rows, for queries that only look up columns."""
     for table in policy.visible.values():
         columns = ", ".join(f"{_quoted(column.name)} {_EMPTY_TYPES[column.type]}" for column in table.columns.values())
         yield f"CREATE TABLE public.{_quoted(table.name)} ({columns})"

@@ -1,4 +1,4 @@
-"""format() and division in questions about the catalogs, which DuckDB reads in other ways than PostgreSQL."""
+"""format() and division in questions about the catalogs, which DuckDB reads differently from PostgreSQL."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from dpsql.errors.exceptions import refuse
 from dpsql.frontends.pgwire.catalog.macros import PREFIX
 
 JOINED = "concat"
-"""The function that joined_format calls."""
+"""The function that `joined_format` calls."""
 _PLACEHOLDER = re.compile(r"%([sI%])")
 
 
 def joined_format(node: exp.Expr) -> exp.Expr:
-    """Return format('%I.%s', a, b), of a literal with %s, %I and %% alone, as a call that joins texts and values."""
+    """Return format('%I.%s', a, b), of a literal with only %s, %I and %%, as a call that joins texts and values."""
     pattern, values = node.this, list(node.expressions)
     pieces = _PLACEHOLDER.split(pattern.name) if isinstance(pattern, exp.Literal) and pattern.is_string else ["%"]
     if any("%" in text for text in pieces[::2]) or sum(kind != "%" for kind in pieces[1::2]) != len(values):
@@ -33,7 +33,7 @@ def joined_format(node: exp.Expr) -> exp.Expr:
 
 
 def whole_quotient(node: exp.Expr) -> exp.Expr:
-    """Return a quotient of integers as a whole one, as far as the text shows that they are."""
+    """Return a quotient as an integer division if both operands are visibly integers: literals or casts."""
     assert isinstance(node, exp.Binary)
     whole = _is_integer(node.left) and _is_integer(node.right)
     return exp.IntDiv(this=node.left.copy(), expression=node.right.copy()) if whole else node

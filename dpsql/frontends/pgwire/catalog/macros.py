@@ -1,7 +1,6 @@
-"""PostgreSQL's catalog functions as DuckDB macros over our catalog tables, named with a prefix that no client writes.
+"""PostgreSQL's catalog functions as DuckDB macros over the catalog tables, named with a prefix that no client writes.
 
-Macros are not hygienic: an alias inside of one would capture the same name in its argument, so inner aliases start
-with `_q`.
+Macros are not hygienic: an alias inside of one would capture the same name in its argument, so inner aliases start with `_q`.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ PREFIX = "pgf_"
 
 
 def _pairs(count: int, key: str) -> str:
-    """Return names of `count` keys, each written as `key`, and values."""
+    """Return a list of `count` pairs of a key's name, written in the form `key`, and the value's name."""
     return ", ".join(f"{key.format(f'_k{number}')}, _v{number}" for number in range(count))
 
 
@@ -102,7 +101,7 @@ MACROS: dict[str, tuple[tuple[str, str], ...]] = {
     "pg_relation_is_publishable": (("_o", "false"),),
     "pg_relation_is_updatable": (("_o, _f", "0"),),
     "pg_column_is_updatable": (("_o, _n, _f", "false"),),
-    # sizes and states that tell nothing of the data
+    # sizes and states that reveal nothing about the data
     **dict.fromkeys(("pg_relation_size", "pg_total_relation_size", "pg_table_size", "pg_indexes_size",
     "pg_database_size", "pg_tablespace_size", "pg_stat_get_numscans", "pg_stat_get_live_tuples"), (("_o",
     "CAST(0 AS BIGINT)"),)),
@@ -151,7 +150,7 @@ MACROS: dict[str, tuple[tuple[str, str], ...]] = {
 
 
 def statements() -> list[str]:
-    """CREATE MACRO for each of them."""
+    """Return the CREATE MACRO statements."""
     return [
         f"CREATE MACRO {PREFIX}{name} " + ", ".join(f"({arguments}) AS ({body})" for arguments, body in overloads)
         for name, overloads in MACROS.items()

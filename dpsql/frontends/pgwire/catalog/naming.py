@@ -1,4 +1,4 @@
-"""Names of outputs that have no alias, as PostgreSQL gives them (count, ?column?, case): clients use them."""
+"""Names that PostgreSQL gives to outputs without an alias (count, ?column?, case): clients use them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _output_name(node: exp.Expr) -> str:
 
 
 def name_outputs(tree: exp.Query, names: list[str]) -> None:
-    """Give outputs without an alias these names."""
+    """Give these names, as aliases, to the outputs without an alias."""
     select: exp.Expr = tree
     while isinstance(select, (exp.SetOperation, exp.Subquery)):
         select = select.this

@@ -23,7 +23,7 @@ from dpsql.policy.types import PolicyColumn
 
 FIRST_OID = 16384
 FIRST_SCHEMA = 13001
-"""OID of the first schema that the policy names; those of the tables begin at `FIRST_OID`."""
+"""OID of the first schema that the policy names; those of the tables start at `FIRST_OID`."""
 OWNER_ROLE, ANALYST_ROLE, DATABASE = OWNER, 16383, 5
 TYPES = {
     "integer": ("int8", 20, 8, "bigint"), "real": ("float8", 701, 8, "double precision"), "text": ("text", 25, -1,
@@ -31,15 +31,15 @@ TYPES = {
     "boolean": ("bool", 16, 1, "boolean"), "date": ("date", 1082, 4, "date"),
     "timestamp": ("timestamp", 1114, 8, "timestamp without time zone"),
 }  # fmt: skip
-"""Policy type: name, OID, size and SQL name in PostgreSQL."""
+"""Name, OID, size and SQL name in PostgreSQL, by policy type."""
 
 Rows = Iterator[tuple[Relation, tuple[Any, ...]]]
 
 
 @dataclass(frozen=True)
 class TableKey:
-    """A constraint of a table: "p" primary, "u" unique, "f" foreign; `oid` its own, `index` that of its index,
-    or of the one it refers to, or 0."""
+    """A constraint of a table. `kind`: "p" primary, "u" unique, "f" foreign; `oid`: that of the constraint; `index`: that of its
+    index, for a foreign key that of the key it refers to, or 0."""
 
     kind: str
     name: str
@@ -60,7 +60,7 @@ class PolicyRows:
 
     @property
     def oids(self) -> dict[str, int]:
-        """OID of each table."""
+        """The OID of each table, by its name."""
         return dict(self._oids)
 
     def rows(self) -> Rows:
@@ -71,7 +71,7 @@ class PolicyRows:
             yield from self._table(table)
 
     def definitions(self) -> Iterator[tuple[int, int, str, str, list[str]]]:
-        """For each constraint its OID, that of its index, their texts as SQL, and the column names."""
+        """Yield for each constraint its OID, that of its index, the two as SQL, and its column names."""
         for table in self._policy.visible.values():
             for key in self._keys(table):
                 listed = ", ".join(map(quoted, key.columns))
@@ -191,7 +191,7 @@ class PolicyRows:
         return self._namespaces[table.shown_schema]
 
     def _own_keys(self, table: Table) -> Iterator[TableKey]:
-        """Primary and unique keys."""
+        """Yield the primary and unique keys of a table."""
         oid = self._oids[table.name] + 1
         sets = [("p", table.primary_key)] if table.primary_key else []
         for kind, columns in (*sets, *(("u", columns) for columns in table.unique)):
@@ -200,7 +200,8 @@ class PolicyRows:
             oid += 2
 
     def _keys(self, table: Table) -> Iterator[TableKey]:
-        """Own keys, then foreign ones; these name the index of the key they refer to, which drivers look for."""
+        """Yield a table's primary and unique keys, then the foreign ones with the index of the key that they refer to, which
+        drivers look for."""
         unique_keys = list(self._own_keys(table))
         yield from unique_keys
         oid = self._oids[table.name] + 1 + 2 * len(unique_keys)
@@ -211,7 +212,7 @@ class PolicyRows:
             oid += 2
 
     def _is_linked(self, table: Table) -> bool:
-        """Return whether foreign keys leave or reach a table: psql asks for them only where a table has triggers."""
+        """Return whether foreign keys start from or refer to a table: psql asks for them only if a table has triggers."""
         reached = {parent for other in self._policy.visible.values() for parent, _ in other.foreign_keys.values()}
         return bool(table.foreign_keys) or table.name in reached
 
@@ -308,6 +309,6 @@ def _numbers(table: Table, columns: tuple[str, ...]) -> list[int]:
 
 
 def quoted(name: str) -> str:
-    """Return a name as PostgreSQL writes it: in quotes only where it must be."""
+    """Return a name as PostgreSQL writes it: quoted only if necessary."""
     plain = name.isascii() and name.isidentifier() and name == name.lower()
     return name if plain else '"' + name.replace('"', '""') + '"'

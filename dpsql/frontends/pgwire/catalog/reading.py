@@ -38,8 +38,8 @@ _LABELS = {TokenType.SELECT, TokenType.INSERT, TokenType.UPDATE, TokenType.DELET
 
 
 def _with_labels(tokens: Sequence[Token]) -> list[Token]:
-    """Return tokens of a question in which `AS select` and `t.select` are names, as in PostgreSQL: any word may follow AS or a
-    dot."""
+    """Return the tokens of a question with `select` and the like as names in `AS select` and `t.select`: in PostgreSQL any word
+    may follow AS or a dot."""
     if not tokens or tokens[0].token_type not in (TokenType.SELECT, TokenType.WITH):
         return list(tokens)
     labelled = list(tokens[:1])

@@ -1,7 +1,9 @@
-"""PostgreSQL's SQL over its catalogs, turned into DuckDB's SQL over ours: one pass over the tree, leaves first.
+"""PostgreSQL's SQL over its catalogs, turned into DuckDB's SQL over the catalog tables here: one pass over the tree, leaves
+first.
 
-The pass knows names, casts, operators and functions that differ; everything else goes through sqlglot's DuckDB writer.
-What comes out reads our catalog tables and VALUES only: any other source of rows is refused here.
+The pass handles names, casts, operators and functions that differ; everything else goes through sqlglot's DuckDB writer. The
+result reads only catalog tables, empty tables of the policy, VALUES, and the functions in FROM that `_table` knows: any other
+source of rows is refused.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ _TEXT_TYPES = {
 
 @dataclass(frozen=True)
 class CatalogContext:
-    """The asker, for functions such as current_user."""
+    """The asker and the connection, for functions such as current_user."""
 
     user: str
     database: str
@@ -57,11 +59,11 @@ class CatalogContext:
     process: int
     oids: dict[str, int]
     tables: Mapping[str, str]
-    """Schema of each table, both in lower case."""
+    """The schema of each table, both in lower case."""
 
     @property
     def path(self) -> list[str]:
-        """Return the schemas of `search_path` that exist, in its order."""
+        """The schemas of `search_path` that exist, in its order."""
         named = [part.strip().strip('"') for part in self.settings.get("search_path").split(",")]
         return [name for name in named if name.lower() in {"public", *self.tables.values()}]
 
@@ -73,7 +75,7 @@ class CatalogContext:
 
 
 def tables_of(tree: exp.Expr) -> list[exp.Table]:
-    """Return the named relations that a tree reads, without names of its own CTEs."""
+    """Return the named relations that a tree reads, except its own CTEs."""
     ctes = {cte.alias_or_name.lower() for cte in tree.find_all(exp.CTE)}
     return [
         table for table in tree.find_all(exp.Table)
@@ -112,7 +114,7 @@ def to_duckdb(tree: exp.Expr, place: CatalogContext) -> str:
 
 
 def _outer_regclass(tree: exp.Query) -> None:
-    """Replace regclass by names: an OID shown as regclass is a name."""
+    """Replace regclass in the outputs by names: PostgreSQL shows an OID of type regclass as a name."""
     for node in list(tree.selects):
         inner = node.this if isinstance(node, exp.Alias) else node
         if (
@@ -145,7 +147,7 @@ def _table(node: exp.Expr, place: CatalogContext) -> exp.Expr:
             rows.set("alias", node.args.get("alias"))
             return rows
         if isinstance(node.this, exp.Anonymous) and node.this.name == f"{PREFIX}string_to_array" and node.alias:
-            # A function in FROM is one row, whose column has the alias as its name.
+            # A function in FROM is one row, whose column is named after the alias.
             rows = exp.select(exp.alias_(node.this.copy(), node.alias, quoted=True)).subquery()
             rows.set("alias", node.args.get("alias"))
             return rows
@@ -154,7 +156,7 @@ def _table(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     if schema is None:
         in_schema = place.tables.get(node.name.lower())
         if in_schema is not None and node.db.lower() in ("", in_schema):
-            node.set("db", exp.to_identifier("public"))  # of our DuckDB, which has the empty tables of all schemas
+            node.set("db", exp.to_identifier("public"))  # in the private DuckDB it has the empty tables of all schemas
             return node
         if node.meta.get("cte"):
             return node
@@ -180,7 +182,7 @@ def _column(node: exp.Expr, place: CatalogContext) -> exp.Expr:
 
 
 def _dot(node: exp.Expr, place: CatalogContext) -> exp.Expr:
-    """pg_catalog.f(x): the functions have no schema here."""
+    """Return pg_catalog.f(x) as f(x): functions have no schema in DuckDB."""
     return node.expression if isinstance(node.this, exp.Identifier) and node.this.name in SCHEMAS else node
 
 
@@ -215,7 +217,7 @@ def _cast(node: exp.Expr, place: CatalogContext) -> exp.Expr:
 
 
 def _text_cast(node: exp.Cast) -> exp.Expr:
-    """Return a cast to text. A reg* value as text is a name; an int2vector has blanks between its numbers."""
+    """Return a cast to text. A reg* value as text is a name; an int2vector is numbers separated by blanks."""
     value = node.this
     original = node.meta.get("reg") or value.meta.get("reg")
     if original == "regclass":
@@ -259,7 +261,7 @@ def _regtype(value: exp.Expr) -> exp.Expr:
 
 
 def _array_cast(node: exp.Cast, element: str) -> exp.Expr:
-    """'{a,b}'::text[] is a list."""
+    """Return a cast to an array, such as '{a,b}'::text[], as a list."""
     if isinstance(node.this, exp.Literal):
         return _list_literal(node.this.name)
     inner = "uint" if element in (*_OID_TYPES, "regtype", "regclass") else "text" if element in _TEXT_TYPES else element
@@ -276,7 +278,7 @@ def _item(text: str) -> exp.Expr:
 
 
 def _any(node: exp.Expr, place: CatalogContext) -> exp.Expr:
-    """x = ANY('{a,b}'): the literal is a list, which DuckDB 1.4 wants in brackets."""
+    """Return x = ANY('{a,b}') with the literal as a list, which DuckDB 1.4 requires in brackets."""
     inner = node.this.unnest() if isinstance(node.this, exp.Paren) else node.this
     if isinstance(inner, exp.Literal) and inner.name.startswith("{"):
         inner = _list_literal(inner.name)
@@ -286,7 +288,8 @@ def _any(node: exp.Expr, place: CatalogContext) -> exp.Expr:
 
 
 def _comparison(node: exp.Expr, place: CatalogContext) -> exp.Expr:
-    """Return a comparison for DuckDB. Lists are compared with '{...}', function columns with 0 (which stands for no function)."""
+    """Return a comparison for DuckDB: '{...}' becomes a list, and 0, compared with a column of functions, becomes "-" (no
+    function)."""
     assert isinstance(node, exp.Binary)
     left, right = node.left, node.right
     for side, other in ((left, right), (right, left)):
@@ -298,7 +301,7 @@ def _comparison(node: exp.Expr, place: CatalogContext) -> exp.Expr:
 
 
 def _bracket(node: exp.Expr, place: CatalogContext) -> exp.Expr:
-    """int2vector and oidvector count from 0, lists from 1."""
+    """Return an index into a vector for DuckDB: int2vector and oidvector count from 0, lists from 1."""
     if isinstance(node.this, exp.Column) and node.this.name in VECTOR_COLUMNS:
         for index in list(node.expressions):
             index.replace(exp.Add(this=exp.Paren(this=index.copy()), expression=exp.Literal.number(1)))
@@ -339,7 +342,7 @@ def _session(node: exp.Expr, place: CatalogContext) -> exp.Expr:
 
 
 def _function(node: exp.Expr, place: CatalogContext) -> exp.Expr:
-    """Return a function by its name: ours, a session's, or refused as unknown."""
+    """Return a function by its name: one of the macros, a function of the session, or refused as unknown."""
     name, arguments = str(node.name).lower(), list(node.expressions)
     if name in ("current_setting", "set_config") and arguments:
         return _setting(name, arguments, place)
@@ -359,12 +362,12 @@ def _function(node: exp.Expr, place: CatalogContext) -> exp.Expr:
 
 
 def _schemas(node: exp.Expr, place: CatalogContext) -> exp.Expr:
-    """current_schemas(...): the schemas of search_path."""
+    """Return current_schemas(...) as a list: pg_catalog and the schemas of search_path."""
     return exp.Array(expressions=[exp.Literal.string(name) for name in ("pg_catalog", *place.path)])
 
 
 def _setting(name: str, arguments: list[exp.Expr], place: CatalogContext) -> exp.Expr:
-    """current_setting('x'[, missing_ok]) and set_config('x', value, local): the value, which is not kept."""
+    """Return the value of current_setting('x'[, missing_ok]), or of set_config('x', value, local), which is not stored."""
     if name == "set_config":
         return exp.cast(arguments[1], "text") if len(arguments) > 1 else exp.Null()
     first = arguments[0].this if isinstance(arguments[0], exp.Cast) else arguments[0]
@@ -376,7 +379,7 @@ def _setting(name: str, arguments: list[exp.Expr], place: CatalogContext) -> exp
 
 
 def _class_macro(node: exp.Expr, place: CatalogContext) -> exp.Expr:
-    """Translate a function with a class of its own in sqlglot into a call of our macro."""
+    """Translate a function for which sqlglot has a class into a call of the macro."""
     return _call(_CLASSES[type(node)], *(part for part in node.iter_expressions()))
 
 

@@ -1,5 +1,4 @@
-"""PostgreSQL's catalogs as data: relations, columns, static rows (postgresql.json, see build.py), and rows made for
-them."""
+"""PostgreSQL's catalogs as data: relations, columns, static rows (postgresql.json, see build.py), and rows made for them."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from typing import Any
 
 PG_CATALOG, INFORMATION_SCHEMA = "pg_catalog", "information_schema"
 SCHEMAS = {PG_CATALOG: "pgc", INFORMATION_SCHEMA: "pgi"}
-"""PostgreSQL's schemas and what they are called in our DuckDB, which reserves the true names for itself."""
+"""PostgreSQL's schemas and their names in the private DuckDB, which reserves the original names."""
 NAMESPACES = {PG_CATALOG: 11, "public": 2200, INFORMATION_SCHEMA: 13000}
 
 OWNER = 10
@@ -38,13 +37,12 @@ class Relation:
     columns: Mapping[str, tuple[str, bool]]
 
     def duckdb_type(self, column: str) -> str:
-        """Return the column's type in our DuckDB; UINTEGER stands for oid, text for every type without a counterpart."""
+        """Return the column's type in the private DuckDB: UINTEGER for oid, text for every type without a counterpart."""
         type_ = self.columns[column][0]
         return duckdb_type(type_[1:]) + "[]" if type_.startswith("_") else duckdb_type(type_)
 
     def row(self, **values: Any) -> tuple[Any, ...]:
-        """Return one row. A column that is not given is NULL, or an empty value where NULL is not allowed: drivers rely on
-        it."""
+        """Return one row. A column that is not given is NULL, or an empty value if NULL is not allowed: drivers rely on that."""
         unknown = set(values) - set(self.columns)
         if unknown:
             raise KeyError(f"{self.name} has no columns {sorted(unknown)}")
