@@ -1,7 +1,7 @@
-"""SQL aggregates, each behind one contract: spellings, arguments, noisy sums, formula, facts of the result.
+"""SQL aggregates, all with the same contract: spellings, arguments, noisy sums, formula, facts of the result.
 
-Enters: measures of `plan`. Leaves: formulas over noisy sums that `pricing` supplies. No parser, no data, no engine text.
-Every module of this package is loaded here and registers its aggregates; a new one is one new file.
+Input: measures of `plan`. Output: formulas over noisy sums that `pricing` supplies. No parser, no data, no engine text.
+Every module of this package is loaded here and registers its aggregates; a new aggregate needs only a new file.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""AVG, kept between the bounds of its argument."""
+"""AVG, kept within the bounds of its argument."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from dpsql.plan.plan import Expr, Measure
 
 
 def _average(basis: Basis, measure: Measure) -> Formula:
-    """Under max_total the clipped sum over the count: a centred sum would be clipped toward the middle of the bounds,
-    which is far from the values of most units; both carry the bias of clipping, in the same direction."""
+    """Return the mean. With max_total it is the clipped sum over the count (both biased by clipping, in the same direction): a
+    centred sum would be clipped toward the midpoint of the bounds, which is far from the values of most units."""
     value, condition = measure.arguments[0], measure.filter
     if measure.distinct:
         return _mean(value, *basis.distinct_sum(value, condition, True), basis.distinct(value, condition))
@@ -31,7 +31,7 @@ def _mean(value: Expr, total: Formula, centre: float | int, count: Formula) -> F
 
 
 def _clipped_mean(value: Expr, total: Formula, count: Formula) -> Formula:
-    """Return the clipped sum over the count. Clipping draws toward 0, and so do assumed rows."""
+    """Return the clipped sum over the count. Clipping draws the mean toward 0, and so do the assumed rows."""
     low, high = float(value.facts.lower), float(value.facts.upper)
     rows, _ = row_count(count, 1)
     return Estimate(within(total / greatest(count, 1), low, high), within(total / rows, low, high))

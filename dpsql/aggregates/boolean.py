@@ -11,12 +11,12 @@ from dpsql.plan.plan import Measure
 
 
 def _any(basis: Basis, measure: Measure) -> Formula:
-    """Return whether the noisy number of rows that are true is nearer to one or more than to none."""
+    """Return whether the noisy count of rows where the argument is true is at least one half."""
     return basis.count(None, both(measure.filter, measure.arguments[0])).at_least(0.5)
 
 
 def _all(basis: Basis, measure: Measure) -> Formula:
-    """Return whether the noisy number of rows that are false is nearer to none."""
+    """Return whether the noisy count of rows where the argument is false is below one half."""
     return basis.count(None, both(measure.filter, call("not", measure.arguments[0]))).below(0.5)
 
 

@@ -1,9 +1,9 @@
 """The contract of an aggregate: how it is called, what it measures, and what its result is.
 
-All that tells one SQL aggregate from another stands in one `Aggregate` (a module of this package holds those of a
-family). Privacy does not depend on formulas: they are arithmetic of noisy sums, and the sums bound each row by the facts
-of its expression, whatever asks for them (privacy.md 4). A wrong formula is a wrong answer, never a leak. The type of a
-result is relied on by later blocks, where an engine that finds another type would fail for some data and not for others.
+One `Aggregate` describes everything in which one SQL aggregate differs from another; each module of this package holds a
+family of them. Privacy does not depend on formulas: they are arithmetic on noisy sums, and every sum bounds each row by the
+facts of its expression, whichever formula uses it (privacy.md 4). A wrong formula is a wrong answer, never a leak. Later
+blocks rely on the type of a result: with another type, an engine would fail for some data and not for others.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from dpsql.plan.plan import Expr, Measure
 from dpsql.privacy.mechanisms.exponential import Lean
 
 Condition = Expr | None
-"""FILTER (WHERE ...) of a measure."""
+"""Condition in FILTER (WHERE ...) of a measure; None without one."""
 
 
 @dataclass(frozen=True)
 class Squares:
-    """Noisy sums that follow from one shared row: `count` of rows, `total` of the distances d from `centre`, `squares` of d^2."""
+    """Noisy sums that follow from terms that share each row: `count` of rows, `total` of the distances d from `centre`, and
+    `squares` of d^2."""
 
     count: Formula
     total: Formula
@@ -35,8 +36,8 @@ class Squares:
 
 @dataclass(frozen=True)
 class Products:
-    """Noisy sums of pairs of numbers: `count` of rows with both, `totals` of the distances from `centres`, and `product` of both
-    distances' products; those of the first number first."""
+    """Noisy sums over pairs of numbers: `count` of rows with both, `totals` of each number's distances from its centre in
+    `centres` (the first number's first), and `product` of the products of both distances."""
 
     count: Formula
     totals: tuple[Formula, Formula]
@@ -46,64 +47,70 @@ class Products:
 
 @dataclass(frozen=True)
 class PairSquares:
-    """Noisy sums of pairs of numbers that follow from one shared row: those of `products`, and `squares` of both distances."""
+    """Noisy sums over pairs of numbers that follow from terms that share each row: those of `products`, and for each number
+    `squares` of its distances."""
 
     products: Products
     squares: tuple[Formula, Formula]
 
 
 class Basis(Protocol):
-    """The noisy numbers that formulas are made of; asking for an equal one again measures nothing more.
+    """The noisy numbers that formulas are made of; a repeated request for an equal number measures nothing more.
 
     Values are row expressions with known bounds. Sums are returned in the unit of the value, counts as numbers of rows.
     """
 
     def count(self, value: Expr | None, condition: Condition, clip: bool = False) -> Formula:
-        """Return rows that pass `condition` and whose `value` is there; `clip`: under max_count, where it binds."""
+        """Return the count of rows that satisfy `condition` and whose `value` is not NULL. With `clip`, bound each unit's count
+        by max_count where that can bind."""
 
     def units(self, condition: Condition) -> Formula:
-        """Return distinct privacy units among rows that pass `condition`."""
+        """Return the number of distinct privacy units among rows that satisfy `condition`."""
 
     def distinct(self, value: Expr, condition: Condition, bounded: bool = False) -> Formula:
-        """Return the number of distinct values among rows that pass `condition`; `bounded`: under max_values, where it binds."""
+        """Return the number of distinct values among rows that satisfy `condition`. With `bounded`, a unit brings at most
+        max_values of them where that can bind."""
 
     def sum(self, value: Expr, condition: Condition, centred: bool) -> tuple[Formula, float | int]:
-        """Return the sum of clamp(value) - centre, and the centre: about the middle of the bounds, or 0."""
+        """Return the sum of clamp(value) - centre, and the centre: about the midpoint of the bounds if `centred`, else 0 (or the
+        lower bound if the sum's terms share each row)."""
 
     def distinct_sum(self, value: Expr, condition: Condition, centred: bool) -> tuple[Formula, float | int]:
         """Return the sum of clamp(value) - centre over distinct values, and the centre."""
 
     def clipped_sum(self, value: Expr, condition: Condition) -> Formula | None:
-        """Return the sum of clamp(value) under max_total; None where no unit can exceed it."""
+        """Return the sum of clamp(value) with each unit's total bounded by max_total; None where no unit can exceed it."""
 
     def squares(self, value: Expr, condition: Condition) -> Squares | None:
-        """Return the sums of squares and of values around the middle that share each row; None where they do not."""
+        """Return the sums of values and squares around the midpoint of the bounds, if their terms share each row; else None."""
 
     def products(self, values: tuple[Expr, Expr], condition: Condition) -> Products | None:
-        """Return the sums of products and of both values around the middles that share each row; None where they do not."""
+        """Return the sums of both values and of their products around the midpoints of the bounds, if their terms share each
+        row; else None."""
 
     def pair_squares(self, values: tuple[Expr, Expr], condition: Condition) -> PairSquares | None:
-        """Return the same and the sums of both squares around the middles that share each row; None where they do not."""
+        """Return the sums of `products` and of both squares around the midpoints of the bounds, if all their terms share each
+        row; else None."""
 
     def total(self, value: Expr, condition: Condition) -> Formula:
-        """Return the sum of clamp(value), from sums that are measured anyway where there are some."""
+        """Return the sum of clamp(value), computed from sums that are measured anyway where there are any."""
 
     def quantile(
         self, value: Expr, condition: Condition, quantile: Fraction, interpolated: bool, barred: bool
     ) -> Formula:
-        """Return the value at rank `quantile` in [0, 1] of the rows, in its own type; `interpolated`: in that of SQL's continuous
-        quantiles; `barred`: with an error bar, where the question asks for those."""
+        """Return the value at rank `quantile` in [0, 1] of the rows, in the value's type or, if `interpolated`, in that of SQL's
+        continuous quantiles. With `barred`, give it an error bar if the query asks for error bars."""
 
     def total_cut(self, value: Expr, condition: Condition, lean: Lean) -> Formula:
-        """Return the number of the cell of a large value (an integer from 0 on), to which sums are cut."""
+        """Return the number (an integer from 0 on) of the cell of a large value, which becomes the bound of sums."""
 
     def number(self, word: str, measure: Measure) -> Formula:
-        """Return what `measure` asks for as a number of a measurement other than sums (`plan.measurements`): in the type of the
-        aggregate's result. `word`: that of the measurement."""
+        """Return the number that the measurement called `word`, one not made of sums (`plan.measurements`), gives for `measure`,
+        in the type of the aggregate's result."""
 
 
 class Arguments(Enum):
-    """How the arguments of a call are read. `sql.binder.aggregates` has a rule for each."""
+    """Ways of reading the arguments of a call. `sql.binder.aggregates` has a rule for each."""
 
     ROWS = "*, a value, or DISTINCT and a value"
     CONDITION = "a condition"
@@ -118,7 +125,7 @@ class Arguments(Enum):
 
 
 class SharedPart(Flag):
-    """What an aggregate of one argument reads of sums that share each row (`pricing.joint_sums`)."""
+    """Sums that an aggregate reads, of those that terms sharing each row can give (`pricing.joint_sums`)."""
 
     SUM = auto()
     COUNT = auto()
@@ -128,23 +135,23 @@ class SharedPart(Flag):
 
 
 UnitFacts = Callable[[Measure, int], Facts]
-"""Facts of an exact aggregate over 1 to so many rows of one unit."""
+"""Function from a measure and a number n to the facts of an exact aggregate over 1 to n rows of one unit."""
 
 
 @dataclass(frozen=True)
 class Aggregate:
     """One aggregate, called `word` in plans and stored releases.
 
-    `spellings`: names of the parser's nodes (`StddevPop`) or, in lower case, of functions that it keeps as they are
-    (`mean`), with how their arguments are read; none where another aggregate's rule leads here.
-    `formula`: the measure over noisy sums; None where the aggregate exists among the rows of one unit only.
-    `type`: of the result (None: that of the argument), `facts`: more about it, where noise leaves it in an interval.
-    `distinct`: DISTINCT is understood. `centred`: measures the centred sum of its argument and its count.
-    `shared`: what it reads of a shared row (None: it cannot be made of one).
-    `zero_without_rows`: a group without rows has 0; `counts`: and never less than 0.
-    `over_results`: may be called over released rows, where the sandbox computes it.
+    `spellings`: names of the parser's nodes (`StddevPop`) or, in lower case, of functions unknown to the parser (`mean`), with
+    how their arguments are read; empty if the aggregate is reached through another one's rule.
+    `formula`: the measure over noisy sums; None if the aggregate exists only over the rows of one unit.
+    `type`: of the result (None: that of the argument). `facts`: more about the result, where it stays in an interval with noise.
+    `distinct`: DISTINCT is accepted. `centred`: it measures the centred sum of its argument and its count.
+    `shared`: the sums that it reads from terms that share each row (None: it cannot be computed from such terms).
+    `zero_without_rows`: a group without rows has 0. `counts`: the result is never below 0.
+    `over_results`: it may be called over released rows, where the sandbox computes it.
     `selects`: the result is one of the argument's values, so that over results it has their facts.
-    `of_unit`: facts among the rows of one unit (None: not there), which `engine.emit.per_unit` computes by `word`.
+    `of_unit`: facts over the rows of one unit, which `engine.emit.per_unit` computes by `word`; None if not available there.
     """
 
     word: str
@@ -168,15 +175,15 @@ class Aggregate:
         return Facts(self.type or measure.arguments[0].facts.type)
 
     def over(self, argument: Facts | None) -> Facts | None:
-        """Return the facts of this aggregate over results (`argument`: of its argument there, None: not known)."""
+        """Return the facts of this aggregate over results, None if unknown. `argument`: the facts of its argument, if known."""
         if self.type is not None:
             return Facts(self.type)
         return argument if argument is None or self.selects else Facts(argument.type)
 
     def measured(self, basis: Basis, measure: Measure) -> tuple[Formula, Type]:
-        """Return the formula of a measure, rounded where the result is an integer, and its type.
+        """Return the formula of a measure, rounded if the result is an integer, and the type of the result.
 
-        Raises ValueError where the aggregate has none.
+        Raises ValueError if the aggregate has no formula.
         """
         if self.formula is None:
             raise ValueError(f"{self.word} is not measured")

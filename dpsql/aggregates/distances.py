@@ -1,4 +1,4 @@
-"""Distances of values from a centre, whose squares and products are summed, and the rows that have a value, or both of a pair."""
+"""Distances from a centre, whose squares and products are summed; conditions that a row has a value, or both of a pair."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Call, Column, Expr
 
 _MOST_DISTANCE = 2**31
-"""Products of two smaller integers have 64 bits."""
+"""Products of two integers of smaller size fit into 64 bits."""
 _USUAL_INTEGERS = Fraction(2**31)
-"""How far integers of a column are taken to lie where the policy has narrower bounds."""
+"""Assumed largest size of a column's integers where the policy has narrower bounds."""
 
 
 def distance(value: Expr, centre: float | int) -> Expr:
-    """value - centre, as a real where products of integers could pass 64 bits (or the centre is none)."""
+    """Return value - centre, as a real if products of such integers could exceed 64 bits (or if the centre is not an integer)."""
     low, high = Fraction(value.facts.lower) - Fraction(centre), Fraction(value.facts.upper) - Fraction(centre)
     if value.facts.type is Type.INTEGER and max(abs(low), abs(high)) >= _MOST_DISTANCE:
         value = call("to_real", value)
@@ -28,17 +28,17 @@ def distance(value: Expr, centre: float | int) -> Expr:
 def can_be_missing(value: Expr) -> bool:
     """Return whether some row may have no value: NULL, or NaN, which counts as NULL.
 
-    Bounds and lists of a column are no promise: 100 // y of a y in [1, 9] has no value where y is 0. Integers of more than 32
-    bits where the policy has narrower bounds are not looked at: each product would cost a count of its own for their sake.
-    That a column is never NULL is the policy's promise. A row that breaks it is in no sum of its values, whose bounds on a unit
-    hold for it as well: numbers of rows are wrong by it, and privacy does not depend on it (privacy.md 4).
+    A column's bounds and list are not guaranteed: 100 // y with y in [1, 9] is NULL in a row where y is 0. Integers of more than
+    32 bits where the policy has narrower bounds are not considered: for their sake, each product would cost a separate count.
+    That a column is never NULL is guaranteed by the policy. A row that violates this is in no sum of the column's values, and the
+    bounds on a unit hold for it as well: it makes numbers of rows wrong, but privacy does not depend on it (privacy.md 4).
     """
     return value.facts.nullable or value.facts.type is Type.REAL or _over_usual_values(value).facts.nullable
 
 
 @lru_cache(maxsize=1024)
 def _over_usual_values(value: Expr) -> Expr:
-    """Return the expression with the facts that it has where its columns hold any usual values of their types."""
+    """Return the expression with the facts that follow if its columns may hold any usual values of their types."""
     if isinstance(value, Column):
         return replace(value, facts=_usual(value.facts))
     if not isinstance(value, Call):
@@ -58,14 +58,14 @@ def _usual(facts: Facts) -> Facts:
 
 
 def presence(value: Expr) -> Expr:
-    """Return the condition that a row has a value: x IS NOT NULL, and for reals with bounds, whose sums leave NaN out, no NaN."""
+    """Return the condition that a row has a value: x IS NOT NULL, and not NaN for reals with bounds, whose sums leave NaN out."""
     return call(
         "not", call("is_null", clamped(value) if value.facts.type is Type.REAL and value.facts.bounded else value)
     )
 
 
 def present(values: tuple[Expr, Expr], condition: Expr | None) -> Expr | None:
-    """Return the condition of the rows that pass the FILTER and have both values; None where all rows do."""
+    """Return the condition of the rows that satisfy `condition` (the FILTER) and have both values; None if all rows do."""
     for value in values:
         if can_be_missing(value):
             condition = both(condition, presence(value))

@@ -1,4 +1,4 @@
-"""MIN and MAX among the rows of one unit, where they are exact. Over protected rows their spellings mean quantiles."""
+"""MIN and MAX over the rows of one unit, where they are exact. Over protected rows, their spellings mean quantiles."""
 
 from __future__ import annotations
 

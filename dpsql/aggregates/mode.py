@@ -1,4 +1,4 @@
-"""MODE, the most frequent value, and ARG_MAX and ARG_MIN, the key of the rows at an end of an order."""
+"""MODE, the most frequent value, and ARG_MAX and ARG_MIN, the key in the rows with the largest or smallest values."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from dpsql.privacy.mechanisms.end_rows import END_ROWS
 from dpsql.privacy.mechanisms.most_frequent import MOST_FREQUENT
 
 ARG_MAX = "arg_max"
-"""The word of the aggregate that reads the rows with the largest values; those with the smallest are read otherwise."""
+"""Word of the aggregate that reads the rows with the largest values; ARG_MIN reads those with the smallest."""
 
 
 def _listed_facts(value: Expr) -> Facts:
-    """Return the facts of one of the values in the list: released values have no NULL among them, and reals are doubles."""
+    """Return the facts of one of the listed values: a released value is never NULL, and reals are doubles."""
     facts = value.facts
     if is_whole_range(value):
         return Facts(facts.type, facts.lower, facts.upper, nullable=False)

@@ -1,4 +1,4 @@
-"""Quantiles, chosen among the cells of a rank histogram, with the quantile as second argument.
+"""Quantiles, chosen among the cells of a rank histogram; the quantile (from 0 to 1) is the second argument.
 
 Over protected rows MIN and MAX are the quantiles 0 and 1.
 """
@@ -21,7 +21,7 @@ _MOST_EXACT = 2**53
 
 
 LISTED = "listed_"
-"""Before the word of a quantile that is an item of a list, which has no error bar."""
+"""Prefix of the word of a quantile that is an item of a list; such a quantile has no error bar."""
 
 
 def _quantile(interpolated: bool, barred: bool = True) -> Callable[[Basis, Measure], Formula]:
@@ -35,7 +35,7 @@ def _quantile(interpolated: bool, barred: bool = True) -> Callable[[Basis, Measu
 
 def _facts(interpolated: bool) -> Callable[[Measure], Facts]:
     def facts(measure: Measure) -> Facts:
-        """Return the facts of a value within the bounds, in the type that `pricing.rank_histograms.cell_value` gives it."""
+        """Return the facts of a value within the bounds, of the type in which `pricing.rank_histograms.cell_value` returns it."""
         value = measure.arguments[0].facts
         if not value.type.numeric and not value.type.temporal:
             return Facts(value.type, values=listed(measure.arguments[0]), nullable=False)

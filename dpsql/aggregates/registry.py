@@ -1,4 +1,4 @@
-"""All aggregates by word and by spelling. What is not registered does not exist."""
+"""Registry of all aggregates, by word and by spelling. An aggregate that is not registered does not exist."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _BY_SPELLING: dict[str, tuple[Aggregate, Arguments]] = {}
 
 
 def register(aggregate: Aggregate) -> Aggregate:
-    """Enter an aggregate. Raises ValueError for a word or a spelling that is taken."""
+    """Add an aggregate and return it. Raises ValueError if its word or a spelling is taken."""
     taken = [spelling for spelling in aggregate.spellings if spelling in _BY_SPELLING]
     if aggregate.word in _BY_WORD or taken:
         raise ValueError(f"{aggregate.word}: registered already{f', as {taken}' if taken else ''}")
@@ -22,7 +22,7 @@ def register(aggregate: Aggregate) -> Aggregate:
 
 
 def unregister(word: str) -> None:
-    """Take an aggregate out again (tests)."""
+    """Remove an aggregate (for tests)."""
     for spelling in _BY_WORD.pop(word).spellings:
         del _BY_SPELLING[spelling]
 
@@ -35,7 +35,8 @@ def aggregate_of(word: str) -> Aggregate:
 
 
 def spelled(spelling: str) -> tuple[Aggregate, Arguments] | None:
-    """Return the aggregate that a node or a function's name in lower case is, and how its arguments are read."""
+    """Return the aggregate of a node type's name, or of a function's name in lower case, and how its arguments are read; None if
+    there is none."""
     return _BY_SPELLING.get(spelling)
 
 

@@ -18,8 +18,8 @@ from dpsql.plan.plan import Expr, Measure
 
 @dataclass(frozen=True)
 class _Sums:
-    """Noisy sums of one column over the rows where both are there, as of a variance (`variance.py`): of d = value - `centre`
-    and of d^2 - `middle`. `bounds`: of the values."""
+    """Noisy sums of one column over the rows that have both values, as for a variance (`variance.py`): `total` of
+    d = value - `centre`, and `squares` of d^2 - `middle`. `bounds`: facts of the values."""
 
     total: Formula
     centre: float | int
@@ -28,15 +28,15 @@ class _Sums:
     bounds: Facts
 
     def variance(self, rows: Formula) -> Formula:
-        """Kept in [0, (U - L)^2 / 4] (Popoviciu)."""
+        """Return the variance over `rows` rows, kept in [0, (U - L)^2 / 4] (Popoviciu)."""
         spread = float(self.middle) + self.squares / rows - (self.total / rows) * (self.total / rows)
         return within(spread, 0, float((Fraction(self.bounds.upper) - Fraction(self.bounds.lower)) ** 2 / 4))
 
 
 @dataclass(frozen=True)
 class _Pair:
-    """Means, variances and the covariance of y and x over `n` rows, and the two denominators: `root` of both variances for
-    CORR, `spread_x` for slopes. A denominator is NULL where no spread is seen."""
+    """Means and the covariance of y and x over `n` rows, and the two denominators: `root`, the square root of the product of both
+    variances, for CORR, and `spread_x`, the variance of x, for slopes. A denominator is NULL if it shows no spread."""
 
     n: Formula
     mean_y: Formula
@@ -47,7 +47,7 @@ class _Pair:
 
 
 _LEAST_PRODUCT = 1e-300
-"""Of a deviation that divides."""
+"""Smallest deviation used as a divisor."""
 
 
 def _rows(measure: Measure) -> Expr | None:
@@ -56,8 +56,8 @@ def _rows(measure: Measure) -> Expr | None:
 
 
 def _pairs(basis: Basis, measure: Measure) -> tuple[_Pair, _Pair]:
-    """Plugged in, and shrunk. Measured are n, sums of dx and dy (centred), of dx^2 and dy^2 (centred again) and of dx dy, which
-    lies in [-hx hy, hx hy]; or they follow from nine sums that share each row (`pricing.joint_sums`)."""
+    """Return the plug-in and the shrunk statistics. Measured are n, the sums of dx and dy (centred), of dx^2 and dy^2 (centred
+    again) and of dx dy, which is in [-hx hy, hx hy]; or they follow from nine sums that share each row (`pricing.joint_sums`)."""
     shared = basis.pair_squares((measure.arguments[0], measure.arguments[1]), measure.filter)
     if shared is not None:
         return _of_shared(shared, measure)
@@ -87,7 +87,7 @@ def _of_shared(shared: PairSquares, measure: Measure) -> tuple[_Pair, _Pair]:
 
 
 def _means_of(sums: Products, measure: Measure, rows: Formula) -> tuple[list[Formula], Formula]:
-    """Return both means, from their centres, and the largest covariance of values with them."""
+    """Return both means as distances from their centres, and the largest covariance of values with these means."""
     means: list[Formula] = []
     limit: Formula = Number(1.0)
     for argument, total, centre in zip(measure.arguments, sums.totals, sums.centres, strict=True):
@@ -99,8 +99,8 @@ def _means_of(sums: Products, measure: Measure, rows: Formula) -> tuple[list[For
 
 
 def noise_of_covariance(sums: Products, measure: Measure, rows: Formula) -> Formula:
-    """Return the deviation of the noise of a small covariance: of P - m' S - m S' + m m' n, over n. Noises of the four do not
-    correlate, and those of n and P have the product of those of S and S', so the square of the whole is a product, too."""
+    """Return the deviation of the noise of a small covariance, (P - m' S - m S' + m m' n) / n. The noises of the four sums are
+    uncorrelated, and the deviations of n and P multiply to the product of those of S and S', so the variance factors as well."""
     noise: Formula = Deviation(sums.product)
     for mean_, total in zip(_means_of(sums, measure, rows)[0], reversed(sums.totals), strict=True):
         ratio = mean_ * (Deviation(total) / greatest(Deviation(sums.product), _LEAST_PRODUCT))
@@ -109,9 +109,9 @@ def noise_of_covariance(sums: Products, measure: Measure, rows: Formula) -> Form
 
 
 def _covaried(sample: bool) -> Callable[[Basis, Measure], Formula]:
-    """Return the rule for products that share each row: cov = P / n - (S / n)(S' / n), no larger than the means allow: its square
-    is at most the product of two variances (Cauchy and Schwarz), and those of values in [L, U] with the mean m are at most (m -
-    L)(U - m) (Bhatia and Davis 2000). Of sums that are measured apart it is no larger than the variances allow."""
+    """Return the rule of a covariance. From products that share each row: cov = P / n - (S / n)(S' / n), no larger than the means
+    allow: its square is at most the product of both variances (Cauchy and Schwarz), and that of values in [L, U] with the mean m
+    is at most (m - L)(U - m) (Bhatia and Davis 2000). From sums measured apart, it is no larger than the variances allow."""
 
     def covariance(sums: Products, measure: Measure, rows: Formula) -> tuple[Formula, Formula]:
         means, limit = _means_of(sums, measure, rows)
@@ -136,7 +136,7 @@ def _covaried(sample: bool) -> Callable[[Basis, Measure], Formula]:
 
 
 def _mean_of(place: int) -> Callable[[Basis, Measure], Formula]:
-    """Return the mean of one of both values, y (0) or x (1), over the rows that have both."""
+    """Return the rule of the mean of one value, y (`place` 0) or x (1), over the rows that have both."""
 
     def formula(basis: Basis, measure: Measure) -> Formula:
         first, second = measure.arguments
@@ -159,8 +159,8 @@ def _covariance(y: _Sums, x: _Sums, product: Formula, rows: Formula, limit: Form
 
 
 def _plugged_in(y: _Sums, x: _Sums, product: Formula, rows: Formula) -> _Pair:
-    """CORR is NULL without a spread, as in SQL. The covariance is kept within the root it is divided by, so the ratio is in
-    [-1, 1] as it stands; LEAST and GREATEST around it would skip the NULL and say 1 or -1."""
+    """Return the plug-in statistics. CORR is NULL without a spread, as in SQL. The covariance is kept within the root it is
+    divided by, so the ratio is in [-1, 1] by itself; LEAST and GREATEST around it would skip the NULL and give 1 or -1."""
     var_y, var_x = y.variance(rows), x.variance(rows)
     limit = square_root(var_y * var_x)
     covariance = _covariance(y, x, product, rows, limit)
@@ -171,8 +171,8 @@ def _plugged_in(y: _Sums, x: _Sums, product: Formula, rows: Formula) -> _Pair:
 
 
 def _shrunk(y: _Sums, x: _Sums, product: Formula, count: Formula) -> _Pair:
-    """Assumed rows have no covariance, so that it has the share of real rows; and the variances below the line, which are
-    mostly noise long after the count is not, give way as counts do (`estimates.denominator`)."""
+    """Return the shrunk statistics. Assumed rows have no covariance, so it is multiplied by the share of real rows. Variances in
+    denominators are mostly noise even at counts well above theirs; they are replaced as counts are (`estimates.denominator`)."""
     rows, real = row_count(count, 1)
     variances = [column.variance(rows) for column in (y, x)]
     steady = [
@@ -181,7 +181,7 @@ def _shrunk(y: _Sums, x: _Sums, product: Formula, count: Formula) -> _Pair:
     ]
     (var_y, var_x), (steady_y, steady_x) = variances, steady
     limit = square_root(var_y * var_x)
-    # NULL as in the plug-in formula; where no denominator gives way the difference is 0.
+    # NULL as in the plug-in formula; the difference is 0 if no denominator is replaced.
     root = null_if(limit, 0) + (square_root(steady_y * steady_x) - limit)
     spread_x = null_if(var_x, 0) + (steady_x - var_x)
     covariance = _covariance(y, x, product, rows, limit) * real

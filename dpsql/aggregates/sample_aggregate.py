@@ -1,4 +1,4 @@
-"""SAMPLE_AGGREGATE: any expression over aggregates of a sample of units, as the median or the mean of many disjoint samples."""
+"""SAMPLE_AGGREGATE: the median or mean, over many disjoint samples of units, of an expression over a sample's aggregates."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dpsql.plan.plan import Literal, Measure
 from dpsql.privacy.mechanisms.sample_values import SAMPLE_MEAN, SAMPLE_VALUES
 
 MEAN, MEDIAN = "mean", "median"
-"""How the values of samples are combined. Only MEAN is an argument of the measure: without it, it is the median."""
+"""Ways of combining the values of samples. Only MEAN is an argument of the measure; without it, the median is meant."""
 
 
 def bounds_and_samples(measure: Measure) -> tuple[tuple[Fraction, Fraction], int]:

@@ -9,11 +9,11 @@ from dpsql.plan.intervals import INT64, Facts, Type
 from dpsql.plan.plan import Measure
 
 _MOST_INTEGER = 2**31
-"""A sum of integers below it is an integer: 64 bits hold it for fewer than 2**32 rows."""
+"""A sum of integers of smaller size is an integer: it fits into 64 bits for fewer than 2**32 rows."""
 
 
 def _sum(basis: Basis, measure: Measure) -> Formula:
-    """Return the sum from the centred sum and the count, at no charge, where both are measured anyway."""
+    """Return the sum. Where the centred sum and the count are measured anyway, it is computed from them at no charge."""
     value = measure.arguments[0]
     if measure.distinct:
         return basis.distinct_sum(value, measure.filter, False)[0]

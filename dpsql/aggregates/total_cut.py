@@ -1,4 +1,4 @@
-"""The bound on what a unit adds to a SUM, chosen among the totals of units (`planning.total_cuts`). It has no name in SQL."""
+"""The bound on a unit's contribution to a SUM, chosen among the totals of units (`planning.total_cuts`). It has no SQL name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TOTAL_CUT = "total_cut"
 
 
 def _cell(basis: Basis, measure: Measure) -> Formula:
-    """Return the number of a cell; the arguments are the cell of a row, and the fields of `Lean` as literals."""
+    """Return the number of the chosen cell. The measure's arguments: the cell of a row, and the fields of `Lean` as literals."""
     value, groups, fall = measure.arguments
     assert isinstance(groups, Literal) and isinstance(fall, Literal)
     return basis.total_cut(value, measure.filter, Lean(int(groups.value), Fraction(fall.value)))

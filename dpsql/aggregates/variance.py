@@ -18,8 +18,8 @@ from dpsql.plan.plan import Measure
 
 @dataclass(frozen=True)
 class _Sums:
-    """Noisy sums of one argument: `count`, `total` of the distances from a centre, and `squares` of d^2 - `middle`, where the
-    distances d are from `point`, at `offset` from that centre."""
+    """Noisy sums of one argument: `count`, `total` of the distances from a centre, and `squares` of d^2 - `middle`, where d is
+    the distance from `point`. `offset`: the centre minus `point`."""
 
     count: Formula
     total: Formula
@@ -34,14 +34,14 @@ def _sums(basis: Basis, measure: Measure) -> _Sums:
     centring halves the sensitivity of the squares), or n, sum d and sum d^2 follow from sums that share each row
     (`pricing.joint_sums`).
 
-    Of distinct values the squares are those of x - L: those around the middle would be equal for two values."""
+    For distinct values, the squares are those of x - L: around the midpoint, two different values would have equal squares."""
     value, condition = measure.arguments[0], measure.filter
     low, high = value.facts.lower, value.facts.upper
     inside = call("clamp", value, constant(low, value), constant(high, value))
     if measure.distinct:
         total, centre = basis.distinct_sum(value, condition, True)
         count = basis.distinct(value, condition)
-        d = distance(inside, low)  # squares from the lower end are as different as the values
+        d = distance(inside, low)  # different values have different squared distances from the lower end
         squares, middle = basis.distinct_sum(call("mul", d, d), condition, True)
         return _Sums(count, total, squares, middle, low, float(Fraction(centre) - Fraction(low)))
     shared = basis.squares(value, condition)
@@ -55,7 +55,7 @@ def _sums(basis: Basis, measure: Measure) -> _Sums:
 
 
 def _variance(sample: bool, root: bool) -> Callable[[Basis, Measure], Formula]:
-    """Var = h^2 / 2 + S2 / n - (S1 / n)^2, kept in [0, (U - L)^2 / 4] (Popoviciu)."""
+    """Return the rule of a variance (or its `root`): h^2 / 2 + S2 / n - (S1 / n)^2, kept in [0, (U - L)^2 / 4] (Popoviciu)."""
     least = 2 if sample else 1
 
     def variance(sums: _Sums, most: float, rows: Formula) -> Formula:
@@ -63,14 +63,14 @@ def _variance(sample: bool, root: bool) -> Callable[[Basis, Measure], Formula]:
         return within(float(sums.middle) + sums.squares / rows - mean * mean, 0, most)
 
     def estimate(sums: _Sums, bounds: Facts, rows: Formula) -> Formula:
-        """Return a variance in [0, (m - L)(U - m)], m the mean (Bhatia and Davis 2000), drawn toward the assumed one."""
+        """Return a variance in [0, (m - L)(U - m)] with the mean m (Bhatia and Davis 2000), drawn toward the assumed one."""
         lower, upper = (float(Fraction(end) - Fraction(sums.point)) for end in (bounds.lower, bounds.upper))
         mean = sums.offset + sums.total / rows if sums.offset else sums.total / rows
         inside = within(mean, lower, upper)
         most = (inside - lower) * (-inside + upper)
         value = within(float(sums.middle) + sums.squares / rows - mean * mean, 0, most)
         of_mean = greatest(inside, -inside) * Deviation(sums.total) * 2.0
-        noise = greatest(Deviation(sums.squares), of_mean) / rows  # no square of them, which may be no double
+        noise = greatest(Deviation(sums.squares), of_mean) / rows  # no squares: they may exceed the doubles
         return within(nearer(value, assumed_variance(bounds.lower, bounds.upper), noise), 0, most)
 
     def corrected(value: Formula, rows: Formula) -> Formula:

@@ -1,4 +1,4 @@
-"""Dates and timestamps, value by value: starts of units, differences, months. What the policy's bounds go through."""
+"""Functions of single dates and timestamps: starts of units, differences, months. They are also applied to policy bounds."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 
 def midnight(value: Any) -> Any:
-    """Return midnight of a date; a timestamp unchanged."""
+    """Return the midnight of a date; a timestamp unchanged."""
     return datetime.combine(value, datetime.min.time()) if type(value) is date else value
 
 
 def truncated(unit: str, value: Any) -> Any:
-    """Return the start of the year, quarter, ... or second that a date or timestamp is in; weeks start on Monday."""
+    """Return the start of the year, quarter, ... or second in which a date or timestamp lies; weeks start on Monday."""
     day = value.date() if isinstance(value, datetime) else value
     if unit in ("hour", "minute", "second"):
         fields = {"hour": (0, 0), "minute": (value.minute, 0), "second": (value.minute, value.second)}[unit]
@@ -26,7 +26,8 @@ def truncated(unit: str, value: Any) -> Any:
 
 
 def difference(unit: str, start: Any, end: Any) -> int:
-    """Boundaries of `unit` from start to end (two dates or two timestamps); weeks are whole ones, as in DuckDB."""
+    """Return the number of boundaries of `unit` from start to end (two dates or two timestamps). Weeks are whole 7-day periods,
+    as in DuckDB."""
     months = {"year": 12, "quarter": 3, "month": 1}.get(unit)
     if months is not None:
         return int((end.year * 12 + end.month - 1) // months - (start.year * 12 + start.month - 1) // months)
@@ -39,17 +40,17 @@ def difference(unit: str, start: Any, end: Any) -> int:
 
 
 def moved_by_months(value: Any, months: int) -> Any:
-    """Return the same day of another month, or that month's last. Raises ValueError outside the years 1 to 9999."""
+    """Return the same day `months` later, or that month's last day. Raises ValueError outside the years 1 to 9999."""
     year, month = divmod(value.year * 12 + value.month - 1 + months, 12)
     last = calendar.monthrange(year, month + 1)[1] if 1 <= year <= 9999 else value.day
     return value.replace(year=year, month=month + 1, day=min(value.day, last))
 
 
 def around_month_ends(lower: Any, upper: Any) -> tuple[Any, Any]:
-    """Return ends that hold what lies between two timestamps, once all of it was moved by months to `lower` and `upper`.
+    """Return ends that include all timestamps of an interval after it has been moved by months, given its moved ends.
 
-    The last days of a long month become the last day of a short one and bring their times along: 30 March 04:00 less one month
-    is before 29 March 23:00 less one month. So an end on the last day of a month may lie anywhere in that day.
+    The last days of a long month become the last day of a short one and keep their times of day: 30 March 04:00 less one month
+    is before 29 March 23:00 less one month. So an end on the last day of a month is widened to the whole day.
     """
     if isinstance(lower, datetime) and lower.date() == last_day(lower):
         lower = datetime.combine(lower.date(), time.min)
@@ -60,16 +61,16 @@ def around_month_ends(lower: Any, upper: Any) -> tuple[Any, Any]:
 
 EPOCH = datetime(1970, 1, 1)
 BUCKETS = datetime(2000, 1, 3)
-"""Where buckets of time begin unless the question says otherwise: a Monday, as in DuckDB."""
+"""Default origin of time buckets: a Monday, as in DuckDB."""
 
 
 def microseconds(value: Any) -> int:
-    """Since 1970, of a date or timestamp."""
+    """Return the microseconds from 1970 to a date or timestamp."""
     return int((midnight(value) - EPOCH) // timedelta(microseconds=1))
 
 
 def bucket(value: Any, seconds: int, origin: datetime) -> Any:
-    """Return the start of the bucket of `seconds` that a date or timestamp is in. Raises OverflowError before the year 1."""
+    """Return the start of the bucket of `seconds` in which a date or timestamp lies. Raises OverflowError before the year 1."""
     width = timedelta(seconds=seconds)
     start = origin + (midnight(value) - origin) // width * width
     return start if isinstance(value, datetime) else start.date()

@@ -1,7 +1,7 @@
 """Expressions that repeat with the calendar: months, days and weekdays of a date, without its year.
 
-What they are together on any days at all, they are in one of fourteen years: those that begin on each of the seven weekdays, with
-and without a leap day.
+Every combination of their values occurs in one of fourteen years: those that begin on each of the seven weekdays, with and
+without a leap day.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from dpsql.plan.plan import Call, Column, Expr, Literal
 MOST_DAYS = 2_000
 _PARTS = ("quarter", "month", "day", "dow", "isodow", "doy")
 _LETTERS = "mBbdjAa%"
-"""Letters of formats that say nothing of the year, nor of the time of day."""
+"""Letters of formats that depend neither on the year nor on the time of day."""
 
 
 def repeats(expression: Expr) -> bool:
-    """Return whether an expression reads nothing but parts of dates that repeat."""
+    """Return whether an expression reads only parts of dates that repeat."""
     if isinstance(expression, Literal):
         return True
     if not isinstance(expression, Call):
@@ -41,7 +41,8 @@ def repeats(expression: Expr) -> bool:
 
 
 def on_days(expressions: tuple[Expr, ...], name: str, first: Any, last: Any) -> Iterable[tuple[Any, ...]]:
-    """Return the combinations of values that periodic expressions have on the days from `first` to `last` (None: no end)."""
+    """Return the combinations of values of periodic expressions on the days from `first` to `last` (None: unbounded). For long
+    intervals, these are the combinations on all days."""
     if first is None or last is None or (last - first).days > MOST_DAYS:
         return _cycle(expressions, name)
     start = first.date() if isinstance(first, datetime) else first
@@ -52,7 +53,7 @@ def on_days(expressions: tuple[Expr, ...], name: str, first: Any, last: Any) -> 
 
 @lru_cache(maxsize=64)
 def _cycle(expressions: tuple[Expr, ...], name: str) -> frozenset[tuple[Any, ...]]:
-    """Return the combinations of values that periodic expressions have on all days."""
+    """Return the combinations of values of periodic expressions on all days."""
     return frozenset(tuple(evaluate(expression, {name: day}) for expression in expressions) for day in _days())
 
 

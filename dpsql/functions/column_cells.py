@@ -1,4 +1,4 @@
-"""All that a column may hold, cut into cells: single values, intervals between them, any other text, NULL."""
+"""All values that a column may hold, cut into cells: single values, intervals between them, any other text, NULL."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STEPS: dict[Type, Any] = {Type.INTEGER: 1, Type.DATE: timedelta(days=1), Type.TI
 
 
 def cut(facts: Facts, literals: Iterable[Any], inside: bool) -> list[Possible]:
-    """Return all that a column of a type can be, in cells; `inside`: what the policy names stands in cells of its own."""
+    """Return all possible values of a column's type, in cells. With `inside`, values that the policy names are separate cells."""
     if facts.type is Type.BOOLEAN:
         return [*(single(value) for value in EITHER), single(None)]
     points = {point for value in literals if (point := typed(value, facts.type)) is not None}
@@ -38,7 +38,7 @@ def cut(facts: Facts, literals: Iterable[Any], inside: bool) -> list[Possible]:
 
 
 def _next(value: Any, direction: int, type_: Type) -> Any:
-    """Return the next value of the type, up or down; None (no end) beyond the calendar."""
+    """Return the next value of the type, up or down; None (unbounded) beyond the calendar."""
     if type_ is Type.REAL:
         return math.nextafter(value, direction * math.inf)
     try:
@@ -48,7 +48,8 @@ def _next(value: Any, direction: int, type_: Type) -> Any:
 
 
 def typed(value: Any, type_: Type) -> Any:
-    """Return a literal as a point of a column's type, None where it is none of it. A point between two others cuts there."""
+    """Return a literal as a point of a column's type, None if it has no such point. For a fraction between two integers, it is
+    the lower one, so that cells are cut next to it."""
     if type_ is Type.TEXT:
         return value if isinstance(value, str) else None
     if isinstance(value, (bool, str)) or value is None:
@@ -68,7 +69,7 @@ def typed(value: Any, type_: Type) -> Any:
 
 
 def _inside(facts: Facts) -> set[Any]:
-    """Return the values that the policy names, or the points between its bounds: whole numbers, days."""
+    """Return the values that the policy names, or the integers or days between its bounds; empty if there are too many."""
     if facts.values is not None:
         listed = facts.values[:MOST_POINTS]
         return {point for value in listed if (point := typed(value, facts.type)) is not None}
@@ -79,7 +80,8 @@ def _inside(facts: Facts) -> set[Any]:
 
 
 def _days(lower: Any, upper: Any) -> set[Any]:
-    """Return the days (as the type of the bounds) of all years that two moments lie in."""
+    """Return the days (in the type of the bounds) of all years from that of `lower` to that of `upper`, and the day after; empty
+    if there are too many."""
     first, last = truncated("year", lower), truncated("day", upper)
     if last.year < date.max.year:
         last = last.replace(year=last.year + 1, month=1, day=1)
@@ -88,7 +90,7 @@ def _days(lower: Any, upper: Any) -> set[Any]:
 
 
 def named_cells(facts: Facts, literals: Iterable[Any]) -> list[tuple[Possible, bool]]:
-    """Return all that a column may hold, in few cells, and of each whether the policy names all of it."""
+    """Return all values that a column may hold, in few cells, each with whether the policy names all values in it."""
     missing = facts.nullable or None in (facts.values or ())
     if facts.type is Type.BOOLEAN:
         return [(Possible(EITHER, null=False), True), (single(None), missing)]

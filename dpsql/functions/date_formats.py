@@ -1,6 +1,6 @@
-"""Dates as text with a literal format: strftime's letters, and PostgreSQL's words of to_char as these letters.
+"""Dates as text with a literal format: strftime's letters, and PostgreSQL's to_char words translated to these letters.
 
-Only letters whose text is the same in every engine and whatever the language of the machine; names are English.
+Only letters are supported whose text is the same in every engine and in every locale; names are English.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FINEST = {
     "Y": "year", "y": "year", "m": "month", "B": "month", "b": "month", "d": "day", "j": "day", "A": "day", "a": "day",
     "H": "hour", "I": "hour", "p": "hour", "M": "minute", "S": "second", "%": "year",
 }  # fmt: skip
-"""Letters that are read, and the finest unit of time each depends on."""
+"""Supported letters, and the finest unit of time on which each depends."""
 _UNITS = ("year", "month", "day", "hour", "minute", "second")
 MOST_FORMAT = 100
 _WORDS = {
@@ -29,7 +29,7 @@ _WORD = re.compile("|".join(_WORDS) + r'|"([^"]*)"|[^A-Za-z"]')
 
 
 def unit_of(form: str) -> str | None:
-    """Return the finest unit of time that a format depends on, None for a format that is not read."""
+    """Return the finest unit of time on which a format depends, None for an unsupported format."""
     letters = re.findall(r"%(.?)", form, re.DOTALL)
     if not 0 < len(form) <= MOST_FORMAT or any(letter not in FINEST for letter in letters):
         return None
@@ -37,7 +37,7 @@ def unit_of(form: str) -> str | None:
 
 
 def of_words(form: str) -> str | None:
-    """Return the letters that PostgreSQL's words stand for, None for words that are not read."""
+    """Return a format of PostgreSQL's words in strftime's letters, None for unsupported words."""
     parts = []
     position = 0
     while position < len(form):
@@ -51,7 +51,7 @@ def of_words(form: str) -> str | None:
 
 
 def written(value: Any, form: str) -> str:
-    """Return a date or timestamp in a format that `unit_of` reads."""
+    """Return a date or timestamp as text in a format that `unit_of` supports."""
     time = value if isinstance(value, datetime) else datetime.combine(value, datetime.min.time())
     parts = {
         "Y": f"{time.year:04d}", "y": f"{time.year % 100:02d}", "m": f"{time.month:02d}", "B": _MONTHS[time.month - 1],

@@ -1,4 +1,4 @@
-"""Row functions of dates and timestamps, one entry each (see `dpsql.functions.numeric`)."""
+"""Row functions of dates and timestamps, with one entry each (see `dpsql.functions.numeric`)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _part_of(part: str, value: Any) -> int:
 
 @function("date_trunc", meaning=truncated, cost=200, coarse=True, rising=True, total=True)
 def _date_trunc(arguments: tuple[Expr, ...]) -> Facts:
-    """First argument: a literal unit. Dates stay dates (units from day up), timestamps stay timestamps."""
+    """Return the facts of date_trunc(unit, t) with a literal unit. Dates (units from day up) and timestamps keep their type."""
     unit = _unit(arguments, TRUNC_UNITS)
     want(arguments, Type.TEXT, TEMPORAL)
     facts = arguments[1].facts
@@ -76,7 +76,7 @@ def _date_part(arguments: tuple[Expr, ...]) -> Facts:
 
 @function("date_diff", meaning=difference, cost=200, coarse=True, strict=True)
 def _date_diff(arguments: tuple[Expr, ...]) -> Facts:
-    """date_diff(unit, start, end): unit boundaries crossed from start to end."""
+    """Return the facts of date_diff(unit, start, end): the number of unit boundaries from start to end."""
     unit = _unit(arguments, DIFF_UNITS)
     want(arguments, Type.TEXT, TEMPORAL, TEMPORAL)
     start, end = arguments[1].facts, arguments[2].facts
@@ -91,7 +91,7 @@ def _date_diff(arguments: tuple[Expr, ...]) -> Facts:
 
 @function("add_days", meaning=lambda d, n: d + timedelta(days=n), repeated=2, cost=200, rising=True)
 def _add_days(arguments: tuple[Expr, ...]) -> Facts:
-    """Return a date or timestamp and an integer number of days; NULL outside the calendar."""
+    """Return the facts of a date or timestamp plus an integer number of days, which is NULL outside the calendar."""
     want(arguments, TEMPORAL, Type.INTEGER)
     facts, days = arguments[0].facts, arguments[1].facts
     if not (facts.bounded and days.bounded):
@@ -105,7 +105,7 @@ def _add_days(arguments: tuple[Expr, ...]) -> Facts:
 
 @function("add_months", meaning=moved_by_months, repeated=2, cost=200, rising=True)
 def _add_months(arguments: tuple[Expr, ...]) -> Facts:
-    """Return a date or timestamp and an integer number of months (SQL's + INTERVAL); NULL outside the calendar."""
+    """Return the facts of a date or timestamp plus an integer number of months (SQL's + INTERVAL), NULL outside the calendar."""
     want(arguments, TEMPORAL, Type.INTEGER)
     facts = _moved(arguments, moved_by_months)
     lower, upper = around_month_ends(facts.lower, facts.upper)
@@ -113,7 +113,7 @@ def _add_months(arguments: tuple[Expr, ...]) -> Facts:
 
 
 def _moved(arguments: tuple[Expr, ...], move: Callable[[Any, int], Any]) -> Facts:
-    """Return the facts of a date moved by a number of steps, where `move` is monotone in both."""
+    """Return the facts of a date or timestamp moved by a number of steps; `move` must be monotone in both."""
     facts, steps = arguments[0].facts, arguments[1].facts
     if not (facts.bounded and steps.bounded):
         return Facts(facts.type)
@@ -126,14 +126,14 @@ def _moved(arguments: tuple[Expr, ...], move: Callable[[Any, int], Any]) -> Fact
 
 @function("add_seconds", meaning=lambda t, n: t + timedelta(seconds=n), repeated=2, cost=200, rising=True)
 def _add_seconds(arguments: tuple[Expr, ...]) -> Facts:
-    """Return a timestamp and an integer number of seconds; NULL outside the calendar."""
+    """Return the facts of a timestamp plus an integer number of seconds, which is NULL outside the calendar."""
     want(arguments, Type.TIMESTAMP, Type.INTEGER)
     return _moved(arguments, lambda value, seconds: value + timedelta(seconds=seconds))
 
 
 @function("epoch", meaning=lambda t: float(microseconds(t)) / 1e6, nodes=("TimeToUnix",), rising=True, total=True)
 def _epoch(arguments: tuple[Expr, ...]) -> Facts:
-    """Seconds since 1970 as a real."""
+    """Return the facts of epoch(t): the seconds since 1970 as a real."""
     want(arguments, TEMPORAL)
     facts = arguments[0].facts
     low, high = (None if end is None else Fraction(microseconds(end), 10**6) for end in (facts.lower, facts.upper))
@@ -142,7 +142,8 @@ def _epoch(arguments: tuple[Expr, ...]) -> Facts:
 
 @function("time_bucket", meaning=bucket, repeated=4, cost=300, coarse=True, rising=True)
 def _time_bucket(arguments: tuple[Expr, ...]) -> Facts:
-    """time_bucket(t, seconds, origin) with literal width and origin: NULL where a bucket begins before the year 1."""
+    """Return the facts of time_bucket(t, seconds, origin) with literal width and origin: NULL for a bucket that begins before the
+    year 1."""
     want(arguments, TEMPORAL, Type.INTEGER, Type.TIMESTAMP)
     literal_int(arguments[1], 1, MOST_WIDTH)
     width, origin = arguments[1:]
@@ -163,7 +164,7 @@ def _time_bucket(arguments: tuple[Expr, ...]) -> Facts:
 
 @function("last_day", meaning=last_day, nodes=("LastDay",), cost=200, coarse=True, rising=True, total=True)
 def _last_day(arguments: tuple[Expr, ...]) -> Facts:
-    """Return the last day of the month, a date."""
+    """Return the facts of last_day(t): the last day of the month, a date."""
     want(arguments, TEMPORAL)
     facts = arguments[0].facts
     lower, upper = (None if end is None else last_day(end) for end in (facts.lower, facts.upper))
@@ -172,7 +173,7 @@ def _last_day(arguments: tuple[Expr, ...]) -> Facts:
 
 @function("strftime", meaning=written, cost=1000, coarse=True, strict=True, total=True)
 def _strftime(arguments: tuple[Expr, ...]) -> Facts:
-    """strftime(t, format) with a literal format."""
+    """Return the facts of strftime(t, format) with a literal format."""
     want(arguments, TEMPORAL, Type.TEXT)
     if unit_of(literal_text(arguments[1], "format")) is None:
         raise WrongArguments(f"takes a format of texts and %{', %'.join(FINEST)}")

@@ -1,7 +1,7 @@
-"""Elementary functions of reals, one entry each: facts, meaning in Python, the parser's nodes, what a row costs.
+"""Elementary functions of reals, with one entry each: facts, meaning in Python, the parser's nodes, cost per row.
 
-Intervals are a little wider than the exact ones, so that a last digit of a C library stays inside. Where a function has
-no value (a root of a negative, a sine of infinity) the result is NULL.
+Intervals are slightly wider than the exact ones, so that they include a C library's rounding errors. Where a function has
+no value (a root of a negative, a sine of infinity), the result is NULL.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from dpsql.plan.intervals import Facts, Interval, Type
 from dpsql.plan.plan import Expr
 
 _MARGIN = Fraction(1, 10**12)
-"""Of its size, and at least of 1, by which an end of an interval is moved outward: ten thousand roundings of a double."""
+"""Relative margin (of the end's size, or of 1 if that is larger) by which an end of an interval is moved outward: about ten
+thousand roundings of a double."""
 _MOST_EXPONENT = 700
-"""exp of it is a double."""
+"""Largest exponent for which bounds of exp are computed: exp of it is a double."""
 _LARGEST = Fraction(2) ** 1000
 _HALF_TURN = Fraction(31416, 10000)
 """A little more than pi."""
@@ -34,7 +35,7 @@ def _moved(end: float | Fraction | None, side: int) -> Fraction | None:
 
 @function("sqrt", meaning=math.sqrt, nodes=("Sqrt",), repeated=2, cost=50)
 def _sqrt(arguments: tuple[Expr, ...]) -> Facts:
-    """NULL for negative numbers."""
+    """Return the facts of sqrt(x), which is NULL for negative numbers."""
     want(arguments, NUMERIC)
     low, high = interval_of(arguments[0])
     root = None if high is None else Fraction(math.isqrt(math.ceil(max(high, 0))) + 1)
@@ -42,7 +43,8 @@ def _sqrt(arguments: tuple[Expr, ...]) -> Facts:
 
 
 def _logarithm(logarithm: Callable[[float], float]) -> Callable[[tuple[Expr, ...]], Facts]:
-    """Rising, and NULL for what is not positive; without a lower end where the argument may come near 0."""
+    """Return the rule of a logarithm, which increases and is NULL if the argument is not positive; it has no lower end if the
+    argument may come near 0."""
 
     def infer(arguments: tuple[Expr, ...]) -> Facts:
         want(arguments, NUMERIC)
@@ -68,7 +70,7 @@ def _exponential(value: float) -> float:
 
 @function("exp", meaning=_exponential, nodes=("Exp",), cost=100)
 def _exp(arguments: tuple[Expr, ...]) -> Facts:
-    """Rising, and never negative."""
+    """Return the facts of exp(x), which increases and is never negative."""
     want(arguments, NUMERIC)
     low, high = interval_of(arguments[0])
     lower = Fraction(0) if low is None or low < -_MOST_EXPONENT or low > _MOST_EXPONENT else Fraction(math.exp(low))
@@ -86,7 +88,7 @@ def _within_one(function: Callable[[float], float]) -> Callable[[float], float |
 
 
 def _between(low: Fraction | int | None, high: Fraction | int | None) -> Callable[[tuple[Expr, ...]], Facts]:
-    """Return the facts of a function of one real whose values lie in [low, high], whatever the argument."""
+    """Return the rule of a function of one real whose values lie in [low, high] for all arguments."""
 
     def infer(arguments: tuple[Expr, ...]) -> Facts:
         want(arguments, NUMERIC)
@@ -109,7 +111,7 @@ function("atan", meaning=lambda x: math.atan(float(x)), nodes=("Atan",), cost=10
 
 @function("atan2", meaning=lambda y, x: math.atan2(float(y), float(x)), nodes=("Atan2",), cost=150)
 def _atan2(arguments: tuple[Expr, ...]) -> Facts:
-    """Return the angle of the point (x, y), with y first."""
+    """Return the facts of atan2(y, x), the angle of the point (x, y)."""
     want(arguments, NUMERIC, NUMERIC)
     return Facts(Type.REAL, -_HALF_TURN, _HALF_TURN)
 

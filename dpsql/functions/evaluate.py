@@ -1,7 +1,7 @@
-"""Row expressions in Python: each function with the meaning of its entry, and those that look at NULL themselves.
+"""Evaluation of row expressions in Python: by the meaning in each function's entry, or here for functions that handle NULL.
 
-Used for the images of finite domains (which public keys an expression can take) and, in tests, as the reference that
-every engine's emitted SQL is compared with. Values: int, float, str, bool, date, datetime, None for NULL.
+It computes the images of finite domains (the public keys that an expression can take) and is, in tests, the reference with
+which every engine's emitted SQL is compared. Values: int, float, str, bool, date, datetime, None for NULL.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def evaluate(expression: Expr, row: Mapping[str, Any]) -> Any:
 
 
 def _typed(value: Any, type_: Type) -> Any:
-    """Return a value as its SQL type holds it; an integer beyond 64 bits is NULL."""
+    """Return a value as its SQL type represents it; an integer beyond 64 bits is NULL."""
     if value is None or type_ is Type.NULL:
         return None
     if type_ is Type.REAL:
@@ -142,4 +142,4 @@ _LAZY: dict[str, Callable[[Call, Mapping[str, Any]], Any]] = {
 
 
 MEANINGS = frozenset({*_LAZY, *(name for name, entry in REGISTRY.items() if entry.meaning is not None)})
-"""Functions that have a meaning: in their entry, or here where arguments may be NULL or are not all looked at."""
+"""Functions with a meaning in Python: in their entry, or here if they accept NULL or do not evaluate all arguments."""

@@ -1,9 +1,9 @@
 """Keys and conditions of one branch of a relation: which combinations of keys its rows may have.
 
-Conditions see columns as they are stored, so a column of a protected table may hold anything here, inside or outside the policy's
-bounds and lists: its possible values are cut into cells (`column_cells`), and conditions and keys are evaluated over each cell
-(`possible_values`). Of public tables the rows are known. Keys that no condition and no column ties together are looked at apart
-(`row_search`).
+Conditions read columns as stored, so a column of a protected table may hold anything here, inside or outside the policy's bounds
+and lists: its possible values are cut into cells (`column_cells`), and conditions and keys are evaluated over each cell
+(`possible_values`). The rows of public tables are known. Keys that no condition and no column ties together are searched
+separately (`row_search`).
 """
 
 from __future__ import annotations
@@ -45,26 +45,26 @@ from dpsql.plan.plan import Call, Column, Expr, Literal
 
 MOST_TUPLES = 100_000
 MOST_MET = 200
-"""Rows of a public table that rows without a partner are compared with."""
+"""Largest number of rows of a public table with which rows without a partner are compared."""
 _KEY = "#key "
 
 Values = tuple[Any, ...]
 PublicRows = Mapping[str, tuple[tuple[str, ...], Sequence[tuple[Any, ...]]]]
-"""Of public tables all rows, where they are few: names of the columns, and the values of each row."""
+"""All rows of the small public tables, by table: the names of the columns, and the values of each row."""
 NO_ROWS: PublicRows = {}
 
 
 @dataclass(frozen=True, eq=False)
 class KeyCombinations:
-    """Keys (by position) that are tied together, and the combinations that they may have: a row for each, a column for each key,
-    which holds the positions of their values."""
+    """Keys (by position) that are tied together, and the combinations that they may have: `cells` has a row for each combination
+    and a column for each key, with positions of the key's values."""
 
     keys: tuple[int, ...]
     cells: Numbers
 
     @classmethod
     def from_combinations(cls, keys: tuple[int, ...], combinations: Iterable[tuple[int, ...]]) -> KeyCombinations:
-        """Sort `combinations` (positions of values, in the order of `keys`) into a part."""
+        """Return the part with these `combinations` (positions of values, in the order of `keys`), sorted."""
         ordered = sorted(combinations)
         return cls(keys, np.array(ordered, dtype=np.int64).reshape(len(ordered), len(keys)))
 
@@ -94,7 +94,7 @@ class _Tied:
 
 @dataclass
 class KeyBranch:
-    """Keys and conditions over base columns, which every row of one branch meets."""
+    """Keys and conditions over base columns of one branch; every row of the branch satisfies the conditions."""
 
     keys: list[Expr]
     values: list[Values]
@@ -106,7 +106,7 @@ class KeyBranch:
     def from_branch(
         cls, branch: Branch, keys: list[Expr], values: list[Values], more: Iterable[Expr], public: PublicRows
     ) -> KeyBranch:
-        """Return keys and conditions of `branch`, with equal columns replaced by one of them."""
+        """Return the keys and conditions of `branch`, with equal columns replaced by one of them."""
         conditions = [part for condition in (*branch.conditions, *more) for part in conjuncts(condition)]
         tables = _tables(branch, public)
         conditions += [part for unmatched in branch.unmatched for part in _without_partner(unmatched, public)]
@@ -117,13 +117,13 @@ class KeyBranch:
         return cls(written, values, conditions, tables, branch.within)
 
     def parts(self) -> list[KeyCombinations]:
-        """Return the combinations of keys that rows may have; their product over all parts."""
+        """Return parts whose product is the set of the combinations of keys that rows may have."""
         if any(not possible(condition, {}).holds(True) for condition in self.conditions if not names_of(condition)):
             return [KeyCombinations.from_combinations((), ())]
         return [part for tied in self._tied() for part in self._parts_of(tied)]
 
     def _tied(self) -> list[_Tied]:
-        """Return keys and conditions in sets that have no column in common, directly or through others."""
+        """Return the keys and conditions in sets that share no column, neither directly nor through others."""
         columns = {
             column.name: column for expression in (*self.conditions, *self.keys) for column in columns_of(expression)
         }
@@ -166,13 +166,13 @@ class KeyBranch:
         return KeyCombinations.whole(key, len(self.values[key]))
 
     def _alone(self, tied: _Tied, key: int) -> _Tied:
-        """Return one key with the conditions that are tied to it when the other keys are not asked for."""
+        """Return one key with the conditions that are tied to it if the other keys are ignored."""
         lone = replace(self, keys=[self.keys[key]], values=[self.values[key]], conditions=list(tied.conditions))
         (tied_key,) = (tied_set for tied_set in lone._tied() if tied_set.keys)
         return replace(tied_key, keys=(key,))
 
     def _tuples(self, tied: _Tied, most: int) -> set[tuple[int, ...]] | None:
-        """Return combinations of the keys: over all columns tied to them, else their own, else wide cells of these."""
+        """Return the keys' combinations over all tied columns, else over their own, else over wide cells; None: too much work."""
         key_columns = frozenset(name for key in tied.keys for name in names_of(self.keys[key]))
         every = frozenset(tied.columns)
         ways = [(every, key_columns), (key_columns, key_columns), (key_columns, frozenset[str]())]
@@ -193,8 +193,8 @@ class KeyBranch:
         return None if tied.keys else {()}
 
     def _in_order(self, tied: _Tied) -> bool:
-        """Return whether wide cells tell as much as all values do: conditions compare one column with literals alone, and there
-        is one key that rises (or falls) with it, or keys that repeat with the calendar."""
+        """Return whether wide cells are as exact as single values: conditions compare one column with literals alone, and there
+        is one key that is monotone in it, or all keys repeat with the calendar."""
         keys = [self.keys[key_index] for key_index in tied.keys]
         names = {name for key in keys for name in names_of(key)}
         if len(names) != 1 or any(names <= set(table.names) for table in self.tables):
@@ -204,7 +204,7 @@ class KeyBranch:
         return all(map(repeats, keys)) or (len(keys) == 1 and follows_order(keys[0]) is not None)
 
     def _variables(self, tied: _Tied, names: frozenset[str], inside: frozenset[str]) -> Iterator[Variable]:
-        """Yield columns with their cells (`inside`: what the policy names in cells of its own), public tables with their rows."""
+        """Yield public tables with rows, other columns with cells. `inside`: columns whose policy values are separate cells."""
         literals = [
             value
             for expression in (*(self.keys[index] for index in tied.keys), *tied.conditions)
@@ -232,7 +232,7 @@ class KeyBranch:
     def _expanded(
         self, rows: Iterable[Row], tied: _Tied, conditions: Sequence[Expr], budget: SearchBudget | None = None
     ) -> set[tuple[int, ...]]:
-        """Return the combinations of keys that rows have. Conditions on whole keys are tried on each that a cell may have."""
+        """Return the combinations of keys that rows may have. Conditions on whole keys are tested on each key value of a cell."""
         combinations: set[tuple[int, ...]] = set()
         keys = [(_KEY + str(index), self.keys[index]) for index in tied.keys]
         undecided = [] if self._in_order(tied) else conditions
@@ -252,8 +252,8 @@ class KeyBranch:
     def _chosen(
         self, row: Row, keys: list[Expr], names: set[str], places: list[_Places], most: int
     ) -> Iterable[tuple[int, ...]]:
-        """Return the combinations that keys of a row may have, as positions; `names`: columns of which the row has no one value.
-        Raises TooMany for more than `most`."""
+        """Return the combinations that the keys of a row may have, as positions. `names`: columns for which the row has no single
+        value. Raises TooMany for more than `most` combinations."""
         cell = row.cells.get(next(iter(names))) if len(names) == 1 else None
         if not names:
             positions = [place.position(evaluate(key, row.values)) for place, key in zip(places, keys, strict=True)]
@@ -282,7 +282,7 @@ class KeyBranch:
     # --- rows without a key -------------------------------------------------------------------------------------------
 
     def leaves_out(self) -> bool:
-        """Return whether a row that meets the conditions may have none of the values of the key."""
+        """Return whether a row that satisfies the conditions may have none of the key's values."""
         if any(not possible(part, {}).holds(True) for part in self.conditions if not names_of(part)):
             return False
         (key,), (values,) = self.keys, self.values
@@ -292,7 +292,7 @@ class KeyBranch:
             return not self._holds_all(possible(key, {}), every)
         conditions = [part for part in self.conditions if names_of(part) & columns.keys()]
         literals = [value for part in (key, *conditions) for value in literals_of(part)]
-        alone = len(columns) == 1  # a row of promised values alone is none that is looked for
+        alone = len(columns) == 1  # rows of values that the policy names are not searched for
         variables = [
             Variable(frozenset((name,)), [
                 cell_row(name, cell, named) for cell, named in named_cells(column.facts, literals)
@@ -309,7 +309,7 @@ class KeyBranch:
         return any(not row.named and not self._holds_all(row.image(key), every) for row in rows)
 
     def _holds_all(self, image: Possible, every: frozenset[Any]) -> bool:
-        """Return whether every value that is possible is one of the key's."""
+        """Return whether every possible value is one of the key's values."""
         if image.null and None not in every:
             return False
         if image.values is not None:
@@ -322,7 +322,7 @@ class KeyBranch:
 
 
 class _Places:
-    """The positions of a key's values."""
+    """Positions of a key's values."""
 
     def __init__(self, values: Values) -> None:
         self._values = values
@@ -333,11 +333,11 @@ class _Places:
         self._kind = kinds.pop() if plain and list(self._present) == sorted(self._present) else None
 
     def position(self, value: Any) -> int | None:
-        """Return the position of a value, None where it is no public key."""
+        """Return the position of a value, None if it is not a public key."""
         return self._place.get(value)
 
     def positions(self, image: Possible) -> Sequence[int]:
-        """Return the positions of the values that `image` may hold."""
+        """Return the positions of the values that are in `image`."""
         missing = [self._place[None]] if image.null and None in self._place else []
         if image.values is not None:
             return [self._place[value] for value in image.values if value in self._place] + missing
@@ -356,8 +356,8 @@ def _tables(branch: Branch, public: PublicRows) -> list[ListedTable]:
 
 
 def _meets_many(searched: KeyBranch) -> bool:
-    """Return whether keys that nothing restricts have too many values, as columns of one table show: rows of others repeat them
-    (and where one has no row, nothing is met, and nothing is said either)."""
+    """Return whether unrestricted keys have too many values, judged by the columns of one table: rows of other tables repeat them
+    (and if a table has no rows, there are no pairs, so that yielding no condition is right)."""
     if searched.conditions or not all(isinstance(key, Column) for key in searched.keys):
         return False
     named = {name for key in searched.keys for name in names_of(key)}
@@ -365,7 +365,7 @@ def _meets_many(searched: KeyBranch) -> bool:
 
 
 def _without_partner(unmatched: UnmatchedRows, public: PublicRows) -> Iterator[Expr]:
-    """Yield conditions that hold for a row without a partner among the rows of a small public table."""
+    """Yield conditions that hold for each row without a partner among the rows of a small public table."""
     conditions = [part for expression in unmatched.branch.conditions for part in conjuncts(expression)]
     searched = KeyBranch(
         [b for _, b in unmatched.pairs], [], conditions, _tables(unmatched.branch, public), frozenset()
@@ -440,7 +440,7 @@ def _renamed(expression: Expr, same: Mapping[str, Column]) -> Expr:
 
 
 def _with_keys(condition: Expr, keys: Sequence[tuple[str, Expr]]) -> Expr:
-    """Return a condition with columns in place of keys that are computed."""
+    """Return a condition with the keys' expressions in it replaced by columns."""
     for name, key in keys:
         if condition == key:
             return Column(name, key.facts)

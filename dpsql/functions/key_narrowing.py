@@ -1,7 +1,7 @@
-"""Public keys that the question's own conditions leave: a combination goes when no row of its group can pass them.
+"""Public keys that the query's own conditions leave: a combination is removed if no row of its group can satisfy them.
 
-This is decided from the text and the rows of public tables, branch by branch (`key_branches`): a combination remains when one
-of the branches may have it.
+This is decided from the text and the rows of public tables, for each branch (`key_branches`): a combination remains if at
+least one branch may have it.
 """
 
 from __future__ import annotations
@@ -18,13 +18,12 @@ from dpsql.plan.origins import UnknownOrigin, branches
 from dpsql.plan.plan import Expr, Relation
 
 MOST_LISTED = 250_000
-"""Combinations that are listed one by one. Where more remain, every combination of the values that remain is a group."""
+"""Largest number of combinations that are listed. If more remain, every combination of the remaining values is a group."""
 
 
 @dataclass(frozen=True)
 class RemainingKeys:
-    """The values of each key that remain, in their order; `numbers`: the cells of the grid of these values that remain,
-    None for all."""
+    """The remaining values of each key, in order. `numbers`: the remaining cells of the grid of these values (None: all)."""
 
     values: tuple[Values, ...]
     numbers: Numbers | None = None
@@ -33,7 +32,7 @@ class RemainingKeys:
 def remaining(
     source: Relation, keys: Sequence[tuple[Expr, Values]], more: Sequence[Expr], public: PublicRows = NO_ROWS
 ) -> RemainingKeys:
-    """Return the combinations of keys (expression over `source`, values) that a row of `source` may have if it also fulfils
+    """Return the combinations of keys (expression over `source`, values) that a row of `source` may have if it also satisfies
     the conditions `more` on keys."""
     expressions, values = [key for key, _ in keys], [listed for _, listed in keys]
     try:
@@ -47,8 +46,8 @@ def remaining(
 
 
 def leaves_out(source: Relation, key: Expr, values: Values, public: PublicRows = NO_ROWS) -> bool:
-    """Return whether a row of `source` may have a key outside `values`, unless the policy promises that there is no such row.
-    True where that is unknown. `values`: all values of the key that follow from the policy's lists and bounds."""
+    """Return whether a row of `source` may have a key outside `values`; False if the policy promises that there is no such row,
+    True if that is unknown. `values`: all values of the key that follow from the policy's lists and bounds."""
     try:
         key_branches = [KeyBranch.from_branch(branch, [key], [values], (), public) for branch in branches(source)]
     except UnknownOrigin:
@@ -57,7 +56,7 @@ def leaves_out(source: Relation, key: Expr, values: Values, public: PublicRows =
 
 
 def _union(values: list[Values], branch_parts: list[list[KeyCombinations]]) -> RemainingKeys:
-    """Return the union of branches, each of which has every combination of what its parts have."""
+    """Return the union of the branches, each of which has every combination of its parts' combinations."""
     positions_by_key = [
         {key: part.cells[:, index] for part in parts for index, key in enumerate(part.keys)} for parts in branch_parts
     ]
@@ -80,7 +79,7 @@ def _union(values: list[Values], branch_parts: list[list[KeyCombinations]]) -> R
 
 
 def _numbers(parts: list[KeyCombinations], remaining_positions: list[Numbers]) -> Numbers:
-    """Return the numbers of the cells of one branch in the grid of remaining values."""
+    """Return the numbers of one branch's cells in the grid of remaining values."""
     strides = [prod(map(len, remaining_positions[index + 1 :])) for index in range(len(remaining_positions))]
     numbers = np.zeros(1, dtype=np.int64)
     for part in parts:

@@ -1,6 +1,6 @@
-"""Conditions that change nothing are left out: `WHERE TRUE`, `1 = 1 AND c`, `c OR FALSE`, `c AND c`.
+"""Removal of conditions that have no effect: `WHERE TRUE`, `1 = 1 AND c`, `c OR FALSE`, `c AND c`.
 
-Tools write them around every condition. Without them the question is the one that was asked before, and free.
+Tools write them around every condition. Without them the query equals one that was asked before, and is free.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _TESTS = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "in", "not_distinct", "i
 
 
 def without_neutral(block: Block) -> Block:
-    """Return the block with every condition simplified; the same object where nothing changes."""
+    """Return the block with every condition simplified; the same object if nothing changes."""
     source = filled(block.source, _plainer)
     measures = tuple(_filtered(measure) for measure in block.measures)
     same = source is block.source and all(a is b for a, b in zip(measures, block.measures, strict=True))
@@ -59,7 +59,8 @@ def _joined(condition: Call) -> Expr:
 
 
 def _plainer(part: Any) -> Any:
-    """Return a part of a plan without conditions that are always true; `filled` looks inside what is returned as it was."""
+    """Return a part of a plan with simplified conditions, without those that are always true. If a part is returned unchanged,
+    `filled` continues inside it."""
     if isinstance(part, Filter):
         predicate = plain_condition(part.predicate)
         if _is_true(predicate):

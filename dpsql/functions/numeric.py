@@ -1,7 +1,7 @@
-"""The row functions a private block may use: argument types, result type, interval, nullability. Nothing else is known.
+"""Row functions that a private block may use: argument types, result type, interval, nullability.
 
-Every function is total: for no data does it raise; where the engine's own function would (overflow, a text that is
-no number), the result is NULL. Binding refuses whatever has no entry here (an allow-list, privacy.md 1).
+Every function is total: it never raises, whatever the data; where the engine's own function would (overflow, a text that is
+not a number), the result is NULL. Binding refuses every function without an entry here (an allow-list, privacy.md 1).
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ _FINEST = 2**1200
 
 
 def _real(interval: Interval, nullable: bool) -> Facts:
-    """Return a real in `interval`; ends that no double holds are unknown, long fractions are rounded outward."""
+    """Return the facts of a real in `interval`. Ends beyond the range of doubles become unknown; long fractions are rounded
+    outward."""
     low, high = interval
     if low is not None:
         low = Fraction(math.floor(low * _FINEST), _FINEST) if low.denominator > _FINEST else low
@@ -73,7 +74,7 @@ def _real(interval: Interval, nullable: bool) -> Facts:
 
 
 def _result_number(arguments: tuple[Expr, ...], interval: Interval) -> Facts:
-    """INTEGER if all arguments are, else REAL; an integer that may pass 64 bits becomes NULL there."""
+    """Return the facts of a number in `interval`: INTEGER if all arguments are, else REAL. An integer is NULL beyond 64 bits."""
     nullable = any_nullable(arguments)
     if any(argument.facts.type is Type.REAL for argument in arguments):
         return _real(interval, nullable)
@@ -100,7 +101,7 @@ function("mul", meaning=operator.mul, cost=50)(_arithmetic("mul", ranges.multipl
 
 @function("div", meaning=lambda a, b: float(a) / float(b), cost=50)
 def _div(arguments: tuple[Expr, ...]) -> Facts:
-    """Division of reals; NULL where the divisor is zero."""
+    """Return the facts of a division of reals, which is NULL if the divisor is zero."""
     want(arguments, NUMERIC, NUMERIC)
     interval = ranges.divide(interval_of(arguments[0]), interval_of(arguments[1]))
     return _real(interval, any_nullable(arguments) or interval[0] is None)
@@ -108,7 +109,7 @@ def _div(arguments: tuple[Expr, ...]) -> Facts:
 
 @function("intdiv", meaning=lambda a, b: int(Fraction(a, b)), cost=100, coarse=True)
 def _intdiv(arguments: tuple[Expr, ...]) -> Facts:
-    """Division of integers toward zero; NULL where the divisor is zero."""
+    """Return the facts of a division of integers toward zero, which is NULL if the divisor is zero."""
     want(arguments, Type.INTEGER, Type.INTEGER)
     low, high = ranges.divide(interval_of(arguments[0]), interval_of(arguments[1]))
     interval = (None, None) if low is None or high is None else (Fraction(math.trunc(low)), Fraction(math.trunc(high)))
@@ -118,7 +119,7 @@ def _intdiv(arguments: tuple[Expr, ...]) -> Facts:
 
 @function("mod", meaning=remainder, cost=100, coarse=True)
 def _mod(arguments: tuple[Expr, ...]) -> Facts:
-    """Remainder with the sign of the dividend; NULL where the divisor is zero."""
+    """Return the facts of the remainder, which has the sign of the dividend and is NULL if the divisor is zero."""
     want(arguments, Type.INTEGER, Type.INTEGER)
     low, high = interval_of(arguments[1])
     if low is None or high is None:
@@ -166,7 +167,7 @@ function("ceil", meaning=integral(math.ceil), nodes=("Ceil",), coarse=True, risi
 
 @function("round", meaning=rounded, repeated=3, cost=100, coarse=True, rising=True, total=True)
 def _round(arguments: tuple[Expr, ...]) -> Facts:
-    """round(x) or round(x, digits) with a literal number of digits from 0 to 15."""
+    """Return the facts of round(x) or round(x, digits), with a literal number of digits from 0 to 15."""
     digits = 0
     if len(arguments) == 2:
         value = arguments[1].value if isinstance(arguments[1], Literal) else None
@@ -185,7 +186,7 @@ def _round(arguments: tuple[Expr, ...]) -> Facts:
 
 @function("power", meaning=power, cost=200)
 def _power(arguments: tuple[Expr, ...]) -> Facts:
-    """x ** y as a real; an interval is known for a literal exponent from 1 to 8."""
+    """Return the facts of x ** y as a real; its interval is known for a literal integer exponent from 1 to 8."""
     want(arguments, NUMERIC, NUMERIC)
     exponent = arguments[1].value if isinstance(arguments[1], Literal) else None
     low, high = interval_of(arguments[0])
@@ -197,7 +198,7 @@ def _power(arguments: tuple[Expr, ...]) -> Facts:
 
 @function("clamp", meaning=clamped_value, spellings=("clamp",), repeated=4, coarse=True, rising=True)
 def _clamp(arguments: tuple[Expr, ...]) -> Facts:
-    """clamp(x, lower, upper) with literal bounds; NULL (and NaN) stays NULL."""
+    """Return the facts of clamp(x, lower, upper) with literal bounds, which is NULL for NULL and for NaN."""
     want(arguments, NUMERIC, NUMERIC, NUMERIC)
     low, high = (a.value if isinstance(a, Literal) else None for a in arguments[1:])
     if low is None or high is None or low > high:
@@ -219,13 +220,13 @@ def _widened(facts: Facts, type_: Type) -> Facts:
 
 
 def _hull(arguments: Sequence[Expr]) -> Facts:
-    """Return the facts of a value that is one of `arguments`."""
+    """Return the facts of a value that equals one of `arguments`."""
     type_ = common_type(tuple(arguments))
     return ranges.hull([_widened(argument.facts, type_) for argument in arguments], type_)
 
 
 def _extreme(name: str) -> Infer:
-    """least/greatest skip NULL, so only an argument that is never NULL bounds the result from its side."""
+    """Return the rule of least or greatest, which skip NULL: only an argument that is never NULL tightens their bound."""
 
     def infer(arguments: tuple[Expr, ...]) -> Facts:
         type_ = common_type(arguments)
@@ -267,7 +268,7 @@ def _nullif(arguments: tuple[Expr, ...]) -> Facts:
 
 @function("case", spellings=("iff",))
 def _case(arguments: tuple[Expr, ...]) -> Facts:
-    """Arguments: condition, value, condition, value, ..., value of ELSE."""
+    """Return the facts of CASE, with the arguments condition, value, condition, value, ..., value of ELSE."""
     for condition in arguments[:-1:2]:
         if condition.facts.type not in (Type.BOOLEAN, Type.NULL):
             raise WrongArguments("conditions must be boolean")
@@ -306,7 +307,7 @@ def _in(arguments: tuple[Expr, ...]) -> Facts:
 
 @function("place_in")
 def _place_in(arguments: tuple[Expr, ...]) -> Facts:
-    """Return the number, from 0 on, of the first of the literals that x equals; NULL where it equals none."""
+    """Return the facts of the number (from 0) of the first literal that x equals, which is NULL if it equals none."""
     _in(arguments)
     return Facts(Type.INTEGER, Fraction(0), Fraction(max(0, len(arguments) - 2)))
 
@@ -336,7 +337,8 @@ def _is_true(arguments: tuple[Expr, ...]) -> Facts:
 
 @function("width_bucket", meaning=numbered_bucket, repeated=7, coarse=True, rising=True)
 def _width_bucket(arguments: tuple[Expr, ...]) -> Facts:
-    """width_bucket(x, low, high, buckets): 0 below low, buckets + 1 from high on; literal low < high and buckets."""
+    """Return the facts of width_bucket(x, low, high, buckets), with literal low < high and buckets: 0 below low, buckets + 1 from
+    high on."""
     want(arguments, NUMERIC, NUMERIC, NUMERIC, Type.INTEGER)
     low, high = (a.value if isinstance(a, Literal) else None for a in arguments[1:3])
     if low is None or high is None or not low < high:
@@ -359,7 +361,7 @@ _CASTS: dict[Type, tuple[Type, ...]] = {
 
 
 def _cast(target: Type) -> Infer:
-    """Return a total cast: NULL where the value has no counterpart (a text that is no number, a real beyond 64 bits)."""
+    """Return the rule of a total cast: NULL if the value has no counterpart (a text that is no number, a real beyond 64 bits)."""
 
     def infer(arguments: tuple[Expr, ...]) -> Facts:
         want(arguments, _CASTS[target])
@@ -402,12 +404,12 @@ function("to_timestamp", meaning=to_timestamp, repeated=2, per_byte=20, reads_te
 
 
 def clamped(value: Expr) -> Expr:
-    """Return a value within its own bounds; NULL for NaN."""
+    """Return a value clamped to its own bounds, which is NULL for NaN."""
     return call("clamp", value, constant(value.facts.lower, value), constant(value.facts.upper, value))
 
 
 def both(condition: Expr | None, other: Expr) -> Expr:
-    """Return the conjunction of a FILTER, if there is one, and another condition."""
+    """Return the conjunction of a FILTER (None: no filter) and another condition."""
     return other if condition is None else call("and", condition, other)
 
 

@@ -1,7 +1,7 @@
 """Evaluation of expressions over sets of possible values instead of values (abstract interpretation).
 
-Each result holds every value that the expression can take on some row; it may hold more. So a condition whose result
-does not hold TRUE is true for no row. Nothing here looks at data or at the policy's bounds.
+Each result contains every value that the expression can take on some row, and maybe more. So a condition whose result
+does not contain TRUE is true for no row. Nothing here reads data or the policy's bounds.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ MOST_LISTED = 64
 
 @dataclass(frozen=True)
 class Possible:
-    """A set of values: NULL where `null`, and those listed in `values`, or (None) all between two ends, both included.
+    """A set of values: NULL if `null`, and those listed in `values` or, if that is None, all between two ends, both included.
 
-    An end that is None is open; above all numbers without an upper end is NaN. `excluded` are values that are not in it.
+    An end that is None is unbounded; a set of reals without an upper end includes NaN. `excluded`: values not in the set.
     """
 
     values: frozenset[Any] | None = None
@@ -41,12 +41,12 @@ class Possible:
 
     @property
     def never(self) -> bool:
-        """Return whether it is NULL in any case."""
+        """Return whether the set has no value except NULL."""
         return self.values is not None and not self.values
 
     @property
     def ends(self) -> tuple[Any, Any]:
-        """The least and the greatest value (None: not known)."""
+        """Return the least and the greatest value (None: not known)."""
         if self.values is None:
             return self.lower, self.upper
         if any(isinstance(value, float) and math.isnan(value) for value in self.values):
@@ -55,7 +55,7 @@ class Possible:
 
     @property
     def listed(self) -> tuple[Any, ...] | None:
-        """All values, NULL among them, where they are few."""
+        """Return all values, including NULL, if they are few; else None."""
         if self.values is None or len(self.values) >= MOST_LISTED:
             return None
         return (*self.values, None) if self.null else tuple(self.values)
@@ -76,7 +76,7 @@ EITHER = frozenset((True, False))
 
 
 def single(value: Any) -> Possible:
-    """Return the possible values of an expression that has one."""
+    """Return the set of a single value."""
     return Possible(frozenset() if value is None else frozenset((value,)), null=value is None)
 
 
@@ -108,7 +108,7 @@ def _anything(expression: Expr, parts: Iterable[Possible] = ()) -> Possible:
 
 
 def _written(expression: Call, parts: list[Possible]) -> Possible | None:
-    """Return the text of a moment, where all that is possible lies in one of the smallest units that the format shows."""
+    """Return the text of a date or timestamp, if all its possible values lie in the same finest unit that the format shows."""
     low, high = parts[0].ends
     form = expression.arguments[1]
     if low is None or high is None or not isinstance(form, Literal):
@@ -122,7 +122,7 @@ def _written(expression: Call, parts: list[Possible]) -> Possible | None:
 
 
 def _image(expression: Call, parts: list[Possible]) -> Possible | None:
-    """Return all values over all combinations, where these are few."""
+    """Return the values of a call over all combinations of its arguments' values, if these are few; else None."""
     lists = [part.listed for part in parts]
     short_lists = [values for values in lists if values is not None]
     if len(short_lists) < len(lists) or math.prod(map(len, short_lists)) > MOST_LISTED:
@@ -132,7 +132,7 @@ def _image(expression: Call, parts: list[Possible]) -> Possible | None:
 
 
 def _applied(expression: Call, values: Iterable[Any]) -> Any:
-    """Return the function of `expression` over values in place of its arguments."""
+    """Return the value of the function of `expression` for `values` in place of its arguments."""
     literals = (
         argument if isinstance(argument, Literal) else Literal(value, Facts(argument.facts.type))
         for value, argument in zip(values, expression.arguments, strict=True)
@@ -140,11 +140,11 @@ def _applied(expression: Call, values: Iterable[Any]) -> Any:
     return evaluate(replace(expression, arguments=tuple(literals)), {})
 
 
-# --- functions that keep or turn the order ----------------------------------------------------------------------------
+# --- monotone functions -----------------------------------------------------------------------------------------------
 
 _MEETS_NULL = {"least", "greatest", "concat_ws"}
 _SORTED = re.compile(r"[^%]*%Y[^%]*(%m[^%]*(%d[^%]*(%H[^%]*(%M[^%]*(%S[^%]*)?)?)?)?)?")
-"""Formats whose texts stand in the order of time: large units first, each with all of its digits."""
+"""Formats whose texts sort in the order of time: large units first, each with all its digits."""
 _WITHIN = {
     "quarter": "year", "month": "year", "doy": "year", "day": "month", "isodow": "week", "hour": "day",
     "minute": "hour", "second": "minute",
@@ -152,7 +152,7 @@ _WITHIN = {
 
 
 def _monotone(expression: Call, parts: list[Possible]) -> Possible | None:
-    """Return the image of an interval under a function that keeps or turns the order of one argument, others being fixed."""
+    """Return the image of an interval under a function that is monotone in one argument, with the others fixed; else None."""
     open_parts = [
         index for index, part in enumerate(parts) if part.values is None or len(part.values) != 1 or part.null
     ]
@@ -183,7 +183,7 @@ def _monotone(expression: Call, parts: list[Possible]) -> Possible | None:
 
 
 def _rising(expression: Call, index: int, fixed: list[Any], low: Any, high: Any) -> bool | None:
-    """Return whether the function rises (True) or falls (False) with argument number `index`; None where neither is known."""
+    """Return whether the function rises (True) or falls (False) with argument number `index`; None if neither is known."""
     name = expression.function
     if REGISTRY[name].rising and (name == "add" or isinstance(expression.arguments[index], (Column, Call))):
         first = 1 if name == "date_trunc" else 0
@@ -206,7 +206,7 @@ def _rising(expression: Call, index: int, fixed: list[Any], low: Any, high: Any)
 
 
 def follows_order(expression: Expr) -> Column | None:
-    """Return the column that `expression` rises or falls with, all else in it being literals; None where that is not known."""
+    """Return the column in which `expression` is monotone, if everything else in it is a literal; None if that is not known."""
     if not isinstance(expression, Call):
         return expression if isinstance(expression, Column) and expression.facts.type is not Type.TEXT else None
     open_parts = [index for index, part in enumerate(expression.arguments) if not isinstance(part, Literal)]
@@ -281,7 +281,7 @@ def _outcomes(word: str, a: Possible, b: Possible) -> tuple[bool, bool]:
 
 
 def _apart(value: Any, other: Possible) -> bool:
-    """Return whether `value` equals nothing in `other`."""
+    """Return whether `value` is known to equal no value in `other`."""
     if other.values is not None:
         return not any(compare(value, listed, operator.eq) for listed in other.values)
     return value in other.excluded

@@ -1,7 +1,7 @@
-"""Public keys of a GROUP BY expression: the finite set of values it can take, whatever the data (privacy.md 5).
+"""Public keys of a GROUP BY expression: the finite set of values that it can take, whatever the data (privacy.md 5).
 
-A set that is too wide costs empty groups, one that is too narrow loses rows; neither costs privacy, because rows
-outside the set belong to no group. NULL is in the set wherever the expression may be NULL, as far as the policy says.
+A set that is too wide gives empty groups, and one that is too narrow loses rows; neither costs privacy, because rows
+outside the set belong to no group. NULL is in the set if the expression may be NULL according to the policy.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from dpsql.plan.plan import Call, Column, Expr, Literal, ReleasedValue, results_
 
 MOST_VALUES = 100_000
 MOST_LABELLED = 4_000
-"""Values of a range that are listed beside the label of those outside. A wider range grows up to the label instead."""
+"""Largest range whose values are listed together with the label of values outside. A wider range is extended to the label."""
 MOST_STEPS = 20_000
-"""Calls evaluated for one image: about 30 ms. Wider arguments get the range of the result, or private keys."""
+"""Largest number of calls evaluated for one image: about 30 ms. Beyond, the keys are the range of the result, or private."""
 _STEPS = {
     "week": timedelta(weeks=1), "day": timedelta(days=1), "hour": timedelta(hours=1), "minute": timedelta(minutes=1),
     "second": timedelta(seconds=1),
@@ -37,7 +37,7 @@ Values = tuple[Any, ...]
 
 
 def as_key(column: Column) -> Expr:
-    """Return the expression that a column is grouped by: itself, or with values outside its domain replaced by their label."""
+    """Return the expression by which a column is grouped: itself, or with values outside its domain replaced by their label."""
     facts = column.facts
     if facts.outside is None:
         return column
@@ -60,7 +60,7 @@ def as_literal(value: Any) -> Literal:
 
 
 def _labelled(facts: Facts) -> Facts:
-    """Return the facts of a column as a key: its label is one more value."""
+    """Return the facts of a column as a key, with its label as an additional value."""
     lower, upper = facts.lower, facts.upper
     label = Fraction(facts.outside) if facts.type is Type.INTEGER else facts.outside
     if lower is not None and upper is not None:
@@ -74,7 +74,7 @@ def _labelled(facts: Facts) -> Facts:
 
 
 def _leaves(expression: Expr) -> Expr:
-    """`expression` with plain columns, which may have their label too, in place of what they stand for in GROUP BY."""
+    """Return `expression` with each column's key expression (`as_key`) replaced by a plain column that may have the label."""
     if not isinstance(expression, Call):
         return expression
     value = expression.arguments[1] if expression.function == "case" else None
@@ -84,17 +84,17 @@ def _leaves(expression: Expr) -> Expr:
 
 
 def domain_of(expression: Expr) -> Values | None:
-    """Return values in key order, None when the set is not finite (or has more than `MOST_VALUES`): private keys then.
+    """Return the values in key order; None if the set is not finite (or has more than `MOST_VALUES`), for private keys.
 
-    NULL is among them where the expression may be NULL: last, unless a column's declared domain lists it elsewhere. NaN
-    never is. Reals are doubles.
+    NULL is among them if the expression may be NULL: last, unless a column's declared domain lists it elsewhere. NaN is never
+    among them. Reals are doubles.
     """
     return _of_call(expression) if isinstance(expression, Call) else _of_expression(expression)
 
 
 @lru_cache(maxsize=32)
 def _of_call(expression: Call) -> Values | None:
-    """Return what `domain_of` returns, evaluated once: a dashboard groups by the same few expressions all day."""
+    """Return the domain of a call. It is cached, since a dashboard groups by the same few expressions all day."""
     return _of_expression(_leaves(expression))
 
 
@@ -129,7 +129,7 @@ def _domain(expression: Expr) -> Values | None:
 
 
 def _of_function(expression: Call) -> Values | None:
-    """Return values of a call over columns of which some have no list; whether it may be NULL is left to its facts."""
+    """Return the values of a call over columns some of which have no list, without NULL, which its facts decide."""
     facts = expression.facts
     if expression.function in ("case", "coalesce"):
         return _one_of(expression)
@@ -157,7 +157,7 @@ def _range(facts: Facts) -> Values | None:
 
 
 def _few(facts: Facts) -> Values | None:
-    """Return the declared values or range with NULL where it may occur, if they are few enough to be evaluated."""
+    """Return the declared values or range, with NULL if it may occur, if they are few enough to be evaluated; else None."""
     size = facts.size()
     return _with_null(_range(facts), facts) if size is not None and size <= MOST_STEPS else None
 
@@ -167,7 +167,7 @@ def _with_null(values: Values | None, facts: Facts) -> Values | None:
 
 
 def _image(expression: Call) -> Values | None:
-    """Return the exact image when the expression reads columns with finite domains only."""
+    """Return the exact image of an expression that reads only columns with finite domains; None for any other."""
     if results_read(expression):
         return None
     columns = {column.name: column for column in _columns(expression)}
@@ -176,7 +176,7 @@ def _image(expression: Call) -> Values | None:
 
 
 def _evaluated(expression: Call, names: tuple[str, ...], domains: list[Values | None]) -> Values | None:
-    """Return values of `expression` over all combinations, None where some domain is not known or they are too many."""
+    """Return the values of `expression` over all combinations; None if a domain is unknown or there are too many combinations."""
     finite = [domain for domain in domains if domain is not None]
     if len(finite) < len(domains) or math.prod(map(len, finite)) * _calls(expression) > MOST_STEPS:
         return None
@@ -185,7 +185,7 @@ def _evaluated(expression: Call, names: tuple[str, ...], domains: list[Values | 
 
 
 def _one_of(expression: Call) -> Values | None:
-    """CASE and COALESCE: the union of what their results can be, as values of the type they share."""
+    """Return the values of CASE or COALESCE: the union of the values of its results, in their common type."""
     parts = expression.arguments
     results = (*parts[1:-1:2], parts[-1]) if expression.function == "case" else parts
     domains = [_domain(result) for result in results]
@@ -198,7 +198,7 @@ def _one_of(expression: Call) -> Values | None:
 
 
 def _starts(facts: Facts, unit: str) -> Values | None:
-    """Return the starts of a unit of time between two bounds, one after the other."""
+    """Return the starts of a unit of time between two bounds, in order; None without bounds or if there are too many."""
     if not facts.bounded:
         return None
     step = _STEPS.get(unit, timedelta(days=28 * _MONTHS.get(unit, 1)))
@@ -214,7 +214,8 @@ def _starts(facts: Facts, unit: str) -> Values | None:
 
 
 def _of_moments(expression: Call) -> Values | None:
-    """Buckets, last days of months and texts of a bounded date or timestamp: each is one of a smallest unit's starts."""
+    """Return the buckets, last days of months or texts of a bounded date or timestamp, evaluated at each start of the finest unit
+    of time on which they depend."""
     moment, facts = expression.arguments[0], expression.arguments[0].facts
     inner = _domain(moment) if isinstance(moment, Call) else None
     if inner is None and expression.function == "time_bucket":
@@ -238,7 +239,7 @@ def _buckets(expression: Call) -> Values | None:
 
 
 def _over_arguments(expression: Call) -> Values | None:
-    """Return the image over the domains of the arguments, taken as if they had nothing to do with each other."""
+    """Return the image over the domains of the arguments, which are treated as independent of each other."""
     arguments = expression.arguments
     names = tuple(f"x{number}" for number in range(len(arguments)))
     columns = (Column(name, Facts(argument.facts.type)) for name, argument in zip(names, arguments, strict=True))

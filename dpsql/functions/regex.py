@@ -1,8 +1,8 @@
-"""Regular expressions with literal pattern: RE2's, which runs in time linear in the text whatever the pattern.
+"""Regular expressions with a literal pattern, in RE2, which takes time linear in the text for every pattern.
 
-DuckDB and Arrow both hold RE2, so Arrow says before data is touched whether the engine will read a pattern, and computes
-here what the engine computes there. `\\B` and `\\C` may match inside a character: what is put there is no text any more, the
-engine raises, and only for people who have such characters. They are refused (and `\\Q`, behind which they could hide).
+DuckDB and Arrow both contain RE2, so Arrow can check before data is read whether the engine accepts a pattern, and computes
+the same here as the engine. `\\B` and `\\C` may match inside a character: a replacement there gives invalid text, and the
+engine raises, but only for units that have such characters. So they are refused (and `\\Q`, after which they could hide).
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ _INSIDE_CHARACTERS = re.compile(r"(?:[^\\]|\\[^BCQ])*\\[BCQ]", re.DOTALL)
 
 
 class WrongPattern(Exception):
-    """Why a pattern or a replacement is not read."""
+    """A pattern or a replacement is not supported; the message says why."""
 
 
 def checked(pattern: str) -> str:
-    """Return the pattern. Raises WrongPattern."""
+    """Return the pattern. Raises WrongPattern if it is not supported."""
     if len(pattern) > MOST_PATTERN:
         raise WrongPattern(f"takes a pattern of at most {MOST_PATTERN} characters")
     if _INSIDE_CHARACTERS.match(pattern):
@@ -34,7 +34,7 @@ def checked(pattern: str) -> str:
 
 
 def checked_replacement(pattern: str, replacement: str) -> None:
-    """Raise WrongPattern for a replacement that names a group which the pattern does not have."""
+    """Raise WrongPattern if a replacement names a group that the pattern does not have."""
     try:
         replaced("", pattern, replacement, everywhere=False)
     except pa.ArrowInvalid:
@@ -44,12 +44,12 @@ def checked_replacement(pattern: str, replacement: str) -> None:
 
 
 def matches(text: str, pattern: str) -> bool:
-    """Return whether the pattern is found anywhere in the text."""
+    """Return whether the pattern matches anywhere in the text."""
     return bool(pc.match_substring_regex(pa.array([text]), pattern=pattern)[0].as_py())
 
 
 def replaced(text: str, pattern: str, replacement: str, everywhere: bool) -> str:
-    """Return the text with the first match, or all of them, replaced; \\1 is what the first group matched."""
+    """Return the text with the first match, or all matches, replaced; \\1 is the match of the first group."""
     most = None if everywhere else 1
     replaced_texts = pc.replace_substring_regex(
         pa.array([text]), pattern=pattern, replacement=replacement, max_replacements=most

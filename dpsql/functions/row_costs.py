@@ -1,8 +1,8 @@
 """Upper bounds on the time of row expressions, in nanoseconds, from their text and the policy alone.
 
-An expression whose time depends on the row is a way to make one person's row slow on purpose. So each text that a function
-reads has a bounded length, regular expressions are priced by the size of their program times that length, all branches of a
-CASE are added up, and a question whose rows could take longer is refused before data is touched.
+An expression whose time depends on the row could be used to make one unit's row slow on purpose. So each text that a function
+reads has a bounded length, regular expressions cost the size of their program times that length, all branches of a CASE are
+added up, and a query whose rows could take longer is refused before data is read.
 The constants are worst cases measured on one core (docs/privacy.md, section 10), rounded up.
 """
 
@@ -35,21 +35,21 @@ from dpsql.plan.plan import (
 )
 
 MOST_NANOSECONDS = 1_000_000
-"""Of one call. A question's calls together may take twice as long."""
+"""Largest time of one call per row. All calls of a query together may take twice as long."""
 MOST_OF_A_QUESTION = 2 * MOST_NANOSECONDS
 MOST_READ = 1_000
-"""Characters of a text that row functions read, where the question says no other number by left() or substr()."""
+"""Characters of a text that row functions read, unless the query limits it by left() or substr()."""
 MOST_MATCHED = 500
-"""The same for regular expressions."""
+"""Characters of a text that regular expressions read, under the same condition."""
 _WIDEST = 4
-"""Bytes of a character in UTF-8."""
+"""Largest number of bytes of a character in UTF-8."""
 _STEP = 10
-"""Nanoseconds of one instruction of a regular expression for one byte, when all of them are alive at once."""
+"""Nanoseconds of one instruction of a regular expression per byte, when all instructions are active at once."""
 _PLAIN = 20
 
 
 def size(node: Expr) -> int | None:
-    """Return bytes of a text at most; None where nothing bounds it (a column), so that a part of it must be taken."""
+    """Return a bound on the bytes of a value; None if nothing bounds it (a text column), so that only a part may be read."""
     if isinstance(node, Literal):
         return len(str(node.value).encode()) if node.value is not None else 0
     if not isinstance(node, Call):
@@ -73,7 +73,7 @@ def size(node: Expr) -> int | None:
         grown = (
             (sizes[0] or 0) + ((sizes[0] or 0) + 1) * (1 + (sizes[2] or 0)) if "replace" in node.function else joined
         )
-        # Each replacement of a pattern may hold what its groups matched; the text is cut in any case.
+        # Each replacement of a pattern may contain the matches of its groups; the text is cut in any case.
         return most if node.function == "regexp_replace" else min(most, grown * max(1, len(sizes)))
     if node.function in ("strftime", "to_text"):
         return 1_000
@@ -83,7 +83,7 @@ def size(node: Expr) -> int | None:
 
 
 def cost(node: Expr, columns: Mapping[str, int] | None = None) -> int:
-    """Return nanoseconds of one row at most, over all branches; `columns`: what columns cost that are expressions themselves."""
+    """Return a bound on the nanoseconds of one row, adding up all branches. `columns`: the costs of columns that are computed."""
     if isinstance(node, Column):
         return (columns or {}).get(node.name, 1)
     if not isinstance(node, Call):
@@ -95,14 +95,14 @@ def cost(node: Expr, columns: Mapping[str, int] | None = None) -> int:
 
 
 def part_read(function: str, argument: Expr) -> Expr:
-    """Return the part of a text that a function reads: all of it where it has a bound, else its first characters."""
+    """Return the part of an argument that a function reads: a text without a bound is cut to its first characters."""
     if REGISTRY[function].reads_text and argument.facts.type is Type.TEXT and size(argument) is None:
         return _first(argument, MOST_MATCHED if function.startswith("regexp") else MOST_READ)
     return argument
 
 
 def way_out(costly: Call) -> str:
-    """Return the hint for a call that costs too much: for a pattern, how long its text may be."""
+    """Return the hint for a call that costs too much; for a regular expression, it gives the longest text that is allowed."""
     first, *rest = costly.arguments
     if costly.function.startswith("regexp"):
         for most in (500, 250, 100, 50, 25, 10):
@@ -116,7 +116,7 @@ def _first(text: Expr, most: int) -> Call:
 
 
 def _call_cost(node: Call) -> int:
-    """Return the time of the function itself, without its arguments, in nanoseconds."""
+    """Return a bound on the time of the function itself, without its arguments, in nanoseconds."""
     name, arguments = node.function, node.arguments
     texts = [argument for argument in arguments if argument.facts.type is Type.TEXT]
     sizes = [MOST_READ * _WIDEST if (bytes_read := size(argument)) is None else bytes_read for argument in texts]
@@ -140,7 +140,8 @@ def _value(node: Expr) -> object:
 
 
 def _like(length: int, pattern: str) -> int:
-    """Texts between % are looked for one after the other; an engine may try again for each % where _ stands among them."""
+    """Return a bound on the time of LIKE in nanoseconds. Texts between % are searched one after the other; with _ in the pattern,
+    an engine may backtrack at each %."""
     width = len(pattern.encode())
     again = len(re.findall("%+(?=[^%])", pattern))
     if "_" not in pattern or again <= 1:
@@ -149,12 +150,12 @@ def _like(length: int, pattern: str) -> int:
 
 
 def _scans(pattern: str, length: int) -> int:
-    """Return how often each byte is read when all matches are replaced: a search may read ahead by the longest match."""
+    """Bound how often each byte is read when all matches are replaced: a search may read ahead by the longest match."""
     pattern = re.sub(r"^\(\?[a-z]+\)", "", pattern)
     if re.fullmatch(r"(?:\\.|\[(?:\\.|[^\]\\\[])+\]|[^\\\[\](){}|*+?^$])[*+]?", pattern):
-        return 2  # one character, or a run of such: the search ends with the match
+        return 2  # one character, or a run of it: the search ends with the match
     if not re.search(r"[*+?{|]", pattern):
-        return 3  # all matches have one length: the search ends with the match
+        return 3  # all matches have the same length: the search ends with the match
     if re.search(r"[*+]|\{\d*,\}", pattern):
         return max(1, length)
     return min(max(1, length), program(pattern) + 1)
@@ -170,14 +171,14 @@ _TOKEN = re.compile(
 _UNICODE = 4_000
 """Instructions of a class of Unicode (\\pL): hundreds of ranges, each of up to four bytes."""
 _CHARACTER = 8
-"""Instructions of a character that may be in either case: up to four letters of one to three bytes (k is also the sign of
-Kelvin, s the long s); of other letters of ASCII there are two."""
+"""Instructions of a character of either case: up to four letters of one to three bytes (k is also the Kelvin sign, s the long s);
+other ASCII letters need two."""
 _ANY = 6
-"""Instructions of any character, or of a range of them, in UTF-8, as far as they are alive at once."""
+"""Instructions of any character, or of a range of characters, in UTF-8, of those that are active at once."""
 
 
 def program(pattern: str) -> int:
-    """Return the number of instructions of a pattern's program at most. A repetition repeats what it stands behind."""
+    """Return a bound on the number of instructions of a pattern's program. A repetition repeats the instructions before it."""
     folded = "(?i" in pattern or re.search(r"\(\?[a-zA-Z]*i", pattern) is not None
     stack: list[list[int]] = [[]]
     for token in _TOKEN.finditer(pattern):
@@ -225,8 +226,8 @@ def _atom(kind: str, text: str, folded: bool) -> int:
 
 
 def block_cost(block: Block) -> int:
-    """Return nanoseconds of one row of a block at most. A column of a subquery costs what its expression costs wherever it is
-    read, as an engine may write the expression out there."""
+    """Return a bound on the nanoseconds of one row of a block. A column of a subquery costs as much as its expression wherever it
+    is read, because an engine may inline the expression there."""
     total, columns = _relation(block.source)
     expressions = [key.expression for key in block.keys]
     for measure in block.measures:
@@ -235,7 +236,7 @@ def block_cost(block: Block) -> int:
 
 
 def _relation(source: Relation) -> tuple[int, dict[str, int]]:
-    """Return the time of one row of a relation, and the time of each of its columns when it is read again (nanoseconds)."""
+    """Return bounds on the time of one row of a relation, and of each of its columns when it is read again, in nanoseconds."""
     if isinstance(source, Union_):
         alike = [_relation(branch) for branch in source.sources]
         merged: dict[str, int] = {}

@@ -1,7 +1,7 @@
-"""Rows that conditions leave, told apart as far as keys need: a small join over cells of columns and rows of public tables.
+"""Rows that conditions leave, distinguished only as far as keys need: a small join over cells of columns and public rows.
 
-A row of the search stands for many rows of the data: of some columns it has the value, of others a cell. Columns are bound one
-after the other, conditions are tried as soon as their columns are bound, and what nothing needs any more is forgotten.
+A row of the search represents many rows of the data: for some columns it has the value, for others a cell. Columns are bound one
+after the other, conditions are tested as soon as their columns are bound, and columns that nothing needs are then dropped.
 """
 
 from __future__ import annotations
@@ -20,25 +20,26 @@ from dpsql.functions.possible_values import Possible, possible, single
 from dpsql.plan.plan import Call, Column, Expr, Literal, ReleasedValue
 
 MOST_WORK = 20_000
-"""Evaluations of a call in one search. Where they would be more, less is looked at, and more keys may stay."""
+"""Largest number of evaluated calls in one search. If it takes more, less is considered, and more keys may remain."""
 MOST_PUBLIC_WORK = 60_000
 _RESULT = "#result "
 
 
 class TooMany(Exception):
-    """A search that takes longer than it may."""
+    """A search takes more work than it may."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """`values` of columns of which the row has one, `cells` of others. `named`: the policy names all of them."""
+    """One row of the search. `values`: of columns with a single value; `cells`: of other columns. `named`: the policy names all
+    these values and cells."""
 
     values: Mapping[str, Any] = field(default_factory=dict)
     cells: Mapping[str, Possible] = field(default_factory=dict)
     named: bool = True
 
     def image(self, expression: Expr) -> Possible:
-        """Return the values that an expression may have over this row."""
+        """Return the values that an expression may have in this row."""
         names = names_of(expression)
         if names <= self.values.keys():
             return single(evaluate(expression, self.values))
@@ -47,15 +48,15 @@ class Row:
 
     @property
     def is_first(self) -> bool:
-        """Return whether nothing is bound yet, so that any other row beside this one is that row."""
+        """Return whether nothing is bound yet, so that a join with another row is that row."""
         return self.named and not self.values and not self.cells
 
     def joined_with(self, other: Row) -> Row:
-        """Return the row of both, which have no column in common."""
+        """Return the combination of two rows without a common column."""
         return Row({**self.values, **other.values}, {**self.cells, **other.cells}, self.named and other.named)
 
     def has(self, expression: Expr) -> bool:
-        """Return whether the row has one value of every column of an expression."""
+        """Return whether the row has a single value for every column of an expression."""
         return names_of(expression) <= self.values.keys()
 
 
@@ -69,7 +70,7 @@ def cell_row(name: str, cell: Possible, named: bool = True) -> Row:
 
 @dataclass(frozen=True)
 class Variable:
-    """Columns that are bound together, and the rows that they may have."""
+    """Columns that are bound together, and the rows that they may form."""
 
     names: frozenset[str]
     rows: Sequence[Row]
@@ -77,26 +78,26 @@ class Variable:
 
 @dataclass(frozen=True)
 class ListedTable:
-    """A scan of a public table of which all rows are known: its base columns, and their values."""
+    """A scan of a public table whose rows are all known: its base columns, and their values in each row."""
 
     names: tuple[str, ...]
     rows: Sequence[tuple[Any, ...]]
 
     def distinct(self, names: Container[str]) -> tuple[list[str], Mapping[tuple[Any, ...], None]]:
-        """Return which columns are among `names`, and their values in each row, each combination once."""
+        """Return the columns that are among `names`, and their distinct combinations of values."""
         places = [place for place, name in enumerate(self.names) if name in names]
         pick = itemgetter(*places) if len(places) > 1 else lambda row: tuple(row[place] for place in places)
         return [self.names[place] for place in places], dict.fromkeys(map(pick, self.rows))
 
 
 class SearchBudget:
-    """Counts down the evaluations that a search may do."""
+    """Counter of the evaluations that a search may still do."""
 
     def __init__(self, most: int) -> None:
         self._left = most
 
     def spend(self, work: int) -> None:
-        """Count so much work; raise TooMany where more was done than is allowed."""
+        """Subtract `work` from the rest; raise TooMany if more was done than is allowed."""
         self._left -= work
         if self._left < 0:
             raise TooMany
@@ -105,8 +106,8 @@ class SearchBudget:
 def search(
     variables: Sequence[Variable], conditions: Sequence[Expr], needed: frozenset[str], budget: SearchBudget
 ) -> list[Row]:
-    """Return rows over all variables that may meet the conditions, as far as the columns `needed` tell them apart. Columns that
-    are of no variable may be anything. Raises TooMany."""
+    """Return the rows over all variables that may satisfy the conditions, reduced to the columns `needed`, each once. Columns of
+    no variable may have any value. Raises TooMany beyond the budget."""
     every = frozenset[str]().union(*(variable.names for variable in variables))
     pending = [_Test(condition, every) for condition in conditions]
     left = [_filtered(variable, pending, budget) for variable in variables]
@@ -129,7 +130,7 @@ def _linked(variable: Variable, bound: frozenset[str], pending: Sequence[_Test])
 
 
 def _filtered(variable: Variable, tests: Iterable[_Test], budget: SearchBudget) -> Variable:
-    """Return the rows of one variable that meet the conditions on it alone."""
+    """Return a variable with only the rows that may satisfy the conditions on that variable alone."""
     rows: Sequence[Row] = variable.rows
     for test in tests:
         if test.bound <= variable.names and test.bound:
@@ -156,7 +157,8 @@ def _paired(rows: list[Row], variable: Variable, tests: list[_Test], budget: Sea
 
 
 def _partners(variable: Variable, tests: list[_Test]) -> Callable[[Row], Sequence[Row]] | None:
-    """Return the rows of a variable that a row may meet: those with an equal value where a condition says so (None: all)."""
+    """Return a function from a row to the rows of a variable with which it may be paired: those with an equal value, if a
+    condition demands that. None: all rows."""
     for test in tests:
         mine, other = test.equal(variable.names)
         if mine is None or other is None or not all(mine in row.values for row in variable.rows):
@@ -170,7 +172,7 @@ def _partners(variable: Variable, tests: list[_Test]) -> Callable[[Row], Sequenc
 
 
 def _distinct(rows: Sequence[Row], names: frozenset[str]) -> list[Row]:
-    """Return the rows without other columns, each once."""
+    """Return the rows reduced to the columns `names`, each once."""
     order = sorted(names)
     distinct_rows: dict[Any, Row] = {}
     for row in rows:
@@ -192,8 +194,8 @@ def _distinct(rows: Sequence[Row], names: frozenset[str]) -> list[Row]:
 
 
 class _Test:
-    """One condition, tried on many rows. A column that is equal to itself is not NULL. Comparisons of one column with literals
-    are the same for all values between two neighbouring literals, so the result for one of them is remembered for the others."""
+    """One condition, tested on many rows. A column that equals itself is not NULL. Comparisons of one column with literals have
+    the same result for all values between two neighbouring literals, so one result is stored for all of them."""
 
     def __init__(self, condition: Expr, every: frozenset[str]) -> None:
         self._condition = condition
@@ -228,8 +230,8 @@ class _Test:
         return self._remembered[between]
 
     def _of_value(self, value: Any, row: Row) -> bool:
-        """Return whether the condition is true for `value` of its only column, which `row` has. Remembered for types whose equal
-        values are the same to every function, as -0.0 and 0.0 are not."""
+        """Return whether the condition is true for `value` of its only column, which `row` has. The result is stored for types
+        whose equal values give equal results in every function; for -0.0 and 0.0 that is not so."""
         if type(value) not in (str, int, bool, date, NoneType):
             return evaluate(self._condition, row.values) is True
         key = (type(value), value)
@@ -238,7 +240,7 @@ class _Test:
         return self._by_value[key]
 
     def equal(self, names: frozenset[str]) -> tuple[str | None, str | None]:
-        """Return the column of `names` and the other that the condition says are equal, where they are of one type."""
+        """Return a column of `names` and another column of its type that the condition equates; (None, None) if there is none."""
         pair = equal_columns(self._condition)
         if pair is None:
             return None, None
@@ -249,7 +251,7 @@ class _Test:
 
 
 def equal_columns(condition: Expr) -> tuple[Column, Column] | None:
-    """Two columns of one type that a condition says are equal: they are then the same value, bit by bit."""
+    """Return the two columns of the same type that a condition sets equal, so that their values are identical bit by bit."""
     if not isinstance(condition, Call) or condition.function != "eq":
         return None
     a, b = condition.arguments
@@ -277,7 +279,7 @@ def compares_literals(condition: Expr) -> bool:
 
 
 def columns_of(expression: Expr) -> Iterator[Column]:
-    """Yield the columns of an expression, one by one."""
+    """Yield the columns of an expression, repeated ones as well."""
     if isinstance(expression, Column):
         yield expression
     elif isinstance(expression, Call):
@@ -286,7 +288,7 @@ def columns_of(expression: Expr) -> Iterator[Column]:
 
 
 def names_of(expression: Expr) -> set[str]:
-    """Return names of columns, and of values that are not released yet."""
+    """Return the names of an expression's columns, and of its values that have not been released yet."""
     if isinstance(expression, ReleasedValue):
         return {_RESULT + expression.name}
     if isinstance(expression, Call):

@@ -1,9 +1,9 @@
 """Statistics of samples: the exact aggregates that SAMPLE_AGGREGATE computes over the rows of each sample of units.
 
-A statistic stands in an expression as a call under `PREFIX` and its word; its arguments are row expressions, after them the
-condition of its FILTER, if it has one. Every statistic is *total*, NULL where SQL's aggregate is NULL or would fail, and a
-function of the multiset of a sample's rows alone: whichever order an engine reads rows in, not one bit of it changes
-(`engine.emit.sample_statistics`), so that a unit moves the value of its own sample and of no other one.
+In an expression, a statistic is a call named `PREFIX` and its word; its arguments are row expressions, followed by the condition
+of its FILTER if it has one. Every statistic is *total* (NULL where SQL's aggregate is NULL or would fail) and a function of the
+multiset of a sample's rows alone: in whatever order an engine reads the rows, no bit of it changes
+(`engine.emit.sample_statistics`), so that a unit changes the value of its own sample and of no other.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Call, Expr
 
 PREFIX = "sample."
-"""Before the word of a statistic, where it stands in an expression."""
+"""Prefix of the word of a statistic in the name of its calls."""
 _MOST_COUNTED = 1 << 42
 
 
 class Operands(Enum):
-    """What a statistic is computed from."""
+    """Kinds of input of a statistic."""
 
     ROWS = "rows"
     VALUE = "a value"
@@ -33,7 +33,7 @@ class Operands(Enum):
 
 @dataclass(frozen=True)
 class Statistic:
-    """One statistic. `spellings`: the parser's nodes, and in lower case functions that it keeps as they are; `power`: the
+    """One statistic. `spellings`: names of the parser's nodes or, in lower case, of functions unknown to the parser; `power`: the
     highest power of a number that is summed (0: none)."""
 
     word: str
@@ -44,12 +44,12 @@ class Statistic:
 
     @property
     def arity(self) -> int:
-        """Return how many arguments a call has before its condition."""
+        """Return the number of arguments of a call, without its condition."""
         return {Operands.ROWS: 0, Operands.PAIR: 2, Operands.QUANTILE: 2}.get(self.operands, 1)
 
     @property
     def facts(self) -> Facts:
-        """A count, or a real number."""
+        """Return the facts of the statistic: those of a count, or of a real number."""
         if self.counts:
             return Facts(Type.INTEGER, Fraction(0), Fraction(_MOST_COUNTED))
         return Facts(Type.REAL)
@@ -86,19 +86,19 @@ def _all() -> Iterator[Statistic]:
 
 
 STATISTICS = {statistic.word: statistic for statistic in _all()}
-"""Every statistic by its word. What is not here is refused."""
+"""All statistics by their words. Any other aggregate is refused."""
 SPELLED = {spelling: statistic for statistic in STATISTICS.values() for spelling in statistic.spellings}
 
 
 def statistic_of(expression: Expr) -> Statistic | None:
-    """Return the statistic that an expression is a call of; None for anything else."""
+    """Return the statistic that an expression calls; None for anything else."""
     if not isinstance(expression, Call) or not expression.function.startswith(PREFIX):
         return None
     return STATISTICS[expression.function.removeprefix(PREFIX)]
 
 
 def statistic_call(statistic: Statistic, arguments: tuple[Expr, ...], condition: Expr | None) -> Call:
-    """Return the call of a statistic over the rows that meet `condition` (None: all). Raises ValueError for another number of
+    """Return the call of a statistic over the rows that satisfy `condition` (None: all). Raises ValueError for a wrong number of
     arguments."""
     if len(arguments) != statistic.arity:
         raise ValueError(f"{statistic.word} takes {statistic.arity} arguments")
@@ -106,7 +106,7 @@ def statistic_call(statistic: Statistic, arguments: tuple[Expr, ...], condition:
 
 
 def parts_of(call: Call) -> tuple[tuple[Expr, ...], Expr | None]:
-    """Return the arguments of a statistic's call, and its condition."""
+    """Return the arguments of a statistic's call, and its condition or None."""
     statistic = statistic_of(call)
     assert statistic is not None
     rest = call.arguments[statistic.arity :]

@@ -1,4 +1,4 @@
-"""The register of row functions: what an entry is, and what the checks of arguments share."""
+"""Registry of row functions: the type of its entries, and the common checks of arguments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dpsql.plan.plan import Call, Expr, Literal
 
 
 class WrongArguments(Exception):
-    """The function exists and does not take these arguments; the text says what it takes."""
+    """The function exists but does not take these arguments; the message says what it takes."""
 
 
 Infer = Callable[[tuple[Expr, ...]], Facts]
@@ -19,16 +19,16 @@ Infer = Callable[[tuple[Expr, ...]], Facts]
 
 @dataclass(frozen=True)
 class Function:
-    """`infer` gives the facts of the result from the arguments, or raises `WrongArguments`.
+    """One row function. `infer` returns the facts of the result for the arguments, or raises `WrongArguments`.
 
-    `meaning`: the function in Python, of values that are not NULL (None, and errors of arithmetic, are NULL); None where
-    `functions.evaluate` has it. `nodes`: names of the parser's nodes whose operands are the arguments in order, `spellings`:
-    names of functions that the parser keeps as they are. `repeated`: how often an engine's text names the argument. `cost`
-    of one row, and `per_byte` of its texts, in nanoseconds at most; `reads_text`: from the first character to the last.
+    `meaning`: the function in Python over values that are not NULL (a result of None and errors of arithmetic are NULL); None if
+    `functions.evaluate` has it. `nodes`: the parser's nodes whose operands are the arguments in order. `spellings`: names of
+    functions unknown to the parser. `repeated`: how often an engine's text repeats the argument. `cost` per row and `per_byte`
+    of its texts: bounds in nanoseconds. `reads_text`: it reads its texts from the first to the last character.
 
-    What holds of its values, all arguments but one being literals: `strict`, NULL only where an argument is; `total`, a value for
-    every value of that argument; `rising` with it, where it is a number or moment that is read from the row; `coarse`, the
-    function is meant to have one value for many of them.
+    Properties of the values, if all arguments except one are literals. `strict`: NULL only if an argument is NULL. `total`: not
+    NULL for any value of that argument. `rising`: never decreasing in that argument, if it is a number or point in time read from
+    the row. `coarse`: the function is meant to map many values to one.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Function:
     coarse: bool = False
 
     def of_values(self, *values: Any) -> Any:
-        """Return the function's value for these values of its arguments."""
+        """Return the function's value for the values of its arguments."""
         assert self.meaning is not None, self.name
         return self.meaning(*values)
 
@@ -55,12 +55,12 @@ REGISTRY: dict[str, Function] = {}
 
 
 def call(name: str, *arguments: Expr) -> Call:
-    """Return the call of a registered function, with its facts. Raises WrongArguments."""
+    """Return the call of a registered function, with its facts. Raises WrongArguments if the arguments do not fit."""
     return Call(name, arguments, REGISTRY[name].infer(arguments))
 
 
 def function(*names: str, **facts: Any) -> Callable[[Infer], Infer]:
-    """Enter functions under `names`, with further `facts` as in `Function`."""
+    """Register the decorated `infer` as functions called `names`, with the fields `facts` of `Function`."""
 
     def enter(infer: Infer) -> Infer:
         for name in names:
@@ -71,7 +71,7 @@ def function(*names: str, **facts: Any) -> Callable[[Infer], Infer]:
 
 
 def want(arguments: tuple[Expr, ...], *expected: tuple[Type, ...] | Type) -> None:
-    """Check arguments, of which `expected` has the types that each may have; NULL literals fit everywhere."""
+    """Raise WrongArguments unless the arguments have the types in `expected`, one entry for each; NULL literals always fit."""
     if len(arguments) != len(expected):
         raise WrongArguments(f"takes {len(expected)} argument{'s' if len(expected) != 1 else ''}, got {len(arguments)}")
     for position, (argument, types) in enumerate(zip(arguments, expected, strict=True), 1):
@@ -107,7 +107,8 @@ def literal_text(argument: Expr, description: str) -> str:
 
 
 def common_type(arguments: tuple[Expr, ...]) -> Type:
-    """Return the one type that several alternatives share; INTEGER and REAL meet in REAL, DATE and TIMESTAMP in TIMESTAMP."""
+    """Return the common type of several alternatives: REAL for INTEGER and REAL, TIMESTAMP for DATE and TIMESTAMP. Raises
+    WrongArguments for other mixtures."""
     types = {argument.facts.type for argument in arguments} - {Type.NULL}
     if not types:
         return Type.NULL

@@ -1,4 +1,4 @@
-"""Row functions of texts, one entry each (see `dpsql.functions.numeric`)."""
+"""Row functions of texts, with one entry each (see `dpsql.functions.numeric`)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dpsql.plan.plan import Expr, Literal
 
 MOST_PARTS = 20
 MOST_SHORT = 20
-"""Characters of a literal that is put into texts once or many times."""
+"""Largest number of characters of a literal that is inserted into or searched in texts, possibly many times."""
 
 
 def _like(arguments: tuple[Expr, ...]) -> Facts:
@@ -79,7 +79,7 @@ def _left(arguments: tuple[Expr, ...]) -> Facts:
     want(arguments, Type.TEXT, Type.INTEGER)
     literal_int(arguments[1], 0, 10_000)
     facts, count = arguments[0].facts, arguments[1]
-    # A list of values stays one, so that what is said of the values of a column holds for the part that is read.
+    # A list of values is kept, so that statements about a column's values also hold for the part that is read.
     whole = (
         facts.values is not None
         and isinstance(count, Literal)
@@ -125,8 +125,8 @@ def _concat(arguments: tuple[Expr, ...]) -> Facts:
 
 @function("replace", meaning=replaced_text, per_byte=50, reads_text=True, strict=True)
 def _replace(arguments: tuple[Expr, ...]) -> Facts:
-    """Return the facts of REPLACE. Its two texts are literals: a replacement taken from a column could make a row's text grow
-    without end."""
+    """Return the facts of REPLACE. Its two texts must be literals: a replacement taken from a column could make a row's text grow
+    without bound."""
     want(arguments, Type.TEXT, Type.TEXT, Type.TEXT)
     if not all(
         isinstance(a, Literal) and isinstance(a.value, str) and len(a.value) <= MOST_SHORT for a in arguments[1:]
@@ -145,7 +145,7 @@ def _length(arguments: tuple[Expr, ...]) -> Facts:
 
 @function("regexp_matches", meaning=matches, reads_text=True, strict=True)
 def _regexp_matches(arguments: tuple[Expr, ...]) -> Facts:
-    """Return whether a literal pattern is found anywhere in a text."""
+    """Return the facts of regexp_matches(t, pattern): whether a literal pattern matches anywhere in t."""
     want(arguments, Type.TEXT, Type.TEXT)
     _pattern(arguments[1])
     return Facts(Type.BOOLEAN, nullable=any_nullable(arguments))
@@ -159,7 +159,8 @@ def _regexp_matches(arguments: tuple[Expr, ...]) -> Facts:
     strict=True,
 )
 def _regexp_replace(arguments: tuple[Expr, ...]) -> Facts:
-    """regexp_replace(t, pattern, replacement, everywhere), all but t literals: the first match or all of them."""
+    """Return the facts of regexp_replace(t, pattern, replacement, everywhere), which replaces the first match or all. All
+    arguments except t must be literals."""
     want(arguments, Type.TEXT, Type.TEXT, Type.TEXT, Type.BOOLEAN)
     pattern, replacement = _pattern(arguments[1]), literal_text(arguments[2], "replacement")
     if len(replacement) > MOST_SHORT:
@@ -173,7 +174,7 @@ def _regexp_replace(arguments: tuple[Expr, ...]) -> Facts:
 
 @function("split_part", meaning=split_part, per_byte=50, reads_text=True, coarse=True, strict=True)
 def _split_part(arguments: tuple[Expr, ...]) -> Facts:
-    """split_part(t, separator, n): the n-th part from 1, '' where there is none; literal separator and n."""
+    """Return the facts of split_part(t, separator, n): the n-th part from 1, or ''; separator and n must be literals."""
     want(arguments, Type.TEXT, Type.TEXT, Type.INTEGER)
     if not 1 <= len(literal_text(arguments[1], "separator")) <= MOST_SHORT:
         raise WrongArguments(f"takes a separator of 1 to {MOST_SHORT} characters")
@@ -192,7 +193,7 @@ def _split_part(arguments: tuple[Expr, ...]) -> Facts:
     strict=True,
 )
 def _strlen(arguments: tuple[Expr, ...]) -> Facts:
-    """Return bytes of a text in UTF-8."""
+    """Return the facts of strlen(t): the number of bytes of t in UTF-8."""
     want(arguments, Type.TEXT)
     values = arguments[0].facts.values
     sizes = None if values is None else [len(value.encode()) for value in values if value is not None]
@@ -202,14 +203,14 @@ def _strlen(arguments: tuple[Expr, ...]) -> Facts:
 
 @function("strpos", meaning=lambda x, y: x.find(y) + 1, reads_text=True, coarse=True, strict=True)
 def _strpos(arguments: tuple[Expr, ...]) -> Facts:
-    """strpos(t, u): where u is first found in t, counted in characters from 1; 0 where it is not."""
+    """Return the facts of strpos(t, u): the position of the first u in t, in characters from 1; 0 if there is none."""
     want(arguments, Type.TEXT, Type.TEXT)
     return Facts(Type.INTEGER, Fraction(0), nullable=any_nullable(arguments))
 
 
 @function("concat_ws", per_byte=5, reads_text=True)
 def _concat_ws(arguments: tuple[Expr, ...]) -> Facts:
-    """concat_ws(separator, t, ...) with a literal separator: the texts that are not NULL, joined."""
+    """Return the facts of concat_ws(separator, t, ...): the texts that are not NULL, joined by a literal separator."""
     want(arguments, *([Type.TEXT] * len(arguments)))
     if not 2 <= len(arguments) <= MOST_PARTS + 1:
         raise WrongArguments(f"takes a separator and 1 to {MOST_PARTS} texts")

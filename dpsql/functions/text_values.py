@@ -1,4 +1,4 @@
-"""What functions of texts mean, value by value, in Python."""
+"""Meaning of text functions in Python, value by value."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import unicodedata
 from itertools import dropwhile
 
 MOST_TEXT = 10_000
-"""Concatenated and replaced texts are cut here: doubled again and again, a person's text could fill the memory."""
+"""Concatenated and replaced texts are cut at this length: doubled repeatedly, one unit's text could fill the memory."""
 
 
 def like(text: str, pattern: str) -> bool:
-    """LIKE without an escape character: % is any text, _ any character. Linear in each, whatever the pattern."""
+    """Return whether `text` is LIKE `pattern`, without an escape character: % is any text, _ any character. For any pattern, the
+    time is linear in each of the two."""
     position = pattern_position = 0
     star, retry = -1, 0
     while position < len(text):
@@ -27,12 +28,13 @@ def like(text: str, pattern: str) -> bool:
 
 
 def lower(text: str) -> str:
-    """Character by character (the engine's way): no text changes its length, no letter looks at its neighbours."""
+    """Return the text in lower case, character by character as the engine does: the length stays the same, and neighbours have
+    no influence."""
     return "".join("i" if c == "\N{LATIN CAPITAL LETTER I WITH DOT ABOVE}" else c.lower() for c in text)
 
 
 def upper(text: str) -> str:
-    """Character by character, as `lower`; the sharp s has a capital of its own."""
+    """Return the text in upper case, character by character as in `lower`; the sharp s becomes a capital sharp s."""
 
     def capital(character: str) -> str:
         if character == "\N{LATIN SMALL LETTER SHARP S}":
@@ -48,27 +50,28 @@ def _blank(character: str) -> bool:
 
 
 def left_trim(text: str) -> str:
-    """Without blanks at its start."""
+    """Return the text without blanks at its start."""
     return "".join(dropwhile(_blank, text))
 
 
 def right_trim(text: str) -> str:
-    """Without blanks at its end."""
+    """Return the text without blanks at its end."""
     return left_trim(text[::-1])[::-1]
 
 
 def trimmed(text: str) -> str:
-    """Without blanks at both ends."""
+    """Return the text without blanks at both ends."""
     return right_trim(left_trim(text))
 
 
 def replaced_text(text: str, old: str, new: str) -> str:
-    """Return every `old` in the first `MOST_TEXT` characters as `new`; an empty `old` is nowhere."""
+    """Return the first `MOST_TEXT` characters with every `old` replaced by `new`, cut to `MOST_TEXT` again; an empty `old` never
+    occurs."""
     text = text[:MOST_TEXT]
     return text.replace(old, new)[:MOST_TEXT] if old else text
 
 
 def split_part(text: str, separator: str, number: int) -> str:
-    """Return the part of that number, from 1, between separators; nothing where there is none."""
+    """Return the part between separators with this number (from 1); empty if there is none."""
     parts = text.split(separator)
     return parts[number - 1] if number <= len(parts) else ""

@@ -1,6 +1,6 @@
-"""The values that an expression can take, where the policy and the text leave few: what MODE, and MIN of a text, choose among.
+"""The values that an expression can take, if policy and text leave few: MODE, and MIN of a text, choose among them.
 
-A list follows from policy and text alone. A value that is not on it, and NULL, counts nowhere.
+A list follows from policy and text alone. A value that is not on it, and NULL, is not counted.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from dpsql.plan.intervals import Type, literal_facts
 from dpsql.plan.plan import Call, Expr, Literal
 
 MOST_LISTED = 1_000
-"""Values of a list: the engine compares each row's value with all of them."""
+"""Largest number of values of a list: the engine compares each row's value with all of them."""
 MOST_WHOLE = 1 << 17
-"""Integers or days between two bounds, which need no list."""
+"""Largest number of integers or days between two bounds, which need no list."""
 
 _INFINITE = (inf, -inf)
 
 
 def is_whole_range(value: Expr) -> bool:
-    """Return whether every integer, or day, between the bounds is taken for a value: a column without a list of its own."""
+    """Return whether every integer, or day, between the bounds counts as a value, because the expression has no list."""
     facts = value.facts
     if facts.type not in (Type.INTEGER, Type.DATE) or not facts.bounded or facts.values is not None:
         return False
@@ -34,8 +34,8 @@ def is_whole_range(value: Expr) -> bool:
 
 
 def listed(value: Expr) -> tuple[Any, ...] | None:
-    """Return the values in SQL's ascending order, texts by their bytes; None where they are not known, or more than
-    `MOST_LISTED`."""
+    """Return the values in SQL's ascending order, texts by their bytes; None if they are unknown, or if there are none or more
+    than `MOST_LISTED`."""
     size = value.facts.size()
     if isinstance(value, Literal) or (value.facts.values is None and size is not None and size > MOST_WHOLE):
         return None
@@ -47,10 +47,10 @@ def listed(value: Expr) -> tuple[Any, ...] | None:
 
 
 def _exact(value: Any) -> Any:
-    """Return a value of a list as constants of a question are: reals as fractions."""
+    """Return a value of a list in the form of a query's constants: reals as fractions."""
     return Fraction(value) if isinstance(value, float) else value
 
 
 def place_of(value: Expr, values: tuple[Any, ...]) -> Call:
-    """Return the number of a row's value in the list, NULL where it is not on it."""
+    """Return the expression of the number of a row's value in the list, which is NULL for a value that is not on it."""
     return call("place_in", value, *(Literal(element, literal_facts(element)) for element in values))

@@ -1,4 +1,4 @@
-"""What functions of numbers, comparisons and casts mean, value by value, in Python."""
+"""Meaning of number functions, comparisons and casts in Python, value by value."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dpsql.functions.text_values import lower, trimmed
 
 
 def compare(left: Any, right: Any, test: Callable[[Any, Any], bool]) -> bool:
-    """Compare as SQL does: NaN equals itself and is greater than every number; an integer meets a real as a real."""
+    """Compare as SQL does: NaN equals itself and is greater than every number; an integer is compared with a real as a real."""
     if isinstance(left, (float, Fraction)) or isinstance(right, (float, Fraction)):
         left, right = float(left), float(right)
         if math.isnan(left) or math.isnan(right):
@@ -25,12 +25,12 @@ def compare(left: Any, right: Any, test: Callable[[Any, Any], bool]) -> bool:
 
 
 def clamped_value(value: Any, lower: Any, upper: Any) -> Any:
-    """Return a value moved into [lower, upper]; NaN has no value."""
+    """Return a value clamped to [lower, upper]; None for NaN."""
     return None if isinstance(value, float) and math.isnan(value) else max(min(value, upper), lower)
 
 
 def power(base: Any, exponent: Any) -> float:
-    """C's pow: where Python raises, C has infinity (overflow, division by zero) or NaN (a root of a negative)."""
+    """Return C's pow: where Python raises, C returns infinity (overflow, division by zero) or NaN (a root of a negative)."""
     base, exponent = float(base), float(exponent)
     odd = exponent.is_integer() and exponent % 2 == 1
     try:
@@ -47,7 +47,7 @@ def remainder(left: int, right: int) -> int:
 
 
 def rounded(value: Any, digits: int = 0) -> Any:
-    """Round half away from zero, as SQL does; with digits the engine multiplies, rounds and divides in doubles."""
+    """Round half away from zero, as SQL does; with digits, multiply, round and divide in doubles, as the engine does."""
     if isinstance(value, int):
         return value
     scaled = value * 10.0**digits
@@ -58,7 +58,7 @@ def rounded(value: Any, digits: int = 0) -> Any:
 
 
 def integral(function: Callable[[Any], int]) -> Callable[[Any], Any]:
-    """floor and ceil of reals as reals; integers, NaN and infinities as they are."""
+    """Return floor or ceil with the result of a real as a real; integers, NaN and infinities are returned unchanged."""
 
     def run(value: Any) -> Any:
         return value if isinstance(value, int) or not math.isfinite(value) else float(function(value))
@@ -67,7 +67,8 @@ def integral(function: Callable[[Any], int]) -> Callable[[Any], Any]:
 
 
 def numbered_bucket(value: Any, low: Any, high: Any, buckets: int) -> Any:
-    """Return which of `buckets` of one width, from 1; 0 below `low`, one more from `high` on, None for NaN."""
+    """Return the number, from 1, of the bucket among `buckets` of equal width; 0 below `low`, `buckets` + 1 from `high` on, None
+    for NaN."""
     value, low, high = float(value), float(low), float(high)
     if math.isnan(value):
         return None
@@ -84,16 +85,16 @@ TIME_TEXT = (
     r" *([1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])-[0-9]{2}-[0-9]{2}"
     r"([ T]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,6})?)?)? *"
 )
-"""Texts that casts read, as regular expressions that Python and the engines read alike; every other text is NULL.
+"""Texts that casts read, as regular expressions that mean the same in Python and in the engines; every other text is NULL.
 
-Engines read more than that (1_000, 0x10, 1e3 as an integer, infinity, epoch), and not the same.
+Engines read more than that (1_000, 0x10, 1e3 as an integer, infinity, epoch), but do not agree with each other.
 """
 TRUE_TEXTS = ("true", "t", "yes", "y", "1")
 FALSE_TEXTS = ("false", "f", "no", "n", "0")
 
 
 def to_integer(value: Any) -> int | None:
-    """Round half to even; None where the text or the real is no integer."""
+    """Return the integer of a value: a real is rounded half to even; None for other texts, NaN and infinities."""
     if isinstance(value, str):
         return int(value) if re.fullmatch(WHOLE_TEXT, value) else None
     if isinstance(value, float):
@@ -102,21 +103,21 @@ def to_integer(value: Any) -> int | None:
 
 
 def to_real(value: Any) -> float | None:
-    """Return the real that a value stands for; None for a text that is no number."""
+    """Return the real of a value; None for a text that is not a number."""
     if isinstance(value, str):
         return float(value) if re.fullmatch(NUMBER_TEXT, value) else None
     return float(value)
 
 
 def to_text(value: Any) -> str:
-    """Return a value's text as SQL writes it."""
+    """Return the text of a value as SQL writes it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return value.isoformat(" ") if isinstance(value, datetime) else str(value)
 
 
 def to_boolean(value: Any) -> bool | None:
-    """Return the boolean that a value stands for; None for a text that says neither."""
+    """Return the boolean of a value; None for a text that is neither true nor false."""
     if isinstance(value, str):
         word = trimmed(lower(value))
         return word in TRUE_TEXTS if word in TRUE_TEXTS + FALSE_TEXTS else None
@@ -124,13 +125,13 @@ def to_boolean(value: Any) -> bool | None:
 
 
 def to_date(value: Any) -> Any:
-    """Without its time of day."""
+    """Return the date of a value, without its time of day; None for a text that is not a time."""
     value = to_timestamp(value) if isinstance(value, str) else value
     return value.date() if isinstance(value, datetime) else value
 
 
 def to_timestamp(value: Any) -> Any:
-    """Return a date as its midnight; None for a text that is no time."""
+    """Return the timestamp of a value, for a date its midnight; None for a text that is not a time."""
     if isinstance(value, str):
         return datetime.fromisoformat(value.strip()) if re.fullmatch(TIME_TEXT, value) else None
     return midnight(value)

@@ -1,4 +1,4 @@
-"""From SQL text to a plan: parse, split scripts, and bind names against the policy, by allow-list.
+"""From SQL text to a plan: split scripts, parse, and bind names to the policy, by allow-lists.
 
-Enters: text and policy. Leaves: a `Plan` of private blocks and a public remainder, or a refusal with its place.
+Input: text and policy. Output: a `Plan` of private blocks and a public remainder, or a refusal with its position.
 """

@@ -1,7 +1,7 @@
-"""`x = ANY (list)` and `x <> ALL (list)`, as drivers write a list of values, read as IN and NOT IN.
+"""`x = ANY (list)` and `x <> ALL (list)`, as drivers write a list of values, rewritten as IN and NOT IN.
 
-Equal in SQL's three-valued logic: both are the OR of the comparisons with each item. An empty list, which IN cannot say,
-is FALSE (ALL: TRUE) even for NULL, and a list that is NULL is NULL.
+They are equal in SQL's three-valued logic: `= ANY` and IN are both the OR of the comparisons with each item. With an empty list,
+which IN cannot express, the result is FALSE (ALL: TRUE) even for NULL; with a list that is NULL, it is NULL.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _NUMERIC = (*exp.DataType.INTEGER_TYPES, *exp.DataType.FLOAT_TYPES, exp.DType.DE
 
 
 def lists_as_in(tree: exp.Query) -> exp.Query:
-    """Replace each `= ANY (list)` and `<> ALL (list)` of a list of literals by IN and NOT IN; return the tree."""
+    """Replace each `= ANY (list)` and `<> ALL (list)` with a list of literals by IN and NOT IN; return the tree."""
     for node in list(tree.find_all(exp.EQ, exp.NEQ)):
         every = isinstance(node, exp.NEQ)
         items = _items(_listed(node.expression, "ALL" if every else "SOME"))
@@ -29,7 +29,7 @@ def lists_as_in(tree: exp.Query) -> exp.Query:
 def _member(value: exp.Expr, items: list[exp.Expr] | exp.Null) -> exp.Expr:
     if isinstance(items, exp.Null):
         return exp.cast(exp.Null(), "boolean")
-    if len(items) == 1:  # the same question as without a list, so the same stored answer
+    if len(items) == 1:  # the same query as without a list, so the same stored answer
         return exp.EQ(this=value, expression=items[0])
     return exp.In(this=value, expressions=items) if items else exp.Boolean(this=False)
 
@@ -43,7 +43,7 @@ def _listed(node: exp.Expr, word: str) -> exp.Expr | None:
 
 
 def _items(node: exp.Expr | None) -> list[exp.Expr] | exp.Null | None:
-    """Return the items of a list of literals; None for any other expression, which stays as it is."""
+    """Return the items of a list of literals (NULL for a list that is NULL); None for any other expression."""
     numeric = False
     while isinstance(node, exp.Cast) and node.to.is_type(exp.DType.ARRAY):
         numeric = any(inner.is_type(*_NUMERIC) for inner in node.to.expressions)
@@ -60,7 +60,7 @@ def _items(node: exp.Expr | None) -> list[exp.Expr] | exp.Null | None:
 
 
 def _number(item: exp.Expr) -> exp.Expr:
-    """Read the text of a number in a list of numbers as that number."""
+    """Return the number that a text in a list of numbers represents; any other item unchanged."""
     if not (isinstance(item, exp.Literal) and item.is_string and _NUMBER.fullmatch(item.name)):
         return item
     number = exp.Literal.number(item.name.lstrip("-"))
@@ -69,12 +69,12 @@ def _number(item: exp.Expr) -> exp.Expr:
 
 _BARE = r"(?:[^\"\\{},\s]|\\.)+"
 _ITEM = re.compile(rf"""\s*(?:"((?:[^"\\]|\\.)*)"|({_BARE}(?:\s+{_BARE})*))\s*(,|\}}$)""", re.DOTALL)
-"""One item and what follows it. A text can be divided into these parts in one way only, so that one that does not fit is refused
-in a time like its length. (Possessive quantifiers would say so, but early releases of Python 3.11 match them wrongly.)"""
+"""One item and what follows it. A text can be divided into these parts in only one way, so that a text that does not match is
+rejected in linear time. (Possessive quantifiers would express this, but early releases of Python 3.11 match them wrongly.)"""
 
 
 def read_list(text: str) -> list[str | None] | None:
-    """Return the items of PostgreSQL's text of a list, {a,"b c",NULL}; None for any other text.
+    """Return the items of a list written as PostgreSQL's text, {a,"b c",NULL}; None for any other text.
 
     Source: PostgreSQL 16 documentation, section 8.15.2 (Array Value Input).
     """

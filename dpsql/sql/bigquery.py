@@ -1,9 +1,9 @@
-"""BigQuery's differential privacy clause and the named arguments of its aggregates, taken out of the tokens of a question.
+"""BigQuery's differential privacy clause and the named arguments of its aggregates, removed from the tokens of a query.
 
-`SELECT WITH DIFFERENTIAL_PRIVACY [OPTIONS (name = value, ...)] ...` gives options for one question, and
+`SELECT WITH DIFFERENTIAL_PRIVACY [OPTIONS (name = value, ...)] ...` gives options for one query, and
 `AVG(x, contribution_bounds_per_row => (low, high))` clamps each value: AVG(clamp(x, low, high)). The bounds of
-`SUM(x, contribution_bounds_per_group => (low, high))` end in the slot PER_GROUP of the aggregate's node, which nobody reads
-but the binder of aggregates over protected rows; everywhere else a filled slot that is not expected is refused.
+`SUM(x, contribution_bounds_per_group => (low, high))` are stored in the slot PER_GROUP of the aggregate's node. Only the binder
+of aggregates over protected rows reads that slot; everywhere else a filled slot that is not expected is refused.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dpsql.sql.lexer import word
 
 PER_ROW = "CONTRIBUTION_BOUNDS_PER_ROW"
 PER_GROUP = "contribution_bounds_per_group"
-"""The slot of an aggregate's node for what one unit may add to each group."""
+"""Slot of an aggregate's node for the bounds on one unit's contribution to each group."""
 _FUNCTIONS = {PER_ROW: "clamp", PER_GROUP.upper(): PER_GROUP}
 Options = tuple[tuple[str, str], ...]
 _EQUALS = (TokenType.EQ, TokenType.FARROW)
@@ -26,8 +26,8 @@ _OPEN, _CLOSE = TokenType.L_PAREN, TokenType.R_PAREN
 
 
 def in_plain_sql(tokens: list[Token]) -> tuple[list[Token], Options]:
-    """Return the tokens without the clause and without named arguments, and the options as texts. Refuses what is written wrong,
-    and named arguments that there are not. Bounds of a unit in a group are left as calls for `with_group_bounds`."""
+    """Return the tokens without the clause and without named arguments, and the options as texts. Refuses wrong syntax and
+    unknown named arguments. Bounds per unit and group become calls for `with_group_bounds`."""
     _check_spelling(tokens)
     tokens, options = _privacy_options(tokens)
     _check_place(tokens)
@@ -45,12 +45,12 @@ _OLDER = {
     "ANON_STDDEV_POP": "STDDEV_POP(clamp(x, 0, 100)) for ANON_STDDEV_POP(x CLAMPED BETWEEN 0 AND 100)",
     "ANON_QUANTILES": "QUANTILE_CONT(clamp(x, 0, 100), [0.25, 0.5, 0.75])",
 }
-"""Words of GoogleSQL's SELECT WITH ANONYMIZATION, and what is written here instead. Their bounds are of what one unit adds to a
-group; an average of a unit's own averages is not the average of rows, so that none of them is translated in silence."""
+"""Words of GoogleSQL's SELECT WITH ANONYMIZATION, and what to write in dpsql instead. Their bounds limit what one unit adds to a
+group; the average of units' averages is not the average of rows, so none of them is translated silently."""
 
 
 def _check_spelling(tokens: list[Token]) -> None:
-    """Refuse (anonymization) the clause and the aggregates of SELECT WITH ANONYMIZATION where they stand as such."""
+    """Refuse (anonymization) the clause and the aggregates of SELECT WITH ANONYMIZATION, but not other uses of their names."""
     for before, token, after in zip([None, *tokens], tokens, tokens[1:], strict=False):
         name = word(token)
         if name not in _OLDER:
@@ -61,7 +61,7 @@ def _check_spelling(tokens: list[Token]) -> None:
 
 
 def _check_place(tokens: list[Token]) -> None:
-    """Refuse (syntax) OPTIONS (name = value) and OPTIONS (name => value) that stand elsewhere than behind SELECT."""
+    """Refuse (syntax) OPTIONS (name = value) and OPTIONS (name => value) in any place other than after SELECT."""
     for options, bracket, name, equals in zip(tokens, tokens[1:], tokens[2:], tokens[3:], strict=False):
         if word(options) == "OPTIONS" and bracket.token_type is _OPEN and equals.token_type in _EQUALS:
             option = name.text.lower()
@@ -70,9 +70,9 @@ def _check_place(tokens: list[Token]) -> None:
 
 
 def with_group_bounds(tree: exp.Query) -> exp.Query:
-    """Return the tree with the bounds of a unit in a group in the slot PER_GROUP of the aggregate that they stand in.
+    """Return the tree with bounds per unit and group moved to the slot PER_GROUP of the aggregate that contains them.
 
-    Refuses (group_bounds) them in anything else."""
+    Refuses (group_bounds) such bounds in anything other than SUM, COUNT and AVG."""
     for node in list(tree.find_all(exp.Anonymous)):
         if str(node.this).lower() != PER_GROUP:
             continue
@@ -126,7 +126,7 @@ def _privacy_options(tokens: list[Token]) -> tuple[list[Token], Options]:
 
 
 def _clamped(tokens: list[Token], arrow: int) -> list[Token]:
-    """Return the tokens with the argument in front of a named one clamped. `arrow`: the place of =>."""
+    """Return the tokens with the argument before a named argument wrapped in a call with its bounds. `arrow`: the index of =>."""
     name = tokens[arrow - 1]
     function = _FUNCTIONS.get(word(name))
     if word(name) == "REPORT_FORMAT":
@@ -141,13 +141,14 @@ def _clamped(tokens: list[Token], arrow: int) -> list[Token]:
 
 
 def _call(function: str, token: Token) -> list[tuple[TokenType, str, int, int, int, int]]:
-    """Return what the tokens of `function`() are made of: errors point at the value."""
+    """Return the arguments of the tokens of `function`(), positioned at `token`, so that errors point at the value."""
     where = (token.line, token.col, token.start, token.end)
     return [(kind, text, *where) for kind, text in ((TokenType.VAR, function), (_OPEN, "("), (_CLOSE, ")"))]
 
 
 def _argument_before(tokens: list[Token], name: int) -> tuple[int, int]:
-    """Return where the one argument before a named one begins, and the comma behind it."""
+    """Return the index where the only argument before a named one begins, and that of the comma after it. Refuses
+    (named_argument_place) other arguments."""
     comma, depth, begin = name - 1, 0, name - 1
     while begin > 0:
         kind = tokens[begin - 1].token_type
@@ -161,7 +162,8 @@ def _argument_before(tokens: list[Token], name: int) -> tuple[int, int]:
 
 
 def _bounds(tokens: list[Token], arrow: int) -> tuple[list[Token], list[Token], int]:
-    """Return the tokens of both numbers of (low, high) behind =>, and the place of the bracket that closes them."""
+    """Return the tokens of both numbers of (low, high) after =>, and the index of the closing bracket. Refuses
+    (named_argument_place) anything else."""
     kinds = [token.token_type for token in tokens[arrow + 1 : arrow + 8]]
     texts: list[list[Token]] = [[], []]
     place, side = arrow + 2, 0

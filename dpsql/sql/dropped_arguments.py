@@ -1,8 +1,7 @@
-"""Arguments that the SQL parser reads and forgets: mod(7, 4, 2) becomes 7 % 4, and would be answered as if it were right.
+"""Arguments that the SQL parser drops: mod(7, 4, 2) becomes 7 % 4, and would be answered as if it were right.
 
-Which argument of which function is forgotten is not written down here, where the next version of the parser would belie
-it: the parser is asked. A call of the same function with columns a0, a1, ... is parsed, and a column that is nowhere in
-the tree was forgotten.
+There is no list of dropped arguments here, which the next version of the parser could make wrong. Instead, a call of the
+same function with columns a0, a1, ... is parsed; a column that is nowhere in the tree was dropped.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ from sqlglot.tokenizer_core import Token, TokenType
 from dpsql.errors.exceptions import refuse
 
 MOST_ASKED = 16
-"""Arguments of the call that is tried: what is kept up to here (lists: coalesce, concat, least) is kept beyond."""
+"""Largest number of arguments of the trial call: functions that keep so many (coalesce, concat, least) keep all."""
 _OPEN = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
 _CLOSE = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
 
 
 def check_arguments(tokens: list[Token], dialect: str) -> None:
-    """Refuse the first call, in the order of closing brackets, of which the parser would forget an argument."""
+    """Refuse the first call, in the order of closing brackets, of which the parser would drop an argument."""
     for name, arguments in _calls(tokens):
         forgotten = _forgotten(dialect, name.text.upper(), min(len(arguments), MOST_ASKED))
         if forgotten:
@@ -35,7 +34,7 @@ def check_arguments(tokens: list[Token], dialect: str) -> None:
 
 
 def _calls(tokens: list[Token]) -> Iterator[tuple[Token, list[Token]]]:
-    """Yield names in front of a bracket with two or more expressions, and the first token of each of these."""
+    """Yield each name in front of a bracket with two or more expressions, with the first token of each expression."""
     open_: list[tuple[Token | None, list[Token]]] = []
     for index, token in enumerate(tokens):
         before = tokens[index - 1] if index else None
@@ -51,7 +50,7 @@ def _calls(tokens: list[Token]) -> Iterator[tuple[Token, list[Token]]]:
 
 @lru_cache(maxsize=4096)
 def _forgotten(dialect: str, name: str, count: int) -> tuple[int, ...]:
-    """Return positions of the arguments that are not in the tree of name(a0, a1, ...); none when that is no call of SQL."""
+    """Return the positions of the arguments that are not in the tree of name(a0, a1, ...); empty if that is not valid SQL."""
     read_dialect = sqlglot.Dialect.get_or_raise(dialect)
     parser = read_dialect.parser()
     if name not in parser.FUNCTIONS and name not in parser.FUNCTION_PARSERS:

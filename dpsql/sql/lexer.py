@@ -1,7 +1,7 @@
-"""The one place where a text becomes tokens. Each text is lexed once for each dialect whose parser reads it, and its
-tokens go with it from there on: cut into statements, read as commands, parsed.
+"""Lexer: the only place where a text becomes tokens. Each text is lexed once for each dialect whose parser reads it, and its
+tokens are passed on with it: they are cut into statements, read as commands, and parsed.
 
-`Piece` is what is handed on: one statement with its tokens, whose places count from the start of that statement.
+A `Piece` is passed on: one statement with its tokens, whose positions count from the start of that statement.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from sqlglot.tokens import Tokenizer
 from dpsql.errors.exceptions import refuse
 
 DIALECT = "duckdb"
-"""The dialect of questions."""
+"""Dialect of analysts' queries."""
 POSTGRESQL = "postgres"
-"""The dialect of what clients ask the catalogs."""
+"""Dialect of clients' catalog queries."""
 
 _DOLLAR_QUOTE = re.compile(r"\$(?:[A-Za-z_]\w*)?\$")
 _OPENING = re.compile(r"[eE]?'|\"|" + _DOLLAR_QUOTE.pattern)
@@ -31,8 +31,8 @@ _COMMENT_EDGE = re.compile(r"/\*|\*/")
 
 @dataclass(frozen=True)
 class Piece:
-    """One statement without its semicolon, in the text that it was cut out of: `line` on which it starts (from 1),
-    `offset` of its first character. `dialect` is the one in which it was lexed first."""
+    """One statement without its semicolon, cut out of a text. `line`: the text's line on which it starts (from 1); `offset`: the
+    text's position of its first character (from 0); `dialect`: the dialect in which it was lexed first."""
 
     sql: str
     line: int = 1
@@ -41,9 +41,9 @@ class Piece:
     _lexed: dict[str, Sequence[Token]] = field(default_factory=dict, compare=False, repr=False)
 
     def tokens(self, dialect: str | None = None) -> Sequence[Token]:
-        """Return its tokens in a dialect (None: the one in which it was lexed first), not to be changed.
+        """Return the tokens in a dialect (None: the one in which it was lexed first); the caller must not change them.
 
-        Raises text_unfinished and syntax.
+        Refuses (text_unfinished, syntax) a text that cannot be lexed to its end.
         """
         dialect = dialect or self.dialect
         if dialect not in self._lexed:
@@ -54,63 +54,63 @@ class Piece:
         return self._lexed[dialect]
 
     def part(self, start: int, stop: int) -> Piece:
-        """Return the text of its tokens from number `start` up to `stop` as a piece; its line and offset count from this one's
-        start."""
+        """Return the text of the tokens from number `start` up to (not including) `stop` as a piece; its line and offset count
+        from the start of this piece."""
         tokens = self.tokens()[start:stop]
         return cut(self.sql, tokens, self.dialect) if tokens else Piece("", 1, len(self.sql), self.dialect)
 
     def source(self, token: Token) -> str:
-        """Return a token as it is written, with its quotes."""
+        """Return the text of a token as written, with its quotes."""
         return self.sql[token.start : token.end + 1]
 
     def forget(self) -> None:
-        """Let the tokens go: they are made again when somebody needs them."""
+        """Release the tokens; the text is lexed again when they are needed."""
         self._lexed.clear()
 
 
 SqlText = str | Piece
-"""What may be asked: a text, or one that was lexed already."""
+"""Text of a statement, possibly lexed already."""
 
 
 def as_piece(text: SqlText) -> Piece:
-    """Return the text with its tokens."""
+    """Return a text as a piece; a piece is returned unchanged."""
     return text if isinstance(text, Piece) else Piece(text)
 
 
 def lexed_piece(text: str, tokens: Sequence[Token]) -> Piece:
-    """Return a whole text of questions with its tokens."""
+    """Return a whole text of queries as a piece with the given tokens."""
     return Piece(text, _lexed={DIALECT: tokens})
 
 
 def cut(text: str, tokens: Sequence[Token], dialect: str) -> Piece:
-    """Return the piece of `text` that one or more of its tokens make up."""
+    """Return the piece of `text` from the first to the last of `tokens`, of which there is at least one."""
     start, end = tokens[0].start, tokens[-1].end + 1
     return Piece(text[start:end], text.count("\n", 0, start) + 1, start, dialect, {dialect: _moved(tokens, start)})
 
 
 def _moved(tokens: Sequence[Token], by: int) -> Sequence[Token]:
-    """Return tokens whose places count from character `by`. Lines and columns stay: they only tell tokens apart."""
+    """Return the tokens with positions that count from character `by`. Lines and columns stay: they only distinguish tokens."""
     if not by:
         return tokens
     return [Token(t.token_type, t.text, t.line, t.col, t.start - by, t.end - by, t.comments) for t in tokens]
 
 
 def word(token: Token) -> str:
-    """Return a word in upper case; nothing for strings and quoted names."""
+    """Return the word of a token in upper case; empty for strings and quoted names."""
     return "" if token.token_type in (TokenType.STRING, TokenType.IDENTIFIER) else token.text.upper()
 
 
 @dataclass(frozen=True)
 class Lexed:
-    """The tokens of a text. `stop` is the character from which on it could not be read, None when all of it was;
-    `unfinished` what is opened there and not closed: string, quoted name or comment."""
+    """The tokens of a text. `stop`: the position of the first character that could not be lexed, None if all could;
+    `unfinished`: what is opened there and not closed (string, quoted name or comment), or empty."""
 
     tokens: list[Token]
     stop: int | None = None
     unfinished: str = ""
 
     def refusal(self) -> Exception:
-        """Return what is said of a text that could not be read to its end: text_unfinished or syntax, with the place."""
+        """Return the refusal of a text that could not be lexed to its end: text_unfinished or syntax, with the position."""
         assert self.stop is not None
         if self.unfinished:
             return refuse("text_unfinished", what=self.unfinished, position=self.stop + 1)
@@ -118,7 +118,7 @@ class Lexed:
 
 
 def lex(text: str, dialect: str = DIALECT) -> Lexed:
-    """Read a text. Never raises: a prompt asks for more when something is unfinished."""
+    """Lex a text. It never raises, because a prompt asks for more input when something is unfinished."""
     lexer = _lexer(dialect, _DOLLAR_QUOTE.search(text) is not None)(dialect=parser_dialect(dialect))
     try:
         return Lexed(lexer.tokenize(text))
@@ -140,7 +140,7 @@ def lex(text: str, dialect: str = DIALECT) -> Lexed:
 
 
 def _after_comment(text: str, index: int) -> int | None:
-    """Comments nest, as in PostgreSQL and DuckDB."""
+    """Return the position after a comment, None if it is not closed. Comments nest, as in PostgreSQL and DuckDB."""
     depth = 1
     for edge in _COMMENT_EDGE.finditer(text, index):
         depth += 1 if edge.group() == "/*" else -1
@@ -151,14 +151,15 @@ def _after_comment(text: str, index: int) -> int | None:
 
 @cache
 def parser_dialect(name: str) -> sqlglot.Dialect:
-    """Return a dialect, made once: by its name it is made anew at every use."""
+    """Return a dialect, created once; sqlglot would create it again at every use of its name."""
     return sqlglot.Dialect.get_or_raise(name)
 
 
 @cache
 def _lexer(dialect: str, dollar_quotes: bool) -> type[Tokenizer]:
-    """Return the lexer of a dialect. Without COMMANDS it reads what follows words like FETCH and EXPLAIN instead of taking it for
-    one string. Where a text has no $$ or $name$, it has no strings in dollars: else $1+$2 would begin one."""
+    """Return the lexer of a dialect. COMMANDS is empty, so that the text after words like FETCH and EXPLAIN is lexed instead of
+    taken as one string. Without `dollar_quotes` (the text has no $$ or $name$), it knows no dollar-quoted strings: else $1+$2
+    would begin one."""
     usual = parser_dialect(dialect).tokenizer_class
     changes: dict[str, object] = {"COMMANDS": set[TokenType]()}
     if not dollar_quotes:

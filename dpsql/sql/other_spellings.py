@@ -1,8 +1,8 @@
-"""What other systems spell in another way, read as DuckDB spells it: aggregates, lists of values, and brackets around joins.
+"""Spellings of other systems, rewritten as DuckDB's: aggregates, lists of values, and brackets around joins.
 
 Spark's and Trino's percentile_approx(x, q [, accuracy]), approx_percentile and percentile, and PostgreSQL's mode() WITHIN GROUP
-(ORDER BY x). The accuracy says how much memory an approximation may take, which there is none of here; for the same reason
-APPROX_COUNT_DISTINCT(x) is COUNT(DISTINCT x). FETCH FIRST n ROWS ONLY is LIMIT n.
+(ORDER BY x). The accuracy limits the memory of an approximation; it is ignored, because dpsql does not approximate. For the same
+reason APPROX_COUNT_DISTINCT(x) is COUNT(DISTINCT x). FETCH FIRST n ROWS ONLY is LIMIT n.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ _EXACT = "percentile"
 
 
 def in_own_spelling(tree: exp.Query) -> exp.Query:
-    """Return the tree with DuckDB's aggregates in place of those that other systems have for the same, and without brackets
-    around the first joins of a FROM, which change nothing: joins are made from the left."""
+    """Return the tree in DuckDB's spellings, and without brackets around the first joins of a FROM: they have no effect, because
+    joins are made from left to right."""
     for select in list(tree.find_all(exp.Select)):
         _without_brackets(select)
     for fetch in list(tree.find_all(exp.Fetch)):
@@ -85,14 +85,15 @@ def _percentile(node: exp.Anonymous) -> exp.Expr | None:
 
 
 def _distinct_count(node: exp.ApproxDistinct) -> exp.Expr | None:
-    """Return COUNT(DISTINCT x) for APPROX_COUNT_DISTINCT(x): no approximation is needed, and its noise is the same."""
+    """Return COUNT(DISTINCT x) for APPROX_COUNT_DISTINCT(x), None if it has an accuracy: the noise is the same without an
+    approximation."""
     if node.args.get("accuracy") is not None:
         return None
     return exp.Count(this=exp.Distinct(expressions=[node.this]), big_int=True)
 
 
 def _ordered_mode(node: exp.WithinGroup) -> exp.Expr | None:
-    """Return MODE() without its order, which only says of which values the most frequent one is wanted."""
+    """Return MODE(x) for MODE() WITHIN GROUP (ORDER BY x), whose order only names the values; None for other aggregates."""
     order = node.expression
     if not isinstance(node.this, exp.Mode) or node.this.args.get("this") is not None or len(order.expressions) != 1:
         return None

@@ -1,7 +1,7 @@
-"""From the analyst's text to one sqlglot tree: limits first, then one statement of a kind we know.
+"""Parser of the analyst's text into one sqlglot tree: limits first, then one statement of a known kind.
 
-Nothing is resolved here. Limits stand before the parser, because a parser that recurses is a crash away from a
-stranger's brackets; the depth of the finished tree is checked again, so that every later recursion is bounded.
+No names are resolved here. Limits are checked before parsing, because a stranger's nested brackets could crash a
+recursive parser; the depth of the finished tree is checked again, so that every later recursion is bounded.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ Parameters = Sequence[Any] | Mapping[str, Any] | None
 class Statement:
     """One statement. `kind`: query, explain, set, reset, show, show_tables, describe, transaction.
 
-    `query` is the parsed tree of a query or of what is explained, `kinds` the types of its nodes as the text has them;
-    `name` and `value` belong to set, reset, show and describe (`name` is "verbose" of EXPLAIN VERBOSE); `options` are
-    those of SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (...) as texts.
+    `query`: the parsed tree of a query or of an explained query; `kinds`: the node types of the text as written. `name` and
+    `value` belong to set, reset, show and describe; for EXPLAIN VERBOSE, `name` is "verbose". `options`: those of
+    SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (...), as texts.
     """
 
     kind: str
@@ -57,12 +57,12 @@ class Statement:
     kinds: frozenset[type[exp.Expr]] = frozenset()
 
     def has(self, *types: type[exp.Expr]) -> bool:
-        """Return whether a node of one of these types stands in the text: a look that spares a walk through the tree."""
+        """Return whether the text has a node of one of these types, without a walk through the tree."""
         return _has(self.kinds, *types)
 
     @property
     def reads_the_clock(self) -> bool:
-        """Return whether the meaning of the text depends on when it is asked."""
+        """Return whether the meaning of the text depends on the current time."""
         if self.has(exp.CurrentDate, exp.CurrentTimestamp):
             return True
         if self.query is None or not self.has(exp.Anonymous):
@@ -76,7 +76,7 @@ def _has(kinds: Iterable[type[exp.Expr]], *types: type[exp.Expr]) -> bool:
 
 
 def dialect() -> sqlglot.Dialect:
-    """Return the dialect that texts are read and written in."""
+    """Return the dialect in which texts are read and written."""
     return parser_dialect(DIALECT)
 
 
@@ -84,7 +84,7 @@ _BAD_CHARACTER = re.compile("[\0\ud800-\udfff]")
 
 
 def parse(text: SqlText, parameters: Parameters = None) -> Statement:
-    """Read one statement. Raises a refusal with the place in the text for everything else."""
+    """Return the one statement of a text. Refuses everything else, with the position in the text."""
     if not isinstance(text, (str, Piece)):
         raise refuse("not_text", kind=type(text).__name__)
     piece = as_piece(text)
@@ -114,7 +114,7 @@ def _parse(piece: Piece, parameters: Parameters) -> Statement:
 
 
 def _explained(tokens: list[Token]) -> int:
-    """Return how many words of EXPLAIN, EXPLAIN PRIVACY or EXPLAIN VERBOSE a statement begins with (0 to 2)."""
+    """Return the number of words (0 to 2) of EXPLAIN, EXPLAIN PRIVACY or EXPLAIN VERBOSE at the beginning of a statement."""
     words = [word(token) for token in tokens[:2]]
     if words[:1] != ["EXPLAIN"]:
         return 0
@@ -127,8 +127,8 @@ _SETS_FIRST = (
 
 
 def _checked(lexed: Sequence[Token]) -> list[Token]:
-    """Return tokens without the closing semicolon; refuses what is too much or too deep before any recursion, and dpsql's own
-    names."""
+    """Return the tokens without closing semicolons. Refuses too many tokens or too deep nesting before any recursion, several
+    statements, and dpsql's own names."""
     tokens = list(lexed)
     if len(tokens) > MOST_TOKENS:
         raise refuse("too_many_tokens", most=MOST_TOKENS, position=tokens[MOST_TOKENS].start + 1)
@@ -137,7 +137,7 @@ def _checked(lexed: Sequence[Token]) -> list[Token]:
         step = _DEEPER.get(token.token_type)
         if step is None:
             continue
-        # Every subscript of a[1][1]... makes the parser look through all before it.
+        # Each subscript of a[1][1]... makes the parser search all subscripts before it, so their number is limited.
         subscripts += token.token_type is TokenType.L_BRACKET
         if subscripts > MOST_DEPTH:
             raise refuse("too_deep", most=MOST_DEPTH, position=token.start + 1)
@@ -163,7 +163,7 @@ _DEEPER = {
 
 
 def _first_line(text: str) -> str:
-    """Return the parser's own sentence without its terminal colours, its quotation of the text and its position."""
+    """Return the parser's message without terminal colours, quotations of the text, and its position."""
     line = re.sub(r"\x1b\[[0-9;]*m", "", text.splitlines()[0] if text else "")
     line = re.sub(r" but got <Token .*$", "", line)
     line = re.sub(r"Required keyword: '\w+' missing for <class '[\w.]*?(\w+)'>", _incomplete, line)
@@ -178,7 +178,8 @@ _TRANSACTION = {"BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT"}
 
 
 def _simple(sql: str, tokens: list[Token]) -> Statement | None:
-    """Return statements about the session; read from tokens, because sqlglot turns most of them into opaque commands."""
+    """Return a statement about the session, None for any other. It is read from tokens, because sqlglot turns most of these
+    statements into opaque commands."""
     first = word(tokens[0])
     rest = [token.text for token in tokens[1:]]
     if first in _TRANSACTION:
@@ -208,7 +209,7 @@ def _option_name(words: list[str], tokens: list[Token]) -> str:
 
 
 def _set(sql: str, tokens: list[Token]) -> Statement:
-    """SET [SESSION | LOCAL] name (= | TO) value."""
+    """Read SET [SESSION | LOCAL] name (= | TO) value."""
     body = tokens[2:] if len(tokens) > 1 and tokens[1].text.upper() in ("SESSION", "LOCAL") else tokens[1:]
     for index, token in enumerate(body):
         if token.token_type is TokenType.EQ or token.text.upper() == "TO":
@@ -228,11 +229,11 @@ COMMANDS = frozenset({
     "PREPARE", "REASSIGN", "REFRESH", "REINDEX", "RELEASE", "REPLACE", "RESET", "REVOKE", "ROLLBACK", "SAVEPOINT",
     "SECURITY", "SET", "SHOW", "START", "SUMMARIZE", "TABLE", "TRUNCATE", "UNLISTEN", "UPDATE", "USE", "VACUUM",
 })  # fmt: skip
-"""Words that begin a statement of PostgreSQL or DuckDB which is no question; any other first word is a misspelling."""
+"""First words of PostgreSQL and DuckDB statements that are not queries; any other first word is a misspelling."""
 
 
 _QUESTIONS = ("SELECT", "WITH", "FROM", "(", "VALUES", "PIVOT", "UNPIVOT")
-"""Words that a question begins with."""
+"""First words of a query."""
 
 
 def _query(sql: str, tokens: list[Token], parameters: Parameters) -> Statement:
@@ -253,7 +254,7 @@ def _query(sql: str, tokens: list[Token], parameters: Parameters) -> Statement:
         raise refuse("syntax", detail=detail, position=place, hint=quoting_hint(tokens)) from None
     except RecursionError:
         raise refuse("too_deep", most=MOST_BRACKETS) from None
-    except Exception:  # an operator without its operand and the like surprise the parser; it has seen the text alone
+    except Exception:  # an operator without its operand and the like crash the parser; it knows nothing but the text
         raise refuse("syntax", detail="it is not SQL") from None
     check_arguments(tokens, DIALECT)
     tree = trees[0] if len(trees) == 1 else None
@@ -276,7 +277,7 @@ def _query(sql: str, tokens: list[Token], parameters: Parameters) -> Statement:
 
 
 def _as_select(tree: exp.Expr | None) -> exp.Expr | None:
-    """Return the query inside of brackets, and SELECT * FROM (PIVOT ...) for a PIVOT or UNPIVOT alone."""
+    """Return a query without the brackets around it, and a bare PIVOT or UNPIVOT as SELECT * FROM (PIVOT ...)."""
     if isinstance(tree, exp.Pivot):
         common = tree.args.pop("with_", None)
         return exp.Select(with_=common, expressions=[exp.Star()], from_=exp.From(this=exp.Subquery(this=tree)))
@@ -286,15 +287,15 @@ def _as_select(tree: exp.Expr | None) -> exp.Expr | None:
 
 
 def _plain_string(token: Token) -> Token:
-    """Return a string in dollars ($$text$$, $tag$text$tag$) as the string that it is; other tokens unchanged."""
+    """Return a dollar-quoted string ($$text$$, $tag$text$tag$) as a plain string token, and any other token unchanged."""
     if token.token_type is not TokenType.HEREDOC_STRING:
         return token
     return Token(TokenType.STRING, token.text, token.line, token.col, token.start, token.end, token.comments)
 
 
 def _numbered(tokens: list[Token]) -> tuple[list[Token], list[int]]:
-    """Return tokens with $1, $2, ... for each ?, and the positions of these in the text (from 1). The parser keeps neither the
-    order nor the places of ?."""
+    """Return the tokens with $1, $2, ... in place of each ?, and the positions of ? in the text (from 1): the parser keeps
+    neither their order nor their positions."""
     marks = [token.start + 1 for token in tokens if token.token_type is TokenType.PLACEHOLDER]
     if not marks:
         return tokens, marks
@@ -312,13 +313,13 @@ def _numbered(tokens: list[Token]) -> tuple[list[Token], list[int]]:
 
 
 def _error_place(tokens: Sequence[Token], error: dict[str, Any]) -> int | None:
-    """Return the place of the token that the parser names by the line and the column of its end."""
+    """Return the position of the token that the parser identifies by the line and column of its end, None if there is none."""
     named = (error.get("line"), error.get("col"))
     return next((token.start + 1 for token in tokens if (token.line, token.col) == named), None)
 
 
 def _kinds(tree: exp.Expr | None) -> frozenset[type[exp.Expr]]:
-    """Return types of the nodes of a tree. Refuses trees deeper than `MOST_DEPTH`, so that recursion over them cannot run out of
+    """Return the node types of a tree. Refuses trees deeper than `MOST_DEPTH`, so that recursion over them cannot exhaust the
     stack."""
     level: list[exp.Expr] = [tree] if tree is not None else []
     depth, kinds = 0, set[type[exp.Expr]]()
@@ -340,7 +341,7 @@ def place(node: exp.Expr | None) -> int | None:
 
 
 def has_values(parameters: Parameters) -> bool:
-    """Return whether there are parameter values. Refuses anything but a sequence of values or a mapping of names to values."""
+    """Return whether there are parameter values. Refuses anything except a sequence of values or a mapping of names to values."""
     if parameters is None:
         return False
     if isinstance(parameters, (str, bytes, bytearray, memoryview)) or not isinstance(parameters, (Sequence, Mapping)):
@@ -350,8 +351,8 @@ def has_values(parameters: Parameters) -> bool:
 
 
 def _bind_parameters(tree: exp.Query, parameters: Parameters, marks: list[int]) -> exp.Query:
-    """Put values where the text has ?, $1 or :name. Values become literals before anything is analysed. `marks`: the positions of
-    ?, which `_numbered` has made $1, $2, ..."""
+    """Replace ?, $1 or :name by the parameter values, as literals, before anything is analysed. `marks`: the positions of ?,
+    which `_numbered` has replaced by $1, $2, ..."""
     holders = list(tree.find_all(exp.Placeholder, exp.Parameter))
     if not holders:
         if parameters:
@@ -379,7 +380,7 @@ def _bind_parameters(tree: exp.Query, parameters: Parameters, marks: list[int]) 
 
 
 def _literal(value: Any) -> exp.Expr:
-    """Return a parameter's value as a literal tree; only plain values of SQL types."""
+    """Return a parameter's value as a literal tree. Refuses (parameter_value) other values than plain ones of SQL types."""
     if value is None:
         return exp.Null()
     if isinstance(value, bool):
@@ -411,12 +412,12 @@ def _literal(value: Any) -> exp.Expr:
 
 
 def _builtin(value: float) -> float:
-    """Return the number itself: classes derived from int and float (enumerations, numpy's) write themselves in their own way."""
+    """Return the number as a plain int or float: derived classes (enumerations, numpy's) have a different repr."""
     return int(value) if isinstance(value, int) else float(value)
 
 
 def _lists(tree: exp.Query) -> exp.Query:
-    """Return the query with lists of values as IN; a parameter that is a list stands nowhere else."""
+    """Return the query with lists of values as IN. Refuses (parameter_value) a list parameter in any other place."""
     tree = lists_as_in(tree)
     for node in tree.find_all(exp.Array):
         if "parameter" in node.meta:
@@ -425,5 +426,5 @@ def _lists(tree: exp.Query) -> exp.Query:
 
 
 def _item(value: Any) -> exp.Expr:
-    """Return a list item as a plain literal; a date as its text, which is read as a date where it is compared with one."""
+    """Return a list item as a plain literal. A date becomes its text, which is read as a date when compared with one."""
     return _literal(str(value) if isinstance(value, date) else value)

@@ -1,8 +1,8 @@
-"""PIVOT in FROM, read as the SELECT that it stands for: an aggregate with a FILTER for each listed value.
+"""PIVOT in FROM, rewritten as an equivalent SELECT: an aggregate with a FILTER for each listed value.
 
 `source PIVOT (SUM(x) FOR k IN ('a', 'b') GROUP BY g)` is
-`(SELECT g, SUM(x) FILTER (WHERE k = 'a') AS a, SUM(x) FILTER (WHERE k = 'b') AS b FROM source GROUP BY g)`. Without GROUP BY the
-groups are the columns of the source that stand neither in an aggregate nor behind FOR, so that its columns must be known from
+`(SELECT g, SUM(x) FILTER (WHERE k = 'a') AS a, SUM(x) FILTER (WHERE k = 'b') AS b FROM source GROUP BY g)`. Without GROUP BY,
+rows are grouped by the columns of the source that are neither in an aggregate nor after FOR, so its columns must be known from
 the text. Names of columns are DuckDB's. Values that are not listed belong to no column, as in SQL.
 `(PIVOT source ON k IN ('a', 'b') USING SUM(x) GROUP BY g)` is the same; without USING it counts rows.
 """
@@ -16,13 +16,13 @@ from sqlglot import exp
 from dpsql.errors.exceptions import Error, refuse
 
 _NAMING = ("columns", "identify_pivot_strings", "prefixed_pivot_columns", "pivot_column_naming")
-"""What the parser says of the names of columns, which are read from the values here."""
+"""Slots in which the parser stores names of columns; they are ignored, because names are derived from the listed values."""
 _CLAUSE = ("expressions", "fields", "group", "alias", *_NAMING)
 _STATEMENT = ("this", "expressions", "using", "group")
 
 
 def without_pivots(tree: exp.Query) -> exp.Query:
-    """Return the tree with a SELECT in place of each PIVOT. Refuses (pivot) other forms of it."""
+    """Return the tree with a SELECT in place of each PIVOT. Refuses (pivot) unsupported forms of PIVOT."""
     for pivot in list(tree.find_all(exp.Pivot)):
         source = pivot.parent
         if isinstance(source, (exp.Subquery, exp.CTE)) and source.this is pivot:
@@ -77,14 +77,14 @@ def _replace(source: exp.Table | exp.Subquery, pivot: exp.Pivot) -> None:
 
 
 def _check_parts(pivot: exp.Pivot, understood: Sequence[str]) -> None:
-    """Refuse (pivot) a PIVOT with other parts, which would have no effect."""
+    """Refuse (pivot) a PIVOT with parts other than `understood`, which would have no effect."""
     more = [name for name, part in pivot.args.items() if part and name not in understood]
     if more:
         raise _refusal(pivot, f"it has {more[0].strip('_').replace('_', ' ').upper()}")
 
 
 def _groups(source: exp.Table | exp.Subquery, pivot: exp.Pivot, used: set[str]) -> list[exp.Expr]:
-    """Return the columns that group the rows of a PIVOT; `used`: names of the others, in lower case."""
+    """Return the columns that group the rows of a PIVOT. `used`: the names of all other columns, in lower case."""
     group = pivot.args.get("group")
     if group is not None:
         if any(value for name, value in group.args.items() if name != "expressions"):

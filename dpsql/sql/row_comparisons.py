@@ -1,9 +1,9 @@
-"""Comparisons of rows, `(a, b) IN ((1, 2), (3, 4))`, and of texts with several patterns, written with plain comparisons.
+"""Comparisons of rows, `(a, b) IN ((1, 2), (3, 4))`, and of texts with several patterns, rewritten as plain comparisons.
 
 `(a, b) = (1, 2)` is `a = 1 AND b = 2`, and IN is the OR of these, also where a value is NULL (PostgreSQL 16 documentation, 9.25.1
 and 9.25.5). `(a, b) IN (SELECT x, y ...)` is `EXISTS (SELECT 1 FROM (SELECT x, y ...) AS q WHERE q.x = a AND q.y = b)` where only
-rows that fulfil it are kept: elsewhere EXISTS is FALSE where IN is NULL. `x LIKE ANY ('a%', 'b%')` is
-`x LIKE 'a%' OR x LIKE 'b%'`, and ALL has AND.
+rows that satisfy it are kept; elsewhere the two differ, because EXISTS is FALSE where IN is NULL. `x LIKE ANY ('a%', 'b%')` is
+`x LIKE 'a%' OR x LIKE 'b%'`; ALL becomes AND.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from dpsql.sql.reserved_names import OWN_NAMES
 
 MOST_COMPARISONS = 1_000
 COLUMN = f"{OWN_NAMES}c"
-"""What the names of columns of a subquery behind IN begin with, beside the row that is compared: no question has such names."""
+"""Prefix of the column names of a subquery in IN that is compared with a row: no query can have such names."""
 _Pattern = (exp.Like, exp.ILike)
 _KEEPING = (exp.And, exp.Or, exp.Paren)
 
 
 def with_plain_comparisons(tree: exp.Query) -> exp.Query:
-    """Return the tree with plain comparisons in place of those of rows and of lists of patterns."""
+    """Return the tree with comparisons of rows and of lists of patterns replaced by plain comparisons."""
     for node in list(tree.find_all(exp.In, exp.EQ, exp.NEQ, *_Pattern)):
         if isinstance(node, _Pattern):
             _replace_patterns(node)
@@ -86,7 +86,7 @@ def _replace_subquery(node: exp.Expr, row: list[exp.Expr]) -> None:
 
 
 def _keeps_rows(node: exp.Expr) -> bool:
-    """Return whether only rows that fulfil `node` are kept: it stands in a condition, under AND, OR and brackets alone."""
+    """Return whether only rows that satisfy `node` are kept: in WHERE, HAVING or QUALIFY, inside only AND, OR and brackets."""
     above = node.parent
     while isinstance(above, _KEEPING):
         above = above.parent
@@ -114,7 +114,7 @@ def _equal(node: exp.Expr, row: Sequence[exp.Expr], other: Sequence[exp.Expr]) -
 
 
 def _joined(connector: type[exp.Connector], parts: Sequence[exp.Expr]) -> exp.Expr:
-    """Return the parts connected in halves: 1,000 of them are nested ten levels deep."""
+    """Return the parts connected in halves, so that 1,000 of them are nested ten levels deep."""
     if len(parts) == 1:
         return parts[0]
     middle = (len(parts) + 1) // 2

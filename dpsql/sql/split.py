@@ -1,4 +1,4 @@
-"""Cutting a text into statements at its semicolons: those that are tokens, not those in strings, names and comments."""
+"""Cut of a text into statements at the semicolons that are tokens, not at those in strings, names and comments."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from dpsql.sql.lexer import DIALECT, Piece, cut, lex
 
 @dataclass(frozen=True)
 class Script:
-    """`statements` were closed by a semicolon; `rest` is what follows the last one, None when there is nothing.
+    """A text cut into statements. `statements`: those that end with a semicolon; `rest`: the text after the last one, or None.
 
-    `unfinished` names what was opened and not closed (string, quoted name, comment), `position` where (1-based).
+    `unfinished`: what was opened and not closed (string, quoted name, comment), or empty; `position`: where (from 1).
     """
 
     statements: tuple[Piece, ...]
@@ -24,12 +24,12 @@ class Script:
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
-        """All statements, the last one with or without its semicolon."""
+        """Return all statements, the last one with or without its semicolon."""
         return self.statements if self.rest is None else (*self.statements, self.rest)
 
 
 def read_script(text: str, dialect: str = DIALECT) -> Script:
-    """Cut `text` into statements. Never raises: a prompt asks for more when something is unfinished."""
+    """Cut `text` into statements. It never raises, because a prompt asks for more input when something is unfinished."""
     lexed = lex(text, dialect)
     statements: list[Piece] = []
     waiting: list[Token] = []
@@ -47,7 +47,7 @@ def read_script(text: str, dialect: str = DIALECT) -> Script:
 
 
 def split_file(text: str) -> tuple[Piece, ...]:
-    """Return every statement of a file; the last one needs no semicolon. Refuses an unfinished text (text_unfinished)."""
+    """Return all statements of a file; the last one needs no semicolon. Refuses (text_unfinished) an unfinished text."""
     script = read_script(text)
     if script.unfinished:
         raise refuse("text_unfinished", what=script.unfinished, position=script.position).placed_in(text)

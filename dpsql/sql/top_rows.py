@@ -1,4 +1,4 @@
-"""SELECT TOP n of T-SQL, read as LIMIT n at the end of the SELECT that it stands in, on the tokens of a question."""
+"""SELECT TOP n of T-SQL, rewritten in the tokens of a query as LIMIT n at the end of the same SELECT."""
 
 from __future__ import annotations
 
@@ -8,32 +8,37 @@ from dpsql.errors.exceptions import refuse
 from dpsql.sql.lexer import word
 
 _OPEN, _CLOSE = TokenType.L_PAREN, TokenType.R_PAREN
-_NOT_BESIDE = (
-    TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT, TokenType.LIMIT, TokenType.OFFSET, TokenType.FETCH,
-)  # fmt: skip
+_SET_OPERATIONS = (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)
+_NOT_BESIDE = (*_SET_OPERATIONS, TokenType.LIMIT, TokenType.OFFSET, TokenType.FETCH)
+_ALONE = "TOP belongs to one SELECT without LIMIT; in UNION and the like write (SELECT TOP n ...) in brackets"
 
 
 def tops_as_limits(tokens: list[Token]) -> list[Token]:
-    """Return the tokens with LIMIT n at the end of each SELECT [DISTINCT] TOP n; others as they are. A share (PERCENT) and ties
-    have no meaning here, so that the parser will refuse them.
+    """Return the tokens with LIMIT n at the end of each SELECT [DISTINCT] TOP n, and all others unchanged. TOP with PERCENT or
+    WITH TIES is not supported: it is left for the parser to refuse.
 
-    Refuses (syntax) another LIMIT beside TOP, and sets of which one SELECT alone has a TOP.
+    Refuses (syntax) TOP in a SELECT with LIMIT, OFFSET or FETCH, or without brackets in a set operation, whose LIMIT would hold
+    for all of its rows.
     """
     if not any(word(token) == "TOP" for token in tokens):
         return tokens
     plain: list[Token] = []
     limits: list[list[Token]] = [[]]
-    """For each open bracket, and the text itself, what its SELECT has to end with."""
+    """For the text itself and each open bracket: the tokens with which its SELECT must end."""
+    united = [False]
+    """For the same: whether a set operation has come, of which the next SELECT is a part."""
     place = 0
     while place < len(tokens):
         token = tokens[place]
         if token.token_type is _OPEN:
             limits.append([])
-        elif token.token_type is _CLOSE:
-            plain += limits.pop() if len(limits) > 1 else []
+            united.append(False)
+        elif token.token_type is _CLOSE and len(limits) > 1:
+            plain += limits.pop()
+            united.pop()
         elif token.token_type in _NOT_BESIDE and limits[-1]:
-            detail = "TOP stands in one SELECT without LIMIT"
-            raise refuse("syntax", detail=detail, position=limits[-1][0].start + 1)
+            raise refuse("syntax", detail=_ALONE, position=limits[-1][0].start + 1)
+        united[-1] = united[-1] or token.token_type in _SET_OPERATIONS
         plain.append(token)
         place += 1
         if word(token) == "SELECT":
@@ -43,6 +48,8 @@ def tops_as_limits(tokens: list[Token]) -> list[Token]:
             length, number = _top(tokens[place : place + 5])
             if number is not None:
                 top = tokens[place]
+                if united[-1]:
+                    raise refuse("syntax", detail=_ALONE, position=top.start + 1)
                 limit = Token(TokenType.LIMIT, "LIMIT", top.line, top.col, top.start, top.end)
                 limits[-1] = [limit, number]
                 place += length
@@ -50,7 +57,7 @@ def tops_as_limits(tokens: list[Token]) -> list[Token]:
 
 
 def _top(tokens: list[Token]) -> tuple[int, Token | None]:
-    """Return how many tokens TOP n or TOP (n) takes, and that of n; None where these are no such."""
+    """Return the number of tokens of TOP n or TOP (n), and the token of n (None if the tokens are neither)."""
     words = [token.text.upper() for token in tokens]
     if not tokens or word(tokens[0]) != "TOP":
         return 0, None
@@ -61,5 +68,5 @@ def _top(tokens: list[Token]) -> tuple[int, Token | None]:
 
 
 def _is_number(text: str) -> bool:
-    """Return whether a text is digits of ASCII alone, which the parser reads as a number."""
+    """Return whether a text consists of ASCII digits alone, which the parser reads as a number."""
     return text.isascii() and text.isdigit()

@@ -1,9 +1,9 @@
-"""UNPIVOT in FROM, read as the UNION ALL that it stands for: a SELECT for each listed column.
+"""UNPIVOT in FROM, rewritten as an equivalent UNION ALL: a SELECT for each listed column.
 
 `t UNPIVOT (v FOR k IN (a, b))`, and `(UNPIVOT t ON a, b INTO NAME k VALUE v)`, is
 `(SELECT * EXCLUDE (a, b), 'a' AS k, a AS v FROM t WHERE a IS NOT NULL UNION ALL
   SELECT * EXCLUDE (a, b), 'b' AS k, b AS v FROM t WHERE b IS NOT NULL)`; INCLUDE NULLS leaves the conditions out. A row of `t`
-becomes one row for each listed column at most, which is what UNION ALL counts.
+becomes at most one row for each listed column; the bound on rows per unit of UNION ALL counts these.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _PARTS = ("this", "expressions", "fields", "alias", "unpivot", "include_nulls", 
 
 
 def without_unpivots(tree: exp.Query) -> exp.Query:
-    """Return the tree with a UNION ALL in place of each UNPIVOT. Refuses (pivot) other forms of it."""
+    """Return the tree with a UNION ALL in place of each UNPIVOT. Refuses (unpivot) unsupported forms of UNPIVOT."""
     for pivot in list(tree.find_all(exp.Pivot)):
         if not pivot.args.get("unpivot"):
             continue
@@ -56,7 +56,7 @@ def _replace_statement(source: exp.Subquery | exp.CTE, pivot: exp.Pivot) -> None
 
 
 def _stacked(pivot: exp.Pivot, source: exp.Expr, listed: list[exp.Expr], name: str, value: str) -> exp.Query:
-    """Return the rows of `source` once for each listed column, with its name as `name` and what it holds as `value`."""
+    """Return the rows of `source` once for each listed column, with that column's label as `name` and its content as `value`."""
     columns = [_listed(pivot, item) for item in listed]
     if not columns or len(columns) > MOST_COLUMNS:
         raise _refusal(pivot, f"1 to {MOST_COLUMNS} columns are listed one by one")
@@ -77,7 +77,7 @@ def _stacked(pivot: exp.Pivot, source: exp.Expr, listed: list[exp.Expr], name: s
 
 
 def _listed(pivot: exp.Pivot, item: exp.Expr) -> tuple[exp.Column, str]:
-    """Return a listed column and the text that stands for it."""
+    """Return a listed column and its label."""
     column, label = item, item.name
     if isinstance(item, (exp.PivotAlias, exp.Alias)):
         column, label = item.this, item.args["alias"].name

@@ -1,4 +1,4 @@
-"""Aggregates inside a private block: from sqlglot nodes to measures, with what each needs to be bounded."""
+"""Aggregates inside a private block: sqlglot nodes become measures, whose arguments must be bounded as each aggregate needs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LEAKING = (*_LISTS, exp.AnyValue, exp.First, exp.Last)
 
 
 def spelling(node: exp.Expr) -> str:
-    """Return the registry's name of a call: the node's type, or the name of a function that the parser does not know."""
+    """Return the registry's name of a call: the node's type, or the name of a function unknown to the parser."""
     return str(node.this).lower() if isinstance(node, exp.Anonymous) else type(node).__name__
 
 
@@ -52,7 +52,8 @@ def is_aggregate(node: exp.Expr) -> bool:
 
 
 def has_aggregate(node: exp.Expr) -> bool:
-    """Return whether an expression aggregates: outside of subqueries, and in windows only what the window is over."""
+    """Return whether an expression contains an aggregate, outside of subqueries; in a window, the window's function itself does
+    not count, only its arguments, PARTITION BY and ORDER BY."""
     if isinstance(node, (exp.Subquery, exp.Select, exp.SetOperation)):
         return False
     if isinstance(node, exp.Window):
@@ -79,7 +80,7 @@ def bind_measure(name: str, node: exp.Expr, scalars: Scalars, per_unit: bool = F
 
 @dataclass(frozen=True)
 class _Call:
-    """A call of an aggregate that is bound: `operands` are its arguments in the order of the text."""
+    """A call of an aggregate to be bound. `operands`: its arguments in the order of the text."""
 
     name: str
     node: exp.Expr
@@ -127,7 +128,7 @@ def _unknown(node: exp.Expr, where: str = "") -> Exception:
 
 
 def _operands(node: exp.Expr) -> tuple[exp.Expr, ...]:
-    """Return the arguments of a call; those of a node stand in its slots."""
+    """Return the arguments of a call, whether sqlglot has a node type for its function or not."""
     if isinstance(node, exp.Anonymous):
         return tuple(node.expressions)
     return tuple(part for part in (node.this, node.args.get("expression")) if part is not None)
@@ -137,7 +138,7 @@ def _operands(node: exp.Expr) -> tuple[exp.Expr, ...]:
 
 
 def _rows(call: _Call) -> Measure:
-    """COUNT(*), COUNT(x), COUNT(DISTINCT x); of distinct units each counts once, however often its key is written."""
+    """Return the measure of COUNT(*), COUNT(x) or COUNT(DISTINCT x). With the unit's key as x, each unit counts once."""
     node, scalars = call.node, call.scalars
     only(node, "this", "big_int")
     if node.this is None or isinstance(node.this, exp.Star):
@@ -183,7 +184,7 @@ def _quantile(call: _Call) -> Measure:
 
 
 def _among_rows(bind: Callable[..., Measure]) -> Callable[[_Call], Measure]:
-    """Return the rule of an aggregate that is not exact among the rows of one unit."""
+    """Return the rule of an aggregate that cannot be computed exactly over the rows of one unit."""
 
     def rule(call: _Call) -> Measure:
         if call.per_unit:
@@ -194,7 +195,7 @@ def _among_rows(bind: Callable[..., Measure]) -> Callable[[_Call], Measure]:
 
 
 def _numbers(call: _Call, count: int) -> Measure:
-    """Numeric arguments whose interval is known."""
+    """Return the measure of an aggregate of `count` numbers. Refuses numbers without known bounds."""
     word, node = call.aggregate.word.upper(), call.node
     if not isinstance(node, exp.Anonymous):
         only(node, "this", "expression")
@@ -216,7 +217,7 @@ def _numbers(call: _Call, count: int) -> Measure:
 
 
 def _as_number(scalars: Scalars, part: exp.Expr) -> Expr:
-    """Return an argument of a sum or a mean; a condition is 1 where it is true and 0 where it is false, as in DuckDB."""
+    """Return a numeric argument; a condition counts as 1 if true and 0 if false, as in DuckDB."""
     argument = scalars.bind(part)
     return argument if argument.facts.type is not Type.BOOLEAN else scalars.call("to_integer", part, argument)
 
@@ -229,7 +230,7 @@ def _check_bounded(word: str, argument: Expr, part: exp.Expr, scalars: Scalars) 
     if not argument.facts.bounded:
         text = part.sql("duckdb")
         clamped = f"{word}(clamp({text}, 0, 100))"
-        # A key is a name written in digits: bounds would make its sum answerable, and no more meaningful.
+        # A unit's key is a name even if it is a number: with bounds its sum could be answered, but would mean nothing.
         of_unit = same_unit(argument, scalars.scope.unit_names())
         hint = f"{text} names people: COUNT(DISTINCT {text}) counts them" if of_unit else None
         raise refuse("unbounded", position=place(part), hint=hint, function=word, text=text, clamped=clamped)

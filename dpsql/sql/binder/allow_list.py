@@ -1,7 +1,7 @@
-"""What the public remainder may contain: an allow-list of sqlglot nodes and function names.
+"""Allow-list of the sqlglot nodes and function names in the public remainder.
 
-The remainder runs over released and public tables in an engine that holds nothing else (`sandbox`), so this list is
-about resources and surprises (files, settings, randomness, endless series), not about privacy.
+The remainder runs over released and public tables in an engine that holds nothing else (`sandbox`), so this list protects
+against excessive resources and surprises (files, settings, randomness, endless series); it is not needed for privacy.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dpsql.sql.binder.sql_words import function_word, sql_word
 from dpsql.sql.parse import place
 
 NODES: frozenset[type[exp.Expr]] = frozenset({
-    # clauses; tables, joins, subqueries and set operations are bound one by one (`cut`), never copied
+    # clauses; tables, joins, subqueries and set operations are bound one by one (`query`), never copied
     exp.Where, exp.Having, exp.Qualify, exp.Group, exp.Order, exp.Ordered, exp.Limit, exp.Offset, exp.Fetch, exp.Alias,
     exp.Identifier, exp.Column, exp.Star, exp.Distinct, exp.Tuple, exp.Rollup, exp.Cube,
     exp.GroupingSets, exp.Paren, exp.Filter, exp.Window, exp.WindowSpec, exp.WithinGroup, exp.IgnoreNulls,
@@ -36,7 +36,7 @@ NODES: frozenset[type[exp.Expr]] = frozenset({
     exp.Month, exp.Week, exp.WeekOfYear, exp.Day, exp.DayOfMonth, exp.DayOfWeek, exp.DayOfWeekIso, exp.DayOfYear,
     exp.Hour, exp.Minute, exp.Second, exp.LastDay, exp.IsNan, exp.TimeToStr, exp.Initcap,
     exp.Dayname, exp.Monthname, exp.ConcatWs, exp.SplitPart, exp.RegexpLike, exp.DateBin,
-    # window functions and aggregates over results beside those of `dpsql.aggregates`
+    # window functions, and aggregates over results that `dpsql.aggregates` does not have
     exp.Median, exp.Quantile, exp.PercentileCont, exp.PercentileDisc, exp.ApproxQuantile, exp.ArgMax, exp.ArgMin,
     exp.Mode, exp.AnyValue, exp.First, exp.Last, exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist,
     exp.Ntile, exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.NthValue,
@@ -50,24 +50,24 @@ OTHER_DIALECTS = frozenset({
     "fractions_supported", "full_match", "json_scope", "mode", "negative_length_returns_empty",
     "null_on_zero_variance", "occurrence", "position", "to", "truncate", "zero_on_all_null", "zero_start", "zone",
 })  # fmt: skip
-"""Slots of sqlglot's nodes that only other dialects fill. An argument too many ends there, and the engine's text may leave
-it out: length(x, y) would be length(x)."""
+"""Slots of sqlglot's nodes that only other dialects fill. A surplus argument is parsed into such a slot, and the engine's text
+may omit it: length(x, y) would become length(x)."""
 _MORE_SLOTS: dict[type[exp.Expr], str] = {exp.LastDay: "unit", exp.Ceil: "decimals", exp.Floor: "decimals"}
 MOST_DIGITS = 38
-"""Of a whole number: any with so many fits into 128 bits."""
+"""Largest number of digits of an integer: any integer with so many fits into 128 bits."""
 DISTANCE = {"dp_interval_low", "dp_interval_high", "dp_error"}
 
 
 def _check_number(node: exp.Literal) -> None:
-    """Refuse a number that is no double, and whole ones of more digits than any integer type has: the sandbox would fail, or
-    answer in a type that no client knows."""
+    """Refuse a number beyond the range of doubles, and an integer with more digits than any integer type has: the sandbox would
+    fail, or answer in a type unknown to clients."""
     text = str(node.this).replace("_", "")
     if len(text.lstrip("0")) > MOST_DIGITS if text.isdigit() else isinf(float(text)):
         raise refuse("bad_number", text=text, position=place(node))
 
 
 def _check_slots(node: exp.Func) -> None:
-    """Refuse calls without their argument, which the parser lets pass and cannot write down, and bounds for units."""
+    """Refuse calls without their first argument, which sqlglot parses but cannot write as text, and bounds per unit and group."""
     if node.arg_types.get("this") and node.args.get("this") is None:
         raise lacks_argument(node)
     if node.args.get(PER_GROUP) is not None:
@@ -76,14 +76,14 @@ def _check_slots(node: exp.Func) -> None:
 
 
 def _is_zero(divisor: exp.Expr) -> bool:
-    """Return whether a number of the text is 0: the sandbox fails for every row then."""
+    """Return whether a divisor is the literal 0, with which the sandbox would fail for every row."""
     while isinstance(divisor, (exp.Neg, exp.Paren)):
         divisor = divisor.this
     return isinstance(divisor, exp.Literal) and not divisor.is_string and float(str(divisor.this).replace("_", "")) == 0
 
 
 def check_node(node: exp.Expr) -> None:
-    """Refuse one node of the remainder that is not on the list."""
+    """Refuse a node of the remainder that is not on the allow-list. Its children are not checked."""
     if isinstance(node, exp.Anonymous):
         name = str(node.this).lower()
         if name == "clamp":
@@ -123,7 +123,7 @@ def _aggregates_results(spelling: str) -> bool:
 
 
 def check_format(node: exp.Expr) -> None:
-    """Refuse an empty format of a date, which the parser makes the word None of."""
+    """Refuse an empty date format, which the parser turns into the word None."""
     format_ = node.args.get("format")
     if isinstance(format_, exp.Literal) and format_.name == "None":
         raise refuse("wrong_arguments", function="STRFTIME", reason="needs a format", position=place(node))

@@ -22,11 +22,11 @@ from dpsql.sql.parse import place
 
 MOST_COLUMNS = 500
 UNCOUNTED = 1_000
-"""Rows of a public table that nobody has counted (`planner`)."""
+"""Assumed number of rows of a public table whose rows have not been counted (`planner`)."""
 
 
 def facts_of(column: PolicyColumn) -> Facts:
-    """Return type, bounds, domain and nullability of a column, as the policy declares them."""
+    """Return the facts of a column (type, bounds, domain, nullability, ...) as the policy declares them."""
     type_ = Type(column.type)
     lower: Any = column.lower
     upper: Any = column.upper
@@ -41,7 +41,7 @@ def facts_of(column: PolicyColumn) -> Facts:
 
 
 def base_table(policy: Policy, node: exp.Table, public: dict[str, PublicInput]) -> Bound:
-    """Return a table of the policy under its name there (names fold). Refuses every other name."""
+    """Return the policy's table that `node` names (names fold to lower case). Refuses every other name."""
     if not isinstance(node.this, exp.Identifier):
         raise refuse("table_function", position=place(node))
     qualified = [node.args[part] for part in ("catalog", "db") if node.args.get(part) is not None]
@@ -69,7 +69,7 @@ def base_table(policy: Policy, node: exp.Table, public: dict[str, PublicInput]) 
 
 
 def no_such_table(policy: Policy, path: Sequence[str], position: int | None) -> Error:
-    """Return the refusal of a table's name that the policy lacks; `path`: its parts in the question."""
+    """Return the refusal of a table name that the policy lacks. `path`: the parts of the name in the query."""
     written = ".".join(path)
     named = policy.table(path[-1])
     names = {table.qualified_name for table in policy.visible.values()} | set(policy.visible)
@@ -79,8 +79,8 @@ def no_such_table(policy: Policy, path: Sequence[str], position: int | None) -> 
 
 @lru_cache(maxsize=1024)
 def _protected(table: Table, names: tuple[str, ...], condition: str | None, unit_column: str | None) -> Protected:
-    """Return the rows of a protected table that fulfil `condition`, with the columns that can be named; `unit_column`: its column
-    that holds the unit's key, hidden or not."""
+    """Return the rows of a protected table that satisfy `condition`, with its visible columns `names`. `unit_column`: the column
+    that holds the unit's key, visible or not."""
     scan = base_scan(table)
     units = frozenset({unit_column}) if unit_column is not None else frozenset[str]()
     visible = tuple((column.name, column) for column in scan.columns if column.name in names)
@@ -88,7 +88,7 @@ def _protected(table: Table, names: tuple[str, ...], condition: str | None, unit
 
 
 def check_row_filters(policy: Policy) -> None:
-    """Raise policy_invalid for a row filter of any analyst that is no condition over the rows of its table."""
+    """Raise policy_invalid if a row filter of any analyst is not a condition over the rows of its table."""
     for name, analyst in policy.analysts.items():
         for table, access in (analyst.access or {}).items():
             try:
@@ -106,7 +106,7 @@ def named_table(name: str) -> exp.Table:
 
 @lru_cache(maxsize=1024)
 def base_scan(table: Table) -> Scan:
-    """Return the scan of all columns of a policy table; cached, so that `plan.canonical_text` writes it once."""
+    """Return the scan of all columns of a policy table. It is cached, so that `plan.canonical_text` writes it only once."""
     return Scan(table.name, tuple(Column(column.name, facts_of(column)) for column in table.columns.values()))
 
 

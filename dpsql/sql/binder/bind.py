@@ -1,4 +1,4 @@
-"""Names, types and ranges attached; private blocks cut out; the public remainder kept (privacy.md 6)."""
+"""Binding of a parsed statement to the policy: private blocks and the public remainder, with types (privacy.md 6)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from dpsql.sql.parse import Statement, place
 
 
 def bind(statement: Statement, policy: Policy, min_units: int | None = None) -> Plan:
-    """Bind one query or explained query to the policy. `min_units`: groups with fewer counted units are not shown (None: all
-    are). Raises a refusal with the place in the text."""
+    """Bind one query or explained query to the policy and return its plan. `min_units`: groups with fewer counted units are not
+    shown (None: all are). Refusals carry the position in the text."""
     assert statement.query is not None
     try:
         _unqualified(statement.query, policy)
@@ -39,10 +39,11 @@ def bind(statement: Statement, policy: Policy, min_units: int | None = None) -> 
 
 
 def _read(binder: QueryBinder, query: exp.Query) -> tuple[tuple[Block, ...], tuple[Result, ...], set[str]]:
-    """Return the blocks, results and tables that the remainder reads, directly or through others. Only these are measured."""
+    """Return the blocks, results and names of tables that the remainder reads, directly or through others. Only these are
+    measured."""
     named = {result.name: result for result in binder.results.values()}
     read = {table.name for table in query.find_all(exp.Table)}
-    for block in reversed(binder.blocks.values()):  # each reads results of blocks before it
+    for block in reversed(binder.blocks.values()):  # a block reads only results of earlier blocks
         for name in results_read(block) if named and block.name in read else ():
             read |= {name} | {table.name for table in named[name].query.find_all(exp.Table)}
     blocks = tuple(block for block in binder.blocks.values() if block.name in read)
@@ -50,10 +51,10 @@ def _read(binder: QueryBinder, query: exp.Query) -> tuple[tuple[Block, ...], tup
 
 
 def _unqualified(query: exp.Query, policy: Policy) -> None:
-    """Drop the schema of columns written [dataset.]schema.table.column, as BI tools write them.
+    """Remove the schema from columns written [dataset.]schema.table.column, as BI tools write them.
 
-    Any other schema is left in place, and is refused with its position. Before an alias, which is no table of the policy, the
-    default schema may stand.
+    Any other schema stays and is refused later with its position. Before an alias, which is not a table of the policy, a default
+    schema is accepted.
     """
     for column in query.find_all(exp.Column):
         table = policy.table(column.table) if column.db else None
@@ -64,7 +65,7 @@ def _unqualified(query: exp.Query, policy: Policy) -> None:
 
 
 def _per_unit(relation: Relation) -> bool:
-    """Return whether rows are results of one privacy unit each."""
+    """Return whether each row is the result of an aggregation over one privacy unit."""
     while isinstance(relation, (Filter, Project)):
         relation = relation.source
     return isinstance(relation, UnitAggregate)

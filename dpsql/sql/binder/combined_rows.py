@@ -1,9 +1,9 @@
-"""How many rows of results and public tables a SELECT over them may have to look at, before anything is charged.
+"""Bounds, computed before anything is charged, on the rows that a SELECT over results and public tables may have to process.
 
-A product of results takes time and memory after the charge, so it is refused where text and policy allow more rows than the
-sandbox has time for. Everything counted here is public: rows that the question writes, rows of public tables, groups of public
-keys; of private keys, whose number nobody knows before, `UNLISTED` are assumed. A row meets few rows of a source whose columns
-it fixes by equality: at most as many as the other columns of a key have values.
+A product of results takes time and memory after the charge, so it is refused if text and policy allow more rows than the
+sandbox has time for. Everything counted here is public: rows that the query writes, rows of public tables, groups of public
+keys; private keys, whose number of groups is unknown before the release, are assumed to have `UNLISTED`. If a row fixes some
+columns of a source's key by equality, it is paired with at most as many rows as the key's other columns have values.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from dpsql.sql.binder.trees import condition_of, conjuncts
 from dpsql.sql.parse import place
 
 MOST_COMBINED = 5_000_000
-"""Rows that all steps of a question's public part may have together: the sandbox sorts as many in about a second."""
+"""Largest total number of rows of all steps of a query's public part: the sandbox sorts as many in about a second."""
 MOST_SHOWN = 1_000_000
-"""Rows that an answer may have: as many as the sandbox returns."""
+"""Largest number of rows of an answer: as many as the sandbox returns."""
 UNLISTED = 1_000
-"""Groups that private keys are taken to have."""
+"""Number of groups that private keys are assumed to have."""
 MOST_EXACT = 1 << 24
-"""Integers up to this size are numbers with a fraction of any width, too."""
+"""Integers up to this size are exact in floating-point types of any width."""
 Position = tuple[int, int]
 """Number of a source and position of one of its columns."""
 
@@ -45,16 +45,16 @@ class Equality:
 
 
 def groups_of(block: Block) -> int:
-    """Return how many groups a block has at most, as far as that is public: for each combination of public keys `UNLISTED` of
-    private ones."""
+    """Return the largest number of groups of a block; with private keys, `UNLISTED` groups are assumed for each combination of
+    public keys."""
     is_private = any(key.values is None for key in block.keys)
     return group_count([key.values for key in block.keys], block.combinations) * (UNLISTED if is_private else 1)
 
 
 def combined_rows(node: exp.Select, sources: Sources) -> tuple[int, int]:
-    """Return how many rows the sources of a SELECT have together at most, and how many rows all steps of joining them have.
+    """Return bounds on the rows of a SELECT's joined sources, and on the total rows of all steps of joining them.
 
-    Refuses (many_combinations) more than `MOST_COMBINED`, at the source that makes them so many.
+    Refuses (many_combinations) more than `MOST_COMBINED`, at the source with which the number exceeds it.
     """
     joins = node.args.get("joins") or []
     if not joins and (not sources or node.args.get("where") is None):
@@ -65,10 +65,10 @@ def combined_rows(node: exp.Select, sources: Sources) -> tuple[int, int]:
 
 
 def _counted(node: exp.Select, bound: Released, inner: Sequence[tuple[int, int | None]]) -> Released:
-    """Return what a SELECT over results returns with the number of its rows, and with the rows of all steps up to it.
+    """Return the result of a SELECT over results, with the numbers of its rows and of the rows of all steps up to it.
 
-    `bound.most_rows`: rows before they are grouped. `inner`: the steps of each subquery in an expression for one row, and for all
-    rows together (None: it is taken to run for each). Refuses (many_combinations) too many steps.
+    `bound.most_rows`: rows before grouping. `inner`: for each subquery in an expression, its steps for one row, and for all rows
+    together (None: assumed to run for each row). Refuses (many_combinations) too many steps.
     """
     rows = bound.most_rows * _grouping_sets(node)
     work = bound.work + (rows if rows > bound.most_rows else 0)
@@ -80,7 +80,7 @@ def _counted(node: exp.Select, bound: Released, inner: Sequence[tuple[int, int |
 
 
 def united_rows(node: exp.SetOperation, bound: Released, sides: Sequence[Released]) -> Released:
-    """Return what a set operation returns with the number of its rows and steps. Refuses (many_combinations) too many."""
+    """Return the result of a set operation with the numbers of its rows and steps. Refuses (many_combinations) too many steps."""
     rows = sum(side.most_rows for side in sides) if isinstance(node, exp.Union) else sides[0].most_rows
     work = sum(side.work + side.most_rows for side in sides)
     if work > MOST_COMBINED:
@@ -89,7 +89,7 @@ def united_rows(node: exp.SetOperation, bound: Released, sides: Sequence[Release
 
 
 def check_shown(query: exp.Expr, bound: Released) -> None:
-    """Refuse (many_combinations) an answer that shows a product of results as it is, and is longer than an answer may be."""
+    """Refuse (many_combinations) an answer that is an unfiltered product of results with more than `MOST_SHOWN` rows."""
     bare = query.unnest()
     filters = ("where", "group", "having", "qualify", "distinct", "limit")
     joins = bare.args.get("joins") or []
@@ -104,18 +104,18 @@ def check_shown(query: exp.Expr, bound: Released) -> None:
 
 
 class InnerQueries:
-    """Subqueries in expressions over results: how many steps each has, and which names stand in them."""
+    """Counter of the steps of subqueries in expressions over results, and of the names that each subquery can resolve."""
 
     def __init__(self) -> None:
         self._steps: list[tuple[int, int | None]] = []
         self._names: set[str] = set()
         self._sources: list[tuple[str, Bound]] = []
         self.rows = 0
-        """Rows of the SELECT that was bound last, before they are grouped."""
+        """Rows of the SELECT that was bound last, before grouping."""
 
     def counted(self, node: exp.Select, bind: Callable[[], Bound]) -> Bound:
-        """Return what `bind` returns for a SELECT, a result with its numbers of rows and steps. Refuses (many_combinations) too
-        many."""
+        """Return the SELECT that `bind` binds; a result gets its numbers of rows and steps. Refuses (many_combinations) too many
+        steps."""
         outside, self._steps = self._steps, []
         try:
             bound = bind()
@@ -127,14 +127,15 @@ class InnerQueries:
             self._steps = outside
 
     def add(self, query: exp.Expr, steps: int, is_alone: bool) -> None:
-        """Enter a subquery, with its steps for one row. `is_alone`: it names no column of the query around it."""
+        """Add a subquery with its steps for one row. `is_alone`: it names no column of the outer query."""
         self._steps.append((steps, steps if is_alone else self._together(query.unnest())))
 
     def _together(self, query: exp.Expr) -> int | None:
-        """Return how many steps a subquery has for all rows around it, where each column that it names of the query around it is
-        equal to a column of its own: then the engine joins its sources once with the different values of those columns, of which
-        each of their rows meets one. Where it has several sources, nothing else of it may name a column around it. None for any
-        other subquery."""
+        """Return the steps of a subquery for all rows of the outer query together, None if they are not known.
+
+        They are known if every outer column that it names is set equal to one of its own columns: the engine then joins its
+        sources once with the distinct values of the outer columns, one of which each source row matches. If it has several
+        sources, it must name outer columns in these equalities alone."""
         if not isinstance(query, exp.Select) or len(list(query.find_all(exp.Query))) > 1:
             return None
         sources = [(alias, source) for alias, source in self._sources if isinstance(source, Released)]
@@ -161,7 +162,7 @@ class InnerQueries:
 
     @contextmanager
     def names_inside(self) -> Iterator[Callable[[exp.Expr], bool]]:
-        """Yield a function that tells whether a query, once it is bound, names columns of its own sources alone."""
+        """Yield a function that returns whether a query, once bound, names columns of its own sources alone."""
         outside, self._names = self._names, set()
         try:
             yield self._is_alone
@@ -169,7 +170,7 @@ class InnerQueries:
             self._names = outside
 
     def name(self, node: exp.Select, bound: Sequence[tuple[str, Bound]]) -> None:
-        """Enter the sources of a SELECT inside a subquery, their columns, and its own outputs."""
+        """Add the names of a SELECT inside a subquery: its sources, their columns, and its outputs."""
         self._sources = list(bound)
         self._names |= {item.alias.lower() for item in node.expressions if item.alias}
         for alias, source in bound:
@@ -184,7 +185,7 @@ class InnerQueries:
 
 
 class _OwnColumns:
-    """The columns of the sources of a subquery; all others that it names are of the query around it."""
+    """Columns of a subquery's sources; any other column that the subquery names belongs to the outer query."""
 
     def __init__(self, sources: Sources) -> None:
         self._aliases = {alias.lower() for alias, _ in sources}
@@ -194,11 +195,11 @@ class _OwnColumns:
                 self._facts |= {label.lower(): facts, f"{alias}.{label}".lower(): facts}
 
     def outer_names(self, node: exp.Expr) -> set[str]:
-        """Return the columns around a subquery that an expression names."""
+        """Return the columns of the outer query that an expression names."""
         return {column.sql().lower() for column in node.find_all(exp.Column) if self._is_outer(column)}
 
     def fixed_outer(self, condition: exp.Expr) -> set[str]:
-        """Return the column around the subquery that a condition sets equal to one of its own; none for other conditions."""
+        """Return the outer column that a condition sets equal to a column of the subquery; empty for other conditions."""
         sides = [condition.this.unnest(), condition.expression.unnest()] if isinstance(condition, exp.EQ) else []
         if not sides or not all(isinstance(side, exp.Column) for side in sides):
             return set()
@@ -214,7 +215,7 @@ class _OwnColumns:
 
 
 class _Steps:
-    """The sources of one SELECT joined one after the other."""
+    """Row counts while the sources of one SELECT are joined one after the other."""
 
     def __init__(self, node: exp.Select, sources: Sources, joins: Sequence[exp.Join]) -> None:
         self.node, self.sources, self.joins = node, [source for _, source in sources], joins
@@ -234,7 +235,8 @@ class _Steps:
         self.placed.add(0)
 
     def joined(self) -> tuple[int, int]:
-        """Join all of them. Where every join is an inner one, that source comes next which adds the fewest rows."""
+        """Join all sources; return the rows of the result and of all steps. If every join is inner, the source that gives the
+        fewest pairs comes next."""
         steps, waiting = 0, list(range(1, len(self.sources)))
         while waiting:
             number = min(waiting, key=self._pairs) if all(self.inner) else waiting[0]
@@ -246,7 +248,7 @@ class _Steps:
         return self.rows, steps
 
     def _join(self, number: int) -> int:
-        """Join one source, and return how many rows that step has."""
+        """Join one source and return the number of rows of that step."""
         source, join = self.sources[number], self.joins[number - 1]
         each, pairs = self._partners(number), self._pairs(number)
         both = [key | other for key in self.keys for other in self._keys(number)]
@@ -260,7 +262,7 @@ class _Steps:
         return self.rows
 
     def _pairs(self, number: int) -> int:
-        """Return how many pairs there are of rows so far and rows of a source."""
+        """Return a bound on the pairs of a row joined so far and a row of a source."""
         fixed = {
             each.column
             for each in self._conditions(number)
@@ -270,7 +272,7 @@ class _Steps:
         return min(self.rows * self._partners(number), self.sources[number].most_rows * partners)
 
     def _partners(self, number: int) -> int:
-        """Return how many rows of a source one row so far meets at most."""
+        """Return a bound on the rows of a source that pair with one row joined so far."""
         fixed = {
             each.column
             for each in self._conditions(number)
@@ -279,11 +281,11 @@ class _Steps:
         return min([self.sources[number].most_rows, *(self._agreeing(key, fixed) for key in self._keys(number))])
 
     def _agreeing(self, key: Collection[Position], fixed: Collection[Position]) -> int:
-        """Return how many rows agree on the columns of a key that are fixed."""
+        """Return a bound on the rows that agree on the fixed columns of a key."""
         return prod(self._values(number, position) for number, position in key if (number, position) not in fixed)
 
     def _values(self, number: int, position: int) -> int:
-        """Return how many values a column of a key has at most, each of them in one row for each value of the others."""
+        """Return a bound on the values of one column of a key; each is in one row per combination of the key's other columns."""
         source = self.sources[number]
         every = source.most_rows + (not all(self.inner))  # an outer join has one NULL more
         return min(every, values_of(source.column_facts[position], source.null_repeats) or every)
@@ -293,7 +295,7 @@ class _Steps:
         return [frozenset((number, position) for position in key) for key in keys]
 
     def _conditions(self, number: int) -> list[Equality]:
-        """Return the equalities that hold for every pair with a row of a source."""
+        """Return the equalities that hold in every pair that includes a row of a source."""
         if number == 0:
             return self.everywhere
         return [*self.of_join[number - 1], *(self.everywhere if self.inner[number - 1] else [])]
@@ -313,7 +315,7 @@ class _Steps:
                         yield Equality(column, compared)
 
     def _numbers(self, expression: exp.Expr) -> frozenset[int] | None:
-        """Return the sources that an expression reads, besides those of a query around it; None where that is not known."""
+        """Return the numbers of the sources that an expression reads, not counting an outer query's; None if unknown."""
         numbers = set()
         for column in expression.find_all(exp.Column):
             position = self._position(column)
@@ -333,7 +335,7 @@ class _Steps:
         return int(number), int(position)
 
     def _merged(self, number: int) -> Iterator[Equality]:
-        """Yield the equalities of USING, and of NATURAL."""
+        """Yield the equalities that USING or NATURAL implies."""
         join, labels = self.joins[number - 1], _labels(self.sources[number])
         before = [_labels(source) for source in self.sources[:number]]
         names = [using_name(name).lower() for name in join.args.get("using") or ()]
@@ -349,22 +351,22 @@ class _Steps:
 
 
 def _stays_apart(facts: Facts, other: Facts | None) -> bool:
-    """Return whether different values of a column are still different when they are converted to be compared: large integers
-    may become one number with a fraction (of 24 bits at least). Texts are compared with texts alone (`rehearsal`)."""
+    """Return whether different values of a column stay different when they are converted for a comparison: large integers may
+    become the same floating-point number (of at least 24 bits). Texts are compared with texts alone (`rehearsal`)."""
     if facts.type is not Type.INTEGER or (other is not None and other.type is Type.INTEGER):
         return True
     return facts.bounded and max(abs(int(facts.lower)), abs(int(facts.upper))) <= MOST_EXACT
 
 
 def values_of(facts: Facts | None, null_repeats: bool) -> int | None:
-    """Return how many values a column may have, NULL among them; None where that is not known, or where NULL may stand in many
-    rows that otherwise agree (`null_repeats`)."""
+    """Return the number of values that a column may have, counting NULL; None if it is unknown, or if NULL may be in many rows
+    that otherwise agree (`null_repeats`)."""
     size = None if facts is None or (null_repeats and facts.nullable) else facts.size()
     return None if size is None else size + 1
 
 
 def bounded_by_keys(released: Released) -> int:
-    """Return how many rows a result has at most: no more than the columns of one of its keys have combinations of values."""
+    """Return a bound on the rows of a result: at most as many as the columns of one of its keys have combinations of values."""
     bounds = [released.most_rows]
     for key in released.unique:
         sizes = [values_of(released.column_facts[position], released.null_repeats) for position in key]
@@ -373,12 +375,12 @@ def bounded_by_keys(released: Released) -> int:
 
 
 def too_many(rows: int, position: int | None, most: int = MOST_COMBINED) -> Error:
-    """Return the refusal of so many rows."""
+    """Return the refusal of `rows` rows where `most` are allowed."""
     return refuse("many_combinations", rows=f"{rows:,}", most=f"{most:,}", position=position)
 
 
 def _limited(node: exp.Expr, bound: Released) -> Released:
-    """Return a result with no more rows than LIMIT and the values of its keys allow."""
+    """Return a result with `most_rows` reduced to what LIMIT and the values of its keys allow."""
     limit = node.args.get("limit")
     number = limit.expression if isinstance(limit, exp.Limit) else None
     written = isinstance(number, exp.Literal) and not number.is_string and number.name.isdecimal()
@@ -387,7 +389,7 @@ def _limited(node: exp.Expr, bound: Released) -> Released:
 
 
 def _grouping_sets(node: exp.Select) -> int:
-    """Return how many sets of keys GROUP BY over results has: each groups all rows."""
+    """Return the number of grouping sets of a GROUP BY over results; each of them groups all rows."""
     group = node.args.get("group")
     if group is None:
         return 1
@@ -409,7 +411,7 @@ def _is_comma(join: exp.Join) -> bool:
 
 
 def _product(sources: Sources, joins: Sequence[exp.Join]) -> tuple[int, int]:
-    """Return the rows of all combinations, with a row of NULLs beside those of each source."""
+    """Return the number of combinations, with one row of NULLs added to each source, as rows and as steps."""
     rows = 1
     for (_, source), join in zip(sources, [None, *joins], strict=True):
         rows *= source.most_rows + 1
@@ -419,5 +421,5 @@ def _product(sources: Sources, joins: Sequence[exp.Join]) -> tuple[int, int]:
 
 
 def _labels(source: Released) -> dict[str, int]:
-    """Return the positions of the columns by their names in lower case."""
+    """Return the positions of the columns, keyed by their names in lower case."""
     return {label.lower(): position for position, label in reversed(list(enumerate(source.columns)))}

@@ -1,4 +1,4 @@
-"""The interface through which parts of the binder use the binder of the whole statement."""
+"""Interface through which parts of the binder use the binder of the whole statement."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from dpsql.sql.binder.scope import Bound, Environment, Protected, Released, Scop
 
 
 class BindingContext(Protocol):
-    """One statement being bound: its policy, what was collected from it, and how its parts are bound in turn.
+    """One statement while it is bound: its policy, what has been collected from it, and methods that bind its parts.
 
-    `blocks`: the private blocks so far, by name. `whole`: the statement itself. `public`: the public tables read so far, by
-    text. `min_units`: groups with fewer counted units are not shown (None: all are). Every method raises refusals only.
+    `blocks`: the private blocks so far, by name. `whole`: the statement itself. `public`: the public tables read so far, by the
+    table's name. `min_units`: groups with fewer counted units are not shown (None: all are). The methods raise only refusals.
     """
 
     policy: Policy
@@ -25,22 +25,22 @@ class BindingContext(Protocol):
     min_units: int | None
 
     def add_block(self, block: Block) -> str:
-        """Enter a private block and return its name; equal blocks are one release."""
+        """Add a private block and return its name; equal blocks are one release."""
 
     def environment(self, tree: exp.Query, outer: Environment) -> Environment:
-        """Return the names that WITH puts in front of `tree`."""
+        """Return the environment with the WITH entries of `tree`."""
 
     def source(self, node: exp.Expr, environment: Environment, rows: bool = False) -> tuple[str, Bound]:
-        """Bind one item of FROM; return its alias and what it is."""
+        """Return the alias of one item of FROM, and its bound source. `rows`: the SELECT above aggregates."""
 
     def alone(self, node: exp.Expr, environment: Environment, around: Scope) -> Bound:
-        """Bind a subquery of an expression that may not name columns of the query around it."""
+        """Bind a subquery of an expression that must not name columns of the outer query."""
 
     def rows(self, bound: Released, node: exp.Expr) -> Protected:
         """Return a result as a relation that a later block reads."""
 
     def value(self, node: exp.Expr, environment: Environment, around: Scope) -> Expr:
-        """Return the one value of a subquery over results as an expression over protected rows."""
+        """Return the single value of a subquery over results as an expression over protected rows."""
 
     def subquery(self, node: exp.Expr, environment: Environment) -> exp.Expr | None:
         """Return the released form of a subquery inside an expression, None for any other node."""

@@ -1,7 +1,7 @@
 """Correlated scalar subqueries in WHERE, in a SELECT list, in GROUP BY and inside aggregates.
 
-(SELECT f(...) FROM t WHERE t.k = outer.k AND ...) has one value for each k: it is grouped by k, and joined. What is
-then proven, measured and charged is that join and that aggregation; a correlation that is no equality is refused.
+(SELECT f(...) FROM t WHERE t.k = outer.k AND ...) has one value for each k: it is grouped by k and joined. That join and
+that aggregation are then proven, measured and charged; a correlation other than an equality is refused.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _CLAUSES = ("expressions", "from_", "joins", "where", "with_")
 def joined(
     context: BindingContext, node: exp.Select, bound: Sources, environment: Environment
 ) -> tuple[exp.Select, Sources]:
-    """`node` with its correlated values as columns of subqueries that are joined in FROM, and all its sources."""
+    """Return `node` with its correlated subqueries replaced by columns of subqueries joined in FROM, and all its sources."""
     named = {label for _, source in bound for label in _labels(source)}
     node = with_counts(context, node, bound, environment, lambda select: (*_places(select), *_keys(select, named)))
     if not any(part.find(exp.Subquery) for part in (*_places(node), *_keys(node, set()))):
@@ -36,11 +36,11 @@ def joined(
         if isinstance(item, exp.Subquery):
             name = exp.to_identifier(output_name(item), quoted=True)
             item.replace(exp.Alias(this=exp.Subquery(this=item.this), alias=name))
-    aliases: dict[exp.Expr, str] = {}  # equal subqueries, as of a GROUP BY and its SELECT list, are one join
+    aliases: dict[exp.Expr, str] = {}  # equal subqueries, such as in GROUP BY and in the SELECT list, are one join
     for subquery in [value for part in (*_places(copy), *_keys(copy, named)) for value in _values(part)]:
         inner = _Inner(context, subquery, environment)
         if not inner.around or not (protected or inner.protected):
-            continue  # without a name from around it is a value of its own; over results the sandbox can do it
+            continue  # without an outer name it is an uncorrelated value; over results alone the sandbox computes it
         alias = aliases.setdefault(subquery.this, f"{HIDDEN}{len(added)}")
         if len(aliases) + len(bound) > len(added):
             join = inner.join(alias)
@@ -50,13 +50,13 @@ def joined(
     if len(added) > len(bound) and not protected:
         for join in copy.args["joins"]:
             if not any(join.args.get(name) for name in ("on", "using", "side", "kind", "method")):
-                join.set("kind", "CROSS")  # a comma would hide its sides from the ON of the joins behind it
+                join.set("kind", "CROSS")  # a comma would hide its sides from the ON of later joins
     return copy, added
 
 
 def _keys(node: exp.Select, named: set[str]) -> list[exp.Expr]:
-    """Return parts of a SELECT that groups are made of: what stands behind GROUP BY, and the items of the list that are meant
-    there by position, alias or ALL. `named`: columns of the sources, which go before aliases."""
+    """Return the parts of a SELECT that form its groups: GROUP BY, and the items of the list that it names by position, alias,
+    expression or ALL, or those of DISTINCT. `named`: columns of the sources, which take precedence over aliases."""
     group = node.args.get("group")
     if group is None:
         return (
@@ -75,8 +75,8 @@ def _keys(node: exp.Select, named: set[str]) -> list[exp.Expr]:
 
 
 def _places(node: exp.Select) -> list[exp.Expr]:
-    """Return parts of a SELECT that are computed for each row: WHERE, the arguments of aggregates, and where nothing is grouped
-    the items of its list."""
+    """Return the parts of a SELECT that are computed for each row: WHERE, and calls of aggregates or, without grouping, all items
+    of its list."""
     parts = list(node.expressions)
     if _grouped(node):
         parts = [call for item in node.expressions for call in _aggregate_calls(item)]
@@ -85,13 +85,13 @@ def _places(node: exp.Select) -> list[exp.Expr]:
 
 
 def _grouped(node: exp.Select) -> bool:
-    """Return whether a SELECT makes groups of its rows."""
+    """Return whether a SELECT groups its rows."""
     grouped = any(node.args.get(clause) is not None for clause in ("group", "distinct", "having"))
     return grouped or any(has_aggregate(item) for item in node.expressions)
 
 
 def _aggregate_calls(node: exp.Expr) -> Iterator[exp.Expr]:
-    """Yield calls of aggregates in an expression, outside of subqueries and windows."""
+    """Yield the calls of aggregates in an expression, outside of subqueries and windows."""
     if isinstance(node, (exp.Subquery, exp.Select, exp.SetOperation, exp.Window)):
         return
     if is_aggregate(node):
@@ -102,7 +102,7 @@ def _aggregate_calls(node: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def check_groups(context: BindingContext, node: exp.Expr, around: Scope, environment: Environment) -> None:
-    """Refuse (correlated) a subquery over groups that names a column of the rows around it."""
+    """Refuse (correlated) a subquery over groups that names a column of the outer rows, of which only groups are left."""
     if isinstance(node, exp.Subquery):
         for column in _Inner(context, node, environment).around:
             if around.has(column):
@@ -110,7 +110,7 @@ def check_groups(context: BindingContext, node: exp.Expr, around: Scope, environ
 
 
 def named_around(node: exp.Expr, around: Scope, error: Error) -> Error:
-    """Return the refusal of a subquery by itself, in better words where the name it does not know is one of the row around."""
+    """Return `error`, a subquery's refusal, or `correlated` if the unknown name in it is a column of the outer row."""
     if error.slug in ("unknown_column", "unknown_table"):
         for column in node.find_all(exp.Column):
             if place(column) == error.position and around.has(column):
@@ -123,7 +123,7 @@ def _refused(reason: str, node: exp.Expr) -> Error:
 
 
 def _values(node: exp.Expr) -> Iterator[exp.Subquery]:
-    """Subqueries that stand for a value, outside of other subqueries."""
+    """Yield the scalar subqueries in an expression, outside of other subqueries."""
     for part in node.iter_expressions():
         if isinstance(part, exp.Subquery):
             if not isinstance(node, (exp.In, exp.Exists, exp.Any, exp.All)):
@@ -133,7 +133,7 @@ def _values(node: exp.Expr) -> Iterator[exp.Subquery]:
 
 
 def _own_columns(node: exp.Expr) -> Iterator[exp.Column]:
-    """Yield columns named in an expression, outside of subqueries."""
+    """Yield the columns that an expression names outside of subqueries."""
     if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
         yield node
     for part in node.iter_expressions():
@@ -142,7 +142,7 @@ def _own_columns(node: exp.Expr) -> Iterator[exp.Column]:
 
 
 class _Inner:
-    """One subquery, and what it names from around (`around`)."""
+    """One subquery, and the columns of the outer query that it names (`around`)."""
 
     def __init__(self, context: BindingContext, subquery: exp.Subquery, environment: Environment) -> None:
         self.select = subquery.this
@@ -165,7 +165,7 @@ class _Inner:
         return any(column.name.lower() in labels for labels in named)
 
     def join(self, alias: str) -> exp.Join:
-        """LEFT JOIN (the subquery, grouped by what it compares with the row around) ON these are equal."""
+        """Return LEFT JOIN (the subquery, grouped by the expressions it compares with the outer row) ON these are equal."""
         for name, value in self.select.args.items():
             if name not in _CLAUSES and value:
                 raise _refused("only WHERE with equalities can be", self.around[0])
@@ -199,7 +199,8 @@ class _Inner:
         return exp.Coalesce(this=column, expressions=[exp.Literal.number(0)])
 
     def _pairs(self) -> tuple[list[tuple[exp.Expr, exp.Expr]], list[exp.Expr]]:
-        """Return equalities of WHERE between the row around and the subquery's own rows, and the other conditions."""
+        """Return the equalities of WHERE as pairs of an outer and an inner expression, and the other conditions. Refuses
+        (correlated) outer names in any other place."""
         parts = conjuncts(condition_of(self.select, "where"))
         pairs: list[tuple[exp.Expr, exp.Expr]] = []
         rest: list[exp.Expr] = []
@@ -230,7 +231,7 @@ class _Inner:
 
 
 def _hidden(name: str) -> exp.Identifier:
-    """Return the name of a column that no other column has: a name without a table in the question then never means it."""
+    """Return a column name that no column of the query or policy has, so that no unqualified name of the query can mean it."""
     return _quoted(f"{HIDDEN}{name}")
 
 

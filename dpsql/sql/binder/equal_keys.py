@@ -1,4 +1,4 @@
-"""Which equal keys are those of one privacy unit: declared foreign keys, and unique keys of one table on both sides."""
+"""Keys whose equality implies the same privacy unit: declared foreign keys, and unique keys of one table on both sides."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dpsql.policy import Policy
 
 
 def along_key(left: Relation, right: Relation, pairs: list[tuple[Expr, Expr]], policy: Policy) -> bool:
-    """Return whether some pair is a foreign key that the policy declares between protected tables, in either direction, or two
-    foreign keys to the same one, or the pairs are a unique key of one table on both sides: equal keys then belong to one unit."""
+    """Return whether equal keys belong to one unit: a pair is a foreign key that the policy declares between protected tables (in
+    either direction), or two foreign keys to the same column, or the pairs are a unique key of one table on both sides."""
     if _same_rows(left, right, pairs, policy):
         return True
     for a, b in pairs:
@@ -28,7 +28,7 @@ def along_key(left: Relation, right: Relation, pairs: list[tuple[Expr, Expr]], p
 
 
 def _same_rows(left: Relation, right: Relation, pairs: list[tuple[Expr, Expr]], policy: Policy) -> bool:
-    """Return whether equal keys are those of one row of a protected table, which stands on both sides."""
+    """Return whether equal keys identify one row of a protected table that is on both sides."""
     named: dict[str, set[str]] = {}
     for a, b in pairs:
         place_left, place_right = origin(left, a), origin(right, b)
@@ -41,7 +41,7 @@ def _same_rows(left: Relation, right: Relation, pairs: list[tuple[Expr, Expr]], 
 
 
 def origin(relation: Relation, expression: Expr) -> tuple[str, str] | None:
-    """Return the policy's table and column that an expression over `relation` is, unchanged; None for anything computed."""
+    """Return the policy's table and column from which an expression over `relation` is read unchanged; None if it is computed."""
     if not isinstance(expression, Column):
         return None
     name = expression.name

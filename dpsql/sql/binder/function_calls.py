@@ -1,4 +1,4 @@
-"""Functions of row expressions, one handler per node type: rounding, text, dates, casts, and names sqlglot does not know."""
+"""Functions in row expressions, one handler per node type: rounding, text, dates, casts, and names unknown to sqlglot."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _round(self: Scalars, node: exp.Round) -> Expr:
 
 @handles(exp.Log)
 def _log(self: Scalars, node: exp.Log) -> Expr:
-    """log10(x) and log(x), both of base 10 as in DuckDB and PostgreSQL; log(b, x) is ln(x) / ln(b), of a literal base."""
+    """Bind log10(x) and log(x), both base 10 as in DuckDB and PostgreSQL, and log(b, x) = ln(x) / ln(b) with a literal base."""
     only(node, "this", "expression")
     if node.expression is None or node.args.get("expression") is None:
         return self.call("log10", node, self.bind(node.this))
@@ -76,14 +76,14 @@ def _pipe(self: Scalars, node: exp.DPipe) -> Expr:
 
 @handles(exp.Concat)
 def _concat(self: Scalars, node: exp.Concat) -> Expr:
-    """concat(a, b) skips NULL (|| does not)."""
+    """Bind concat(a, b), which skips NULL (|| does not)."""
     only(node, "expressions", "safe", "coalesce")
     texts = _texts(self, node, node.expressions)
     return self.call("concat", node, *(self.call("coalesce", node, text, literal("")) for text in texts))
 
 
 def _texts(self: Scalars, node: exp.Expr, parts: list[exp.Expr]) -> list[Expr]:
-    """Bind parts that stand beside a text: integers, days and truth values as the texts that CAST makes of them."""
+    """Bind the parts of a concatenation. If one of them is a text, cast integers, dates and booleans to text as CAST does."""
     bound = [self.bind(part) for part in parts]
     if not any(part.facts.type is Type.TEXT for part in bound):
         return bound
@@ -174,7 +174,7 @@ def _cast(self: Scalars, node: exp.Cast) -> Expr:
 
 
 def _to(self: Scalars, node: exp.Expr, inner: Expr, target: Type) -> Expr:
-    """Bind a cast; a cast literal becomes a literal, so that '5'::int4 (as drivers send parameters) equals 5."""
+    """Bind a cast. A cast of a literal becomes a literal, so that '5'::int4 (as drivers send parameters) equals 5."""
     cast = self.call(f"to_{target.value}", node, inner)
     if not isinstance(inner, Literal) or isinstance(cast, Literal):
         return cast
@@ -194,7 +194,7 @@ _DATE_FORMATS = {"YYYY-MM-DD", "YYYY-MM-DD HH24:MI:SS", "YYYY-MM-DD HH24:MI:SS.U
 
 @handles(exp.UnixToTime)
 def _to_timestamp(self: Scalars, node: exp.UnixToTime) -> Expr:
-    """PostgreSQL's to_timestamp('2024-01-31 00:00:00', 'YYYY-MM-DD HH24:MI:SS') with literals, and whole seconds since 1970."""
+    """Bind PostgreSQL's to_timestamp(text, 'YYYY-MM-DD HH24:MI:SS') of a literal text, and of whole seconds since 1970."""
     only(node, "this", "scale")
     if node.args.get("scale") is None:
         seconds = self.bind(node.this)
@@ -215,7 +215,7 @@ def _formatted(node: exp.Expr, parts: list[exp.Expr | None], target: Type) -> Ex
 
 @handles(exp.DateBin)
 def _bin(self: Scalars, node: exp.DateBin) -> Expr:
-    """date_bin(width, t[, origin]) and time_bucket, with literal interval and origin."""
+    """Bind date_bin(width, t[, origin]) and time_bucket, with a literal interval and origin."""
     only(node, "this", "expression", "unit")
     width = node.this
     if isinstance(width, exp.Literal) and width.is_string:
@@ -230,14 +230,14 @@ def _bin(self: Scalars, node: exp.DateBin) -> Expr:
             raise refuse("bad_interval", position=place(node))
         return self.call("date_trunc", node, literal(unit), moment)
     if isinstance(start, exp.Var):
-        start = exp.Literal.string(start.name)  # what sqlglot makes of a text in this place
+        start = exp.Literal.string(start.name)  # sqlglot parses a text in this place as a Var
     origin = BUCKETS if start is None else _literal_moment(self.bind(start), start)
     seconds = steps * 86400 if function == "add_days" else steps
     return self.call("time_bucket", node, moment, literal(seconds), literal(origin))
 
 
 def _with_unit(interval: exp.Interval) -> exp.Interval:
-    """'5 minutes' as PostgreSQL's date_bin takes it, a text: the interval it says."""
+    """Return an interval whose text has its unit ('5 minutes', as in PostgreSQL's date_bin) with the unit separated."""
     words = interval.this.name.split() if isinstance(interval.this, exp.Literal) else []
     if interval.args.get("unit") is None and len(words) == 2:
         return exp.Interval(this=exp.Literal.string(words[0]), unit=exp.Var(this=words[1].upper()))
@@ -245,14 +245,14 @@ def _with_unit(interval: exp.Interval) -> exp.Interval:
 
 
 def _literal_moment(bound: Expr, node: exp.Expr) -> object:
-    """Return a literal point in time; a text is one."""
+    """Return the value of a literal point in time, which may be written as a text."""
     value = bound.value if isinstance(bound, Literal) else None
     return midnight(temporal(value, Type.TIMESTAMP, node) if isinstance(value, str) else value)
 
 
 @handles(exp.AtTimeZone)
 def _at_time_zone(self: Scalars, node: exp.AtTimeZone) -> Expr:
-    """Timestamps are in UTC: there they are what they are."""
+    """Bind AT TIME ZONE 'UTC' as the timestamp itself, because timestamps are in UTC. Refuses other zones."""
     only(node, "this", "zone")
     zone = node.args["zone"]
     moment = self.bind(node.this)
@@ -266,7 +266,7 @@ _UTC = ("UTC", "ETC/UTC", "GMT", "Z")
 
 @handles(exp.TimeToStr, exp.ToChar)
 def _to_text(self: Scalars, node: exp.Expr) -> Expr:
-    """strftime(t, '%Y-%m') and to_char(t, 'YYYY-MM')."""
+    """Bind strftime(t, '%Y-%m') and to_char(t, 'YYYY-MM')."""
     only(node, "this", "format")
     check_format(node)
     form = node.args.get("format")
@@ -288,7 +288,7 @@ def _name(self: Scalars, node: exp.Expr) -> Expr:
 
 @handles(exp.RegexpLike, exp.RegexpILike)
 def _matches(self: Scalars, node: exp.Expr) -> Expr:
-    """t ~ 'pattern', t ~* 'pattern' (without regard to case), regexp_matches(t, 'pattern', 'i'): anywhere in t."""
+    """Bind t ~ 'pattern', t ~* 'pattern' (ignoring case) and regexp_matches(t, 'pattern', 'i'), which match anywhere in t."""
     only(node, "this", "expression", "flag")
     options = _options(node, "flag", "cis") + ("i" if isinstance(node, exp.RegexpILike) else "")
     return self.call("regexp_matches", node, self.bind(node.this), _with_options(self.bind(node.expression), options))
@@ -296,7 +296,7 @@ def _matches(self: Scalars, node: exp.Expr) -> Expr:
 
 @handles(exp.RegexpReplace)
 def _regexp_replace(self: Scalars, node: exp.RegexpReplace) -> Expr:
-    """regexp_replace(t, 'pattern', 'replacement'[, 'g']): the first match, or all."""
+    """Bind regexp_replace(t, 'pattern', 'replacement'[, 'g']), which replaces the first match, or all with 'g'."""
     only(node, "this", "expression", "replacement", "modifiers", "single_replace")
     options = _options(node, "modifiers", "cisg")
     pattern = _with_options(self.bind(node.expression), options.replace("g", ""))
@@ -315,7 +315,8 @@ def _options(node: exp.Expr, slot: str, allowed: str) -> str:
 
 
 def _with_options(pattern: Expr, options: str) -> Expr:
-    """Return the options in the pattern itself, where every RE2 reads them alike; c is what is anyway, unless i comes after."""
+    """Return a pattern with the options written into it, where every RE2 reads them alike. Of c (the default) and i, the later
+    one counts."""
     if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
         return pattern
     inside = ("i" if options.rfind("i") > options.rfind("c") else "") + ("s" if "s" in options else "")
@@ -331,7 +332,7 @@ def _split_part(self: Scalars, node: exp.SplitPart) -> Expr:
 
 @handles(exp.StrPosition)
 def _position(self: Scalars, node: exp.StrPosition) -> Expr:
-    """strpos(t, u), instr(t, u), position(u IN t)."""
+    """Bind strpos(t, u), instr(t, u) and position(u IN t)."""
     only(node, "this", "substr")
     return self.call("strpos", node, self.bind(node.this), self.bind(node.args["substr"]))
 
@@ -355,7 +356,7 @@ _OF_ENTRIES: dict[type[exp.Expr], str] = {
 
 @handles(*_OF_ENTRIES)
 def _operands(self: Scalars, node: exp.Expr) -> Expr:
-    """Return a node whose operands are the arguments of a function, in order (`signatures.Function.nodes`)."""
+    """Bind a node whose operands are the arguments of a registered function, in order (`signatures.Function.nodes`)."""
     only(node, "this", "expression")
     parts = (node.this, node.args.get("expression"))
     return self.call(_OF_ENTRIES[type(node)], node, *(self.bind(part) for part in parts if part is not None))

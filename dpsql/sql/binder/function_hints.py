@@ -1,4 +1,4 @@
-"""How to write what a refused function, or a comparison of different types, was meant to say."""
+"""Hints that give another way to write a refused function, or a comparison of different types."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ _NAMES = (
     "regr_slope", "replace", "right", "round", "split_part", "sqrt", "starts_with", "stddev", "strftime", "strpos", "substr",
     "sum", "to_char", "trim", "upper", "variance", "width_bucket",
 )  # fmt: skip
-"""Names that a misspelt one may have meant."""
+"""Function names that a misspelt name is compared with."""
 
 
 def function_hint(name: str) -> str | None:
-    """Return how to write what the refused function `name` (in lower case) says elsewhere, or the name that it is nearest to;
-    None where neither is clear."""
+    """Return another way to write the refused function `name` (in lower case), or else the known name nearest to it; None if
+    there is neither."""
     written = _WAYS.get(_OTHER_NAMES.get(name, name))
     if written is not None:
         return written
@@ -58,19 +58,19 @@ def function_hint(name: str) -> str | None:
 
 
 def unknown_function(name: str, position: int | None) -> Error:
-    """Return the refusal of the function `name`, in lower case, with how to write what it was meant to say."""
+    """Return the refusal of the function `name` (in lower case), with a hint how to write it if there is one."""
     return refuse("unknown_function", name=name, position=position, hint=function_hint(name))
 
 
 def expression_hint(node: exp.Expr) -> str | None:
-    """Return how to write what a refused operator was meant to say; None where that is not clear."""
+    """Return another way to write a refused operator, None if there is no hint."""
     return (
         "IS stands before NULL, TRUE and FALSE; other values are compared with =" if isinstance(node, exp.Is) else None
     )
 
 
 def comparison_hint(function: str, arguments: Sequence[Expr]) -> str | None:
-    """Return how to write a comparison with literals of another type; None for other functions, and where no literal is."""
+    """Return how to write a comparison with literals of another type; None for other functions and without literals."""
     if function not in COMPARISONS and function not in _ORDERS:
         return None
     types = {argument.facts.type for argument in arguments if not isinstance(argument, Literal)} - {Type.NULL}

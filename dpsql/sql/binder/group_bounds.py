@@ -1,10 +1,10 @@
-"""Aggregates under contribution_bounds_per_group => (low, high): what one unit adds to each group is kept within both.
+"""Aggregates with contribution_bounds_per_group => (low, high): each unit's contribution to a group is clamped to both.
 
-The rows of a unit in a group become one row first (`UnitAggregate`, by the unit and the keys of the question), whose value is
-the unit's own sum, count or average there. It is clamped to the bounds, and summed (of an average: averaged) over units.
-A unit touches a group of the answer by one such row, so that it moves the sum of the group by max(|low|, |high|) at most,
-however many rows it has: `stability.rows_in_group` tells pricing so. Nothing else is new: these are the relation, the
-clamp and the sums of the same question written with GROUP BY the unit's key in FROM.
+The rows of a unit in a group first become one row (`UnitAggregate`, by the unit and the query's keys), whose value is the
+unit's sum, count or average there. It is clamped to the bounds, and summed (averages: averaged) over units. A unit has at most
+one such row in a group of the answer, so it changes the group's sum by at most max(|low|, |high|), however many rows it has;
+pricing learns this from `stability.rows_in_group`. Everything else is as in the same query written with GROUP BY the unit's
+key in FROM: its relation, clamp and sums.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dpsql.privacy.loss import exact_number
 from dpsql.sql.parse import place
 
 _OVER_UNITS = {"sum": "sum", "count": "sum", "avg": "avg"}
-"""What the results of single units become over all of them."""
+"""Aggregates over units that combine the results of single units, keyed by the aggregate within a unit."""
 _EXAMPLE = "SUM(x, contribution_bounds_per_group => (0, 100))"
 
 
@@ -48,7 +48,7 @@ def within_group_bounds(measure: Measure, node: exp.Expr, bounds: exp.Tuple, per
 
 
 def _number(node: exp.Expr) -> Fraction:
-    """Return the number of a literal, with any signs in front of it."""
+    """Return the number of a literal with any minus signs in front of it."""
     if isinstance(node, exp.Neg):
         return -_number(node.this)
     text = str(node.this).replace("_", "")
@@ -62,9 +62,9 @@ def _number(node: exp.Expr) -> Fraction:
 
 
 def of_units(block: Block, policy: Policy, position: int | None) -> Block:
-    """Return the block over one row for each unit and group, where a measure has bounds within groups; else itself.
+    """Return the block over one row for each unit and group if a measure has bounds per group, else the block itself.
 
-    Refuses (group_bounds) rows that belong to no unit, and other measures beside such ones than the number of units.
+    Refuses (group_bounds) rows that belong to no unit. Of measures without bounds, only the number of units may accompany them.
     """
     if all(measure.per_group is None for measure in block.measures):
         return block

@@ -1,4 +1,4 @@
-"""ROLLUP, CUBE and GROUPING SETS: every set of keys is a private block of its own (privacy.md 4), their results a union."""
+"""ROLLUP, CUBE and GROUPING SETS: every set of keys is a separate private block (privacy.md 4); the result is their union."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GROUPING = "#grouping "
 
 
 def grouping_sets(items: list[exp.Expr]) -> list[tuple[exp.Expr, ...]]:
-    """Return the key sets that GROUP BY items stand for: their cross product (SQL:1999), repeated sets kept."""
+    """Return the grouping sets of the GROUP BY items: the cross product of the items' sets (SQL:1999), keeping repeated sets."""
     parts = [_expanded(item) for item in items]
     if prod(map(len, parts)) > MOST_SETS:
         raise refuse("clause", what=f"more than {MOST_SETS} grouping sets", position=place(items[0]))
@@ -48,12 +48,12 @@ def _flat(item: exp.Expr) -> tuple[exp.Expr, ...]:
 
 
 def grouping_call(keys: list[str]) -> exp.Column:
-    """GROUPING(a, b) as a column that `over_set` turns into its number."""
+    """Return GROUPING(a, b) as a column that `over_set` replaces by its number."""
     return exp.column(GROUPING + " ".join(keys), quoted=True)
 
 
 def over_set(select: exp.Select, block: str, keys: list[Key], chosen: list[Key]) -> exp.Select:
-    """Return the SELECT over the block of one set: its keys under the names they have there, NULL for the others."""
+    """Return the SELECT over the block of one grouping set: its keys by their names in that block, NULL for the other keys."""
     names = {key.name: f"k{index}" for index, key in enumerate(chosen)}
     types = {key.name: SQL_TYPES[key.expression.facts.type] for key in keys}
     copy = select.copy()
@@ -70,7 +70,8 @@ def over_set(select: exp.Select, block: str, keys: list[Key], chosen: list[Key])
 
 
 def united(selects: list[exp.Select], node: exp.Select, order: exp.Expr | None) -> exp.Query:
-    """Return all sets under one another; ORDER BY names outputs or positions, because it stands over the union."""
+    """Return the UNION ALL of the SELECTs of all grouping sets. Refuses ORDER BY anything except outputs or positions, because it
+    applies to the union."""
     union: exp.Query = selects[0]
     for select in selects[1:]:
         union = exp.Union(this=union, expression=select, distinct=False)

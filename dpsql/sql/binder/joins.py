@@ -1,4 +1,4 @@
-"""FROM with several sources: only joins that keep rows_per_unit known (privacy.md 3)."""
+"""FROM with several sources: only joins over which rows_per_unit stays known (privacy.md 3)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from dpsql.sql.parse import place
 
 MOST_SOURCES = 12
 MOST_CROSSED = 1000
-"""Rows of a public table, or of a result, that every protected row may meet."""
+"""Largest number of rows with which one protected row may be paired: rows of a result, or of a public table without keys."""
 _ANY_CONDITION = (
     f"a public table or VALUES of at most {MOST_CROSSED:,} rows, or a result with LIMIT, may be joined on anything"
 )
@@ -43,7 +43,8 @@ _UNITS_WAY = "join on the privacy unit's key, or along a foreign key that the po
 
 @dataclass(frozen=True)
 class _Side:
-    """One side of a join: the names it offers, its relation, and the base table when it is one as it stands."""
+    """One side of a join: the names it offers, its relation, and whether that is protected. `unpaired`: the public rows without
+    a partner that an outer join below keeps."""
 
     sources: tuple[tuple[str, Protected], ...]
     relation: Relation
@@ -52,7 +53,7 @@ class _Side:
 
     @property
     def table(self) -> str | None:
-        """The base table whose rows these are, some of them perhaps filtered out, each once."""
+        """Return the base table whose rows this side has, each once and perhaps filtered; None for any other relation."""
         scan = unfiltered(self.relation) if self.protected else base_rows(self.relation)
         return scan.table if isinstance(scan, Scan) else None
 
@@ -63,8 +64,8 @@ class _Side:
     def renamed(self, prefix: str, nullable: bool = False, alone: bool = False) -> tuple[tuple[str, Protected], ...]:
         """Return the sources with the names that their columns have above a join.
 
-        `nullable`: an outer join may leave them out, so that the unit's key on that side may be missing. `alone`: their values
-        are missing in unpaired rows alone, which no block reads, so that the unit's key is there.
+        `nullable`: an outer join may fill the columns with NULL, so the unit's key on that side may be NULL. `alone`: the columns
+        are NULL only in unpaired rows, which no block reads, so the unit's key is never NULL where it is read.
         """
         return tuple(
             (alias, Protected(
@@ -85,7 +86,7 @@ def _column(prefix: str, column: Column, nullable: bool) -> Column:
 
 
 def joined(context: BindingContext, node: exp.Select, bound: list[tuple[str, Bound]]) -> tuple[Scope, Relation]:
-    """Return the relation of FROM and the names it offers. Refuses every join that is not proven."""
+    """Return the names that FROM offers and its relation. Refuses every join without a proven bound on rows_per_unit."""
     policy = context.policy
     items = [node.args["from_"].this, *(join.this for join in node.args.get("joins") or ())]
     if len(items) > MOST_SOURCES:
@@ -111,8 +112,8 @@ def joined(context: BindingContext, node: exp.Select, bound: list[tuple[str, Bou
 
 
 def in_any_order(node: exp.Select, bound: list[tuple[str, Bound]]) -> exp.Select:
-    """Return a SELECT whose FROM begins with two public tables, and whose joins are all inner ones with ON: these conditions
-    stand in WHERE, which means the same, so that the joins may be made from a protected table on. Any other SELECT as it is."""
+    """Return a SELECT with the conditions of ON moved to WHERE, if its FROM begins with two public tables and all its joins are
+    inner joins: the meaning is the same, and the joins may then start at a protected table. Return any other SELECT unchanged."""
     joins = node.args.get("joins") or []
     if len(joins) < 2 or any(isinstance(source, Protected) for _, source in bound[:2]):
         return node
@@ -133,8 +134,8 @@ def in_any_order(node: exp.Select, bound: list[tuple[str, Bound]]) -> exp.Select
 
 
 def with_shared_names(node: exp.Select, bound: list[tuple[str, Bound]]) -> exp.Select:
-    """Return a SELECT with USING in place of NATURAL JOIN: the names that columns on both sides have, as the policy and the
-    question know them. Refuses (join) sides without a name in common. Any other SELECT as it is."""
+    """Return a SELECT with USING in place of NATURAL JOIN: it lists the column names that both sides share, according to the
+    policy and the query. Refuses (join) sides without a shared name. Return any other SELECT unchanged."""
     joins = node.args.get("joins") or []
     if not any(join.args.get("method") for join in joins):
         return node
@@ -155,20 +156,20 @@ def with_shared_names(node: exp.Select, bound: list[tuple[str, Bound]]) -> exp.S
 
 
 def _labels(source: Bound) -> dict[str, str]:
-    """Return the names of the columns of a source by their lower case."""
+    """Return the column names of a source, keyed by their lower-case form."""
     labels = source.columns if not isinstance(source, Protected) else [label for label, _ in source.columns]
     return {label.lower(): label for label in shown_names(map(str, labels))}
 
 
 def _is_comma(join: exp.Join) -> bool:
-    """FROM a, b (or CROSS JOIN): the keys stand in WHERE."""
+    """Return whether a join is written FROM a, b or CROSS JOIN, so that WHERE has its keys."""
     clauses = [join.args.get(name) for name in ("on", "using", "side", "method")]
     return not any(clauses) and str(join.args.get("kind") or "").upper() in ("", "CROSS")
 
 
 def _any_order(sides: list[_Side], joins: list[exp.Join], equalities: list[exp.Expr], policy: Policy) -> _Side:
-    """Comma joins in an order in which each is proven. They start at the protected table furthest from the
-    unit: its parents then join on unique keys, and rows_per_unit stays its own instead of the product of all."""
+    """Make comma joins in an order in which the bound of each is proven. They start at the protected table furthest from the
+    unit table: its parents then join on unique keys, so rows_per_unit stays that table's own and is not a product over all."""
     if not joins:
         return sides[0]
     first = max(
@@ -199,7 +200,8 @@ def _hops(side: _Side, policy: Policy) -> int:
 
 
 def _where_equalities(node: exp.Select) -> list[exp.Expr]:
-    """Return equalities that every row passing WHERE fulfils: conjuncts, and what all alternatives of an OR share."""
+    """Return the equalities that hold in every row that passes WHERE: its conjuncts, and those shared by all alternatives of an
+    OR."""
     where = node.args.get("where")
     return [] if where is None else _certain(where.this)
 
@@ -222,7 +224,7 @@ def _side(context: BindingContext, alias: str, source: Bound, node: exp.Expr) ->
 
 
 def _join(left: _Side, right: _Side, node: exp.Join, equalities: list[exp.Expr] | None, policy: Policy) -> _Side:
-    """Join one more source; `equalities` of WHERE are the keys of a comma join (they are filtered by WHERE as well)."""
+    """Join one more source. `equalities`: of WHERE, the keys of a comma join (WHERE filters by them as well)."""
     only(node, "this", "side", "kind", "on", "using")
     kind = "inner" if equalities is not None else _kind(node)
     if kind == "right":
@@ -279,7 +281,8 @@ def _unpaired(
 
 
 def _filtered(right: _Side, rest: list[exp.Expr]) -> tuple[_Side, list[exp.Expr]]:
-    """Conditions of an outer join's ON that name its right side alone filter that side first."""
+    """Filter the right side of an outer join by the conditions of ON that name that side alone; return it and the other
+    conditions."""
     scalars, left_over = Scalars(Scope(right.sources)), []
     relation = right.relation
     for part in rest:
@@ -303,7 +306,7 @@ def _kind(node: exp.Join) -> str:
 def _condition(
     left: _Side, right: _Side, node: exp.Join, equalities: list[exp.Expr] | None, policy: Policy
 ) -> tuple[list[tuple[Expr, Expr]], list[exp.Expr]]:
-    """Return equalities between the two sides, and the conditions that are something else."""
+    """Return the equalities between the two sides, and all other conditions of ON."""
     shared = frozenset(using_name(name).lower() for name in node.args.get("using") or ())
     left_scalars, right_scalars = Scalars(Scope(left.sources, shared)), Scalars(Scope(right.sources))
     pairs: list[tuple[Expr, Expr]] = []
@@ -331,8 +334,8 @@ def _condition(
 
 
 def _check_names(sides: Sequence[_Side], conditions: Iterable[exp.Expr], shared: frozenset[str] = frozenset()) -> None:
-    """Refuse names in `conditions` that do not exist or are ambiguous over all `sides`, so that a misspelt name is not
-    reported as a join that cannot be proven. `shared`: the lower-case names of columns that USING merges."""
+    """Refuse names in `conditions` that are unknown or ambiguous over all `sides`, so that a misspelt name is not reported as a
+    join that cannot be proven. `shared`: the lower-case names of columns that USING merges."""
     scope = Scope([source for side in sides for source in side.sources], shared)
     for condition in conditions:
         for part in condition.walk(prune=lambda part: isinstance(part, exp.Query)):
@@ -341,7 +344,8 @@ def _check_names(sides: Sequence[_Side], conditions: Iterable[exp.Expr], shared:
 
 
 def _few_rows(side: _Side, policy: Policy) -> bool:
-    """Return whether every row may meet all rows of a side: a result, or a public table, of few and known rows."""
+    """Return whether a row may be paired with all rows of a side: a result whose number of rows is bounded, or a public table
+    with a known number of at most MOST_CROSSED rows."""
     rows = unfiltered(side.relation)
     if isinstance(rows, ReleasedRows):
         return most_met(rows, ()) is not None
@@ -349,7 +353,8 @@ def _few_rows(side: _Side, policy: Policy) -> bool:
 
 
 def _all_rows(side: _Side, policy: Policy) -> int | None:
-    """Return the number of rows of a public table, where they are known and at most MOST_CROSSED; the engine checks it again."""
+    """Return the number of rows of a public table that the policy lists, None if it is not listed or above MOST_CROSSED. The
+    engine checks the number again."""
     if side.protected or side.table is None:
         return None
     listed = policy.tables[side.table].rows
@@ -368,13 +373,14 @@ def _pair(left: Scalars, right: Scalars, a: exp.Expr, b: exp.Expr) -> tuple[Expr
 
 
 def _names(right: _Side, pairs: list[tuple[Expr, Expr]]) -> tuple[str, ...]:
-    """Return the columns of the base table that are compared without a function around them."""
+    """Return the base table's columns that are compared without a function around them, and without losing values to rounding
+    (`told_apart`)."""
     columns = (base_column(right.relation, b) for a, b in pairs if told_apart(a, b))
     return tuple(column for column in columns if column is not None)
 
 
 def _public_multiplicity(right: _Side, pairs: list[tuple[Expr, Expr]], policy: Policy, node: exp.Join) -> int:
-    """Return the most rows of a public table that share the key, as the policy declares and the engine has checked.
+    """Return the largest number of rows of a public table that share the key, as the policy declares and the engine has checked.
 
     A result has one row for each value of its unique columns, whatever is released, and no more rows than its text allows.
     """
@@ -402,7 +408,8 @@ def _public_multiplicity(right: _Side, pairs: list[tuple[Expr, Expr]], policy: P
 def _unit_multiplicity(
     left: _Side, right: _Side, pairs: list[tuple[Expr, Expr]], policy: Policy, node: exp.Join
 ) -> int:
-    """Return rows of one unit that one row of the same unit can meet; the emitted join compares the units in any case."""
+    """Return the largest number of right rows with which one left row of the same unit can be paired. The emitted join compares
+    the units in any case."""
     if policy.privacy_unit is None:
         hint = "under row privacy every row is somebody else; join with public tables"
         raise refuse("join", reason="each row of both tables is a privacy unit", way=hint, position=place(node))
@@ -414,7 +421,8 @@ def _unit_multiplicity(
 
 
 def _promised(side: _Side, pairs: list[tuple[Expr, Expr]], policy: Policy) -> int | None:
-    """Return the most rows of a base table that share the keys (second of each pair); None without such a promise."""
+    """Return the largest number of rows of a base table that share the keys (second of each pair), None if the policy promises
+    none."""
     return None if side.table is None else policy.tables[side.table].multiplicity(_names(side, pairs))
 
 
@@ -423,7 +431,7 @@ def _swapped(pairs: list[tuple[Expr, Expr]]) -> list[tuple[Expr, Expr]]:
 
 
 def _moved(prefix: str, expression: Expr) -> Expr:
-    """Return the expression with columns renamed to their names above the join."""
+    """Return an expression with its columns renamed to their names above the join."""
     if isinstance(expression, Column):
         return Column(prefix + expression.name, expression.facts)
     if isinstance(expression, Call):

@@ -1,4 +1,4 @@
-"""Aggregates that release one of a row's own values, MODE, ARG_MAX and ARG_MIN: allowed where text and policy list the values."""
+"""Aggregates that release one of the rows' values, MODE, ARG_MAX and ARG_MIN: allowed if text and policy list the values."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from dpsql.sql.parse import place
 
 
 def bind_mode(name: str, word: str, node: exp.Expr, scalars: Scalars, condition: Expr | None) -> Measure:
-    """Return the measure of the most frequent value. Refuses values of which there is no list, and that are not integers or days
-    within bounds."""
+    """Return the measure of the most frequent value. Refuses values that are neither listed nor integers or dates within
+    bounds."""
     (value_node,) = _arguments(node, "this")
     value = scalars.bind(value_node)
     if not is_whole_range(value) and listed(value) is None:
@@ -24,8 +24,8 @@ def bind_mode(name: str, word: str, node: exp.Expr, scalars: Scalars, condition:
 
 
 def bind_end_row(name: str, word: str, node: exp.Expr, scalars: Scalars, condition: Expr | None) -> Measure:
-    """Return the measure of the key of the row with the largest or the smallest value. Refuses keys of which there is no list,
-    and values without bounds."""
+    """Return the measure of the key in the row with the largest or the smallest value. Refuses keys without a list and values
+    without bounds."""
     function = word.upper()
     key_node, value_node = _arguments(node, "this", "expression")
     key, value = scalars.bind(key_node), scalars.bind(value_node)
@@ -36,7 +36,7 @@ def bind_end_row(name: str, word: str, node: exp.Expr, scalars: Scalars, conditi
 
 
 def check_ordered(function: str, value: Expr, node: exp.Expr, scalars: Scalars) -> None:
-    """Refuse a value whose order has no public ends: a number, date or timestamp without bounds, another value without a list."""
+    """Refuse a value whose range is not public: a number, date or timestamp without bounds, any other value without a list."""
     facts = value.facts
     if isinstance(value, Literal):
         reason = "takes a value of the rows, not a constant"
@@ -56,7 +56,8 @@ def check_ordered(function: str, value: Expr, node: exp.Expr, scalars: Scalars) 
 
 
 def _arguments(node: exp.Expr, *slots: str) -> tuple[exp.Expr, ...]:
-    """Return the arguments of a call: those of a node stand in its `slots`, those of another function in the same order."""
+    """Return the arguments of a call in the order of `slots`, the slots of its node; a function without a node type has them in
+    the same order."""
     if isinstance(node, exp.Anonymous):
         arguments = node.expressions
     else:
@@ -92,6 +93,6 @@ def _not_listed(function: str, value: Expr, node: exp.Expr, scalars: Scalars) ->
 
 
 def _of_people(text: str, value: Expr, scalars: Scalars) -> str | None:
-    """Return the hint for a value that is the key of a unit."""
+    """Return a hint if the value is the privacy unit's key, else None."""
     of_unit = same_unit(value, scalars.scope.unit_names())
     return f"{text} names people: COUNT(DISTINCT {text}) counts them" if of_unit else None

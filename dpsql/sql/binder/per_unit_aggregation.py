@@ -1,7 +1,7 @@
-"""Per-unit aggregation: GROUP BY with the privacy unit's key gives one row (or few) for each person, still protected.
+"""Per-unit aggregation: GROUP BY with the privacy unit's key gives one row (or a few) for each unit, still protected.
 
-Such a SELECT may stand in FROM; what it computes is an exact function of the unit's own rows, so removing a unit
-removes its rows and touches no others (privacy.md 3). Results have intervals derived from those of the rows.
+Such a SELECT is allowed in FROM. Its result is an exact function of each unit's own rows, so removing a unit removes its
+rows and changes no others (privacy.md 3). The intervals of its columns are derived from those of the rows.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ UNIT_KEY = "u"
 def per_unit(
     policy: Policy, node: exp.Select, scope: Scope, source: Relation, keys: list[Expr], units: list[Expr], whole: bool
 ) -> Protected:
-    """Return the relation of a SELECT that groups by `units`, which have a value of their own for each unit, and by `keys`.
-    `whole`: it is all that was asked."""
+    """Return the relation of a SELECT that groups by `units`, which have a different value for each unit, and by `keys`.
+    Refuses (unit_key) if it is the whole statement (`whole`)."""
     if whole:
         raise refuse("unit_key", position=place(node.args.get("group")) or place(node))
     for clause in ("order", "limit", "offset", "qualify"):
@@ -48,7 +48,7 @@ def per_unit(
 
 
 class _UnitScalars(Scalars):
-    """Row expressions over the rows of a per-unit aggregation: keys, aggregates, and functions of them."""
+    """Binder of expressions over a per-unit aggregation: keys, aggregates, and functions of them."""
 
     def __init__(self, scope: Scope, keys: list[Expr], units: list[Expr], rows: int) -> None:
         super().__init__(scope)
@@ -81,8 +81,8 @@ class _UnitScalars(Scalars):
         return super().bind(node)
 
     def _unit(self, expression: Expr) -> Column:
-        """Return the unit's key; an injective function of it (or the key of another table, perhaps in another type) is the same
-        in all rows of a unit, so that it is their smallest."""
+        """Return the unit's key, or the column of an injective function of it (or of another table's key, perhaps in another
+        type): that is the same in all rows of a unit, so it is computed as their minimum."""
         if expression == next((unit for unit in self.units if kind(unit, self.scope) is Kind.KEY), None):
             return Column(UNIT_KEY, expression.facts)
         if expression not in self.images:

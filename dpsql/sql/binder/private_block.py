@@ -1,4 +1,4 @@
-"""A SELECT that aggregates protected rows: its private block, and the SELECT over the block that is left of it."""
+"""A SELECT that aggregates protected rows, cut into its private block and the SELECT over that block."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from dpsql.sql.parse import place
 MOST_MEASURES = 100
 MOST_KEYS = 20
 MOST_WRITTEN = 20_000
-"""Nodes written in place of outputs that are referred to by name: a + a AS b, b + b AS c, ... doubles with every step."""
+"""Largest number of nodes written in place of outputs that are named by alias: a + a AS b, b + b AS c, ... doubles each time."""
 
 
 def aggregates(node: exp.Select) -> bool:
@@ -46,13 +46,13 @@ def aggregates(node: exp.Select) -> bool:
 
 
 def measures(node: exp.Select) -> bool:
-    """Return whether an aggregate stands in a SELECT, outside windows and subqueries."""
+    """Return whether a SELECT has an aggregate in its outputs or ORDER BY, outside windows and subqueries."""
     order = node.args.get("order")
     return any(has_aggregate(part) for part in [*node.expressions, *(order.expressions if order else [])])
 
 
 def cut(context: BindingContext, node: exp.Select, scope: Scope, source: Relation, environment: Environment) -> Bound:
-    """Enter the private block of `node` and return the SELECT over it; per-unit results stay protected."""
+    """Enter the private block of `node` and return the SELECT over it. A result grouped by unit stays protected."""
     work = _Cut(context, node, scope, environment)
     work.find_keys()
     units, group_keys = _by_unit(work, node)
@@ -86,7 +86,7 @@ def cut(context: BindingContext, node: exp.Select, scope: Scope, source: Relatio
 
 
 def _by_unit(work: _Cut, node: exp.Select) -> tuple[list[Expr], list[Expr]]:
-    """Return keys with a value of its own for each unit, and the others. Refuses what may be either."""
+    """Return the keys that have a different value for each unit, and the other keys. Refuses keys that may be either."""
     kinds = [kind(key.expression, work.scope) for key in work.keys]
     position = place(node.args.get("group")) or place(node)
     units = [key.expression for key, unit_kind in zip(work.keys, kinds, strict=True) if unit_kind >= Kind.IMAGE]
@@ -102,7 +102,7 @@ def _by_unit(work: _Cut, node: exp.Select) -> tuple[list[Expr], list[Expr]]:
 def _over_blocks(
     context: BindingContext, work: _Cut, source: Relation, copy: exp.Select, order: exp.Expr | None
 ) -> exp.Query:
-    """Enter the block of every key set, and put the SELECT over it (over their union, when there are several)."""
+    """Enter the block of every grouping set and return the SELECT over it (over the union, if there are several)."""
     measures = tuple(work.measures)
     check_ignored(source, work.scope.unpaired, work.measures)
     if context.min_units is not None:
@@ -125,7 +125,7 @@ def _over_blocks(
 
 
 def _over(expression: Expr, keys: list[Expr]) -> bool:
-    """Return whether an expression is one of keys and constants alone."""
+    """Return whether an expression is made of keys and constants alone."""
     if expression in keys:
         return True
     if isinstance(expression, Call):
@@ -134,7 +134,7 @@ def _over(expression: Expr, keys: list[Expr]) -> bool:
 
 
 _AS_THEY_ARE = (exp.Order, exp.Ordered, exp.Having, exp.Qualify, exp.Literal)
-"""Nodes that are no key and no aggregate, whatever stands in them."""
+"""Nodes that are never a key or an aggregate, whatever they contain."""
 
 
 def _is_grouping(node: exp.Expr) -> bool:
@@ -143,7 +143,7 @@ def _is_grouping(node: exp.Expr) -> bool:
 
 
 class _Cut:
-    """Rewrites the parts of one SELECT: keys become columns k0.., aggregates become columns m0.. of the block."""
+    """Rewriter of the parts of one SELECT: keys become columns k0, k1, ... and aggregates columns m0, m1, ... of the block."""
 
     def __init__(self, context: BindingContext, node: exp.Select, scope: Scope, environment: Environment) -> None:
         self.context = context
@@ -166,7 +166,7 @@ class _Cut:
     # --- keys ---------------------------------------------------------------------------------------------------------
 
     def find_keys(self) -> None:
-        """GROUP BY expressions: columns, aliases, positions, ALL; SELECT DISTINCT without aggregates groups by its items."""
+        """Add the keys of GROUP BY (columns, aliases, positions, ALL); SELECT DISTINCT without aggregates groups by its items."""
         group, distinct = self.node.args.get("group"), self.node.args.get("distinct")
         sets: list[tuple[exp.Expr, ...]] = [()]
         if group is not None:
@@ -185,7 +185,7 @@ class _Cut:
             self.sets.append({self._add_key(self._grouping(item)) for item in items_of_set})
 
     def narrow(self, source: Relation) -> None:
-        """Remove the public key values that the question's conditions exclude, before the size of the grid is checked."""
+        """Remove the public key values that the query's conditions exclude, before the number of groups is checked."""
         limits = self.context.policy.per_query
         conditions = self.conditions_on_keys(None) if len(self.sets) == 1 else []
         drops = noted(source, self.keys, self.named, self.context.policy)
@@ -195,7 +195,7 @@ class _Cut:
         self.keys = [replace(key, drops=drops.get(key.name, ())) for key in self.block_keys.keys]
 
     def sets_shown(self, source: Relation) -> list[tuple[set[str], BlockKeys]]:
-        """Return the grouping sets, each with its keys; sets for which HAVING can never be true are left out, unless all are."""
+        """Return the grouping sets, each with its keys, except those for which HAVING is never true (all if it never is)."""
         conditions = [self.conditions_on_keys(chosen) for chosen in self.sets]
         satisfiable = [all(possible(condition, {}).holds(True) for condition in having) for having in conditions]
         return [
@@ -205,7 +205,7 @@ class _Cut:
         ]
 
     def _keys_of_set(self, source: Relation, chosen: set[str], conditions: list[Expr]) -> BlockKeys:
-        """Return the keys of one set of several, named as in a block of their own."""
+        """Return the keys of one of several grouping sets, named as in a separate block."""
         whole = [
             replace(self.all_values[key.name], values=key.values and self.all_values[key.name].values, drops=key.drops)
             for key in self.keys
@@ -218,8 +218,8 @@ class _Cut:
         )
 
     def conditions_on_keys(self, chosen: set[str] | None) -> list[Expr]:
-        """Return the conjuncts of HAVING on keys alone; groups that fail one are not shown. `chosen`: the keys of one grouping
-        set of several, in which the others are NULL."""
+        """Return the conjuncts of HAVING that depend on keys alone; groups that fail one are not shown. `chosen`: the keys of one
+        of several grouping sets, in which the other keys are NULL."""
         conditions: list[Expr] = []
         for part in conjuncts(condition_of(self.node, "having")):
             if has_aggregate(part):
@@ -233,7 +233,7 @@ class _Cut:
         return conditions
 
     def unit_sets(self, units: list[Expr], group_keys: list[Expr]) -> list[tuple[exp.Select, list[Expr]]]:
-        """Return the SELECT over each set of keys, all of which have the unit's key, and the set's other keys."""
+        """Return for each grouping set (all of them contain the unit's key) its SELECT and its other keys."""
         if len(self.sets) == 1:
             return [(self.node, group_keys)]
         selects = []
@@ -251,7 +251,7 @@ class _Cut:
         return selects
 
     def _of_set(self, part: exp.Expr, chosen: set[str] | None) -> exp.Expr:
-        """Return an expression as it stands over one set of keys: the others are NULL, but not below aggregates."""
+        """Return an expression as it reads in one grouping set: the other keys are NULL, except inside aggregates."""
         if chosen is None:
             return part
 
@@ -270,7 +270,7 @@ class _Cut:
         return part.copy().transform(over)
 
     def _named(self, part: exp.Expr) -> exp.Expr:
-        """Return a condition of HAVING, outputs that it calls by their alias written out; source columns go first."""
+        """Return a condition of HAVING with outputs named by alias written out; source columns take precedence."""
         outputs = {item.alias.lower(): item.unalias() for item in self.node.expressions if item.alias}
 
         def written_out(column: exp.Expr) -> exp.Expr:
@@ -317,13 +317,13 @@ class _Cut:
     # --- outputs ------------------------------------------------------------------------------------------------------
 
     def output(self, item: exp.Expr) -> exp.Expr:
-        """Return one item of the select list over the block, under the name the analyst expects."""
+        """Return one item of the select list over the block, under its output name."""
         self._not_star(item)
         alias = exp.to_identifier(output_name(item), quoted=True)
         return exp.Alias(this=self.part(item.unalias()), alias=alias)
 
     def order(self, value: exp.Expr) -> exp.Expr:
-        """ORDER BY: an output's own expression is named by its position, so that it may stand over a union."""
+        """Return ORDER BY over the block. Over a union (several grouping sets), outputs are named by their position."""
         order = self.part(value)
         if len(self.sets) > 1:
             outputs = [self.part(item.unalias()) for item in self.node.expressions]
@@ -361,7 +361,7 @@ class _Cut:
         return None if key is None else exp.column(key, quoted=True)
 
     def _alias(self, node: exp.Column) -> exp.Expr:
-        """Replace a reference to an output by its expression, so that it cannot resolve to an internal name."""
+        """Return the expression of an output that is named by alias, so that the alias cannot resolve to an internal name."""
         name = node.name.lower()
         if not node.table and name in self.aliases and name not in self._expanding:
             self._expanding.add(name)
@@ -376,7 +376,7 @@ class _Cut:
         raise refuse("not_grouped", name=node.name, position=place(node))
 
     def _window(self, node: exp.Window) -> exp.Expr:
-        """Keep a window function over groups; rewrite its arguments over the block."""
+        """Return a window function over groups, with its arguments rewritten over the block."""
         inner = node.this
         if isinstance(inner, (exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)):
             raise refuse("clause", what=f"{sql_word(inner)} in a window", position=place(node))
@@ -394,7 +394,7 @@ class _Cut:
         return grouping_call([key for key in keys if key is not None])
 
     def _measure(self, node: exp.Expr, listed: bool = False) -> str:
-        """Return the column of an aggregate; `listed`: of an item of a list."""
+        """Return the block's column for an aggregate, entering it if it is new. `listed`: one item of a list of quantiles."""
         measure = bind_measure("", node, self.scalars)
         if listed:
             measure = replace(measure, aggregate=LISTED + measure.aggregate)
@@ -408,7 +408,8 @@ class _Cut:
         return name
 
     def _key_of(self, node: exp.Expr) -> str | None:
-        """Return the key that `node` as a whole is equal to; a constant is one only where sets of keys leave it out (as NULL)."""
+        """Return the key that `node` as a whole equals. A constant counts as a key only among several grouping sets, some of
+        which leave it out (as NULL)."""
         if not self.keys:
             return None
         if isinstance(node, exp.Column):

@@ -1,4 +1,4 @@
-"""What DuckDB would say of a SELECT with GROUP BY over results and public tables, said before and with the place."""
+"""Refusals of GROUP BY over results and public tables that DuckDB would raise: raised earlier, and with the position."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from dpsql.sql.parse import place
 
 
 def check_public_groups(node: exp.Select) -> None:
-    """Refuse a GROUP BY position that there is not (group_position), and a column of the list that is not grouped (not_grouped),
-    where GROUP BY has columns and positions alone."""
+    """Refuse a GROUP BY position that does not exist (group_position). If GROUP BY has columns and positions alone, or there is
+    none but an aggregate, also refuse a column of the list that is not grouped (not_grouped)."""
     group = node.args.get("group")
     if group is None:
         if node.args.get("from_") is not None and any(has_aggregate(item) for item in node.expressions):
@@ -30,7 +30,7 @@ def check_public_groups(node: exp.Select) -> None:
                 raise refuse("group_position", number=part.name, most=most, position=place(part))
             item = node.expressions[int(part.name) - 1]
         if not isinstance(item.unalias(), exp.Column):
-            return  # an expression, which the list may have again in other words
+            return  # an expression, which the list may repeat in a different form
         names |= {item.unalias().name.lower(), item.alias.lower() or item.unalias().name.lower()}
     aliased = {item.alias.lower(): item.unalias() for item in node.expressions if item.alias}
     if any(not isinstance(aliased.get(name, exp.column(name)), exp.Column) for name in names):

@@ -1,4 +1,4 @@
-"""The public keys of a block: what conditions leave of them, what their lists leave out, and which appear as private keys do."""
+"""Public keys of a block: the values that conditions leave, the rows that lists leave out, and keys treated as private ones."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from dpsql.policy import Policy
 
 @dataclass(frozen=True)
 class BlockKeys:
-    """The keys of one block, and which of their combinations are groups (None: all)."""
+    """The keys of one block, and the combinations of their values that are groups (None: all)."""
 
     keys: tuple[Key, ...]
     combinations: Combinations | None = None
 
 
 def narrowed(source: Relation, keys: Sequence[Key], conditions: Sequence[Expr], policy: Policy) -> BlockKeys:
-    """Return the keys with the values that the relation's conditions leave, and `conditions` on keys of the shown groups."""
+    """Return the keys with only the values that satisfy the relation's conditions and `conditions` on the shown groups' keys."""
     public = [index for index, key in enumerate(keys) if key.values is not None]
     if not public:
         return BlockKeys(tuple(keys))
@@ -48,15 +48,16 @@ def _count(narrowed: RemainingKeys) -> int:
 def noted(
     source: Relation, keys: Sequence[Key], named: Mapping[str, tuple[str, ...]], policy: Policy
 ) -> dict[str, tuple[str, ...]]:
-    """Return, for each key whose groups may not cover all rows, the columns it is computed from. `keys`: with all values
-    that follow from the policy's lists and bounds; `named`: the columns of each key."""
+    """Return, for each key whose groups may not cover all rows, the columns it is computed from. `keys`: with all values that
+    the policy's lists and bounds allow; `named`: the columns of each key."""
     rows = public_rows(policy)
     public = [key for key in keys if key.values is not None]
     return {key.name: named[key.name] for key in public if leaves_out(source, key.expression, key.values or (), rows)}
 
 
 def shortened(block_keys: BlockKeys, most: int, selecting: bool) -> BlockKeys:
-    """Return the keys; beyond `most` groups the widest appear as private keys do, where selection is to be had."""
+    """Return the keys. If there are more than `most` groups and partition selection is available (`selecting`), the keys with the
+    most values are treated as private keys until the rest has at most `most` combinations."""
     keys = list(block_keys.keys)
     if not selecting or group_count([key.values for key in keys], block_keys.combinations) <= most:
         return block_keys
@@ -67,5 +68,5 @@ def shortened(block_keys: BlockKeys, most: int, selecting: bool) -> BlockKeys:
 
 
 def public_rows(policy: Policy) -> PublicRows:
-    """Return the rows of those public tables that are small enough to be held in memory."""
+    """Return the rows of the public tables that are small enough to be held in memory."""
     return {name: table.rows for name, table in policy.tables.items() if table.rows is not None}

@@ -1,4 +1,4 @@
-"""A plain SELECT from a public table as a relation of the plan: what the policy promises of the table is true of it, too."""
+"""A plain SELECT from a public table as a relation of the plan: the policy's promises about the table hold for it, too."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _CLAUSES = {"expressions", "from_", "where", "with_"}
 
 
 def public_rows(node: exp.Select, bound: list[tuple[str, Bound]]) -> Protected | None:
-    """Return the rows of SELECT columns and row expressions FROM one public table (or such a SELECT) WHERE condition; None for
-    any other SELECT over results, whose rows are known once it has run."""
+    """Return the relation of SELECT columns and row expressions FROM one public table (or such a SELECT) WHERE condition; None
+    for any other SELECT over results, whose rows are known only once it has run."""
     rows = _only_source(node, bound)
     if rows is None:
         return None

@@ -1,7 +1,7 @@
 """Lists of quantiles: a call with several shares is a list of calls with one share each, measured from one histogram.
 
 `QUANTILE_CONT(x, [0.1, 0.5])`, `PERCENTILE_CONT(ARRAY[0.1, 0.5]) WITHIN GROUP (ORDER BY x)`, and `APPROX_QUANTILES(x, n)` for the
-shares 0, 1/n, ..., 1, the smallest and the largest value among them.
+shares 0, 1/n, ..., 1, which include the smallest and the largest value.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from dpsql.sql.binder.scope import only
 from dpsql.sql.parse import place
 
 MOST_SHARES = 101
-"""Of one call: all percentiles, and both ends."""
+"""Largest number of shares in one call: all percentiles and both ends."""
 _CALLS = (exp.PercentileCont, exp.PercentileDisc, exp.Quantile, exp.ApproxQuantile)
 _DECIMALS = 6
 
 
 def single_quantiles(node: exp.Expr) -> list[exp.Expr] | None:
-    """Return the calls with one share, in the order of the list, that an aggregate with a list of shares stands for; None for any
-    other aggregate. Refuses lists that are empty or too long."""
+    """Return the calls with one share each, in the order of the list, for an aggregate with a list of shares; None for any other
+    aggregate. Refuses lists that are empty or too long."""
     call = node
     while isinstance(call, (exp.Filter, exp.WithinGroup)):
         call = call.this
@@ -42,7 +42,7 @@ def single_quantiles(node: exp.Expr) -> list[exp.Expr] | None:
 
 
 def _with_call(node: exp.Expr, call: exp.Expr) -> exp.Expr:
-    """`node` with another call below its FILTER and WITHIN GROUP."""
+    """Return `node` with `call` in place of the call below its FILTER and WITHIN GROUP."""
     if not isinstance(node, (exp.Filter, exp.WithinGroup)):
         return call
     copy = node.copy()

@@ -1,4 +1,4 @@
-"""MEDIAN and quantiles inside a private block, in the spellings of DuckDB and PostgreSQL: the value, and which quantile of it."""
+"""MEDIAN and quantiles inside a private block, in the spellings of DuckDB and PostgreSQL: the value and the share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ORDERED_SETS = (exp.PercentileCont, exp.PercentileDisc)
 
 
 def bind_quantile(name: str, word: str, node: exp.Expr, scalars: Scalars, condition: Expr | None) -> Measure:
-    """Return the measure of a quantile, of MIN or of MAX: its arguments are the value and a literal from 0 to 1.
+    """Return the measure of a quantile, of MIN or of MAX. Its arguments are the value and a literal from 0 to 1.
 
     Refuses numbers, dates and timestamps without bounds, and other values without a list.
     """
@@ -65,7 +65,7 @@ def _parts(node: exp.Expr, function: str) -> tuple[exp.Expr, exp.Expr | None, bo
 
 
 def _share(node: exp.Expr, scalars: Scalars, function: str) -> Fraction:
-    """Return the literal share. Refuses lists, which only outputs have (`quantile_lists`)."""
+    """Return the literal share. Refuses lists, which are allowed only as outputs (`quantile_lists`)."""
     if isinstance(node, exp.Array):
         reason = "takes one share here; a list of shares is an output of a SELECT over protected rows"
         raise refuse("wrong_arguments", function=function, reason=reason, position=place(node))

@@ -1,8 +1,8 @@
-"""Cutting a query at its lowest aggregations over protected relations (privacy.md 6).
+"""Cut of a query at its lowest aggregations over protected relations (privacy.md 6).
 
-`QueryBinder.query` walks down to the tables. On the way up each SELECT is one of three: it still has protected rows
-(`Protected`: filter and projection of the plan), it aggregates them (a private block, from here on `Released`), or it
-works on released and public tables only (`Released`: the text of the public remainder).
+`QueryBinder.query` walks down to the tables. On the way up, each SELECT is one of three: it keeps protected rows
+(`Protected`: filter and projection of the plan), it aggregates them (a private block; the result is `Released`), or it
+reads released and public tables only (`Released`: the text of the public remainder).
 """
 
 from __future__ import annotations
@@ -82,30 +82,30 @@ _SELECT = (
 
 
 def _scans(relation: Relation) -> int:
-    """Return the number of table scans of a relation, repeated scans included."""
+    """Return the number of table scans of a relation, counting repeated ones."""
     return sum(map(_scans, parts(relation))) or 1
 
 
 class QueryBinder:
-    """Walks one statement; collects its private blocks, the public tables it reads and the hoisted CTEs."""
+    """Binder of one statement: collects its private blocks, the public tables that it reads, and the hoisted CTEs."""
 
     def __init__(self, policy: Policy, whole: exp.Query, min_units: int | None = None) -> None:
         self.policy = policy
         self.min_units = min_units
-        self.whole = whole.unnest()  # the statement itself, of which the parts are bound
+        self.whole = whole.unnest()  # the whole statement; `query` is called for its parts
         self.blocks: dict[str, Block] = {}
         self._texts: dict[str, str] = {}
         self.public: dict[str, PublicInput] = {}
         self.common: list[tuple[str, exp.Expr]] = []
         self.results: dict[str, Result] = {}
-        self._inside = 0  # depth of subqueries in expressions, which may name columns of the query around them
+        self._inside = 0  # nesting depth of subqueries in expressions, which may name columns of the outer query
         self._inner = InnerQueries()
 
     def query(self, tree: exp.Expr, environment: Environment) -> Bound:
         """Bind a SELECT, a set operation or a bracketed query.
 
-        A WITH entry that is used twice stands twice in the relation, and its users may be used twice: what stays
-        protected is kept small at every step, so that nothing ever has to walk 2**30 tables.
+        A WITH entry that is used twice appears twice in the relation, and so may the entries that use it: the size of a
+        protected relation is limited at every step, so that no later step has to walk 2**30 tables.
         """
         bound = self._query(tree, environment)
         if isinstance(bound, Protected) and _scans(bound.relation) > MOST_SCANS:
@@ -124,7 +124,7 @@ class QueryBinder:
         raise refuse("clause", what=sql_word(tree), position=place(tree))
 
     def _wrapped(self, tree: exp.Subquery, environment: Environment) -> Bound:
-        """(query) ORDER BY ... LIMIT ...: the brackets become a table of their own."""
+        """Bind (query) ORDER BY ... LIMIT ... as SELECT * FROM (query) ORDER BY ... LIMIT ..."""
         outer = exp.Select(expressions=[exp.Star()])
         for name, value in tree.args.items():
             if name not in ("this", "alias"):
@@ -135,9 +135,9 @@ class QueryBinder:
         return self.query(outer, environment)
 
     def add_block(self, block: Block) -> str:
-        """Enter a private block; equal blocks are one release. Returns its name."""
+        """Add a private block and return its name; equal blocks are one release."""
         block = without_renamings(block)
-        if len(self.blocks) == 1:  # a question's only block is never written down to be told apart
+        if len(self.blocks) == 1:  # the text of a query's first block is needed from the second on
             self._texts = {
                 canonical_text(replace(block_before, name="")): name for name, block_before in self.blocks.items()
             }
@@ -156,7 +156,7 @@ class QueryBinder:
     # --- WITH ---------------------------------------------------------------------------------------------------------
 
     def environment(self, tree: exp.Query, outer: Environment) -> Environment:
-        """Return the entries of WITH in front of `tree`, unbound until used."""
+        """Return the environment with the WITH entries of `tree`, which stay unbound until they are used."""
         clause = tree.args.get("with_")
         if clause is None:
             return outer
@@ -173,7 +173,7 @@ class QueryBinder:
         return visible
 
     def common_table(self, common: Common, node: exp.Expr) -> Bound:
-        """Return a WITH entry, bound on first use; a released one is hoisted in front of the remainder."""
+        """Return a WITH entry, bound on first use. A released entry is hoisted in front of the remainder."""
         if common.binding:
             raise refuse("clause", what="recursive WITH", position=place(node))
         if common.bound is None:
@@ -189,7 +189,8 @@ class QueryBinder:
     # --- FROM ---------------------------------------------------------------------------------------------------------
 
     def source(self, node: exp.Expr, environment: Environment, rows: bool = False) -> tuple[str, Bound]:
-        """Return the alias of one item of FROM, and what it is. `rows`: aggregates stand above, so DISTINCT rows are rows."""
+        """Return the alias of one item of FROM, and its bound source. `rows`: the SELECT above aggregates, so SELECT DISTINCT
+        yields protected rows instead of released groups."""
         if isinstance(node, exp.Table) and not isinstance(node.this, exp.GenerateSeries):
             only(node, "this", "alias", "db", "catalog")
             alias = node.alias or node.name
@@ -217,7 +218,7 @@ class QueryBinder:
     # --- results that a later block reads -----------------------------------------------------------------------------
 
     def alone(self, node: exp.Expr, environment: Environment, around: Scope) -> Bound:
-        """Return a subquery of an expression over protected rows: it may not name columns of the query around it."""
+        """Bind a subquery in an expression over protected rows. Refuses names of columns of the outer query (`correlated`)."""
         inside, self._inside = self._inside, 0
         try:
             return self.query(node, environment)
@@ -227,7 +228,7 @@ class QueryBinder:
             self._inside = inside
 
     def rows(self, bound: Released, node: exp.Expr) -> Protected:
-        """Return a result as a relation of the plan: a public table for the block that reads it."""
+        """Return a result as a relation of the plan, which the block that reads it treats as a public table."""
         result = self._result(bound, node)
         columns = tuple((bound.columns[_position(column)], column) for column in result.columns)
         names = frozenset(label.lower() for label in bound.columns) - {label.lower() for label, _ in columns}
@@ -235,7 +236,7 @@ class QueryBinder:
         return Protected(released, columns, untyped=names)
 
     def value(self, node: exp.Expr, environment: Environment, around: Scope) -> Expr:
-        """Bind a scalar subquery over protected rows: the single value of a result."""
+        """Return the single value of a scalar subquery (or EXISTS) in an expression over protected rows."""
         subquery = node.this if isinstance(node, exp.Exists) else node
         bound = self.alone(subquery, environment, around)
         if isinstance(bound, Protected):
@@ -253,7 +254,8 @@ class QueryBinder:
         return ReleasedValue(result.name, replace(result.columns[0].facts, values=None, nullable=True))
 
     def _result(self, bound: Released, node: exp.Expr) -> Result:
-        """Enter a result; equal ones are released once. Values that do not fit the type of their column are NULL."""
+        """Return the entry of a result, adding it if it is new: equal results are released once. Values that do not fit the type
+        of their column become NULL."""
         typed = [(index, facts) for index, facts in enumerate(bound.column_facts) if facts is not None]
         if not typed:
             raise refuse("untyped_column", name=bound.columns[0] if bound.columns else "*", position=place(node))
@@ -278,9 +280,9 @@ class QueryBinder:
         return self.results[text]
 
     def _distinct_rows(self, node: exp.Expr, environment: Environment) -> Protected | None:
-        """SELECT DISTINCT a, b FROM rows, below an aggregate: rows without repetitions. None for any other query.
+        """Return the distinct rows of SELECT DISTINCT a, b FROM rows below an aggregate; None for any other query.
 
-        With the unit's key among its columns it is an aggregation by unit, whose rows still belong to somebody.
+        With the unit's key among the columns it is an aggregation by unit, whose rows still belong to a unit: None as well.
         """
         if not isinstance(node, exp.Select) or not isinstance(node.args.get("distinct"), exp.Distinct):
             return None
@@ -308,7 +310,7 @@ class QueryBinder:
         environment = self.environment(node, outer)
         items = [] if node.args.get("from_") is None else [node.args["from_"].this]
         items += [join.this for join in node.args.get("joins") or ()]
-        only_rows = len(items) == 1 and blocks.measures(node)  # beside others it is a result to join with
+        only_rows = len(items) == 1 and blocks.measures(node)  # one of several sources is a result to join with
         bound = [self.source(item, environment, only_rows) for item in items]
         if self._inside:
             self._inner.name(node, bound)
@@ -331,7 +333,7 @@ class QueryBinder:
         return self._rows(node, scope, rows)
 
     def _rows(self, node: exp.Select, scope: Scope, below: Protected) -> Protected:
-        """Bind a SELECT without aggregates over protected rows as a projection; refuse clauses that read rows of other units."""
+        """Bind a SELECT without aggregates over protected rows as a projection. Refuses clauses that read rows of other units."""
         for clause in ("limit", "offset", "having"):
             if node.args.get(clause) is not None:
                 word = clause.upper()
@@ -339,7 +341,7 @@ class QueryBinder:
         scalars = WindowScalars(scope, rows_per_unit(below.relation, self.policy))
         bound: list[tuple[str, Expr]] = []
         for ordered in node.args["order"].expressions if node.args.get("order") is not None else ():
-            # Without LIMIT the order of a set of rows means nothing: it is left out, its names must exist all the same.
+            # Without LIMIT the order of a set of rows has no meaning and is left out; the names in it must exist all the same.
             if not isinstance(ordered.this, exp.Literal) and ordered.this.name not in node.named_selects:
                 scalars.bind(ordered.this)
         for item in node.expressions:
@@ -360,7 +362,7 @@ class QueryBinder:
     # --- released -----------------------------------------------------------------------------------------------------
 
     def _released(self, node: exp.Select, bound: list[tuple[str, Bound]], environment: Environment) -> Released:
-        """Bind a SELECT over released and public tables: its text over the sandbox's tables."""
+        """Bind a SELECT over released and public tables: return its text over the sandbox's tables."""
         if not self._inside:
             check_names(node, [(alias, source.columns) for alias, source in bound if isinstance(source, Released)])
             check_public_groups(node)
@@ -399,7 +401,7 @@ class QueryBinder:
         return copy
 
     def released_part(self, value: object, environment: Environment) -> object:
-        """Return a part of the remainder: nodes on the allow-list, subqueries bound in their own right."""
+        """Return a part of the remainder: only nodes on the allow-list, with each subquery bound as a query."""
         return rebuild(value, lambda node: self.subquery(node, environment))
 
     def subquery(self, node: exp.Expr, environment: Environment) -> exp.Expr | None:

@@ -1,7 +1,7 @@
-"""Facts of a result before it is released: types and intervals of its columns, and which of them are unique.
+"""Facts about a result before it is released: types and intervals of its columns, and which of them are unique.
 
-All of it follows from the text and the policy, so that neither the plan nor the price of a later block depends on
-released numbers. Nothing can multiply rows in the remainder but a join, and its nodes are listed (`allowed`).
+All of them follow from the text and the policy, so that neither the plan nor the price of a later block depends on
+released numbers. Only a join can multiply rows in the remainder, and its nodes are listed (`allow_list`).
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ MOST_UNIQUE = 16
 _RANKING = (exp.RowNumber, exp.Rank, exp.DenseRank, exp.Ntile)
 _REAL = (exp.Median, exp.Quantile, exp.PercentileCont, exp.PercentRank, exp.CumeDist)
 _SELECTING = (exp.AnyValue, exp.First, exp.Last, exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue)
-"""Functions over results whose value is one of their argument's."""
+"""Functions over results that return one of their argument's values."""
 
 
 @dataclass(frozen=True)
 class Output:
-    """One column of a SELECT over results: its facts (None: not known), and the source's column that it is, unchanged."""
+    """One column of a SELECT over results: its facts (None: not known), and the name of the source column that it repeats
+    unchanged (empty: none)."""
 
     facts: Facts | None
     origin: str = ""
@@ -43,9 +44,9 @@ class Output:
 
 
 def key_facts(key: Key, listed: bool = True) -> Facts:
-    """Return the facts of a released group key. Public ones keep their list (`listed`), so that they are public keys again.
+    """Return the facts of a released group key. With `listed`, public keys keep their list, so that they are public keys again.
 
-    What the policy says of a unit's total of a column is not true of a result's.
+    The policy's bound on a unit's total (`max_total`) is dropped: it does not hold for a result.
     """
     facts = replace(key.expression.facts, max_total=None)
     if not listed:
@@ -59,13 +60,13 @@ def key_facts(key: Key, listed: bool = True) -> Facts:
 
 
 def scope_of(sources: Sources, merged: frozenset[str], preserved: Mapping[str, str]) -> Scope:
-    """Return the columns of results as names: "n.m" is column m of source n. Those of unknown type cannot be named."""
+    """Return the scope of results, in which "n.m" is column m of source n. Columns of unknown type cannot be named."""
     named = [(alias, visible(source, f"{number}.")) for number, (alias, source) in enumerate(sources)]
     return Scope(named, merged, preserved)
 
 
 def visible(source: Released, prefix: str) -> Protected:
-    """Return the columns of a result that have a type, as columns named `prefix` and position."""
+    """Return the columns of a result whose types are known, named by `prefix` and position."""
     named = [
         (position, label, facts)
         for position, (label, facts) in enumerate(zip(source.columns, source.column_facts, strict=True))
@@ -100,7 +101,7 @@ def _bound(node: exp.Expr, scope: Scope) -> Expr | None:
 
 
 def _typed(node: exp.Expr, scope: Scope) -> Facts | None:
-    """Return the type of aggregates and windows over results, and of arithmetic with them."""
+    """Return the facts of aggregates and windows over results and of arithmetic with them; None for other expressions."""
     while isinstance(node, (exp.Paren, exp.Alias, exp.Window, exp.Filter)):
         node = node.this
     if isinstance(node, (exp.Cast, exp.TryCast)):
@@ -136,7 +137,7 @@ RowFacts = tuple[
 
 
 def rows_of(bound: Released, typed: Collection[int]) -> RowFacts:
-    """Return what is known of the rows of a result that has the columns at the positions `typed`, named c0, c1, ..."""
+    """Return what is known about the rows of a result, in terms of its columns at the positions `typed`, named c0, c1, ..."""
     promised = {(_names(key), table, named) for key, table, named in bound.declared if key <= set(typed)}
     unique = {_names(key) for key in bound.unique if key <= set(typed)} | {names for names, _, _ in promised}
     repeats = {(_names(key), most) for key, most in bound.repeats if key <= set(typed)}
@@ -153,8 +154,8 @@ def _names(positions: frozenset[int]) -> tuple[str, ...]:
 def over_block(items: Sequence[exp.Expr], keys: Sequence[Key], measures: Sequence[Measure], sets: int) -> Released:
     """Return the facts and unique columns of a SELECT over one private block (`sets` > 1: over the union of several).
 
-    A block has one row for each group, the groups of its keys are disjoint (of equal reals and of NaN there is one),
-    and HAVING, QUALIFY, ORDER BY and LIMIT above it only leave rows out.
+    A block has one row for each group, the groups of its keys are disjoint (equal reals are one group, and so is NaN), and
+    HAVING, QUALIFY, ORDER BY and LIMIT above it only remove rows.
     """
     columns = [(key.name, Column(key.name, key_facts(key, sets == 1))) for key in keys]
     columns += [
@@ -196,7 +197,7 @@ def over_results(node: exp.Select, sources: Sources, starred: Sequence[exp.Expr]
 
 
 def _as_source(released: Released, source: Released, outputs: Sequence[Output]) -> Released:
-    """Return a SELECT from one source, each of whose rows is one of it, with what is known of the source's rows."""
+    """Return a SELECT whose rows are rows of its one source, with what is known about the source's rows."""
     return replace(
         released,
         repeats=tuple((places, most) for key, most in source.repeats for places in _moved(key, outputs)),
@@ -207,12 +208,13 @@ def _as_source(released: Released, source: Released, outputs: Sequence[Output]) 
 
 
 def _moved(positions: frozenset[int], outputs: Sequence[Output]) -> Unique:
-    """Return columns of the only source as output positions, where all of them are outputs."""
+    """Return a set of columns of the only source as output positions; empty unless all of them are outputs."""
     return _output_positions({frozenset(f"0.{position}" for position in positions)}, outputs)
 
 
 def _pairs_rows(join: exp.Join) -> bool:
-    """Return whether the join pairs rows: inner, left and cross joins. FULL and NATURAL joins and USING claim no uniqueness."""
+    """Return whether a join pairs rows: an inner, left or cross join. For all others, and with NATURAL or USING, no uniqueness is
+    claimed."""
     side, kind = str(join.args.get("side") or "").upper(), str(join.args.get("kind") or "").upper()
     return (
         side in ("", "LEFT") and kind in ("", "INNER", "OUTER", "CROSS")
@@ -223,7 +225,7 @@ def _pairs_rows(join: exp.Join) -> bool:
 def _grouped(
     node: exp.Select, outputs: Sequence[Output], items: Sequence[exp.Expr], scope: Scope
 ) -> set[frozenset[str]]:
-    """GROUP BY plain columns: one row for each combination of their values."""
+    """Return the columns of GROUP BY as a key if all are plain columns: there is one row per combination of their values."""
     group = node.args["group"]
     if any(group.args.get(name) for name in ("all", "rollup", "cube", "grouping_sets")):
         return set()
@@ -244,7 +246,7 @@ def _grouped(
 
 
 def _told_apart(column: Output) -> bool:
-    """Return a plain column whose different values stay different: two zeros are equal reals and may be two groups."""
+    """Return whether an output is a plain column whose equal values form one group: of reals, two equal zeros may form two."""
     return bool(column.origin) and column.facts is not None and column.facts.type is not Type.REAL
 
 
@@ -253,13 +255,13 @@ def _distinct(outputs: Sequence[Output]) -> Unique:
 
 
 def _output_positions(unique: set[frozenset[str]], outputs: Sequence[Output]) -> Unique:
-    """Return sets of source columns as sets of output positions, where all of them are outputs."""
+    """Return those sets of source columns that are all outputs, as sets of output positions."""
     place = {column.origin: position for position, column in reversed(list(enumerate(outputs))) if column.origin}
     return frozenset(frozenset(place[name] for name in names) for names in unique if names <= place.keys())
 
 
 def limited(node: exp.Expr, released: Released) -> Released:
-    """Return `released` with the number of rows that a literal LIMIT of `node` allows."""
+    """Return `released` with the bound on rows that a literal LIMIT of `node` gives."""
     limit = node.args.get("limit")
     number = limit.expression if isinstance(limit, exp.Limit) else None
     if not isinstance(number, exp.Literal) or number.is_string or not number.name.isdecimal():
@@ -270,7 +272,8 @@ def limited(node: exp.Expr, released: Released) -> Released:
 
 
 def united(node: exp.SetOperation, sides: Sequence[Released]) -> Released:
-    """Return the facts of UNION, INTERSECT and EXCEPT, column by column; without ALL whole rows are unique."""
+    """Return the facts of UNION, INTERSECT and EXCEPT, column by column. Without ALL, whole rows are unique (unless a column is a
+    real)."""
     if node.args.get("by_name") or len({len(side.columns) for side in sides}) != 1:
         return Released(node, ())
     facts = [_both(columns) for columns in zip(*(side.column_facts for side in sides), strict=True)]

@@ -1,8 +1,8 @@
 """Row filters of the policy: the rows of a protected table that exist for one analyst.
 
-A filter is the WHERE of a question that the owner wrote. It stands directly above the table's bounded view, so stability
-and sensitivity are those of the same WHERE in the analyst's own text: whether a row passes depends on that row alone
-(privacy.md 3, Filter). It is part of the block, hence of the name of its release and of what answers are derived from.
+A filter is a WHERE clause written by the owner. It is applied directly above the table's bounded view, so stability and
+sensitivity are those of the same WHERE in the analyst's query: whether a row passes depends on that row alone
+(privacy.md 3, Filter). It is part of the block, hence of its release's name and of the releases that answers are derived from.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from dpsql.sql.parse import parse
 
 @lru_cache(maxsize=1024)
 def filtered(scan: Scan, condition: str) -> Filter:
-    """Return the rows of `scan` that fulfil `condition`. Raises refusals: a condition over the columns of one row is all
-    that is allowed, and not one that reads the clock, since plans are kept."""
+    """Return the rows of `scan` that satisfy `condition`. Refuses anything except a condition over the columns of one row, and
+    a condition that reads the clock, since plans are cached."""
     statement = parse(f'SELECT 1 FROM "{scan.table}" WHERE {condition}')
     select = statement.query
     if statement.reads_the_clock:

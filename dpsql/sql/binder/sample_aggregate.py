@@ -23,20 +23,20 @@ from dpsql.sql.parse import place
 
 FUNCTION = "SAMPLE_AGGREGATE"
 SAMPLES = 100
-"""Where the question names no number of samples."""
+"""Number of samples if the query gives none."""
 _FEWEST_SAMPLES, _MOST_SAMPLES = 2, 1_000_000
 _MOST_STATISTICS = 20
 _LARGEST = Fraction(10) ** 100
-"""Ends of bounds are 0 or of a size from 10**-100 to 10**100, so that no square or product of values leaves the doubles."""
+"""Ends of bounds are 0 or from 10**-100 to 10**100 in size, so that squares and products of values stay within doubles."""
 _SUBQUERIES = (exp.Subquery, exp.Select, exp.SetOperation, exp.Exists, exp.In, exp.Window)
 
 
 def bind_sample_aggregate(name: str, word: str, node: exp.Expr, scalars: Scalars, condition: Expr | None) -> Measure:
-    """Return the measure: the expression over statistics as a real number, the ends of its bounds, how many samples there are,
-    and `MEAN` where they are combined so.
+    """Return the measure. Its arguments: the expression over statistics as a real number, its lower and upper bound, the number
+    of samples, and `MEAN` if their values are combined by the mean.
 
-    Refuses aggregates that are no statistics of `functions.sample_statistics`, columns outside of aggregates, and bounds that are
-    no literals.
+    Refuses aggregates that are not statistics of `functions.sample_statistics`, columns outside of aggregates, and bounds that
+    are not literals.
     """
     parts = list(node.expressions)
     if not 3 <= len(parts) <= 5:
@@ -60,7 +60,7 @@ def bind_sample_aggregate(name: str, word: str, node: exp.Expr, scalars: Scalars
 
 
 def _refuse(node: exp.Expr, reason: str) -> NoReturn:
-    nearest: exp.Expr | None = node  # NULL has no place of its own
+    nearest: exp.Expr | None = node  # NULL has no position in the text
     while nearest is not None and place(nearest) is None:
         nearest = nearest.parent
     raise refuse("wrong_arguments", function=FUNCTION, reason=reason, position=place(nearest))
@@ -80,7 +80,7 @@ def _number(node: exp.Expr, scalars: Scalars) -> Fraction:
 
 
 def _is_mean(node: exp.Expr, scalars: Scalars) -> bool:
-    """Return whether samples are combined by their mean. Refuses all but the two words."""
+    """Return whether samples are combined by their mean. Refuses words other than MEAN and MEDIAN."""
     bound = scalars.bind(node)
     word = bound.value.lower() if isinstance(bound, Literal) and isinstance(bound.value, str) else None
     if word not in (MEAN, MEDIAN):
@@ -100,17 +100,17 @@ def _samples(node: exp.Expr, scalars: Scalars) -> int:
 
 
 class SampleScalars(Scalars):
-    """Binds an expression over statistics: aggregates become their calls, and columns stand inside of them alone."""
+    """Binder of an expression over statistics: aggregates become calls of statistics; columns are allowed only inside them."""
 
     def __init__(self, rows: Scalars, condition: Expr | None) -> None:
-        """`rows`: binds what is inside of aggregates. `condition`: FILTER of the whole expression."""
+        """Bind over the scope of `rows`, which binds the arguments of aggregates. `condition`: FILTER of the whole expression."""
         super().__init__(rows.scope)
         self._rows = rows
         self._condition = condition
         self.statistics: dict[Call, None] = {}
 
     def bind(self, node: exp.Expr | None) -> Expr:
-        """Bind as `Scalars.bind` does, with aggregates."""
+        """Bind as `Scalars.bind` does, with aggregates replaced by calls of statistics."""
         if isinstance(node, _SUBQUERIES):
             _refuse(node, "takes an expression over aggregates alone, without subqueries, lists and windows")
         if isinstance(node, exp.Column):

@@ -1,4 +1,4 @@
-"""Row expressions: from sqlglot nodes on an allow-list to calls of `dpsql.functions.numeric.numeric`, with types and ranges."""
+"""Row expressions: sqlglot nodes on an allow-list become calls of `dpsql.functions.numeric`, with types and ranges."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def literal(value: Any) -> Literal:
 
 
 class MissingArgument(Exception):
-    """An argument that is not there was to be bound."""
+    """An argument that should be bound is missing."""
 
 
 class Scalars:
-    """Binds row expressions over one scope. Every refusal carries the place of the node it is about."""
+    """Binder of row expressions over one scope. Every refusal carries the position of the node it is about."""
 
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
@@ -47,8 +47,8 @@ class Scalars:
     def bind(self, node: exp.Expr | None) -> Expr:
         """Return the row expression of `node`. Refuses whatever is not on the allow-list.
 
-        sqlglot reads a function without some of its arguments; the one that is missing (None) is noticed here and refused
-        at the node that lacks it.
+        sqlglot also parses a function that lacks some of its arguments; a missing argument (None) is detected here and refused at
+        the node that lacks it.
         """
         if node is None:
             raise MissingArgument
@@ -61,14 +61,15 @@ class Scalars:
             raise lacks_argument(node) from None
 
     def boolean(self, node: exp.Expr) -> Expr:
-        """Return a condition."""
+        """Return the row expression of a condition. Refuses (not_boolean) other types than BOOLEAN and NULL."""
         bound = self.bind(node)
         if bound.facts.type not in (Type.BOOLEAN, Type.NULL):
             raise refuse("not_boolean", type=bound.facts.type.value, position=place(node))
         return bound
 
     def call(self, name: str, node: exp.Expr, *arguments: Expr) -> Expr:
-        """Return the call of our function `name`, texts read as dates where they meet dates; refused with the reason."""
+        """Return the call of the registered function `name`, with texts read as dates where they are compared with dates.
+        Refuses wrong arguments with the reason, misspelt listed values, and slow or long expressions."""
         if name in COMPARISONS:
             check_spelling(arguments, node)
         try:
@@ -79,7 +80,7 @@ class Scalars:
                 "wrong_arguments", function=_word(name), reason=str(wrong), position=place(node), hint=hint
             ) from None
         if bound.facts.type.temporal and all(isinstance(argument, Literal) for argument in bound.arguments):
-            # now() cut to its month is the same question all month long, and is answered from the store.
+            # As a constant, now() truncated to its month gives the same query all month long, which is answered from the store.
             constant = evaluate(bound, {})
             if constant is not None:
                 return literal(constant)
@@ -92,7 +93,7 @@ class Scalars:
         return bound
 
     def _weight(self, bound: Expr) -> int:
-        """Return how long an expression is when it is written out: BETWEEN, and what is `repeated`, write parts twice."""
+        """Return the length of an expression when written out: BETWEEN, and functions with `repeated`, write parts twice."""
         stored = self._weights.get(id(bound))
         if stored is not None:
             return stored[1]
@@ -107,7 +108,7 @@ def _word(name: str) -> str:
 
 
 def _aggregated(node: exp.Expr) -> bool:
-    """Return whether an aggregate of the same SELECT stands around `node`."""
+    """Return whether `node` is inside an aggregate of the same SELECT."""
     outside = node.find_ancestor(exp.AggFunc, exp.Select)
     return isinstance(outside, exp.AggFunc)
 
@@ -132,8 +133,8 @@ _MEETING = {"eq", "ne", "lt", "le", "gt", "ge", "in", "not_distinct", "nullif", 
 
 
 def _meet(name: str, arguments: tuple[Expr, ...], node: exp.Expr) -> tuple[Expr, ...]:
-    """Convert arguments to a common type: a text compared with a date is read as a date (as in PostgreSQL), a date
-    compared with a timestamp is its midnight."""
+    """Convert arguments to a common type: a text compared with a date is read as a date (as in PostgreSQL), and a date compared
+    with a timestamp becomes its midnight."""
     types = {argument.facts.type for argument in arguments}
     target = Type.TIMESTAMP if Type.TIMESTAMP in types else Type.DATE if Type.DATE in types else None
     date_arguments = {"date_diff": slice(1, 3), "date_part": slice(1, 2), "date_trunc": slice(1, 2)}
@@ -188,7 +189,7 @@ def handles(*types: type[exp.Expr]) -> Callable[[Handler], Handler]:
 
 
 class KeyScalars(Scalars):
-    """Expressions of GROUP BY: columns with a group of other values (policy key `outside`) stand for their label there."""
+    """Binder of GROUP BY expressions: in a column with policy key `outside`, values outside its domain are read as that label."""
 
     def bind(self, node: exp.Expr | None) -> Expr:
         """Bind as `Scalars.bind` does."""
@@ -224,7 +225,7 @@ def _literal(self: Scalars, node: exp.Literal) -> Expr:
 
 
 def literal_value(node: exp.Literal) -> Any:
-    """Text, int or Fraction of a literal node. Refuses numbers beyond what the engine can hold."""
+    """Return the text, int or Fraction of a literal node. Refuses numbers beyond what the engine can hold."""
     if node.is_string:
         return str(node.this)
     text = str(node.this).replace("_", "")
@@ -253,7 +254,7 @@ def _null(self: Scalars, node: exp.Null) -> Expr:
 
 @handles(exp.CurrentDate, exp.CurrentTimestamp)
 def now(self: Scalars, node: exp.Expr) -> Expr:
-    """Return the clock at planning time, which is a constant of the question; `Planner` keeps no such plan."""
+    """Return the time of planning, which is a constant of the query; `Planner` does not cache such a plan."""
     only(node)
     now = datetime.now(UTC).replace(tzinfo=None, microsecond=0)
     return literal(now.date() if isinstance(node, exp.CurrentDate) else now)
@@ -284,8 +285,8 @@ def _binary(self: Scalars, node: exp.Expr) -> Expr:
 
 
 def _folded(node: exp.Expr, left: Expr, right: Expr) -> Literal | None:
-    """Return a literal for arithmetic on literals. Sums and products of literal numbers are exact, as those of DECIMALs are in
-    the engine: 0.06 + 0.01 is 0.07."""
+    """Return the literal of a sum, difference or product of literal numbers, exact as those of DECIMALs are in the engine
+    (0.06 + 0.01 is 0.07); None for anything else, and where the result is not below 2**53."""
     if not (isinstance(left, Literal) and isinstance(right, Literal)):
         return None
     a, b = left.value, right.value
@@ -304,7 +305,7 @@ def _distinct_from(self: Scalars, node: exp.NullSafeNEQ) -> Expr:
 
 @handles(exp.Add, exp.Sub)
 def _add(self: Scalars, node: exp.Expr) -> Expr:
-    """Numbers; date + days, date - date (days); point in time +/- INTERVAL."""
+    """Bind + and - of numbers, date +/- days, date - date (days), and point in time +/- INTERVAL."""
     only(node, "this", "expression")
     sign = 1 if isinstance(node, exp.Add) else -1
     first, second = node.this.unnest(), node.expression.unnest()
@@ -353,7 +354,7 @@ def literal_interval(interval: exp.Interval, node: exp.Expr) -> tuple[str, int]:
 
 
 def _multiplied(node: exp.Expr) -> tuple[exp.Interval, exp.Expr] | None:
-    """INTERVAL '1 minute' * expression, either way round."""
+    """Return the interval and the factor of INTERVAL '1 minute' * expression, in either order; None for anything else."""
     product = node.unnest()
     if not isinstance(product, exp.Mul):
         return None
@@ -368,7 +369,7 @@ _WHOLE = ("floor", "ceil", "round")
 
 
 def _shift_by(self: Scalars, node: exp.Expr, base: Expr, by: tuple[exp.Interval, exp.Expr], sign: int) -> Expr:
-    """Return a shift by as many intervals as an integer expression says; floor(x) of a real is one too."""
+    """Return a shift by an integer number of intervals; floor(x), ceil(x) and round(x) of a real count as integers."""
     function, steps = literal_interval(by[0], node)
     times = self.bind(by[1])
     if isinstance(times, Call) and times.function in _WHOLE and len(times.arguments) == 1:

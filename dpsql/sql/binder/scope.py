@@ -1,4 +1,4 @@
-"""Names in scope while a question is bound, and the two kinds of things a FROM clause can hold."""
+"""Names in scope while a query is bound, and the two kinds of sources of a FROM clause."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from dpsql.sql.parse import place
 from dpsql.sql.reserved_names import OWN_NAMES
 
 HIDDEN = OWN_NAMES
-"""What aliases and columns of sources start with that no question has written: SELECT * and hints do not show them."""
+"""Prefix of source aliases and columns that no query has written: SELECT * and hints do not show them."""
 
 
 class Kind(IntEnum):
-    """How an expression depends on the unit's key. OTHER: not at all, or by a value that many units share. MIXED: computed
-    from it, with nothing proven. IMAGE: an injective function of it. KEY: the key itself."""
+    """Dependence of an expression on the unit's key. OTHER: none, or through a value that many units share. MIXED: computed
+    from the key, with nothing proven. IMAGE: an injective function of the key. KEY: the key itself."""
 
     OTHER = 0
     MIXED = 1
@@ -36,8 +36,8 @@ class Kind(IntEnum):
 class Protected:
     """A relation over protected rows: visible output names and the row expressions they stand for.
 
-    `unit_names` are the names of the relation's own columns that hold the privacy unit's key (none under row privacy,
-    nor above DISTINCT); `unit_kinds` has the columns that are computed from it. `columns` keeps the order of SELECT *.
+    `unit_names`: the relation's columns that hold the privacy unit's key (none under row privacy, nor above DISTINCT).
+    `unit_kinds`: the columns that are computed from that key. `columns` keeps the order of SELECT *.
     `untyped`: columns of a result, in lower case, whose types are not known; they cannot be used.
     """
 
@@ -49,12 +49,12 @@ class Protected:
 
     @property
     def units(self) -> Mapping[str, Kind]:
-        """Return what columns are of the unit's key, those that are nothing of it left out."""
+        """Return how each column depends on the unit's key, without the columns that do not."""
         return {**self.unit_kinds, **dict.fromkeys(self.unit_names, Kind.KEY)}
 
     @cached_property
     def by_label(self) -> Mapping[str, tuple[Column, ...]]:
-        """Columns by output name in lower case; a name that stands twice has two."""
+        """Return the columns, keyed by output name in lower case; a repeated name has several."""
         columns: dict[str, tuple[Column, ...]] = {}
         for label, column in self.columns:
             folded = label.lower()
@@ -66,14 +66,14 @@ class Protected:
 class Released:
     """A query over released and public tables only; `tree` is what the sandbox will run.
 
-    `facts`: of each column, as far as they follow from the text (`results`). `unique`: sets of positions of columns, in
-    each of which no two rows have the same values (but NULL); an empty set means at most one row. `rows`: of a public table, or
-    a plain SELECT from it, the relation with these columns. `most_rows`: how many rows it has at most, `work`: how many all steps
-    up to it have (`combined_rows`). `null_repeats`: rows that agree on a set of `unique` may repeat where one of it is NULL.
-    `declared`: sets of positions that the policy calls unique in a public table, with the names of table and columns; numbers of
-    rows rely on them, unchecked, and joins with a result, which checks them.
-    `repeats`: sets of positions with the most rows that agree on them (but NULL), as the question writes them; the empty set
-    with the number of all rows.
+    `facts`: of each column, as far as they follow from the text (`result_facts`). `unique`: sets of column positions; no two
+    rows have the same values (except NULL) in all columns of a set; an empty set means at most one row. `rows`: the relation
+    with these columns, for a public table or a plain SELECT from one. `most_rows`: a bound on its rows; `work`: a bound on the
+    rows of all steps up to it (`combined_rows`). `null_repeats`: rows may agree on a set of `unique` if one of its values is
+    NULL. `declared`: sets of positions that the policy declares unique in a public table, with the names of table and columns;
+    bounds on rows rely on them without a check; joins with a result rely on them too, and the result checks them.
+    `repeats`: sets of positions with a bound on the rows that agree on them (except NULL), as the query writes them; the bound of
+    the empty set is that on all rows.
     """
 
     tree: exp.Expr
@@ -98,7 +98,7 @@ Bound = Protected | Released
 
 @dataclass
 class Common:
-    """One WITH entry: bound when it is first used, once, so that a CTE used twice is one release."""
+    """One WITH entry. It is bound once, on first use, so that a CTE that is used twice is one release."""
 
     name: str
     tree: exp.Query
@@ -110,13 +110,13 @@ class Common:
 
 @dataclass(frozen=True)
 class Environment:
-    """WITH entries visible here, inner ones first."""
+    """WITH entries that are visible in a query, inner ones first."""
 
     entries: dict[str, Common] = field(default_factory=dict)
     outer: Environment | None = None
 
     def find(self, name: str) -> Common | None:
-        """Return the entry of that name (names fold to lower case), or None."""
+        """Return the entry named `name` (names fold to lower case), or None."""
         entry = self.entries.get(name.lower())
         if entry is not None or self.outer is None:
             return entry
@@ -124,7 +124,7 @@ class Environment:
 
 
 class Scope:
-    """Columns that an expression over one protected relation can name."""
+    """Columns that an expression over one relation can name."""
 
     def __init__(
         self,
@@ -132,16 +132,16 @@ class Scope:
         merged: frozenset[str] = frozenset(),
         preserved: Mapping[str, str] | None = None,
     ) -> None:
-        """Take the sources by alias. `merged`: lower-case names that USING made one column. Unqualified, they mean the first
-        source's, or that of the source whose lower-case alias `preserved` gives: a RIGHT JOIN has no other value in all of its
-        rows."""
+        """Take the sources by alias. `merged`: lower-case names that USING merges into one column. Unqualified, such a name means
+        the first source's column, or that of the source whose lower-case alias `preserved` gives: in a RIGHT JOIN only that one
+        has a value in every row."""
         self.sources = list(sources)
         self.merged = merged
         self.preserved = preserved or {}
         self.unpaired: UnpairedRows | None = None
-        """Public rows that an outer join keeps beside the rows of the relation."""
+        """Public rows without a partner that an outer join keeps in addition to the relation's rows; None if there are none."""
         self.subquery: Callable[[exp.Expr], Expr] | None = None
-        """Binds a subquery that stands for a value; None where none may stand."""
+        """Function that binds a scalar subquery; None where no subquery is allowed."""
 
     def resolve(self, node: exp.Column) -> Column:
         """Return the column that a name denotes. Refuses unknown and ambiguous names."""
@@ -163,7 +163,7 @@ class Scope:
         raise refuse("ambiguous_column", name=name, position=place(node))
 
     def has(self, node: exp.Column) -> bool:
-        """Return whether `resolve` would find it."""
+        """Return whether `resolve` finds this column."""
         return self._unambiguous(node, self._sources(node)) is not None
 
     def is_untyped(self, node: exp.Column) -> bool:
@@ -175,7 +175,7 @@ class Scope:
         return [source for alias, source in self.sources if only is None or alias.lower() == only]
 
     def _unambiguous(self, node: exp.Column, candidates: list[Protected]) -> Column | None:
-        """Return the column of `candidates` that a name denotes; None where it names none or more than one."""
+        """Return the column of `candidates` that a name denotes; None if it denotes none, several, or one of unknown type."""
         name = node.name.lower()
         columns = [column for source in candidates for column in source.by_label.get(name, ())]
         if not columns or (len(columns) > 1 and name not in self.merged):
@@ -183,7 +183,8 @@ class Scope:
         return None if any(name in source.untyped for source in candidates) else columns[0]
 
     def star(self, qualifier: str, node: exp.Expr) -> list[tuple[str, Column]]:
-        """Return columns of SELECT * or alias.*. What USING merged stands once, where the first source has it."""
+        """Return the columns of SELECT * or alias.*. A column that USING merges appears once, at its position in the first
+        source."""
         visible = [(alias, source) for alias, source in self.sources if not alias.startswith(HIDDEN)]
         column_lists = [s.columns for alias, s in visible if not qualifier or alias.lower() == qualifier.lower()]
         if any(source.untyped for alias, source in visible if not qualifier or alias.lower() == qualifier.lower()):
@@ -202,17 +203,17 @@ class Scope:
         return list(shown_once.values())
 
     def unit_names(self) -> frozenset[str]:
-        """Return names of relation columns that hold the privacy unit's key."""
+        """Return the names of relation columns that hold the privacy unit's key."""
         return frozenset(name for _, source in self.sources for name in source.unit_names)
 
     @property
     def units(self) -> Mapping[str, Kind]:
-        """Return what columns are of the unit's key, those that are nothing of it left out."""
+        """Return how each column depends on the unit's key, without the columns that do not."""
         return {name: kind for _, source in self.sources for name, kind in source.units.items()}
 
 
 def shown_names(names: Iterable[str]) -> list[str]:
-    """Return the names that hints may list: those that the question, or the policy, has given."""
+    """Return the names that hints may list: those from the query or the policy."""
     return [name for name in names if not name.startswith(HIDDEN)]
 
 
@@ -224,7 +225,7 @@ def using_name(name: exp.Expr | str) -> str:
 def using(joins: Sequence[exp.Join], aliases: Sequence[str]) -> tuple[frozenset[str], dict[str, str]]:
     """Return `merged` and `preserved` of a Scope over the sources `aliases`, which `joins` connect.
 
-    What FULL JOIN merges is the column of neither side: its name stays ambiguous, so that nothing is claimed of it.
+    A column that FULL JOIN merges is that of neither side: its name stays ambiguous, so that nothing is claimed about it.
     """
     shared = [
         (using_name(name).lower(), str(join.args.get("side") or "").upper(), alias.lower())
@@ -236,7 +237,7 @@ def using(joins: Sequence[exp.Join], aliases: Sequence[str]) -> tuple[frozenset[
 
 
 def only(node: exp.Expr, *names: str) -> None:
-    """Refuse a node that carries anything besides `names`: sqlglot parses more than we have proven."""
+    """Refuse a node with any argument other than `names`: sqlglot parses more than dpsql has proofs for."""
     for name, value in node.args.items():
         if name not in names and value not in (None, False, [], ""):
             clause = value if isinstance(value, exp.Expr) else node
@@ -246,7 +247,7 @@ def only(node: exp.Expr, *names: str) -> None:
 
 
 def lacks_argument(node: exp.Expr) -> Error:
-    """Return the refusal of a function without one of its arguments, at the nearest place that is known."""
+    """Return the refusal of a function that lacks an argument, at the nearest known position in the text."""
     nearest: exp.Expr | None = node
     while nearest is not None and place(nearest) is None:
         nearest = nearest.parent

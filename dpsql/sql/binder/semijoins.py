@@ -1,8 +1,8 @@
 """IN and EXISTS subqueries in WHERE over protected rows: semi-joins that keep rows_per_unit (privacy.md 3).
 
 Two kinds are proven. A subquery over public tables is a fixed list. A subquery over protected rows that is tied to the
-row by the privacy unit looks at the unit's own rows alone, so removing a unit changes nobody else's rows.
-Both stand as whole conjuncts of WHERE, with or without NOT.
+row by the privacy unit reads the unit's own rows alone, so removing a unit changes no other unit's rows.
+Both must be whole conjuncts of WHERE, with or without NOT.
 """
 
 from __future__ import annotations
@@ -73,10 +73,10 @@ def _in(
 def _exists(
     context: BindingContext, node: exp.Exists, negated: bool, scope: Scope, relation: Relation, environment: Environment
 ) -> Relation:
-    """EXISTS (SELECT ... FROM t WHERE t.key = outer.key AND conditions): on t alone, or on both rows.
+    """Filter `relation` by EXISTS (SELECT ... FROM t WHERE t.key = outer.key AND conditions), on t alone or on both rows.
 
-    A condition on both rows is asked where the two rows meet. Rows of people meet on their unit alone, and public rows
-    are what they are: whether a row of `relation` stays depends on its own unit, whatever the condition is.
+    A condition on both rows is evaluated for each pair with equal keys. Protected rows are paired only within their unit, and
+    public rows are fixed: whether a row of `relation` stays depends on its own unit, whatever the condition is.
     """
     select = _plain(node)
     assert select is not None
@@ -111,7 +111,7 @@ def _exists(
 
 
 class _Correlated(Scope):
-    """Names inside a subquery: its own table's first, under the names that a semi-join gives them, then those outside."""
+    """Scope inside a subquery: first its own table's columns, renamed as in a semi-join, then those of the outer query."""
 
     def __init__(self, inner: tuple[str, Protected], outer: Scope) -> None:
         alias, rows = inner
@@ -120,7 +120,7 @@ class _Correlated(Scope):
         self.outer = outer
 
     def resolve(self, node: exp.Column) -> Column:
-        """Return the subquery's own column of that name, else the row's outside. Refuses other names as they are out there."""
+        """Return the subquery's own column of that name, else the outer row's. Refuses other names as the outer scope does."""
         try:
             return super().resolve(node)
         except Error:
@@ -128,7 +128,8 @@ class _Correlated(Scope):
 
 
 def _plain(node: exp.Exists) -> exp.Select | None:
-    """SELECT ... FROM one_source WHERE ...; any other EXISTS is a value by itself."""
+    """Return the SELECT of an EXISTS of the form SELECT ... FROM one_source WHERE ...; None for any other, which is bound as a
+    scalar value."""
     select = node.this.unnest() if isinstance(node.this, exp.Subquery) else node.this
     more = ("group", "having", "limit", "offset", "joins", "distinct", "qualify", "with_")
     if not isinstance(select, exp.Select) or select.args.get("from_") is None or any(map(select.args.get, more)):
@@ -139,12 +140,12 @@ def _plain(node: exp.Exists) -> exp.Select | None:
 def _tied(
     context: BindingContext, scope: Scope, relation: Relation, right: Protected, pairs: list[tuple[Expr, Expr]]
 ) -> bool:
-    """Return whether equal keys mean the same unit: the unit's own key, or a declared foreign key between base tables.
+    """Return whether equal keys imply the same unit: the unit's key, or a declared foreign key between base tables.
 
-    The emitted semi-join compares the units besides, so this decides what is understood, not what is safe.
+    The emitted semi-join also compares the units, so this decides which queries are accepted, not whether they are safe.
     """
     if context.policy.privacy_unit is None:
-        return False  # each row of both tables is a privacy unit of its own
+        return False  # each row of both tables is a separate privacy unit
     units = scope.unit_names()
     if any(same_unit(a, units) and same_unit(b, right.unit_names) for a, b in pairs):
         return True
@@ -152,8 +153,8 @@ def _tied(
 
 
 def _pair(outer_scalars: Scalars, inner_scalars: Scalars, node: exp.EQ) -> tuple[Expr, Expr] | None:
-    """Return both sides of an equality, of which one belongs to the subquery's table, the other to the row outside (the
-    subquery's names go first)."""
+    """Return the outer and the inner side of an equality between the outer row and the subquery's table (whose names take
+    precedence); None for any other equality."""
     for outer, inner in ((node.this, node.expression), (node.expression, node.this)):
         if outer.find(exp.Column) is None or inner.find(exp.Column) is None:
             return None
@@ -170,7 +171,7 @@ def _bound(scalars: Scalars, node: exp.Expr) -> Expr | None:
 
 
 def _rows(context: BindingContext, query: exp.Expr, environment: Environment, scope: Scope) -> Protected:
-    """Return the rows of a subquery as a relation of the plan: protected ones, those of one public table, or a result."""
+    """Return the rows of a subquery as a relation of the plan: protected rows, rows of one public table, or a result."""
     public = _public_rows(context, query, environment)
     if public is not None:
         return public
@@ -179,7 +180,8 @@ def _rows(context: BindingContext, query: exp.Expr, environment: Environment, sc
 
 
 def _public_rows(context: BindingContext, query: exp.Expr, environment: Environment) -> Protected | None:
-    """Bind SELECT columns FROM a_public_table WHERE ..., which the engine reads together with the protected rows."""
+    """Return the rows of SELECT columns FROM a_public_table WHERE ..., which the engine reads together with the protected rows;
+    None for any other query."""
     select = query.unnest()
     source = select.args.get("from_") if isinstance(select, exp.Select) else None
     if source is None or not isinstance(source.this, exp.Table) or environment.find(source.this.name) is not None:
@@ -207,7 +209,7 @@ _ROW_BY_ROW = ("expressions", "from_", "where")
 
 
 def _is_computed(select: exp.Expr) -> bool:
-    """Return whether a SELECT has clauses over all of its rows (DISTINCT, LIMIT, GROUP BY): it is a result for IN and EXISTS."""
+    """Return whether a SELECT has clauses over all its rows (DISTINCT, LIMIT, GROUP BY); IN and EXISTS then read its result."""
     return any(value for name, value in select.args.items() if name not in _ROW_BY_ROW)
 
 

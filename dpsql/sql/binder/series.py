@@ -1,7 +1,7 @@
-"""generate_series(start, end [, step]) and range(...) in FROM: rows of whole numbers or of moments, written out.
+"""generate_series(start, end [, step]) and range(...) in FROM: rows of integers or of timestamps, written out.
 
-The rows follow from the text alone, so they are public, as those of VALUES are. Moments are timestamps, as in DuckDB and
-PostgreSQL, made by adding the step again and again (from the 31st of a month on by its last day).
+The rows follow from the text alone, so they are public like those of VALUES. Series of dates are timestamps, as in DuckDB and
+PostgreSQL, each made by adding the step to the one before (in months, a missing day becomes the month's last day).
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from dpsql.sql.binder.scope import only
 from dpsql.sql.parse import place
 
 MOST_ROWS = 366
-"""A year of days: a short text may not ask for much work."""
+"""Largest number of rows, a year of days: a short text must not cause much work."""
 
 
 def series_rows(node: exp.Expr) -> list[list[exp.Expr]] | None:
-    """Return the rows of a series in FROM, one column each; None for anything else. Refuses (series) ends and steps that are no
-    literals, no rows, and more than `MOST_ROWS` of them."""
+    """Return the rows of a series in FROM, with one column each; None for anything else. Refuses (series) ends and steps that are
+    not literals, series without rows, and series of more than `MOST_ROWS` rows."""
     series = node.this if isinstance(node, exp.Table) else None
     if not isinstance(series, exp.GenerateSeries):
         return None
@@ -56,12 +56,12 @@ def series_rows(node: exp.Expr) -> list[list[exp.Expr]] | None:
 
 
 def series_name(node: exp.Table) -> str:
-    """Return the name of the column of a series that gives it none: that of the series."""
+    """Return the column name of a series whose alias names no column: the series' alias, or else its function."""
     return node.alias or ("range" if node.this.args.get("is_end_exclusive") else "generate_series")
 
 
 def _end(series: exp.GenerateSeries, name: str) -> int | datetime:
-    """Return start or end, a date as its first moment."""
+    """Return start or end as an integer or a timestamp; a date becomes its midnight."""
     node = series.args.get(name)
     if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal) and node.this.is_string:
         moment = temporal(str(node.this.this), Type.TIMESTAMP, series)
@@ -70,7 +70,7 @@ def _end(series: exp.GenerateSeries, name: str) -> int | datetime:
 
 
 def _whole(series: exp.GenerateSeries, node: exp.Expr | None) -> int:
-    """Return the whole number of a literal."""
+    """Return the integer of a literal with or without a sign."""
     bare = node.unnest() if node is not None else None
     inner = bare.this if isinstance(bare, exp.Neg) else bare
     value = literal_value(inner) if isinstance(inner, exp.Literal) and not inner.is_string else None
@@ -82,7 +82,7 @@ def _whole(series: exp.GenerateSeries, node: exp.Expr | None) -> int:
 def _steps(
     series: exp.GenerateSeries, start: int | datetime, step: exp.Expr | None
 ) -> tuple[Callable[[Any], Any], bool]:
-    """Return the function from one value to the next, and whether values grow."""
+    """Return the function from one value to the next, and whether the values increase."""
     if isinstance(start, int):
         by = 1 if step is None else _whole(series, step)
         after: Callable[[Any], Any] = lambda value: value + by  # noqa: E731

@@ -1,7 +1,7 @@
 """Set operations of protected relations: UNION ALL of any rows; UNION, INTERSECT and EXCEPT of the privacy unit's keys.
 
-A set of keys says of each unit whether it is in the set, which its own rows decide: INTERSECT and EXCEPT are the rows of the
-first side for whose unit the other side has a row (or none), one row for each unit. So adding a unit changes one row.
+Whether a unit is in a set of keys depends on its own rows alone: INTERSECT (EXCEPT) has one row for each unit of the first
+side for which the other side has a row (has none). So adding a unit changes one row.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from dpsql.sql.parse import place
 
 
 def protected_sets(node: exp.SetOperation, sides: list[Protected]) -> Protected:
-    """Return UNION ALL of protected relations, matched by position, in the types they share; or a set of units."""
+    """Return the UNION ALL of protected relations, matched by position, in their common types; or a set of units. Refuses other
+    set operations."""
     for clause in ("order", "limit", "offset", "by_name"):
         if node.args.get(clause):
             raise refuse("rows_clause", what=clause.upper(), position=place(node))
@@ -44,13 +45,13 @@ def protected_sets(node: exp.SetOperation, sides: list[Protected]) -> Protected:
 
 
 def _unit_key(side: Protected) -> Column | None:
-    """Return the only column of a side, where that is the privacy unit's key."""
+    """Return the only column of a side if it is the privacy unit's key, else None."""
     columns = [column for _, column in side.columns]
     return columns[0] if len(columns) == 1 and same_unit(columns[0], side.unit_names) else None
 
 
 def stacked(node: exp.Expr, sides: list[Protected]) -> Protected:
-    """Return all rows of all sides, matched by position, in the types they share."""
+    """Return all rows of all sides, matched by position, in their common types."""
     if len({len(side.columns) for side in sides}) != 1:
         raise refuse("set_of_rows", reason="the sides have different numbers of columns", way="", position=place(node))
     items: list[list[tuple[str, Expr]]] = [[] for _ in sides]

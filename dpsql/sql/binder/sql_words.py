@@ -1,4 +1,4 @@
-"""What a refusal calls a part of a text: as SQL writes it, never by the parser's own name for it."""
+"""Names of the parts of a text in refusals: as SQL writes them, never the parser's names."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SLOTS = {
     "nulls_first": "NULLS FIRST", "db": "a schema before its name", "catalog": "a database before its name",
     "method": "NATURAL and the like", "fill": "WITH FILL", "having": "HAVING", "group": "GROUP BY", "where": "WHERE",
 }  # fmt: skip
-"""What fills a slot of a node, where the slot's name is no word of SQL."""
+"""Descriptions of the slots of nodes whose names are not words of SQL."""
 
 
 _FUNCTIONS: dict[type[exp.Expr], str] = {
@@ -48,16 +48,16 @@ _FUNCTIONS: dict[type[exp.Expr], str] = {
     exp.ApproxDistinct: "APPROX_COUNT_DISTINCT", exp.IsNan: "ISNAN", exp.DateBin: "TIME_BUCKET",
     exp.Getbit: "GET_BIT", exp.Array: "LIST_VALUE", exp.Struct: "STRUCT_PACK",
 }  # fmt: skip
-"""Functions that the parser calls by a name that neither DuckDB nor PostgreSQL has."""
+"""SQL names of the functions whose names in the parser exist neither in DuckDB nor in PostgreSQL."""
 
 
 def function_word(node: exp.Func) -> str:
-    """Return the name of a function in SQL; of several names one."""
+    """Return the SQL name of a function, one of them if it has several."""
     return str(node.this).upper() if isinstance(node, exp.Anonymous) else _FUNCTIONS.get(type(node), node.sql_name())
 
 
 def sql_word(node: exp.Expr) -> str:
-    """Return the word or sign that stands for `node` in SQL: BETWEEN, LOG, &, or a description such as "a list in brackets"."""
+    """Return the word or sign of `node` in SQL, such as BETWEEN, LOG or &, or a description such as "a list in brackets"."""
     if isinstance(node, exp.LimitOptions) and node.args.get("with_ties"):
         return "WITH TIES"
     named = next((_WORDS[kind] for kind in type(node).__mro__ if kind in _WORDS), None)
@@ -70,7 +70,7 @@ def sql_word(node: exp.Expr) -> str:
 
 
 def _sign(node: exp.Expr) -> str:
-    """Return the sign of an operator, as it is written between or before its operands; nothing where the dialect has none."""
+    """Return the sign of an operator, as written between or before its operands; empty if the dialect has none."""
     operands = {"this": exp.column("a")} | ({"expression": exp.column("b")} if isinstance(node, exp.Binary) else {})
     try:
         text = type(node)(**operands).sql(dialect())
@@ -80,7 +80,7 @@ def _sign(node: exp.Expr) -> str:
 
 
 def slot_word(name: str, value: object) -> str:
-    """Return what stands in the slot `name` of a node in SQL."""
+    """Return the SQL word or a description of the content of the slot `name` of a node."""
     name = name.strip("_")
     if name in _SLOTS:
         return _SLOTS[name]

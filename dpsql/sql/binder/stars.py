@@ -1,4 +1,4 @@
-"""Expansion of stars, over results to the columns that the sandbox shows, and EXCLUDE, REPLACE and RENAME of any star."""
+"""Expansion of stars over results to the columns that the sandbox shows, and EXCLUDE, REPLACE and RENAME of any star."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from dpsql.sql.parse import place
 
 
 def written_out(item: exp.Expr, sources: Sequence[tuple[str, Released]], joins: Sequence[exp.Join]) -> list[exp.Expr]:
-    """Return an item of a SELECT over results, or the columns that a star stands for. What USING (or NATURAL) merges stands once,
-    where the left side has it, and by its bare name: the value of the side that is there. Raises Refusal unknown_column for an
-    EXCLUDE, REPLACE or RENAME of none of them."""
+    """Return an item of a SELECT over results, or the columns of a star. A column that USING (or NATURAL) merges appears once, at
+    its place on the left side and by its bare name, which has the value of the side that is not NULL. Raises Refusal
+    unknown_column if EXCLUDE, REPLACE or RENAME names anything other than these columns."""
     if not isinstance(item, exp.Star) and not (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
         return [item]
     qualifier = item.table.lower() if isinstance(item, exp.Column) else ""
@@ -41,8 +41,8 @@ def is_changed(item: exp.Expr) -> bool:
 def bound_star(
     star: exp.Star, columns: list[tuple[str, Column]], bind: Callable[[exp.Expr], Expr]
 ) -> list[tuple[str, Expr]]:
-    """Return the columns that a star over protected rows stands for, as labels and expressions, after its EXCLUDE, REPLACE
-    and RENAME. `bind` gives the expression of what REPLACE writes."""
+    """Return the columns of a star over protected rows, as labels and expressions, after its EXCLUDE, REPLACE and RENAME. `bind`
+    binds the expressions of REPLACE."""
     named = [exp.column(exp.to_identifier(label, quoted=True)) for label, _ in columns]
     position_of = {id(node): position for position, node in enumerate(named)}
     items: list[tuple[str, Expr]] = []
@@ -53,7 +53,7 @@ def bound_star(
 
 
 def _changed(star: exp.Star, columns: list[exp.Column]) -> list[exp.Expr]:
-    """Return the columns of a star after its EXCLUDE, REPLACE and RENAME, as DuckDB has them."""
+    """Return the columns of a star after its EXCLUDE, REPLACE and RENAME, as in DuckDB."""
     excluded = {entry.name.lower() for entry in star.args.get("except_") or ()}
     replaced = {entry.alias.lower(): entry for entry in star.args.get("replace") or ()}
     renamed = {entry.this.name.lower(): entry.args["alias"] for entry in star.args.get("rename") or ()}

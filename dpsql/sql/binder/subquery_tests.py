@@ -1,12 +1,12 @@
-"""IN and EXISTS subqueries inside of expressions over protected rows: under OR, in CASE, in FILTER, as keys and values.
+"""IN and EXISTS subqueries inside expressions over protected rows: under OR, in CASE, in FILTER, as keys and as values.
 
 As whole conjuncts of WHERE they are semi-joins (`semijoins`). Elsewhere EXISTS (SELECT ... FROM t WHERE t.k = outer.k AND ...) is
-(SELECT COUNT(*) FROM t WHERE t.k = outer.k AND ...) > 0, a correlated value (`correlated_subqueries`): what is proven, priced and
-charged is the join with t grouped by k. That count is exact only where k is the privacy unit's key on both sides, or t is public;
-of other rows it would be a noisy result, so that they stay refused.
+(SELECT COUNT(*) FROM t WHERE t.k = outer.k AND ...) > 0, a correlated value (`correlated_subqueries`): the join with t grouped by
+k is proven, priced and charged. That count is exact only if k is the privacy unit's key on both sides, or if t is public; of
+other rows it would be a noisy result, so they are refused.
 
-x IN (SELECT y FROM t ...) is such an EXISTS with y = x, which is FALSE where IN may be NULL: only where both are never NULL, or
-where NULL keeps the row out as FALSE does.
+x IN (SELECT y FROM t ...) is such an EXISTS with y = x, which is FALSE where IN may be NULL. So it is rewritten only if both x
+and y are never NULL, or if NULL excludes the row as FALSE does.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def with_counts(
     environment: Environment,
     parts_of: Callable[[exp.Select], Iterable[exp.Expr]],
 ) -> exp.Select:
-    """Return `node` with counts in place of the IN and EXISTS subqueries of its row expressions `parts_of` it, where counts mean
-    the same; the node itself where there are none."""
+    """Return `node` with the IN and EXISTS subqueries in its row expressions (`parts_of` it) replaced by counts where these mean
+    the same; `node` itself if it has none."""
     if not any(isinstance(source, Protected) for _, source in bound) or not _tests(parts_of(node), node):
         return node
     merged, preserved = using(node.args.get("joins") or [], [alias for alias, _ in bound])
@@ -50,8 +50,8 @@ def with_counts(
 
 
 def _tests(parts: Iterable[exp.Expr], node: exp.Select) -> list[exp.In | exp.Exists]:
-    """Return the IN and EXISTS subqueries of some parts of a SELECT, outside of subqueries; those that semi-joins are made of are
-    left out."""
+    """Return the IN and EXISTS subqueries in some parts of a SELECT, outside of other subqueries and without those that become
+    semi-joins."""
     whole = {id(part) for part in map(_bare, conjuncts(condition_of(node, "where")))}
     tests: dict[int, exp.In | exp.Exists] = {}
     waiting = list(parts)
@@ -78,9 +78,9 @@ def _counted(
     environment: Environment,
     shared: frozenset[str],
 ) -> exp.Expr | None:
-    """Return (SELECT COUNT(*) ...) > 0 for a subquery that looks at rows of the same unit, or at public ones, alone; else None.
+    """Return (SELECT COUNT(*) ...) > 0 for a subquery that reads only rows of the same unit or public rows; else None.
 
-    `shared`: names that USING made one column, which is that of the first source that has it."""
+    `shared`: names that USING merges into one column, which is that of the first source that has it."""
     query = test.args["query"] if isinstance(test, exp.In) else test.this
     select = query.unnest() if isinstance(query, exp.Subquery) else query
     if not isinstance(select, exp.Select) or select.args.get("from_") is None or any(map(select.args.get, _MORE)):
@@ -117,7 +117,8 @@ def _counted(
 
 
 def _with_own_alias(select: exp.Select, taken: set[str]) -> exp.Select:
-    """Return a SELECT of IN with another alias for its table where one around it has the same, and no column is named by it."""
+    """Return the SELECT of an IN, with another alias for its table if an outer table has the same name and no column is named
+    with its table."""
     table = select.args["from_"].this
     if not isinstance(table, exp.Table) or table.alias or table.name.lower() not in taken:
         return select
@@ -130,7 +131,8 @@ def _with_own_alias(select: exp.Select, taken: set[str]) -> exp.Select:
 
 
 def _keeps_rows(test: exp.Expr) -> bool:
-    """Return whether NULL means what FALSE means in the place of a test: in a condition, under AND, OR and brackets alone."""
+    """Return whether NULL has the same effect as FALSE in the place of a test: in WHERE (or FILTER) or a condition of CASE, under
+    AND, OR and brackets alone."""
     below, above = test, test.parent
     while isinstance(above, _KEEPING):
         below, above = above, above.parent
@@ -139,12 +141,12 @@ def _keeps_rows(test: exp.Expr) -> bool:
 
 
 def _is_searched(branch: exp.Expr) -> bool:
-    """Return whether a branch is that of CASE WHEN condition, and not of CASE x WHEN value."""
+    """Return whether a branch belongs to CASE WHEN condition, not to CASE x WHEN value."""
     return not isinstance(branch.parent, exp.Case) or branch.parent.this is None
 
 
 def _columns(node: exp.Expr, sources: Sources) -> list[tuple[str, Bound]]:
-    """Return the sources that have the column of that name, by alias."""
+    """Return the sources, with their aliases, that have a column that `node` may name; empty for other nodes."""
     if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
         return []
     label, table = node.name.lower(), node.table.lower()
@@ -156,8 +158,8 @@ def _columns(node: exp.Expr, sources: Sources) -> list[tuple[str, Bound]]:
 
 
 def _qualified(node: exp.Column, sources: Sources, shared: frozenset[str]) -> exp.Column | None:
-    """Return the column with its source's alias before it, so that it means the same inside of a subquery; None where the sources
-    do not say which it is."""
+    """Return the column qualified by its source's alias, so that it means the same inside a subquery; None if its source is
+    unknown or ambiguous."""
     candidates = _columns(node, sources)
     if not candidates or (len(candidates) > 1 and node.name.lower() not in shared):
         return None
@@ -165,7 +167,7 @@ def _qualified(node: exp.Column, sources: Sources, shared: frozenset[str]) -> ex
 
 
 def _ties(condition: exp.Expr, inner: Sources, outer: Sources) -> bool:
-    """Return whether a condition sets the privacy unit's keys of both rows equal. Names mean the subquery's columns first."""
+    """Return whether a condition sets the privacy unit's keys of both rows equal. The subquery's columns take precedence."""
     bare = condition.unnest()
     if not isinstance(bare, exp.EQ):
         return False
@@ -176,7 +178,7 @@ def _ties(condition: exp.Expr, inner: Sources, outer: Sources) -> bool:
 
 
 def _is_unit(node: exp.Expr, sources: Sources) -> bool:
-    """Return whether a column is the privacy unit's key in all sources that have one of that name."""
+    """Return whether a column is the privacy unit's key in all sources that have a column of its name."""
     candidates = _columns(node, sources)
     return bool(candidates) and all(
         isinstance(source, Protected)

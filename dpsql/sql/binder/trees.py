@@ -1,4 +1,4 @@
-"""Building remainder trees: copying through the allow-list, naming outputs, aliases."""
+"""Helpers that build the trees of the remainder: copies checked against the allow-list, output names, aliases."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SQL_TYPES = {
 
 
 def rebuild(value: object, special: Callable[[exp.Expr], exp.Expr | None]) -> object:
-    """Copy a tree node by node; `special` may replace a node, every other one must be on the allow-list."""
+    """Return a copy of a tree. `special` may replace a node; every other node must be on the allow-list."""
     if isinstance(value, list):
         return [rebuild(item, special) for item in value]
     if not isinstance(value, exp.Expr):
@@ -36,7 +36,7 @@ def rebuild(value: object, special: Callable[[exp.Expr], exp.Expr | None]) -> ob
 
 
 def conjuncts(condition: exp.Expr | None) -> list[exp.Expr]:
-    """Return the parts of a condition that all must hold, whatever brackets stand around them; none of None."""
+    """Return the parts of a condition that are connected by AND, ignoring brackets; empty for None."""
     if condition is None:
         return []
     bare = condition.unnest()
@@ -54,7 +54,7 @@ def condition_of(node: exp.Select, clause: str) -> exp.Expr | None:
 
 
 def output_name(item: exp.Expr) -> str:
-    """Return the name of an output column, as PostgreSQL gives it."""
+    """Return the name of an output column, by PostgreSQL's rules."""
     if item.alias:
         return str(item.alias)
     while isinstance(item, (exp.Paren, exp.Cast, exp.Filter, exp.WithinGroup, exp.Window)):
@@ -73,7 +73,7 @@ def output_name(item: exp.Expr) -> str:
 
 
 def rename(bound: Bound, names: tuple[str, ...], node: exp.Expr) -> Bound:
-    """Return column names given in an alias list, as in FROM (...) AS t(a, b)."""
+    """Return `bound` with its first columns renamed by an alias list, as in FROM (...) AS t(a, b). Refuses too many names."""
     if not names:
         return bound
     have = len(bound.columns)
@@ -104,7 +104,7 @@ def aliased(tree: exp.Expr, alias: str) -> exp.Expr:
 
 
 def put_in_front(query: exp.Query, common: list[tuple[str, exp.Expr]]) -> None:
-    """WITH in front of `query`: those of the hoisted entries that it reads, in their order."""
+    """Add WITH in front of `query`, with those of the hoisted entries that it reads, in their order."""
     waiting: list[exp.Expr] = [query]
     needed: set[str] = set()
     trees = dict(common)
@@ -127,9 +127,9 @@ def as_query(bound: Released) -> exp.Query:
 
 
 def check_names(node: exp.Select, sources: list[tuple[str, tuple[str, ...]]]) -> None:
-    """Refuse columns of a SELECT over results that none of its sources (alias, columns) has, with the place.
+    """Refuse columns of a SELECT over results that none of its sources (alias, columns) has, with their position.
 
-    Names inside its subqueries are theirs to check; what is let through here is still rehearsed in the sandbox.
+    Subqueries check the names inside them; names that pass here are still rehearsed in the sandbox.
     """
     aliases = {item.alias.lower() for item in node.expressions if item.alias}
     inner = {id(part) for query in _subqueries(node) for part in query.walk()}
@@ -154,7 +154,7 @@ def check_names(node: exp.Select, sources: list[tuple[str, tuple[str, ...]]]) ->
 
 
 def order_by_all(query: exp.Query, columns: int) -> None:
-    """ORDER BY ALL in place: every column of the output, by position."""
+    """Replace ORDER BY ALL in `query` by ORDER BY all positions of its outputs."""
     order = query.args.get("order")
     ordered = order.expressions[0] if order is not None and len(order.expressions) == 1 else None
     if ordered is not None and isinstance(ordered.this, exp.Var) and ordered.this.name.upper() == "ALL":
@@ -168,7 +168,7 @@ def _subqueries(node: exp.Select) -> list[exp.Expr]:
 
 
 def asks_no_rows(node: exp.Select) -> bool:
-    """LIMIT 0, or a condition that is false by itself: how tools probe for names and types."""
+    """Return whether a SELECT has LIMIT 0 or a constant false condition, by which tools probe for names and types."""
     limit = node.args.get("limit")
     if isinstance(limit, exp.Limit) and isinstance(limit.expression, exp.Literal) and limit.expression.name == "0":
         return True
@@ -183,7 +183,7 @@ def _is_false(part: exp.Expr) -> bool:
 
 
 def no_rows(bound: Protected) -> Released:
-    """Return the columns of protected rows, and none of the rows: what the policy says anyway."""
+    """Return the columns of protected rows without any rows: names and types, which follow from the policy."""
     items: list[exp.Expr] = [
         exp.alias_(exp.cast(exp.Null(), SQL_TYPES[column.facts.type], dialect="duckdb"), label, quoted=True)
         for label, column in bound.columns
@@ -194,7 +194,7 @@ def no_rows(bound: Protected) -> Released:
 
 
 def outputs_written_out(condition: exp.Expr, node: exp.Select) -> exp.Expr:
-    """Return a condition of QUALIFY, outputs that it calls by their alias written out."""
+    """Return a condition of QUALIFY with outputs that it names by alias written out."""
     outputs = {item.alias.lower(): item.unalias() for item in node.expressions if item.alias}
 
     def written_out(part: exp.Expr) -> exp.Expr:

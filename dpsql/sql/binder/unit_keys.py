@@ -1,8 +1,8 @@
-"""The privacy unit's key behind expressions: what has one value of its own for each unit, and what may not.
+"""The privacy unit's key behind expressions: which have a different value for each unit, and which may not.
 
-GROUP BY with the key makes one row for each unit (`units`). So does GROUP BY with an injective function of the key. A
-function that is not proven injective would silently be a private key that hardly any two units share, so it is refused,
-unless it is one that is meant to put many keys together (`uid % 10`).
+GROUP BY with the key makes one row for each unit (`per_unit_aggregation`). So does GROUP BY with an injective function of the
+key. A function that is not proven injective would silently become a private key that hardly any two units share, so it is
+refused, unless it is a function that is meant to combine many keys (`uid % 10`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dpsql.plan.plan import Call, Column, Expr, Literal
 from dpsql.sql.binder.scope import Kind, Protected, Scope
 
 _WRITTEN_APART = (Type.INTEGER, Type.TEXT, Type.DATE, Type.TIMESTAMP, Type.BOOLEAN)
-"""Types whose values have different texts: not reals, of which 0.0 and -0.0 are equal."""
+"""Types whose equal values have equal texts and whose different values have different texts. Not reals: 0.0 equals -0.0."""
 _EXACT_REALS = 2**53
 
 
@@ -38,13 +38,13 @@ def _kind(node: Expr, units: Mapping[str, Kind]) -> Kind:
 
 
 def _injective(node: Call, kinds: list[Kind]) -> bool:
-    """Return whether different keys have different values. Where the engine's function would fail (an integer beyond 64 bits)
-    dpsql returns NULL for several keys; these stay separate rows, as SQL has no answer there."""
+    """Return whether different keys have different values. Where the engine's function would fail (an integer beyond 64 bits),
+    dpsql returns NULL for several keys; these stay separate rows, because SQL defines no answer there."""
     unit_arguments = [index for index, argument_kind in enumerate(kinds) if argument_kind is not Kind.OTHER]
     if node.function == "coalesce":
         return (
             unit_arguments[0] == 0 and kinds[0] >= Kind.IMAGE
-        )  # rows without a key belong to nobody and are not there
+        )  # rows without a key belong to no unit and are left out
     constants = [argument for index, argument in enumerate(node.arguments) if index != unit_arguments[0]]
     if len(unit_arguments) > 1 or kinds[unit_arguments[0]] < Kind.IMAGE or not all(map(_constant, constants)):
         return False
@@ -69,7 +69,7 @@ def _injective(node: Call, kinds: list[Kind]) -> bool:
 
 
 def _constant(node: Expr) -> bool:
-    """Return whether an expression has one value, the same for all rows, that is not NULL."""
+    """Return whether an expression has the same value in all rows, which is not NULL."""
     if isinstance(node, Call):
         return not node.facts.nullable and all(map(_constant, node.arguments))
     return isinstance(node, Literal) and node.value is not None

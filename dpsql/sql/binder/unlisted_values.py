@@ -1,4 +1,4 @@
-"""Comparisons with texts that the policy does not list: refused where the spelling alone differs from a listed value."""
+"""Comparisons with texts that the policy does not list: refused if only the spelling differs from a listed value."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_NAMED = 6
 def check_spelling(arguments: tuple[Expr, ...], node: exp.Expr) -> None:
     """Refuse a comparison of a column with 'Male' where the policy lists 'male' (value_spelling), before it is charged.
 
-    A list that has the listed spelling, too, is meant as it is. LIKE compares with any text.
+    A comparison that also has the listed spelling is not refused. LIKE compares with any text.
     """
     columns = [argument for argument in arguments if isinstance(argument, Column)]
     if len(columns) != 1 or columns[0].facts.type is not Type.TEXT or columns[0].facts.values is None:
@@ -33,7 +33,8 @@ def check_spelling(arguments: tuple[Expr, ...], node: exp.Expr) -> None:
 
 
 def unlisted(function: str, arguments: tuple[Expr, ...]) -> tuple[tuple[str, str], ...]:
-    """Return the literals that a comparison meets with a column for which the policy lists others, and some of those."""
+    """Return each literal that is compared with a column and not among the values that the policy lists for it, with some of the
+    listed values; empty for other functions."""
     columns = [argument for argument in arguments if isinstance(argument, Column)]
     if function not in COMPARISONS or len(columns) != 1 or columns[0].facts.values is None:
         return ()
@@ -49,5 +50,5 @@ def _folded(text: str) -> str:
 
 
 def _literal(node: exp.Expr, text: str) -> exp.Expr | None:
-    """Return the literal in the text of the question."""
+    """Return the literal node of `text` in the query, None if there is none."""
     return next((part for part in node.find_all(exp.Literal) if part.is_string and part.this == text), None)

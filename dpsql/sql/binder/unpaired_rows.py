@@ -1,13 +1,13 @@
-"""Public rows that an outer join keeps though no protected row meets them: regions LEFT JOIN patients.
+"""Public rows that an outer join keeps although no protected row pairs with them: regions LEFT JOIN patients.
 
-Such a row belongs to no unit, and whether it is there depends on all of them: adding a unit may bring pairs and take the row
-away. So no block reads them. What is measured are the pairs alone, an inner join, and every aggregate has to be one that
-a row without a partner adds nothing to: COUNT(x), SUM(x) and the like, where x is NULL as the protected side's columns are
-(for SUM also 0), COUNT(DISTINCT unit), or any of them where a condition leaves such rows out. Then the answer is the
-same with and without these rows, and so are price and noise. COUNT(*) counts them, and is refused.
+Such a row belongs to no unit, and its presence depends on all units: adding a unit may add pairs and remove the row. So no
+block reads these rows. Only the pairs, an inner join, are measured, and a row without a partner must add nothing to any
+aggregate: COUNT(x), SUM(x) and the like, where x is NULL as the protected side's columns are (for SUM also 0),
+COUNT(DISTINCT unit), or any aggregate with a condition that excludes such rows. Then the answer is the same with and without
+these rows, and so are price and noise. COUNT(*) counts them and is refused.
 
-What they do add is groups: a region without patients has a count of 0. Where keys are public, they are listed from the text,
-the policy and public tables; the rows without a partner take part in that, and in nothing else.
+They do add groups: a region without patients has a count of 0. Public keys are listed from the text, the policy and public
+tables; the rows without a partner are used for that, and for nothing else.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _ONE_VALUE = frozenset({
 _PAIRS = frozenset({
     "covar_pop", "covar_samp", "corr", "regr_slope", "regr_intercept", "regr_r2", "regr_avgx", "regr_avgy", "regr_count",
 })  # fmt: skip
-"""Aggregates that skip a row of which either argument is NULL."""
+"""Aggregates that skip a row in which either argument is NULL."""
 
 
 @dataclass(frozen=True)
 class UnpairedRows:
-    """`pairs`: the rows of the join that have both sides, as they stand in the plan; `alone`: public rows without a partner,
-    with the same columns. Which of them there are is not known: all may be. `position` of the join in the text."""
+    """Rows of an outer join by whether they have a partner. `pairs`: joined rows with both sides, as in the plan. `alone`: public
+    rows, each of which may be without a partner, with the same columns. `position`: that of the join in the text."""
 
     pairs: Relation
     alone: Relation
@@ -42,7 +42,7 @@ class UnpairedRows:
 
 
 def unpaired_rows(pairs: Relation, public: Relation, position: int | None) -> UnpairedRows | None:
-    """Return the rows of `public` (the join's columns "b.<name>") without a partner; None where columns have no known origin."""
+    """Return the rows of `public` (the join's columns "b.<name>") as unpaired rows; None if the origin of columns is unknown."""
     try:
         columns = branches(pairs)[0].columns
         offered = branches(public)[0].columns
@@ -58,7 +58,7 @@ def unpaired_rows(pairs: Relation, public: Relation, position: int | None) -> Un
 
 
 def with_unpaired_rows(source: Relation, unpaired: UnpairedRows | None) -> Relation:
-    """Return the rows of `source`, those without a partner among them: what public keys are listed for."""
+    """Return the rows of `source` including those without a partner; public keys are listed for these rows."""
     if unpaired is None:
         return source
     both = Union_((unpaired.pairs, unpaired.alone))
@@ -67,12 +67,12 @@ def with_unpaired_rows(source: Relation, unpaired: UnpairedRows | None) -> Relat
 
 
 def check_unread(source: Relation, unpaired: UnpairedRows | None) -> None:
-    """Refuse (join) rows that are passed on as rows, unless a condition leaves out those without a partner."""
+    """Refuse (join) a SELECT that returns rows, unless a condition excludes those without a partner."""
     check_ignored(source, unpaired, (Measure("", "count", (), False, None),))
 
 
 def check_ignored(source: Relation, unpaired: UnpairedRows | None, measures: Sequence[Measure]) -> None:
-    """Refuse (join) a measure to which rows without a partner may add something. `source`: the rows that are measured."""
+    """Refuse (join) a measure that rows without a partner may change. `source`: the rows that are measured."""
     if unpaired is None or not measures:
         return
     try:
@@ -96,7 +96,7 @@ def _ignores(measure: Measure, branch: Branch) -> bool:
     if measure.filter is not None and not _may_hold(branch, branch.written(measure.filter)):
         return True
     if measure.aggregate == "count_units":
-        return True  # it is nobody's
+        return True  # the row belongs to no unit
     values = [possible(branch.written(argument), {}) for argument in measure.arguments]
     if measure.aggregate in _PAIRS:
         return any(value.never for value in values)

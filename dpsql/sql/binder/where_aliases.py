@@ -1,4 +1,4 @@
-"""WHERE may call an item of the SELECT list by its alias, as in DuckDB: the alias stands for the item's expression."""
+"""Aliases of the SELECT list in WHERE, replaced by the items' expressions as in DuckDB."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from dpsql.sql.binder.scope import Scope
 from dpsql.sql.parse import place
 
 MOST_WRITTEN = 20_000
-"""Nodes that are written in place of aliases in one WHERE."""
+"""Largest number of nodes written in place of aliases in one WHERE."""
 
 
 def where_written_out(node: exp.Select, scope: Scope) -> exp.Where | None:
-    """Return WHERE with aliases of the SELECT list replaced by the expressions that they name; columns of FROM go before them.
+    """Return WHERE with aliases of the SELECT list replaced by the expressions that they name; columns of FROM take precedence.
 
-    Refuses (aggregate_in_where) an alias of an aggregate or a window, which WHERE comes before, and (heavy_expression) aliases
-    that would write more than `MOST_WRITTEN` nodes.
+    Refuses (aggregate_in_where) an alias of an aggregate or a window, which is computed after WHERE, and (heavy_expression)
+    aliases that would be replaced by more than `MOST_WRITTEN` nodes.
     """
     where: exp.Where | None = node.args.get("where")
     outputs = {item.alias.lower(): item.this for item in node.expressions if isinstance(item, exp.Alias) and item.alias}
@@ -43,7 +43,7 @@ def where_written_out(node: exp.Select, scope: Scope) -> exp.Where | None:
 
 
 def _own_columns(node: exp.Expr) -> Iterator[exp.Column]:
-    """Yield columns without a table before them, outside of subqueries."""
+    """Yield the columns that are named without a table, outside of subqueries."""
     if isinstance(node, exp.Column):
         if not node.table and not isinstance(node.this, exp.Star):
             yield node

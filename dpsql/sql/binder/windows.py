@@ -1,8 +1,8 @@
 """Window functions over protected rows, where every window holds rows of one privacy unit alone.
 
 `row_number() OVER (PARTITION BY patient_id ORDER BY day)` is a function of the patient's own rows: adding a patient adds
-their rows and changes no number of another's (privacy.md 3). PARTITION BY must name the unit's key; the emitted window
-compares the unit besides. Windows across units look at other people's rows and are refused.
+their rows and changes no number of another patient (privacy.md 3). PARTITION BY must name the unit's key; the emitted window
+is also partitioned by the unit itself. Windows across units read rows of other units and are refused.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ MOST_WINDOWS = 50
 
 
 class WindowScalars(Scalars):
-    """Row expressions that may hold windows: each becomes a column of the `UnitWindow` that `relation` gives."""
+    """Binder of row expressions that may contain windows: each becomes a column of the `UnitWindow` that `relation` returns."""
 
     def __init__(self, scope: Scope, rows: int) -> None:
-        """`rows`: rows_per_unit of the relation below."""
+        """Bind over `scope`. `rows`: rows_per_unit of the relation below."""
         super().__init__(scope)
         self.rows = rows
         self.windows: list[Window] = []
@@ -84,7 +84,7 @@ class WindowScalars(Scalars):
         raise refuse("window_over_rows", position=place(node))
 
     def _neighbour(self, window: Window, node: exp.Expr) -> Window:
-        """lag(x, n), lead(x, n), first_value(x): a value of another row of the unit, or NULL."""
+        """Return the window of lag(x, n), lead(x, n) or first_value(x): a value of another row of the unit, or NULL."""
         only(node, "this", "offset")
         offset = node.args.get("offset")
         steps = 1 if offset is None else int(offset.name) if _whole(offset) else -1
@@ -92,7 +92,7 @@ class WindowScalars(Scalars):
             reason = f"takes a literal offset from 0 to {MOST_OFFSET}"
             raise refuse("wrong_arguments", function=sql_word(node), reason=reason, position=place(offset))
         argument = self.bind(node.this)
-        facts = replace(argument.facts, nullable=True, max_total=None)  # a row's value may be here many times
+        facts = replace(argument.facts, nullable=True, max_total=None)  # the value of one row may appear in many rows
         return replace(window, word=_NEIGHBOURS[type(node)], argument=argument, offset=steps, facts=facts)
 
     def _sorting(self, ordered: exp.Expr) -> Sorting:

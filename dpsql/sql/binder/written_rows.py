@@ -1,9 +1,9 @@
-"""VALUES, UNNEST and generate_series in FROM: rows that the question itself lists, read as a UNION ALL of SELECTs without FROM.
+"""VALUES, UNNEST and generate_series in FROM: rows that the query itself lists, read as a UNION ALL of SELECTs without FROM.
 
-They are public, so joining with them is joining with a result: a row of a privacy unit meets as many of them as agree on the
-compared columns, one where these are unique, and never more than there are. That is decided here, on the values as they are
-compared: integers exactly, numbers with a fraction as the doubles that they become, texts by their characters. Of values that
-are no literals only the number of rows is known.
+They are public, so a join with them is a join with a result: a protected row is paired with as many of them as agree on the
+compared columns, with one where these are unique, and never with more than there are. These numbers are computed here from the
+values as they are compared: integers exactly, numbers with a fraction as the doubles that they become, texts by their
+characters. If values are not literals, only the number of rows is known.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Rows = Sequence[Sequence[exp.Expr]]
 
 
 def written_rows(node: exp.Expr) -> tuple[exp.Query, Rows] | None:
-    """Return the rows of VALUES, UNNEST(ARRAY[...]) or a series with a query that returns them; None for anything else."""
+    """Return a query for the rows of VALUES, UNNEST(ARRAY[...]) or a series, and the rows; None for anything else."""
     if isinstance(node, exp.Values):
         only(node, "expressions", "alias")
         rows: Rows = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in node.expressions]
@@ -52,7 +52,7 @@ def written_rows(node: exp.Expr) -> tuple[exp.Query, Rows] | None:
 
 
 def column_names(node: exp.Expr, rows: Rows) -> tuple[str, ...]:
-    """Return the names of the columns: those of the alias; UNNEST(...) AS name calls its column by that name, too."""
+    """Return the column names: those of the alias, or defaults; in UNNEST(...) AS name, the column is called `name` as well."""
     names = (
         tuple(column.name for column in (node.args["alias"].args.get("columns") or ()))
         if node.args.get("alias")
@@ -66,7 +66,7 @@ def column_names(node: exp.Expr, rows: Rows) -> tuple[str, ...]:
 
 
 def with_facts(bound: Released, rows: Rows) -> Released:
-    """Return the rows with the types and values of their columns, and with the columns that tell rows apart."""
+    """Return the rows with the facts of their columns, the sets of columns that are unique, and the repeats of other sets."""
     columns = [_column([row[number] for row in rows]) for number in range(len(rows[0]))]
     facts = tuple(column if column is None else column[0] for column in columns)
     exact = {number: column[1] for number, column in enumerate(columns) if column is not None}
@@ -93,7 +93,7 @@ def with_facts(bound: Released, rows: Rows) -> Released:
 
 
 def _stacked(rows: Rows) -> exp.Query:
-    """Return a UNION ALL of rows, in halves: 1,000 rows are nested ten levels deep."""
+    """Return a UNION ALL of rows, split in halves, so that 1,000 rows are nested ten levels deep."""
     if len(rows) == 1:
         return _select(rows[0])
     middle = (len(rows) + 1) // 2
@@ -131,7 +131,7 @@ def _column(items: Sequence[exp.Expr]) -> tuple[Facts, list[Any]] | None:
 
 
 class _NoLiteral(Exception):
-    """Something else than a literal stands in the list."""
+    """An item of the list is not a literal."""
 
 
 def _value(item: exp.Expr) -> Any:

@@ -51,6 +51,16 @@ SELECT TOP 10 PERCENT region, COUNT(*) FROM patients GROUP BY region
 -- at: TOP
 SELECT TOP 1 region, COUNT(*) FROM patients GROUP BY region LIMIT 2
 
+-- query: top_in_a_later_select_of_a_union
+-- sqlstate: 42601
+-- at: TOP
+SELECT region, COUNT(*) FROM patients GROUP BY region UNION ALL SELECT TOP 1 region, COUNT(*) FROM patients GROUP BY region
+
+-- query: top_in_the_first_select_of_a_union
+-- sqlstate: 42601
+-- at: TOP
+SELECT TOP 1 region, COUNT(*) FROM patients GROUP BY region UNION ALL SELECT region, COUNT(*) FROM patients GROUP BY region
+
 -- query: top_in_other_digits
 -- sqlstate: 42601
 -- at: region

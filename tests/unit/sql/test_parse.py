@@ -258,6 +258,8 @@ def test_options_of_bigquery_are_options() -> None:
         ("SELECT $tag$a$tag$", "SELECT 'a'"),
         ("SELECT a FROM t WHERE a = ANY(ARRAY[1, 2])", "SELECT a FROM t WHERE (a IN (1, 2))"),
         ("SELECT TOP 3 a FROM t", "SELECT a FROM t LIMIT 3"),
+        ("SELECT a FROM t UNION ALL (SELECT TOP 3 b FROM u)", "SELECT a FROM t UNION ALL (SELECT b FROM u LIMIT 3)"),
+        ("SELECT a FROM (SELECT TOP (2) a FROM t) UNION SELECT 1", "SELECT a FROM (SELECT a FROM t LIMIT 2) UNION SELECT 1"),
     ],
 )
 def test_other_spellings_are_one_query(text: str, query: str) -> None:
