@@ -1,4 +1,4 @@
-"""Engines: their contract, queries for them, prepared copies, exact integer answers.
+"""Engines: their contract, their queries, prepared copies, and exact integer answers.
 
 Input: bounded blocks. Output: sealed `ExactAnswer`s. Error texts of engines never leave this package.
 """

@@ -1,27 +1,27 @@
-"""Which files a prepared copy of an append-only table holds, and whether it can be continued with files that are new.
+"""The files that a prepared copy of an append-only table holds, and the decision whether new files can be added to the copy.
 
-Files are known by path, inode, size and times, as everywhere (`engine.files`): the owner's own facts, and public as the version
-of the data is (privacy.md 1). No value of a row tells what is new. A file that changed or is gone may have held any row, so
-then the copy is written anew from all files.
+Files are identified by path, inode, size and times, as everywhere (`engine.files`). These are the owner's own facts, and as
+public as the version of the data (privacy.md 1). No value of a row determines which files are new. A file that changed or is
+gone may have held any row; the copy is then written again from all files.
 
-**Why a continued copy is the copy of all rows.** Let < be the order in which a unit's rows are kept: the keyed hash of the
-unit and the row's content, then the content; rows that neither tells apart are equal in all that a copy holds. The key of an
-append-only table is one for all versions of its data, so < is too. Let k(M) be the first R rows of a bag M of one unit's rows
-(all if there are fewer). Then k(A + B) = k(k(A) + B) for bags A and B: a row of A that is not in k(A) has R rows of A before
-it, or equal to it, which A + B holds as well, so leaving it out changes nothing of k(A + B). Hence the copy of the rows A,
-with the rows B of new files, ranked again and cut, is that of all rows, whatever B is and however often this was done. A row
-that once fell out never comes back. What the copy keeps of a row (values, its unit's key, integers on grids) is a function of
-that row, its ancestors and the policy, and the copy's name depends on the policy's part; how files are read (types of columns,
-the reader) is compared, since among several files it depends on all of them.
+**Why an extended copy is the copy of all rows.** Let < be the order in which a unit's rows are kept: the keyed hash of the
+unit and the row's content, then the content; rows that neither distinguishes are equal in everything that a copy holds. An
+append-only table has one key for all versions of its data, and so one order <. Let k(M) be the first R rows of a bag M of one
+unit's rows (all if there are fewer). Then k(A + B) = k(k(A) + B) for bags A and B: a row of A that is not in k(A) has R rows of
+A before it, or equal to it, which A + B holds as well, so leaving it out does not change k(A + B). Hence the copy of the rows A,
+together with the rows B of new files, ranked again and cut, is the copy of all rows, whatever B is and however often this was
+done. A row that was once dropped never comes back. What the copy keeps of a row (values, its unit's key, integers on grids) is
+a function of that row, its ancestors and the policy, and the copy's name depends on that part of the policy. The way in which
+files are read (types of columns, the reader) is compared, because with several files it depends on all of them.
 
-**When a copy is written whole again.** Every continuation leaves room of dropped rows and rows that are not in the order of
-their units, so questions slow down. When the table's own files have come to twice the bytes of those that the copy was last
-written whole from, it is written whole from all of them. Each whole writing reads at least twice what the one before read, so all
-but the last together read no more than the last, and what all loads together cost stays in proportion to the rows.
+**When a copy is written again as a whole.** Every extension leaves space of dropped rows and rows that are not in the order of
+their units, so questions slow down. When the table's own files have twice the bytes of those from which the copy was last
+written as a whole, it is written again from all of them. Each whole writing reads at least twice as much as the previous one,
+so all but the last together read no more than the last, and the total cost of all loads stays proportional to the rows.
 
-**Rows that reach their unit through other tables.** Declared keys are unique, so a row's ancestors stay its only ones when
-tables only grow. A row without a parent might find one in the parents' new files: so where these have any, a copy is continued
-only if every row that it was made from had reached its unit (`complete`).
+**Rows that reach their unit through other tables.** Declared keys are unique, so a row keeps the same ancestors and gets no
+others when tables only grow. A row without a parent might find one in new files of the parents: if there are any, a copy is
+extended only if every row from which it was made had reached its unit (`complete`).
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ OF_LATE_PARENTS = "rows of before had no parent and there are new parents, so al
 OF_GROWTH = "files have doubled since all rows were last read, so all rows were read"
 OF_DAMAGE = "the copy before cannot be read, so all rows were"
 LEAST_BYTES = 16 * 2**20
-"""Below this many bytes of files, how a copy came to be makes no difference that could be measured."""
+"""Below this many bytes of files, the history of a copy makes no measurable difference."""
 
 
 @dataclass(frozen=True)
 class CopiedFiles:
-    """What a copy says of the files that it was made from: the text of each, how each table's files were read, the bytes of the
-    table's own when it was last written whole, and whether every row had reached its unit."""
+    """A copy's record of the files from which it was made: the text of each, how each table's files were read, the bytes of
+    the table's own files when it was last written as a whole, and whether every row had reached its unit."""
 
     files: tuple[str, ...]
     read: str
@@ -67,7 +67,7 @@ class CopiedFiles:
 
 
 def copied_files(text: str, complete: bool) -> CopiedFiles:
-    """Return what `CopiedFiles.text` gave; no files, of which no copy is made, for any other text."""
+    """Return the record from which `CopiedFiles.text` made a text; for any other text a record without files."""
     try:
         record = json.loads(text)
         return CopiedFiles(tuple(map(str, record["files"])), str(record["read"]), int(record["whole_bytes"]), complete)
@@ -76,16 +76,16 @@ def copied_files(text: str, complete: bool) -> CopiedFiles:
 
 
 class TableFiles:
-    """The present files of an append-only table and of those on its way to the unit."""
+    """The present files of an append-only table and of the tables on its path to the unit."""
 
     def __init__(self, policy: Policy, engine: Engine, table: str, identity: Identity, total: bool) -> None:
-        """`identity`: of the table now; `total`: as in `Engine.source`."""
+        """`identity`: the table's present identity; `total`: as in `Engine.source`."""
         self.table, self.identity, self.total = table, identity, total
         self._policy, self._engine = policy, engine
         self._parents = [parent for _, _, parent, _ in policy.unit_joins(table)]
 
     def copied(self) -> CopiedFiles:
-        """Return what a copy of the present files says of them. Raises Fault where they cannot be read."""
+        """Return the record of a copy of the present files. Raises Fault if they cannot be read."""
         sources = [self._engine.source(name, total=self.total) for name in (self.table, *self._parents)]
         files = tuple(self.identity.files.values())
         return CopiedFiles(files, json.dumps([_how(source) for source in sources]), self._bytes())
@@ -96,8 +96,8 @@ class TableFiles:
         return sum(size_in(self.identity.files[str(path)]) for path in own_files)
 
     def added(self, before: CopiedFiles) -> tuple[Path, ...] | str:
-        """Return the table's own files that a copy made from `before` lacks, or the reason why it cannot be continued.
-        Raises Fault where files cannot be read."""
+        """Return the table's own files that a copy made from `before` lacks, or the reason why it cannot be extended.
+        Raises Fault if files cannot be read."""
         copied, present = set(before.files), self.identity.files
         if not copied.issubset(present.values()):
             return OF_CHANGED_FILES
@@ -119,15 +119,15 @@ class TableFiles:
         return own_files
 
     def engine_of(self, files: Sequence[Path]) -> Engine:
-        """Return the same source in which the table has these files alone."""
+        """Return the same source in which the table has only these files."""
         return self._engine.of_files({self.table: files})
 
     def _among(self, paths: set[str], tables: list[str]) -> tuple[Path, ...]:
-        """Return the paths that are files of the tables."""
+        """Return those of `paths` that are files of `tables`."""
         sources = filter(is_file, map(self._policy.table_source, tables))
         return tuple(path for source in sources for path in matching(source) if str(path) in paths)
 
 
 def _how(source: Source) -> list[object]:
-    """Return what of a source may differ between files, as JSON has it."""
+    """Return the properties of a source that may differ between files, in the form that JSON gives back."""
     return [source.reader, source.types]

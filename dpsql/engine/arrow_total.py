@@ -1,8 +1,8 @@
-"""Convert Arrow columns so that DuckDB can read every value; values without a counterpart become NULL.
+"""Conversion of Arrow columns so that DuckDB can read every value; values without a counterpart become NULL.
 
-Measured with DuckDB 2.0, its Arrow and Parquet readers raise at timestamps in seconds or milliseconds and
+Measured with DuckDB 2.0: its Arrow and Parquet readers raise at timestamps in seconds or milliseconds and
 intervals beyond 64 bits of microseconds, at times outside a day, and at texts that are not UTF-8, before any of our
-expressions sees the value. So such values are replaced here, each by its own bits alone.
+expressions sees the value. So such values are replaced here; the decision depends only on the bits of the value itself.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def total_table(table: pa.Table) -> pa.Table:
 
 
 class TotalParquet(pyarrow.dataset.Dataset):  # type: ignore[misc]
-    """Parquet files read by pyarrow, every column after `total`. DuckDB scans it as it scans any dataset."""
+    """Parquet files read by pyarrow, with `total` applied to every column. DuckDB scans it like any dataset."""
 
     def __init__(self, paths: list[Path], columns: tuple[str, ...]) -> None:
         """`columns`: names of the columns that may be read, in any case."""
@@ -72,7 +72,7 @@ class TotalParquet(pyarrow.dataset.Dataset):  # type: ignore[misc]
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns that may be read, in their types after `total`."""
+        """The columns that may be read, with their types after `total`."""
         return pa.schema([(name, total_type(self._files.schema.field(name).type)) for name in self._names])
 
     def scanner(self, columns: list[str] | None = None, filter: Any = None, **_: Any) -> Any:
@@ -90,8 +90,8 @@ class TotalParquet(pyarrow.dataset.Dataset):  # type: ignore[misc]
 
 
 def is_risky(type_: pa.DataType) -> bool:
-    """Return whether DuckDB's Parquet reader may raise at a value of this type; texts, the most frequent type, are
-    not counted."""
+    """Return whether DuckDB's Parquet reader may raise at a value of this type; False for texts, the most frequent
+    type."""
     return bool(pa.types.is_time(type_) or (pa.types.is_timestamp(type_) and type_.unit in ("s", "ms")))
 
 
@@ -123,7 +123,7 @@ def _valid_rows(column: Any) -> Any:
     """Return the column with NULL for every text that is not UTF-8."""
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     are_valid = [[_is_valid(chunk.slice(row, 1)) for row in range(len(chunk))] for chunk in chunks]
-    # Taken by index, the bytes of a row that is left out do not come along.
+    # Rows are taken by index, so that the bytes of a row that is left out are not copied.
     readable = [
         chunk.take(pa.array([row if good else None for row, good in enumerate(rows)], pa.int64()))
         for chunk, rows in zip(chunks, are_valid, strict=True)

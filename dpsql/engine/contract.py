@@ -1,4 +1,4 @@
-"""The contract of engines: exact integer aggregation over protected data, and no other result."""
+"""The contract of engines: over protected data they compute exact integer aggregates, and no other result."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dpsql.policy import Policy
 
 class ExactAnswer:
     """Exact private sums, sealed against accidental disclosure: no repr of rows, no pickling, no copying; only
-    `perturb` opens it."""
+    `perturb` unseals them."""
 
     __slots__ = ("__table",)
 
@@ -24,7 +24,7 @@ class ExactAnswer:
         self.__table = table
 
     def unseal(self) -> Any:
-        """Return the pyarrow.Table. Only `dpsql.noise.perturb` may call this (a test reads the sources to hold it so)."""
+        """Return the pyarrow.Table. Only `dpsql.noise.perturb` may call this (a test checks the sources for it)."""
         return self.__table
 
     def __repr__(self) -> str:
@@ -42,41 +42,41 @@ class ExactAnswer:
 
 class StoredViews(Protocol):
     """Bounded views stored as tables beside the source, on its own server; only `dpsql.engine.contribution_index` writes
-    and finds them. A table appears whole or not at all."""
+    and finds them. A table appears atomically."""
 
     def place(self, name: str) -> str | None:
-        """Return the text by which a question reads the stored view `name`, None if there is none. Raises Fault."""
+        """Return the SQL text by which a question reads the stored view `name`, or None if there is none. Raises Fault."""
 
     def write(self, view: BoundedView, key: str, name: str, progress: Callable[[str, float], None]) -> None:
-        """Write the view under `name`; nothing is done if it is there. Raises Fault index_not_written."""
+        """Write the view under `name`; do nothing if it exists. Raises Fault index_not_written."""
 
     def names(self, prefix: str) -> Collection[str]:
         """Return the names of the stored views that begin with `prefix`. Raises Fault."""
 
     def remove(self, names: Collection[str]) -> None:
-        """Remove the views of these names, of which some may be gone already. Raises Fault index_not_written."""
+        """Remove the views of these names; some may already be gone. Raises Fault index_not_written."""
 
     def remove_unfinished(self, names: Collection[str]) -> None:
-        """Remove what was left of views of these names by preparations that were killed. Raises Fault index_not_written."""
+        """Remove what killed preparations left behind of views of these names. Raises Fault index_not_written."""
 
 
 class PreparedViews(Protocol):
     """Bounded views stored in files of the engine; only `dpsql.engine.contribution_index` writes and opens them."""
 
     engine: str
-    """Name and version: what orders rows differently is another engine."""
+    """Name and version of the engine: two engines that order rows differently have different ones."""
     stored: StoredViews | None
-    """Views beside the source, which are read instead of files; None where there are none."""
+    """Views stored beside the source, which are read instead of files; None if the engine stores none there."""
 
     def opened(
         self, view_name: str, token: str, file: Path | None, view: Callable[[], BoundedView | None], key: str
     ) -> str | None:
         """Return the name under which a question reads the view and counts its units; None if it cannot be read.
 
-        `view_name` is the same for every version of the view, and another one for a view of the same table under a policy by
-        which it has other rows or columns. `token` names this version of the view; `file` holds it, or is None where the source
-        itself is the view. `view` is called if the version is new, and returns None if that is past by then. `key`: of the order
-        of its rows, should the file be lost while questions name the view.
+        `view_name` is the same for every version of the view, and differs for a view of the same table under a policy that
+        gives it other rows or columns. `token` names this version of the view; `file` holds it, or is None if the source
+        itself is the view. `view` is called if the version is new, and returns None if the version is outdated by then. `key`:
+        the key of the order of its rows, in case the file is lost while questions name the view.
         """
 
     def write(
@@ -89,16 +89,16 @@ class PreparedViews(Protocol):
         progress: Callable[[str, float], None],
         made_of: str = "",
     ) -> bool:
-        """Write the view into the new file. Returns False, with nothing written, if `in_place` allows it and every
-        row stays.
+        """Write the view into the new file and return True. Write nothing and return False if `in_place` allows it and
+        every row stays.
 
         `made_of`: a text that the file keeps. `progress` is called with the activity and its share done, from 0 to 1.
         Raises Fault index_not_written.
         """
 
     def made_of(self, file: Path) -> tuple[str, bool]:
-        """Return the text that a file keeps ("" where it keeps none, or cannot be read), and whether every row of the table
-        that it was written from had reached its unit."""
+        """Return the text that a file keeps ("" if it keeps none or cannot be read), and whether every row of the table from
+        which it was written reached its unit."""
 
     def extend(
         self,
@@ -110,16 +110,16 @@ class PreparedViews(Protocol):
         progress: Callable[[str, float], None],
         made_of: str,
     ) -> None:
-        """Write into the new `file` the view of the rows of `copy`, a file of the same view with the same key, and of those of
-        `view` (None: of no more). Raises Fault index_not_written."""
+        """Write into the new `file` the view of the rows of `copy`, a file of the same view with the same key, together with
+        the rows of `view` (None: no more rows). Raises Fault index_not_written."""
 
     def limit(self, memory: str | None, jobs: int | None, scratch: Path) -> None:
-        """Set memory and threads for `write` (None: unchanged), and the folder for data that exceed memory."""
+        """Set the memory and threads of `write` (None: unchanged), and the folder for data that exceed memory."""
 
 
 class Engine(Protocol):
-    """The interface of a database to `session`. Implementations raise engine errors as `Fault` with a fixed text
-    only."""
+    """The interface of a database to `session`. Implementations raise engine errors only as `Fault` with a fixed
+    text."""
 
     dialect: Dialect
 
@@ -128,13 +128,13 @@ class Engine(Protocol):
         """The prepared views of the source."""
 
     def columns(self, table: str) -> dict[str, str] | None:
-        """Return the structure of one source table (column -> engine type), None if there is none. For the custodian
-        alone."""
+        """Return the structure of one source table (column -> engine type), or None if there is no such table. Only for
+        the custodian."""
 
     def source(self, table: str, total: bool = False) -> Source:
         """Return the source of a policy's table. Raises Fault if the table or a column is missing.
 
-        `total`: read it so that no value can fail, even if that is slow.
+        `total`: read it so that no value can cause a failure, even if that is slow.
         """
 
     def data_version(self, tables: tuple[str, ...]) -> str:
@@ -142,14 +142,14 @@ class Engine(Protocol):
         7)."""
 
     def identity(self, table: str) -> Identity | None:
-        """Return the identity of a table's files (and of those on its way to the unit); None if rows could change
-        unnoticed."""
+        """Return the identity of the files of a table and of the tables on its path to the unit; None if rows could
+        change unnoticed."""
 
     def of_files(self, files: Mapping[str, Sequence[Path]]) -> Engine:
-        """Return the same source in which the tables of `files` have these files of theirs alone, for a process that prepares."""
+        """Return the same source with the tables of `files` reduced to these of their files, for a process that prepares."""
 
     def check_readable(self, tables: tuple[str, ...]) -> None:
-        """Check that tables (and those on their way to the unit) exist and can be read, as far as that is possible
+        """Check that tables (and the tables on their paths to the unit) exist and can be read, as far as that is possible
         without reading rows. It runs before every charge, so it is cheap if nothing changed. Raises Fault.
         """
 
@@ -161,40 +161,40 @@ class Engine(Protocol):
         """Run one generated aggregation over protected data."""
 
     def holds(self, query: str) -> bool:
-        """Return whether a generated check of a promise of the policy finds no row; cached for each version of the
-        data."""
+        """Return whether `query`, the generated check of a promise of the policy, finds no row; cached for each version
+        of the data."""
 
     def public_domains(self, table: str, most: int) -> dict[str, tuple[Any, ...]]:
         """Return the values (ascending, without NULL) of each text, integer, boolean or date column that has at most
-        `most`."""
+        `most` of them."""
 
     def public_rows(self, table: str, most: int) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]] | None:
         """Return the column names and all rows of a public table, in the types of the policy; None if there are more
-        than `most`."""
+        than `most` rows."""
 
     def public_table(self, sql: str) -> Any:
-        """Return the rows (pyarrow.Table) of one generated query over public tables only."""
+        """Return the rows (pyarrow.Table) of one generated query that reads only public tables."""
 
     def exact_rows(self, sql: str) -> Any:
-        """Return rows (pyarrow.Table) of one generated query over protected tables, in the clear. For `dpsql.disclosure`, the
-        owner's tool, alone (a test reads the sources to hold it so)."""
+        """Return the rows (pyarrow.Table) of one generated query over protected tables, in the clear. Only for
+        `dpsql.disclosure`, the owner's tool (a test checks the sources for it)."""
 
     def interrupt(self) -> None:
         """Stop running queries, from any thread."""
 
     def broken(self, table: str) -> Broken | None:
-        """Return the counts of malformed lines in a table's CSV files, None for other sources. Reads rows; for the
+        """Return the counts of malformed lines in a table's CSV files, or None for other sources. Reads rows; for the
         owner."""
 
     def advice(self) -> tuple[str, ...]:
-        """Return sentences with advice on the access rights of dpsql to the source. For the custodian alone."""
+        """Return sentences with advice on the access rights of dpsql to the source. Only for the custodian."""
 
     def another(self) -> Engine:
-        """Return the same source for another session: caches are shared, `interrupt` stops only its own queries."""
+        """Return the same source for another session: caches are shared, but `interrupt` stops only that session's queries."""
 
     def under(self, policy: Policy) -> Engine:
-        """Return the same source for a later version of its policy, which names the same tables alike
-        (`policy.narrowing`): its name for the version of the data, and its place for copies, are the new ones."""
+        """Return the same source under a later version of its policy, which gives the tables the same names
+        (`policy.narrowing`). The name of the data's version and the place for copies are those of the new policy."""
 
     def close(self) -> None:
         """Close the connection."""

@@ -1,28 +1,28 @@
 """The contribution index: the bounded view of each protected table, computed once for each version of the data.
 
-`prepare` writes a table's bounded view (privacy.md 2) into a DuckDB file, or, where no unit has more than `max_rows`
-rows and no row is without a unit, a mark that the source itself is the view. Both are named by an HMAC, under the
-ledger's key, of all that the view depends on: the table's columns, types, max_rows and way to the unit, the key of the
-order, the engine's version, and the identity of the source's files. So an index of other data, of another policy or
-of another ledger is never used, and nobody without the key can forge one. It is renamed to its final name when it is
-complete.
+`prepare` writes a table's bounded view (privacy.md 2) into a DuckDB file. If no unit has more than `max_rows` rows and
+no row is without a unit, it writes instead a mark that says that the source itself is the view. Both are named by an
+HMAC, under the ledger's key, of everything that the view depends on: the table's columns, types, max_rows and path to
+the unit, the key of the order, the engine's version, and the identity of the source's files. So an index of other data,
+of another policy or of another ledger is never used, and nobody without the key can forge one. A file is renamed to its
+final name when it is complete.
 
-A name begins with what is the same for all versions of a view (table, shape, place of the source), so `prepare` removes
-earlier versions of its own views and nothing else: several policies may prepare one source under one ledger. What an
-earlier form of a policy left cannot be told from what another policy uses; `remove_outdated` removes both.
+A name begins with a prefix common to all versions of a view (table, shape, place of the source), so `prepare` removes
+only earlier versions of its own views: several policies may prepare one source under one ledger. Copies left by an
+earlier form of a policy cannot be distinguished from copies that another policy uses; `remove_outdated` removes both.
 
 A server that keeps the copies beside the source (`StoredViews`) names them in the same way; the identity is then the
 owner's own name for the version of the data.
 
-**Why the mark is sound.** "Every row stays" depends on the data, so it is not disclosed: the mark is a file that only
-the data's owner can read. Reading the source by it gives exactly the rows that the window
-would keep, as the window keeps every row of a unit that has at most `max_rows`. It holds for the rows that were
-counted and for no others: identity is taken before and after the count, and before and after every query that reads
-the source by the mark; a query during which it changed gives no answer. Identity includes the time of the last change
-of each file's record, which no caller can set, and the count only starts when that time is past, so that a later
-change gets another. An analyst sees no difference: the text of the query is the same for a file and for a mark, and
-only `prepare`, which the owner runs, ever looks for the fact. (Counting when a question is asked would be sound too,
-but the time of the first answer would reveal the result.)
+**Why the mark is sound.** "Every row stays" depends on the data, so it is not disclosed: only the data's owner can read
+the mark's file. Reading the source under a mark gives exactly the rows that the window would keep, because the window
+keeps every row of a unit that has at most `max_rows`. The mark holds only for the rows that were counted: the identity
+is read before and after the count, and before and after every query that reads the source under the mark; if it changes
+during a query, there is no answer. The identity includes the time of the last change of each file's record, which no
+caller can set, and the count starts only when that time is past, so that a later change gets a different time. An
+analyst sees no difference: the text of the query is the same for a file and for a mark, and only `prepare`, which the
+owner runs, ever determines whether every row stays. (Counting when a question is asked would be sound too, but the time
+of the first answer would reveal the result.)
 """
 
 from __future__ import annotations
@@ -52,17 +52,17 @@ from dpsql.storage.file_locks import alone_in
 
 FORMAT = "4"
 SETTLED_SECONDS = 0.1
-"""Two changes of a file closer than the clock of its records ticks (at most 0.01 s) could look like one."""
+"""Least age of a source's last change: two changes of a file within one tick of its clock (at most 0.01 s) look like one."""
 PATIENCE_SECONDS = 10.0
 _MARK_LENGTH = 12
 _STORED_LENGTH = _MARK_LENGTH + 1 + 37
-"""Characters of the name of a stored view behind its prefix: 148 bits of its version. PostgreSQL keeps 63 in all."""
+"""Characters of a stored view's name after its prefix: 148 bits of its version. PostgreSQL keeps 63 characters in total."""
 _ENDINGS = (".duckdb", ".inplace")
 SHOWN_KEY = "0" * 64
-"""Stands for the secret of the order in texts that are shown."""
+"""Placeholder for the secret key of the order in texts that are shown."""
 
 Progress = Callable[[str, str, float], None]
-"""Called with the table, what is being done ("counting", "writing"), and how much of it is done, from 0 to 1."""
+"""A function called with the table, the activity ("counting", "writing"), and its share done, from 0 to 1."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class ContributionIndex:
         """Return a function from table to view that decides once for each table, so that all parts of one query
         agree.
 
-        `for_display`: for a text that is only shown, without the secret key.
+        `for_display`: the views are for a text that is only shown, so they do not contain the secret key.
         """
 
         def view(table: str) -> View:
@@ -103,10 +103,10 @@ class ContributionIndex:
         return cache(view)
 
     def notes(self, tables: Iterable[str]) -> tuple[str, ...]:
-        """Return one line that says which protected tables among `tables` are prepared (under row privacy: only if
-        one is).
+        """Return at most one line, which says which protected tables among `tables` are prepared (under row privacy:
+        only if one is).
 
-        None where a server prepares by itself: how soon a table is prepared depends on its rows.
+        Return no line if the server prepares by itself: how soon a table is prepared then depends on its rows.
         """
         if self._policy.prepare.automatic:
             return ()
@@ -120,7 +120,7 @@ class ContributionIndex:
         return (f"{kind}: {', '.join(words)}{hint}",) if words else ()
 
     def require_prepared(self, names: Iterable[str]) -> None:
-        """Refuse tables that only the owner may read as they are. Raises Fault source_multiline."""
+        """Refuse unprepared protected tables of multiline CSV: only the owner may read these. Raises Fault source_multiline."""
         for table in names:
             read = [self._policy.tables[name].csv for name in (table, *self._parents(table))]
             multiline = any(dialect is not None and dialect.multiline for dialect in read)
@@ -147,14 +147,14 @@ class ContributionIndex:
         return View(order)
 
     def _texts(self, table: str, identity: Identity) -> BoundedView | None:
-        """Return the texts of a view; None where the source has another identity by now."""
+        """Return the texts of a view, or None if the source has a different identity by now."""
         if self._engine.identity(table) != identity:
             return None
         return bounded_view(self._engine.dialect, self._policy, self._engine.source, table)
 
     def _order(self, table: str) -> str:
-        """Return the secret key of the order of a table's bounded view: the same for every question over one version
-        of its data; over all versions where rows only come (why that is as private: privacy.md 2)."""
+        """Return the secret key of the order of a table's bounded view: the same for every question over one version of
+        its data or, for append-only tables, over all versions (why that is as private: privacy.md 2)."""
         if self._policy.tables[table].append_only:
             return mac(self._key(), "bounded view of all versions", table.encode())
         version = self._engine.data_version((table, *self._parents(table)))
@@ -164,7 +164,7 @@ class ContributionIndex:
         return [parent for _, _, parent, _ in self._policy.unit_joins(table)]
 
     def _token(self, table: str, order: str, identity: Identity) -> str:
-        """Return the name of one version of a view: it begins with the mark of the view, which all versions share."""
+        """Return the name of one version of a view; it begins with the view's mark, which all versions share."""
         parts = (FORMAT, self._engine.views.engine, table, self._shape(table), order, identity.text)
         return f"{self._view_mark(table, identity.place)}{mac(self._key(), 'contribution index', canonical_text(parts).encode())}"
 
@@ -176,12 +176,13 @@ class ContributionIndex:
         return self._marks[table, place]
 
     def _view_name(self, table: str) -> str:
-        """Return what questions call a view: its table and a digest of its shape, of the policy alone, not of rows or a key."""
+        """Return the name of a view in queries: its table and a digest of its shape, which depends only on the policy, not on
+        rows or a key."""
         return f"{table} {hashlib.sha256(self._shape(table).encode()).hexdigest()[:_MARK_LENGTH]}"
 
     def _shape(self, table: str) -> str:
-        """Return the parts of the policy on which a view depends: columns and where they are read from, their stored integers
-        (which depend on bounds), the foreign keys to the unit, the format of CSV files, and whether rows only come."""
+        """Return the parts of the policy on which a view depends: columns and their names in the source, their stored integers
+        (which depend on bounds), the foreign keys to the unit, max_rows, the CSV format, and whether the table is append-only."""
         if table not in self._shapes:
             chain = [self._policy.tables[name] for name in (table, *self._parents(table))]
             columns = [tuple((c.name, c.type, *filter(None, [c.source])) for c in t.columns.values()) for t in chain]
@@ -198,8 +199,8 @@ class ContributionIndex:
     # --- where indexes are --------------------------------------------------------------------------------------------
 
     def _folders(self) -> list[Path]:
-        """Return the folders of indexes: beside a DuckDB file, and in the cache of this user; only `$DPSQL_CACHE` if
-        it is set."""
+        """Return the folders of indexes: one beside a DuckDB file and one in the user's cache, or only one in
+        `$DPSQL_CACHE` if that is set."""
         cache, user_cache = os.environ.get("DPSQL_CACHE"), os.environ.get("XDG_CACHE_HOME")
         if (cache, user_cache) not in self._places:
             self._places[cache, user_cache] = self._found_folders(cache, user_cache)
@@ -236,11 +237,11 @@ class ContributionIndex:
         jobs: int | None = None,
         progress: Progress | None = None,
     ) -> tuple[PreparationState, ...]:
-        """Write the index of every protected table that has none; those of other versions of its data are removed.
+        """Write the index of every protected table that has none, and remove indexes of other versions of its data.
 
-        `copy`: write the rows even where none is dropped, so that questions cost the same work either way. `memory`:
-        how much the engine may use ("4GB"), `jobs`: how many threads. Safe to stop at any instruction and to run again,
-        and in several processes at once (one works, the others wait). Raises Fault index_folder,
+        `copy`: write the rows even if none is dropped, so that questions cost the same work either way. `memory`: how
+        much memory the engine may use ("4GB"); `jobs`: how many threads. It is safe to stop this at any instruction, to run
+        it again, and to run it in several processes at once (one works, the others wait). Raises Fault index_folder,
         index_limit, index_not_written, index_source_changed.
         """
         if self._engine.views.stored is not None:
@@ -257,16 +258,16 @@ class ContributionIndex:
             files = [file for file in folder.iterdir() if file.suffix in _ENDINGS]
             outdated = _earlier((file.stem for file in files), {token for _, token in done if token})
             for file in files:
-                if file.stem in outdated:  # a copy and a mark may have one name
+                if file.stem in outdated:  # a copy and a mark may have the same stem
                     file.unlink(missing_ok=True)
         return tuple(state for state, _ in done)
 
     def remove_outdated(self) -> int:
-        """Remove the copies and marks of other versions of the data or the policy from every folder of this data set.
-        Returns how many there were. Raises Fault index_not_written.
+        """Remove the copies and marks of other versions of the data or the policy from every folder of this data set, and
+        return how many there were. Raises Fault index_not_written.
 
-        Rows that were erased from the source are then in no copy: those that remain are named after its present files.
-        Copies beside the source are named after the owner's word for its version, so all of them are removed.
+        Rows that were erased from the source are then in no copy: remaining copies are named after its present files.
+        Copies beside the source are named after the owner's name for its version, so all of them are removed.
         """
         if self._engine.views.stored is not None:
             stored = self._engine.views.stored
@@ -283,7 +284,7 @@ class ContributionIndex:
             with alone_in(folder):
                 for file in folder.iterdir():
                     is_view = file.suffix in _ENDINGS and file.stem not in current
-                    if is_view or ".part" in file.name:  # the log of an unfinished one, too
+                    if is_view or ".part" in file.name:  # unfinished files and their logs, too
                         file.unlink(missing_ok=True)
                         removed += is_view
                 sync(folder)
@@ -328,13 +329,13 @@ class ContributionIndex:
     def _grown(
         self, folder: Path, part: Path, files: TableFiles, report: Callable[[str, float], None]
     ) -> PreparationState:
-        """Write the copy of an append-only table: from the copy before and the rows of new files, else from all rows."""
+        """Write the copy of an append-only table from the previous copy and the rows of new files, else from all rows."""
         table, views, why = files.table, self._engine.views, ""
         order, present = self._order(table), files.copied()
         for before in folder.glob(f"{self._view_mark(table, files.identity.place)}*.duckdb"):
             copied = copied_files(*views.made_of(before))
             if before.stem != self._token(table, order, replace(files.identity, text=copied.identity)):
-                continue  # of another order, format or engine; or not made by us
+                continue  # it has another order, format or engine, or we did not write it
             added = files.added(copied)
             if isinstance(added, str):
                 why = added
@@ -345,7 +346,7 @@ class ContributionIndex:
                 made_of = replace(present, whole_bytes=copied.whole_bytes).text()
                 some.views.extend(rows if added else None, order, before, part, progress=report, made_of=made_of)
                 return PreparationState(table, "extended", f"new files: {len(added)}")
-            except Fault:  # a damaged copy; a full disk fails once more
+            except Fault:  # the copy is damaged; if the disk is full, writing all rows below fails again
                 part.unlink(missing_ok=True)
                 why = OF_DAMAGE
         texts = bounded_view(self._engine.dialect, self._policy, partial(self._engine.source, total=files.total), table)
@@ -353,11 +354,11 @@ class ContributionIndex:
         return PreparationState(table, "written", why)
 
     def _prepare_stored(self, stored: StoredViews, progress: Progress | None) -> tuple[PreparationState, ...]:
-        """Write the views that are stored beside the source, then remove those of other versions."""
+        """Write the views that are stored beside the source, then remove views of other versions."""
         done, names = [], []
         for table in filter(self._policy.is_protected, self._policy.tables):
             identity, order = self._engine.identity(table), self._order(table)
-            if identity is None:  # the policy names the version of its data, so it is a temporary view
+            if identity is None:  # the policy names its data's version, so the table is, or needs, a temporary view
                 done.append(PreparationState(table, "left", "it is, or needs, a temporary view of this process"))
                 continue
             names.append(f"{self._prefix()}{self._token(table, order, identity)[:_STORED_LENGTH]}")
@@ -373,8 +374,8 @@ class ContributionIndex:
         return tuple(done)
 
     def copies_of_other_policies(self) -> int:
-        """Return how many copies there are that no version of this policy's present views is: of other policies of the data
-        set, or of earlier forms of this one. Raises Fault where the source cannot be read."""
+        """Return the number of copies that are not versions of this policy's present views: they belong to other policies of
+        the data set, or to earlier forms of this policy. Raises Fault if the source cannot be read."""
         stored, prefix = self._engine.views.stored, self._prefix()
         names = [] if stored is None else [name.removeprefix(prefix) for name in stored.names(prefix)]
         if stored is None:
@@ -391,9 +392,9 @@ class ContributionIndex:
         return sum(not name.startswith(marks) for name in names)
 
     def unprepared(self) -> tuple[str, ...]:
-        """Return the protected tables that `prepare` would write now. Raises Fault where the source cannot be read."""
+        """Return the protected tables that `prepare` would write now. Raises Fault if the source cannot be read."""
         tables = [name for name in self._policy.tables if self._policy.is_protected(name)]
-        self._engine.check_readable(tuple(tables))  # a file that was replaced is opened anew
+        self._engine.check_readable(tuple(tables))  # this opens a file again that was replaced
         return tuple(t for t in tables if self._engine.identity(t) is not None and self._view(t).sql is None)
 
     def _prefix(self) -> str:
@@ -401,12 +402,12 @@ class ContributionIndex:
         return f"{mac(self._key(), 'index folder')[:12]}_"
 
     def _is_csv(self, table: str) -> bool:
-        """Return whether the table is read from CSV files, of which a parsed copy is faster."""
+        """Return whether the table is read from CSV files; a parsed copy of these is faster."""
         source = self._policy.table_source(table).lower()
         return is_file(source) and not source.endswith(".parquet")
 
     def _settled(self, table: str) -> Identity | None:
-        """Return the identity of the source once its last change is old enough for the next change to have another
+        """Return the identity of the source once its last change is old enough for the next change to get a different
         time."""
         until = time.monotonic() + PATIENCE_SECONDS
         while (identity := self._engine.identity(table)) is not None:
@@ -420,8 +421,8 @@ class ContributionIndex:
 
 
 def _earlier(names: Iterable[str], current: Collection[str], start: int = 0) -> set[str]:
-    """Return the names of other versions of the views that `current` names, and those of a format without marks. `start`:
-    where marks begin."""
+    """Return the names of other versions of the views that `current` names, and names in a format without marks. `start`:
+    the position at which marks begin."""
     end = start + _MARK_LENGTH + 1
     marks = {name[start:end] for name in current}
     return {name for name in set(names) - set(current) if name[start:end] in marks or name[end - 1 : end] != "_"}

@@ -1,4 +1,4 @@
-"""CSV files of a table as a dataset that DuckDB can scan repeatedly, a few columns at a time."""
+"""The CSV files of a table as a dataset that DuckDB can scan repeatedly, a few columns at a time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _log = logging.getLogger("dpsql.custodian")
 _DELIMITERS = (",", ";", "\t", "|")
 _WORKERS = min(4, os.cpu_count() or 1)
 _UNREADABLE = (OSError, EOFError, zlib.error, TooLong)
-"""What opening, reading and unpacking a file may raise."""
+"""Exceptions that opening, reading and unpacking a file may raise."""
 
 
 class CsvFiles:
@@ -45,8 +45,8 @@ class CsvFiles:
     def __init__(
         self, table: str, files: Callable[[], list[Path]], dialect: CsvDialect, columns: Mapping[str, str], public: bool
     ) -> None:
-        """`files` returns those that there are now; `columns`: names in the policy to names in the header; no others are
-        read."""
+        """`files` returns the present files; `columns` maps names in the policy to names in the header, and no other columns
+        are read."""
         self.table = table
         self.dialect = dialect
         self._files = files
@@ -114,7 +114,7 @@ class CsvFiles:
             raise refuse("source_table_unreadable", table=self.table) from None
 
     def broken(self) -> Broken:
-        """Count the malformed lines and cells, for the owner. Raises as `dataset`."""
+        """Count the malformed lines and cells, for the owner. Raises the same faults as `dataset`."""
         dataset, counts = self.dataset(), Broken()
         try:
             for _, broken in _parsed(dataset.blocks(), dataset.layout):
@@ -129,7 +129,7 @@ class CsvDataset(pyarrow.dataset.Dataset):  # type: ignore[misc]
     """Some files under one layout. DuckDB asks a dataset for its `schema`, and at each scan for a `scanner`."""
 
     def __init__(self, paths: list[Path], layout: CellLayout, header: tuple[str, ...]) -> None:
-        """`header`: the required names in the first line of each file when it is scanned."""
+        """`header`: the names that the first line of each file must have when it is scanned."""
         self.layout = layout
         self._paths = paths
         self._header = header
@@ -145,7 +145,7 @@ class CsvDataset(pyarrow.dataset.Dataset):  # type: ignore[misc]
             columns = list(self.layout.names[:1] if columns is not None else self.layout.names)
         if filter is None:
             return _Scan(self._reader(columns))
-        # A filter names its columns in its text; one name inside another only means that a column is read in vain.
+        # A filter's text contains the names of its columns; if one name is inside another, one column too many is read.
         said = str(filter)
         read = [name for name in self.layout.names if name in columns or name in said]
         return pyarrow.dataset.Scanner.from_batches(self._reader(read), columns=columns, filter=filter)
@@ -172,12 +172,12 @@ class _Scan:
         self._reader = reader
 
     def to_reader(self) -> pa.RecordBatchReader:
-        """Return the rows, once."""
+        """Return the rows, which can be read once."""
         return self._reader
 
 
 def _parsed(blocks: Iterator[LineBlock], layout: CellLayout) -> Iterator[tuple[list[pa.RecordBatch], Broken]]:
-    """Yield the records of each block, parsed ahead by a few threads; a single block is parsed by the reader itself."""
+    """Yield the records of each block, parsed ahead by a few threads; a single block is parsed by the reading thread."""
     first, second = next(blocks, None), next(blocks, None)
     if first is None or second is None:
         if first is not None:
@@ -207,10 +207,10 @@ def delimiter_of(source: Path) -> str:
 
 
 def header_of(path: Path, dialect: CsvDialect) -> list[str]:
-    """Return the names of a file's columns. Raises what reading raises, and UnicodeDecodeError."""
+    """Return the names of a file's columns. Raises the exceptions of reading, and UnicodeDecodeError."""
     with closing(_opened(path)) as file:
         if dialect.header is not None:
-            file.read(1)  # it can be opened and unpacked
+            file.read(1)  # fails if the file cannot be opened and unpacked
             return list(dialect.header)
         return _names_in(file, dialect)
 

@@ -1,21 +1,22 @@
 """CSV text as records: one line is one record, and no byte of a line affects another line (privacy.md 1).
 
-A line ends with a line feed, or with the file. What it means depends on its own bytes, the policy's dialect and the
-header alone:
+A line ends with a line feed, or with the file. Its meaning depends only on its own bytes, the policy's dialect and the
+header:
 
 - a carriage return right before the line feed belongs to the line's end; anywhere else it is an ordinary byte;
-- a cell that begins with a quote ends at the next quote, two quotes in a row stand for one of the text, and an unclosed
-  quote ends with the line; what follows a closing quote within the cell is text; elsewhere a quote is text;
-- a byte order mark at the beginning is not part of the line where files have no header line (else the header loses it);
-- an empty line, a line longer than `MOST_LINE` bytes, and a line that has more or fewer cells than the header are no
+- a quoted cell, one that begins with a quote, ends at the next quote; two quotes in a row mean one quote in the text, and
+  an unclosed quote ends with the line; anything after a closing quote within the cell is text; elsewhere a quote is text;
+- a byte order mark at the beginning is not part of the line if files have no header line (else the header loses it);
+- an empty line, a line longer than `MOST_LINE` bytes, and a line that has more or fewer cells than the header are not
   records;
 - a cell with a NUL byte, or whose bytes are not UTF-8, is NULL; so is one that equals a `null` text of the dialect.
 
-Under `multiline` a record goes on while its quotes are odd in number, so that one quote may join other people's lines:
-that is read by the owner's `dpsql prepare` alone, and a record longer than `MOST_LINE` is an error (`TooLong`).
+Under `multiline` a record continues while its number of quotes is odd, so that one quote may join lines of other people:
+such files of protected tables are read only by the owner's `dpsql prepare`, and a record longer than `MOST_LINE` is an error
+(`TooLong`).
 
-`fields` and `cells` are these rules, written plainly. Blocks of lines are read by pyarrow's parser where it provably
-reads each of their lines alike (`_odd_lines` finds the others, which are read by `fields`).
+`fields` and `cells` implement these rules directly. pyarrow's parser reads the lines of a block for which it provably gives
+the same result (`_odd_lines` finds the others, which `fields` reads).
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ Positions = npt.NDArray[np.int64]
 
 @dataclass
 class Broken:
-    """Counts of malformed lines and cells. For the owner alone."""
+    """Counts of malformed lines and cells. Only for the owner."""
 
     wrong_width: int = 0
     too_long: int = 0
@@ -82,7 +83,7 @@ class TooLong(Exception):
 
 @dataclass(frozen=True)
 class LineBlock:
-    """Whole lines, each with its line feed; `broken`: counts of lines left out before."""
+    """Whole lines, each with its line feed; `broken`: counts of lines that were left out before this block."""
 
     text: bytes
     broken: Broken = field(default_factory=Broken)
@@ -121,7 +122,7 @@ def _quoted(line: bytes, place: int, quote: bytes) -> tuple[bytes, int, bool]:
 
 
 def cells(line: bytes, layout: CellLayout, broken: Broken) -> list[str | None] | None:
-    """Return the cells to read of one line (without its end); None if the line is no record."""
+    """Return the cells to read of one line (without its end); None if the line is not a record."""
     if layout.dialect.header is not None:
         line = line.removeprefix(BYTE_ORDER_MARK)
     if not line:
@@ -155,9 +156,10 @@ def _text(cell: bytes, dialect: CsvDialect) -> str | None:
 def whole_lines(
     read: Callable[[int], bytes], dialect: CsvDialect, block_bytes: int = BLOCK_BYTES
 ) -> Iterator[LineBlock]:
-    """Yield what `read` returns, split after records; lines that are too long are left out, whatever surrounds them.
+    """Yield the text from `read` in blocks that end after records; lines that are too long are left out, whatever
+    surrounds them.
 
-    Holds at most `MOST_LINE` and twice `block_bytes`. A last line without a line feed gets one. Raises TooLong.
+    At most `MOST_LINE` and twice `block_bytes` are in memory. A last line without a line feed gets one. Raises TooLong.
     """
     rest, skipping, broken = b"", False, Broken()
     while chunk := read(block_bytes):
@@ -190,7 +192,7 @@ def _last_end(text: bytes, dialect: CsvDialect) -> int:
 
 
 def _ends(text: bytes, dialect: CsvDialect) -> Positions:
-    """Return the line feeds that end records; under `multiline` those after an even number of quotes."""
+    """Return the positions of line feeds that end records; under `multiline` those after an even number of quotes."""
     ends = _places(text, _LINE_FEED)
     if not (dialect.multiline and dialect.quote):
         return ends
@@ -199,8 +201,7 @@ def _ends(text: bytes, dialect: CsvDialect) -> Positions:
 
 
 def _without_long(text: bytes, dialect: CsvDialect, broken: Broken) -> LineBlock:
-    """Return `text` without lines that are too long; they are searched only where half of `MOST_LINE` has no line
-    feed."""
+    """Return `text` without lines that are too long; these are searched only if half of `MOST_LINE` has no line feed."""
     text = text.replace(b"\r\n", b"\n")
     step = MOST_LINE // 2
     if not dialect.multiline and all(
@@ -225,7 +226,7 @@ def records(block: LineBlock, layout: CellLayout) -> tuple[list[pa.RecordBatch],
     if layout.dialect.header is not None and BYTE_ORDER_MARK in text:
         text = _FIRST_MARK.sub(b"", text)
     ends = _ends(text, layout.dialect)
-    if not len(ends) or ends[-1] != len(text) - 1:  # a multiline file ends inside quotes: its last record is as it is
+    if not len(ends) or ends[-1] != len(text) - 1:  # a multiline file ends inside quotes: its last record ends there
         ends = np.append(ends, len(text) - 1)
     odd = _odd_lines(text, ends, layout.dialect)
     if len(odd):
@@ -246,7 +247,7 @@ def _parsed(text: bytes, layout: CellLayout, broken: Broken) -> list[pa.RecordBa
         return "skip"
 
     dialect, quoted = layout.dialect, bool(layout.dialect.quote) and layout.dialect.quote.encode() in text
-    if text.startswith(BYTE_ORDER_MARK):  # the parser would take it off the first line of a block
+    if text.startswith(BYTE_ORDER_MARK):  # the parser would remove it from the first line of a block
         text = b"\n" + text
     names = [str(place) for place in range(layout.width)]
     read = [names[place] for place in layout.places]
@@ -320,10 +321,10 @@ def _is_text(line: bytes) -> bool:
 
 
 def _misquoted(text: bytes, ends: Positions, dialect: CsvDialect) -> Positions:
-    """Return the lines with a quote that is neither at the ends of a cell nor doubled inside a quoted one.
+    """Return the lines with a quote that is neither at the ends of a cell nor doubled inside a quoted cell.
 
-    Of a line's quotes the first, third, ... must begin a cell or follow the one before them directly, the second,
-    fourth, ... must end a cell or be followed by the next one directly, and there must be an even number of them. By
+    In other lines the first, third, ... quote must begin a cell or directly follow the previous quote, the second,
+    fourth, ... must end a cell or be directly followed by the next quote, and the number of quotes must be even. By
     induction over these pairs, the parser is inside quotes exactly between the quotes of a pair, and so never at the
     end of such a line.
     """
@@ -331,10 +332,10 @@ def _misquoted(text: bytes, ends: Positions, dialect: CsvDialect) -> Positions:
     may_touch = np.zeros(256, bool)
     may_touch[[ord(dialect.delimiter), ord(dialect.quote), _LINE_FEED]] = True
     even = not len(quotes) % 2 and not (np.searchsorted(quotes, ends) % 2).any()
-    # Place -1 is the last line feed, which ends the line before the first.
+    # Position -1 is the last line feed, which counts as the end of the line before the first.
     if even and may_touch[data[quotes[0::2] - 1]].all() and may_touch[data[quotes[1::2] + 1]].all():
         return np.empty(0, np.int64)
-    before_line = np.searchsorted(quotes, ends)  # how many quotes stand before the end of each line
+    before_line = np.searchsorted(quotes, ends)  # the number of quotes before the end of each line
     counts = np.diff(before_line, prepend=0)
     line = np.repeat(np.arange(len(ends)), counts)
     opening = (np.arange(len(quotes)) - np.repeat(before_line - counts, counts)) % 2 == 0
@@ -347,7 +348,7 @@ def _start(ends: Positions, line: int) -> int:
 
 
 def _split(text: bytes, ends: Positions, chosen: Sequence[int] | Positions) -> tuple[bytes, list[bytes]]:
-    """Return Return `text` without the `chosen` lines (ascending), and these lines without their line feeds."""
+    """Return `text` without the `chosen` lines (ascending), and these lines without their line feeds."""
     rest, lines, behind = [], [], 0
     for line in chosen:
         start, end = _start(ends, line), int(ends[line])

@@ -1,7 +1,7 @@
-"""The contract of an engine's text: names, constants, casts, row functions, aggregates, and the keyed order of rows.
+"""The contract of an engine's SQL text: names, constants, casts, row functions, aggregates, and the keyed order of rows.
 
 `dpsql.engine.emit` writes every query from few node types and asks a `Dialect` for each piece of text on which
-engines differ. A dialect only writes text: it reads no data, and refuses what it cannot write exactly
+engines differ. A dialect only writes text: it reads no data, and refuses functions that it cannot write exactly
 (`engine_function`).
 """
 
@@ -17,17 +17,17 @@ from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Call, Column, Expr, Literal, ReleasedValue
 
 Template = Callable[[Call, list[str]], str]
-"""The text of a call from the texts of its arguments."""
+"""A function that returns the text of a call from the texts of its arguments."""
 
 MOST_LENGTH = 2_000_000
-"""Characters of an expression. Some engines need an argument several times (four times that of `lower` in Spark), so that what is
-nested twenty deep would fill the memory. Statements are far shorter, and so is in DuckDB what the binder's MOST_WEIGHT allows."""
+"""Most characters of an expression. Some engines repeat an argument (Spark that of `lower` four times), so that calls nested
+twenty deep would fill the memory. Statements are far shorter, and so is what the binder's MOST_WEIGHT allows in DuckDB."""
 
 MEETS_NULL = frozenset({
     "and", "or", "case", "coalesce", "least", "greatest", "in", "nullif", "not_distinct", "is_null", "is_true",
     "is_false", "concat_ws",
 })  # fmt: skip
-"""Functions that a bare NULL does not make NULL. For the others the engine may not know which overload NULL means."""
+"""Functions that a bare NULL does not make NULL. For other functions the engine may not know which overload NULL means."""
 
 
 def is_always_null(node: Call) -> bool:
@@ -38,7 +38,7 @@ def is_always_null(node: Call) -> bool:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A placeholder for the value of a literal: number `number` (from 1 on) of the query's parameters."""
+    """A placeholder for the value of a literal: number `number` (from 1) of the query's parameters."""
 
     number: int
     type: Type
@@ -52,15 +52,15 @@ class Dialect(ABC):
     """The engine's name as people write it."""
     types: ClassVar[Mapping[Type, str]]
     functions: ClassVar[Mapping[str, Template]]
-    """Row functions: total, and equal to `dpsql.functions.evaluate` value by value."""
+    """Row functions, which are total and equal to `dpsql.functions.evaluate` for every value."""
     unsupported: ClassVar[Mapping[str, str]] = {}
     """Row functions that the engine cannot compute exactly, each with the reason."""
     takes_parameters: ClassVar[bool]
-    """Whether constants may be handed over beside the text."""
+    """Whether constants may be passed separately from the text."""
     clamps_on_grid: ClassVar[bool] = False
-    """Whether `moved_to_grid` clamps and rounds as well, so that its text is the row's integer."""
+    """Whether `moved_to_grid` also clamps and rounds, so that its text is the row's integer."""
     without_clipping: ClassVar[str] = ""
-    """Why units' sums are not clipped (max_total, max_count); "" where they are."""
+    """The reason why units' sums cannot be clipped (max_total, max_count); "" if they can."""
 
     # --- names, constants, casts --------------------------------------------------------------------------------------
 
@@ -70,7 +70,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def constant(self, value: Any) -> str:
-        """Return a constant with its type, so that no operand is promoted by the engine's own rules."""
+        """Return a constant with its type, so that the engine promotes no operand by its own rules."""
 
     def parameter(self, parameter: Parameter) -> str:
         """Return a parameter in the type of its literal."""
@@ -78,17 +78,17 @@ class Dialect(ABC):
 
     @abstractmethod
     def cast_column(self, source: str, type_: Type, engine_type: str) -> str:
-        """Return a source column in our type, texts compared byte by byte; a value that does not fit is NULL."""
+        """Return a source column in our type, with texts compared byte by byte; a value that does not fit is NULL."""
 
     def released(self, result: str) -> str:
-        """Return the table of a released result (`EngineQuery.released`), under a name that no table of the source has."""
+        """Return the name of a released result's table (`EngineQuery.released`), which no table of the source has."""
         return self.identifier(result)
 
     # --- row expressions ----------------------------------------------------------------------------------------------
 
     def expression(self, node: Expr) -> str:
-        """Return the text of a row expression. Raises Refusal engine_function, and heavy_expression where what an engine writes
-        several times makes it longer than MOST_LENGTH."""
+        """Return the text of a row expression. Raises Refusal engine_function, and heavy_expression if repetitions of arguments
+        make it longer than MOST_LENGTH."""
         if isinstance(node, Column):
             return self.identifier(node.name)
         if isinstance(node, Literal):
@@ -113,11 +113,11 @@ class Dialect(ABC):
         return text
 
     def condition(self, node: Expr) -> str:
-        """Return the text of a condition. A bare NULL has a type, which some engines ask for."""
+        """Return the text of a condition. A bare NULL gets a type, which some engines require."""
         return self._null(Type.BOOLEAN) if node.facts.type is Type.NULL else self.expression(node)
 
     def released_value(self, node: ReleasedValue) -> str:
-        """Return the one value of a released result."""
+        """Return the text that reads the single value of a released result."""
         return f"(SELECT c0 FROM {self.released(node.name)})"
 
     def _null(self, type_: Type) -> str:
@@ -125,28 +125,28 @@ class Dialect(ABC):
 
     @abstractmethod
     def is_nan(self, value: str) -> str:
-        """Return whether a real is NaN."""
+        """Return the condition that a real is NaN."""
 
     @abstractmethod
     def unsigned_zero(self, value: str) -> str:
-        """Return a real with one sign of zero."""
+        """Return a real with -0.0 and 0.0 made the same."""
 
     @abstractmethod
     def real_key(self, value: str) -> str:
-        """Return a real by which rows are grouped: of the two zeros and the two signs of NaN, which are equal, always the
-        same."""
+        """Return a real by which rows are grouped: the two zeros, and NaN of either sign, become one value, because they are
+        equal."""
 
     @abstractmethod
     def sign_of(self, value: str) -> str:
-        """Return what tells reals apart that are equal: the two zeros, and what else the engine can show the signs of."""
+        """Return a text that distinguishes reals that are equal: the two zeros, and other values whose signs the engine shows."""
 
     @abstractmethod
     def moved_to_grid(self, value: str, lower: float, upper: float, centre: float, grid: int, type_: str) -> str:
-        """(value - centre) * 2**grid in doubles, never an error; where `clamps_on_grid`, of the value clamped to [lower,
-        upper], rounded half to even, in the integers of `type_`, NULL for NaN."""
+        """Return (value - centre) * 2**grid in doubles, which never fails; if `clamps_on_grid`, of the value clamped to [lower,
+        upper], rounded half to even, as an integer of `type_`, NULL for NaN."""
 
     def real(self, value: str) -> str:
-        """Return an integer, of up to 38 digits, as a double."""
+        """Return an integer of up to 38 digits as a double."""
         return f"CAST({value} AS {self.types[Type.REAL]})"
 
     def nearest_integer(self, value: str, type_: str) -> str:
@@ -159,18 +159,18 @@ class Dialect(ABC):
 
     @abstractmethod
     def narrow(self, value: str) -> str:
-        """Return an integer of up to 38 digits as one of 64 bits, NULL beyond them."""
+        """Return an integer of up to 38 digits as an integer of 64 bits, or NULL if it does not fit."""
 
     @abstractmethod
     def truth_value(self, condition: str) -> str:
-        """1 for true and 0 for false, of 64 bits."""
+        """Return 1 for true and 0 for false, as integers of 64 bits."""
 
     @abstractmethod
     def whole_quotient(self, dividend: str, divisor: str) -> str:
-        """Return the quotient of two integers, neither negative, rounded down."""
+        """Return the quotient of two non-negative integers, rounded down."""
 
     def halved(self, value: str, times: int) -> str:
-        """Return an integer of 64 bits, not negative, divided by 2**`times` and rounded down."""
+        """Return a non-negative integer of 64 bits, divided by 2**`times` and rounded down."""
         return f"({value} >> {times})"
 
     # --- relations and aggregates -------------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ class Dialect(ABC):
         """Return a SELECT as an item of FROM. Items of the same FROM have different `alias`es."""
 
     def semi_join(self, rows: str, listed: str, column: str) -> str:
-        """FROM item: those of `rows` (an item) whose `column` the SELECT `listed` has."""
+        """Return a FROM item with the rows of `rows` (also an item) whose `column` is among the values of the SELECT `listed`."""
         return self.derived(f"SELECT * FROM {rows} WHERE {column} IN ({listed})", "#semi")
 
     @abstractmethod
@@ -188,7 +188,7 @@ class Dialect(ABC):
         """Return a hash of `content` under a secret, by which the rows of one unit are ordered (privacy.md 2)."""
 
     def require_clipping(self) -> None:
-        """Raise Refusal engine_function where units' sums are not clipped."""
+        """Raise Refusal engine_function if units' sums cannot be clipped."""
         if self.without_clipping:
             function = "clipping (max_total, max_count)"
             raise refuse("engine_function", function=function, engine=self.title, reason=self.without_clipping)
@@ -199,15 +199,15 @@ class Dialect(ABC):
         raise refuse("engine_function", function="SAMPLE_AGGREGATE", engine=self.title, reason=reason)
 
     def entropy(self, value: str) -> str:
-        """Return the entropy in bits of a group's values, the same in every order of rows. Raises Refusal engine_function."""
+        """Return the entropy in bits of a group's values, independent of the order of rows. Raises Refusal engine_function."""
         reason = "it has no aggregate that counts equal values inside of a group"
         raise refuse("engine_function", function="ENTROPY of a sample", engine=self.title, reason=reason)
 
     def exact_sum(self, value: str, filtered: str = "", most: int = 2**63) -> str:
-        """Return the sum of integers of 64 bits, none beyond `most` in absolute value, exactly; NULL of no rows. `filtered` is a
-        FILTER or an OVER, or ""."""
+        """Return the exact sum of integers of 64 bits, each at most `most` in absolute value; NULL if there are no rows.
+        `filtered` is a FILTER or an OVER, or ""."""
         return f"sum({value}){filtered}"
 
     @abstractmethod
     def distinct_sum(self, value: str, condition: str, integer: Callable[[str], str]) -> str:
-        """Return the sum of `integer` (text to text) over the different values of a group; `condition` is a FILTER or ""."""
+        """Return the sum of `integer` (text to text) over the distinct values of a group; `condition` is a FILTER or ""."""

@@ -1,4 +1,4 @@
-"""A fair queue: a bounded number of places, given to askers in turn, so that each asker waits behind their own work."""
+"""A fair queue: a bounded number of places that go to askers in turn, so that each asker waits behind their own work."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class _Ticket:
 class FairQueue:
     """At most `most` places (None: no limit), of which one asker has at most `most_each`.
 
-    A free place goes to the asker with the fewest places, of several to the one who was served longest ago; one asker's own
-    work is served in the order in which it came. `changed` guards everything, also what `may_enter` of a ticket reads.
+    A free place goes to the asker with the fewest places, and among several of these to the one who was served longest ago; the
+    work of one asker is served in its order of arrival. `changed` guards everything, including what `may_enter` reads.
     """
 
     def __init__(self, most: int | None = None, most_each: int | None = None) -> None:
@@ -54,9 +54,9 @@ class FairQueue:
     ) -> Iterator[None]:
         """Hold a place for `asker` while the context is open.
 
-        `check` is called while it waits and may raise to stop waiting; `may_enter` holds this ticket back, `entered` is
-        called with the place taken, both under `changed`. `queued` is called once, if no place is free at once, with
-        the position in the queue (1: next).
+        `check` is called while waiting and may raise to stop it. `may_enter` returns False to hold this ticket back, and
+        `entered` is called when the place is taken, both under `changed`. If no place is free at once, `queued` is called
+        once with the position in the queue (1: next).
         """
         with self.changed:
             ticket = _Ticket(asker, self._numbers, may_enter)
@@ -99,7 +99,7 @@ class FairQueue:
         return self._most_each is None or self._places[asker] < self._most_each
 
     def _order(self) -> list[_Ticket]:
-        """Return the waiting tickets in the order in which they would get places if no other came."""
+        """Return the waiting tickets in the order in which they would get places if no other ticket came."""
         before: Counter[str] = Counter(self._places)
         ranks: dict[int, tuple[int, int, int]] = {}
         for ticket in sorted(self._waiting, key=lambda waiting: waiting.number):
@@ -108,6 +108,6 @@ class FairQueue:
         return sorted(self._waiting, key=lambda waiting: ranks[waiting.number])
 
     def forget(self) -> None:
-        """Start anew in a forked child: the threads that wait, and may hold the lock, are the parent's."""
+        """Reset the queue in a forked child: the waiting threads, which may hold the lock, belong to the parent."""
         self.changed = threading.Condition()
         self._waiting, self._places = [], Counter()

@@ -8,7 +8,7 @@ import uuid
 from dpsql.errors.exceptions import Error, Fault, refuse
 
 CUSTODIAN_LOG = logging.getLogger("dpsql.custodian")
-"""Engine errors go here, with the incident's id; never to an analyst. The owner decides where it is written."""
+"""The log for engine errors, with the id of the incident; analysts never see it. The owner decides where it is written."""
 CUSTODIAN_LOG.addHandler(logging.NullHandler())
 
 
@@ -20,10 +20,10 @@ def noted(error: Exception) -> str:
 
 
 def fault_of(error: Exception, *, of_source: bool) -> Error:
-    """Return a fault with a fixed text and the id of an incident; details go to the custodian's log alone. The
-    session sets `charged`.
+    """Return a fault with a fixed text and the id of an incident; details go only to the custodian's log. The session
+    sets `charged`.
 
-    `of_source`: another question over the same data would meet the error as well.
+    `of_source`: another question over the same data would have the same error.
     """
     incident = noted(error)
     fault = refuse("engine_failed", incident=incident)

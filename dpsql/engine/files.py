@@ -1,4 +1,4 @@
-"""Files of a name or glob, and their identity, to detect changes."""
+"""The files that match a name or glob, and their identity, which shows changes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from dpsql.engine.query import Identity
 
 
 def matching(pattern: str | Path) -> list[Path]:
-    """Return the files of a name or glob; any part may have wildcards, as the engine reads them."""
+    """Return the files that match a name or glob; any part may have wildcards, with the engine's meaning."""
     return [Path(path) for path in sorted(glob.glob(str(pattern), recursive=True, include_hidden=True))]
 
 
 IDENTITIES = "|"
-"""Stands between the texts of files in that of an identity."""
+"""Separator between the texts of files in the text of an identity."""
 
 
 def stamp(path: Path) -> str:
@@ -44,5 +44,5 @@ def identity_of(paths: list[Path]) -> Identity | None:
 
 
 def size_in(text: str) -> int:
-    """Return the bytes of a file, of which `identity_of` gave the text."""
+    """Return the size in bytes of a file from its text in `identity_of`."""
     return int(text.rsplit(":", 3)[1])

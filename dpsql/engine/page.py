@@ -1,4 +1,4 @@
-"""docs/engines.md: which engine computes which row function, from the dialects themselves.
+"""Writer of docs/engines.md, which says which engine computes which row function, from the dialects themselves.
 
 Run `python -m dpsql.engine.page > docs/engines.md`.
 """

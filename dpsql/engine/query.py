@@ -1,4 +1,4 @@
-"""Queries for an engine, and where its tables and prepared views are."""
+"""Queries for an engine, and the locations of its tables and prepared views."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 UNIT_ID = "#id"
-"""Name of the hidden column of a prepared view that stands for the unit's key where units are only counted."""
+"""Name of the hidden column of a prepared view that replaces the unit's key in texts that only count units."""
 
 
 @dataclass(frozen=True)
 class EngineQuery:
     """Text that we generated from our own plan. Result columns: `keys` in order, then `terms` (integers, never NULL).
 
-    `parameters`: what $1, $2, ... of the text stand for (int, float, str, date or datetime).
-    `released`: results of the question (pyarrow.Table by name) that are read beside the source.
-    `unchanged`: (table, identity) whose rows must have been those of `identity` from before the query to after it; an
-    engine that cannot say so gives no answer.
+    `parameters`: the values of $1, $2, ... in the text (int, float, str, date or datetime).
+    `released`: results of the question (pyarrow.Table by name) that are read in addition to the source.
+    `unchanged`: pairs (table, identity); the table must have this identity from before the query until after it, and an
+    engine that cannot guarantee that gives no answer.
     """
 
     sql: str
@@ -30,9 +30,9 @@ class EngineQuery:
 
 @dataclass(frozen=True)
 class Source:
-    """Where a policy's table is: `sql` is the qualified name or scan of the engine, `types` its columns' types.
+    """The location of a policy's table: `sql` is the qualified name or scan of the engine, `types` its columns' types.
 
-    `reader` names what reads files, where several could: one value may be read differently by two of them.
+    `reader` names the reader of files if there are several: two readers may read one value differently.
     """
 
     sql: str
@@ -42,12 +42,12 @@ class Source:
 
 @dataclass(frozen=True)
 class View:
-    """How the bounded view of a protected table is read at this moment.
+    """The present way to read the bounded view of a protected table.
 
     `key`: secret of the order in which rows are kept, fixed for the table's data version. `sql`: the prepared view
-    (columns of the policy in its types, the unit's key and `UNIT_ID`), None where a window must make it;
-    `count_units`: the function that counts units by `UNIT_ID`. `identity`: what the source must still be after the
-    query where the source itself is the view, else "".
+    (columns of the policy in its types, the unit's key and `UNIT_ID`), None if a window must compute it;
+    `count_units`: the function that counts units by `UNIT_ID`. `identity`: the identity that the source must still have
+    after the query if the source itself is the view, else "".
     """
 
     key: str
@@ -58,10 +58,10 @@ class View:
 
 @dataclass(frozen=True)
 class Identity:
-    """Which rows a table's source holds: `text` differs when they do; `changed_seconds`: time of the last change.
+    """The identity of the rows in a table's source: `text` differs if they do; `changed_seconds`: time of the last change.
 
-    `place` says what is read, by whom, without which version of it: equal for two versions of the rows of one place.
-    `files`: the path of each file with a text that differs when the file is another one or was changed; `text` are these.
+    `place` says what is read and by whom, but not in which version: it is equal for two versions of the rows of one place.
+    `files` maps the path of each file to a text that differs if the file was replaced or changed; `text` joins these texts.
     """
 
     text: str

@@ -1,4 +1,4 @@
-"""Engines by the scheme of a policy's source. What is not registered is refused.
+"""Engines by the scheme of a policy's source. Schemes that are not registered are refused.
 
 A factory takes a policy and returns its `Engine`; its module is imported when a source of its scheme is opened.
 """
@@ -41,16 +41,15 @@ def _spark(policy: Policy, source: Any = None) -> Engine:
 
 
 FACTORIES: dict[str, Factory] = {"duckdb": _duckdb, "postgresql": _postgresql, "spark": _spark}
-"""Scheme -> factory, one for each of `policy.source_kinds`. Files without a scheme, and tables that name files of their own, are
-DuckDB's."""
+"""The factory of each scheme of `policy.source_kinds`. DuckDB reads files without a scheme, and tables that name their own
+files."""
 
 
 def open_engine(policy: Policy, source: Any = None) -> Engine:
-    """Return the engine for a policy: of its own source, or over a DuckDB connection, a SparkSession or Arrow tables (one, or a
-    dict by name).
+    """Return the engine for a policy: for its own source, or over a DuckDB connection, a SparkSession or Arrow tables (one
+    table, or a dict by name).
 
-    Raises Fault source_unsupported for a scheme without an engine, and what the engine raises when the source is not
-    there.
+    Raises Fault source_unsupported for a scheme without an engine, and the engine's fault if the source does not exist.
     """
     if type(source).__module__.startswith("pyspark."):
         return _spark(policy, source)
@@ -66,7 +65,7 @@ def open_engine(policy: Policy, source: Any = None) -> Engine:
 
 
 def structure_of(source: Path) -> dict[str, SourceTable]:
-    """Return the tables of a file: a DuckDB database, Parquet or CSV. Values are never looked at. Raises InterfaceError."""
+    """Return the tables of a file: a DuckDB database, Parquet or CSV. Values are never read. Raises InterfaceError."""
     from dpsql.engine.duckdb.structure import structure_of_file
 
     return structure_of_file(source)

@@ -1,4 +1,4 @@
-"""What engines share whose tables are on a server: their rows change unnoticed, and many connections are open at once."""
+"""The common part of engines whose tables are on a server: rows change unnoticed, and many connections are open at once."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from dpsql.policy import Policy
 
 CLOSING_SECONDS = 10.0
 UNNAMED = "moment:"
-"""How the versions of data begin that the policy does not name; each is another one."""
+"""Prefix of the versions of data that the policy does not name; no two of these are equal."""
 
 
 class ServedTables(ABC):
-    """The part of an `Engine` that every server answers alike. Thread-safe."""
+    """The part of an `Engine` that is the same for every server. Thread-safe."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._checked: dict[tuple[str, str], bool] = {}
         self._running: set[Any] = set()
-        """What `interrupt` cancels: connections, or jobs."""
+        """The connections or jobs that `interrupt` cancels."""
         self._lock = threading.RLock()
         self._owned = True
 
     def data_version(self, tables: tuple[str, ...]) -> str:
-        """Return the owner's name for the version of the data. Without one, every question has a version of its own,
-        since changes cannot be noticed without reading all rows."""
+        """Return the owner's name for the version of the data. Without one, every question has a different version,
+        because changes cannot be noticed without reading all rows."""
         declared = self._policy.data_version
         return f"declared:{declared}" if declared is not None else f"{UNNAMED}{uuid.uuid4().hex}"
 
     def identity(self, table: str) -> Identity | None:
-        """Return the owner's name for the version of the data, with the places of the table and of those on its way to the
-        unit and who reads them, where the policy lets copies be kept beside them; else None: rows of a server may change at
-        any moment."""
+        """Return the owner's name for the version of the data, with the places of the table and of the tables on its path to the
+        unit and with their readers, if the policy allows copies beside them; else None, because rows of a server may change
+        at any moment."""
         if self._policy.data_version is None or self._policy.prepare.into is None:
             return None
         parents = (parent for _, _, parent, _ in self._policy.unit_joins(table))
@@ -50,27 +50,27 @@ class ServedTables(ABC):
         return Identity(canonical_text((self.data_version(()), place)), 0.0, place)
 
     def of_files(self, files: Mapping[str, Sequence[Path]]) -> NoReturn:
-        """Never asked for: a policy declares no table of a server as append-only. Raises TypeError."""
+        """Raise TypeError. It is never called, because a policy declares no table of a server as append-only."""
         raise TypeError("the tables of a server are not read from files")
 
     def _readers(self) -> tuple[str, ...]:
-        """Return the names of those on whose rights it depends which rows a copy holds."""
+        """Return the names of the readers on whose rights the rows of a copy depend."""
         return ()
 
     def broken(self, table: str) -> Broken | None:
-        """Return None: the tables of a server have no lines."""
+        """Return None, because the tables of a server have no lines."""
         return None
 
     @abstractmethod
     def exact_rows(self, sql: str) -> Any:
-        """Return the rows (pyarrow.Table) of a generated query over protected tables, for the owner's eyes."""
+        """Return the rows (pyarrow.Table) of a generated query over protected tables, only for the owner."""
 
     def public_table(self, sql: str) -> Any:
         """Return the rows (pyarrow.Table) of a generated query over public tables."""
         return self.exact_rows(sql)
 
     def holds(self, query: str) -> bool:
-        """Return whether a check of a promise finds no row; it runs once for each version of the data that the owner
+        """Return whether the check of a promise finds no row; it runs once for each version of the data that the owner
         names."""
         check = (query, self.data_version(()))
         with self._lock:
@@ -83,13 +83,14 @@ class ServedTables(ABC):
         return holds
 
     def another(self) -> Self:
-        """Return the same source for another session: caches are shared, `interrupt` stops only its own queries."""
+        """Return the same source for another session: caches are shared, but `interrupt` stops only that session's queries."""
         other = copy.copy(self)
         other._running, other._owned = set(), False
         return other
 
     def under(self, policy: Policy) -> Self:
-        """Return the same source for a later version of its policy. Checks of promises hold for the data of before alone."""
+        """Return the same source for a later version of its policy, without the cached checks of promises, which hold only
+        for the earlier data."""
         other = self.another()
         other._policy, other._checked = policy, {}
         return other
@@ -99,7 +100,7 @@ class ServedTables(ABC):
         """Cancel every running query of this engine."""
 
     def close(self) -> None:
-        """Cancel running queries, then give back what was opened for the source."""
+        """Cancel running queries, then release the resources that were opened for the source."""
         if not self._owned:
             return
         deadline = time.monotonic() + CLOSING_SECONDS
@@ -110,4 +111,4 @@ class ServedTables(ABC):
 
     @abstractmethod
     def _disconnect(self) -> None:
-        """Give back what was opened for the source."""
+        """Release the resources that were opened for the source."""

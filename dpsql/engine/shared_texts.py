@@ -1,6 +1,6 @@
-"""Texts of row functions that engines share: they differ in their names of types and in how a cast is written.
+"""SQL texts of row functions that engines share; they differ only in type names and in the syntax of casts.
 
-What an engine writes in its own way is in its own `functions` module, which takes the rest from here.
+Functions that an engine writes differently are in its own `functions` module, which takes the others from here.
 """
 
 from __future__ import annotations
@@ -17,18 +17,17 @@ from dpsql.plan.plan import Call, Expr, Literal
 
 @dataclass(frozen=True)
 class SharedTexts:
-    """Templates of one engine. `types`: its names of types. `cast`: CAST, or TRY_CAST where a widening may fail."""
+    """Templates of one engine. `types`: its type names. `cast`: CAST, or TRY_CAST if a widening may fail."""
 
     types: Mapping[Type, str]
     cast: str = "CAST"
 
     def typed(self, type_: Type, argument: Expr, text: str) -> str:
-        """Return an alternative in the type that all share: an integer as a double, a date (of the calendar) as its
-        midnight."""
+        """Return an argument in the type `type_`: an integer becomes a double, a date (of the calendar) its midnight."""
         return text if argument.facts.type is type_ else f"{self.cast}({text} AS {self.types[type_]})"
 
     def all_typed(self, type_: Type, node: Call, texts: list[str]) -> list[str]:
-        """Return all arguments in one type."""
+        """Return all arguments in the type `type_`."""
         return [self.typed(type_, argument, text) for argument, text in zip(node.arguments, texts, strict=True)]
 
     def alike(self, node: Call, texts: list[str]) -> list[str]:
@@ -44,7 +43,7 @@ class SharedTexts:
         return self.all_typed(Type.REAL, node, texts)
 
     def of_alternatives(self, function: str) -> Template:
-        """Return the template of a function of alternatives in one type."""
+        """Return the template of a function whose arguments are alternatives in the type of its result."""
         return lambda node, texts: f"{function}({', '.join(self.alike(node, texts))})"
 
     def of_reals(self, function: str) -> Template:
@@ -52,7 +51,7 @@ class SharedTexts:
         return lambda node, texts: f"{function}({', '.join(self.reals(node, texts))})"
 
     def guarded(self, function: str, condition: str) -> Template:
-        """Return the template of a function of reals where `condition` holds, NULL elsewhere."""
+        """Return the template of a function of reals that is NULL unless `condition` holds."""
 
         def emit(node: Call, texts: list[str]) -> str:
             (value,) = self.reals(node, texts)
@@ -78,7 +77,7 @@ class SharedTexts:
         return f"({value} IN ({', '.join(items)}))"
 
     def nullif(self, node: Call, texts: list[str]) -> str:
-        """Return NULLIF written out: the result keeps the type of the first."""
+        """Return NULLIF as a CASE, so that the result keeps the type of the first argument."""
         left, right = self.comparable(node, texts)
         return f"(CASE WHEN {left} = {right} THEN NULL ELSE {texts[0]} END)"
 
@@ -98,7 +97,7 @@ class SharedTexts:
         return f"CAST(date_trunc('{unit_of(node)}', {time}) AS {self.types[node.facts.type]})"
 
     def functions(self) -> dict[str, Template]:
-        """Return the templates that every engine takes from here, by the name of the function."""
+        """Return the templates that every engine uses, by the name of the function."""
         return {
             "case": self.case, "in": self.in_list, "nullif": self.nullif, "eq": self.compare("="), "ne": self.compare("<>"),
             "lt": self.compare("<"), "le": self.compare("<="), "gt": self.compare(">"), "ge": self.compare(">="),
@@ -113,12 +112,12 @@ def infix(operator: str) -> Template:
 
 
 def plain(function: str) -> Template:
-    """Return the template of a function of the arguments as they are."""
+    """Return the template of a function of the unchanged arguments."""
     return lambda node, texts: f"{function}({', '.join(texts)})"
 
 
 def floor(function: str) -> Template:
-    """Return the template of a rounding that leaves integers as they are."""
+    """Return the template of a rounding function that leaves integers unchanged."""
     return lambda node, texts: texts[0] if node.facts.type is Type.INTEGER else f"{function}({texts[0]})"
 
 
@@ -147,12 +146,12 @@ def cut(text: str) -> str:
 
 
 def replaced(texts: list[str]) -> str:
-    """Return `replace` on a text that is cut before, so that what is put in is bounded, and after."""
+    """Return `replace` on a text that is cut before, so that the inserted text is bounded, and after."""
     return cut(f"replace({cut(texts[0])}, {texts[1]}, {texts[2]})")
 
 
 def boolean_of(word: str, constant: Callable[[object], str]) -> str:
-    """Return a boolean read from a text in lower case without blanks, NULL where it is no such word."""
+    """Return the boolean that a lower-case text without blanks means, NULL for any other word."""
     cases = " ".join(
         f"WHEN {word} IN ({', '.join(map(constant, words))}) THEN {constant(value)}"
         for value, words in ((True, TRUE_TEXTS), (False, FALSE_TEXTS))
@@ -161,8 +160,8 @@ def boolean_of(word: str, constant: Callable[[object], str]) -> str:
 
 
 def format_parts(node: Call, quoted: Callable[[str], str], letter: Callable[[str], str]) -> list[str]:
-    """Return the texts whose concatenation is `strftime`: `quoted` writes what stands between the letters, `letter` the
-    text of the time for a letter behind %."""
+    """Return the texts whose concatenation is `strftime`: `quoted` writes the text between the letters, `letter` the part
+    of the time for a letter after %."""
     form, position, parts = str(literal_of(node, 1)), 0, []
     while position < len(form):
         if form[position] != "%":

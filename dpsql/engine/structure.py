@@ -1,4 +1,4 @@
-"""Structure of a source's table, as a starter policy is written from."""
+"""Structure of a source's tables, from which a starter policy is written."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from dpsql.policy.values import RESERVED
 
 @dataclass
 class SourceTable:
-    """Structure of one table: columns to engine types, keys as declared, `filled`: columns declared NOT NULL.
+    """Structure of one table: columns with their engine types, keys as declared, `filled`: columns declared NOT NULL.
 
-    `source`: its name or files in the source, where its own name is another one. `delimiter`: of CSV files, empty for others.
-    `schema`: that of a table in a database, where it is not the default one. `renamed`: names of columns to their names in the
-    source, where those are other ones.
+    `source`: the table's name or files in the source, if they differ from its own name. `delimiter`: that of CSV files, ""
+    for others. `schema`: the schema of a table in a database, if it is not the default one. `renamed`: names of columns to
+    their names in the source, if these differ.
     """
 
     columns: dict[str, str]
@@ -29,7 +29,7 @@ class SourceTable:
 
 
 def plain_name(text: str) -> str:
-    """Return a text as a name that SQL reads without quotes and a policy accepts; such a name is returned unchanged."""
+    """Turn a text into a name that SQL reads without quotes and a policy accepts; such a name is returned unchanged."""
     spelled = unicodedata.normalize("NFKD", text.replace("ß", "ss")).encode("ascii", "ignore").decode()
     plain = re.sub(r"[^A-Za-z0-9_]", "_", spelled)
     if not plain.strip("_"):

@@ -1,4 +1,4 @@
-"""Prepared views of sources that have no files of them."""
+"""The prepared views of sources that keep none of them in files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class NoPreparedViews:
     """No prepared views in files: changes of such a source cannot be noticed without reading it."""
 
     def __init__(self, engine: str, stored: StoredViews | None = None) -> None:
-        """Take views that are `stored` beside the source, if the owner allows them."""
+        """Use the views `stored` beside the source, if the owner allows any."""
         self.engine, self.stored = engine, stored
 
     def opened(
@@ -33,11 +33,11 @@ class NoPreparedViews:
         progress: Callable[[str, float], None],
         made_of: str = "",
     ) -> bool:
-        """Never asked for: `Engine.identity` of such a source is None. Raises Fault index_not_written."""
+        """Raise Fault index_not_written. It is never called, because `Engine.identity` of such a source is None."""
         raise refuse("index_not_written", table=view.table, incident="")
 
     def made_of(self, file: Path) -> tuple[str, bool]:
-        """Return that a view is made of nothing: there are no files."""
+        """Return an empty text: there are no files."""
         return "", False
 
     def extend(
@@ -50,7 +50,7 @@ class NoPreparedViews:
         progress: Callable[[str, float], None],
         made_of: str,
     ) -> None:
-        """Never asked for: there is no copy. Raises Fault index_not_written."""
+        """Raise Fault index_not_written. It is never called, because there is no copy."""
         raise refuse("index_not_written", table="" if view is None else view.table, incident="")
 
     def limit(self, memory: str | None, jobs: int | None, scratch: Path) -> None:

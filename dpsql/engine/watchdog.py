@@ -1,4 +1,4 @@
-"""Deadlines of running statements: one thread that interrupts what is past its time."""
+"""Deadlines of running statements: one thread interrupts statements that are past their deadline."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _NAG_SECONDS = 0.02
 
 
 class Interruptible(Protocol):
-    """What runs statements on a DuckDB connection of its own; hashable."""
+    """An object that runs statements on its own connection or jobs and can be interrupted; hashable."""
 
     def interrupt(self) -> None:
-        """Stop the running statement, if there is one."""
+        """Stop the running statement, if any."""
 
 
 class Watchdog:
-    """One thread that interrupts what is past its deadline, again and again until it is left: a single interrupt
-    between two statements would be lost."""
+    """One thread that interrupts work past its deadline repeatedly until `leave` is called: a single interrupt between
+    two statements would be lost."""
 
     def __init__(self) -> None:
         self._process = os.getpid()
@@ -34,7 +34,7 @@ class Watchdog:
         atexit.register(self.stop)  # DuckDB's extension complains on stderr when a thread outlives the interpreter
 
     def stop(self) -> None:
-        """End the thread; what is watched loses its deadline. In a forked child there is no thread to end."""
+        """End the thread; watched work loses its deadline. In a forked child there is no thread to end."""
         if self._process != os.getpid():
             return
         with self._changed:
@@ -48,11 +48,11 @@ class Watchdog:
         deadline = time.monotonic() + timeout_seconds
         with self._changed:
             self._watched[work] = deadline
-            if deadline < self._watched_until:  # else it wakes early enough by itself, and waking it costs a switch
+            if deadline < self._watched_until:  # else the thread wakes early enough, and waking it costs a switch
                 self._changed.notify()
 
     def leave(self, work: Interruptible) -> None:
-        """Afterwards `work` is never interrupted again, so its connection may be closed."""
+        """Stop watching `work`: it is never interrupted again, so its connection may be closed."""
         with self._changed:
             del self._watched[work]
 
@@ -69,8 +69,8 @@ class Watchdog:
 
 
 class _OfProcess:
-    """The watchdog of this process. Threads that first ask for it at the same time get the same one: work that enters one
-    watchdog and leaves another would keep its deadline after its end, or have none."""
+    """The watchdog of this process. Threads that ask for it first at the same time get the same watchdog: work that enters one
+    and leaves another would keep its deadline after its end, or have none."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -87,7 +87,7 @@ _of_process = _OfProcess()
 
 
 def watchdog() -> Watchdog:
-    """Return the process's own, started when it is first asked for."""
+    """Return the watchdog of this process, which starts at the first call."""
     return _of_process.get()
 
 

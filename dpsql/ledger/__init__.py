@@ -1,4 +1,4 @@
-"""The ledger: reserve and commit, append-only, chained. See `open_ledger`.
+"""The ledger: charges are reserved and committed; entries are append-only and chained. See `open_ledger`.
 
 Importing this package loads neither SQLAlchemy nor a driver; opening a ledger does.
 """
@@ -28,7 +28,7 @@ __all__ = [
 
 
 def _no_step(name: str) -> None:
-    """Do nothing, as the default of `step`."""
+    """Do nothing: this is the default of `step`."""
 
 
 def open_ledger(
@@ -46,18 +46,18 @@ def open_ledger(
     timeout_seconds: float = 30.0,
     step: Callable[[str], None] = _no_step,
 ) -> Ledger:
-    """Open the ledger of `dataset` at `url` (sqlite:///PATH or postgresql://...), checked from end to end.
+    """Open the ledger of `dataset` at `url` (sqlite:///PATH or postgresql://...), and check it from beginning to end.
 
-    `create` is the owner's explicit act: it creates a ledger where this data set never had one (and finishes an
+    `create` is the owner's explicit decision: it creates a ledger where this data set never had one (and finishes an
     interrupted creation); a known ledger that is gone is refused (ledger_known), never created again. `adopt`: the
-    owner states that this is the newest copy, on a machine that has the key and no head yet.
+    owner states that this is the newest copy, on a machine that has the key but no head yet.
     `first`: refuse to create a ledger for a data set that has one elsewhere (ledger_second): one of the same name, or over the
-    same `source` (a fingerprint); `second_budget` is the owner's reason to do so nevertheless, and is recorded.
-    `witness`: the place on another machine (file:///FOLDER or postgresql://...) that keeps the ledger's head as well; the
-    ledger must contain the head that is there (witness_missing without one; a new ledger writes its first).
+    same `source` (a fingerprint); `second_budget` is the owner's reason to create it nevertheless, and is recorded.
+    `witness`: the place on another machine (file:///FOLDER or postgresql://...) that also keeps the ledger's head; the
+    ledger must contain the head stored there (witness_missing if there is none; a new ledger writes the first one).
     `read_only`: read a SQLite ledger on a medium that cannot be written.
     `state` is the state directory, by default `dpsql.storage.directories.state_directory()`.  `step` is called with the name
-    of each step, for tests that stop a process there.
+    of each step, so that tests can stop a process there.
 
     Raises `Fault` (missing, foreign, unreachable, key or head missing) or `IntegrityError` (edited, truncated, older).
     """

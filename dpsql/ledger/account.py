@@ -1,4 +1,4 @@
-"""Accounts: for each scope its accountant, its limits and what is spent, each row authenticated."""
+"""Accounts: the accountant, the limits and the spent amounts of each scope, in authenticated rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dpsql.ledger.tables import accounts
 
 @dataclass(frozen=True)
 class Account:
-    """One scope: `seq` is the last entry that changed it."""
+    """The account of one scope: `seq` is the last entry that changed it."""
 
     scope: str
     accountant: str
@@ -30,7 +30,7 @@ class Account:
 
     @property
     def remaining(self) -> Units:
-        """The remaining amounts by dimension; 0 where a limit was lowered below what is spent."""
+        """The remaining amounts by dimension; 0 if a limit was lowered below the spent amount."""
         return {dimension: max(0, limit - self.spent[dimension]) for dimension, limit in self.limits.items()}
 
     def fits(self, charge: Mapping[str, int]) -> bool:
@@ -75,7 +75,7 @@ _UPDATE = DriverStatement(
 
 @cache
 def _of_scopes(count: int) -> DriverStatement:
-    """Return a statement that selects the rows of that many scopes."""
+    """Return a statement that selects the rows of `count` scopes."""
     return DriverStatement(
         select(accounts).where(accounts.c.scope.in_([bindparam(f"scope{index}") for index in range(count)]))
     )
@@ -100,12 +100,12 @@ def insert_account(connection: Connection, key: bytes, ledger_id: str, account: 
 
 
 def update_accounts(connection: Connection, key: bytes, ledger_id: str, changed: Iterable[Account]) -> None:
-    """Store the new state of accounts that exist."""
+    """Store the new state of existing accounts."""
     _UPDATE.run_each(connection, ({"at": account.scope, **_row(account, key, ledger_id)} for account in changed))
 
 
 # A row equal in every column to one that was authenticated under this key is not authenticated again: the outcome depends
-# on the row alone. Most charges read the row that the previous charge wrote.
+# only on the row. Most charges read the row that the previous charge wrote.
 _KNOWN: dict[tuple[bytes, str, tuple[Any, ...]], Account] = {}
 
 

@@ -1,14 +1,14 @@
-"""Backup of a ledger while it is used, and restore that counts everything that may have been spent since.
+"""Backup of a ledger in use, and a restore that charges everything that may have been spent since the backup.
 
 A backup is a folder of mode 0700 with `ledger.db` (one consistent state, SQLite's own online backup), `key`, and
 `backup.json` (data set, identity, number and digest of the last entry). It contains the key, so its holder can check
 every entry and forge new ones: keep it secret. A ledger on PostgreSQL is backed up with the database's own tools, and
 its key with the state directory.
 
-A restore loses the charges that came after the backup. Their number may be known (the head in the state directory is
-later), their amounts are not. So everything that is left of every account is charged, or what the owner states was
-lost; only a backup with the last entry that this machine has seen costs nothing. The order of steps keeps every crash
-on the safe side: until the new head is written, the ledger is older than its head, or has none, and is not opened.
+A restore loses the charges made after the backup. Their number may be known (the head in the state directory is
+later), but not their amounts. So all that is left of every account is charged, or the amount that the owner states as
+lost; only a backup with the last entry that this machine has seen costs nothing. The order of steps makes every crash
+safe: until the new head is written, the ledger is older than its head, or has none, and is not opened.
 """
 
 from __future__ import annotations
@@ -90,9 +90,9 @@ def restore(
 ) -> Restored:
     """Restore the ledger from the backup in `folder`, and charge what may have been lost since.
 
-    `lost`: the most that was charged since, as the owner states, by dimension (None: everything that is left). `window`: the
-    budget window of today, where the policy has windows: it may have been opened and spent after the backup, so that it is
-    opened before what was lost is charged. A sound ledger with later entries than the backup is not replaced (backup_older).
+    `lost`: the most that was charged since, as stated by the owner, by dimension (None: everything that is left). `window`: the
+    budget window of today, if the policy has windows: it may have been opened and spent after the backup, so it is opened
+    before the lost amounts are charged. A sound ledger with later entries than the backup is not replaced (backup_older).
     Raises Fault and IntegrityError.
     """
     place = parse_place(url)
@@ -134,14 +134,14 @@ def restore(
 
 
 def _holds(connection: Connection, last_head: Head) -> bool:
-    """Return whether the ledger contains every answered charge. The head moves before a charge is answered, and not
+    """Return whether the ledger contains every answered charge. The head moves before a charge is answered, but not
     for outcomes, so entries may follow the head, but no answered charge does."""
     digest = connection.execute(select(entries.c.digest).where(entries.c.seq == last_head.seq)).scalar()
     return digest is not None and same(digest, last_head.digest)
 
 
 def _charge_lost(writer: ChainWriter, witness: Witness, lost: Mapping[str, int] | None) -> dict[str, Mapping[str, int]]:
-    """Charge each account the smaller of what is left of it and `lost`, in a charge of its own: lost charges may have
+    """Charge each account, by a separate charge, the smaller of its remaining amount and `lost`: lost charges may have
     gone to any account."""
     charged: dict[str, Mapping[str, int]] = {}
     accounts = load_accounts(writer.connection, witness.key, witness.ledger_id, None)
@@ -164,8 +164,8 @@ def _charge_lost(writer: ChainWriter, witness: Witness, lost: Mapping[str, int] 
 def _require_older(path: Path, backup: Head, last_head: Head | None) -> None:
     """Refuse to replace a readable ledger that has entries which the backup lacks.
 
-    An unfinished earlier restore of this backup is no such ledger: its head was never written, so no question was
-    charged to it.
+    An unfinished earlier restore of this backup does not count as such a ledger: its head was never written, so no
+    question was charged to it.
     """
     if not path.exists():
         return
@@ -176,7 +176,7 @@ def _require_older(path: Path, backup: Head, last_head: Head | None) -> None:
             after = existing.execute(rows, (backup.seq + 1,)).fetchone()
             at_head = None if last_head is None else existing.execute(rows, (last_head.seq,)).fetchone()
     except sqlite3.Error:
-        return  # damaged: that is what backups are for
+        return  # the ledger is damaged, which is the case for which backups exist
     unused = last_head is None or at_head is None or at_head[0] != last_head.digest
     if last is not None and last > backup.seq and not (unused and after is not None and after[1] == "restored"):
         raise refuse("backup_older", entry=backup.seq, last=last)
@@ -194,8 +194,8 @@ def _facts(folder: Path, dataset: str) -> dict[str, object]:
 
 
 def _put_key(folder: Path, witness: Witness, dataset: str, address: str) -> None:
-    """Install the key of the backup if this machine has none. A present key stays; the later check shows whether it
-    fits."""
+    """Install the key of the backup if this machine has none. An existing key stays; the later check shows whether it
+    matches."""
     if (witness.directory / "key").exists():
         return
     try:
@@ -239,8 +239,8 @@ def compared(ledger: Ledger, text: str) -> None:
 
 
 def head_text(ledger: Ledger) -> str:
-    """Return the last entry of the ledger as "NUMBER DIGEST", to be recorded where those who can change the ledger
-    cannot change it."""
+    """Return the last entry of the ledger as "NUMBER DIGEST", to be recorded at a place that those who can change the
+    ledger cannot change."""
     ledger.settle()
     with ledger.store.reading() as connection:
         last = tip(connection, Head())

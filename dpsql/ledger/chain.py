@@ -1,8 +1,8 @@
-"""Authentication: each entry is bound to all entries before it by HMAC-SHA256 (RFC 2104) under the ledger's key.
+"""Authentication: HMAC-SHA256 (RFC 2104) under the ledger's key binds each entry to all entries before it.
 
     digest[0] = 64 zeros;  digest[n] = hex(HMAC(key, "dpsql entry\\n" + digest[n-1] + "\\n" + body[n]))
 
-The first word of each authenticated text keeps entries, accounts, heads and releases apart.
+The first words of each authenticated text separate entries, accounts, heads and releases.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hashlib import _Hash as HASH
 
 START = "0" * 64
-_BLOCK = 64  # bytes that SHA-256 takes in at a time
+_BLOCK = 64  # block size of SHA-256 in bytes
 _INNER, _OUTER = (bytes(byte ^ padding for byte in range(256)) for padding in (0x36, 0x5C))
 
 
@@ -45,14 +45,14 @@ def account_mac(key: bytes, ledger_id: str, facts: Mapping[str, Any]) -> str:
 
 @lru_cache(maxsize=16)
 def _keyed(key: bytes) -> tuple[HASH, HASH]:
-    """Return SHA-256 states after the inner and the outer padded key; hmac would look the algorithm up for every
+    """Return SHA-256 states after the inner and the outer padded key; hmac would look up the algorithm for every
     text."""
     block = (hashlib.sha256(key).digest() if len(key) > _BLOCK else key).ljust(_BLOCK, b"\0")
     return hashlib.sha256(block.translate(_INNER)), hashlib.sha256(block.translate(_OUTER))
 
 
 def _authenticated(key: bytes, text: bytes) -> str:
-    """hex(SHA-256(outer + SHA-256(inner + text))): HMAC-SHA256 of RFC 2104, section 2."""
+    """Return hex(SHA-256(outer + SHA-256(inner + text))): HMAC-SHA256 of RFC 2104, section 2."""
     begun, ended = (state.copy() for state in _keyed(key))
     begun.update(text)
     ended.update(begun.digest())
@@ -60,6 +60,6 @@ def _authenticated(key: bytes, text: bytes) -> str:
 
 
 def key_mark(key: bytes, ledger_id: str) -> str:
-    """Return an identifier of the key that does not reveal it, so that a wrong key is not mistaken for an edited
+    """Return an identifier of the key that does not reveal it, by which a wrong key is distinguished from an edited
     ledger."""
     return mac(key, "dpsql key", ledger_id.encode())[:32]

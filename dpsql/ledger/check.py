@@ -1,4 +1,4 @@
-"""Verify a whole ledger: chain, columns, totals, head."""
+"""Verification of a whole ledger: chain, columns, totals, head."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class _Broken(Exception):
 
 
 def first_problem(connection: Connection, witness: Witness, dataset: str, head: Head) -> LedgerVerdict:
-    """Verify the whole ledger and return a verdict with the first entry that does not hold, and why.
+    """Verify the whole ledger and return a verdict with the first invalid entry, and the reason.
 
     Checked: numbers without gaps, every digest, the columns against the authenticated body, every charge within the
-    limits of its time, totals recomputed from the charges, and the head in the state directory.
+    limits at its time, totals recomputed from the charges, and the head in the state directory.
     """
     state = _Replay(witness, dataset)
     try:
@@ -102,7 +102,7 @@ class _Replay:
             self._unresolved.remove(entry.resolves)
 
     def _require_latest(self, seq: int, facts: Mapping[str, Any]) -> None:
-        """Check that a window is opened, or its limits changed, only while there is no later one; but closed it may be."""
+        """Check that a window is opened, or its limits changed, only while there is no later window; closing it is allowed."""
         start, of_scope = windows.parts(facts["scope"])
         latest = windows.latest_start(self.accounts)
         if start is None or of_scope != DATASET or latest is None or latest <= start:
@@ -122,7 +122,7 @@ class _Replay:
 
 
 def require_sound(connection: Connection, witness: Witness, dataset: str, head: Head) -> None:
-    """Raise ledger_older or ledger_tampered unless the whole ledger holds."""
+    """Raise ledger_older or ledger_tampered unless the whole ledger is valid."""
     tip(connection, head)
     verdict = first_problem(connection, witness, dataset, head)
     if not verdict.sound:

@@ -1,4 +1,4 @@
-"""Map failures of database drivers to faults of the register."""
+"""Mapping of database drivers' failures to faults of the register."""
 
 from __future__ import annotations
 

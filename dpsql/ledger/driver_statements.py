@@ -1,6 +1,6 @@
-"""Statements that SQLAlchemy compiles once for each database, and that its driver executes.
+"""Statements that SQLAlchemy compiles once for each database, and that the database's driver executes.
 
-Every question runs a dozen of them, and SQLAlchemy's own execution costs several times what SQLite takes for the
+Every question runs a dozen of them, and SQLAlchemy's own execution takes several times as long as SQLite takes for the
 statement itself (docs/fixed_cost.md).
 """
 
@@ -18,7 +18,7 @@ class DriverStatement:
     """One compiled statement. It raises the driver's errors; `Store` translates them."""
 
     def __init__(self, statement: Executable) -> None:
-        """`statement`: every value in it that is not the same in each run is a `bindparam`, or a column of an insert."""
+        """`statement`: every value that differs between runs is a `bindparam`, or a column of an insert."""
         self._statement = statement
         self._texts: dict[str, tuple[str, list[str] | None, Mapping[str, Any]]] = {}
 
@@ -29,7 +29,7 @@ class DriverStatement:
         return rows
 
     def run(self, connection: Connection, **values: Any) -> int:
-        """Run a statement without a result and return how many rows it wrote."""
+        """Run a statement without a result and return the number of rows that it wrote."""
         text, bound = self._filled(connection, [values])
         written: int = driver(connection).execute(text, bound[0]).rowcount
         return written
@@ -37,8 +37,8 @@ class DriverStatement:
     def run_each(self, connection: Connection, many: Iterable[Mapping[str, Any]]) -> None:
         """Run the statement once for each of `many`, in as few round trips as the driver allows.
 
-        The last run is an exchange of its own: after a pipeline of psycopg, which ends with a Flush, PostgreSQL counts no
-        time as idle (`idle_in_transaction_session_timeout`), and a client that vanished would keep its locks.
+        The last run is a separate exchange: after a pipeline of psycopg, which ends with a Flush, PostgreSQL counts no time
+        as idle (`idle_in_transaction_session_timeout`), and a client that vanished would keep its locks.
         """
         text, bound = self._filled(connection, many)
         if len(bound) > 1:
@@ -53,7 +53,7 @@ class DriverStatement:
         return text, list(many) if order is None else [tuple(values[name] for name in order) for values in many]
 
     def _compiled(self, connection: Connection) -> tuple[str, list[str] | None, Mapping[str, Any]]:
-        """Return the statement's text, the order of its values (None: they are named), and those that are always the same."""
+        """Return the statement's text, the order of its values (None: they are named), and its constant values."""
         assert isinstance(self._statement, ClauseElement)
         compiled: Any = self._statement.compile(dialect=connection.dialect)
         constants: Mapping[str, Any] = {

@@ -1,4 +1,4 @@
-"""Appending entries to the chain, and reading them in order."""
+"""Appending of entries to the chain, and reading of entries in order."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _INSERT = DriverStatement(entries.insert())
 
 
 def now() -> str:
-    """Return the time of day, for readers of the ledger. Nothing depends on it, since clocks jump."""
+    """Return the date and time in UTC, for readers of the ledger. Nothing depends on it, because clocks jump."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
@@ -44,7 +44,7 @@ def tip(connection: Connection, head: Head) -> Head:
 
 
 class ChainWriter:
-    """The end of the chain inside one writer's transaction: `last` moves as entries are appended."""
+    """The end of the chain in one writer's transaction: `last` advances as entries are appended."""
 
     def __init__(self, connection: Connection, key: bytes, last: Head) -> None:
         self.connection = connection
@@ -52,7 +52,7 @@ class ChainWriter:
         self._key = key
 
     def append(self, kind: str, facts: Mapping[str, Any]) -> int:
-        """Write the next entry and return its number. `facts` must not hold floats."""
+        """Write the next entry and return its number. `facts` must not contain floats."""
         seq = self.last.seq + 1
         body = canonical({"seq": seq, "kind": kind, "time": now(), **facts})
         digest = linked(self._key, self.last.digest, body)
@@ -75,6 +75,6 @@ def pages(connection: Connection, seq: int) -> Iterator[Entry]:
 
 
 def find_charge(connection: Connection, request_id: str) -> Entry | None:
-    """Return the charge under an idempotency key, None if there is none."""
+    """Return the charge under an idempotency key, or None."""
     rows = _BY_ID.rows(connection, id=request_id)
     return Entry(*rows[0]) if rows else None

@@ -1,6 +1,6 @@
-"""Forecast for the owner how long the budget lasts at the rate of the last week.
+"""Forecast, for the owner, of how long the budget lasts at the rate of the last week.
 
-Times of day in the ledger are informative (clocks jump), so nothing depends on a forecast.
+Times in the ledger are only informative (clocks jump), so nothing depends on a forecast.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _FARTHEST = timedelta(days=365 * 100)
 
 @dataclass(frozen=True)
 class Forecast:
-    """The forecast of one scope: charges of the last 7 days and what is left, in ledger units by dimension.
+    """The forecast of one scope: charges of the last 7 days and remaining amounts, in ledger units by dimension.
 
-    `until`: when the first dimension runs out if every week is like the last one; None when nothing was charged, or
-    when that is more than a century away.
+    `until`: the time at which the first dimension runs out if every week is like the last one; None if nothing was
+    charged, or if that time is more than a century away.
     """
 
     scope: str
@@ -41,9 +41,9 @@ class Forecast:
 
 
 def forecasts(ledger: Ledger, now: datetime | None = None) -> list[Forecast]:
-    """Return the forecasts of all accounts but those of sessions and of closed windows, the dataset first.
+    """Return the forecasts of all accounts except those of sessions and of closed windows, the dataset first.
 
-    `now`: an aware datetime, by default that of the clock.
+    `now`: an aware datetime, by default the time of the clock.
     """
     now = datetime.now(UTC) if now is None else now
     present = without_earlier(ledger.accounts())
@@ -70,7 +70,7 @@ def _charged_since(entries: Iterable[Entry], start: datetime) -> dict[tuple[str,
 
 
 def _end(week: Units, left: Units, now: datetime) -> datetime | None:
-    """Return when a budget is used up (None: not in sight): the first dimension to run out decides."""
+    """Return the time at which a budget is used up (None: not in sight); the first dimension to run out decides."""
     seconds = int(WEEK.total_seconds())
     spans = [left[name] * seconds // amount for name, amount in week.items() if _reachable(left[name], amount)]
     return now + timedelta(seconds=min(spans)) if spans else None

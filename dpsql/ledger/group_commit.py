@@ -1,7 +1,7 @@
 """Group commit: threads that charge at the same time share one transaction, and so one flush to disk.
 
 The first thread leads and writes. Threads that arrive meanwhile wait; then one of them leads and writes for all of them. A
-flush takes as long for twenty entries as for one, so a slow disk limits the number of transactions, not of charges.
+flush takes as long for twenty entries as for one, so a slow disk limits the number of transactions, but not of charges.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Submission(Generic[Request, Result]):
 
 
 class _Queue(Generic[Request, Result]):
-    """The submissions that wait in one process, and whether a thread leads (`busy`)."""
+    """The waiting submissions of one process, and whether a thread leads (`busy`)."""
 
     def __init__(self) -> None:
         self.process = os.getpid()
@@ -48,7 +48,8 @@ class _Queue(Generic[Request, Result]):
 
 
 class GroupCommit(Generic[Request, Result]):
-    """`work` sets `result` or `error` of every submission of a batch; what it raises itself is raised in all their threads."""
+    """A queue that `work` serves in batches. `work` sets `result` or `error` of every submission of a batch; an exception that
+    it raises itself is raised in all their threads."""
 
     def __init__(self, work: Callable[[list[Submission[Request, Result]]], None]) -> None:
         self._work = work
@@ -57,14 +58,14 @@ class GroupCommit(Generic[Request, Result]):
     def submit(self, request: Request, timeout_seconds: float, purpose: str) -> Result:
         """Return the result of `work` for `request`. Raises ledger_locked (about `purpose`) if no batch takes it in time.
 
-        A request that a batch has taken is waited for however long that takes: it may have been written.
+        The wait for a request that a batch has taken is not limited, because the request may have been written.
         """
         queue = self._queue
-        if queue.process != os.getpid():  # a fork: the threads that wait, and may hold the lock, are the parent's
+        if queue.process != os.getpid():  # a fork: waiting threads, which may hold the lock, are the parent's
             queue = self._queue = _Queue()
         mine: Submission[Request, Result] = Submission(request)
         batch: list[Submission[Request, Result]] = []
-        try:  # before leading too: Ctrl-C may come between any two steps, and a queue left busy blocks every charge
+        try:  # includes taking the lead: Ctrl-C may come between any two steps, and a queue left busy blocks every charge
             with queue.changed:
                 try:
                     self._wait(queue, mine, timeout_seconds, purpose)
@@ -80,7 +81,7 @@ class GroupCommit(Generic[Request, Result]):
         except BaseException as error:
             if not batch:
                 raise
-            # Refusals are withdrawn as well: they may count what other members of the batch were to be charged.
+            # Refusals are withdrawn as well: they may include amounts of other requests in the batch that were not charged.
             for submission in batch:
                 submission.error = error if submission is mine else _for_another(error)
         finally:
@@ -115,5 +116,5 @@ def _release_leadership(queue: _Queue[Request, Result], batch: list[Submission[R
 
 
 def _for_another(error: BaseException) -> Error:
-    """Return the failure for another thread: a copy of an `Error`; for an interrupt, that the outcome is unknown."""
+    """Return the failure for another thread: a copy of an `Error`, or, after an interrupt, that the outcome is unknown."""
     return copy(error) if isinstance(error, Error) else refuse("ledger_commit_unknown", charged=True)

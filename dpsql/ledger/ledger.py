@@ -43,7 +43,7 @@ _Charged = tuple[int, dict[str, Account]]
 
 
 class HeadElsewhere(Protocol):
-    """The head on another machine, as the ledger uses it (`off_machine_head`)."""
+    """The interface by which the ledger uses its head on another machine (`off_machine_head`)."""
 
     def required(self) -> Head:
         """Return the head. Raises witness_missing and witness_unreachable."""
@@ -58,7 +58,7 @@ class HeadElsewhere(Protocol):
 class Ledger:
     """An open ledger, created by `open_ledger`. Any number of threads, processes and machines may share it.
 
-    Every method raises `Fault` if the storage fails and `IntegrityError` if the ledger does not hold.
+    Every method raises `Fault` if the storage fails and `IntegrityError` if the ledger is not valid.
     """
 
     def __init__(self, store: Store, witness: Witness, dataset: str) -> None:
@@ -73,14 +73,14 @@ class Ledger:
 
     @property
     def ledger_id(self) -> str:
-        """32 hexadecimal digits given at creation."""
+        """The ledger's identity: 32 hexadecimal digits chosen at creation."""
         return self.witness.ledger_id
 
     def hold_unit(self, unit: str, *, change: bool = False) -> None:
-        """Record the privacy unit of later charges; nothing is written if it is recorded already.
+        """Record the privacy unit of later charges; write nothing if it is already recorded.
 
-        Raises Fault ledger_unit if there are charges for another unit. `change`: the owner accepts that; what was
-        spent stays spent.
+        Raises Fault ledger_unit if there are charges for another unit. `change`: the owner accepts that; amounts already
+        spent stay spent.
         """
         if self._unit == unit:
             return
@@ -93,15 +93,15 @@ class Ledger:
         self._unit = unit
 
     def record(self, kind: str, facts: Mapping[str, object]) -> Head:
-        """Write one entry about an act of the owner. Returns the head after it."""
+        """Write one entry about an action of the owner. Returns the head after it."""
         with self._write_transaction() as writer:
             writer.append(kind, facts)
         return writer.last
 
     def open_account(self, scope: str, accountant: str, limits: Mapping[str, int]) -> None:
-        """Open the account of `scope`, or record changed limits; nothing is written if they are the same.
+        """Open the account of `scope`, or record changed limits; write nothing if they are the same.
 
-        The accountant of a scope is fixed when it is opened: another one is refused (ledger_accountant).
+        The accountant of a scope is fixed when it is opened: a different one is refused (ledger_accountant).
         """
         checked_scope(scope)
         start, of_scope = windows.parts(scope)
@@ -126,9 +126,9 @@ class Ledger:
                 update_accounts(writer.connection, self.witness.key, self.ledger_id, [changed])
 
     def open_window(self, window: windows.BudgetWindow) -> None:
-        """Open a budget window, or record its changed limits, and close earlier ones; nothing is written if it is open.
+        """Open a budget window, or record its changed limits, and close earlier windows; write nothing if it is open.
 
-        Raises Fault window_closed if a later window has been opened: the clock that chose this one is behind.
+        Raises Fault window_closed if a later window has been opened: the clock that chose this window is behind.
         """
         checked_scope(windows.window_scope(window.start))
         checked_text("accountant", window.accountant, 40)
@@ -143,10 +143,10 @@ class Ledger:
         """Charge `request` to all its scopes at once. When this returns, the charge is on disk and the head has
         moved.
 
-        Raises BudgetRefusal (nothing written; `remaining` has what is left of each scope), request_repeated for an id
-        that was charged before, window_closed for a window before the latest, and `Fault` with `charged` set if it is
-        unknown whether the charge was recorded. A reserved charge is spent, whatever happens to the process or is noted
-        on the reservation.
+        Raises BudgetRefusal (nothing written; `remaining` has the remaining amounts of each scope), request_repeated for
+        an id that was charged before, window_closed for a window before the latest, and `Fault` with `charged` set if it is
+        unknown whether the charge was recorded. A reserved charge is spent, whatever happens to the process and whatever
+        outcome is noted on the reservation.
         """
         seq, accounts = self._charges.submit(request, self.store.timeout_seconds, self.store.name)
         self.store.step("reserved")
@@ -155,8 +155,8 @@ class Ledger:
     def resolve(self, seq: int, outcome: str, note: str) -> None:
         """Note the outcome ("committed" or "failed") of the charge with number `seq`. Nothing is refunded.
 
-        A failure is written at once; "committed" waits for the next charge, or a second (`Outcomes`): if it is lost,
-        the charge stays unresolved, which also counts as spent. Never raises: a charged answer is not withheld
+        A failure is written at once; "committed" waits for the next charge, or for one second (`Outcomes`): if it is lost,
+        the charge stays unresolved, which also counts as spent. This never raises: a charged answer is not withheld
         because of a note.
         """
         self._outcomes.add(Outcome(seq, outcome, note[:500]))
@@ -164,9 +164,9 @@ class Ledger:
             self.settle()
 
     def settle(self) -> None:
-        """Write the waiting outcomes. Outcomes that cannot be written are logged for the owner, and wait on.
+        """Write the waiting outcomes. Outcomes that cannot be written are logged for the owner and keep waiting.
 
-        Not flushed to disk by itself and not in the head.
+        The entries are not flushed to disk, and the head does not move.
         """
         if not self._outcomes.waiting():
             return
@@ -179,7 +179,7 @@ class Ledger:
                 _log.warning("charge %d: %s not noted: %s", waiting.resolves, waiting.kind, why)
 
     def spent(self, scope: str = DATASET) -> Units:
-        """Return what `scope` has spent."""
+        """Return the spent amounts of `scope`."""
         return dict(self._known_account(scope).spent)
 
     def limits(self, scope: str = DATASET) -> Units:
@@ -187,7 +187,7 @@ class Ledger:
         return dict(self._known_account(scope).limits)
 
     def remaining(self, scope: str = DATASET) -> Units:
-        """Return what is left of `scope`, never below zero."""
+        """Return the remaining amounts of `scope`, never below zero."""
         return self._known_account(scope).remaining
 
     def accounts(self) -> dict[str, Account]:
@@ -196,7 +196,7 @@ class Ledger:
             return self._accounts(connection, None)
 
     def find(self, request_id: str) -> Entry | None:
-        """Return the charge under an idempotency key, None if there is none."""
+        """Return the charge under an idempotency key, or None."""
         with self.store.reading() as connection:
             return find_charge(connection, request_id)
 
@@ -212,7 +212,7 @@ class Ledger:
             after = page[-1].seq
 
     def verify(self) -> LedgerVerdict:
-        """Verify every entry, every total and the head; the verdict has the first entry that does not hold."""
+        """Verify every entry, every total and the head; the verdict has the first invalid entry."""
         self.settle()
         with self.store.reading() as connection:
             return first_problem(connection, self.witness, self.dataset, self.witness.head())
@@ -225,7 +225,7 @@ class Ledger:
         write(self.history(), out)
 
     def close(self) -> None:
-        """Write the waiting outcomes and close the connection. A closed ledger reconnects when it is used."""
+        """Write the waiting outcomes and close the connection. A closed ledger reconnects when it is used again."""
         self.settle()
         self._outcomes.stop()
         self.store.close()
@@ -243,7 +243,7 @@ class Ledger:
         """Open one write transaction: the head is locked, the ledger must contain it, and it moves after the entries
         are durable.
 
-        Waiting outcomes are written with it, or not at all.
+        Waiting outcomes are written in the same transaction.
         """
         second = self.second_witness if durable else None
         with self.store.alone(), self.witness.held(self.store.timeout_seconds) as seat:
@@ -266,8 +266,8 @@ class Ledger:
                     second.advance(writer.last)
 
     def _charge_all(self, submissions: list[Submission[ChargeRequest, _Charged]]) -> None:
-        """Charge all submissions in one transaction: each must fit what the previous ones have left, or is refused
-        alone."""
+        """Charge all submissions in one transaction: each must fit the amounts that the previous ones leave, or else only
+        this one is refused."""
         try:
             with self._write_transaction() as writer:
                 for submission in submissions:
@@ -285,7 +285,7 @@ class Ledger:
             raise refuse("ledger_damaged", problem="two writers took one number") from error
 
     def _charge(self, writer: ChainWriter, request: ChargeRequest, accounts: list[Account]) -> _Charged:
-        """Write a charge that fits. A failure from here on fails the whole transaction."""
+        """Write a charge that fits. From here, a failure makes the whole transaction fail."""
         facts = {
             "id": request.id,
             "analyst": request.analyst,
@@ -346,12 +346,12 @@ _LIVE: LiveObjects[Ledger] = LiveObjects()
 
 @atexit.register
 def _settle_all() -> None:
-    """At the end of the process, write the outcomes of ledgers that were not closed."""
+    """Write the outcomes of ledgers that were not closed, at the end of the process."""
     for ledger in _LIVE.all():
         ledger.settle()
 
 
 def _left(account: Account) -> str:
-    """Return what is left of an account as text with exact decimals."""
+    """Return the remaining amounts of an account as text with exact decimals."""
     left = account.remaining
     return ", ".join(f"{name} {decimal_text(name, left[name])}" for name in DECIMALS if name in left)

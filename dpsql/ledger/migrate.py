@@ -1,8 +1,8 @@
-"""Migrate the ledger's tables from an older format to that of this version, keeping a copy.
+"""Migration of the ledger's tables from an older format to the format of this version, with a copy of the old file.
 
-Formats carry numbers (`dpsql_format`). A step goes from one number to the next inside one transaction. Entries are never
-rewritten: their texts are what is authenticated, so that a step changes tables around them only, and the chain, the key and
-the head hold before and after.
+Formats have numbers (`dpsql_format`). A step leads from one number to the next; all steps run in one transaction. Entries are
+never rewritten, because their texts are authenticated: a step changes only the tables around them, and the chain, the key
+and the head are valid before and after.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from dpsql.ledger.tables import FORMAT, layout
 
 Step = Callable[[Connection], None]
 STEPS: Mapping[int, Step] = {}
-"""Steps by the format that they start from. There is one format so far."""
+"""Steps by the format from which they start. There is only one format."""
 
 
 def migrate(url: str, *, steps: Mapping[int, Step] = STEPS, version: int = FORMAT) -> tuple[int, int, Path | None]:
     """Migrate the ledger at `url` to format `version`. Returns the format before and after, and the path of the copy
     of a SQLite file.
 
-    Raises Fault ledger_missing, ledger_format (a newer format, or an older one without a way), backup_folder.
+    Raises Fault ledger_missing, ledger_format (a newer format, or an older one from which no steps lead), backup_folder.
     """
     place = parse_place(url)
     if place.path is not None and not place.path.exists():
@@ -55,7 +55,7 @@ def migrate(url: str, *, steps: Mapping[int, Step] = STEPS, version: int = FORMA
 
 
 def _copied(path: Path, number: int) -> Path:
-    """Copy the whole file, before anything is changed, and return the path of the copy."""
+    """Copy the whole file before anything is changed, and return the path of the copy."""
     target = path.with_name(f"{path.name}.format{number}")
     try:
         os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))

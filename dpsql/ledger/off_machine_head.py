@@ -1,9 +1,9 @@
-"""A copy of the ledger's head on another machine, so that ledger and state directory set back together are noticed.
+"""A copy of the ledger's head on another machine, which reveals that ledger and state directory were set back together.
 
-The head moves in the state directory and then here before a charge is answered; a write transaction begins only if the
-ledger contains the head that is here. So whoever sets back this machine alone, to whatever moment, is refused before
-anything is charged. The head carries the MAC of the ledger's key: who may write to the other place can withhold or set
-back the head, not invent one. Set back all three together, nothing is noticed.
+The head moves in the state directory and then in this copy before a charge is answered; a write transaction begins only if
+the ledger contains the head in this copy. So if only this machine is set back, to any moment, the ledger is refused before
+anything is charged. The head has a MAC under the ledger's key: those who may write to the other place can withhold or set
+back the head, but not invent one. If all three are set back together, that is not noticed.
 """
 
 from __future__ import annotations
@@ -37,26 +37,26 @@ _WRITE = (
 
 
 class OffMachineHead(Protocol):
-    """Where one ledger's head is kept. Methods raise `Fault` if the place cannot be used."""
+    """The place on another machine that keeps one ledger's head. Methods raise `Fault` if it cannot be used."""
 
     def read(self) -> str | None:
-        """Return the line that was written last, None if there never was one."""
+        """Return the line that was written last, or None if there never was one."""
 
     def write(self, ledger_id: str, head: Head, line: str, force: bool) -> None:
-        """Write a line, durably; an older head replaces a newer one only by `force`."""
+        """Write a line durably; an older head replaces a newer one only with `force`."""
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close open connections."""
 
 
 class FileHead:
-    """A file in a folder of another machine (a mounted share), replaced as a whole."""
+    """A file in a folder of another machine (a mounted share), which is replaced atomically."""
 
     def __init__(self, folder: Path, ledger_id: str) -> None:
         self._path = folder / f"{ledger_id}.head"
 
     def read(self) -> str | None:
-        """Return the line of the file, after a look whether the folder can be written."""
+        """Return the line of the file, after checking that the folder can be written."""
         try:
             if not os.access(self._path.parent, os.W_OK | os.X_OK):
                 raise PermissionError(f"{self._path.parent} is missing or cannot be written")
@@ -67,7 +67,7 @@ class FileHead:
             raise self._unusable(error) from error
 
     def write(self, ledger_id: str, head: Head, line: str, force: bool) -> None:
-        """Replace the file. Writers of one machine take turns; those of several should use a server."""
+        """Replace the file. Writers on one machine take turns; writers on several machines should use a server."""
         draft = self._path.with_name(f"{self._path.name}.{secrets.token_hex(8)}")
         try:
             write_private(draft, line.encode("ascii"))
@@ -86,7 +86,7 @@ class FileHead:
 
 
 class ServerHead:
-    """A row in a PostgreSQL database that is backed up apart from the ledger's."""
+    """A row in a PostgreSQL database that is backed up separately from the ledger's database."""
 
     def __init__(self, url: str, ledger_id: str, timeout_seconds: float) -> None:
         self._store, self._ledger_id = Store(parse_place(url), timeout_seconds, name="the witness"), ledger_id
@@ -107,7 +107,7 @@ class ServerHead:
             connection.execute(sqlalchemy.text(_WRITE), values)
 
     def close(self) -> None:
-        """Close the connection; it is opened again when it is used."""
+        """Close the connection; it is reopened when it is used."""
         self._store.close()
 
 
@@ -125,7 +125,7 @@ class SecondWitness:
         )
 
     def head(self) -> Head | None:
-        """Return the head, None if the place has none. Raises witness_unreachable, ledger_tampered."""
+        """Return the head, or None if the place has none. Raises witness_unreachable, ledger_tampered."""
         line = self._place.read()
         return None if line is None else self._witness.read_line(line)
 
@@ -152,7 +152,7 @@ class SecondWitness:
 def start_second_witness(ledger: Ledger, url: str, reason: str | None) -> Head:
     """Write the first head of `ledger` to the place `url` and record that in the ledger. Returns the head.
 
-    A head that is there must be contained in the ledger, unless the owner gives the `reason` why not, which is recorded.
+    The ledger must contain an existing head of the place, unless the owner gives a `reason` why not, which is recorded.
     Raises ledger_older, ledger_tampered, witness_unreachable, witness_not_written.
     """
     second = SecondWitness(url, ledger.witness, ledger.store.timeout_seconds)

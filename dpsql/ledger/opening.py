@@ -1,4 +1,4 @@
-"""Open a ledger. It is created only on request, and never in the place of a known one that is gone."""
+"""Opening of a ledger. It is created only on request, and never in place of a known ledger that is gone."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def open_checked(
                 if first and elsewhere and second_budget is None:
                     raise refuse("ledger_second", dataset=dataset, address=elsewhere[0])
                 _create(store, state, dataset, source, len(elsewhere), second_budget)
-            elif not _has_ledger(store, dataset):  # checked again: it may have been created in between
+            elif not _has_ledger(store, dataset):  # checked again: it may have been created meanwhile
                 raise refuse("ledger_known", dataset=dataset, address=place.address, place=str(recorded))
         ledger = _open(store, state, dataset, unfinished=create, adopt=adopt)
         if witness is not None and not read_only:
@@ -84,20 +84,20 @@ def _has_ledger(store: Store, dataset: str) -> bool:
 
 
 def _require_own(path: Path | None) -> None:
-    """Refuse a file that other users may write to (ledger_open), and links beside it (ledger_linked)."""
+    """Refuse a file to which other users may write (ledger_open), and links beside it (ledger_linked)."""
     if path is None:
         return
     try:
         if stat.S_IMODE(path.stat().st_mode) & 0o022:
             raise refuse("ledger_open", place=str(path))
     except OSError:
-        return  # what follows says why it cannot be read
+        return  # the next step reports why it cannot be read
     require_no_links(path)
 
 
 def require_no_links(path: Path) -> None:
-    """Refuse symbolic links in place of the log files that SQLite writes beside a file (ledger_linked). SQLite follows none of
-    them, and says only that it cannot write."""
+    """Refuse symbolic links in place of the log files that SQLite writes beside a file (ledger_linked). SQLite follows no such
+    link, and reports only that it cannot write."""
     for ending in _LOG_ENDINGS:
         log = f"{os.path.realpath(path)}{ending}"
         if os.path.islink(log):
@@ -105,7 +105,7 @@ def require_no_links(path: Path) -> None:
 
 
 def touch(path: Path, file: str) -> None:
-    """Create an empty file of mode 600; SQLite gives its log files the same permissions."""
+    """Create an empty file with mode 600; SQLite gives its log files the same permissions."""
     try:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     except FileExistsError:
@@ -117,9 +117,9 @@ def touch(path: Path, file: str) -> None:
 def _create(
     store: Store, state: Path, dataset: str, source: str | None, elsewhere: int, second_budget: str | None
 ) -> None:
-    """Create the key, then tables and first entry in one transaction; the head follows when the ledger is opened.
+    """Create the key, then tables and first entry in one transaction; the head is written when the ledger is opened.
 
-    A crash in between leaves a directory without a head, or a ledger of one entry; the next creation completes it.
+    A crash in between leaves a directory without a head, or a ledger with one entry; the next creation completes it.
     """
     if store.place.path is not None:
         touch(store.place.path, "the ledger")
@@ -132,7 +132,7 @@ def _create(
         create_ledger(connection)
         mark = key_mark(witness.key, witness.ledger_id)
         facts: dict[str, object] = {"dataset": dataset, "ledger": witness.ledger_id, "format": FORMAT, "key": mark}
-        if elsewhere:  # what is learned from all of them is bounded by the sum of their budgets: an auditor sees it
+        if elsewhere:  # only the sum of all budgets bounds what is learned from all ledgers: auditors must see that
             facts["other_ledgers"] = elsewhere
         if second_budget is not None:
             facts["second_budget"] = checked_text("second_budget", second_budget, 500)
@@ -156,7 +156,7 @@ def _open(store: Store, state: Path, dataset: str, *, unfinished: bool, adopt: b
 
 
 def _attend(ledger: Ledger, url: str, is_new: bool) -> None:
-    """Compare the ledger with its head on another machine, which from now on follows; a new ledger writes the first one."""
+    """Compare the ledger with its head on another machine, and keep that head up to date; a new ledger writes the first one."""
     second = SecondWitness(url, ledger.witness, ledger.store.timeout_seconds)
     if is_new and second.head() is None:
         second.advance(ledger.witness.head())
@@ -167,7 +167,7 @@ def _attend(ledger: Ledger, url: str, is_new: bool) -> None:
 
 
 def _witness(body: str, state: Path, dataset: str, place: Place) -> Witness:
-    """Return the witness of the ledger whose first entry is `body`, which the later check authenticates."""
+    """Return the witness of the ledger with the first entry `body`, which the later check authenticates."""
     try:
         facts = json.loads(body)
         ledger_id, mark, named = str(facts["ledger"]), facts["key"], facts["dataset"]
@@ -183,7 +183,7 @@ def _witness(body: str, state: Path, dataset: str, place: Place) -> Witness:
 
 
 def _adopt(ledger: Ledger, recorded: bool) -> None:
-    """Write a first head, after an interrupted creation, or because the owner states that this is the newest copy."""
+    """Write a first head after an interrupted creation, or because the owner states that this is the newest copy."""
     with ledger.store.writing() as connection:
         require_sound(connection, ledger.witness, ledger.dataset, Head())
         writer = ChainWriter(connection, ledger.witness.key, tip(connection, Head()))

@@ -1,7 +1,7 @@
 """Outcomes of charges, written in the transaction of the next charge.
 
 They inform the owner that a charge was answered. Nothing depends on them, and a charge without an outcome is spent
-like any other, so an outcome needs no transaction of its own. It is written with the next charge of this process,
+like any other, so an outcome needs no separate transaction. It is written with the next charge of this process,
 when the history is read through this ledger, when the ledger is closed or the process ends, and after
 `LATEST_SECONDS` by a thread. A killed process loses the outcomes of its last second.
 """
@@ -28,7 +28,7 @@ _RESOLVED = DriverStatement(select(entries.c.seq).where(entries.c.resolves == bi
 
 @dataclass(frozen=True)
 class Outcome:
-    """`kind`: "committed" or "failed"; of the charge with number `resolves`."""
+    """The outcome ("committed" or "failed") of the charge with number `resolves`."""
 
     resolves: int
     kind: str
@@ -36,8 +36,8 @@ class Outcome:
 
 
 class Outcomes:
-    """The waiting outcomes of this process. Thread-safe without a lock, which a fork could leave locked: each step is
-    atomic."""
+    """The waiting outcomes of this process. Thread-safe because each step is atomic; there is no lock, because a fork could
+    leave it locked."""
 
     def __init__(self, settle: Callable[[], None]) -> None:
         """`settle` writes the waiting outcomes; a background thread calls it if nothing else does."""
@@ -47,13 +47,13 @@ class Outcomes:
         self._process = os.getpid()
 
     def add(self, outcome: Outcome) -> None:
-        """Add an outcome to those that wait."""
+        """Add an outcome to the waiting ones."""
         self._of_this_process()
         self._waiting[outcome.resolves] = outcome
         if self._timer is None:
             timer = self._timer = Timer(LATEST_SECONDS, self._late)
             timer.daemon = True
-            with suppress(RuntimeError):  # no thread can be started while the interpreter ends; the end settles
+            with suppress(RuntimeError):  # no thread starts while the interpreter ends, which settles anyway
                 timer.start()
 
     def waiting(self) -> list[Outcome]:
@@ -62,7 +62,7 @@ class Outcomes:
         return list(self._waiting.values())
 
     def write(self, writer: ChainWriter) -> list[Outcome]:
-        """Append the waiting outcomes to the chain and return them. A charge must not fail because of an outcome: a
+        """Append the waiting outcomes to the chain and return them. A charge must not fail because of an outcome, so a
         second outcome of one charge (noted by a process and its fork, or after a commit of unknown success) is
         skipped."""
         outcomes = self.waiting()

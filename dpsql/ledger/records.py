@@ -1,7 +1,7 @@
 """Request and record types of the ledger: immutable, without storage.
 
-Amounts are plain integers by dimension: epsilon and delta in units of 10^-18, rho in units of 10^-36.  They exceed
-64 bits, so that wherever they are written they are decimal text, and they are added in Python.
+Amounts are plain integers by dimension: epsilon and delta in units of 10^-18, rho in units of 10^-36.  They may exceed
+64 bits, so they are stored as decimal text and added in Python.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _ENCODED = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=
 
 @dataclass(frozen=True)
 class ChargeRequest:
-    """The request for one charge: `charge` must fit every one of `scopes`, or nothing is written.
+    """The request for one charge: unless `charge` fits all of `scopes`, nothing is written.
 
     `id` is the idempotency key: an id is charged at most once.  `what` is a short public text or a digest of the
-    private block; `policy_version` names the policy the price was computed from.
+    private block; `policy_version` names the policy from which the price was computed.
     """
 
     id: str
@@ -62,8 +62,8 @@ class ChargeRequest:
 class Entry:
     """One line of the ledger. `body` is the exact canonical text that `digest` (hexadecimal) authenticates.
 
-    `kind` is created, adopted, unit, account, limits, charge, committed or failed; `id` is the idempotency key of a charge
-    and `resolves` the number of the charge that committed or failed.
+    `kind` is created, adopted, restored, witness, unit, account, limits, charge, committed or failed; `id` is the idempotency
+    key of a charge and `resolves` the number of the charge that committed or failed.
     """
 
     seq: int
@@ -75,14 +75,14 @@ class Entry:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """`body` as an object; amounts are decimal text."""
+        """The parsed `body`; amounts are decimal text."""
         facts: dict[str, Any] = json.loads(self.body)
         return facts
 
 
 @dataclass(frozen=True)
 class LedgerVerdict:
-    """Outcome of a check of the whole ledger: `first_bad` is the number of the first entry that does not hold."""
+    """Outcome of a check of the whole ledger: `first_bad` is the number of the first invalid entry."""
 
     entries: int
     first_bad: int | None = None
@@ -90,24 +90,24 @@ class LedgerVerdict:
 
     @property
     def sound(self) -> bool:
-        """Return whether every entry, total and head agrees."""
+        """Return whether all entries, totals and the head agree."""
         return not self.problem
 
 
 def asker(analyst: str | None) -> str:
-    """Return an unambiguous name of the asker: an analyst may have any name, even that of the owner."""
+    """Return an unambiguous name of the asker: an analyst may have any name, even "owner"."""
     return "owner" if analyst is None else f"analyst:{quote(analyst, safe='')}"
 
 
 def charge_id(analyst: str | None, request_id: str) -> str:
     """Return the idempotency key of a request. It includes the asker, so that nobody else can use the key, or learn
-    that it is used."""
+    that it was used."""
     checked_text("a request id", request_id, _LONGEST_NAME)
     return f"{asker(analyst)}/{request_id}"
 
 
 def request_of(charge: str) -> str:
-    """Return the request id in a `charge_id`, which is the asker's receipt; any other id unchanged."""
+    """Return the request id in a `charge_id`, which is the asker's receipt; return any other id unchanged."""
     who, slash, request_id = charge.partition("/")
     return request_id if slash and (who == "owner" or who.startswith("analyst:")) else charge
 
@@ -119,14 +119,14 @@ def canonical(facts: Mapping[str, Any]) -> str:
 
 
 def checked_text(name: str, text: object, longest: int) -> str:
-    """Return `text` if it is a non-empty text of at most `longest` characters; raise ledger_request otherwise."""
+    """Return `text` if it is a non-empty text of at most `longest` characters. Raises ledger_request otherwise."""
     if not isinstance(text, str) or not 0 < len(text) <= longest:
         raise refuse("ledger_request", problem=f"{name} must be a text of 1 to {longest} characters")
     return text
 
 
 def checked_scope(scope: str) -> str:
-    """Return `scope` if it is "dataset", "analyst:NAME", "session:ID", "project:NAME", or an account of a window
+    """Return `scope` if it is "dataset", "analyst:NAME", "session:ID", "project:NAME", or the scope of a window
     (`windows`): "window:2026-11-01", alone or followed by ":analyst:NAME" or ":project:NAME"."""
     checked_text("a scope", scope, _LONGEST_SCOPE)
     if _SCOPE.fullmatch(scope) is None:

@@ -1,4 +1,4 @@
-"""A charge, and the note of its outcome."""
+"""A recorded charge, and the note of its outcome."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class _Resolver(Protocol):
 
 
 class Reservation:
-    """`seq` is the number of the charge in the ledger, `accounts` (by scope) what it left of its scopes.
+    """A recorded charge: `seq` is its number in the ledger, `accounts` (by scope) the state of its accounts after it.
 
-    No outcome refunds anything. There is one outcome; a second one is an internal error (ledger_resolved).
+    No outcome refunds anything. A charge has one outcome; a second one is an internal error (ledger_resolved).
     """
 
     def __init__(self, ledger: _Resolver, request: ChargeRequest, seq: int, accounts: Mapping[str, Account]) -> None:

@@ -1,7 +1,7 @@
 """The connection to the ledger's database, its transactions, and the translation of its failures.
 
-SQLite: WAL, BEGIN IMMEDIATE, synchronous=FULL for what must be durable before it is answered.  PostgreSQL: one advisory
-lock per database for writers.  Transactions are begun and ended here, by the driver and not by SQLAlchemy.
+SQLite: WAL, BEGIN IMMEDIATE, and synchronous=FULL for entries that must be durable before the answer.  PostgreSQL: one
+advisory lock per database for writers.  This module begins and ends transactions through the driver, not SQLAlchemy.
 
 A process has one connection per store, used by one thread at a time, closed before a fork: SQLite forbids carrying a
 connection into a child, and even closing it there.
@@ -39,10 +39,10 @@ _APPLICATION = {"application_name": "dpsql ledger"}
 _VANISHED = (
     "SET LOCAL tcp_keepalives_idle = 10; SET LOCAL tcp_keepalives_interval = 5; SET LOCAL tcp_keepalives_count = 3;"
 )
-"""A process that vanishes with its network keeps the lock of all writers until the server misses it: at the half of what others
-wait for the lock if the server expects a statement, and after these 25 seconds if it has half of one."""
+"""A process that vanishes with its network keeps the lock of all writers until the server notices: after half of the time that
+others wait for the lock if the server expects a statement, and after these 25 seconds if it has received half of one."""
 _MOST_GRACE_SECONDS = 10.0
-"""How much longer than a statement may wait for a lock its reply may take, at most."""
+"""Upper limit for the time that a reply may take beyond the time that its statement may wait for a lock."""
 _SCHEMA = "SELECT current_schema()"
 _MAY_CHARGE = (
     "SELECT has_table_privilege('dpsql_entries', 'INSERT') AND has_table_privilege('dpsql_accounts', 'INSERT') "
@@ -54,11 +54,11 @@ Step = Callable[[str], None]
 
 
 def no_step(name: str) -> None:
-    """Do nothing, as the default of the hook that tests use to stop a process at a named step."""
+    """Do nothing: this is the default of the hook by which tests stop a process at a named step."""
 
 
 class Taken(Exception):
-    """A unique value is already there: a number, an id, or the outcome of a charge."""
+    """A unique value exists already: a number, an id, or the outcome of a charge."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Store:
         name: str = "the ledger",
         read_only: bool = False,
     ) -> None:
-        """`read_only`: read a SQLite file where nothing can be written, from a copy of it and of the log beside it."""
+        """`read_only`: read a SQLite file on a medium that cannot be written, from a copy of it and of the log beside it."""
         self._read_only = read_only
         self.name = name
         self.place = place
@@ -131,11 +131,11 @@ class Store:
 
     @contextmanager
     def writing(self, *, durable: bool = True) -> Iterator[Connection]:
-        """Open a write transaction; if `durable`, it is on disk when the block ends, otherwise a power failure may
+        """Open a write transaction; if `durable`, it is on disk when the context ends, otherwise a power failure may
         lose it.
 
-        Raises `Fault` for every failure of the database. Nothing is written unless the block ends normally; if the
-        commit itself fails, the outcome is unknown and the fault says so (`charged` is set).
+        Raises `Fault` for every failure of the database. Nothing is written unless the context ends normally; if the
+        commit of a durable transaction fails, the outcome is unknown and the fault says so (`charged` is set).
         """
         with self.alone():
             connection = self._begun(self._begin_durable if durable else self._begin_lossy)
@@ -162,7 +162,7 @@ class Store:
                 self._give_up()
 
     def rows(self, statement: DriverStatement, **values: Any) -> list[tuple[Any, ...]]:
-        """Return the rows of one SELECT: one consistent state, without a transaction around it."""
+        """Return the rows of one SELECT: one consistent state, without an explicit transaction."""
         with self.alone():
             return self._begun(lambda connection: statement.rows(connection, **values))
 
@@ -181,15 +181,15 @@ class Store:
             return count
 
     def table_names(self) -> set[str]:
-        """Return the names of the tables in the database (in the schema of the connection). Raises Fault ledger_read_only where
-        the role may use no schema: what it cannot see is not gone."""
+        """Return the names of the tables in the database (in the schema of the connection). Raises Fault ledger_read_only if
+        the role may use no schema: tables that it cannot see may still exist."""
         with self.reading() as connection:
             if not self.is_sqlite and connection.exec_driver_sql(_SCHEMA).scalar() is None:
                 raise refuse("ledger_read_only", what=self.name)
             return set(sqlalchemy.inspect(connection).get_table_names())
 
     def may_charge(self) -> bool:
-        """Return whether the role on a server may write charges into the tables; of a file, opening it has told."""
+        """Return whether the role on a server may write charges into the tables; for a file, opening has already shown that."""
         if self.is_sqlite:
             return True
         with self.reading() as connection:
@@ -225,7 +225,7 @@ class Store:
             self._become(synchronous)
             self._driver.execute("BEGIN IMMEDIATE")
             return connection
-        # A new snapshot per statement whatever the server's default is: one taken before the lock would be stale.
+        # Take a new snapshot per statement, whatever the server's default: a snapshot from before the lock would be stale.
         milliseconds = int(self.timeout_seconds * 1000)
         self._driver.execute(
             "BEGIN ISOLATION LEVEL READ COMMITTED;"
@@ -237,7 +237,7 @@ class Store:
         return connection
 
     def _become(self, synchronous: str) -> None:
-        """Set what SQLite flushes; it holds for the connection until it is set again."""
+        """Set when SQLite flushes to disk; the setting holds for the connection until it is set again."""
         if self._synchronous != synchronous:
             self._driver.execute(f"PRAGMA synchronous={synchronous}")
             self._synchronous = synchronous
@@ -248,7 +248,7 @@ class Store:
 
     def _connected(self) -> Connection:
         if self._process != os.getpid():
-            # A fork that skipped our hook (made outside Python): the parent's connection must not even be closed here.
+            # A fork outside Python skipped our hook: the parent's connection must not even be closed here.
             _CARRIED.append((self._engine, self._connection))
             self._engine, self._connection, self._process = self._new_engine(), None, os.getpid()
         if self._connection is None:
@@ -258,7 +258,7 @@ class Store:
         return self._connection
 
     def _give_up(self) -> None:
-        """Roll back; a connection that cannot even do that is dropped."""
+        """Roll back; drop the connection if that fails."""
         if self._connection is None:
             return
         try:
@@ -290,7 +290,7 @@ class Store:
         return connection
 
     def _open_sqlite(self) -> sqlite3.Connection:
-        """mode=rw: a file that is not there is an error, never a new empty ledger."""
+        """Open the file with mode=rw: a missing file is an error, never a new empty ledger."""
         assert self.place.path is not None
         if self._read_only:
             return self._open_copy(self.place.path)
@@ -311,8 +311,8 @@ class Store:
         return connection
 
     def _open_copy(self, path: Path) -> sqlite3.Connection:
-        """Open a copy in memory: SQLite cannot read a log without writing files beside it; on a read-only mount the
-        file does not change meanwhile."""
+        """Open a copy in memory, because SQLite cannot read a log without writing files beside it. On a read-only mount
+        the file does not change meanwhile."""
         with tempfile.TemporaryDirectory(prefix="dpsql-") as folder:
             copy = Path(folder) / "ledger.db"
             try:
@@ -328,7 +328,7 @@ class Store:
             return memory
 
     def _use_wal(self, connection: sqlite3.Connection) -> None:
-        """Switch a new file to WAL. SQLite does not wait when two processes try that at once, so we do."""
+        """Switch a new file to WAL. SQLite does not wait if two processes try that at once, so we wait."""
         deadline = time.monotonic() + self.timeout_seconds
         while True:
             try:
@@ -338,7 +338,7 @@ class Store:
                 if error.sqlite_errorname != "SQLITE_BUSY" or time.monotonic() > deadline:
                     raise
             time.sleep(0.002)
-        # Where there is no WAL (no shared memory) only FULL keeps the file whole when the power goes.
+        # Without WAL (if there is no shared memory), only FULL keeps the file intact in a power failure.
         self._lossy = "NORMAL" if mode == "wal" else "FULL"
 
     @contextmanager
@@ -365,7 +365,7 @@ _one_fork = threading.RLock()
 
 
 def _before_fork() -> None:
-    """Wait for every transaction of this process to end, and close the connections, so that none is carried over."""
+    """Wait for every transaction of this process to end, and close the connections, so that no child inherits one."""
     _one_fork.acquire()
     for store in _LIVE.all():
         store._lock.acquire()

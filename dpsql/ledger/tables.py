@@ -12,7 +12,7 @@ release_tables = MetaData()
 
 layout = Table("dpsql_format", ledger_tables, Column("version", Integer, nullable=False))
 
-# the unique `id` prevents a second charge, the unique `resolves` a second outcome; both are in `body` as well.
+# The unique `id` prevents a second charge, the unique `resolves` a second outcome; both are also in `body`.
 entries = Table(
     "dpsql_entries",
     ledger_tables,
@@ -24,7 +24,7 @@ entries = Table(
     Column("digest", Text, nullable=False),
 )
 
-# Running totals: a pure function of the entries, kept so that a charge need not add them all up again.
+# Running totals: a pure function of the entries, stored so that a charge need not add up all entries again.
 accounts = Table(
     "dpsql_accounts",
     ledger_tables,
@@ -63,7 +63,7 @@ _GUARDED = (("dpsql_entries", "UPDATE"), ("dpsql_entries", "DELETE"), ("dpsql_ac
 
 
 def create_ledger(connection: Connection) -> None:
-    """Create the tables and the triggers against accidental edits, inside the caller's transaction."""
+    """Create the tables and the triggers against accidental edits, in the caller's transaction."""
     ledger_tables.create_all(connection)
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql(_POSTGRES_FUNCTION)

@@ -1,4 +1,4 @@
-"""The privacy unit of a ledger: losses to different units do not add up, so a ledger with charges keeps its unit."""
+"""The privacy unit of a ledger: losses of different units do not add up, so a ledger with charges keeps its unit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def must_hold(connection: Connection, unit: str, change: bool) -> bool:
     """Return whether `unit` must still be recorded as the ledger's unit.
 
     Raises Fault ledger_unit if the ledger has charges for another unit, unless the owner accepts it (`change`). A
-    ledger older than this record takes the unit of the first policy that opens it.
+    ledger without such a record takes the unit of the first policy that opens it.
     """
     rows = _LAST.rows(connection)
     recorded = json.loads(rows[0][0])["unit"] if rows else None

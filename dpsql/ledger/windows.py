@@ -1,13 +1,13 @@
-"""Budgets that begin anew (policy: `every`): the accounts of one window, and that no window is opened twice.
+"""Budget windows (policy: `every`): the accounts of one window, and the rule that no window is opened twice.
 
 The window that begins on a day has the account `window:2026-11-01`, and the limits of analysts and projects are accounts
 below it (`window:2026-11-01:analyst:NAME`). So its start is in the ledger, under the same chain as every charge. Opening a
-window closes all earlier ones for good: their limits become what they have spent. A process whose clock is behind asks for an
-earlier window than the latest, and is refused; a clock that is ahead opens a window too soon, which closes the present one and
-is not opened again when its day comes. Either way each window is spent once.
+window closes all earlier ones forever: their limits become the amounts that they have spent. A process whose clock is behind
+asks for an earlier window than the latest, and is refused; a clock that is ahead opens a window too early, which closes the
+present one, and is not opened again when its day comes. In either case each window is spent at most once.
 
-The dataset's account adds up everything. Where the policy has a limit of all windows together it is that account's; where it
-has none, that account is let to hold what the window may still spend, and no more.
+The dataset's account adds up all charges. If the policy limits all windows together, that is the account's limit; otherwise
+its limit is the amount already spent plus what the window may still spend.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WAIT = (
     "ask a coarser question, use a smaller epsilon, or wait until the budget begins anew (`every` in the policy); the owner can "
     "raise the limit"
 )
-"""What to do when the budget of a window is spent."""
+"""The hint for a question that a window's budget does not allow."""
 _WINDOW = re.compile(r"window:([0-9]{4}-[0-9]{2}-[0-9]{2})(?::(.+))?", re.DOTALL)
 
 
@@ -35,7 +35,7 @@ _WINDOW = re.compile(r"window:([0-9]{4}-[0-9]{2}-[0-9]{2})(?::(.+))?", re.DOTALL
 class BudgetWindow:
     """A budget window: its first day (an ISO date) and its limits in ledger units.
 
-    `in_all`: the limits of all windows together, which the dataset's account keeps; None: there are none.
+    `in_all`: the limits of all windows together, which the dataset's account has; None: no such limits.
     """
 
     start: str
@@ -45,7 +45,7 @@ class BudgetWindow:
 
 
 def today() -> date:
-    """Return the day of the clock, in UTC."""
+    """Return the present day by the clock, in UTC."""
     return datetime.now(UTC).date()
 
 
@@ -55,14 +55,14 @@ def window_scope(start: str, scope: str = DATASET) -> str:
 
 
 def parts(scope: str) -> tuple[str | None, str]:
-    """Return the start of the window of an account (None: it belongs to none) and the scope that it limits there."""
+    """Return the start of an account's window (None: it belongs to no window) and the scope that it limits there."""
     match = _WINDOW.fullmatch(scope)
     return (None, scope) if match is None else (match[1], match[2] or DATASET)
 
 
 def in_words(scope: str) -> str:
-    """Return what an account is, for a message: "dataset", "the budget that began on 2026-11-01", "analyst:NAME in the budget
-    that began on 2026-11-01"."""
+    """Return the words for an account in messages: "dataset", "the budget that began on 2026-11-01", "analyst:NAME in the
+    budget that began on 2026-11-01"."""
     start, of_scope = parts(scope)
     if start is None:
         return scope
@@ -71,18 +71,18 @@ def in_words(scope: str) -> str:
 
 
 def latest_start(scopes: Iterable[str]) -> str | None:
-    """Return the start of the latest window among accounts, None where there is none."""
+    """Return the start of the latest window among accounts, or None if there is no window."""
     return max((start for start, _ in map(parts, scopes) if start is not None), default=None)
 
 
 def without_earlier(accounts: Mapping[str, Account]) -> dict[str, Account]:
-    """Return the accounts without those of windows that are closed."""
+    """Return the accounts without those of closed windows."""
     latest = latest_start(accounts)
     return {scope: account for scope, account in accounts.items() if parts(scope)[0] in (None, latest)}
 
 
 def require_open(accounts: Iterable[str], start: str) -> None:
-    """Raise Fault window_closed if a later window than that of `start` has been opened."""
+    """Raise Fault window_closed if a window later than that of `start` has been opened."""
     latest = latest_start(accounts)
     if latest is not None and latest > start:
         raise refuse("window_closed", start=start, latest=latest)
@@ -101,8 +101,8 @@ def is_open(accounts: Mapping[str, Account], window: BudgetWindow) -> bool:
 
 
 def open_in(writer: ChainWriter, witness: Witness, accounts: Mapping[str, Account], window: BudgetWindow) -> None:
-    """Open the window in a write transaction, or record its changed limits, and close earlier ones. Write nothing if it
-    is open.
+    """Open the window in a write transaction, or record its changed limits, and close earlier windows. Write nothing if
+    it is open with these limits.
 
     Raises window_closed and ledger_accountant before anything is written.
     """
@@ -128,7 +128,7 @@ def open_in(writer: ChainWriter, witness: Witness, accounts: Mapping[str, Accoun
 
 
 def _dataset_limits(window: BudgetWindow, account: Account, spent: Units) -> Units:
-    """Return the limits of the dataset's account: those of all windows together, or what the window may still spend."""
+    """Return the limits of the dataset's account: those of all windows, or `spent` plus what the window may still spend."""
     return added(spent, account.remaining) if window.in_all is None else window.in_all
 
 

@@ -1,14 +1,14 @@
-"""The witness: facts about a ledger stored outside of it, so that replacing the ledger by an older copy is noticed.
+"""The witness: facts about a ledger stored outside it, so that replacing the ledger by an older copy is noticed.
 
 One directory per ledger, `<state>/<ledger id>/`, mode 0700, with three files of mode 0600:
 
     key     32 random bytes in hexadecimal, written once; authenticates entries, totals, heads and releases
-    place dataset and address, so that a lost ledger is not taken for one that never existed
+    place dataset and address, so that a lost ledger is not mistaken for one that never existed
     head    number and digest of the last durable entry this machine has seen
 
 A charge is durable in the ledger before the head moves, and the head moves before the charge is answered.  So after a
 crash the head may lag by the entry in flight, which was not answered, and a ledger that does not contain the head is
-an older copy.  The head is two slots written in turn, each with its own MAC: a torn write leaves the other slot.
+an older copy.  The head consists of two slots written in turn, each with its own MAC: a torn write leaves the other one.
 `<state>` is `$DPSQL_STATE`, else `$XDG_STATE_HOME/dpsql`, else `~/.local/state/dpsql`.
 """
 
@@ -38,7 +38,7 @@ _ID = re.compile(r"[0-9a-f]{32}")
 
 @dataclass(frozen=True)
 class Head:
-    """The last durable entry that was seen: its number (0: none) and digest."""
+    """The number (0: none) and digest of the last durable entry that was seen."""
 
     seq: int = 0
     digest: str = START
@@ -57,18 +57,18 @@ class Witness:
 
     def require_own(self) -> None:
         """Refuse a directory in which other users could replace files (ledger_open)."""
-        # The folder around may be older than this check, made with the umask of users who have a group of their own.
+        # The parent folder may be older than this check, created with the umask of users who have their own group.
         for folder, writable_by_others in ((self.directory, 0o022), (self.directory.parent, 0o002)):
             try:
                 mode = folder.stat().st_mode
             except OSError:
-                continue  # what follows says what is missing
+                continue  # later steps report what is missing
             if mode & writable_by_others and not mode & stat.S_ISVTX:
                 raise refuse("ledger_open", place=str(folder))
 
     @property
     def key(self) -> bytes:
-        """The key. Raises Fault if it is missing, or accessible to users other than its owner."""
+        """The ledger's key. Raises Fault if it is missing, or accessible to users other than its owner."""
         if self._key is None:
             self._key = _read_key(self.directory / "key")
         return self._key
@@ -110,7 +110,7 @@ class Witness:
             raise refuse("ledger_state", place=str(self.directory)) from error
 
     def install(self, key: bytes, dataset: str, address: str) -> None:
-        """Create the directory with the key of a backup, and the note of the place."""
+        """Create the directory with the key of a backup and the file `place`."""
         try:
             self.directory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.directory.mkdir(mode=0o700, exist_ok=True)
@@ -126,7 +126,7 @@ class Witness:
     def held(self, timeout_seconds: float) -> Iterator[Seat]:
         """Lock the head against other processes of this machine. Raises `Fault` if that takes too long.
 
-        Waiting here instead of inside the database is faster, since SQLite sleeps up to 100 ms.
+        Waiting here is faster than waiting in the database, because SQLite sleeps up to 100 ms.
         """
         try:
             descriptor = os.open(self._head_path, os.O_RDWR | os.O_CLOEXEC)
@@ -143,7 +143,7 @@ class Witness:
         return f"{head.seq} {head.digest} {self._head_mac(head)}\n"
 
     def read_line(self, line: str) -> Head:
-        """Return the head of a line. Raises ledger_tampered if it is not one that this ledger's key has authenticated."""
+        """Return the head in a line. Raises ledger_tampered if this ledger's key does not authenticate it."""
         head, _ = self._newest(line.encode("ascii", "replace"))
         return head
 
@@ -154,7 +154,7 @@ class Witness:
         return mac(self.key, "dpsql head", self.ledger_id.encode(), str(head.seq).encode(), head.digest.encode())
 
     def _newest(self, content: bytes) -> tuple[Head, int]:
-        """Return the newest valid slot, and the number of the other one, to be written next."""
+        """Return the newest valid slot, and the number of the other slot, which is written next."""
         slots = []
         for slot in (0, 1):
             fields = content[slot * _SLOT : (slot + 1) * _SLOT].decode("ascii", "replace").split()
@@ -167,7 +167,7 @@ class Witness:
 
 
 class Seat:
-    """The locked head: read it, move it forward."""
+    """The locked head, which can be read and moved forward."""
 
     def __init__(self, witness: Witness, descriptor: int) -> None:
         self._witness = witness
@@ -175,7 +175,7 @@ class Seat:
         self._slot = 0
 
     def head(self) -> Head:
-        """Return the newest slot that holds."""
+        """Return the head in the newest valid slot."""
         head, self._slot = self._witness._newest(os.pread(self._descriptor, 2 * _SLOT, 0))
         return head
 
@@ -197,13 +197,13 @@ def _unusable(place: str | Path, error: OSError) -> Error:
 
 
 def _note(dataset: str, address: str, source: str | None) -> bytes:
-    """Contents of the file `place`; `source` is a fingerprint of the location of the data."""
+    """Return the contents of the file `place`; `source` is a fingerprint of the location of the data."""
     facts = {"dataset": dataset, "address": address, **({} if source is None else {"source": source})}
     return json.dumps(facts, sort_keys=True).encode()
 
 
 def new_witness(state: Path, dataset: str, address: str, source: str | None = None) -> Witness:
-    """Create the directory, a new key and the note of the place; all durable on return."""
+    """Create the directory, a new key and the file `place`; all are durable on return."""
     witness = Witness(state, secrets.token_hex(16))
     try:
         state.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -218,7 +218,7 @@ def new_witness(state: Path, dataset: str, address: str, source: str | None = No
 
 
 def known_ledger(state: Path, dataset: str, address: str) -> Path | None:
-    """Return the directory of a completed ledger for this dataset at this address, None if there never was one."""
+    """Return the directory of a completed ledger for this dataset at this address, or None if there never was one."""
     for place, noted in _finished(state):
         if (noted.get("dataset"), noted.get("address")) == (dataset, address):
             return place
@@ -226,8 +226,8 @@ def known_ledger(state: Path, dataset: str, address: str) -> Path | None:
 
 
 def other_ledgers(state: Path, dataset: str, address: str, source: str | None) -> list[str]:
-    """Return the addresses of completed ledgers elsewhere for this data set: of the same name, or over the same
-    source."""
+    """Return the addresses of completed ledgers for this data set at other addresses: with the same name, or over the
+    same source."""
     return sorted(
         str(noted.get("address"))
         for _, noted in _finished(state)
@@ -237,7 +237,7 @@ def other_ledgers(state: Path, dataset: str, address: str, source: str | None) -
 
 
 def _finished(state: Path) -> Iterator[tuple[Path, dict[str, object]]]:
-    """Yield the directories of ledgers that were completed here, with the contents of their note."""
+    """Yield the directories of ledgers that were completed here, with the contents of their files `place`."""
     if not state.is_dir():
         return
     for place in sorted(state.glob("*/place")):

@@ -1,4 +1,4 @@
-"""The policy file: one YAML file in which the owner names the data, the privacy unit, the bounds and the budget."""
+"""The policy file: a YAML file in which the owner names the data, the privacy unit, the bounds and the budget."""
 
 from __future__ import annotations
 

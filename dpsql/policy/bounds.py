@@ -11,12 +11,12 @@ _Bound = TypeVar("_Bound", int, Fraction)
 
 @dataclass(frozen=True)
 class ContributionBounds:
-    """Upper bounds on the contribution of one privacy unit; None where a bound is not set.
+    """Upper bounds on the contribution of one privacy unit; a bound that is not set is None.
 
-    `max_rows` bounds its rows in one table, `max_groups` the groups it appears in, `max_rows_per_group` its rows in one
+    `max_rows` bounds its rows in one table, `max_groups` the groups in which it appears, `max_rows_per_group` its rows in one
     group: rows beyond these are dropped. `max_total` (in the unit of the summed value) and `max_count` (rows) bound its
-    SUM and its COUNT over all groups together: a sum beyond them is scaled down. `max_values` bounds the different values that
-    it brings to a COUNT(DISTINCT x), over all groups together: others of its values are left out.
+    SUM and its COUNT over all groups together: a sum beyond them is scaled down. `max_values` bounds the distinct values that
+    it contributes to a COUNT(DISTINCT x), over all groups together: its other values are left out.
     """
 
     max_rows: int | None = None
@@ -37,7 +37,7 @@ class ContributionBounds:
         return {name: value for name, value in values if value is not None}
 
     def tightened(self, *further: ContributionBounds) -> ContributionBounds:
-        """Return the smallest of each bound among these and `further` ones."""
+        """Return bounds that are each the smallest among these bounds and the `further` ones."""
         every = (self, *further)
         names = [entry.name for entry in fields(self)]
         return ContributionBounds(*(smallest(*(getattr(bounds, name) for bounds in every)) for name in names))
@@ -48,7 +48,7 @@ BOUND_NAMES = tuple(entry.name for entry in fields(ContributionBounds))
 
 
 def smallest(*bounds: _Bound | None) -> _Bound | None:
-    """Return the smallest bound that is set, None where none is."""
+    """Return the smallest bound that is set, or None if none is."""
     return min((bound for bound in bounds if bound is not None), default=None)
 
 
@@ -58,18 +58,18 @@ _NAMES = "names of bounds in fingerprints"
 TABLE_BOUNDS = ("max_rows", "max_groups", "max_rows_per_group", "max_count", "max_values")
 """Bounds that a table of a policy may have."""
 ADDED_BOUNDS = frozenset({"max_values"})
-"""Bounds that came after releases had been stored: fingerprints leave them out where they are not set."""
+"""Bounds that were added after releases had been stored: fingerprints leave them out if they are not set."""
 
 
 def written_as(*names: str) -> dict[str, tuple[str, ...]]:
-    """Return the metadata of a dataclass field for contribution bounds, of which the owner uses `names` alone.
+    """Return the metadata of a dataclass field for contribution bounds, of which the dataclass uses only `names`.
 
-    Fingerprints (`Policy.meaning`, `canonical_text`) write those bounds as if each were a field of the owner, so that
-    names of stored releases do not depend on how bounds are held here.
+    Fingerprints (`Policy.meaning`, `canonical_text`) write those bounds as if each were a field of the dataclass, so that
+    names of stored releases do not depend on the representation of bounds.
     """
     return {_NAMES: names}
 
 
 def names_in_fingerprint(kind: Any) -> dict[str, tuple[str, ...]]:
-    """Return the fields of a dataclass that hold contribution bounds (`written_as`), each with the bounds it writes."""
+    """Return the fields of a dataclass that hold contribution bounds (`written_as`), each with the bounds that it writes."""
     return {entry.name: entry.metadata[_NAMES] for entry in fields(kind) if _NAMES in entry.metadata}

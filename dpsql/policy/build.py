@@ -1,4 +1,4 @@
-"""From the shape of the file to the policy's own types: values typed by their column, defaults filled in."""
+"""Conversion of the file's shape to the policy's own types: values typed by their column, and defaults filled in."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ DEFAULT_EPSILON = Fraction(1, 10)
 DEFAULT_CONFIDENCE = Fraction(95, 100)
 LEAST_EPSILON = Fraction(1, 1000)
 LEAST_SHARE = 1000
-"""A question spends this part of the budget's epsilon at least, or `LEAST_EPSILON` where that is less."""
+"""A question spends at least the budget's epsilon divided by this number, or `LEAST_EPSILON` if that is less."""
 SELECTION_SHARE = 1000
-"""Partition selection of one query takes this part of the budget's delta by default."""
+"""Partition selection of one query takes the budget's delta divided by this number by default."""
 
 
 def build_policy(shape: PolicyShape, folder: Path, problems: Problems) -> Policy:
-    """Return the policy that `shape` describes; what does not fit its column's type goes to `problems` and is left out."""
+    """Return the policy that `shape` describes; values that do not fit their column's type go to `problems` and are left out."""
     unit = None if shape.privacy_unit is None else PrivacyUnit(shape.privacy_unit.table, shape.privacy_unit.column)
     budget = _budget(shape.budget)
     return Policy(
@@ -97,7 +97,7 @@ def _budget(shape: BudgetShape) -> DatasetBudget:
 
 
 def _access(analyst: AnalystShape, policy: PolicyShape) -> dict[str, TableAccess] | None:
-    """Return what exists for an analyst; None where nothing is hidden. Names that the policy lacks are problems (`check`)."""
+    """Return the access of an analyst; None if nothing is hidden. Names that the policy lacks are problems (see `check`)."""
     if analyst.tables is None and not analyst.columns and not analyst.where:
         return None
     names = [name for name in policy.tables if analyst.tables is None or name in analyst.tables]
@@ -132,7 +132,7 @@ def _contributions(declared: PerQueryShape | TableShape) -> ContributionBounds:
 
 
 def _bounds_of_table(shape: TableShape, row_privacy: bool) -> ContributionBounds:
-    """Return the bounds of a table; under row privacy a unit is one row, which need not be said."""
+    """Return the bounds of a table; under row privacy max_rows is 1 even if the file does not say so."""
     bounds = _contributions(shape)
     return replace(bounds, max_rows=1) if row_privacy and not shape.public and bounds.max_rows is None else bounds
 
@@ -168,7 +168,7 @@ def _tables(policy: PolicyShape, row_privacy: bool, problems: Problems) -> dict[
 
 
 def _csv(of_table: CsvShape | None, common: CsvShape | None) -> CsvDialect:
-    """Return the keys of the table, else those at the top of the file, else the defaults."""
+    """Return the dialect with each key from the table, else from the top of the file, else its default."""
     keys = ("delimiter", "quote", "header", "null", "multiline")
     settings: dict[str, Any] = {}
     for shape in (common, of_table):
@@ -177,7 +177,7 @@ def _csv(of_table: CsvShape | None, common: CsvShape | None) -> CsvDialect:
 
 
 def key_columns(table: TableShape | Table) -> dict[str, Place]:
-    """Return columns that the keys of a table name, with the place (below the table) where each is named first."""
+    """Return the columns that the keys of a table name, with the place (below the table) where each is named first."""
     named: dict[str, Place] = {column: ("foreign_keys", column) for column in table.foreign_keys}
     sets: list[tuple[Place, tuple[str, ...]]] = [(("primary_key",), table.primary_key)]
     sets += [(("unique", index), columns) for index, columns in enumerate(table.unique)]
@@ -189,8 +189,8 @@ def key_columns(table: TableShape | Table) -> dict[str, Place]:
 
 
 def _imply_key_columns(shapes: Mapping[str, TableShape], declared: dict[str, dict[str, PolicyColumn]]) -> None:
-    """Key columns need not be declared again: they take the type of the column at the other end of a foreign key,
-    else of the columns of the same name in other tables when those agree. The rest stays out (and is refused later).
+    """Add key columns that are not declared: they take the type of the column at the other end of a foreign key, else
+    of the columns of the same name in other tables if those agree. Others are not added (and are refused later).
     """
     missing = [(name, c) for name, shape in shapes.items() for c in key_columns(shape) if c not in declared[name]]
     changed = True
@@ -243,7 +243,7 @@ def _bounds(shape: ColumnShape, place: Place, problems: Problems) -> dict[str, V
 
 
 def _outside(shape: ColumnShape, place: Place, problems: Problems) -> Value | None:
-    """Return the key of the group of values outside, None where they are dropped."""
+    """Return the key of the group of values outside, or None if they are dropped."""
     if not shape.outside:
         return None
     place = (*place, "outside")

@@ -28,20 +28,20 @@ class Names:
         self._tree = tree
 
     def tree_at(self, *place: str) -> Any:
-        """Return what the file has at `place`, None where there is nothing."""
+        """Return the part of the file at `place`, or None if there is nothing."""
         node = self._tree
         for part in place:
             node = node.get(part) if isinstance(node, dict) else None
         return node
 
     def below(self, *place: str) -> tuple[str, ...]:
-        """Return keys of the mapping at `place`."""
+        """Return the keys of the mapping at `place`."""
         node = self.tree_at(*place)
         return tuple(node) if isinstance(node, dict) else ()
 
 
 def check_policy(policy: Policy, tree: Any, problems: Problems) -> None:
-    """All checks, on `policy` as far as it could be built from `tree`."""
+    """Run all checks on `policy`, as far as it could be built from `tree`."""
     names = Names(tree)
     _check_addresses(policy, problems)
     _check_csv(policy, names, problems)
@@ -88,7 +88,7 @@ def _check_addresses(policy: Policy, problems: Problems) -> None:
 
 
 def _check_preparation(policy: Policy, problems: Problems) -> None:
-    """Check that copies in a schema or a folder have a server, and a name for the data of which they are copies."""
+    """Check that copies in a schema or a folder have a server, and that the copied data have a name (data_version)."""
     prepare, copies = policy.prepare, source_kind(policy.source).copies
     if prepare.into is not None and copies is None:
         servers = (f"{kind.scheme}:// ({kind.copies.words})" for kind in SOURCE_KINDS.values() if kind.copies)
@@ -106,7 +106,7 @@ def _check_preparation(policy: Policy, problems: Problems) -> None:
 
 
 def _check_additions(policy: Policy, problems: Problems) -> None:
-    """Check that tables which only grow are protected, and read from files whose names tell which rows are new."""
+    """Check that append-only tables are protected, and read from files whose names show which rows are new."""
     on_server = source_kind(policy.source).is_server
     for name, table in policy.tables.items():
         place, source = ("tables", name, "append_only"), table.source or policy.source or ""
@@ -142,7 +142,7 @@ def _check_csv(policy: Policy, names: Names, problems: Problems) -> None:
 
 
 def _check_limits(policy: Policy, problems: Problems) -> None:
-    """Check the limits of parts: nothing may promise more than the budget holds."""
+    """Check the limits of parts: none may promise more than the budget contains."""
     budget, query = policy.budget, policy.per_query
     if budget.delta == 0 and needs_delta(budget.accountant):
         problems.add(
@@ -181,7 +181,7 @@ def _check_limits(policy: Policy, problems: Problems) -> None:
 
 
 def _check_access(policy: Policy, names: Names, problems: Problems) -> None:
-    """Check that what an analyst's access names exists, and that row filters are for protected tables."""
+    """Check that the names in an analyst's access exist, and that row filters are for protected tables."""
     tables = names.below("tables")
     for analyst, limit in policy.analysts.items():
         place = ("analysts", analyst)
@@ -222,7 +222,7 @@ def _check_case(place: Place, names: Iterable[str], problems: Problems) -> None:
 
 
 def _check_schemas(policy: Policy, problems: Problems) -> None:
-    """Check that schemas differ by more than case, and are no other name for the default one."""
+    """Check that schemas differ by more than case."""
     spellings: dict[str, str] = {}
     for name, table in policy.tables.items():
         schema = table.schema
@@ -285,7 +285,7 @@ def _check_column(column: PolicyColumn, place: Place, problems: Problems) -> Non
 
 
 def _check_outside(column: PolicyColumn, place: Place, problems: Problems) -> None:
-    """Check that the group of other values has a key that no value inside has."""
+    """Check that the key of the group of other values is not one of the values inside."""
     label: Any = column.outside
     lower: Any = column.lower
     upper: Any = column.upper
@@ -335,7 +335,7 @@ def _check_foreign_keys(policy: Policy, table: Table, names: Names, problems: Pr
 
 
 def _check_contributions(policy: Policy, problems: Problems) -> None:
-    """Every protected table says how many rows one unit contributes."""
+    """Check that every protected table says how many rows one unit contributes."""
     for name, table in policy.tables.items():
         place = ("tables", name, "max_rows")
         if table.public or problems.within(("tables", name, "public")):
@@ -365,7 +365,7 @@ def _check_no_clips(table: Table, problems: Problems) -> None:
 
 
 def _check_unit(policy: Policy, unit: PrivacyUnit, names: Names, problems: Problems) -> None:
-    """Every protected table reaches the unit by exactly one path, and every join on it keeps rows single."""
+    """Check that every protected table reaches the unit by exactly one path, and that no join on it repeats rows."""
     table = policy.tables.get(unit.table)
     if unit.table not in names.below("tables"):
         near = did_you_mean(unit.table, policy.tables)
@@ -397,10 +397,10 @@ def _check_unit(policy: Policy, unit: PrivacyUnit, names: Names, problems: Probl
 
 
 def _check_public_names(table: Table, unit: PrivacyUnit, problems: Problems) -> None:
-    """Check that no public table lists units: a public table with a column named like the unit most likely lists the units
-    themselves.
+    """Check that no public table lists units: a public table with a column named like the unit's column most likely lists the
+    units themselves.
 
-    A bare `id` is every table's own number and says nothing.
+    A column named just `id` is every table's own number and does not count.
     """
     for column in table.columns:
         if column.lower() == unit.column.lower() != "id":
@@ -415,8 +415,8 @@ def _check_public_names(table: Table, unit: PrivacyUnit, problems: Problems) -> 
 def _check_paths(
     policy: Policy, name: str, paths: list[tuple[Hop, ...]], unit: PrivacyUnit, problems: Problems
 ) -> None:
-    """Check that foreign keys lead to the unit. A table is blamed for its own foreign keys only, not for those of its parents,
-    which are blamed themselves."""
+    """Check that foreign keys lead to the unit. A problem is reported only for the table whose own foreign keys cause it, not
+    for its children."""
     place: Place = ("tables", name, "foreign_keys")
     if problems.within(place) or problems.within(("tables", name, "public")):
         return

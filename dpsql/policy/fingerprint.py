@@ -1,4 +1,4 @@
-"""Fingerprints of a policy: SHA-256 over what its fields say, by their names and values."""
+"""Fingerprints of a policy: SHA-256 of the names and values of its fields."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from enum import Enum
 from dpsql.policy.bounds import ADDED_BOUNDS, names_in_fingerprint
 
 LEFT_OUT_AT_DEFAULT = {"left_out": True}
-"""Metadata of a field that was added later: policies that do not use it keep their fingerprint."""
+"""Metadata of a field that was added after fingerprints were stored: policies that do not use it keep their fingerprint."""
 
 
 def fingerprint(value: object) -> str:
-    """Return the SHA-256 (hex) over a policy, or parts of one."""
+    """Return the SHA-256 (hex) of a policy, or of parts of one."""
     text = json.dumps(canonical(value), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
 _NOT_SAID = ("description", "folder", "rows", "row_count", "asker")
-"""Fields that answers do not depend on as the owner means them."""
+"""Fields on which the meaning of answers does not depend."""
 
 
 def canonical(value: object) -> object:
-    """Return `value` as JSON; the type beside a column's values tells 1 from its text."""
+    """Return `value` in the form of JSON. Scalars become text; a column's type distinguishes the number 1 from the text "1"."""
     if isinstance(value, Mapping):
         return {json.dumps(canonical(key)): canonical(item) for key, item in value.items()}
     if isinstance(value, tuple):

@@ -1,4 +1,4 @@
-"""Reading a policy: file to text, text to tree, tree to shape, shape to policy; all problems are reported together."""
+"""Reading of a policy: file to text, text to tree, tree to shape, shape to policy; all problems are reported together."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_BYTES = 1 << 20
 def load_policy(path: str | Path) -> Policy:
     """Return the policy in the file at `path`; relative paths in it start at the file's folder.
 
-    Raises PolicyRefusal: `policy_file` when it cannot be read as text, `policy_invalid` with all `.problems` else.
+    Raises PolicyRefusal: `policy_file` if the file cannot be read as text, `policy_invalid` with all `.problems` otherwise.
     """
     place = Path(path)
     return parse_policy(policy_text(place), str(place), place.parent)
@@ -34,7 +34,7 @@ def parse_policy(text: str, origin: str = "policy", folder: Path = Path(".")) ->
 
 
 def policy_problems(text: str) -> list[tuple[str, str]]:
-    """Return every (path, sentence) that is wrong with the policy in `text`; empty when it is acceptable."""
+    """Return (path, sentence) for every problem of the policy in `text`; empty if it is acceptable."""
     return _read(text, Path("."))[1]
 
 
@@ -68,7 +68,7 @@ def _refusal(origin: str, problems: list[tuple[str, str]]) -> Error:
 
 
 def _read(text: str, folder: Path) -> tuple[Policy | None, list[tuple[str, str]]]:
-    # pydantic takes longer to import than all the rest, and whoever only names the types does not need it
+    # pydantic takes longer to import than everything else, and code that only uses the types does not need it
     from dpsql.policy.build import build_policy
     from dpsql.policy.check import check_policy
 
@@ -88,10 +88,10 @@ def _read(text: str, folder: Path) -> tuple[Policy | None, list[tuple[str, str]]
 
 
 def _shape(tree: dict[str, Any], problems: Problems) -> Any:
-    """`tree` as a PolicyShape; misshapen parts are told, cut out, and the rest is tried again.
+    """Return `tree` as a PolicyShape; misshapen parts are reported and cut out, and the rest is tried again.
 
-    What the root must hold is filled in when it was cut out or missing, so that the rest can still be checked; that
-    never reaches a policy in force, because a problem is known by then.
+    Required keys of the root are filled in if they were cut out or missing, so that the rest can still be checked; such
+    values never reach a policy in force, because a problem has been recorded by then.
     """
     from pydantic import ValidationError
 
@@ -123,7 +123,7 @@ def _shape(tree: dict[str, Any], problems: Problems) -> Any:
 
 
 def _place(loc: tuple[int | str, ...]) -> Place:
-    """pydantic marks a bad key of a mapping by a last part `[key]`."""
+    """Return the place of an error; pydantic marks a bad key of a mapping by a last part `[key]`."""
     return loc[:-1] if loc and loc[-1] == "[key]" else loc
 
 

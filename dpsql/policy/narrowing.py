@@ -1,8 +1,8 @@
-"""Whether another version of a policy widens a promise: what a running server may take over without a restart.
+"""The test whether a new version of a policy widens a promise: a running server may adopt only narrower ones without a restart.
 
-An allow-list: what is not known to be as narrow as before counts as wider. The data set, its tables and the accountant stay;
-limits may only shrink, access may only be taken away, and analysts and projects may come, since the budget of the data set
-holds for all of them together.
+It is an allow-list: a change that is not known to be as narrow as before counts as wider. The data set, its tables and the
+accountant stay; limits may only shrink, access may only be taken away, and analysts and projects may be added, because the
+budget of the data set holds for all of them together.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dpsql.policy.types import Policy, Preparation, TableAccess
 
 
 def widened(old: Policy, new: Policy) -> list[str]:
-    """Return the places (paths in the file) where `new` may promise less than `old`; empty when it may be taken over."""
+    """Return the places (paths in the file) at which `new` may promise less than `old`; empty if `new` may be adopted."""
     places = [
         name
         for name in ("dataset", "source", "ledger", "witness", "neighbours")
@@ -47,7 +47,7 @@ def widened(old: Policy, new: Policy) -> list[str]:
 
 
 def same_for(old: Policy, new: Policy, analyst: str | None) -> bool:
-    """Return whether both policies say the same to one analyst (None: the owner)."""
+    """Return whether both policies are the same for one analyst (None: the owner)."""
 
     def part(policy: Policy) -> str:
         analysts = {name: limit for name, limit in policy.analysts.items() if name == analyst}
@@ -63,7 +63,7 @@ def same_for(old: Policy, new: Policy, analyst: str | None) -> bool:
 
 
 def _limits(place: str, old: Any, new: Any) -> Iterator[str]:
-    """Yield the limits that grew: of a budget, an analyst, a project or a session."""
+    """Yield the limits of a budget, an analyst, a project or a session that grew."""
     if new.epsilon > old.epsilon:
         yield f"{place}.epsilon"
     if _above(new.delta, old.delta):
@@ -71,7 +71,7 @@ def _limits(place: str, old: Any, new: Any) -> Iterator[str]:
 
 
 def _above(new: Fraction | int | None, old: Fraction | int | None) -> bool:
-    """Return whether one limit is above another; None is none at all."""
+    """Return whether one limit is above another; None means no limit."""
     return old is not None and (new is None or new > old)
 
 
@@ -98,7 +98,7 @@ def _queries(old: Policy, new: Policy) -> Iterator[str]:
 def _named(
     key: str, old: Mapping[str, Any], new: Mapping[str, Any], rest: Callable[[str, Any, Any], Iterator[str]]
 ) -> Iterator[str]:
-    """Yield what grew of each analyst or project that was there before and still is."""
+    """Yield the limits that grew for each analyst or project that is in both versions."""
     for name in old.keys() & new.keys():
         yield from _limits(f"{key}.{name}", old[name], new[name])
         yield from rest(f"{key}.{name}", old[name], new[name])

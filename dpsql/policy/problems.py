@@ -1,4 +1,4 @@
-"""Everything that is wrong with a policy, collected with its place so that the owner hears all of it at once."""
+"""All problems of a policy, collected with their places so that the owner sees all of them at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z", re.ASCII)
 
 
 class Problems:
-    """A list of (place, sentence), one per place; `lines` knows on which line of the file a place stands."""
+    """A list of (place, sentence), one per place; `lines` maps a place to its line in the file."""
 
     def __init__(self) -> None:
         self.lines: dict[Place, int] = {}
@@ -22,7 +22,7 @@ class Problems:
         return bool(self._sentences)
 
     def add(self, place: Place, sentence: str) -> None:
-        """Record a problem; what follows from a problem already known at the same place is not said."""
+        """Record a problem; only the first problem at each place is kept, because others may follow from it."""
         self._sentences.setdefault(place, sentence)
 
     def within(self, place: Place) -> bool:
@@ -30,20 +30,20 @@ class Problems:
         return any(entered[: len(place)] == place for entered in self._sentences)
 
     def listed(self) -> list[tuple[str, str]]:
-        """(path, sentence) in the order of the file; the sentence begins with the line when it is known."""
+        """Return (path, sentence) in the order of the file; the sentence begins with the line if it is known."""
         by_line = [(self._line(place), place, sentence) for place, sentence in self._sentences.items()]
         by_line.sort(key=lambda item: item[0])
         return [(written(place), f"line {line}: {sentence}" if line else sentence) for line, place, sentence in by_line]
 
     def _line(self, place: Place) -> int:
-        """Return the line of the place or of what holds it (a key that is missing has no line of its own)."""
+        """Return the line of the place, or of the part that contains it (a missing key has no line itself)."""
         while place and place not in self.lines:
             place = place[:-1]
         return self.lines.get(place, 0)
 
 
 def written(place: Place) -> str:
-    """Return a place as a person reads it: $.tables.visits.columns.age.domain[2]."""
+    """Return a place in a form for people: $.tables.visits.columns.age.domain[2]."""
     text = "$"
     for part in place:
         if isinstance(part, int):

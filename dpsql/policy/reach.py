@@ -1,4 +1,4 @@
-"""How a table reaches the privacy unit through foreign keys, on names alone."""
+"""The paths of foreign keys from tables to the privacy unit, computed only from names."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from collections.abc import Mapping
 from graphlib import CycleError, TopologicalSorter
 
 Hop = tuple[str, str, str, str]
-"""(table, column, parent table, parent column)."""
+"""A foreign key: (table, column, parent table, parent column)."""
 
 ForeignKeys = Mapping[str, Mapping[str, tuple[str, str]]]
-"""Table to column to (parent table, parent column)."""
+"""The foreign keys of each table: table to column to (parent table, parent column)."""
 
 _FILE = re.compile(r"\.(?:parquet|csv|csv\.gz)\Z", re.ASCII | re.IGNORECASE)
 
 
 def is_file(source: str) -> bool:
-    """Return whether `source` names files (Parquet or CSV, globs allowed) and not a table or a URL."""
+    """Return whether `source` names files (Parquet or CSV, globs allowed) instead of a table or a URL."""
     return _FILE.search(source) is not None and "://" not in source
 
 
 def is_csv(source: str) -> bool:
-    """Return whether `source` names CSV files, packed by gzip or not."""
+    """Return whether `source` names CSV files, compressed by gzip or not."""
     return is_file(source) and not source.lower().endswith(".parquet")
 
 
 def paths_to_unit(foreign_keys: ForeignKeys, unit_table: str) -> dict[str, list[tuple[Hop, ...]]]:
-    """For each table at most two paths to `unit_table` (two are enough to know that they are ambiguous).
+    """Return for each table at most two paths to `unit_table` (two are enough to show that they are ambiguous).
 
-    The unit's own table has the one empty path; a table that does not reach the unit has none. There must be no cycle
+    The unit's own table has one empty path; a table that does not reach the unit has none. There must be no cycle
     (`find_cycle`).
     """
     by_table: dict[str, list[tuple[Hop, ...]]] = {}
@@ -41,7 +41,7 @@ def paths_to_unit(foreign_keys: ForeignKeys, unit_table: str) -> dict[str, list[
 
 
 def joins_of(path: tuple[Hop, ...], unit_column: str) -> tuple[Hop, ...]:
-    """`path` without the hops at its end whose child column already holds the unit's key."""
+    """Return `path` without the hops at its end whose child column already holds the unit's key."""
     key = unit_column
     for index in range(len(path) - 1, -1, -1):
         if path[index][3] != key:
@@ -51,7 +51,7 @@ def joins_of(path: tuple[Hop, ...], unit_column: str) -> tuple[Hop, ...]:
 
 
 def find_cycle(foreign_keys: ForeignKeys) -> list[str] | None:
-    """Return tables of one cycle of foreign keys, each before its parent, the first again at the end; None without one."""
+    """Return the tables of one cycle of foreign keys, each before its parent, the first repeated at the end; None without any."""
     try:
         TopologicalSorter(_parents(foreign_keys)).prepare()
     except CycleError as error:

@@ -1,7 +1,7 @@
-"""The shape of a policy file: which keys stand where and what each may hold. The JSON Schema is generated from here.
+"""The shape of a policy file: the keys of each part and their values. The JSON Schema is generated from this module.
 
-Input is the tree of `read_yaml` (every scalar is text), output are models whose numbers are exact.  What depends on
-more than one place (types of bounds, foreign keys, limits against the budget) is checked in `build` and `check`.
+Input is the tree of `read_yaml` (every scalar is text); output are models with exact numbers.  Rules that depend on more
+than one place (types of bounds, foreign keys, limits against the budget) are checked in `build` and `check`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _DECIMAL = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?$"
 
 
 def _number_schema(**limits: Any) -> WithJsonSchema:
-    """Return a number, or its text: YAML 1.1 tools read 1e-6 as text."""
+    """Return the schema of a number, or of its text, because YAML 1.1 tools read 1e-6 as text."""
     return WithJsonSchema({"anyOf": [{"type": "number", **limits}, {"type": "string", "pattern": _DECIMAL}]})
 
 
@@ -285,7 +285,7 @@ class TableShape(_GroupBoundsShape):
 
 
 def _row_or_mapping(raw: object) -> object:
-    """Read a unit: the word `row` becomes None; everything else must be the mapping."""
+    """Read a unit: the word `row` becomes None; any other value must be the mapping."""
     if raw == "row" or isinstance(raw, dict):
         return None if raw == "row" else raw
     raise ValueError("write row, or {table: ..., column: ...}")
@@ -305,7 +305,7 @@ class TimingShape(_Shape):
 
 
 def _word_or_mapping(raw: object) -> object:
-    """Return one of the words, else the mapping."""
+    """Return one of the words, or the mapping unchanged."""
     return raw if isinstance(raw, dict) else values.choice(("plain", "padded"), raw)
 
 
@@ -326,7 +326,7 @@ class PrepareShape(_Shape):
 
 
 def _when_or_mapping(raw: object) -> object:
-    """Return a word, as the mapping that it stands for."""
+    """Return the mapping that a word represents, or a mapping unchanged."""
     return raw if isinstance(raw, dict) else {"when": values.choice(("auto", "manual"), raw)}
 
 
@@ -395,21 +395,21 @@ _SHAPES: dict[tuple[object, ...], type[_Shape]] = {
 
 
 def keys_at(place: Place) -> tuple[str, ...]:
-    """Return keys that are known in the mapping at `place`, none where the owner chooses the names."""
+    """Return the keys that the mapping at `place` may have; none if the owner chooses the names."""
     general = tuple(_ANY if index in (1, 3) else part for index, part in enumerate(place))
     fields = _SHAPES[general].model_fields if general in _SHAPES else {}
     return tuple(field.alias or name for name, field in fields.items())
 
 
 def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of a policy file, for editors; `dpsql/policy/policy.schema.json` holds it."""
+    """Return the JSON Schema (draft 2020-12) of a policy file, for editors; it is stored in `dpsql/policy/policy.schema.json`."""
     schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **PolicyShape.model_json_schema()}
     _close(schema)
     return schema
 
 
 def _close(node: Any) -> None:
-    """pydantic leaves a mapping open to keys that do not match its pattern; the reader does not."""
+    """Forbid keys that do not match a mapping's pattern: pydantic's schema allows them, but the reader does not."""
     for part in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
         _close(part)
     if isinstance(node, dict) and "patternProperties" in node:

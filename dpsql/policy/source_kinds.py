@@ -1,7 +1,7 @@
-"""Kinds of data sources, by the scheme of their URL: what a policy may say of each.
+"""Kinds of data sources, by the scheme of their URL, and what a policy may say about each.
 
-What opens and reads a source is on the floor of engines (`engine.registry`), which lists the same schemes. Files without a scheme
-are those of DuckDB.
+The engines that open and read a source are registered in `engine.registry`, which lists the same schemes. DuckDB reads files
+without a scheme.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 _SCHEMA_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}\Z", re.ASCII)
-"""PostgreSQL cuts longer names."""
+"""A schema's name of at most 63 characters, because PostgreSQL truncates longer names."""
 
 
 @dataclass(frozen=True)
 class CopiesPlace:
-    """What `prepare: into` names for a kind of source: `words` say it in short, `problem` what it has to be where `accepts` is
-    false. `is_path`: it may be a path, from the folder of the policy on. `has_role`: a role of the server may write there."""
+    """The place that `prepare: into` names for a kind of source: `words` describe it briefly; `problem` says what it must be if
+    `accepts` is false. `is_path`: it may be a path, relative to the policy's folder. `has_role`: `role` may name the role of the
+    server that writes there."""
 
     words: str
     problem: str
@@ -30,9 +31,9 @@ class CopiesPlace:
 class SourceKind:
     """One kind of source, whose URL is written `form`.
 
-    `copies`: where its prepared copies are; None where it is read from local files, beside which dpsql keeps copies itself.
-    `reads_urls`: a table may have a URL for its own source. `in_process`: a URL by which the same engine reads files of Parquet
-    without a server; None where there is none, or no server.
+    `copies`: the place of its prepared copies; None if it is read from local files, beside which dpsql itself keeps copies.
+    `reads_urls`: a table may have a URL as its own source. `in_process`: a URL by which the same engine reads Parquet files
+    without a server; None if there is no such URL, or no server.
     """
 
     scheme: str
@@ -43,7 +44,7 @@ class SourceKind:
 
     @property
     def is_server(self) -> bool:
-        """Return whether the data are another system's, which is asked for them."""
+        """Return whether another system holds the data and is queried for them."""
         return self.copies is not None
 
 
@@ -69,26 +70,26 @@ SOURCE_KINDS = {
         SourceKind("spark", "spark://...", _FOLDER, reads_urls=True, in_process="spark://local[2]"),
     )
 }
-"""By scheme."""
+"""The kinds of sources by scheme."""
 
 
 def scheme_of(source: str | None) -> str:
-    """Return the scheme of a policy's source, that of DuckDB for files and where the policy names none."""
+    """Return the scheme of a policy's source; DuckDB's scheme for files and if the policy names no source."""
     scheme, separator, _ = (source or "").partition("://")
     return scheme if separator else DUCKDB.scheme
 
 
 def source_kind(source: str | None) -> SourceKind:
-    """Return the kind of a policy's source: `DUCKDB` as well where the policy names none, or a scheme that is not known."""
+    """Return the kind of a policy's source; `DUCKDB` also if the policy names no source, or an unknown scheme."""
     return SOURCE_KINDS.get(scheme_of(source), DUCKDB)
 
 
 def is_source_url(source: str) -> bool:
-    """Return whether `source` is the URL of a server, or of a file that a kind of source is read from."""
+    """Return whether `source` is the URL of a server, or of a file from which a kind of source is read."""
     kind = SOURCE_KINDS.get(scheme_of(source))
     return kind is not None and "://" in source and (kind.is_server or has_path(source, f"{kind.scheme}:///"))
 
 
 def has_path(url: str, prefix: str) -> bool:
-    """Return whether `url` is `prefix` and a path, with nothing else behind it."""
+    """Return whether `url` is `prefix` followed by a path and nothing else."""
     return url.startswith(prefix) and len(url) > len(prefix) and "\0" not in url and "?" not in url

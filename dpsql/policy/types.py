@@ -1,8 +1,8 @@
-"""The owner's promise as frozen values: what is protected, whose it is, how far values go, and what may be spent.
+"""The owner's policy as frozen values: protected tables, the privacy unit, bounds of values, and budgets.
 
-Everything numeric is exact: `int` or `fractions.Fraction`; dates are `datetime.date`, timestamps naive
-`datetime.datetime`.  A `Policy` that came from `load_policy` holds together: every protected table reaches the
-privacy unit by exactly one path of foreign keys, every name exists, every bound has its other end.
+All numbers are exact: `int` or `fractions.Fraction`; dates are `datetime.date`, timestamps naive
+`datetime.datetime`.  A `Policy` from `load_policy` is consistent: every protected table reaches the
+privacy unit by exactly one path of foreign keys, every name exists, and bounds come in pairs.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from dpsql.policy.source_kinds import DUCKDB, source_kind
 from dpsql.privacy.loss import Neighbours
 
 Value = int | Fraction | str | bool | date | datetime
-"""A value of a column: integer, real, text, boolean, date, timestamp."""
+"""A value of a column: integer, real, text, boolean, date or timestamp."""
 
 COLUMN_TYPES = ("integer", "real", "text", "boolean", "date", "timestamp")
 DEFAULT_SCHEMAS = ("main", "public")
-"""The schemas of tables for which the policy names none."""
+"""The schema names that mean tables for which the policy names no schema."""
 _Named = TypeVar("_Named")
 
 
 @dataclass(frozen=True)
 class PrivacyUnit:
-    """The column whose values name the privacy units; the unit of a row elsewhere is found through foreign keys."""
+    """The column whose values identify the privacy units; foreign keys lead from the rows of other tables to their unit."""
 
     table: str
     column: str
@@ -40,7 +40,7 @@ class PrivacyUnit:
 
 @dataclass(frozen=True)
 class LifetimeLimit:
-    """The limit of all windows of a budget together."""
+    """The limit for all windows of a budget together."""
 
     epsilon: Fraction
     delta: Fraction
@@ -50,8 +50,8 @@ class LifetimeLimit:
 class DatasetBudget:
     """The limit of the privacy loss of the whole dataset; `accountant` is "pure" or "zcdp". `delta` is 0 only under "pure".
 
-    `every`: the limit is that of each window of this length (`privacy.accounting.windows`), and so are those of analysts and
-    projects; None: it is the limit of all questions ever. `lifetime` limits all windows together; None: nothing does.
+    `every`: the limits of the dataset, analysts and projects hold for each window of this length
+    (`privacy.accounting.windows`); None: they hold for all questions ever. `lifetime` limits all windows together (or None).
     """
 
     epsilon: Fraction
@@ -62,7 +62,7 @@ class DatasetBudget:
 
     @property
     def is_limited(self) -> bool:
-        """Return whether there is a limit of everything that may ever be asked."""
+        """Return whether the total privacy loss of all questions ever has a limit."""
         return self.every is None or self.lifetime is not None
 
 
@@ -70,11 +70,11 @@ class DatasetBudget:
 class PerQuery:
     """Defaults and limits of one query.
 
-    `epsilon` is charged when a query names none, `max_epsilon` the most and `min_epsilon` the least it may name;
+    `epsilon` is charged if a query names none; `max_epsilon` is the most and `min_epsilon` the least it may name;
     `delta` goes to partition selection (0: private keys are refused); `mechanism` is "auto" or a word of the registry;
-    `confidence` is that of the error bars; `max_public_groups` is the longest grid of public keys; `timeout_seconds`
-    stops the engine. Groups in which fewer than `min_units` privacy units are counted, with noise, are not shown (None: all
-    are).
+    `confidence` is the confidence of the error bars; `max_public_groups` is the most groups in a grid of public keys;
+    `timeout_seconds` stops the engine. Groups with a noisy count of fewer than `min_units` privacy units are not shown
+    (None: all groups are).
     """
 
     epsilon: Fraction
@@ -91,9 +91,9 @@ class PerQuery:
 
 @dataclass(frozen=True)
 class TableAccess:
-    """What one analyst may name of a table, and which of its rows exist for them.
+    """The columns of a table that one analyst may name, and the rows that exist for them.
 
-    `columns`: None for all of them. `where`: a condition in SQL over all columns of the table, hidden ones included; None
+    `columns`: None for all columns. `where`: a condition in SQL over all columns of the table, hidden ones included; None
     for all rows. It filters the bounded view, as a WHERE of the question does.
     """
 
@@ -103,9 +103,9 @@ class TableAccess:
 
 @dataclass(frozen=True)
 class Analyst:
-    """The part of the dataset's budget that one analyst may spend; a `delta` of None is limited by the dataset's alone.
+    """The part of the dataset's budget that one analyst may spend; with `delta` None, only the dataset's delta is the limit.
 
-    `access`: the tables that exist for them; None for all, with all columns and rows.
+    `access`: the tables that exist for the analyst; None for all tables, with all columns and rows.
     """
 
     epsilon: Fraction
@@ -115,9 +115,9 @@ class Analyst:
 
 @dataclass(frozen=True)
 class ProjectLimit:
-    """The budget of all questions of one project together; a `delta` of None is limited by the dataset's alone.
+    """The budget of all questions of one project together; with `delta` None, only the dataset's delta is the limit.
 
-    `members`: the analysts who may charge it, beside the owner; None: all of them.
+    `members`: the analysts who, besides the owner, may charge the project; None: all analysts.
     """
 
     epsilon: Fraction
@@ -127,11 +127,11 @@ class ProjectLimit:
 
 @dataclass(frozen=True)
 class ReusePolicy:
-    """When stored releases answer instead of a new charge.
+    """The rules by which stored releases answer instead of a new charge.
 
-    `default` is dp.reuse of a session that sets none: "off", "on" or "derive". `shared`: a release answers every
-    analyst, else only the one who was charged for it. `more_accurate`: a stored release with less noise than asked
-    for answers too.
+    `default` is the dp.reuse of a session that sets none: "off", "on" or "derive". `shared`: a release answers all
+    analysts, else only the one who was charged for it. `more_accurate`: a stored release with less noise than
+    requested answers too.
     """
 
     default: str = "on"
@@ -153,8 +153,8 @@ class PolicyColumn:
 
     `lower` and `upper` come together or not at all (closed interval, typed by the column's type). `domain` lists the
     public keys in the order written; None among them means that NULL is a key. `max_total` is the most that one
-    privacy unit adds to a SUM of the column, over all groups together, in the column's unit (None: what its rows add).
-    `source` is its name in the header of CSV files where that is another one.
+    privacy unit adds to a SUM of the column, over all groups together, in the column's unit (None: whatever its rows add up to).
+    `source` is the column's name in the header of CSV files if it differs from `name`.
     `outside` is the key of the group of all values outside the domain or the bounds (None: they belong to no group).
     """
 
@@ -179,9 +179,9 @@ class PolicyColumn:
 class CsvDialect:
     """The dialect of the CSV files of a table.
 
-    `quote` is "" where no character quotes; `header` names the columns in the order of the files, None where the first
-    line of each file does; `null` are the texts that mean NULL; `multiline`: quoted cells may hold line breaks, so that
-    a record may be longer than a line.
+    `quote` is "" if no character quotes; `header` names the columns in the order of the files, or is None if the first
+    line of each file does; `null` are the texts that mean NULL; `multiline`: quoted cells may contain line breaks, so that
+    a record may span several lines.
     """
 
     delimiter: str = ","
@@ -195,15 +195,15 @@ class CsvDialect:
 class Table:
     """One table as analysts see it.
 
-    `schema` is that in which analysts see it, None for the default one: names of tables are unique over all schemas.
-    `source` is its physical name (`schema.table`) or file glob when different; `unique` are further column sets
-    without repetition, `primary_key` not among them; `max_multiplicity` maps a column set of a public table to the most
-    rows that agree on it; `foreign_keys` maps a column to (parent table, parent column). `bounds`: what one privacy unit
+    `schema` is the schema in which analysts see it, None for the default one; table names are unique over all schemas.
+    `source` is its physical name (`schema.table`) or file glob if different; `unique` are column sets, besides
+    `primary_key`, on which no two rows agree; `max_multiplicity` maps a column set of a public table to the most rows that
+    agree on it; `foreign_keys` maps a column to (parent table, parent column). `bounds`: the most that one privacy unit
     contributes (`max_rows` is 1 under row privacy; a public table has none). `columns` holds every column that the policy
-    names, key columns included. `csv` is how its files are written, None where it is not read from CSV files. `rows` are names of
-    columns and the rows of a public table, as its source has them, where they are few (None: not known; never from the
-    policy file), `row_count` the number of its rows. `append_only`: rows only come, and in new files, so that which of a unit's
-    rows stay is decided for all versions of the data alike.
+    names, key columns included. `csv` is the dialect of its files, None if it is not read from CSV files. `rows`: the column
+    names and rows of a public table in its source, if they are few (None: unknown; never from the policy file); `row_count`:
+    the number of its rows. `append_only`: rows are only added, and only in new files, so that the choice of the rows of a unit
+    that stay is the same for all versions of the data.
     """
 
     name: str
@@ -229,25 +229,25 @@ class Table:
 
     @property
     def qualified_name(self) -> str:
-        """Return the name of the table, with its schema before it unless that is the default one."""
+        """Return the name of the table, preceded by its schema unless that is the default one."""
         return self.name if self.shown_schema == "public" else f"{self.shown_schema}.{self.name}"
 
     def is_in(self, schema: str) -> bool:
-        """Return whether the table is in the schema that a question calls so (case does not matter, as in SQL)."""
+        """Return whether the table is in the schema that a question calls `schema` (case does not matter, as in SQL)."""
         names = DEFAULT_SCHEMAS if self.shown_schema == "public" else (self.shown_schema.lower(),)
         return schema.lower() in names
 
     def column(self, name: str) -> PolicyColumn | None:
-        """Return the column of that name (case does not matter, as in SQL), None when there is none."""
+        """Return the column called `name` (case does not matter, as in SQL), or None."""
         return self.columns.get(name) or _folded(self.columns, name)
 
     def is_unique(self, columns: tuple[str, ...]) -> bool:
-        """Return whether no two rows agree on `columns`: they include the primary key or one of the `unique` sets."""
+        """Return whether no two rows agree on `columns`, because these include the primary key or one of the `unique` sets."""
         compared = set(columns)
         return any(keys and compared.issuperset(keys) for keys in (self.primary_key, *self.unique))
 
     def multiplicity(self, columns: tuple[str, ...]) -> int | None:
-        """Return the most rows that agree on `columns`: 1 when unique, a declared number, None without a promise."""
+        """Return the most rows that agree on `columns`: 1 if unique, else the declared number, None if none is declared."""
         if self.is_unique(columns):
             return 1
         compared = set(columns)
@@ -257,10 +257,10 @@ class Table:
 
 @dataclass(frozen=True)
 class Preparation:
-    """Who writes prepared copies, and where. `automatic`: a server does by itself, else `dpsql prepare` alone.
+    """The writer and the place of prepared copies. `automatic`: a server writes them by itself; else only `dpsql prepare` does.
 
-    `into`: a schema of the PostgreSQL server that holds the data, or a folder (path or URL) that Spark writes to; None where
-    copies are files of DuckDB. `role`: who writes into the schema, None for the role of the source.
+    `into`: a schema of the PostgreSQL server that holds the data, or a folder (path or URL) that Spark writes to; None if
+    copies are DuckDB files. `role`: the role that writes into the schema, None for the role of the source.
     """
 
     automatic: bool = False
@@ -272,12 +272,12 @@ class Preparation:
 class Policy:
     """One policy file. `privacy_unit` is None under row privacy; relative paths in it start at `folder`.
 
-    `data_version` is the owner's own name for the state of the data; None: the source's files tell when it changed.
-    `witness` is the place on another machine that keeps the ledger's head as well: file:///FOLDER or postgresql://...
-    `log_sql`: whether the server's audit log and traces have the texts of questions.
-    `asker` is the analyst whose access applies (`of_analyst`), None where all tables are visible. `tables` are those of the
-    file; `visible` what the asker can name of them.
-    `timing` is "plain", "padded" or "constant", and `constant_seconds` the time at which every question is answered under
+    `data_version` is the owner's own name for the state of the data; None: the source's files show whether it changed.
+    `witness` is the place on another machine that also keeps the ledger's head: file:///FOLDER or postgresql://...
+    `log_sql`: whether the server's audit log and traces contain the texts of questions.
+    `asker` is the analyst whose access applies (`of_analyst`), None if all tables are visible. `tables` are the tables of the
+    file; `visible` is the part of them that the asker can name.
+    `timing` is "plain", "padded" or "constant"; `constant_seconds` is the time after which every question is answered under
     "constant" (else None).
     """
 
@@ -304,13 +304,13 @@ class Policy:
     asker: str | None = None
 
     def of_analyst(self, name: str | None) -> Policy:
-        """Return the policy as the analyst `name` sees it; itself where nothing is hidden from them."""
+        """Return the policy as the analyst `name` sees it; the same policy if nothing is hidden from them."""
         analyst = None if name is None else self.analysts.get(name)
         return self if analyst is None or analyst.access is None else replace(self, asker=name)
 
     @property
     def access(self) -> Mapping[str, TableAccess] | None:
-        """Return what exists for the asker, by table; None for everything."""
+        """Return the columns and rows that exist for the asker, by table; None for all tables."""
         return None if self.asker is None else self.analysts[self.asker].access
 
     @cached_property
@@ -326,15 +326,15 @@ class Policy:
         return {name: _with_columns(self.tables[name], columns) for name in columns}
 
     def row_filter(self, table: str) -> str | None:
-        """Return the condition that rows of `table` fulfil for the asker; None for all rows."""
+        """Return the condition on the rows of `table` that exist for the asker; None for all rows."""
         return None if self.access is None else self.access[table].where
 
     def table(self, name: str) -> Table | None:
-        """Return the table that the asker calls so (case does not matter, as in SQL), None when there is none."""
+        """Return the table that the asker calls `name` (case does not matter, as in SQL), or None."""
         return self.visible.get(name) or _folded(self.visible, name)
 
     def table_at(self, *path: str) -> Table | None:
-        """Return the table that the asker calls `[[dataset.]schema.]name`, None when there is none."""
+        """Return the table that the asker calls `[[dataset.]schema.]name`, or None."""
         *before, name = path
         table = self.table(name)
         if table is None or (before and not table.is_in(before[-1])):
@@ -342,22 +342,22 @@ class Policy:
         return table if [part.lower() for part in before[:-1]] in ([], [self.dataset.lower()]) else None
 
     def is_protected(self, table: str) -> bool:
-        """Return whether rows of `table` belong to privacy units. KeyError for an unknown table."""
+        """Return whether rows of `table` belong to privacy units. Raises KeyError for an unknown table."""
         return not self.tables[table].public
 
     def unit_path(self, table: str) -> tuple[Hop, ...]:
         """Return foreign keys (table, column, parent table, parent column) that lead from `table` to the privacy unit.
 
-        Empty for the unit's own table, for public tables and under row privacy. KeyError for an unknown table.
+        Empty for the unit's own table, for public tables and under row privacy. Raises KeyError for an unknown table.
         """
         if self.tables[table].public or self.privacy_unit is None:
             return ()
         return self._paths[table][0]
 
     def unit_joins(self, table: str) -> tuple[Hop, ...]:
-        """Return the hops of `unit_path` that must really be joined to read the unit's key.
+        """Return the hops of `unit_path` that must be joined to read the unit's key.
 
-        A last hop onto the unit's key itself needs no join: the child's own column holds the key already. Each
+        A last hop to the unit's key itself needs no join, because the child's own column already holds the key. Each
         parent column of these hops is declared unique, so that joining never repeats a row.
         """
         unit = self.privacy_unit
@@ -375,13 +375,13 @@ class Policy:
         return path[len(joins)][1] if len(joins) < len(path) else unit.column
 
     def source_path(self) -> str | None:
-        """Absolute path of the DuckDB file or file glob that `source` names; None for a server or no source."""
+        """Return the absolute path of the DuckDB file or file glob that `source` names; None for a server or no source."""
         if self.source is None or source_kind(self.source).is_server:
             return None
         return self._resolved(self.source.removeprefix(f"{DUCKDB.scheme}:///"))
 
     def table_source(self, table: str) -> str:
-        """Physical name of `table`, or the absolute path of its files (see `is_file`). KeyError when unknown."""
+        """Return the physical name of `table`, or the absolute path of its files (see `is_file`). Raises KeyError if unknown."""
         about = self.tables[table]
         source = about.source or table
         if about.source is None and self.source is not None:
@@ -390,8 +390,8 @@ class Policy:
         return self._resolved(source) if is_file(source) else source
 
     def copies_folder(self) -> str | None:
-        """Return the folder of copies (Spark's), as an absolute path or a URL; None where copies are elsewhere, or the policy
-        names none."""
+        """Return the folder of Spark's copies, as an absolute path or a URL; None if copies are elsewhere or the policy names
+        no folder."""
         into, copies = self.prepare.into, source_kind(self.source).copies
         if into is None or copies is None or not copies.is_path:
             return None
@@ -418,23 +418,23 @@ class Policy:
 
     @cached_property
     def meaning(self) -> str:
-        """SHA-256 (hex) over what answers depend on: data, unit, neighbours, tables; not budgets, names or places."""
+        """SHA-256 (hex) of everything that answers depend on: data, unit, neighbours, tables; not budgets, names or places."""
         parts = (self.dataset, self.source, self.privacy_unit, self.neighbours, self.tables)
         return fingerprint(parts)
 
     @cached_property
     def version(self) -> str:
-        """SHA-256 (hex) over everything the policy says; descriptions, order of names and comments do not matter."""
+        """SHA-256 (hex) of everything the policy says; descriptions, order of names and comments do not matter."""
         return fingerprint(self)
 
 
 def _folded(named: Mapping[str, _Named], name: str) -> _Named | None:
-    """Return the entry of that name. Names of a policy are unique without regard to case, so at most one fits."""
+    """Return the entry called `name`. Names of a policy are unique without regard to case, so at most one matches."""
     return next((value for key, value in named.items() if key.lower() == name.lower()), None)
 
 
 def _with_columns(table: Table, visible: Mapping[str, tuple[str, ...]]) -> Table:
-    """Return a table with the visible columns (by table) alone, and the keys that consist of them."""
+    """Return a table with only the visible columns (given by table), and the keys that consist of them."""
     columns = visible[table.name]
     return replace(
         table,

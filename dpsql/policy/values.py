@@ -1,4 +1,4 @@
-"""Text of the policy to exact values. Each function raises ValueError with the sentence that the owner reads."""
+"""Conversion of the policy's text to exact values. Each function raises ValueError with the sentence that the owner reads."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def delta(raw: object) -> Fraction:
 
 
 def confidence(raw: object) -> Fraction:
-    """Confidence of the error bars, within [1/2, 1 - 1e-6]."""
+    """Return the confidence of error bars, within [1/2, 1 - 1e-6]."""
     value = _number(raw, "a confidence such as 0.95")
     if not Fraction(1, 2) <= value <= 1 - Fraction(1, 10**6):
         raise ValueError("confidence must lie between 0.5 and 0.999999")
@@ -105,7 +105,7 @@ def seconds(raw: object) -> int:
 
 
 def delay(raw: object) -> Fraction:
-    """Return a time of response within [0.01, 3600] seconds, exactly."""
+    """Return a response time within [0.01, 3600] seconds, as an exact fraction."""
     value = _number(_text(raw, "a number of seconds"), "a number of seconds")
     if not Fraction(1, 100) <= value <= 3600:
         raise ValueError("a time of response is from 0.01 to 3600 seconds")
@@ -113,7 +113,7 @@ def delay(raw: object) -> Fraction:
 
 
 def boolean(raw: object) -> bool:
-    """Exactly `true` or `false`."""
+    """Return the boolean that `true` or `false`, spelled exactly, means."""
     text = _text(raw, "true or false")
     if text not in ("true", "false"):
         raise ValueError(f"true or false is expected here, not {quoted(text)}")
@@ -177,7 +177,7 @@ def name_set(raw: object) -> tuple[str, ...]:
 
 
 def choice(words: tuple[str, ...], raw: object) -> str:
-    """Return the one of `words` that `raw` is, spelled exactly. Raises ValueError for any other."""
+    """Return `raw` if it is one of `words`, spelled exactly. Raises ValueError otherwise."""
     text = _text(raw, "one of " + ", ".join(words))
     if text not in words:
         raise ValueError(f"{quoted(text)} is not one of {', '.join(words)}{did_you_mean(text, words)}")
@@ -185,7 +185,7 @@ def choice(words: tuple[str, ...], raw: object) -> str:
 
 
 def prose(raw: object) -> str:
-    """Text for people, at most 1000 characters."""
+    """Return a text for people, of at most 1000 characters."""
     text = _text(raw, "text")
     if not text or len(text) > MOST_TEXT:
         raise ValueError(f"text of 1 to {MOST_TEXT} characters is expected here")
@@ -211,7 +211,7 @@ def integer(text: str) -> int:
 
 
 def real(text: str) -> Fraction:
-    """Return a number that is 0 or between 1e-15 and 1e15 in size: beyond, a bound says nothing about real data."""
+    """Return a number that is 0 or between 1e-15 and 1e15 in size: other bounds say nothing about real data."""
     value = _number(text, "a number")
     if value != 0 and not LEAST_REAL <= abs(value) <= MOST_REAL:
         raise ValueError(f"{quoted(text)} is absurd as a bound; its size must be 0 or between 1e-15 and 1e15")
@@ -229,7 +229,7 @@ def calendar_date(text: str) -> date:
 
 
 def timestamp(text: str) -> datetime:
-    """Return a timestamp without zone: YYYY-MM-DD, or YYYY-MM-DD HH:MM[:SS[.ffffff]]; a date alone is its first moment."""
+    """Return a timestamp without zone: YYYY-MM-DD, or YYYY-MM-DD HH:MM[:SS[.ffffff]]; a date alone means its midnight."""
     match = _TIMESTAMP.match(text)
     if match is None:
         raise ValueError(f"a timestamp written YYYY-MM-DD HH:MM:SS, without zone, is expected here, not {quoted(text)}")
@@ -259,19 +259,19 @@ READERS: dict[str, Callable[[str], Value]] = {
 
 
 def scalar(raw: object) -> str:
-    """Return the text of one value; its type is known later."""
+    """Return the text of one value; its type is determined later."""
     return _text(raw, "one value")
 
 
 def scalars(raw: object) -> tuple[str | None, ...]:
-    """Return the texts of a list of values, None where null stands."""
+    """Return the texts of a list of values, with None for null."""
     if not isinstance(raw, list) or not raw:
         raise ValueError("a list of at least one value is expected here")
     return tuple(None if item is None else scalar(item) for item in raw)
 
 
 def typed(raw: object, column_type: str) -> Value:
-    """Return the value that `raw` is in a column of `column_type`."""
+    """Return `raw` as a value of `column_type`."""
     return READERS[column_type](_text(raw, f"a value of type {column_type}"))
 
 
@@ -287,7 +287,7 @@ def outside(raw: object) -> tuple[str, ...]:
 
 
 def delimiter(raw: object) -> str:
-    """Return one character that stands between the cells of a CSV line."""
+    """Return the character that separates the cells of a CSV line."""
     text = _text(raw, "a delimiter, one character,")
     if len(text) != 1 or not text.isascii() or text.isalnum() or text in "\"'\r\n\0":
         raise ValueError(
@@ -297,7 +297,7 @@ def delimiter(raw: object) -> str:
 
 
 def quote(raw: object) -> str:
-    """Return one character that may surround a cell, "" for `none`."""
+    """Return the character that may surround a cell, or "" for `none`."""
     text = _text(raw, "a quote, one character or none,")
     if text == "none":
         return ""
@@ -307,7 +307,7 @@ def quote(raw: object) -> str:
 
 
 def header(raw: object) -> tuple[str, ...] | None:
-    """Return None for `true`: the first line names the columns; else their names in the order of the files."""
+    """Return None for `true` (the first line names the columns), else the names of columns in the order of the files."""
     if raw == "true":
         return None
     if not isinstance(raw, list):

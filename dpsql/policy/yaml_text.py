@@ -1,7 +1,7 @@
-"""YAML in which every scalar is text: we decide what a number, a date or a truth value is, by the place it stands at.
+"""YAML in which every scalar is text: its place in the policy decides whether it is a number, a date or a truth value.
 
 PyYAML by itself reads `no` as false, `1e-6` as text, `0x10` and `1_0` as numbers, and lets the second of two equal
-keys win.  A policy is also no place for anchors, merges and tags: what is in force must be what stands there.
+keys win.  Anchors, merges and tags are also refused: the policy in force must be exactly what is written in the file.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ import yaml
 from dpsql.policy.problems import Place, Problems
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""libyaml where PyYAML was built with it: ten times faster, the same events."""
+"""The loader of libyaml if PyYAML was built with it: ten times faster, with the same events."""
 
 MOST_DEPTH = 10
 MOST_NODES = 200_000
 
 _TOO_DEEP = "exceeded maximum nesting depth"
-"""How PyYAML from 6.0.4 on refuses depths of its own, far beyond MOST_DEPTH, before we are told of any of them."""
+"""The error with which PyYAML 6.0.4 and later refuse their own maximum depth, far beyond MOST_DEPTH, before any event."""
 
 Node = str | list[Any] | dict[str, Any] | None
-"""A scalar is its text, or None where a plain `null` or `~` stands."""
+"""A node of the tree; a scalar is its text, or None for a plain `null` or `~`."""
 
 
 class Unreadable(ValueError):
@@ -30,8 +30,8 @@ class Unreadable(ValueError):
 
 
 def quoted(text: str) -> str:
-    """Return a YAML scalar in double quotes, on one line, that is read as this text. Characters that cannot be seen, and those
-    that YAML reads as an end of line, are escaped."""
+    """Return a YAML scalar in double quotes, on one line, that is read as this text. Invisible characters, and characters that
+    YAML reads as an end of line, are escaped."""
     return f'"{"".join(map(_in_quotes, text))}"'
 
 
@@ -44,8 +44,8 @@ def _in_quotes(character: str) -> str:
 def read_yaml(text: str, problems: Problems) -> Node:
     """Return the one document in `text`; repeated keys and empty values are added to `problems` and left out.
 
-    Raises Unreadable for what is not YAML, for anchors, aliases, merges, tags, more than one document, and beyond
-    `MOST_DEPTH` or `MOST_NODES`. Works on events, not on a tree, so that no bomb is unfolded before it is refused.
+    Raises Unreadable for text that is not YAML, for anchors, aliases, merges, tags, more than one document, and beyond
+    `MOST_DEPTH` or `MOST_NODES`. It works on events, not on a tree, so that no bomb is expanded before it is refused.
     """
     reader = _Reader(problems)
     try:
@@ -64,7 +64,7 @@ def read_yaml(text: str, problems: Problems) -> Node:
 
 
 class _Open:
-    """A mapping or list being read; `key` is the mapping key whose value comes next, `keys` those before it."""
+    """A mapping or list being read; `key` is the mapping key whose value comes next, `keys` are the earlier keys."""
 
     def __init__(self, node: list[Any] | dict[str, Any], place: Place) -> None:
         self.node = node
@@ -83,7 +83,7 @@ class _Reader:
         self.open: list[_Open] = []
 
     def take(self, event: yaml.Event) -> None:
-        """Take the next event of the parser."""
+        """Process the next event of the parser."""
         line = 1 if event.start_mark is None else event.start_mark.line + 1
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
             raise Unreadable(f"line {line}: anchors and aliases (& and *) are not allowed in a policy")
@@ -136,7 +136,7 @@ class _Reader:
         top.count += 1
 
     def _put(self, node: Node, line: int) -> Place:
-        """Hang `node` into what is open; the second of two equal keys is a problem and is read, but not kept."""
+        """Add `node` to the open mapping or list; the second of two equal keys is a problem and is read, but not kept."""
         if not self.open:
             self.root = node
             return ()

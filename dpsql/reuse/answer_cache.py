@@ -1,6 +1,6 @@
-"""Values computed from stored releases, kept as long as the planner keeps the question: a dashboard repeats its questions.
+"""Cache of values computed from stored releases, kept as long as the planner keeps the question: dashboards repeat questions.
 
-Nothing here decides what may be answered: the caller compares the sources with the stored releases.
+This module does not decide what may be answered: the caller compares the sources with the stored releases.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ class AnswerCache(Generic[Source, Value]):
         self._lock = threading.Lock()
 
     def get(self, planned: Planned, part: int = 0) -> tuple[Source, Value] | None:
-        """Return the source and the value kept last for a part of the question, None when there is none."""
+        """Return the source and the value kept last for a part of the question, or None."""
         with self._lock:
             return self._values.get(planned.token, {}).get(part)
 
     def keep(self, planned: Planned, source: Source, value: Value, part: int = 0) -> None:
-        """Keep a value in place of the one before."""
+        """Keep a value in place of the previous one."""
         with self._lock:
             self._values.setdefault(planned.token, {})[part] = (source, value)

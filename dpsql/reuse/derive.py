@@ -1,12 +1,12 @@
-"""A block's answer computed from a stored release: post-processing, so it costs nothing.
+"""Answers to blocks computed from a stored release: post-processing, so they cost nothing.
 
-What is sound here (docs/reuse.md): counts and sums add up over disjoint groups of public keys. So a stored release
+Why this is sound (docs/reuse.md): counts and sums add up over disjoint groups of public keys. So a stored release
 answers a block over the same relation that keeps some of its keys (a roll-up), admits only some of its groups (a
-slice: conditions on its keys), or measures some of its terms; distinct counts only where no groups are added up. The
+slice: conditions on its keys), or measures some of its terms; distinct counts only if no groups are added up. The
 answer is a weighted sum of *disjoint sums*: no stored cell belongs to two of them, so their noise is independent, and
-error bars are right for everything that the public remainder computes from them (`disjoint_sums`). Numbers that were chosen
-(quantiles, most frequent values) do not add up: they answer for the same rows in the same groups alone. But counts of each
-value answer for quantiles of it (`ranked_counts`).
+error bars are right for everything that the public remainder computes from them (`disjoint_sums`). Chosen numbers
+(quantiles, most frequent values) do not add up: they answer only a question about the same rows in the same groups. But
+counts of each value also answer questions about quantiles of that value (`ranked_counts`).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from dpsql.reuse.record import (
 from dpsql.reuse.stored_sets import Weighted, counts_of_sets, parts_of_pairs, product_of_squares, sum_of_squares
 
 MOST_TESTED = 100_000
-"""A condition on two keys is looked at for each combination of their values, up to this many."""
+"""The most combinations of key values for which a condition or a computed key is evaluated."""
 _ROUNDING = 1e-9
 _TESTS = frozenset((
     "eq", "ne", "lt", "le", "gt", "ge", "in", "not", "and", "or", "is_null", "is_true", "is_false", "not_distinct",
@@ -64,11 +64,11 @@ _TESTS = frozenset((
 
 @dataclass(frozen=True, eq=False)
 class Derived:
-    """An answer computed from `stored`. `same`: it is the stored numbers themselves, all of them and no others.
+    """An answer computed from `stored`. `same`: it consists of all stored numbers, unchanged, and no others.
 
     `errors`: for each term of the block its half width at the confidence of the query, in units of the answer (exact for
-    a single disjoint sum, by the normal law for a sum of several), and its standard deviation. `how`: what was computed,
-    in words for the analyst. `matches`: the numbers that were chosen and not added to, or computed from counts.
+    a single disjoint sum, by the normal law for a sum of several), and its standard deviation. `how`: the computation in
+    words for the analyst. `matches`: the numbers that a mechanism chose rather than perturbed, or that follow from counts.
     """
 
     block: ReleasedBlock
@@ -80,9 +80,9 @@ class Derived:
 
 
 def derive(priced: PricedBlock, stored: Stored, confidence: float, naming: bool = True) -> Derived | None:
-    """Answer `priced` from `stored`, a release over the same relation (`record.base_of`); None when that is impossible.
+    """Answer `priced` from `stored`, a release over the same relation (`record.base_of`); return None if that is impossible.
 
-    `naming`: whether the answer's words may name the keys of the release, which may be hidden from the asker.
+    `naming`: whether `Derived.how` may name the keys of the release, which may be hidden from the asker.
     """
     try:
         return _Derivation(priced, stored, naming).answer(confidence)
@@ -91,8 +91,8 @@ def derive(priced: PricedBlock, stored: Stored, confidence: float, naming: bool 
 
 
 def at_least_as_accurate(priced: PricedBlock, derived: Derived, confidence: float) -> bool:
-    """Return whether no term of the derived answer has more noise than a fresh measurement of `priced`, by half
-    width and by standard deviation, and no number was chosen with less epsilon."""
+    """Return whether no term of the derived answer has a larger half width or standard deviation than a fresh
+    measurement of `priced`, and no number was chosen with less epsilon."""
     fresh = fresh_errors(priced, confidence)
     return all(match.error_ratio <= 1 for match in derived.matches) and all(
         error <= allowed * (1 + _ROUNDING)
@@ -102,7 +102,7 @@ def at_least_as_accurate(priced: PricedBlock, derived: Derived, confidence: floa
 
 
 def fresh_errors(priced: PricedBlock, confidence: float) -> dict[str, tuple[float, float]]:
-    """Return half width and standard deviation of each term of `priced` when it is measured anew, in units of the answer."""
+    """Return half width and standard deviation of each term of a fresh measurement of `priced`, in units of the answer."""
     nothing = np.empty(0)
     terms = [NoisyTerm(t.name, nothing, 1.0, t.noise, t.grid, t.whole) for t in priced.noise.terms]
     return {term.name: (term.half_width(confidence), term.standard_deviation()) for term in terms}
@@ -123,11 +123,11 @@ class _Derivation:
     def answer(self, confidence: float) -> Derived:
         bounds = self.priced.block.caps.bounds
         caps_matter = bounds.drops_rows_by_group or self.stored.bounds.drops_rows_by_group
-        # What a unit is scaled by, and which values it brings, depends on all groups together: others do not add up to it.
+        # A unit's clipping factor and the values it contributes depend on all groups together: other groups do not add up.
         caps_matter |= any(term.clip is not None or term.places is not None for term in self.priced.block.terms)
         numbers = self._numbers(confidence)
         counted = () if numbers is not None else self._from_counts(confidence)
-        caps_matter |= bool(numbers)  # nor does the quantile of some groups follow from those of others
+        caps_matter |= bool(numbers)  # the quantile of some groups does not follow from quantiles of other groups
         parts_by_term = {term.name: self._parts(term) for term in self.priced.block.terms}
         chosen = any(part[2] for parts in parts_by_term.values() for part in parts)
         private = any(not key.public for key in self.stored.keys)
@@ -136,7 +136,7 @@ class _Derivation:
         if (caps_matter or private) and not one_to_one:
             raise Impossible
         if self.stored.gaps and self.dropped:
-            raise Impossible  # of some groups that are summed up only a part is there
+            raise Impossible  # some of the groups to be summed are missing
         if caps_matter and bounds != self.stored.bounds:
             raise Impossible
         if not self._same_rows():
@@ -158,8 +158,8 @@ class _Derivation:
         return Derived(block, self.stored, same, errors, words, numbers or counted)
 
     def _numbers(self, confidence: float) -> tuple[Match, ...] | None:
-        """Return the stored numbers of the measurements of the question; empty where it has none, None where one is not
-        stored."""
+        """Return the stored numbers for the measurements of the question: empty if it has no measurements, None if one of
+        its numbers is not stored."""
         measurements, plans = self.priced.block.measurements, self.priced.noise.measurements
         numbers = matches(measurements, plans, self.stored.numbers, confidence)
         if numbers and self.stored.conditions != self.source_conditions.keys():
@@ -167,7 +167,7 @@ class _Derivation:
         return numbers
 
     def _from_counts(self, confidence: float) -> tuple[CountedNumber, ...]:
-        """Return the quantiles of the question from stored counts of each value. Raises Impossible for other measurements."""
+        """Compute the quantiles of the question from stored counts of each value. Raises Impossible for other measurements."""
         numbers: list[CountedNumber] = []
         for measurement, plan in zip(self.priced.block.measurements, self.priced.noise.measurements, strict=True):
             if not isinstance(measurement, RankHistogram) or measurement.word != RANK_HISTOGRAM:
@@ -186,7 +186,7 @@ class _Derivation:
         return tuple(numbers)
 
     def _placed(self, numbers: Sequence[Match], private: bool) -> list[ChosenNumber]:
-        """Return stored numbers in the order of the groups of the answer, which are those of the stored release."""
+        """Return stored numbers in the order of the answer's groups, which are the groups of the stored release."""
         if not numbers:
             return []
         rows = self.stored.table.num_rows
@@ -197,9 +197,9 @@ class _Derivation:
     def _same_rows(self) -> bool:
         """Return whether caps keep the same rows for the question as they kept for the stored release.
 
-        They choose among the rows that pass WHERE, whatever FILTER says, so a condition in the other place is another
-        question. Rows of a group are ranked by all values and conditions of its sums, so another set of sums keeps others. All
-        are ranked by hashes of the keys in their order, and so are the values that a unit brings.
+        Caps choose among the rows that pass WHERE, regardless of FILTER, so moving a condition from one to the other changes
+        the rows. Rows of a group are ranked by all values and conditions of its sums, so another set of sums keeps other rows.
+        Rows, and the values that a unit contributes, are ranked by hashes that depend on the order of the keys.
         """
         drops_rows, terms = self.stored.bounds.drops_rows_by_group, self.priced.block.terms
         if (drops_rows or any(term.places for term in terms)) and self.retained != list(self.stored.keys):
@@ -213,7 +213,7 @@ class _Derivation:
         }
 
     def _shown_as_early(self) -> bool:
-        """Return whether the stored release shows private keys of as few units as the question would."""
+        """Return whether the stored release shows private keys of groups as small as the question itself would show."""
         required, stored = selection_of(self.priced), self.stored.selection
         return bool(required and stored) and stored[0] == required[0] and stored[2] <= required[2]
 
@@ -226,7 +226,7 @@ class _Derivation:
         return stored_key
 
     def _retained(self, expression: Expr) -> StoredKey | Expr:
-        """Return the stored key that an expression is, else the expression over stored keys, of whose values it is a function."""
+        """Return the stored key equal to an expression; otherwise the expression rewritten as a function of stored keys."""
         if fingerprint(expression) in self.keys:
             return self._stored_key(expression)
         computed = self._replaced(expression, everywhere=True)
@@ -235,9 +235,9 @@ class _Derivation:
         return computed
 
     def _parts(self, term: Term) -> list[Part]:
-        """`term` as a sum of stored terms: itself, or a sum around another centre moved by the count.
+        """Return `term` as a weighted sum of stored terms: the same term, or one with another centre, moved by the count.
 
-        sum of (x - a) = sum of (x - b) + (b - a) times the number of rows, which of the two may count rows without x.
+        sum of (x - a) = sum of (x - b) + (b - a) times the number of rows; either sum may include rows with x NULL, as 0.
         """
         condition = conjuncts(term.filter)
         self.conditions |= condition
@@ -264,7 +264,7 @@ class _Derivation:
         return self._of_sets(([squares] if squares else []), term, required)
 
     def _counted(self, term: Term, required: frozenset[str]) -> list[Part]:
-        """Return a count of rows: a stored one, or what the sums of a shared row say of it (`stored_sets`)."""
+        """Return a count of rows: a stored count, or one computed from joint sums that share each row (`stored_sets`)."""
         for counted in self._measuring(measure_of(term)):
             chosen = self._chosen(counted, required)
             if chosen is not None and self._usable(TermKind.COUNT, chosen, required):
@@ -272,8 +272,8 @@ class _Derivation:
         return self._of_sets(counts_of_sets(self.stored.terms, term), term, required)
 
     def _of_sets(self, sets: Iterable[Weighted], term: Term, required: frozenset[str]) -> list[Part]:
-        """Return `term` as the first of the weighted sums of stored terms, or of those of stored pairs, whose rows can be chosen.
-        Rows without its value add nothing to it: so a condition that there is one may be missing (`implied`)."""
+        """Return `term` as the first weighted sum, from `sets` or from stored pairs, whose rows can be selected. Rows in which
+        its value is NULL add nothing to it, so `required` need not contain the condition that it is present (`implied`)."""
         implied = frozenset() if term.value is None or term.absent else conjuncts(presence(term.value)).keys()
         for weights in chain(sets, parts_of_pairs(self.stored.terms, term)):
             chosen = self._chosen(weights[0][1], required, frozenset(implied))
@@ -287,12 +287,13 @@ class _Derivation:
     def _chosen(
         self, term: StoredTerm, required: frozenset[str], implied: frozenset[str] = frozenset()
     ) -> frozenset[str] | None:
-        """Return the required conditions that the stored term lacks; None when it has others than required or implied ones."""
+        """Return the required conditions that the stored term lacks; None if it has any that is neither required nor implied."""
         has = self.stored.conditions | term.conditions
         return required - has if has <= required | implied else None
 
     def _usable(self, kind: TermKind, chosen: frozenset[str], required: frozenset[str]) -> bool:
-        """Return whether cells can be chosen by conditions, and every row for which all required ones hold is in a cell."""
+        """Return whether the conditions `chosen` can select stored cells that contain every row satisfying all of `required`,
+        at most one cell for each group if sums of this `kind` do not add up."""
         try:
             masks = [self._mask(mark) for mark in chosen]
         except Impossible:
@@ -306,7 +307,7 @@ class _Derivation:
         return bool(np.bincount(group[inside], minlength=groups).max(initial=0) <= 1)
 
     def _covered(self, key: StoredKey, required: frozenset[str]) -> bool:
-        """Return whether the stored groups hold all rows that pass the conditions, whatever their value of `key`."""
+        """Return whether the stored groups contain all rows that satisfy the conditions, whatever their value of `key`."""
         on_key = []
         for mark in required:
             with suppress(Impossible):
@@ -317,11 +318,12 @@ class _Derivation:
     # --- cells --------------------------------------------------------------------------------------------------------
 
     def _over_keys(self, mark: str) -> Expr:
-        """Return a condition with the stored keys in place of their expressions."""
+        """Return a condition in which stored keys replace their expressions."""
         return self._replaced(self.conditions[mark])
 
     def _replaced(self, expression: Expr, everywhere: bool = False) -> Expr:
-        """Return an expression with the stored keys in place of theirs, within conditions or (`everywhere`) any function."""
+        """Replace key expressions by the stored keys, inside conditions or, with `everywhere`, inside any function. Raises
+        Impossible if another column remains."""
         key = self.keys.get(fingerprint(expression))
         if key is not None and key.public:
             return Column(key.name, expression.facts)
@@ -337,7 +339,7 @@ class _Derivation:
         return values
 
     def _mask(self, mark: str) -> Mask:
-        """Return which stored cells pass a condition on keys."""
+        """Return a mask of the stored cells that satisfy a condition on keys."""
         if mark not in self.masks:
             condition = self._over_keys(mark)
             names = sorted(set(columns_read(condition)))
@@ -347,7 +349,7 @@ class _Derivation:
         return self.masks[mark]
 
     def _combinations(self, names: Sequence[str]) -> tuple[npt.NDArray[np.int64], list[tuple[Any, ...]]]:
-        """For each cell the number of its combination of values, and the combinations."""
+        """Return the index of each cell's combination of values, and the combinations."""
         whole = [self.stored.table.column(name).combine_chunks() for name in names]
         columns = [column.dictionary_encode(null_encoding="encode") for column in whole]
         sizes = [len(column.dictionary) for column in columns]
@@ -363,8 +365,8 @@ class _Derivation:
         return codes, combinations
 
     def _groups(self) -> tuple[npt.NDArray[np.int64], int]:
-        """For each stored cell the number of its group in the answer, whose keys run in the order asked for; -1 where
-        the answer has no such group. A group that is not stored cannot be answered."""
+        """Return the index of each stored cell's group in the answer (-1 if the answer has no such group), with keys in
+        the order of the question, and the number of groups. Raises Impossible if a group of the answer is not stored."""
         codes, count = np.zeros(self.stored.table.num_rows, dtype=np.int64), 1
         outside = np.zeros(codes.size, dtype=bool)
         for key, stored in zip(self.priced.block.keys, self.retained, strict=True):
@@ -383,7 +385,7 @@ class _Derivation:
         return np.where(outside, -1, codes), count
 
     def _column(self, key: StoredKey | Expr, type_: pa.DataType) -> pa.Array:
-        """Return the values of a key for each stored cell, computed ones of a type."""
+        """Return the value of a key for each stored cell; computed keys have type `type_`."""
         if isinstance(key, StoredKey):
             return self.stored.table.column(key.name).combine_chunks()
         names = sorted(set(columns_read(key)))
@@ -395,13 +397,13 @@ class _Derivation:
             raise Impossible from error
 
     def _same_groups(self) -> bool:
-        """Return whether every stored cell is a group of the answer: what caps keep depends on all groups together."""
+        """Return whether every stored cell is in a group of the answer: the rows that caps keep depend on all groups."""
         return bool((self._groups()[0] >= 0).all())
 
     # --- disjoint sums ------------------------------------------------------------------------------------------------
 
     def _private(self, parts_by_term: Mapping[str, list[Part]]) -> DisjointSums:
-        """Private keys: take the stored groups unchanged."""
+        """Return the sums for private keys, over the unchanged stored groups."""
         if self.retained != list(self.stored.keys):
             raise Impossible
         table = self.stored.table
@@ -413,7 +415,7 @@ class _Derivation:
         return sums
 
     def _public(self, parts_by_term: Mapping[str, list[Part]]) -> DisjointSums:
-        """Public keys: disjoint sets of cells, summed within each group of the answer."""
+        """Return the sums for public keys: disjoint sets of cells, summed within each group of the answer."""
         group, _ = self._groups()
 
         def cells_of(chosen: frozenset[str]) -> Mask:
@@ -443,5 +445,5 @@ class _Derivation:
 
 
 def _countable(term: Term) -> Expr | None:
-    """Return the argument of the count of a sum's rows, as `TermBasis.count` writes it; None for all rows."""
+    """Return the argument of the count of a sum's rows, in the form that `TermBasis.count` uses; None for all rows."""
     return term.value if term.value is not None and can_be_missing(term.value) else None

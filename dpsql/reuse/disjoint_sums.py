@@ -1,8 +1,8 @@
 """Disjoint sums of stored cells, from which a derived answer is computed.
 
-The noise of two disjoint sums is independent, because no cell is in both, and of cells that have noise in common there is one
-sum in each group alone (`add_vector`). A derived block hands them to the public
-remainder as its terms, with the law of their summed noise, and its measures as formulas over them.
+The noise of two disjoint sums is independent: no cell is in both, and cells whose noise is correlated enter only one sum for
+each group (`add_vector`). A derived block passes the sums to the public remainder as its terms, with the law of their summed
+noise, and its measures as formulas over them.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ class Impossible(Exception):
 
 
 def grid(priced: PricedBlock) -> pa.Table:
-    """Return the groups of public keys that the block has, first key slowest."""
+    """Return the block's groups of public keys; the first key varies slowest."""
     return combinations_table(priced.noise.keys, priced.noise.listed)
 
 
 def disjoint(
     parts_by_term: Mapping[str, list[Part]], cells_of: Callable[[frozenset[str]], Mask]
 ) -> Iterator[tuple[StoredTerm, Mask, list[tuple[str, Fraction]]]]:
-    """Partition the cells of each stored term; yield it, each set of cells, and the terms (with weights) that the set is in."""
+    """Partition the cells of each stored term. Yield it with each set of cells and the terms (with weights) that use the set."""
     uses: dict[str, tuple[StoredTerm, list[tuple[str, Fraction, frozenset[str]]]]] = {}
     for name, parts in parts_by_term.items():
         for weight, stored, chosen in parts:
@@ -66,8 +66,8 @@ def disjoint(
 
 
 class DisjointSums:
-    """The derived block under construction: disjoint sums as its terms, each term of the query a weighted sum of them. `numbers`:
-    stored ones that were chosen, under the names that the query reads them by."""
+    """The derived block under construction: its terms are disjoint sums, and each term of the query is a weighted sum of them.
+    `numbers`: stored numbers that a mechanism chose, under the names by which the query reads them."""
 
     def __init__(self, priced: PricedBlock, keys: pa.Table) -> None:
         self.priced = priced
@@ -75,7 +75,7 @@ class DisjointSums:
         self.rows = keys.num_rows if priced.block.keys else 1
         self.terms: list[NoisyTerm | PooledTerm] = []
         self.vectors: set[str] = set()
-        """Stored terms whose cells have noise in common, of which sums are made."""
+        """Names of the stored terms with correlated noise that already have sums."""
         self.numbers: list[ChosenNumber] = []
         self.sums: dict[str, list[tuple[Fraction, NoisyTerm | PooledTerm]]] = {
             term.name: [] for term in priced.block.terms
@@ -84,10 +84,10 @@ class DisjointSums:
     def add(
         self, stored: StoredTerm, values: npt.NDArray[Any], group: Positions, used: list[tuple[str, Fraction]]
     ) -> None:
-        """Add the sum of `values`, one for each cell, by `group` of the answer; `used`: the terms it is in, with weights.
+        """Add the sum of `values` (one for each cell) by `group` of the answer. `used`: the terms that use it, with weights.
 
-        Groups that conditions on their own keys leave empty are 0; they get error bars like the others. Raises
-        Impossible where groups have different numbers of cells, so that their noise has different laws.
+        Groups left empty by conditions on their own keys are 0 and get error bars like the others. Raises Impossible if
+        groups have different numbers of cells, because their noise then has different laws.
         """
         sizes = np.unique(np.bincount(group, minlength=self.rows))
         sizes = sizes[sizes > 0]
@@ -103,11 +103,11 @@ class DisjointSums:
     def add_vector(
         self, stored: StoredTerm, values: npt.NDArray[Any], group: Positions, used: list[tuple[str, Fraction]]
     ) -> None:
-        """Add sums of a vector whose cells have noise in common: `values` and `group` of all of its cells, -1 for those that are
-        not summed.
+        """Add the sums of a vector whose cells have correlated noise: `values` and `group` of all its cells, group -1 for cells
+        that are not summed.
 
-        Groups may have different numbers of cells. Raises Impossible for other laws, and where another sum is made of the same
-        vector: the noise of both would not be independent.
+        Groups may have different numbers of cells. Raises Impossible for other laws, and if the same vector already has a
+        sum: the noise of both would not be independent.
         """
         law, cells = series_law(stored.noise), np.flatnonzero(group >= 0)
         if law is None or stored.name in self.vectors or len(self.terms) >= MOST_SUMS:
@@ -127,7 +127,7 @@ class DisjointSums:
             self.sums[name].append((weight, summed_cells))
 
     def _totals(self, stored: StoredTerm, values: npt.NDArray[Any], group: Positions) -> npt.NDArray[Any]:
-        """Return sums of cells by group, kept within 64 bits where they are whole."""
+        """Return the sums of cells by group; whole sums are clamped to 64 bits."""
         most = int(np.bincount(group).max())
         wide = stored.whole and float(np.abs(values.astype(np.float64)).max()) * most >= _MOST_WHOLE
         total = np.zeros(self.rows, dtype=np.float64 if wide else values.dtype)
@@ -149,7 +149,7 @@ class DisjointSums:
 
 
 def _weighted_sum(parts: list[tuple[Fraction, NoisyTerm | PooledTerm]]) -> Formula:
-    """Return the formula of a term over disjoint sums, added up from the left."""
+    """Return the formula of a term as a sum over disjoint sums, evaluated from the left."""
     summands: list[Formula] = [
         NoisyValue(summand.name) if weight == 1 else Number(float(weight)) * NoisyValue(summand.name)
         for weight, summand in parts

@@ -1,4 +1,4 @@
-"""Whether stored groups hold all rows that a question asks for, whatever their value of a key: only then do they add up to it."""
+"""Checks that stored groups contain all rows of a question, whatever their value of a key: only then may groups be summed."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from dpsql.plan.plan import Call, Column, Expr, Literal
 from dpsql.reuse.record import StoredKey
 
 _LEAST, _MOST = {"ge": 0, "gt": 1}, {"le": 0, "lt": -1}
-"""How far from a bound the first and the last value are that it leaves."""
+"""The distance from a comparison's bound to the first (or last) whole value that satisfies it."""
 _MIRRORED = {"ge": "le", "gt": "lt", "le": "ge", "lt": "gt"}
 
 
 def covers(key: StoredKey, values: Sequence[Any], conditions: Sequence[Expr]) -> bool:
-    """Return whether every row for which `conditions` hold, on the key alone, has one of its stored `values`."""
+    """Return whether every row that satisfies `conditions` (on the key alone) has one of the key's stored `values`."""
     nulls = key.nulls or any(evaluate(condition, {key.name: None}) is not True for condition in conditions)
     listed = key.complete or any(_pins(condition, key, values) for condition in conditions)
     return nulls and (listed or _lie_between(key, values, conditions))
@@ -34,7 +34,7 @@ def columns_read(expression: Expr) -> Iterator[str]:
 
 
 def _pins(condition: Expr, key: StoredKey, values: Sequence[Any]) -> bool:
-    """Return whether a condition is key = literal or key IN (literals), every literal one of the stored values."""
+    """Return whether a condition is key = literal or key IN (literals), and every literal is one of the stored values."""
     if not isinstance(condition, Call) or condition.function not in ("eq", "in"):
         return False
     sides = condition.arguments
@@ -48,7 +48,7 @@ def _pins(condition: Expr, key: StoredKey, values: Sequence[Any]) -> bool:
 
 
 def _lie_between(key: StoredKey, values: Sequence[Any], conditions: Sequence[Expr]) -> bool:
-    """Return whether the conditions leave no day or whole number but those between two of them, and all these are stored."""
+    """Return whether the conditions bound the key from both sides, and all days or whole numbers in between are stored."""
     stored = {_place(value) for value in values}
     least: list[int] = []
     most: list[int] = []
@@ -67,7 +67,7 @@ def _lie_between(key: StoredKey, values: Sequence[Any], conditions: Sequence[Exp
 
 
 def _place(value: Any) -> int | None:
-    """Return a whole number, or the number of a day; None for any other value."""
+    """Return a whole number unchanged, a date as its day number, and None for any other value."""
     if isinstance(value, date) and not isinstance(value, datetime):
         return value.toordinal()
     return value if isinstance(value, int) and not isinstance(value, bool) else None

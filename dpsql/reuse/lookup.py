@@ -1,8 +1,8 @@
 """Look up the stored release that answers a block, and store new ones (docs/reuse.md).
 
-Stored releases were charged before, and everything computed from them is post-processing. Besides the releases, the store
-holds small entries without rows: under a request id, which release answered it; under a question, the version of the
-data at its first release; under a derived answer, which release it was first computed from, so that it does not change.
+Stored releases have already been charged, and everything computed from them is post-processing. Besides the releases, the
+store holds small entries without rows: for a request id, which release answered it; for a question, the version of the
+data at its first release; for a derived answer, the release it was first computed from, so that it does not change.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ from dpsql.storage.recent_values import RecentValues
 OWNER = "owner"
 OF_ANOTHER = "a table that is measured with this question"
 MOST_KEPT_BYTES = 1 << 18
-"""A larger stored release is read from the store each time instead of being cached with its plan."""
+"""Most bytes of a stored release that is cached with its plan; larger ones are read from the store each time."""
 
 
 @dataclass(frozen=True, eq=False)
 class PaidBlock:
     """A released block and the receipt of the charge that paid for it.
 
-    `errors`: half width (at the confidence of the query) and standard deviation of each term of the block. `how`: how it
-    differs from the planned measurement, in words for the analyst; empty for that very measurement. `release`: the name of the
-    stored release that it was read from, of which it was `derived` or which it is; empty for one that was measured now.
+    `errors`: half width (at the confidence of the query) and standard deviation of each term of the block. `how`: in words
+    for the analyst, the difference from the planned measurement; empty if it is that measurement. `release`: the key of the
+    stored release that it was read or `derived` from; empty if the block was just measured.
     """
 
     block: ReleasedBlock
@@ -60,19 +60,19 @@ class PaidBlock:
     derived: bool = False
 
     def source(self, name: str) -> str:
-        """Tell the analyst which release the block, called `name`, comes from."""
+        """Return the sentence that tells the analyst which release the block, called `name`, comes from."""
         return f"{name} comes from the release of receipt {self.receipt}: {self.how or 'the same measurement'}"
 
 
 def derived_notices(planned: Planned, blocks: Sequence[PaidBlock]) -> tuple[str, ...]:
-    """Return for each derived answer which release it comes from; nothing for a planned measurement itself."""
+    """Return for each derived answer a sentence about the release it comes from; nothing for planned measurements."""
     derived = [block for block in blocks if block.how]
     names = block_names(planned.plan) if derived else {}
     return tuple(block.source(names.get(block.block.name, OF_ANOTHER)) for block in derived)
 
 
 class _Names:
-    """Store keys of the releases of one block, for one version of the data and one audience (all analysts, or one)."""
+    """Store keys for the releases of one block, for one version of the data and one audience (all analysts, or one)."""
 
     def __init__(self, key: str, block: BoundedBlock, version: str, meaning: str, audience: str) -> None:
         self._block = block
@@ -82,23 +82,23 @@ class _Names:
 
     @cached_property
     def family(self) -> str:
-        """The prefix shared by releases over the same relation, whatever filters, keys and sums they have."""
+        """The prefix shared by all releases over the same relation, whatever their filters, keys and sums."""
         return fingerprint((base_of(self._block.source)[0], *self._rest))
 
     @cached_property
     def alike(self) -> str:
-        """The key shared by releases with equal keys and equal rows in their sums, among them all of the same numbers."""
+        """The name shared by releases with equal keys and equal rows in their sums, including all that hold the same numbers."""
         return f"{self.family}/{shape_of(self._block)}"
 
 
 Fill = Callable[[Planned, int, "Sequence[PaidBlock | None]"], Planned]
-"""Puts the results that a block reads, from the releases of earlier blocks, into a question (`stages`)."""
+"""A function that puts the results which a block reads, from the releases of earlier blocks, into a question (`stages`)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Lookup:
     """The result of one lookup: `planned` with the results that are stored, and for each block the release that answers it
-    (None: it has to be measured). `stamps`: the locks of missing blocks, as they stood before the store was read
+    (None: it has to be measured). `stamps`: the states of the missing blocks' locks before the store was read
     (`single_flight`)."""
 
     planned: Planned
@@ -115,7 +115,7 @@ class ReuseCaches:
 
 
 class StoredReleases:
-    """The stored releases that may answer one analyst. Thread-safe; raises `Fault` when the storage fails."""
+    """The stored releases that may answer one analyst's questions. Thread-safe; raises `Fault` if the storage fails."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class StoredReleases:
         data_version: Callable[[tuple[str, ...]], str],
         caches: ReuseCaches,
     ) -> None:
-        """`data_version`: fingerprint of the rows of tables, where the policy does not declare one."""
+        """`data_version`: returns a fingerprint of the rows of tables; called if the policy does not declare a version."""
         self._policy = policy
         self._ledger = ledger
         self._store = store
@@ -138,7 +138,7 @@ class StoredReleases:
         self._turns = ledger.witness.directory / "turns"
 
     def version(self, priced: PricedBlock) -> str:
-        """Return the version of the data that a block reads: a declared one, else a fingerprint of its tables."""
+        """Return the version of the data that a block reads: the declared one, else a fingerprint of its tables."""
         if self._policy.data_version is not None:
             return f"declared:{self._policy.data_version}"
         return self._data_version(tuple(sorted(tables(priced.block.source))))
@@ -146,13 +146,13 @@ class StoredReleases:
     def find(self, planned: Planned, fill: Fill, request_id: str | None = None, *, asking: bool = True) -> Lookup:
         """Find for each block the release that answers it, if any. `asking`: an answer will be given (EXPLAIN gives none).
 
-        `fill` puts the releases of earlier blocks into a later one; a block that waits for a missing one has no release
-        yet. Raises Refusal request_lost when `request_id` was charged before and one of its answers is missing: it is
+        `fill` puts the releases of earlier blocks into a later block; a block that waits for a missing one has no release
+        yet. Raises Refusal request_lost if `request_id` was charged before and one of its answers is missing: it is
         never charged again.
         """
         blocks: list[PaidBlock | None] = []
         stamps: dict[str, Stamp | None] = {}
-        if request_id is not None and not planned.options.reuse:  # else the lock of the question serves the request too
+        if request_id is not None and not planned.options.reuse:  # else the question's lock covers the request too
             requests = [self._request(planned, index, request_id) for index in range(len(planned.keys))]
             stamps = {name: self._stamp(name, asking) for name in requests}
         charge = None if request_id is None else self._ledger.find(charge_id(self._analyst, request_id))
@@ -164,7 +164,7 @@ class StoredReleases:
                 block = self._of_request(planned, index, request_id)
             if block is None and planned.options.reuse:
                 names = self._names(planned, index, self.version(planned.price.blocks[index]))
-                # A derived answer may follow from any release over the same relation, so it waits for all of these.
+                # A derived answer may follow from any release over the same relation, so it waits for all of their locks.
                 name = names.family if planned.options.reuse is Reuse.DERIVE else names.key
                 stamp = None
                 if not planned.waiting(index):
@@ -178,24 +178,24 @@ class StoredReleases:
         return Lookup(planned, blocks, stamps)
 
     def _stamp(self, name: str, asking: bool) -> Stamp:
-        """Return the stamp of a lock; unknown for a store that other machines write to, which locks here do not cover."""
+        """Return the stamp of a lock; UNKNOWN if other machines write to the store, because local locks do not cover them."""
         return read_stamp(self._turns, name) if asking and self._store.is_local else UNKNOWN
 
     def measuring_lock(
         self, lookup: Lookup, timeout_seconds: float, check: Callable[[], None]
     ) -> AbstractContextManager[bool]:
-        """Hold the locks of the blocks that a lookup did not find, once others on this machine have measured theirs; yields
+        """Hold the locks of the blocks that a lookup did not find, after waiting for other holders on this machine. Yields
         whether the lookup is still current."""
         return measuring_lock(self._turns, lookup.stamps, timeout_seconds, check)
 
     def keep(
         self, planned: Planned, index: int, noisy: NoisyAnswer, *, receipt: str, version: str, request_id: str | None
     ) -> PaidBlock:
-        """Store the release of a block before it is released, and return it; when another process stored one first, return
+        """Store the release of a block before it is shown, and return it; if another process stored one first, return
         that one.
 
-        `version`: of the data, from before they were read. When they have changed since, it is unknown which state was
-        measured: the answer is given, and is not stored for others.
+        `version`: the version of the data before they were read. If they have changed since, it is unknown which state was
+        measured: the answer is given, but not stored for other questions.
         """
         priced = planned.price.blocks[index]
         names = self._names(planned, index, version)
@@ -232,8 +232,8 @@ class StoredReleases:
         return PaidBlock(block, receipt, shown_term_errors(block, _confidence(planned)))
 
     def keep_for_request(self, planned: Planned, stored: Sequence[PaidBlock | None], request_id: str) -> None:
-        """Note which stored releases answer a part of a request that is charged now: with what is measured for it they are the
-        answer that its charge paid for."""
+        """Record which stored releases answer part of a request that is being charged: together with the blocks measured for
+        it they are the answer that its charge pays for."""
         for index, part in enumerate(stored):
             if part is not None:
                 note = {"release": part.release, "derived": part.derived}
@@ -246,7 +246,7 @@ class StoredReleases:
         return first is not None and first.note.metadata["version"] != now
 
     def notes(self, planned: Planned, blocks: Sequence[PaidBlock | None]) -> tuple[str, ...]:
-        """Return remarks for EXPLAIN: which releases will answer, and for which blocks the data have changed since."""
+        """Return remarks for EXPLAIN: which releases will answer, and for which blocks the data changed since their release."""
         notes, names = [], block_names(planned.plan)
         for index, (priced, block) in enumerate(zip(planned.price.blocks, blocks, strict=True)):
             if block is not None:
@@ -271,7 +271,7 @@ class StoredReleases:
         return None if derived is None else self._of_derived(planned, index, derived)
 
     def _of_question(self, planned: Planned, index: int, names: _Names, asking: bool) -> PaidBlock | None:
-        """Return the release of this very measurement, else one that the options and the policy accept in its place."""
+        """Return the release of exactly this measurement, else one that the options and the policy accept in its place."""
         priced = planned.price.blocks[index]
         if planned.options.reuse is Reuse.DERIVE:
             stored = [release for release in [self._store.get(names.key)] if release is not None]
@@ -293,10 +293,10 @@ class StoredReleases:
     def _derived(
         self, planned: Planned, priced: PricedBlock, names: _Names, stored: list[StoredRelease], asking: bool
     ) -> Derived | None:
-        """Return the answer first given to this question, else the most accurate one.
+        """Return the derived answer first given to this question, else the most accurate one.
 
         Without DERIVE only releases of the same numbers may serve, and they are among `stored`, which stays short
-        however many releases of the relation there are.
+        however many releases over the relation exist.
         """
         derive = planned.options.reuse is Reuse.DERIVE
         if not stored and not derive:
@@ -328,7 +328,7 @@ class StoredReleases:
         return best
 
     def _usable(self, planned: Planned, priced: PricedBlock, release: StoredRelease | None) -> Derived | None:
-        """Return the block computed from `release` when the options and the policy allow that."""
+        """Return the block computed from `release` if the options and the policy allow that, else None."""
         try:
             stored = None if release is None else opened(release)
         except Fault as error:  # an unreadable release of another question must not stop this one
@@ -352,7 +352,7 @@ class StoredReleases:
         return derived if better and self._policy.reuse.more_accurate else None
 
     def _exact(self, planned: Planned, index: int, release: StoredRelease | None) -> PaidBlock | None:
-        """Return the block of a release of this very measurement; an equal one was opened before and is cached."""
+        """Return the block of a release of exactly this measurement, from the cache if an equal release was opened before."""
         if release is None:
             return None
         cached = self._opened.get(planned, index)
@@ -385,7 +385,7 @@ def _confidence(planned: Planned) -> float:
 
 
 def _equal(priced: PricedBlock, derived: Derived, confidence: float) -> bool:
-    """Return whether stored noise has the deviation that a fresh measurement would have, and numbers were chosen alike."""
+    """Return whether stored noise has the standard deviation of a fresh measurement, and numbers were chosen as accurately."""
     fresh = fresh_errors(priced, confidence)
     return all(match.error_ratio == 1 for match in derived.matches) and all(
         isclose(derived.errors[name][1], fresh[name][1], rel_tol=1e-9) for name in derived.errors
@@ -414,7 +414,7 @@ def _block(priced: PricedBlock, stored: Stored) -> ReleasedBlock:
 
 
 def _shown_from(priced: PricedBlock) -> dict[str, float]:
-    """Return the least released value of the counting term whose key is shown, where a threshold decides (`conditional`)."""
+    """Return the least released value of the counting term at which a key is shown, if a threshold decides (`conditional`)."""
     rule = priced.noise.selection
     if not isinstance(rule, Threshold):
         return {}

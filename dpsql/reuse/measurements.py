@@ -1,7 +1,7 @@
-"""The reuse floor's parts of measurements that are no sums (`dpsql.plan.measurements`): how they are written down and read.
+"""Records of measurements that are not sums (`dpsql.plan.measurements`): how their numbers are stored and read back.
 
-A released number is stored with what it is and which mechanism chose it. It answers whoever asks for the same number of the
-same cells of the same rows; nothing else is derived from it.
+A released number is stored with a label that says which number it is and with the mechanism that chose it. It answers any
+question about the same number of the same cells of the same rows; nothing else is derived from it.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ _MOST_EXPLAINED = 3
 
 @dataclass(frozen=True)
 class Match:
-    """The stored number that is the same as the number `name` of a question, which would be chosen by `fresh`. `error` says in
-    words how far off the stored one may be, `worst_error` in rows (`MeasurementPricing`). `end`: what the question reads is
-    this end of the bar of the stored number."""
+    """The stored number that answers the number `name` of a question, for which the mechanism `fresh` would choose a new one.
+    `error` says in words how far off the stored number may be, `worst_error` in rows (`MeasurementPricing`). `end`: the
+    question reads this end of the stored number's error bar instead."""
 
     name: str
     number: StoredNumber
@@ -64,29 +64,30 @@ class Match:
 
     @property
     def error_ratio(self) -> float:
-        """Return how many times farther off the stored number may be, as far as the epsilon of a row decides that."""
+        """Return by what factor the stored number may be farther off than a new one, as far as the epsilon of a row
+        decides that."""
         return float(self.fresh.epsilon_0 / self.number.mechanism.epsilon_0)
 
 
 class MeasurementRecord(Protocol):
-    """How one kind of measurement is written down."""
+    """The stored form of one kind of measurement."""
 
     def written(self, measurement: Any, plan: Any) -> list[dict[str, Any]]:
-        """Return a measurement's released numbers as plain JSON, each with its name."""
+        """Return descriptions of a measurement's released numbers as plain JSON, each with its name."""
 
     def read(self, facts: Mapping[str, Any]) -> StoredNumber:
-        """Return one number that `written` described. Raises KeyError, TypeError or ValueError for what this version did not
-        write."""
+        """Return one number that `written` described. Raises KeyError, TypeError or ValueError for a description that this
+        version does not write."""
 
     def labels(self, measurement: Any) -> dict[str, str]:
-        """Return what each of its numbers is, by name: `StoredNumber.what` of the same number in another release."""
+        """Return the label of each of its numbers by name: `StoredNumber.what` of the same number in any release."""
 
     def plan_of(self, measurement: Any, numbers: Sequence[StoredNumber]) -> Any:
         """Return the plan by which all stored `numbers` of a measurement were released."""
 
 
 class RankHistogramRecord:
-    """Quantiles, with the mechanism that chose them."""
+    """The stored form of quantiles, with the mechanisms that chose them."""
 
     def written(self, measurement: RankHistogram, plan: RankHistogramPlan) -> list[dict[str, Any]]:
         measure = measure_of(measurement)
@@ -135,7 +136,7 @@ class RankHistogramRecord:
 
 
 class SampleValuesRecord(RankHistogramRecord):
-    """The median of the values of samples, written down like a quantile of rows."""
+    """The stored form of the median of the values of samples, equal to that of a quantile of rows."""
 
     word = SAMPLE_VALUES
 
@@ -148,13 +149,13 @@ class SampleValuesRecord(RankHistogramRecord):
 
 
 def _end(low: bool, missed: Fraction) -> str:
-    """Return the words of an end in a description. An end of an error bar is another number where the bar has another
-    confidence."""
+    """Return the words that describe an end of an error bar. They include the missed probability, because ends of bars with
+    different confidences are different numbers."""
     return f" {'low' if low else 'high'} {missed}"
 
 
 def _lean_facts(quantile: Quantile) -> dict[str, str]:
-    """Return the facts of a lean in a description. A value that sums are cut to is another number than the largest one."""
+    """Return the description of a lean. A bound to which sums are cut is a different number from the largest value."""
     lean = quantile.lean
     return {} if lean is None else {"lean": f" for cuts in {lean.groups} groups, {lean.fall}"}
 
@@ -174,7 +175,7 @@ def _search_facts(search: Search) -> dict[str, Any]:
 
 
 def _search(quantile: Fraction, facts: Mapping[str, Any] | None) -> Search:
-    """Releases of versions that chose every quantile apart say nothing."""
+    """Return the search of a quantile; releases of versions that chose every quantile separately do not describe one."""
     if facts is None:
         return Search(quantile, 0)
     low, high = (None if place is None else Fraction(place) for place in facts["between"])
@@ -196,7 +197,7 @@ def _law(facts: Mapping[str, Any]) -> Choice:
 
 
 class MostFrequentRecord:
-    """The most frequent value, with the mechanism that chose it."""
+    """The stored form of the most frequent value, with the mechanism that chose it."""
 
     def written(self, measurement: MostFrequentValue, plan: MostFrequentPlan) -> list[dict[str, Any]]:
         law: Any = plan.law
@@ -225,7 +226,7 @@ class MostFrequentRecord:
 
 
 class EndRowsRecord:
-    """The key of rows at an end, with the mechanism that chose it."""
+    """The stored form of the key of the first or last rows, with the mechanism that chose it."""
 
     def written(self, measurement: EndRows, plan: EndRowsPlan) -> list[dict[str, Any]]:
         law: Any = plan.law
@@ -259,7 +260,7 @@ def _side(last: bool) -> str:
 
 
 class LocalNumberRecord:
-    """A median or mean with noise by local sensitivity, and the ends of its error bar."""
+    """The stored form of a median or mean with noise by local sensitivity, and of the ends of its error bar."""
 
     def written(self, measurement: LocalNumber, plan: LocalSensitivityPlan) -> list[dict[str, Any]]:
         labels, measure = self.labels(measurement), measure_of(measurement)
@@ -334,7 +335,7 @@ PARTS: Register[MeasurementRecord] = Register(
 def matches(
     measurements: tuple[Any, ...], plans: tuple[Any, ...], stored: Sequence[StoredNumber], confidence: float
 ) -> tuple[Match, ...] | None:
-    """Return the stored number for each number of `measurements`, over the same groups and rows; None where one is not stored."""
+    """Return the stored number for each number of `measurements`, over the same groups and rows; None if one is not stored."""
     pairs = []
     for measurement, plan in zip(measurements, plans, strict=True):
         measure, part = measure_of(measurement), PARTS.of(measurement.word)
@@ -359,7 +360,8 @@ def matches(
 def _labelled(
     part: MeasurementRecord, measurement: Any, numbers: Sequence[StoredNumber]
 ) -> tuple[Any, dict[str, tuple[StoredNumber, EndOfBar | None]]] | None:
-    """Return the plan of stored `numbers`, and those with the labels of the measurement's by its names; None where one lacks."""
+    """Return the plan of the stored `numbers`, and for each name in the measurement the number with its label; None if one is
+    missing."""
     by_label, labels = {number.what: number for number in numbers}, part.labels(measurement)
     if not by_label.keys() >= set(labels.values()):
         return None
@@ -368,14 +370,14 @@ def _labelled(
 
 
 def errors_in_words(numbers: Sequence[Any]) -> str:
-    """Return how far off stored numbers may be, which were chosen with other parts of a budget than EXPLAIN says of new ones."""
+    """Return in words how far off stored numbers may be: their shares of a budget may differ from those that EXPLAIN shows."""
     sentences = list(dict.fromkeys(match.error for match in numbers))
     more = len(sentences) - _MOST_EXPLAINED
     return "; ".join([*sentences[:_MOST_EXPLAINED], *([f"{more} more alike"] if more > 0 else [])])
 
 
 def written(measurements: tuple[Any, ...], plans: tuple[Any, ...]) -> dict[str, Any]:
-    """Return the entry of a description for measurements; empty without any, so that other descriptions do not change."""
+    """Return the entry for measurements in a release's description; empty without any, so that other descriptions stay equal."""
     if not measurements:
         return {}
     both = zip(measurements, plans, strict=True)

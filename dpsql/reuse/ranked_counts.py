@@ -1,25 +1,25 @@
 """Quantiles from stored counts of each value: COUNT(*) ... GROUP BY x answers MEDIAN(x), quantiles, MIN(x) and MAX(x) for free.
 
-A group has the values v_1 < ... < v_V with n_i rows each, of which n_i + z_i were released, z_i independent and symmetric. The
-quantile q is sought where the noisy sums of rows up to a value, less the noisy rank that is wanted, change their sign:
+A group has the values v_1 < ... < v_V with n_i rows each; n_i + z_i were released, where the z_i are independent and symmetric.
+The quantile q lies where the noisy number of rows up to a value, minus the wanted noisy rank, changes its sign:
 
     F(c) = sum_{i <= c} (n_i + z_i) - q sum_i (n_i + z_i).
 
-What is shown is the v_k for which sum_{i < k} F(i) is least: the cut of the non-decreasing sums that fit F best by least squares
+The answer is the v_k for which sum_{i < k} F(i) is least: the cut of the non-decreasing sums that fit F best by least squares
 (isotonic regression). So F(k - 1) <= 0 <= F(k), and without noise it is SQL's discrete quantile.
 
-How far off. With A_c = sum_{i <= c} z_i and T = A_V, F is off by e_c = A_c - q T. If |e_c| <= W for all c, then below(k) - q n
-<= W and q n - below(k) - n_k <= W: the rank error is W at most (where noisy rows are fewer than none, n max(q, 1 - q) <= W,
-so any value is as near). W has two bounds with a probability of 1 - beta, of which the smaller is taken:
+Error. With A_c = sum_{i <= c} z_i and T = A_V, F is off by e_c = A_c - q T. If |e_c| <= W for all c, then below(k) - q n
+<= W and q n - below(k) - n_k <= W: the rank error is at most W (if the noisy number of rows is negative, n max(q, 1 - q) <= W,
+so any value is as near). W has two bounds, each with a probability of 1 - beta; the smaller one is used:
 
-- e_c is a sum of z_i with weights of max(q, 1 - q) at most, so P(|e_c| >= max(q, 1 - q) w) <= 2 P(|T| >= w) (the contraction
+- e_c is a sum of z_i with weights of at most max(q, 1 - q), so P(|e_c| >= max(q, 1 - q) w) <= 2 P(|T| >= w) (the contraction
   principle for symmetric summands, Ledoux and Talagrand 1991, theorem 4.4), for each of V + 1 cuts;
 - e_c = (1 - q) A_c - q (T - A_c), and Levy's inequality, P(max_c |A_c| >= w) <= 2 P(|T| >= w), holds from either side: |e_c| <= w
-  but for 4 P(|T| >= w).
+  except with a probability of 4 P(|T| >= w).
 
-The smallest value is the r-th smallest, r > W, so that it lies inside the data: the rank that is wanted is min(r - 1/2, n / 2) as
-in `privacy.mechanisms.exponential`, whose noise is 0 or T / 2 or between. So e_c lies between A_c and A_c - T / 2, and the second
-bound holds; for the largest value from the other side.
+MIN returns the r-th smallest value, r > W, so that it lies inside the data: the wanted rank is min(r - 1/2, n / 2) as in
+`privacy.mechanisms.exponential`, and the noise of that rank is between 0 and T / 2. So e_c lies between A_c and A_c - T / 2, and
+the second bound holds; for MAX the same holds from the other side.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class CountedNumber:
-    """The number `name` of a question, computed from stored counts for each group. `error` says in words how far off it may be,
-    `worst_error` in rows; `error_ratio` is how many times farther than a new choice."""
+    """The number `name` of a question, computed for each group from stored counts. `error` says in words how far off it may be,
+    `worst_error` in rows; `error_ratio` divides that by the worst error of a new choice."""
 
     name: str
     values: Integers
@@ -62,14 +62,14 @@ class CountedNumber:
 
     @property
     def placed(self) -> ChosenNumber:
-        """Return the number as the public remainder reads it: without a law of its error in value."""
+        """Return the number in the form that the public remainder reads: without a law of its error in value."""
         return ChosenNumber(self.name, self.values)
 
 
 @dataclass(frozen=True, eq=False)
 class RankedCounts:
-    """Noisy rows of each group (first axis) and value (second axis), values ascending. `cells`: the number of each value's cell.
-    `summands`: stored counts in a group at most, each with the noise of `term`."""
+    """Noisy row counts by group (first axis) and value (second axis), values ascending. `cells`: the number of each value's cell.
+    `summands`: the most stored counts in a group, each with the noise of `term`."""
 
     rows: Floats
     cells: Integers
@@ -82,7 +82,7 @@ class RankedCounts:
             raise Impossible
 
     def most_off(self, quantile: Fraction, beta: float) -> float:
-        """Return W: by how many rows a rank is off with a probability of at most `beta`."""
+        """Return W: a rank is off by more than W rows with a probability of at most `beta`."""
         noise = summed(self.term.noise, self.summands, self.term.whole)
         if noise is None:
             raise Impossible
@@ -94,11 +94,11 @@ class RankedCounts:
         return min(from_either_side, float(max(quantile, 1 - quantile)) * every_cut)
 
     def before_rank(self, ranks: Floats) -> Floats:
-        """F: for each group and value the noisy rows up to it, less the rank that is wanted in the group."""
+        """Return F: for each group and value the noisy number of rows up to it, minus the group's wanted rank."""
         return np.asarray(np.cumsum(self.rows, axis=1) - ranks[:, None])
 
     def chosen(self, quantile: Fraction, rank: int) -> Integers:
-        """Return for each group the place of the value near the quantile; `rank` is r of the smallest and the largest one."""
+        """Return for each group the index of the value chosen for the quantile; `rank` is r, used for quantiles 0 and 1."""
         total = self.rows.sum(axis=1)
         inside = np.minimum(rank - 0.5, total / 2)
         ranks = {Fraction(0): inside, Fraction(1): total - inside}.get(quantile, total * float(quantile))
@@ -107,8 +107,8 @@ class RankedCounts:
         return np.asarray(np.argmin(behind, axis=1))
 
     def ends(self, quantile: Fraction, low: bool, missed: Fraction) -> Integers:
-        """Return for each group the place of an end of an error bar, beyond which the exact quantile is with a probability of at
-        most `missed`. One row more, as SQL's continuous quantiles lie between neighbouring rows."""
+        """Return for each group the index of an end of an error bar, beyond which the exact quantile lies with a probability of
+        at most `missed`. Allow one row more, because SQL's continuous quantiles lie between neighbouring rows."""
         most_off = self.most_off(quantile, float(missed)) + 1
         past = self.before_rank(self.rows.sum(axis=1) * float(quantile))
         last = self.cells.size - 1
@@ -122,7 +122,7 @@ class RankedCounts:
 def counted_numbers(
     measurement: RankHistogram, plan: Any, counts: RankedCounts, confidence: float
 ) -> list[CountedNumber]:
-    """Return all numbers of a measurement from the counts of its values; `plan` is how they would be chosen anew."""
+    """Compute all numbers of a measurement from the counts of its values; `plan` is the plan of a fresh measurement."""
     places: dict[str, Integers] = {}
     numbers, beta = [], 1 - confidence
     ranks: dict[str, int] = {}
@@ -150,8 +150,8 @@ def counted_numbers(
 
 
 def ranked_counts(term: StoredTerm, released: Floats, cells: Integers, group: Integers, groups: int) -> RankedCounts:
-    """Return the `released` counts of `term` by group and cell, both given for each count; a cell below 0 is none. Raises
-    Impossible."""
+    """Return the `released` counts of `term` by group and cell, both given for each count. Counts with a negative cell are
+    left out. Raises Impossible."""
     used = cells >= 0
     ascending, place = np.unique(cells[used], return_inverse=True)
     rows = np.zeros((groups, ascending.size))
@@ -160,8 +160,8 @@ def ranked_counts(term: StoredTerm, released: Floats, cells: Integers, group: In
 
 
 def cells_of(measurement: RankHistogram, name: str, values: Sequence[Any]) -> Integers:
-    """Return the number of the cell of each of the `values` of the key called `name`, which is what the measurement ranks; -1
-    for what is in no cell. Raises Impossible for cells that are no whole values."""
+    """Return the cell number of each of `values`, the values of the key called `name` that the measurement ranks; -1 for values
+    in no cell. Raises Impossible if cells are not whole values."""
     term = measurement.term
     if isinstance(term.lower, float) or term.value is None:
         raise Impossible
@@ -179,7 +179,7 @@ def _cell(number: Any, lower: Any, upper: Any) -> int:
 
 
 def _over_key(expression: Expr, value: Expr, key: Column) -> Expr:
-    """Return the expression with the key in place of `value`. Raises Impossible where it reads anything else of a row."""
+    """Replace `value` by the key in the expression. Raises Impossible if it reads anything else of a row."""
     if expression == value:
         return key
     if isinstance(expression, Call):

@@ -1,7 +1,7 @@
-"""A released block as it is written down: its numbers, what they measure, and the noise that is in them.
+"""The stored form of a released block: its noisy numbers, a description of what they measure, and their noise laws.
 
 The description makes a stored release usable without the question that made it: expressions are named by their
-fingerprints, noise laws are written out, and the keys say which groups there are. Nothing exact is ever written.
+fingerprints, noise laws are written out, and the keys say which groups exist. Nothing exact is ever written.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ from dpsql.reuse.store import StoredRelease
 from dpsql.reuse.stored_numbers import StoredNumber
 
 SELECTION = "selection"
-"""Kind of a hidden count that only admitted keys."""
+"""Kind of a hidden count that was used only to admit keys."""
 COMPRESSED_FROM = 1 << 16
-"""Bytes of an answer from which it is compressed in the store."""
+"""Size in bytes from which an answer is compressed in the store."""
 
 
 @dataclass(frozen=True)
 class StoredKey:
     """A group key: fingerprint and text of its expression; `public`: its groups follow from the policy alone.
 
-    `complete`: no value lies outside the groups, as far as the policy's lists hold; `nulls`: nor does a NULL.
+    `complete`: no value lies outside the groups, provided that the policy's lists hold; `nulls`: no NULL does either.
     """
 
     name: str
@@ -67,8 +67,8 @@ class StoredKey:
 
 @dataclass(frozen=True)
 class StoredFactor:
-    """One of both numbers of a pair whose products are summed: the name of its value (`value_mark`), the width of its bounds on
-    the grid of its integers, and the lower one."""
+    """One number of a pair whose products are summed: the name of its value (`value_mark`), the width of its bounds on the
+    grid of its integers, and the lower bound."""
 
     value: str
     width: Fraction
@@ -78,9 +78,9 @@ class StoredFactor:
 @dataclass(frozen=True)
 class StoredTerm:
     """A noisy sum: `measure` names what is summed, `conditions` the conjuncts of its FILTER, `centre` is subtracted
-    from every row's value before it is summed (with `absent`, from 0 for a row without one). `shares` names a set of terms
-    that share each row; `everything`: its sums have a part of every row. `width`: of the values whose squares are shared.
-    `factors`: of parts of products, of which it is the one at `place`."""
+    from every row's value before it is summed (with `absent`, from 0 for a row without a value). `shares` names a set of
+    terms that share each row; `everything`: its sums have a part of every row. `width`: the width of the values whose squares
+    are shared. `factors`: the factors of a product, of whose parts this term is the one at `place`."""
 
     name: str
     kind: str
@@ -100,8 +100,8 @@ class StoredTerm:
 
 @dataclass(frozen=True, eq=False)
 class Stored:
-    """A stored release, read back. `conditions`: conjuncts of WHERE above the relation that is the same for all
-    releases of one family (`base_of`). `gaps`: groups that have rows are left out."""
+    """A stored release, read back. `conditions`: the conjuncts of WHERE above the relation that all releases of one
+    family share (`base_of`). `gaps`: groups that have rows are left out."""
 
     key: str
     created: str
@@ -130,7 +130,7 @@ def base_of(relation: Relation) -> tuple[Relation, dict[str, Expr]]:
 
 
 def conjuncts(condition: Expr | None) -> dict[str, Expr]:
-    """Return the parts of an AND (all must be true for it to be true), by fingerprint."""
+    """Return the operands of an AND, of nested ones too, by fingerprint."""
     if condition is None:
         return {}
     if isinstance(condition, Call) and condition.function == "and":
@@ -139,10 +139,10 @@ def conjuncts(condition: Expr | None) -> dict[str, Expr]:
 
 
 def measure_of(term: Term) -> str:
-    """Return the name of what a term sums, whatever its name, its condition, its centre and the grid of its integers.
+    """Return the name of a term's measure, which does not depend on its name, condition, centre and grid of integers.
 
-    Sums that were clipped, and how, are different numbers from those that were not; a count that shares each row with
-    sums is in steps of theirs. Products have the name of those in the other order, which are the same numbers.
+    Clipped sums differ from unclipped ones and, by their clipping, from each other; a count that shares each row with
+    sums is in steps of these sums. A product has the same name with its factors in either order: the numbers are the same.
     """
     term = _in_one_order(term)
     clip = () if term.clip is None else (term.clip, term.grid)
@@ -155,12 +155,12 @@ def measure_of(term: Term) -> str:
     if term.places is not None:
         step = (fingerprint(term.places), term.magnitude)
     if term.kind is TermKind.DISTINCT_SUM:
-        step = (float(term.centre), term.grid)  # no count of rows moves it to another centre
+        step = (float(term.centre), term.grid)  # a count of rows cannot move it to another centre
     return fingerprint((term.kind, term.value, float(term.lower), float(term.upper), *clip, *step))
 
 
 def _in_one_order(term: Term) -> Term:
-    """Return a sum of products with its factors in the order of their fingerprints, and the place of the same part of them."""
+    """Return a sum of products with its factors ordered by their fingerprints, and with the place that the part then has."""
     value = term.value
     if not isinstance(value, Call) or value.function != "mul":
         return term
@@ -173,11 +173,11 @@ def _in_one_order(term: Term) -> Term:
 
 
 def complete(key: Key) -> bool:
-    """Return whether every value that the expression can take is one of the key's, as far as the policy's lists hold.
+    """Return whether every value that the expression can take is a value of the key, provided that the policy's lists hold.
 
-    Bounds are no list: they clamp what is summed and promise nothing about the data.
+    Bounds are not a list: they clamp what is summed and promise nothing about the data.
     """
-    # Values that conditions of the question left out have no rows in it.
+    # Values that the question's conditions exclude have no rows in it.
     return key.values is not None and key.whole and _complete(key.expression, set(domain_of(key.expression) or ()))
 
 
@@ -200,7 +200,7 @@ def _complete(expression: Expr, values: set[Any]) -> bool:
 
 
 def description(priced: PricedBlock) -> dict[str, Any]:
-    """Describe, as plain JSON, what a release of this block measures and with which noise."""
+    """Return, as plain JSON, what a release of this block measures and with which noise."""
     block = priced.block
     named = {term.name: term for term in block.terms}
     gaps = {"gaps": True} if block.combinations is not None and not block.combinations.whole else {}
@@ -228,14 +228,14 @@ def description(priced: PricedBlock) -> dict[str, Any]:
 
 
 def shape_of(block: BoundedBlock) -> str:
-    """Return the name of the keys, and for each sum the conditions of its rows (a FILTER is as good as a WHERE), in any order."""
+    """Return a name for the keys and for the conditions of each sum's rows (from FILTER or WHERE alike), regardless of order."""
     rows = set(base_of(block.source)[1])
     sums = sorted(tuple(sorted(rows | conjuncts(term.filter).keys())) for term in block.terms)
     return fingerprint((tuple(sorted(fingerprint(key.expression) for key in block.keys)), tuple(sums)))
 
 
 def selection_of(priced: PricedBlock) -> tuple[Any, ...]:
-    """Return the rule that admitted private keys: its kind, its fingerprint, and the group size shown half of the time."""
+    """Return the rule that admits private keys: its kind, its fingerprint, and the group size shown half of the time."""
     rule = priced.noise.selection
     if rule is None:
         return ()
@@ -265,7 +265,7 @@ def _measured(term: Term | None) -> dict[str, Any]:
 
 
 def value_mark(value: Expr) -> str:
-    """Name a number with the bounds to which it is clamped."""
+    """Return a name for a value together with the bounds to which it is clamped."""
     return fingerprint((value, float(value.facts.lower), float(value.facts.upper)))
 
 
@@ -276,14 +276,14 @@ def _factor(factor: Term) -> dict[str, str]:
 
 
 def packed(noisy: NoisyAnswer) -> bytes:
-    """Return keys and noisy terms as an Arrow stream; nothing else of an answer is ever written down.
+    """Return keys and noisy terms as an Arrow stream; nothing else of an answer is ever stored.
 
-    Long answers are compressed (a fifth of their size, and less time than writing the rest would take).
+    Long answers are compressed (to a fifth of their size, in less time than writing the rest would take).
     """
     columns = {name: noisy.keys.column(name) for name in noisy.keys.column_names}
     for term in noisy.terms:
         columns[term.name] = pa.array(term.values)
-    columns["#row"] = pa.nulls(noisy.row_count)  # takes no room, and keeps the number of rows where there is no column
+    columns["#row"] = pa.nulls(noisy.row_count)  # takes no space; keeps the number of rows if no column does
     table = pa.table(columns)
     sink = io.BytesIO()
     options = pa.ipc.IpcWriteOptions(compression="zstd" if table.nbytes >= COMPRESSED_FROM else None)
@@ -298,7 +298,7 @@ def packed(noisy: NoisyAnswer) -> bytes:
 def opened(release: StoredRelease) -> Stored | None:
     """Return a stored release with its description; None for entries that are not releases (see `lookup`).
 
-    Raises Fault release_unknown for one that this version cannot read: an unknown law of noise is not taken for another.
+    Raises Fault release_unknown for a release that this version cannot read: an unknown noise law is never read as another.
     """
     if "terms" not in release.note.metadata:
         return None
@@ -350,9 +350,9 @@ ADDITIVE = tuple(
     kind.value
     for kind in (TermKind.COUNT, TermKind.SUM, TermKind.SQUARE_PART, TermKind.PRODUCT_PART, TermKind.PAIR_PART)
 )
-"""Kinds whose sums over disjoint groups are the sum of the union; distinct units and values are not."""
+"""Kinds whose sums over disjoint groups add up to the sum over the union; counts of distinct units or values do not."""
 NO_VALUE = frozenset(measure_of(Term("", kind, None, None, 1)) for kind in (TermKind.COUNT, TermKind.UNITS))
-"""Measures that read no value of a row, so that without a condition nothing is ranked by them."""
+"""Measures that read no value of a row, so that without a condition they do not affect the ranking of rows."""
 
 
 def ranked_by(terms: tuple[Term, ...]) -> set[tuple[str, Fraction, int, frozenset[str]]]:

@@ -1,7 +1,7 @@
-"""Stored means of samples: how they are written down, and which of them answer a question, with a bar at its confidence.
+"""Stored means of samples: their stored form, and the choice of the one that answers a question at its confidence.
 
-The ends of an error bar follow from the released mean and from the law of its noise, which is stored with it: so a stored mean
-has a bar of any confidence (post-processing), and which bar it was released with does not matter.
+The ends of an error bar follow from the released mean and the law of its noise, which is stored with it. So a stored mean can
+be given an error bar of any confidence (post-processing), whatever bar it was released with.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class EndOfBar:
 
 
 class SampleMeanRecord:
-    """The mean of the values of samples with its noise, and the ends of its error bar."""
+    """The stored form of the noisy mean of the values of samples, and of the ends of its error bar."""
 
     def written(self, measurement: SampleMean, plan: SampleMeanPlan) -> list[dict[str, Any]]:
         labels, measure = self.labels(measurement), measure_of(measurement)
@@ -48,13 +48,13 @@ class SampleMeanRecord:
         return StoredNumber(facts["name"], SAMPLE_MEAN, facts["measure"], facts["what"], _mean_law(facts["mechanism"]))
 
     def labels(self, measurement: SampleMean) -> dict[str, str]:
-        """Return what the numbers are called as they are written down; `answering` says which of them answer."""
+        """Return the labels under which the numbers are stored; `answering` decides which stored numbers answer a question."""
         kind = f"{SAMPLE_MEAN} {measurement.mechanism}"
         ends = zip(ends_of(measurement.name), ("low", "high"), strict=True)
         return {measurement.name: kind} | {name: f"{kind} {side} {measurement.confidence}" for name, side in ends}
 
     def plan_of(self, measurement: SampleMean, numbers: Sequence[StoredNumber]) -> SampleMeanPlan:
-        """Return the plan of the stored mean, the only one of `numbers`, with the bar that is asked for."""
+        """Return the plan of the stored mean, the only element of `numbers`, with the error bar that the question asks for."""
         (number,) = numbers
         width = bar_steps(number.mechanism.noise, measurement.confidence)
         return SampleMeanPlan(
@@ -65,9 +65,9 @@ class SampleMeanRecord:
         self, measurement: SampleMean, plan: SampleMeanPlan, numbers: Sequence[StoredNumber]
     ) -> tuple[SampleMeanPlan, dict[str, tuple[StoredNumber, EndOfBar | None]]] | None:
         """Return the plan of the stored mean among `numbers` of the same measure, and under each name that the question reads
-        the mean or the end of its bar; None where none is stored.
+        the mean or the end of its bar; None if no mean is stored.
 
-        A question that names a mechanism is answered with the noise that it would add, another one with any.
+        If the question names a mechanism, only a mean with the noise of that mechanism answers it; otherwise any does.
         """
         means = (number for number in numbers if isinstance(number.mechanism, NoisySampleMean))
         any_noise, word = measurement.mechanism == "auto", plan.law.mechanism

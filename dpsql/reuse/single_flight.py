@@ -20,7 +20,7 @@ from pathlib import Path
 from dpsql.storage.file_locks import open_lock, try_lock
 
 DIGITS = 3
-"""How many digits of a name choose its lock file: unlike questions that share one wait for each other, one pair in 4,096."""
+"""Number of a name's digits that choose its lock file: 1 in 4,096 pairs of different questions share one, and so wait."""
 _PAUSE_SECONDS = 0.01
 _COUNTER_BYTES = 8
 
@@ -30,7 +30,7 @@ UNKNOWN: Stamp = (0, 1)
 
 
 def read_stamp(folder: Path, name: str) -> Stamp:
-    """Return the stamp of the lock of `name`; it must be read before the store is."""
+    """Return the stamp of the lock of `name`. Read it before reading the store."""
     descriptor = _opened(folder, name[:DIGITS])
     if descriptor is None:
         return UNKNOWN
@@ -49,16 +49,16 @@ def measuring_lock(
     timeout_seconds: float,
     check: Callable[[], None] = lambda: None,
 ) -> Iterator[bool]:
-    """Hold the locks of the names in `stamps` (hexadecimal; the first `DIGITS` choose the lock file); yields whether
+    """Hold the locks of the names in `stamps` (hexadecimal; the first `DIGITS` choose the lock file). Yields whether
     no other session held one of them since its stamp was read. A stamp of None: the store was not read for that name.
 
-    Stops waiting after `timeout_seconds`. `check` is called while waiting, and may raise to give up. If the folder
-    cannot be used, does not wait.
+    Waiting stops after `timeout_seconds`. `check` is called while waiting, and may raise to give up. If the folder
+    cannot be used, there is no waiting.
     """
     deadline = time.monotonic() + timeout_seconds
     with ExitStack() as locks:
         alone = True
-        # All sessions lock in this order, so that no two wait for each other.
+        # All sessions acquire locks in this order, so that there is no deadlock.
         for bucket in sorted({name[:DIGITS] for name in stamps}):
             descriptor = _opened(folder, bucket)
             if descriptor is None:
@@ -78,7 +78,7 @@ def measuring_lock(
 
 @contextmanager
 def _counted(descriptor: int) -> Iterator[Stamp]:
-    """Keep the counter odd while the lock is held. Yields the stamp from before."""
+    """Keep the counter odd while the lock is held. Yields the stamp as it was before."""
     try:
         inode, counter = _stamp(descriptor)
         _write(descriptor, counter + 1 | 1)

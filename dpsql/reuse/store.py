@@ -1,10 +1,10 @@
 """Stored releases: the noisy result of a private block, so that the same block over the same data is not charged twice.
 
-What is stored has been released or is about to be: noisy keys and terms, never anything exact.  It is stored before
-the answer leaves.  With a SQLite ledger the releases are in a file of their own beside it (its name ends in
+The store holds only what has been released or is about to be: noisy keys and terms, never anything exact.  A release is
+stored before its answer is sent.  With a SQLite ledger the releases are in a separate file beside it (its name ends in
 `.releases`): large answers neither grow the ledger nor make a charge wait for the disk, and a lost or damaged store
 costs only free repeats.  With a PostgreSQL ledger they are a table in the same database, so that all machines share
-them.  Every row is authenticated under the ledger's key; one that does not hold is absent.
+them.  Every row is authenticated under the ledger's key; a row whose authentication fails is treated as absent.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ROWS = select(*(releases.c[name] for name in _COLUMNS))
 _ALL = _ROWS.order_by(releases.c.created, releases.c.key)
 _BY_KEY = DriverStatement(_ALL.where(releases.c.key == bindparam("key")))
 _BY_BLOCK = DriverStatement(_ALL.where(releases.c.block == bindparam("block")))
-# The release under a key, or if there is none those of a block: one statement, so that a new question is one look.
+# The release under a key or, if there is none, those of a block: one statement, so that a new question needs one lookup.
 _NEAREST = DriverStatement(
     union_all(
         _ROWS.where(releases.c.key == bindparam("key")),
@@ -54,14 +54,14 @@ _INSERT = DriverStatement(releases.insert())
 
 @cache
 def _insert_new(count: int) -> DriverStatement:
-    """Insert rows, except under keys that exist (SQLite)."""
+    """Return the statement that inserts `count` rows, except under existing keys (SQLite)."""
     rows: list[dict[str, Any]] = [{name: bindparam(f"{name}{index}") for name in _COLUMNS} for index in range(count)]
     return DriverStatement(releases.insert().prefix_with("OR IGNORE").values(rows))
 
 
 @dataclass(frozen=True)
 class ReleaseNote:
-    """A stored release without its rows; `metadata` as passed to `put`."""
+    """A stored release without its rows; `metadata` is what was passed to `put`."""
 
     key: str
     block: str
@@ -78,7 +78,8 @@ class StoredRelease:
 
 
 class ReleaseStore:
-    """Made by `open_releases`. Every method raises `Fault` when the storage fails (releases_damaged: unreadable)."""
+    """The stored releases of one ledger (see `open_releases`). Every method raises `Fault` if the storage fails
+    (releases_damaged: unreadable)."""
 
     def __init__(self, store: Store, key: bytes) -> None:
         self._store = store
@@ -93,15 +94,15 @@ class ReleaseStore:
         block: str = "",
         notes: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> StoredRelease:
-        """Store a release under 64 hexadecimal digits, whole or not at all, and return what stands there.
+        """Store a release atomically under a key of 64 hexadecimal digits, and return the release stored there.
 
         `block` names the question without its noise, for `of_block`; `notes` (metadata by key) are releases without
-        rows, stored with it or not at all.  When another process was first, its release stands and is returned, so
-        that everybody sees the same numbers; a row that does not hold is replaced.
+        rows, stored in the same transaction.  If another process was first, its release stays and is returned, so
+        that everybody sees the same numbers; a row whose authentication fails is replaced.
         """
         rows = [self._row(key, block, metadata, payload)]
         rows += [self._row(name, "", note, b"") for name, note in (notes or {}).items()]
-        if self._store.is_sqlite:  # what waits for its turn here waits for one statement and not for six
+        if self._store.is_sqlite:  # other writers of the file wait for one statement instead of six
             values = {f"{name}{index}": value for index, row in enumerate(rows) for name, value in row.items()}
             with _in_words():
                 if self._store.write(_insert_new(len(rows)), **values) == len(rows):
@@ -111,14 +112,14 @@ class ReleaseStore:
         return standing
 
     def get(self, key: str) -> StoredRelease | None:
-        """Return the release under `key`; None when there is none, or when its authentication fails (logged for the owner)."""
+        """Return the release under `key`; None if there is none or its authentication fails (which is logged for the owner)."""
         _checked(key)
         with _in_words():
             rows = self._store.rows(_BY_KEY, key=key)
         return self._checked_row(rows[0]) if rows else None
 
     def nearest(self, key: str, block: str) -> list[StoredRelease]:
-        """Return the release under `key` alone; all of `block`, oldest first, where there is none that holds."""
+        """Return only the release under `key`; if there is no authentic one, all releases of `block`, oldest first."""
         _checked(key)
         with _in_words():
             rows = self._store.rows(_NEAREST, key=key, block=block, absent=key)
@@ -126,12 +127,12 @@ class ReleaseStore:
         return intact if intact or not rows or rows[0][0] != key else self.of_block(block)
 
     def notes(self) -> list[ReleaseNote]:
-        """Return the notes of all releases that hold, oldest first."""
+        """Return the notes of all authentic releases, oldest first."""
         with self._reading() as connection:
             return [release.note for release in self._all(connection)]
 
     def of_block(self, block: str, *, start: bool = False) -> list[StoredRelease]:
-        """Return all releases of one question, whatever their noise, oldest first; `start`: of all whose `block` starts so."""
+        """Return all releases of one question, whatever their noise, oldest first. With `start`, `block` is a prefix."""
         if start:
             with self._reading() as connection:
                 return list(self._all(connection, releases.c.block.startswith(block, autoescape=True)))
@@ -141,11 +142,11 @@ class ReleaseStore:
 
     @property
     def is_local(self) -> bool:
-        """Return whether the processes of this machine alone write here."""
+        """Return whether only processes of this machine write to the store."""
         return self._store.is_sqlite
 
     def close(self) -> None:
-        """Close the connection. A closed store connects again when it is used."""
+        """Close the connection; the store reconnects when it is used again."""
         self._store.close()
 
     def _all(self, connection: Connection, named: ColumnElement[bool] | None = None) -> Iterator[StoredRelease]:
@@ -159,7 +160,7 @@ class ReleaseStore:
         return {**facts, "payload": payload, "mac": self._mac(facts, payload)}
 
     def _placed(self, connection: Connection, row: Mapping[str, Any]) -> StoredRelease:
-        """Return the entry under the key of `row` after an attempt to insert it."""
+        """Return the release stored under the key of `row`; insert `row` if there is no authentic one."""
         rows = _BY_KEY.rows(connection, key=row["key"])
         standing = self._checked_row(rows[0]) if rows else None
         if standing is not None:
@@ -183,7 +184,7 @@ class ReleaseStore:
 
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
-        # Not flushed by itself: a release lost with the power is asked, and charged, again.
+        # Not flushed to disk: if a power failure loses a release, its question is asked and charged again.
         with _in_words(), self._store.writing(durable=False) as connection:
             yield connection
 
@@ -194,7 +195,7 @@ class ReleaseStore:
 
 
 def open_releases(ledger: Ledger) -> ReleaseStore:
-    """Return the store that belongs to `ledger`, made when it is not there yet."""
+    """Return the store of releases that belongs to `ledger`; create it if it does not exist."""
 
     place = ledger.store.place
     if place.path is not None:
@@ -222,8 +223,8 @@ def _checked(key: str) -> str:
 
 @contextmanager
 def _in_words() -> Iterator[None]:
-    """Raise errors of the store in words. A damaged store of releases is less than a damaged ledger, and says what to do about
-    it."""
+    """Replace ledger_damaged by releases_damaged: a damaged store of releases is less severe than a damaged ledger, and the
+    message says what to do about it."""
     try:
         yield
     except Error as error:

@@ -1,4 +1,4 @@
-"""Stored numbers of measurements that are no sums, and the name of what they measure."""
+"""Stored numbers of measurements that are not sums, and the names of their measures."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from dpsql.privacy.mechanisms.rank_histogram import Search
 
 @dataclass(frozen=True)
 class StoredNumber:
-    """A released number of a measurement. `measure` names the value, its filter and its cells; `what` says which number of
-    that it is; `mechanism` is the law that it was chosen by, of a quantile after `search`."""
+    """A released number of a measurement. `measure` names the value, its filter and its cells; `what` labels the number within
+    that measure; `mechanism` is the law by which it was chosen, for a quantile after the search `search`."""
 
     name: str
     word: str
@@ -24,8 +24,8 @@ class StoredNumber:
 
 
 def measure_of(measurement: RankHistogram | MostFrequentValue | EndRows | LocalNumber | SampleMean) -> str:
-    """Return the name of what a measurement counts in which cells (the value, its bounds, its filter, a key), whatever it is
-    called and whatever is chosen from it."""
+    """Return the name of a measurement's measure (the value, its bounds, cells, filter and key), which depends neither on the
+    name of the measurement nor on the numbers that are chosen from it."""
     key = measurement.key if isinstance(measurement, EndRows) else None
     more = (measurement.samples, measurement.by_unit) if isinstance(measurement, (SampleValues, SampleMean)) else ()
     return fingerprint((measurement.word, measurement.value, replace(measurement.term, name=""), key, *more))

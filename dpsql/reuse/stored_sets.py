@@ -1,8 +1,8 @@
-"""What stored sums that share each row (`pricing.joint_sums`) say of counts and sums: weighted sums of their terms.
+"""Counts and sums that follow, as weighted sums, from stored sets of joint sums, which share each row (`pricing.joint_sums`).
 
-A set around both ends has q and q - W of a row, so that their difference is W times the rows; a set of squares has (W - q)^2,
-2 q (W - q) and q^2, whose sum is W^2 times the rows, and of which the last and half of the second are W times the sum of q. As
-q (q + W - q) is W q, products of pairs follow from the squares of pairs in the same way.
+A set around both ends sums q and q - W of each row, and the difference of its sums is W times the number of rows. A set of
+squares sums (W - q)^2, 2 q (W - q) and q^2: all three add up to W^2 times the number of rows, and the last plus half of the
+second is W times the sum of q. Because q (q + W - q) is W q, products of pairs follow from the squares of pairs in the same way.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ Weighted = list[tuple[Fraction, StoredTerm]]
 
 
 def counts_of_sets(stored: Sequence[StoredTerm], term: Term) -> Iterator[Weighted]:
-    """Yield, for each set that says it, the number of rows that `term` counts, but for its conditions: of all rows, or of those
-    with a value; a count that shares rows with sums counts in steps of theirs."""
+    """Yield, for each set from which it follows, the number of rows that `term` counts, ignoring its conditions: all rows, or
+    those with a value. A count that shares rows with sums is in steps of these sums."""
     if term.shares:
         yield from _missing(stored, term)
         return
@@ -40,7 +40,7 @@ def counts_of_sets(stored: Sequence[StoredTerm], term: Term) -> Iterator[Weighte
 
 
 def sum_of_squares(stored: Sequence[StoredTerm], term: Term) -> Weighted:
-    """Return a SUM around any centre from a set of squares of its value; empty where none is stored, and for other kinds."""
+    """Return a SUM around any centre from a set of squares of its value; empty if none is stored, and for other kinds."""
     absent = term.absent and term.value is not None and can_be_missing(term.value)
     if term.kind is not TermKind.SUM or term.clip is not None or absent or term.value is None:
         return []
@@ -54,7 +54,8 @@ def sum_of_squares(stored: Sequence[StoredTerm], term: Term) -> Weighted:
 
 
 def product_of_squares(stored: Sequence[StoredTerm], term: Term) -> Weighted:
-    """Return a part of the products of a pair from stored squares of it; empty where none are stored, and for other kinds."""
+    """Return a part of the products of a pair from the stored squares of the pair; empty if none are stored, and for other
+    kinds."""
     if term.kind is not TermKind.PRODUCT_PART or not isinstance(term.value, Call):
         return []
     first, second = term.value.arguments
@@ -70,11 +71,11 @@ def product_of_squares(stored: Sequence[StoredTerm], term: Term) -> Weighted:
 
 
 def parts_of_pairs(stored: Sequence[StoredTerm], term: Term) -> Iterator[Weighted]:
-    """Yield, for each set of products or of squares of pairs that says it, a COUNT, a SUM around any centre, or a part of the
-    squares of one number, over the rows that have both.
+    """Yield, for each set of products or squares of pairs from which it follows, a COUNT, a SUM around any centre, or a part of
+    the squares of one number, over the rows that have both numbers.
 
     With q in [0, V] the powers of degree d (1 or 2) add up to V^d: so 1 is their sum / V^d, and q is (0, 1), or (0, 1/2, 1) / V.
-    What is said of one number is multiplied by 1 of the other.
+    The weights for one number are multiplied by the weights of 1 for the other.
     """
     mark = value_mark(term.value) if term.value is not None and _adds_up(term.value) else None
     if term.clip is not None or (term.value is not None and mark is None) or (term.shares and term.value is None):
@@ -98,9 +99,9 @@ def parts_of_pairs(stored: Sequence[StoredTerm], term: Term) -> Iterator[Weighte
 
 
 def _of_factor(term: Term, factor: StoredFactor, degree: int) -> list[Fraction]:
-    """Return what a term adds up of one number, by the power of its part; empty for other kinds.
+    """Return the weights with which a term sums the parts of one number, by their power; empty for other kinds.
 
-    A real has fewer bits in a pair than alone, so that its width is another one by a rounding: squares are told in the asked one.
+    A real has fewer bits in a pair than alone, so its width differs by a rounding: squares are scaled to the requested width.
     """
     rows = [1 / factor.width**degree] * (degree + 1)
     if term.kind is TermKind.COUNT:
@@ -116,7 +117,7 @@ def _of_factor(term: Term, factor: StoredFactor, degree: int) -> list[Fraction]:
 
 
 def _missing(stored: Sequence[StoredTerm], term: Term) -> Iterator[Weighted]:
-    """Yield the count of rows without a value in steps of W, from one in steps of W^2 of the same conditions."""
+    """Yield the count of rows without a value in steps of W, computed from one in steps of W^2. The caller compares conditions."""
     measure = measure_of(replace(term, magnitude=term.magnitude**2, grid=2 * term.grid))
     for other in stored:
         if other.measure == measure:
@@ -137,12 +138,12 @@ def _squared_count(parts: Sequence[StoredTerm]) -> Weighted:
 
 
 def _adds_up(value: Expr) -> bool:
-    """Return whether values are numbers within bounds, which are summed; dates and times are counted alone."""
+    """Return whether values are bounded numbers, which are summed; dates and times are only counted."""
     return value.facts.bounded and value.facts.type in (Type.INTEGER, Type.REAL)
 
 
 def _measures(stored: StoredTerm, value: Expr) -> bool:
-    """Return whether a stored term of a set is of this value."""
+    """Return whether a stored term of a set measures this value."""
     if not _adds_up(value):
         return False
     if stored.kind == TermKind.SQUARE_PART.value:
@@ -151,7 +152,7 @@ def _measures(stored: StoredTerm, value: Expr) -> bool:
 
 
 def _parts_of(stored: Sequence[StoredTerm], value: Expr) -> list[StoredTerm]:
-    """Return the stored squares of a value, by place; empty without them."""
+    """Return the stored squares of a value, by place; empty if any of them is missing."""
     if not _adds_up(value):
         return []
     by_measure = {t.measure: t for t in stored if t.kind == TermKind.SQUARE_PART.value}

@@ -1,2 +1,2 @@
-"""Answer questions in a fixed order: plan, price, reserve, touch data, noise, store, answer. Every front end calls a
+"""Answers to questions in a fixed order: plan, price, reserve, touch data, noise, store, answer. Every front end calls a
 `Session`."""

@@ -1,8 +1,8 @@
-"""Measure in background threads. The asker may stop waiting; a charged question still runs to its end.
+"""Measurement in background threads. The asker may stop waiting; a charged question still runs to its end.
 
 An analyst who could stop a scan would learn, at a time of their choice, whether it had ended. So a timeout or a
 cancel only ends the waiting. Before the charge it ends the question; afterwards only the policy's limits apply, the
-release is stored, and asking again is free. Acts of the owner (closing, shutdown, the end of the process) do stop
+release is stored, and asking again is free. Actions of the owner (closing, shutdown, the end of the process) do stop
 scans.
 """
 
@@ -39,8 +39,8 @@ class Work:
     def __init__(
         self, interrupt: Callable[[], None], *, asker: str, session: str, pace: Pace, goes_on: str = GOES_ON
     ) -> None:
-        """`interrupt` stops the engine; `asker` and `session` own the question; `goes_on` says what becomes of it when it is
-        charged and nobody waits."""
+        """`interrupt` stops the engine; `asker` and `session` own the question; `goes_on` tells the asker what happens to a
+        charged question for which nobody waits."""
         self.interrupt, self.pace = interrupt, pace
         self._goes_on = goes_on
         self.asker, self.session = asker, session
@@ -56,8 +56,8 @@ class Work:
     # --- the thread that measures -------------------------------------------------------------------------------------
 
     def start(self, measure: Callable[[], Release]) -> None:
-        """Measure in a daemon thread: at the end of the process `MeasurementQueue` stops running queries, and nothing else is
-        waited for."""
+        """Measure in a daemon thread: at the end of the process `MeasurementQueue` stops running queries, and the process waits
+        for nothing else."""
         run = TRACES.carried(partial(self._run, measure))
         threading.Thread(target=run, name="dpsql-measure", daemon=True).start()
 
@@ -77,7 +77,7 @@ class Work:
 
     @contextmanager
     def begun(self) -> Iterator[None]:
-        """Context of the charge; afterwards only the policy and the owner can stop the question. Raises `stopped`."""
+        """Enclose the charge; afterwards only the policy and the owner can stop the question. Raises `stopped`."""
         with self._changed:
             self.check()
             self._begun = True
@@ -95,14 +95,14 @@ class Work:
 
     def require_open(self) -> None:
         """Raise answer_late if the response time came before the measurement ended: such an answer is not stored, so
-        that nobody can learn later how late it was."""
+        that nobody can find out later how late it was."""
         if self._closed:
             raise refuse("answer_late", charged=True)
 
     # --- the thread that waits ----------------------------------------------------------------------------------------
 
     def result(self) -> Release:
-        """Return the answer at its response time. Raises what the measurement raised; `stopped` if the waiting ended;
+        """Return the answer at its response time. Raises the error of the measurement; `stopped` if the waiting ended;
         answer_late if the response time comes first."""
         with self._changed:
             while not self._answerable():
@@ -116,7 +116,7 @@ class Work:
                 return self._result()
             late = not self.left
             self.left = True
-            # Whoever asks again would learn how late it was if it were stored after its only time of response.
+            # If it were stored after its only response time, asking again would reveal how late it was.
             self._closed = self.pace.latest is not None
             charged = self._begun and self._charged is not False
         if late:
@@ -145,10 +145,10 @@ class Work:
 
 
 class MeasurementQueue:
-    """The running measurements: at most `most` at once (None: no limit), of one asker at most `most_each`, and at
-    most `most_left` abandoned ones (that nobody waits for). Places go to askers in turn (`FairQueue`). A session with
-    an abandoned question waits for its end before it measures again, so that abandoning questions never makes more
-    work than waiting for them. `breaker`: the tables of the source that failed lately."""
+    """The running measurements: at most `most` at once (None: no limit); for each asker at most `most_each`, and at
+    most `most_left` abandoned ones (for which nobody waits). Places go to askers in turn (`FairQueue`). A session with
+    an abandoned question waits for its end before it measures again, so that abandoning questions never causes more
+    work than waiting for them. `breaker`: the tables of the source that failed recently."""
 
     def __init__(self, most: int | None = None, most_left: int = 1, most_each: int | None = None) -> None:
         self._most_left = most_left
@@ -168,7 +168,8 @@ class MeasurementQueue:
         return self._queue
 
     def tell(self, session: str, listener: Callable[[int], None] | None) -> None:
-        """Call `listener` once for each question of a session that has to wait, with its position; None ends that."""
+        """Register `listener`, to be called with its position once for each question of a session that has to wait; None
+        removes it."""
         if listener is None:
             self._listeners.pop(session, None)
         else:
@@ -196,9 +197,9 @@ class MeasurementQueue:
         return same < self._most_left and all(other.session != work.session for other in left)
 
     def stop(self, session: str | None = None) -> int:
-        """Stop the engine under the questions of one session, or of all, and wait until they have ended.
+        """Stop the engine for the questions of one session, or of all sessions, and wait until they have ended.
 
-        Returns how many have not ended after ten seconds, because they wait in calls that cannot be interrupted.
+        Returns how many have not ended after ten seconds because they wait in calls that cannot be interrupted.
         """
         deadline = time.monotonic() + _STOPPING_SECONDS
         with self._changed:
@@ -207,12 +208,12 @@ class MeasurementQueue:
                 if not running:
                     return 0
                 for question in running:
-                    question.interrupt()  # repeated, since an interrupt between two statements is lost
+                    question.interrupt()  # repeated, because an interrupt between two statements is lost
                 self._changed.wait(_NAG_SECONDS)
             return len([question for question in self._running if session in (None, question.session)])
 
     def forget(self) -> None:
-        """Start anew in a forked child: the threads that measure are the parent's."""
+        """Reset the queue in a forked child: the measuring threads belong to the parent."""
         self._queue.forget()
         self._running = set()
 
@@ -226,7 +227,7 @@ def _forget_all() -> None:
 
 
 def _stop_all() -> None:
-    """Stop all work: a process that ends under a working engine is aborted."""
+    """Stop all work: a process that ends while an engine is working is aborted."""
     for room in _rooms.all():
         room.stop()
 

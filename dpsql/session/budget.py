@@ -1,4 +1,4 @@
-"""The accounts that charges of a session must fit, and their remaining budget, as text."""
+"""The accounts whose limits the charges of a session must respect, and their remaining budget as text."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from dpsql.privacy.accounting.windows import EVERY, window_start, windows_in_a_y
 
 @dataclass(frozen=True)
 class BudgetScope:
-    """One account that a charge must fit: its name in the ledger and how it counts.
+    """One account whose limit a charge must respect: its name in the ledger and its accountant.
 
-    `every`: the length of the window that it is for (None: for all time). `is_limited`: False for the data set where the policy
-    limits windows alone; its account then adds up, and its limit is what the window may still spend.
+    `every`: the length of the window that the account covers (None: all time). `is_limited`: False for the data set if the
+    policy limits only windows; its account then only adds up losses, and its limit is what the window may still spend.
     """
 
     name: str
@@ -51,7 +51,7 @@ _NOW = {every: "today" if every == "day" else f"this {every}" for every in EVERY
 class Budget:
     """Spent and remaining loss of each scope; `accounts` (by name) is one consistent state of the ledger.
 
-    `in_a_year`: the sentence of `windows_in_words`, empty where the budget does not begin anew.
+    `in_a_year`: the sentence of `windows_in_words`, empty if the budget has no windows.
     """
 
     scopes: tuple[BudgetScope, ...]
@@ -60,17 +60,17 @@ class Budget:
 
     @cached_property
     def spent(self) -> dict[str, dict[str, str]]:
-        """Scope -> dimension -> exact decimal text."""
+        """The spent loss by scope and dimension, as exact decimal text."""
         return {scope.name: _decimals(self.accounts[scope.name].spent) for scope in self.scopes}
 
     @cached_property
     def remaining(self) -> dict[str, dict[str, str]]:
-        """Scope -> dimension -> exact decimal text, never below zero."""
+        """The remaining loss by scope and dimension, as exact decimal text, never below zero."""
         return {scope.name: _decimals(self.accounts[scope.name].remaining) for scope in self.scopes}
 
     @cached_property
     def epsilon(self) -> dict[str, tuple[float, float]]:
-        """Scope -> the epsilon that what is spent amounts to, and the limit (infinite where there is none)."""
+        """For each scope, the epsilon that corresponds to the spent loss, and the limit (infinite if there is none)."""
         return {
             scope.name: (
                 scope.accountant.epsilon_of(self.accounts[scope.name].spent),
@@ -80,8 +80,8 @@ class Budget:
         }
 
     def price(self, charge: Mapping[str, int]) -> ChargeShare | None:
-        """Return what `charge` (in ledger units) is of the scope that would allow the fewest more charges like it; None for
-        a charge of nothing."""
+        """Return `charge` (in ledger units) as a share of the scope that would allow the fewest further charges like it; None
+        for a charge of nothing."""
         prices = [
             ChargeShare(scope.name, Fraction(amount, limit), account.remaining[dimension] // amount, scope.every)
             for scope in self._limited
@@ -96,18 +96,18 @@ class Budget:
         return [scope for scope in self.scopes if scope.is_limited]
 
     def share_left(self, scope: str) -> Fraction:
-        """Return the part of a scope's budget that is left: of the dimension of which the least is left."""
+        """Return the fraction of a scope's budget that is left, taken from the dimension with the smallest such fraction."""
         account = self.accounts[scope]
         shares = [Fraction(account.remaining[name], limit) for name, limit in account.limits.items() if limit]
         return min(shares, default=Fraction(0))
 
     def shares_text(self) -> str:
-        """Return the part of each scope that is left: "dataset 95 %, analyst research 61 %"."""
+        """Return the part of each scope's budget that is left: "dataset 95 %, analyst research 61 %"."""
         shares = [f"{scope.label} {percent(self.share_left(scope.name), down=True)}" for scope in self._limited]
         return ", ".join(shares)
 
     def text(self) -> str:
-        """Return one line for each scope, and what the windows of a year amount to."""
+        """Return one line for each scope, and one about the loss that the windows of a year add up to."""
         lines = [f"{scope}: {self.words(scope)}" for scope in self.spent]
         return "\n".join([*lines, *([self.in_a_year] if self.in_a_year else [])])
 
@@ -122,7 +122,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class ChargeShare:
-    """A charge as a part of one scope's budget; `times`: how many charges like it still fit there."""
+    """A charge as a part of one scope's budget; `times`: the number of charges like it that still fit there."""
 
     scope: str
     part: Fraction
@@ -131,7 +131,7 @@ class ChargeShare:
 
     @property
     def share(self) -> str:
-        """Return the part in words: "1.7 % of the budget"."""
+        """The part in words: "1.7 % of the budget"."""
         kind, _, name = parts(self.scope)[1].partition(":")
         whose = {"dataset": "", "session": " of this session", "project": f" of project {name}"}.get(
             kind, f" of {name}"
@@ -145,7 +145,7 @@ class ChargeShare:
         return f"{self.share}; {_questions(self.times)} like this one can still be asked"
 
     def after(self) -> str:
-        """Return the price in words, once it is paid."""
+        """Return the price in words, after it is paid."""
         return f"{self.share}; {_questions(self.times)} like this one can still be asked"
 
 
@@ -154,7 +154,7 @@ def _questions(number: int) -> str:
 
 
 def percent(part: Fraction, *, down: bool = False) -> str:
-    """Return a part of a budget as text with two digits (three near the whole); `down`: never more than the exact part."""
+    """Return a part of a budget as text with two digits (three near the whole). With `down`, never more than the exact part."""
     whole = part * 100
     if 0 < whole < Fraction(1, 100):
         return "less than 0.01 %"
@@ -165,7 +165,7 @@ def percent(part: Fraction, *, down: bool = False) -> str:
 
 
 class Remaining(Mapping[str, str]):
-    """Remaining budget of each scope, formatted lazily: few answers have it read."""
+    """Remaining budget of each scope, formatted lazily because it is read for few answers."""
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
@@ -189,7 +189,7 @@ def _decimals(amounts: Mapping[str, int]) -> dict[str, str]:
 
 
 def window_of(policy: Policy) -> BudgetWindow | None:
-    """Return the budget window of today, None where the budget is one for all time."""
+    """Return the budget window of today, or None if one budget holds for all time."""
     budget = policy.budget
     if budget.every is None:
         return None
@@ -202,7 +202,7 @@ def window_of(policy: Policy) -> BudgetWindow | None:
 
 
 def windows_in_words(budget: DatasetBudget) -> str:
-    """Return what a year of windows amounts to and what limits all of them; nothing where there are no windows."""
+    """Return in words the loss that a year of windows adds up to and the limit of all windows; "" if there are no windows."""
     if budget.every is None:
         return ""
     times = windows_in_a_year(budget.every)
@@ -219,7 +219,7 @@ def windows_in_words(budget: DatasetBudget) -> str:
 
 
 def _rounded_up(epsilon: float) -> str:
-    """Format three digits of an upper bound, rounded up."""
+    """Format an upper bound with three digits, rounded up."""
     return format(Context(prec=3, rounding=ROUND_UP).create_decimal(repr(epsilon)).normalize(), "f")
 
 
@@ -236,7 +236,7 @@ def scopes_of(
     dataset: Accountant,
     start: str | None = None,
 ) -> tuple[BudgetScope, ...]:
-    """Return the scopes that a charge must fit, in the budget window that begins on `start` where the policy has windows.
+    """Return the scopes whose limits a charge must respect, in the window that begins on `start` if the policy has windows.
 
     Raises analyst_unknown, project_unknown and project_member.
     """
@@ -272,5 +272,5 @@ def scopes_of(
 
 
 def _six_digits(amount: str) -> str:
-    """Format six digits of an exact amount, rounded down, so that the text never exceeds the amount."""
+    """Format an exact amount with six digits, rounded down so that the text never exceeds the amount."""
     return format(Context(prec=6, rounding=ROUND_DOWN).create_decimal(amount), "f")

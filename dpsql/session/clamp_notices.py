@@ -1,4 +1,4 @@
-"""Notices of EXPLAIN about values that the policy's bounds move: what is beyond them counts as the nearest bound."""
+"""Notices in EXPLAIN about values that the policy's bounds clamp: a value beyond them counts as the nearest bound."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ _MOST_LINES = 5
 _CLAMPED_OF_UNIT = ("sum", "avg")
 """Aggregates of one unit's rows that sum integers on a grid between the bounds of their argument."""
 _VALUES_OF_ROWS = ("min", "max", "lag", "lead", "first_value")
-"""Aggregates and windows of one unit's rows whose result is one of the values of their argument, as it is stored."""
+"""Aggregates and windows of one unit's rows whose result is one of the stored values of their argument."""
 
 
 def clamp_notices(planned: Planned, policy: Policy) -> tuple[str, ...]:
-    """Return which values of the data would count as the policy's bounds, in sums, means, and choices among values.
+    """Return notices of values that would count as the policy's bounds in sums, means, and choices among values.
 
-    They follow from policy and text alone: whether there are such values is nobody's to know. Bounds that follow from the
-    question, as of CASE with two numbers, move nothing and are not named. Nor are totals that choose a bound
-    (`planning.total_cuts`): they are of values that the sum itself names.
+    The notices follow only from policy and text: whether such values exist must not be revealed. Bounds that follow from the
+    question, such as those of CASE with two numbers, clamp nothing and are not named. Blocks that choose a bound on totals
+    (`planning.total_cuts`) are left out: the sum itself names their values.
     """
     choosing = {cut.block for cut in planned.plan.cuts}
     notices = dict.fromkeys(
@@ -65,7 +65,7 @@ def clamp_notices(planned: Planned, policy: Policy) -> tuple[str, ...]:
 
 
 def _measured(measures: tuple[Measure, ...], source: Relation) -> Iterator[tuple[Expr, Relation]]:
-    """Yield the values that measures of a block clamp, with the relation that they are over."""
+    """Yield the values that the measures of a block clamp, with the relation over which they are computed."""
     for measure in measures:
         if aggregate_of(measure.aggregate).counts:
             continue
@@ -75,7 +75,7 @@ def _measured(measures: tuple[Measure, ...], source: Relation) -> Iterator[tuple
 
 
 def _of_samples(argument: Expr) -> Iterator[Expr]:
-    """Yield what statistics of samples sum; an argument without statistics as it is."""
+    """Yield the values that statistics of samples sum; yield an argument without statistics unchanged."""
     statistics = list(_statistics(argument))
     if not statistics:
         yield argument
@@ -109,7 +109,7 @@ def _summed_within(relation: Relation) -> Iterator[tuple[Expr, Relation]]:
 
 
 def _notice(value: Expr, stored: Expr) -> str:
-    """Return which of the values of `stored` are moved to the bounds of `value`; "" where there are none."""
+    """Return the notice of values of `stored` that are clamped to the bounds of `value`; "" if there can be none."""
     facts, without = value.facts, stored.facts
     if not (facts.type.numeric or facts.type.temporal) or not facts.bounded:
         return ""
@@ -129,7 +129,7 @@ def _text(end: Any) -> str:
 
 
 def _stored(expression: Expr, relation: Relation, policy: Policy) -> Expr:
-    """Return an expression over the columns of tables, with the facts that it has when columns may be beyond their bounds."""
+    """Return an expression over the columns of tables, with its facts if these columns may be beyond their bounds."""
     if isinstance(expression, Column):
         return _column(expression, relation, policy)
     if not isinstance(expression, Call):
@@ -142,7 +142,7 @@ def _stored(expression: Expr, relation: Relation, policy: Policy) -> Expr:
 
 
 def _column(column: Column, relation: Relation, policy: Policy) -> Expr:
-    """Return what a column of a relation is of the columns of tables."""
+    """Return a column of a relation as an expression over the columns of tables."""
     if isinstance(relation, Scan):
         return replace(column, facts=_unbounded(column.facts)) if policy.is_protected(relation.table) else column
     if isinstance(relation, Join):
@@ -166,7 +166,7 @@ def _column(column: Column, relation: Relation, policy: Policy) -> Expr:
 
 
 def _of_position(column: Column, union: Union_, source: Relation, policy: Policy) -> Expr:
-    """Return what a column of a UNION ALL is in one of its sources, where columns have the same place."""
+    """Return a column of a UNION ALL as an expression over one of its sources, in which it has the same position."""
     first = union.sources[0]
     if not isinstance(first, Project) or not isinstance(source, Project):
         return column
@@ -175,7 +175,7 @@ def _of_position(column: Column, union: Union_, source: Relation, policy: Policy
 
 
 def _of_unit(column: Column, relation: UnitAggregate, policy: Policy) -> Expr:
-    """Return a key of an aggregation by unit as it is below, the smallest or largest value of a unit, or a sum as it is."""
+    """Return a column of an aggregation by unit, key or aggregate, as an expression over the columns of tables."""
     keys = dict(relation.keys)
     if column.name in keys:
         return _stored(keys[column.name], relation.source, policy)
@@ -191,8 +191,8 @@ def _of_window(window: Window, relation: UnitWindow, policy: Policy) -> Expr:
 
 
 def _value_of_rows(column: Column, word: str, argument: Expr | None, below: Relation, policy: Policy) -> Expr:
-    """Return a call of `word` with the facts of its argument where the result is one of its values; else with those of
-    `column`, whose bounds hold."""
+    """Return a call of `word` with the facts of its argument if the result is one of the argument's values; else with the
+    facts of `column`, whose bounds hold."""
     if argument is None:
         return Call(word, (), column.facts)
     stored = _stored(argument, below, policy)

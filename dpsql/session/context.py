@@ -33,26 +33,26 @@ _Result = TypeVar("_Result")
 
 
 class Accounts:
-    """The accounts in the ledger that charges of one session must fit, opened when they are first needed."""
+    """The accounts in the ledger whose limits apply to charges of one session; opened when they are first needed."""
 
     def __init__(self, policy: Policy, planner: Planner, ledger: Ledger, analyst: str | None, session: str) -> None:
-        """`session`: the id of the session, which has an account of its own where the policy limits sessions."""
+        """`session`: the id of the session, which has its own account if the policy limits sessions."""
         self._policy, self._accountant, self._ledger = policy, planner.accountant, ledger
         self._analyst, self._session = analyst, session
         self._opened: dict[tuple[str | None, str | None], tuple[BudgetScope, ...]] = {}
         self._in_a_year = windows_in_words(policy.budget)
 
     def scopes(self, project: str | None) -> tuple[BudgetScope, ...]:
-        """Return the scopes of questions asked for `project` now, in the present budget window where there are windows.
+        """Return the scopes of questions for `project`, in the present budget window if the policy has windows.
 
-        Raises analyst_unknown, project_unknown, and window_closed where the clock is behind the ledger.
+        Raises analyst_unknown, project_unknown, and window_closed if the clock is behind the ledger.
         """
         return self.in_present_window(lambda: self._present_scopes(project))
 
     def in_present_window(self, step: Callable[[], _Result]) -> _Result:
-        """Return what `step` returns. It is called again if it met a closed window because midnight came: another process may
-        open the next window between this one's look at the clock and its charge, which then is not made (the ledger writes
-        nothing when it raises window_closed)."""
+        """Return the result of `step`, which is called again if it raised window_closed because midnight passed: another process
+        may open the next window after this one reads the clock and before it charges. Nothing is charged twice, because the
+        ledger writes nothing when it raises window_closed."""
         day = windows.today()
         try:
             return step()
@@ -78,16 +78,17 @@ class Accounts:
         return scopes_of(self._policy, self._analyst, project, self._session, self._accountant, start)
 
     def budget(self, project: str | None, accounts: Mapping[str, Account] | None = None) -> Budget:
-        """Return what is spent and left. `accounts` is the state after a reservation; without it the ledger is read."""
+        """Return the spent and the remaining budget. `accounts` is the state after a reservation; without it the ledger is
+        read."""
         if accounts is None:
             return Budget(self.scopes(project), self._ledger.accounts(), self._in_a_year)
-        # The window of the charge: the clock may be in the next one by now.
+        # Use the window of the charge, because the clock may already be in the next one.
         return Budget(self._scopes(project, latest_start(accounts)), accounts, self._in_a_year)
 
 
 @dataclass(frozen=True)
 class SessionContext:
-    """Everything that answers depend on besides the question and the options. Shared by the threads of a session."""
+    """Everything besides question and options on which answers depend. Shared by the threads of a session."""
 
     policy: Policy
     analyst: str | None
@@ -106,7 +107,7 @@ class SessionContext:
     watches: Watches
 
     def stages(self) -> Stages:
-        """Return the stages of one question, none of them answered yet."""
+        """Return the stages of one question, with no results yet."""
         return Stages(self.policy, self.sandbox, self.public_table)
 
     def public_table(self, scan: Scan) -> pa.Table:
@@ -114,11 +115,11 @@ class SessionContext:
         return self.engine.public_table(self.emitter().relation(scan))
 
     def emitter(self, views: Callable[[str], View] | None = None) -> Emitter:
-        """Return a writer of engine queries; `views`: the prepared views that it may read."""
+        """Return a writer of engine queries; `views` returns the prepared views that it may read."""
         return Emitter(self.policy, self.engine.dialect, self.engine.source, *([] if views is None else [views]))
 
     def under(self, policy: Policy) -> SessionContext:
-        """Return this context with another `policy`: same asker, accounts, data and ledger.
+        """Return this context with another `policy`, but the same asker, accounts, data and ledger.
 
         Keys of stored releases include the meaning of the policy, so releases under one policy never answer questions
         under another.

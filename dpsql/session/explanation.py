@@ -1,4 +1,4 @@
-"""EXPLAIN for analysts, a line for each thing they ask: how exact, at what price, of which rows, and what would be cheaper."""
+"""EXPLAIN for analysts, one line for each topic: accuracy, price, the rows that count, and what would be cheaper."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def error_lines(
     """Return a line for each noisy column with the half width of its error bar, in the column's own unit, before it is
     measured.
 
-    `bars`: what is expected, by position of columns. `stored`: a part of the answer comes from stored releases.
+    `bars`: the expected bars by position of the column. `stored`: a part of the answer comes from stored releases.
     """
     names = Counter(column.name for column in columns)
     lines = []
     for position, column in [(place, column) for place, column in enumerate(columns) if column.noisy][:_MOST_OUTPUTS]:
         rows = [row for row in outputs if column.name in row.output.split(", ") and row.l0]
-        if names[column.name] > 1:  # the rows of EXPLAIN name outputs and cannot tell these apart
+        if names[column.name] > 1:  # the rows of EXPLAIN name outputs and cannot distinguish these
             rows = [] if position in bars.of_terms else [row for row in rows if row.error_95 is None]
         term = rows[0] if len(rows) == 1 and rows[0].error_95 is not None else None
         if position in bars.released and (term is None or column.of_groups):
@@ -68,7 +68,7 @@ def error_lines(
         elif term is not None and term.error_95 is not None:
             width = term.error_95 if term.stored_error_95 is None else term.stored_error_95
             if column.type is Type.INTEGER:
-                width = math.floor(width + 0.5)  # what is shown is rounded, and so is its bar
+                width = math.floor(width + 0.5)  # the shown number is rounded, and so is its bar
             error = f"\N{PLUS-MINUS SIGN} {half_width_text(width)} ({_confidence_text(options)})"
         elif position in bars.of_terms and not stored:
             error = f"\N{PLUS-MINUS SIGN} {half_width_text(bars.of_terms[position])} ({_confidence_text(options)})"
@@ -79,7 +79,7 @@ def error_lines(
 
 
 def _released_text(narrowest: float, widest: float, options: Options) -> str:
-    """Return the bars of all rows of an answer that is stored."""
+    """Return the text of the bars of all rows of a stored answer."""
     if math.isnan(widest):
         return "error not known"
     low, high = half_width_text(narrowest), half_width_text(widest)
@@ -87,8 +87,8 @@ def _released_text(narrowest: float, widest: float, options: Options) -> str:
 
 
 def mechanism_line(planned: Planned, policy: Policy, accountant: Accountant) -> str:
-    """Return how much narrower the error bars of `dp.mechanism = auto` are, where a mechanism is asked for that it never takes,
-    and those without `dp.correlation`, where it is set; else nothing."""
+    """Return how much narrower the noise of `dp.mechanism = auto` is, if the question names a mechanism that auto never takes;
+    and the noise without `dp.correlation`, if that is set. Otherwise return ""."""
     options = planned.options
     mechanism = MECHANISMS.get(options.mechanism)
     if mechanism is None or mechanism.offered or options.target_error is not None:
@@ -104,7 +104,7 @@ def mechanism_line(planned: Planned, policy: Policy, accountant: Accountant) -> 
 
 
 def _times_narrower(planned: Planned, options: Options, policy: Policy, accountant: Accountant) -> str:
-    """Return how many times narrower the noise of the question's terms is under `options`: the least and the most; nothing where
+    """Return how many times narrower the noise of the question's terms is under `options`, from the least to the most; "" if
     there is no noise."""
     default = price(tuple(priced.block for priced in planned.price.blocks), options, policy, accountant)
     confidence = float(options.confidence)
@@ -121,7 +121,7 @@ def _times_narrower(planned: Planned, options: Options, policy: Policy, accounta
 
 
 def _assumed_text(width: float, options: Options) -> str:
-    """Return the half width of a bar that holds for groups of `dp.assume_rows` rows."""
+    """Return the text of the half width of a bar that holds for groups of `dp.assume_rows` rows."""
     assumed = f"of groups with {options.assume_rows:,} rows"
     if not math.isfinite(width):
         return f"nothing would be known {assumed} (dp.assume_rows)"
@@ -133,14 +133,14 @@ def _confidence_text(options: Options) -> str:
 
 
 def price_line(price: ChargeShare | None, charged: str, stored: bool) -> str:
-    """Return what the question would cost now."""
+    """Return the line that says what the question would cost now."""
     if price is None:
         return "price: nothing, stored releases answer" if stored else "price: nothing"
     return f"price: {price.before()} ({charged})"
 
 
 def workload_lines(planned: Planned) -> tuple[str, ...]:
-    """Return what `dp.workload` does to a question: each tile's error bars when all are measured as one, and apart."""
+    """Return lines on the effect of `dp.workload`: each tile's error bars if all are measured as one, and if separately."""
     objective, price = planned.options.workload, planned.price
     if price.running:
         lines = running_lines(price, planned.options.confidence, _MOST_TILES)
@@ -165,7 +165,7 @@ def workload_lines(planned: Planned) -> tuple[str, ...]:
 
 
 def workload_notices(planned: Planned) -> tuple[str, ...]:
-    """Return which rows the tables of a workload leave out, so that all of them sum over the same rows."""
+    """Return a notice of the rows that the tables of a workload leave out, so that all of them sum over the same rows."""
     if planned.options.workload is Objective.RUNNING:
         return ()
     tiles = {tile.block for workload in planned.price.workloads for tile in workload.tiles}
@@ -184,7 +184,7 @@ def workload_notices(planned: Planned) -> tuple[str, ...]:
 
 
 def target_notices(planned: Planned) -> tuple[str, ...]:
-    """Return what `dp.target_error` means for numbers that are chosen among values; nothing for questions without both."""
+    """Return a notice of what `dp.target_error` means for numbers chosen among values; nothing for questions without both."""
     options = planned.options
     if options.target_error is None or not any(priced.block.measurements for priced in planned.price.blocks):
         return ()
@@ -195,7 +195,7 @@ def target_notices(planned: Planned) -> tuple[str, ...]:
 
 
 def row_notices(planned: Planned, policy: Policy) -> tuple[str, ...]:
-    """Return which rows of a privacy unit are left out because it may have too many; nothing where it has one at most."""
+    """Return notices of the rows and groups of a unit that are left out because it may have too many; none if it cannot."""
     if policy.privacy_unit is None:
         return ()
     unit = _unit_word(policy)
@@ -214,9 +214,8 @@ def row_notices(planned: Planned, policy: Policy) -> tuple[str, ...]:
 
 
 def cut_notices(planned: Planned, policy: Policy, blocks: Sequence[ReleasedBlock] = ()) -> tuple[str, ...]:
-    """Return what a unit's sums are scaled down to under `dp.max_total = auto`, and what error bars do not hold of that.
-
-    `blocks`: those that are released (none: before anything is)."""
+    """Return notices of the chosen bounds to which a unit's contributions are cut (`dp.max_total = auto` and the like), and of
+    the effects that error bars do not include. `blocks`: the released ones (none before anything is released)."""
     released = {block.name: block for block in blocks}
     priced = {block.block.name: block for block in planned.price.blocks}
     whose = _unit_word(policy)
@@ -256,7 +255,7 @@ def cut_notices(planned: Planned, policy: Policy, blocks: Sequence[ReleasedBlock
 
 
 def _places_notice(start: str, whose: str, cut: TotalCut, law: Choice, cell: int | None, options: Options) -> str:
-    """Return how many values a unit brings under `dp.max_values = auto`; before a cell is released, how they are chosen."""
+    """Return the notice of how many values a unit contributes under `dp.max_values = auto`, or how that number will be chosen."""
     missed = 1 - float(options.confidence)
     enough = units_above(cut, law, 0, missed)
     if cell is None:
@@ -280,7 +279,7 @@ def _places_notice(start: str, whose: str, cut: TotalCut, law: Choice, cell: int
 
 
 def _unit_word(policy: Policy) -> str:
-    """Return what one privacy unit is called: by its column, where the asker may know that."""
+    """Return the word for one privacy unit: the name of its column, if the asker may know that."""
     unit = policy.privacy_unit
     home = None if unit is None else policy.visible.get(unit.table)
     return unit.column if unit is not None and home is not None and unit.column in home.columns else "privacy unit"
@@ -297,8 +296,8 @@ def _once(policy: Policy, table: str) -> bool:
 
 
 def cheaper_line(charged: PrivacyLoss, options: Options, least: Fraction, *, squared: bool) -> str:
-    """Return what would lower the price: half the epsilon, whose price is `squared` under zCDP, or a larger error
-    where one is aimed at."""
+    """Return the line on what would lower the price: half the epsilon (whose price is `squared` under zCDP), or a larger
+    target error if the question has one."""
     if charged != PrivacyLoss.nothing() and options.target_error is not None:
         return "cheaper: a larger dp.target_error; the same question again is free"
     half = options.epsilon / 2

@@ -1,4 +1,4 @@
-"""Faults of the source for analysts to whom the policy shows a part of it: they name nothing that is hidden."""
+"""Faults of the source, for analysts to whom the policy shows only a part of it: messages name nothing that is hidden."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dpsql.policy import Policy
 def naming_nothing_hidden(policy: Policy) -> Iterator[None]:
     """Replace a fault that names a hidden table or column by `owner_only`; its text goes to the custodian's log.
 
-    Names that the analyst wrote are quoted as they are: a hidden one is then as unknown as one that does not exist.
+    Refusals may quote names that the analyst wrote: a hidden name is reported in the same way as one that does not exist.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""The terms behind an answer with the error bars of their released numbers, computed when they are read."""
+"""The terms behind an answer, with the error bars of their released numbers, computed when they are read."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from dpsql.pricing.explain import PlannedOutput, planned_outputs
 
 
 class MeasuredOutputs(Sequence[PlannedOutput]):
-    """The rows of EXPLAIN for one release, computed lazily: few readers of answers use them."""
+    """The rows of EXPLAIN for one release, computed lazily because few readers of answers use them."""
 
     def __init__(self, planned: Planned, errors: Mapping[str, Mapping[str, tuple[float, float]]]) -> None:
-        """`errors`: half width and deviation of each term, for each block."""
-        # Not the question itself: kept answers live as long as it does (`reuse.answer_cache`).
+        """`errors`: half width and standard deviation of each term, for each block."""
+        # Do not keep a reference to `planned`: cached answers live as long as it does (`reuse.answer_cache`).
         self._plan, self._blocks = planned.plan, planned.own_blocks
         self._confidence, self._errors = planned.options.confidence, errors
 

@@ -1,4 +1,4 @@
-"""Notices of answers and of EXPLAIN about rows that noise selects: in stages, and among private keys."""
+"""Notices in answers and in EXPLAIN, most of them about rows that noise selects: in stages, and among private keys."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ _remarks: RecentValues[str] = RecentValues(_MOST_REMARKS)
 
 
 def condition_notices(planned: Planned, policy: Policy) -> tuple[str, ...]:
-    """Return notices on conditions that are counted and on compared values that the policy does not list; none on values where
-    the asker sees some rows of a table alone, since the values of that condition are not the asker's to know."""
+    """Return notices on conditions that are counted and on compared values that the policy does not list. Omit values if the
+    asker sees only some rows of a table, because the asker must not learn the values in that row filter."""
     read = {table for priced in planned.price.blocks for table in tables(priced.block.source)}
     unlisted = () if any(policy.row_filter(table) is not None for table in read) else planned.unlisted
     return (*planned.counted_conditions, *unlisted)
 
 
 def stage_notices(planned: Planned) -> tuple[str, ...]:
-    """Return notices on what the error bars of later stages include; known before anything is measured."""
+    """Return notices on what the error bars of later stages include; these are known before anything is measured."""
     plan = planned.plan
     if not plan.results:
         return ()
@@ -78,8 +78,8 @@ def choice_notices(
 
 
 def _remark(sandbox: Sandbox, remainder: Remainder, scans: Mapping[str, Scan], public: Public) -> str:
-    """Return "" where noise selects no rows, or exact columns do not identify rows. Never raises: the answer is
-    already charged."""
+    """Return the remark, or "" if noise selects no rows or exact columns do not identify rows. Never raise: the answer
+    is already charged."""
     try:
         remainder = replace(remainder, public={name: public(scan) for name, scan in scans.items()})
         always, ever = likely_rows(sandbox, remainder)
@@ -91,7 +91,7 @@ def _remark(sandbox: Sandbox, remainder: Remainder, scans: Mapping[str, Scan], p
 
 
 def min_units_notice(planned: Planned, policy: Policy) -> tuple[str, ...]:
-    """Return the notice that groups with few privacy units are not shown, where `dp.min_units` or the policy says so."""
+    """Return the notice that groups with few privacy units are not shown, if `dp.min_units` or the policy hides them."""
     least = planned.options.min_units
     if least is None or not planned.price.blocks:
         return ()
@@ -100,7 +100,7 @@ def min_units_notice(planned: Planned, policy: Policy) -> tuple[str, ...]:
 
 
 def failed_test_notices(planned: Planned, blocks: Sequence[ReleasedBlock]) -> tuple[str, ...]:
-    """Return how many released numbers are NULL because rows did not pass the test of propose_test_release."""
+    """Return a notice of how many released numbers are NULL because rows did not pass the test of propose_test_release."""
     released = {block.name: block for block in blocks}
     tested = [
         term.values
@@ -119,8 +119,8 @@ def failed_test_notices(planned: Planned, blocks: Sequence[ReleasedBlock]) -> tu
 
 
 def key_notices(planned: Planned) -> tuple[str, ...]:
-    """Return which rows the groups of public keys stand for beside those with the key's value: rows without one (NULL), and
-    values that the key's own bounds move to their ends. They follow from policy and text alone."""
+    """Return notices on rows that groups of public keys contain besides the rows with the key's value: rows without a value
+    (NULL), and values that the key's own bounds clamp. They follow only from policy and text."""
     keys = [key for priced in planned.price.blocks for key in priced.block.keys if key.values is not None]
     without = dict.fromkeys(
         _plain(column.name)
@@ -142,12 +142,12 @@ def _columns(expression: Expr) -> list[Column]:
 
 
 def _plain(name: str) -> str:
-    """Return a column's name without the side of the join that it is from."""
+    """Return a column's name without the prefix for its side of a join."""
     return name.rpartition(".")[2]
 
 
 def _folded(expression: Expr) -> str:
-    """Return what the bounds of a key, as in least(x, 10), make of a column whose values go beyond them; "" for other keys."""
+    """Return how the bounds of a key, such as least(x, 10), count the values of a column beyond them; "" for other keys."""
     if not isinstance(expression, Call) or expression.function not in ("clamp", "least", "greatest"):
         return ""
     columns = [part for part in expression.arguments if isinstance(part, Column)]
@@ -168,7 +168,7 @@ def _folded(expression: Expr) -> str:
 
 
 def missing_keys_notice(planned: Planned, of_groups: bool) -> tuple[str, ...]:
-    """Return the notice that private keys shared by few units are missing; `of_groups`: the query computes over the
+    """Return the notice that private keys shared by few units are not shown; `of_groups`: the query computes over the
     groups."""
     sizes = [shown_half_of_the_time(block) for block in planned.own_blocks if block.noise.selection is not None]
     if not sizes:

@@ -1,4 +1,4 @@
-"""Open a session from a policy: its engine, its ledger and its store of releases."""
+"""Opening of a session from a policy: its engine, its ledger and its store of releases."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from dpsql.session.session import Session
 
 
 def source_fingerprint(policy: Policy) -> str | None:
-    """Return the SHA-256 (hex) of the location of a policy's data, by which ledgers over the same data are
-    recognised; None if the policy names no location."""
+    """Return the SHA-256 (hex) of the location of a policy's data, which identifies ledgers over the same data; None
+    if the policy names no location."""
     if policy.source is None and not any(table.source for table in policy.tables.values()):
         return None
     source = policy.source or ""
@@ -34,10 +34,10 @@ def open_session(
     source: Any = None,
     create_ledger: bool = False,
 ) -> Session:
-    """Open a policy, its data and its ledger.
+    """Open a policy, its data and its ledger, and return the session.
 
-    `analyst` and `project`: their accounts are charged besides the dataset's. `source`: a DuckDB connection or Arrow
-    tables instead of the policy's own source. `create_ledger` is the owner's explicit act for a data set that never
+    `analyst` and `project`: their accounts are charged in addition to the dataset's. `source`: a DuckDB connection or Arrow
+    tables instead of the policy's own source. `create_ledger` is the owner's explicit decision for a data set that never
     had a ledger. Raises PolicyRefusal, Fault, IntegrityError.
     """
     checked = policy if isinstance(policy, Policy) else load_policy(policy)

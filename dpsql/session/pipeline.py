@@ -1,8 +1,8 @@
 """The order of every answer: price, reserve, touch data, noise, store, answer (privacy.md 7).
 
 The price follows from the question alone. It is reserved durably before data is touched, and never refunded.
-Measurements are stored before they are shown. No other module reserves a charge, runs an engine or adds noise, but two that
-keep the same order: `row_export` for tables of randomised rows, and `watches`, which compares sums with a threshold.
+Measurements are stored before they are shown. Only two other modules reserve a charge, run an engine or add noise, and both
+keep this order: `row_export` for tables of randomised rows, and `watches`, which compares sums with a threshold.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ from dpsql.session.stages import Stages, tables_read
 
 @dataclass(frozen=True)
 class Request:
-    """One question in the pipeline: `id` is the idempotency key that the asker chose, `work` the thread that answers
-    it."""
+    """One question in the pipeline: `id` is the idempotency key that the asker chose, `work` the thread that computes
+    the answer."""
 
     id: str | None
     stages: Stages
@@ -65,7 +65,7 @@ class Request:
 def answer(
     context: SessionContext, planned: Planned, request_id: str | None, pace: Pace, running: set[Work]
 ) -> Release:
-    """Answer from the store, else measure in a thread that continues if the asker stops waiting (`background_work`).
+    """Answer from the store; otherwise measure in a thread that continues if the asker stops waiting (`background_work`).
 
     `running` holds the work of the session while its asker waits. Raises refusals (nothing charged) and faults
     (`charged` says whether the charge stays).
@@ -85,9 +85,9 @@ def answer(
 
 
 def _in_turn(context: SessionContext, planned: Planned, lookup: Lookup, request: Request) -> Release:
-    """Measure equal questions one at a time, so that the second finds the first one's release stored.
+    """Measure equal questions one at a time, so that the second one finds the stored release of the first.
 
-    The store is read again only where another session may have stored an answer since the first lookup.
+    The store is read again only if another session may have stored an answer since the first lookup.
     """
     most_seconds = context.policy.per_query.timeout_seconds
     with (
@@ -100,10 +100,10 @@ def _in_turn(context: SessionContext, planned: Planned, lookup: Lookup, request:
 
 
 def _answered(context: SessionContext, planned: Planned, stored: list[PaidBlock | None], request: Request) -> Release:
-    """Return the answer; blocks that `stored` lacks are charged and measured, one stage after the other.
+    """Return the answer, after charging and measuring the blocks that `stored` lacks, one stage after the other.
 
-    Whatever the number of stages, all missing blocks are reserved at once before the first stage: the parameters of
-    later ones are fixed already (`stages` says why their losses add up).
+    One reservation before the first stage pays for all missing blocks of all stages, because the parameters of later
+    stages are already fixed (`stages` explains why their losses add up).
     """
     blocks = planned.price.blocks
     missing = [index for index, part in enumerate(stored) if part is None]
@@ -138,13 +138,13 @@ def _answered(context: SessionContext, planned: Planned, stored: list[PaidBlock 
 
 
 def require_readable(context: SessionContext, planned: Planned, missing: Sequence[int]) -> None:
-    """Raise what reading the tables of some blocks would refuse or fail with, before anything is charged."""
+    """Raise, before anything is charged, the refusal or fault that reading the tables of the missing blocks would cause."""
     context.engine.check_readable(read_tables(planned, missing))
     context.index.require_prepared(read_tables(planned, missing))
 
 
 def open_sources(context: SessionContext, planned: Planned, missing: Sequence[int]) -> dict[str, str]:
-    """Return the data version of each table that some blocks read. Raises Fault source_closed where one failed lately."""
+    """Return the data version of each table that the missing blocks read. Raises Fault source_closed if one failed recently."""
     versions = {table: context.engine.data_version((table,)) for table in read_tables(planned, missing)}
     context.room.breaker.require_open(versions)
     return versions
@@ -170,7 +170,7 @@ def reserve(context: SessionContext, receipt_id: str, loss: PrivacyLoss, planned
 
 
 class MissingBlocks:
-    """The missing blocks of one question: measured, made noisy and stored under one reservation."""
+    """The missing blocks of one question, which are measured, perturbed and stored under one reservation."""
 
     def __init__(
         self,
@@ -182,8 +182,8 @@ class MissingBlocks:
         versions: Mapping[int, str],
         receipt_id: str,
     ) -> None:
-        """Write the engine's queries before anything is charged; results that are not released yet stand in them under
-        their names. `versions`: of the data that the missing blocks read."""
+        """Write the engine's queries before anything is charged; results that are not released yet appear in them as named
+        placeholders. `versions`: the version of the data that each missing block reads, by index."""
         self._context, self._planned, self._stored, self._request = context, planned, stored, request
         self._missing, self._versions, self._receipt_id = missing, versions, receipt_id
         self._emitter = context.emitter(context.index.views())
@@ -196,9 +196,9 @@ class MissingBlocks:
                     context.engine.rehearse(request.stages.with_results(query, waiting))
 
     def run(self, reservation: Reservation) -> Planned:
-        """Store the released blocks, and return the question with the results of its stages.
+        """Measure and store the missing blocks, and return the question with the results of its stages.
 
-        A failure leaves the charge: noise may have been drawn.
+        A failure does not refund the charge, because noise may have been drawn.
         """
         try:
             if self._request.id is not None:
@@ -216,7 +216,7 @@ class MissingBlocks:
         return self._planned
 
     def exact(self, index: int) -> dict[str, ExactAnswer]:
-        """Run the engine's queries of one block over the data; by name, sealed."""
+        """Run the engine's queries of one block over the data and return the sealed exact answers by name."""
         most_seconds = self._context.policy.per_query.timeout_seconds
         with TRACES.span("engine"):
             return {
@@ -227,14 +227,14 @@ class MissingBlocks:
             }
 
     def _measure(self, index: int) -> None:
-        """Measure one block, add noise, store it."""
+        """Measure one block, add noise and store the result."""
         context, work = self._context, self._request.work
         if self._planned.waiting(index):
             self._planned = self._request.stages.fill(self._planned, index, self._stored)
             self._queries[index] = queries(self._emitter, self._planned.price.blocks[index].block)
         priced = self._planned.price.blocks[index]
-        # A measurement that no unit can change is the same over all data, so it is free; free means that no data is
-        # read.
+        # A measurement that no unit can change has the same result on every database, so it is free, and no data is
+        # read for it.
         exact = self.exact(index) if is_charged(priced) else {}
         sums = exact[SUMS] if SUMS in exact else unmoved(priced.noise)
         with TRACES.span("noise"):
@@ -252,8 +252,8 @@ class MissingBlocks:
 
 
 def check_promises(context: SessionContext, source: Relation) -> None:
-    """Check in the data that keys which the policy declares unique are so: the stability of `source` relies on it
-    (privacy.md 3)."""
+    """Check in the data that the keys which the policy declares unique are unique: the stability of `source` relies on
+    it (privacy.md 3)."""
     emitter = context.emitter()
     for promise in sorted(promises(source, context.policy), key=repr):
         with TRACES.span("promises"):
@@ -263,7 +263,7 @@ def check_promises(context: SessionContext, source: Relation) -> None:
 
 
 def stored_answer(context: SessionContext, planned: Planned, stored: tuple[PaidBlock, ...]) -> Release:
-    """Return the answer of a question of which every block is stored, at least one. It is free."""
+    """Return the free answer to a question that has at least one block and whose blocks are all stored."""
     return _release(context, planned, stored, PrivacyLoss.nothing(), stored[0].receipt, reused=True, accounts=None)
 
 
@@ -277,7 +277,7 @@ def _release(
     reused: bool,
     accounts: Mapping[str, Account] | None,
 ) -> Release:
-    """Return the answer. Its receipt is that of its charge; where nothing was charged, that of the first charge.
+    """Return the answer. Its receipt is the receipt of its charge or, if nothing was charged, of the first charge.
 
     `accounts` is the state of the ledger after the charge.
     """
@@ -340,6 +340,6 @@ def presentation(options: Options) -> Presentation:
 
 
 def _with_missing_keys(receipt: Receipt, planned: Planned, release: Release) -> Receipt:
-    """Return the receipt with the notice of private keys that are not shown."""
+    """Return the receipt with the added notice about private keys that are not shown."""
     notice = missing_keys_notice(planned, bool(release.answered.of_groups))
     return replace(receipt, notices=(*receipt.notices, *notice))

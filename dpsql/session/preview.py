@@ -38,11 +38,11 @@ from dpsql.session.pipeline import stored_answer
 from dpsql.session.rehearsal import rehearse
 
 _MOST_GROUPS = 20_000
-"""Of stored releases, whose error bars EXPLAIN computes: about a quarter of a second for so many, in proportion to them."""
+"""Most groups of stored releases for which EXPLAIN computes error bars: about a quarter of a second, linear in the groups."""
 
 
 def preview(context: SessionContext, planned: Planned) -> PrivacyPlan:
-    """Return the privacy plan of a question; nothing is charged, data is not touched. Raises what asking would refuse."""
+    """Return the privacy plan of a question; nothing is charged, data is not touched. Raises the refusals of the question."""
     columns = rehearse(context.planner, context.sandbox, planned)
     lookup = context.stored_releases.find(planned, context.stages().fill, asking=False)
     planned, stored = lookup.planned, lookup.blocks
@@ -112,8 +112,8 @@ def preview(context: SessionContext, planned: Planned) -> PrivacyPlan:
 
 
 def _stored_answer(context: SessionContext, planned: Planned, stored: Sequence[PaidBlock | None]) -> Release | None:
-    """Return the answer that is computed from what is released already; None where that needs to read tables, takes longer than
-    EXPLAIN may, or fails."""
+    """Return the answer computed from stored releases; None if that needs to read tables, takes longer than EXPLAIN may, or
+    fails."""
     released = tuple(part for part in stored if part is not None)
     if not released or planned.plan.public_inputs or sum(part.block.rows for part in released) > _MOST_GROUPS:
         return None
@@ -126,7 +126,7 @@ def _stored_answer(context: SessionContext, planned: Planned, stored: Sequence[P
 
 
 def _released_bars(release: Release) -> ExpectedBars:
-    """Return the narrowest and the widest bar of each noisy number that is not chosen, NaN where no row has one."""
+    """Return the narrowest and the widest bar of each column of noisy numbers that are not chosen, NaN if no row has one."""
     released = {}
     for position, noisy in enumerate(release.answered.noisy):
         numbers = len(release.table) and numeric(release.table.schema.field(position).type)
@@ -140,8 +140,8 @@ def _released_bars(release: Release) -> ExpectedBars:
 def _stored_errors(
     planned: Planned, stored: Sequence[PaidBlock | None]
 ) -> tuple[dict[str, Mapping[str, tuple[float, float]]], bool]:
-    """Return the errors of terms that are answered from the store, as the answer will have them, by block; and whether the
-    tables of every workload will agree with each other."""
+    """Return, by block, the errors that terms answered from the store will have in the answer, and whether the tables of
+    every workload will agree with each other."""
     errors = {part.block.name: part.errors for part in stored if part is not None}
     workloads = planned.price.workloads
     if not errors or not workloads:
@@ -159,14 +159,14 @@ def _stored_errors(
 
 
 def engine_sql(context: SessionContext, planned: Planned) -> tuple[tuple[str, str], ...]:
-    """Return the generated text of each block: it names what the owner calls the data, the way to the privacy unit
+    """Return the generated SQL of each block. It reveals the owner's names for the data, the path to the privacy unit
     and the row filters of analysts."""
     emitter = context.emitter(context.index.views(for_display=True))
     return tuple((priced.block.name, sql) for priced in planned.price.blocks for sql in texts(emitter, priced.block))
 
 
 def _expected_notes(bars: ExpectedBars, planned: Planned) -> tuple[str, ...]:
-    """Return notes on the expected error bars of outputs that are not plain COUNTs or SUMs."""
+    """Return notes on the expected error bars of outputs that are neither plain COUNTs nor SUMs."""
     if not bars.assumed:
         return ()
     rows, names = planned.options.assume_rows, planned.plan.output_names

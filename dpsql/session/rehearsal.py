@@ -1,9 +1,9 @@
-"""The public remainder run over empty tables: what it would refuse is refused before anything is charged.
+"""Rehearsal of the public remainder over empty tables: whatever it would refuse is refused before anything is charged.
 
-The sandbox meets conversions between types that have none (a list and a number, a day and a number) when there is a row to
-convert, and those of a text that is no number then, too. So remainders that may contain one are run over rows of
-examples, too. A text becomes a number by CAST alone, which is NULL where it has none: what compares or adds the two
-without one is refused.
+The sandbox detects impossible conversions between types (a list and a number, a day and a number), and of texts that are
+not numbers, only if there is a row to convert. So remainders that may contain a conversion are also run over example
+rows. A text becomes a number only by CAST, which is NULL if the text is not a number: a comparison or addition of the two
+without CAST is refused.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _CONVERTING = (exp.Array, exp.SetOperation, exp.Cast, exp.TryCast)
 _COMPARING = (exp.Binary, exp.Unary, exp.Predicate, exp.Func, exp.Join)
 _CONNECTING = (exp.And, exp.Or, exp.Not, exp.Paren)
 _NO_HASH = 20_010_101
-"""No hash of truth values: that of false is 0."""
+"""A number that is not the hash of a truth value (the hash of false is 0)."""
 
 
 def rehearse(planner: Planner, sandbox: Sandbox, planned: Planned) -> tuple[OutputColumn, ...]:
-    """Return the columns of the answer. Depends on SQL, policy and public tables only; raises what the sandbox refuses.
+    """Return the columns of the answer. They depend only on SQL, policy and public tables. Raises the sandbox's refusals.
 
     The outcome is cached with the question and under the columns that the remainder reads: many questions differ only
     inside their private blocks (a literal in WHERE) and share a remainder.
@@ -87,7 +87,7 @@ def rehearse(planner: Planner, sandbox: Sandbox, planned: Planned) -> tuple[Outp
 
 
 def _converts(tree: exp.Expr, texts: bool) -> bool:
-    """Return whether there may be a conversion: a text, in quotes or among `texts`, becomes a number where one is wanted."""
+    """Return whether a remainder may contain a conversion, such as from a text, quoted or in a column (`texts`), to a number."""
     if texts and tree.find(*_COMPARING):
         return True
     return any(node.is_string or not isinstance(node, exp.Literal) for node in tree.find_all(exp.Literal, *_CONVERTING))
@@ -100,8 +100,8 @@ def _table(scan: Scan, rows: int) -> pa.Table:
 
 
 def _check_conversions(sandbox: Sandbox, remainder: Remainder, confidence: float) -> None:
-    """Refuse conversions that no value has. Conditions may leave out every row of examples, so a second run leaves out none.
-    What fails for its values may not fail for those of the answer."""
+    """Refuse conversions that are impossible for every value. Conditions may exclude every example row, so a second run
+    excludes none. A conversion that fails only for values of the examples may succeed for values of the answer."""
     of_all = remainder.tree.copy()
     conditions = [
         part for part in of_all.find_all(exp.Where, exp.Having, exp.Qualify) if isinstance(part.this, exp.Expr)
@@ -117,7 +117,7 @@ def _check_conversions(sandbox: Sandbox, remainder: Remainder, confidence: float
 
 
 def _check_implicit(sandbox: Sandbox, remainder: Remainder, confidence: float) -> None:
-    """Refuse a conversion that fails although every CAST is NULL where it has no value."""
+    """Refuse a conversion that fails even if every CAST returns NULL instead of failing."""
     for cast in list(remainder.tree.find_all(exp.Cast)):
         cast.replace(exp.TryCast(this=cast.this.copy(), to=cast.to.copy()))
     if CONVERSION in _failure(sandbox, remainder, confidence):
@@ -125,7 +125,7 @@ def _check_implicit(sandbox: Sandbox, remainder: Remainder, confidence: float) -
 
 
 def _failure(sandbox: Sandbox, remainder: Remainder, confidence: float) -> str:
-    """Return why `remainder` fails for its values, nothing if it does not. Raises what no values could mend."""
+    """Return why `remainder` fails for its values, or "" if it does not. Raises errors that occur for all values."""
     try:
         release.rehearse(sandbox, remainder, confidence)
     except Error as error:
@@ -136,7 +136,7 @@ def _failure(sandbox: Sandbox, remainder: Remainder, confidence: float) -> str:
 
 
 def _held_by_all(condition: exp.Expr) -> exp.Expr:
-    """Return a condition that every row holds, with each part of `condition` computed for every row."""
+    """Return a condition that every row satisfies, and that computes each part of `condition` for every row."""
     parts = [condition]
     while any(isinstance(part, _CONNECTING) for part in parts):
         parts = [

@@ -1,7 +1,7 @@
-"""When a response comes (privacy.md 10): at once, at the next of few round times, or at one fixed time.
+"""Response times (privacy.md 10): at once, at the next of a few round times, or at one fixed time.
 
-Times count from the arrival of the question and hold for answers, refusals and faults alike, whatever was waited for in
-between. What an analyst does (a timeout, a cancel) takes effect at a time of response and never between two of them.
+Times count from the arrival of the question and apply to answers, refusals and faults alike, whatever was waited for in
+between. An analyst's action (a timeout, a cancel) takes effect at a response time and never between two of them.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ class Pace:
         self._started = time.monotonic() if started is None else started
         constant = policy.constant_seconds
         self.latest = None if constant is None else self._started + float(constant)
-        """When the response is due whether or not there is an answer; None when there is no such time."""
+        """The time at which the response is due whether or not there is an answer; None if there is no such time."""
         self._held = False
 
     def moment(self, now: float) -> float:
-        """Return the first response time from `now` on."""
+        """Return the first response time at or after `now`."""
         if self._timing == "padded":
             return now + padding(now - self._started)
         return now if self.latest is None else max(now, self.latest)
 
     def hold(self) -> None:
-        """Sleep until the next response time, the first time this is called."""
+        """Sleep until the next response time; further calls do nothing."""
         if self._held:
             return
         self._held = True
@@ -48,14 +48,14 @@ class Pace:
 
 
 _LEAST_SECONDS = 0.001
-"""A limit of zero would be no limit."""
+"""Least time limit of a scan, because a limit of zero would mean no limit."""
 
 
 def padding(elapsed_seconds: float) -> float:
     """Return the seconds to wait so that a response takes the next of 0.05, 0.1, 0.2, 0.4, ... seconds.
 
-    Differences within one step cannot be observed. Data can still move a response across a step, so this reduces what
-    time reveals and is not part of the guarantee.
+    Differences within one step cannot be observed. Data can still move a response to another step, so padding reduces what
+    time reveals, but is not part of the guarantee.
     """
     step = PAD_SECONDS
     while step < elapsed_seconds:

@@ -1,6 +1,6 @@
-"""A table of randomised rows, in the order of every answer (`pipeline`): price, reserve, touch data, randomise, write.
+"""Export of a table of randomised rows, in the order of every answer (`pipeline`): price, reserve, read, randomise, write.
 
-The place is opened and the engine's query is planned before the charge; what is reserved is never given back.
+The output file is opened and the engine's query is planned before the charge; a reservation is never refunded.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from dpsql.session.session import Session
 
 @dataclass(frozen=True)
 class ExportReceipt:
-    """What was charged for a written table, and how many rows it has."""
+    """The charge for a written table, and its number of rows."""
 
     id: str
     charged: str
@@ -54,8 +54,8 @@ class RowExport:
         epsilon: Fraction,
         count_epsilon: Fraction | None = None,
     ) -> None:
-        """`epsilon` is that of one row. Raises refusals: what cannot be randomised, or costs more than the policy allows
-        to one question."""
+        """`epsilon` is the epsilon of one row. Raises refusals if the table cannot be randomised or if the export costs more
+        than the policy allows for one question."""
         self._session = session
         self._context: SessionContext = session.context
         with naming_nothing_hidden(session.policy):
@@ -68,7 +68,7 @@ class RowExport:
         return describe_loss(self.plan.loss)
 
     def _require_allowed(self, loss: PrivacyLoss) -> None:
-        """Raise option_limit or option_floor, as for a question of this price."""
+        """Raise option_limit or option_floor, in the same way as for a question of this price."""
         policy, planner = self._context.policy, self._context.planner
         planner.require_least(loss)
         most = policy.per_query.max_epsilon
@@ -117,7 +117,7 @@ class RowExport:
             raise
         try:
             pace.hold()
-            file.publish()  # not before: when a file appears would tell how long the work has taken
+            file.publish()  # not earlier: the time at which the file appears would reveal how long the work took
         except BaseException as error:
             file.discard()
             raise error if isinstance(error, Error) else _fault(error) from error
@@ -141,7 +141,7 @@ class RowExport:
 
 
 def _fault(error: BaseException) -> Error:
-    """Return the fault that says that the charge stays, for an error that is not ours, such as a lack of memory or Ctrl-C."""
+    """Return a fault that says that the charge stays, in place of a foreign error such as a lack of memory or Ctrl-C."""
     if isinstance(error, KeyboardInterrupt):
         return refuse("stopped", charge="; its charge stays, as rows may have been read", charged=True)
     CUSTODIAN_LOG.error("export failed", exc_info=error)

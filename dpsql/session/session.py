@@ -1,7 +1,7 @@
 """Sessions: statements in, releases out.
 
-`pipeline` has the order of steps. Every front end calls a `Session`; none knows a privacy rule. A session may be used
-from any thread.
+`pipeline` defines the order of steps. Every front end calls a `Session`; none contains a privacy rule. A session may be
+used from any thread.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class Session:
         caches: ReuseCaches | None = None,
         watch_register: Watches | None = None,
     ) -> None:
-        """`room` is shared by concurrent sessions of one process; `caches` by sessions over one store of releases,
-        `watch_register` by sessions that may go on with each other's runs."""
+        """`room` is shared by concurrent sessions of one process, `caches` by sessions over one store of releases, and
+        `watch_register` by sessions that may continue each other's runs."""
         policy = policy.of_analyst(analyst)
         self.id = uuid.uuid4().hex
         self.first_options = self.options = Options.of_policy(policy, project)
@@ -90,7 +90,7 @@ class Session:
 
     @property
     def policy(self) -> Policy:
-        """The policy that questions are planned under."""
+        """The policy under which questions are planned."""
         return self.context.policy
 
     @property
@@ -119,8 +119,8 @@ class Session:
         """Answer one statement of any kind. Raises refusals (nothing charged) and faults (`charged` says whether the
         charge stays).
 
-        `request_id` is an idempotency key: a request that was charged before under it is answered from its stored
-        release, or refused, never charged again.
+        `request_id` is an idempotency key: a request that was already charged under it is answered from its stored
+        release or refused, never charged again.
         """
         pace = Pace(self.policy)
         statement = self.planner.parse(sql, parameters)
@@ -129,10 +129,9 @@ class Session:
         return self.answer(self.plan(statement, parameters), request_id, pace)
 
     def answer(self, planned: Planned, request_id: str | None = None, pace: Pace | None = None) -> Release:
-        """Answer a planned question, as `execute` does. `pace`: the response times of a question that arrived
-        earlier."""
+        """Answer a planned question, like `execute`. `pace`: the response times of a question that arrived earlier."""
         pace = pace or Pace(self.policy)
-        # Refusals up to here follow from the text and the policy alone, so they need no response time.
+        # Refusals up to here follow only from the text and the policy, so they need no response time.
         self.rehearse(planned)
         try:
             try:
@@ -147,19 +146,19 @@ class Session:
             raise
 
     def set_option(self, name: str, value: str) -> None:
-        """SET dp.NAME = value. Raises option_unknown, option_value, option_limit, project_unknown, project_fixed."""
+        """Set the option `name` to `value`. Raises option_unknown, option_value, option_limit, project_unknown, project_fixed."""
         options = self.options.with_value(name, value, self.policy)
         self._check_project(options)
         self.options = options
 
     def start_with(self, options: Mapping[str, str]) -> None:
-        """Set the options given with the connection, to which RESET returns. Raises what `set_option` raises."""
+        """Set the options given with the connection, to which RESET returns. Raises the refusals of `set_option`."""
         for name, value in options.items():
             self.set_option(name, value)
         self.first_options = self.options
 
     def _check_project(self, options: Options) -> None:
-        """Check the project: a session opened for one charges that project, whatever its SQL says."""
+        """Check that a session opened for a project charges that project, whatever its SQL says. Raises project_fixed."""
         if self._project is not None and options.project != self._project:
             raise refuse("project_fixed", name=self._project)
 
@@ -189,7 +188,7 @@ class Session:
         return self.context.engine.data_version(read_tables(self.plan(statement)))
 
     def measured_version(self, planned: Planned) -> str:
-        """Return a name for the version of the data that the blocks of a question read, of a plan those of all its questions."""
+        """Return a name for the version of the data that the blocks of `planned`, a question or a joint plan, read."""
         read = {table for priced in planned.price.blocks for table in tables(priced.block.source)}
         return self.policy.data_version or self.context.engine.data_version(tuple(sorted(read)))
 
@@ -216,27 +215,28 @@ class Session:
             return rehearse(self.planner, self.sandbox, planned)
 
     def expect_comparisons(self, questions: Sequence[Planned], options: Options) -> None:
-        """Say which questions the watch named by `options` will compare: a run has noise for all of them, whichever begins it.
+        """Record the questions that the watch named by `options` will compare: a run has noise for all of them, whichever
+        of them begins it.
 
-        Raises the refusals of comparisons, and watch_grids where no run can have them all. Nothing is charged.
+        Raises the refusals of comparisons, and watch_grids if no run can have noise for all of them. Nothing is charged.
         """
         watches.expect(self.context, questions, options)
 
     # --- the rest -----------------------------------------------------------------------------------------------------
 
     def budget(self) -> Budget:
-        """Return the spent and remaining loss of every scope that a charge under the current options must fit."""
+        """Return the spent and remaining loss of every scope to which charges under the current options count."""
         return self.context.accounts.budget(self.options.project)
 
     def questions_left(self) -> int:
-        """Return how many questions that measure with `dp.epsilon` of the current options still fit every scope."""
+        """Return how many further questions that spend the current `dp.epsilon` fit every scope."""
         accountant = self.planner.accountant
         price = self.budget().price(accountant.units(accountant.request(self.options.epsilon)))
         return 0 if price is None else price.times
 
     def over(self, policy: Policy) -> Session:
-        """Return this session under other contribution bounds: same asker, accounts, data and ledger, another
-        `policy`.
+        """Return this session under other contribution bounds: another `policy`, but the same asker, accounts, data and
+        ledger.
 
         Keys of its releases include that policy's meaning, so they never answer questions of this session.
         """
@@ -245,7 +245,7 @@ class Session:
         return other
 
     def interrupt(self) -> None:
-        """End the current waiting at the next response time; a charged question continues (`background_work`)."""
+        """End the current wait at the next response time; a charged question continues (`background_work`)."""
         for work in list(self._running):
             work.leave()
 

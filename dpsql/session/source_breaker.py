@@ -2,12 +2,12 @@
 
 Otherwise every question about a damaged file would be charged and fail. A fault of the source closes the tables that
 the question read, until their data have another version, or for 30 seconds and then twice as long each time. After
-that time one question goes through, and its own charge shows whether the table can be read again. The refusal reveals
+that time one question is let through, and its own charge shows whether the table can be read again. The refusal reveals
 that a read of this version of the table failed, which the asker who was charged for that read already knows. Faults
-are outside of the guarantee (privacy.md 9).
+are outside the guarantee (privacy.md 9).
 
-A server whose policy does not name the version of its data has another version at every look (`UNNAMED`), which tells
-nothing of a change: all of these count as one version.
+If the policy does not name the version of a server's data, each look-up returns another version (`UNNAMED`), which says
+nothing about changes: all of these count as one version.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class SourceBreaker:
         self._closed: dict[str, _Closed] = {}
 
     def require_open(self, versions: Mapping[str, str]) -> None:
-        """Raise Fault source_closed if a read of one of these tables, in this version, failed lately.
+        """Raise Fault source_closed if a read of one of these tables, in this version, failed recently.
 
-        When the time is over, one question passes, and the table is closed to others for the same time again.
+        When the time is over, one question is let through, and the table is closed to others for the same time again.
         """
         with self._lock:
             now = self._clock()
@@ -59,7 +59,7 @@ class SourceBreaker:
                 closed.until = now + closed.seconds
 
     def failed(self, versions: Mapping[str, str]) -> None:
-        """Close the tables that a question read when the source failed."""
+        """Close the tables of a question during which the source failed."""
         with self._lock:
             for table, version in versions.items():
                 before = self._closed.get(table)
@@ -76,5 +76,5 @@ class SourceBreaker:
 
 
 def _named(version: str) -> str:
-    """Return the version of a table's data, the same one for all that nobody has named."""
+    """Return the version of a table's data, with UNNAMED for every version without a name."""
     return UNNAMED if version.startswith(UNNAMED) else version

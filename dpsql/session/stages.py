@@ -1,15 +1,15 @@
 """Blocks that read released results: the order of stages, and results as tables of later blocks (privacy.md 6).
 
-A question with results is answered in stages: the blocks that read no result are measured, what was released is turned
-into the results in the sandbox, and so on, each stage a function of policy, question and earlier *released* numbers.
+A question with results is answered in stages: the blocks that read no result are measured, the sandbox computes results
+from what was released, and so on. Each stage is a function of policy, question and earlier *released* numbers.
 
-Why that is private: which measurement a later stage makes is chosen from released numbers, as an analyst could have
-chosen it who asked one question after the other. Its mechanisms, and with them its parameters, are fixed before
-anything is measured: stability, bounds and prices follow from types, intervals and keys in the text and the policy
-(`bind.results`), never from what was released. So the losses of all blocks add up under adaptive composition with
+Why that is private: the measurement of a later stage is chosen from released numbers, as an analyst who asked one
+question after another could have chosen it. Its mechanisms, including their parameters, are fixed before anything is
+measured: stability, bounds and prices follow from types, intervals and keys in the text and the policy
+(`bind.results`), never from released numbers. So the losses of all blocks add up under adaptive composition with
 fixed parameters: epsilon and delta by theorem B.1 of Dwork and Roth, The Algorithmic Foundations of Differential
-Privacy (2014), rho by lemma 2.3 of Bun and Steinke 2016 (arXiv 1605.02065). That sum is what `session` reserves, for
-all stages together, before the first one runs.
+Privacy (2014), rho by lemma 2.3 of Bun and Steinke 2016 (arXiv 1605.02065). `session` reserves that sum for all stages
+together, before the first one runs.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Public = Callable[[Scan], pa.Table]
 
 
 class Stages:
-    """The results of one question while it is answered. `public`: reads a public table."""
+    """The results of one question while it is being answered. `public` reads a public table."""
 
     def __init__(self, policy: Policy, sandbox: Sandbox, public: Public) -> None:
         self._policy = policy
@@ -55,8 +55,8 @@ class Stages:
         """Return `planned` with the results that block number `index` reads, or unchanged if some of them are not
         released yet.
 
-        Mechanisms and price stay. The key of the block's release changes: it includes the rows that the block reads,
-        so the release is reused for these rows alone.
+        Mechanisms and price stay the same. The key of the block's release changes: it includes the rows that the block
+        reads, so the release is reused only for these rows.
         """
         released = {part.block.name: part.block for part in stored if part is not None}
         missing = {block.block.name for block in planned.price.blocks} - released.keys()
@@ -81,7 +81,7 @@ class Stages:
         return replace(query, released=tables_beside) if tables_beside else query
 
     def _settled(self, formulas: tuple[MeasureFormula, ...], cuts: Sequence[TotalCut]) -> tuple[MeasureFormula, ...]:
-        """Return formulas with the bounds on totals that are released."""
+        """Return formulas that contain the released bounds on totals."""
         names = [cut.result for cut in cuts if cut.result in self._tables]
         released = {name: float(self._tables[name].column(0)[0].as_py()) for name in names}
         return tuple((name, settled(formula, released), type_) for name, formula, type_ in formulas)
@@ -121,7 +121,7 @@ def _empty(result: Result) -> pa.Table:
 
 
 def tables_read(query: exp.Query) -> set[str]:
-    """Return the names of the blocks and public tables that a query reads, including names of its own WITH."""
+    """Return the names of the blocks and public tables that a query reads, and the names that its own WITH defines."""
     return {table.name for table in query.find_all(exp.Table)}
 
 
@@ -133,7 +133,7 @@ def digest(table: pa.Table) -> str:
 
 
 def _typed(values: pa.ChunkedArray, type_: Type) -> pa.ChunkedArray:
-    """Return a column in the type of the plan, with one zero and without dates outside Python's range."""
+    """Return a column in the type of the plan, with -0.0 replaced by 0.0 and dates outside Python's range by NULL."""
     values = values.cast(ARROW[type_])
     if type_ is Type.REAL:
         return pc.add(values, 0.0)
@@ -151,7 +151,7 @@ def _constant(value: Any) -> Any:
 
 
 def _rows_together(table: pa.Table, names: tuple[str, ...]) -> int:
-    """Return how many of the released (public) rows agree on some columns (but NULL) at most: stability relies on it."""
+    """Return the most released (public) rows that agree on the columns `names`, ignoring NULLs: stability relies on it."""
     if not names:
         return int(table.num_rows)
     listed = zip(*(table.column(name).to_pylist() for name in names), strict=True)

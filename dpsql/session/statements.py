@@ -65,7 +65,7 @@ class StatementContext(Protocol):
         """Set an option of `SHOW dp.all`. Raises option_unknown, option_value, option_limit."""
 
     def budget(self) -> Budget:
-        """Return what is spent and what remains."""
+        """Return the spent and the remaining budget."""
 
     def plan(self, statement: Statement, parameters: Parameters = None) -> Planned:
         """Return the priced plan of a query."""
@@ -118,13 +118,13 @@ def _turned(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> list[list[Any
 
 
 def _plain(session: StatementContext, table: pa.Table, notices: tuple[str, ...]) -> Release:
-    """Return a table without noise as a release at no cost."""
+    """Return a table without noise as a free release."""
     receipt = Receipt("", PrivacyLoss.nothing(), {}, "nothing", False, notices)
     return plain_release(table, receipt, session.sandbox, session.options)
 
 
 def plain_release(table: pa.Table, receipt: Receipt, sandbox: Sandbox, options: Options) -> Release:
-    """Return a table whose values are shown without error bars as a release."""
+    """Return, as a release, a table whose values are shown without error bars."""
     names = tuple(table.column_names)
     remainder = Remainder(exp.select("1"), names, (), {})
     return Release(

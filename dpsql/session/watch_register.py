@@ -1,4 +1,4 @@
-"""The watches of one process: their runs, which exist in its memory alone (`watches` says why)."""
+"""The watches of one process and their runs, which exist only in its memory (`watches` explains why)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _WAIT_SECONDS = 0.05
 
 @dataclass
 class ThresholdRun:
-    """A run under way. `left`: how many comparisons it may still make (None: any number); `number`: its place among the runs of
-    its watch, from 1."""
+    """A run in progress. `left`: how many comparisons it may still make (None: any number); `number`: its number among the
+    runs of its watch, from 1."""
 
     law: AboveThreshold
     secret: NoisyThreshold
@@ -33,7 +33,7 @@ class ThresholdRun:
 
 
 class NamedWatch:
-    """One watch: its run, if there is one, and the sums that its next run must be able to compare."""
+    """One watch: its run, if any, and the sums that its next run must be able to compare."""
 
     def __init__(self) -> None:
         self.run: ThresholdRun | None = None
@@ -42,7 +42,7 @@ class NamedWatch:
 
     @contextmanager
     def turn(self, check: Callable[[], None]) -> Iterator[None]:
-        """Hold the watch for one comparison at a time. `check` raises when nobody waits any more for the question."""
+        """Hold the watch for one comparison at a time. `check` raises if the asker has stopped waiting."""
         while not self._lock.acquire(timeout=_WAIT_SECONDS):
             check()
         try:
@@ -52,7 +52,7 @@ class NamedWatch:
 
 
 class Watches:
-    """The watches of one process, shared by its sessions. A forked child has none: two processes must not go on with one run."""
+    """The watches of one process, shared by its sessions. A forked child has none: two processes must not continue one run."""
 
     def __init__(self) -> None:
         self._watches: dict[tuple[str | None, ...], NamedWatch] = {}
@@ -60,12 +60,12 @@ class Watches:
         _REGISTERS.add(self)
 
     def named(self, *key: str | None) -> NamedWatch:
-        """Return the watch under a key, a new one if there is none."""
+        """Return the watch under a key; create it if there is none."""
         with self._lock:
             return self._watches.setdefault(key, NamedWatch())
 
     def forget(self) -> None:
-        """Drop every run: the parent goes on with them."""
+        """Drop every run in a forked child: the parent continues them."""
         self._watches, self._lock = {}, threading.Lock()
 
 

@@ -1,10 +1,10 @@
 """Watches: sums compared with a threshold instead of released, in runs of `privacy.mechanisms.above_threshold`.
 
-A run is reserved durably before its first comparison, at its whole price. Its noisy threshold exists in the memory of this
-process alone, from then until the first answer "above". While a comparison is under way the watch has no run: it gets the run
-back with the answer "below". So whatever stops a comparison (a kill, a fault, a late answer) ends the run: what was reserved is
-spent, and neither a threshold nor a question gets new noise without the reservation of another run. The ledger counts the runs
-of a watch, whose numbers are idempotency keys: there are at most `dp.hits` of them, however often a watch is stopped and begun.
+A run is reserved durably, at its full price, before its first comparison. Its noisy threshold then exists only in the memory of
+this process, until the first answer "above". During a comparison the watch has no run: it gets the run back with the answer
+"below". So anything that stops a comparison (a kill, a fault, a late answer) ends the run: the reserved amount is spent, and
+neither a threshold nor a question gets new noise unless another run is reserved. The ledger counts the runs of a watch, whose
+numbers are idempotency keys: there are at most `dp.hits` runs, however often a watch is stopped and begun.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ SCHEMA = pa.schema([
     ("above", pa.bool_()), ("value", pa.float64()), ("error", pa.float64()),
     ("under_way", pa.bool_()), ("runs_left", pa.int64()),
 ])  # fmt: skip
-"""One row: whether the sum is above the threshold, both with their noise; if so, the noisy sum and the half width of its error
-bar; whether the run goes on; how many runs the watch may still begin."""
+"""The answer, one row: whether the noisy sum is above the noisy threshold; if so, the noisy sum and the half width of its
+error bar; whether the run continues; the number of runs that the watch may still begin."""
 _NO_RECEIPT = Receipt("", PrivacyLoss.nothing(), {})
 _COUNTS_ON = "the comparison goes on and counts; asking again is another one"
 
 
 @dataclass(frozen=True)
 class WatchedQuestion:
-    """A question that can be compared: its block priced for Laplace noise, and the sum of that."""
+    """A question that can be compared: its block priced for Laplace noise, and the sum of that block."""
 
     planned: Planned
     compared: ComparedSum
@@ -87,7 +87,7 @@ def watched(context: SessionContext, planned: Planned) -> WatchedQuestion:
 
 
 def _is_plain(remainder: exp.Query, block: str) -> bool:
-    """Return whether a remainder is SELECT of one measure FROM the block, without more."""
+    """Return whether a remainder is just SELECT of one measure FROM the block."""
     filled = {name for name, part in remainder.args.items() if part}
     if not isinstance(remainder, exp.Select) or not filled <= {"expressions", "from_", "from"}:
         return False
@@ -107,7 +107,7 @@ def planned_law(
 
 
 def expect(context: SessionContext, planned: Sequence[Planned], options: Options) -> None:
-    """Note the sums that the next run of a watch has to compare. Raises as `planned_law` does."""
+    """Record the sums that the next run of a watch has to compare. Raises the same refusals as `planned_law`."""
     questions = [watched(context, question) for question in planned]
     sums = tuple(question.compared for question in questions)
     for question in questions[:1]:
@@ -123,8 +123,8 @@ def columns(context: SessionContext, planned: Planned) -> tuple[OutputColumn, ..
 
 
 def explain(context: SessionContext, planned: Planned) -> PrivacyPlan:
-    """Return the privacy plan of a comparison: the price of a run, due unless one is under way. Charges nothing; raises
-    watch_law."""
+    """Return the privacy plan of a comparison: the price of a run, which is due unless one is in progress. Charges nothing;
+    raises watch_law."""
     question = watched(context, planned)
     options, watch = question.planned.options, watch_of(context, question.planned.options)
     run = watch.run
@@ -169,7 +169,7 @@ def explain(context: SessionContext, planned: Planned) -> PrivacyPlan:
 
 
 def answer(context: SessionContext, planned: Planned, pace: Pace, running: set[Work]) -> Release:
-    """Compare one question with its threshold. Raises refusals (nothing charged) and faults, as `pipeline.answer` does.
+    """Compare one question with its threshold. Raises refusals (nothing charged) and faults, like `pipeline.answer`.
 
     `running` holds the work of the session while its asker waits.
     """
@@ -187,7 +187,7 @@ def answer(context: SessionContext, planned: Planned, pace: Pace, running: set[W
 
 
 def watch_of(context: SessionContext, options: Options) -> NamedWatch:
-    """Return the watch that options name, of this asker, project and policy; of this session, where sessions have a budget."""
+    """Return the watch that options name for this asker, project and policy, and for this session if sessions have a budget."""
     session = None if context.policy.session is None else context.id
     return context.watches.named(context.analyst, options.project, options.watch, context.policy.version, session)
 
@@ -213,7 +213,7 @@ def _in_turn(context: SessionContext, question: WatchedQuestion, work: Work) -> 
 
 
 def _require_comparable(question: WatchedQuestion, run: ThresholdRun | None) -> None:
-    """Raise Refusal watch_law where the run under way has no noise for this question."""
+    """Raise Refusal watch_law if the run in progress has no noise for this question."""
     if run is not None and not comparable(question.compared, run.law, run.grid, run.direction):
         raise refuse("watch_law", name=question.planned.options.watch)
 
@@ -221,8 +221,8 @@ def _require_comparable(question: WatchedQuestion, run: ThresholdRun | None) -> 
 def _begun(
     context: SessionContext, question: WatchedQuestion, watch: NamedWatch, work: Work
 ) -> tuple[ThresholdRun, Receipt]:
-    """Take the run under way from the watch, or reserve another one, and what is paid for it. Nothing that may fail follows the
-    charge before the run is in hand."""
+    """Take the run in progress from the watch, or reserve another one; return it with the receipt of what was paid. Between the
+    charge and the creation of the run there is no step that may fail."""
     options, run = question.planned.options, watch.run
     if run is not None:
         _require_comparable(question, run)
@@ -251,7 +251,7 @@ def _compared(
     work: Work,
     receipt: Receipt,
 ) -> Release:
-    """Touch the data, compare, and give the run back to the watch if the answer is "below"."""
+    """Touch the data and compare; give the run back to the watch if the answer is "below" and comparisons remain."""
     options, compared = question.planned.options, question.compared
     assert options.threshold is not None
     threshold = compared.steps(options.threshold, run.law.noise.shift)
@@ -285,7 +285,7 @@ def _notice(run: ThresholdRun, options: Options, left: int, *, ended: bool, abov
 
 
 def _most_comparisons(context: SessionContext, loss: PrivacyLoss) -> int | None:
-    """Return how many scans the price of a run pays for at the least price of a scan (privacy.md 10)."""
+    """Return how many scans the price of a run pays for at the least price of a scan (privacy.md 10); None for any number."""
     least = context.policy.per_query.min_epsilon
     if not least:
         return None
@@ -307,7 +307,7 @@ def _is_reserved(context: SessionContext, options: Options, number: int) -> bool
 
 
 def _runs_reserved(context: SessionContext, options: Options) -> int:
-    """Return how many runs of a watch the ledger holds: numbers are given in order, so that the last is looked for by halves."""
+    """Return how many runs of a watch the ledger holds. Numbers are given in order, so a binary search finds the last one."""
     above = 1
     while _is_reserved(context, options, above):
         above *= 2
@@ -319,7 +319,7 @@ def _runs_reserved(context: SessionContext, options: Options) -> int:
 
 
 def _reserve(context: SessionContext, planned: Planned, loss: PrivacyLoss, work: Work) -> tuple[int, Reservation]:
-    """Reserve the next run: its number, and the charge. Raises watch_over where all are reserved.
+    """Reserve the next run and return its number and reservation. Raises watch_over if all runs are reserved.
 
     A number that another process took meanwhile is skipped.
     """

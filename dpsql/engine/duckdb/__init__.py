@@ -1,1 +1,1 @@
-"""DuckDB: its dialect, its connections and readers, and prepared copies in DuckDB files."""
+"""DuckDB: dialect, connections, readers, and prepared copies in DuckDB files."""

@@ -1,4 +1,4 @@
-"""DuckDB files, attached read-only to a database of their own."""
+"""DuckDB files, each attached read-only to its own in-memory database."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _MOST_TRIES = 3
 
 
 def catalog(file: Path) -> str:
-    """Return the name of a file's database inside the engine: the one that DuckDB itself gives it, as views in it may say."""
+    """Return the name of a file's database in the engine: the name that DuckDB itself chooses, because views may contain it."""
     return "source" if file.stem.lower() in ("memory", "temp", "system") else file.stem
 
 
 def attached(
     path: Path, connection: duckdb.DuckDBPyConnection | None = None
 ) -> tuple[duckdb.DuckDBPyConnection, str, Identity]:
-    """Return a database of its own with the file attached read-only, the version of its data, and the file's identity.
-    `connection`: of that database, if there is one already.
+    """Return a separate database with the file attached read-only, the version of its data, and the file's identity.
+    `connection`: the connection of that database, if it exists already.
 
-    `duckdb.connect(path)` would share one database with whatever else in the process has opened that path, which may
-    still be what the path named earlier. Raises duckdb.Error.
+    `duckdb.connect(path)` would share one database with everything else in the process that has opened that path, and
+    that may still be the file that the path named earlier. Raises duckdb.Error.
     """
     connection = connection or kept_in_children(duckdb.connect())
     connection.execute(f"SET temp_directory = {constant(f'{path}.tmp')}")

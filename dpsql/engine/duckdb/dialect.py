@@ -12,7 +12,7 @@ from dpsql.plan.intervals import Type
 
 
 class DuckDBDialect(Dialect):
-    """DuckDB from 1.4 on."""
+    """DuckDB 1.4 and later."""
 
     name = "duckdb"
     title = "DuckDB"
@@ -27,7 +27,7 @@ class DuckDBDialect(Dialect):
         return literals.cast_column(source, type_, engine_type)
 
     def released(self, result: str) -> str:
-        """Return the name of a released table, which the engine shows to one cursor."""
+        """Return the name of a released table, which only one cursor can see."""
         return f"temp.main.{self.identifier(result)}"
 
     def is_nan(self, value: str) -> str:
@@ -43,7 +43,8 @@ class DuckDBDialect(Dialect):
         return f"signbit({value})"
 
     def moved_to_grid(self, value: str, lower: float, upper: float, centre: float, grid: int, type_: str) -> str:
-        """Subtraction is monotone and the scaling exact: order is kept, and doubles never raise here."""
+        """Return the unclamped value on the grid. Subtraction is monotone and the scaling exact, so order is kept, and doubles
+        never raise."""
         moved = value if centre == 0 else f"({value} - {self.constant(centre)})"
         return f"({moved} * {self.constant(2.0**grid)})"
 
@@ -66,15 +67,15 @@ class DuckDBDialect(Dialect):
         return f"{rows} SEMI JOIN ({listed}) USING ({column})"
 
     def keyed_order(self, key: str, content: list[str]) -> str:
-        """Return the keyed hash of `content`. The engine folds arguments into a hash by XOR, which leaves units few orders of
-        given values, so the result is hashed once more."""
+        """Return the keyed hash of `content`. The engine combines the hashes of arguments by XOR, which would leave units few
+        different orders of the same values, so the result is hashed once more."""
         return f"hash(hash({', '.join([self.constant(key), *content])}))"
 
     def sample_number(self, key: str, content: list[str], samples: int) -> str:
         return f"CAST({self.keyed_order(key, content)} % CAST({samples} AS UBIGINT) AS BIGINT)"
 
     def entropy(self, value: str) -> str:
-        """log2(n) less the mean of log2 of each row's count: the parts of the sum are integers, whose sum has no order."""
+        """Return log2(n) minus the mean of log2 of each row's count. The sum adds integers, so it is independent of order."""
         part = "CAST(round(CAST(c AS DOUBLE) * log2(CAST(c AS DOUBLE)) * 1048576e0) AS HUGEINT)"
         counts = f"map_values(histogram({value}))"
         total = f"list_sum(list_transform({counts}, lambda c: {part}))"

@@ -33,7 +33,7 @@ _CLOSING_SECONDS = 10.0
 
 
 class DuckDBEngine:
-    """One DuckDB database; `run` may be called from any thread, each call has a cursor of its own."""
+    """One DuckDB database; `run` may be called from any thread, and each call has its own cursor."""
 
     dialect: Dialect = DUCKDB
 
@@ -48,8 +48,8 @@ class DuckDBEngine:
     ) -> None:
         """`version`: fingerprint of the data (see `data_version`); `owned`: whether `close` closes the connection.
 
-        `file`: the DuckDB file that the connection has attached. `objects`: Arrow tables by name, which every cursor
-        gets registered anew, because a cursor does not inherit them.
+        `file`: the DuckDB file that the connection has attached. `objects`: Arrow tables by name, which are registered on
+        every cursor, because cursors do not inherit them.
         """
         self._sources = Sources(connection, policy, version, owned=owned, file=file, objects=objects)
         self._policy = policy
@@ -66,21 +66,21 @@ class DuckDBEngine:
 
     @property
     def views(self) -> PreparedViews:
-        """The prepared views of the database that is open now."""
+        """The prepared views of the present database."""
         return self._sources.views
 
-    # --- structure, as `Sources` knows it -----------------------------------------------------------------------------
+    # --- structure, read by `Sources` ---------------------------------------------------------------------------------
 
     def columns(self, table: str) -> dict[str, str] | None:
-        """Return columns and DuckDB types of a policy table's source, None where there is none."""
+        """Return columns and DuckDB types of a policy table's source, or None if it does not exist."""
         return self._sources.columns(table)
 
     def source(self, table: str, total: bool = False) -> Source:
-        """Return qualified name and column types; a source that lacks a column of the policy is a fault of the owner's."""
+        """Return qualified name and column types. Raises Fault if the source lacks a column of the policy."""
         return self._sources.source(table, total)
 
     def broken(self, table: str) -> Broken | None:
-        """Return what is wrong with the lines of a table's CSV files, None for other sources. For the owner's eyes."""
+        """Return the counts of malformed lines in a table's CSV files, or None for other sources. Only for the owner."""
         return self._sources.broken(table)
 
     def advice(self) -> tuple[str, ...]:
@@ -88,30 +88,30 @@ class DuckDBEngine:
         return ()
 
     def data_version(self, tables: tuple[str, ...]) -> str:
-        """Return the fingerprint of the source's files (name, size, time of change), or of this very connection."""
+        """Return the fingerprint of the source's files (name, size, time of change), or one for this connection alone."""
         return self._sources.data_version(tables)
 
     def identity(self, table: str) -> Identity | None:
-        """Return number, size and times of the files that a table and those on its way to the unit are read from."""
+        """Return inode, size and times of the files of a table and of the tables on its path to the unit."""
         return self._sources.identity(table)
 
     def of_files(self, files: Mapping[str, Sequence[Path]]) -> DuckDBEngine:
-        """Return the same database, in which the tables of `files` have these files of theirs alone."""
+        """Return the same database with the tables of `files` reduced to these of their files."""
         some = self.another()
         some._sources, some._checked = self._sources.of_files(files), {}
         return some
 
     def check_readable(self, tables: tuple[str, ...]) -> None:
-        """Make sure that tables can be read, as far as that shows without reading rows. Raises Fault."""
+        """Check that tables can be read, as far as that is possible without reading rows. Raises Fault."""
         self._sources.check_readable(tables)
 
     def rehearse(self, query: EngineQuery) -> None:
-        """Do nothing: every generated text is tested on DuckDB, and `look` has checked the tables."""
+        """Do nothing: every generated text is tested on DuckDB, and `check_readable` has checked the tables."""
 
     # --- work ---------------------------------------------------------------------------------------------------------
 
     def run(self, query: EngineQuery, timeout_seconds: float | None = None) -> ExactAnswer:
-        """Run one aggregation. The engine's error texts may quote data, so they are replaced by one fixed text."""
+        """Run one aggregation. The engine's error texts may quote data, so one fixed text replaces them."""
         with self._cursor(timeout_seconds) as cursor:
             for result, rows in query.released.items():
                 cursor.register(result, rows)
@@ -123,7 +123,7 @@ class DuckDBEngine:
             return answer
 
     def holds(self, query: str) -> bool:
-        """Return whether a check of a promise finds no row; it runs once for each version of the data."""
+        """Return whether the check of a promise finds no row; it runs once for each version of the data."""
         check = (query, self.data_version(tuple(self._policy.tables)))
         with self._lock:
             if check in self._checked:
@@ -135,7 +135,7 @@ class DuckDBEngine:
         return holds
 
     def public_domains(self, table: str, most: int) -> dict[str, tuple[Any, ...]]:
-        """Return values of the columns of a public table that have few of them, NULL (last) among them."""
+        """Return the values of those columns of a public table that have at most `most`, including NULL (last)."""
         source, domains = self.source(table), {}
         with self._cursor(None) as cursor:
             for column in self._policy.tables[table].columns.values():
@@ -149,7 +149,7 @@ class DuckDBEngine:
         return domains
 
     def public_rows(self, table: str, most: int) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]] | None:
-        """Return names of the columns and all rows of a public table with few rows."""
+        """Return the column names and all rows of a public table, or None if it has more than `most` rows."""
         source = self.source(table)
         columns = self._policy.tables[table].columns.values()
         values = (cast_column(name(column.name), Type(column.type), source.types[column.name]) for column in columns)
@@ -158,11 +158,11 @@ class DuckDBEngine:
         return (tuple(column.name for column in columns), tuple(rows)) if len(rows) <= most else None
 
     def public_table(self, sql: str) -> Any:
-        """Return rows of a generated query over public tables."""
+        """Return the rows of a generated query over public tables."""
         return self.exact_rows(sql)
 
     def exact_rows(self, sql: str) -> Any:
-        """Return rows of a generated query over protected tables, for the owner's eyes."""
+        """Return the rows of a generated query over protected tables, only for the owner."""
         with self._cursor(None) as cursor:
             return self._statements.table(cursor, sql)
 
@@ -170,7 +170,7 @@ class DuckDBEngine:
     def _cursor(self, timeout_seconds: float | None) -> Iterator[duckdb.DuckDBPyConnection]:
         try:
             cursor = self._sources.enter()
-        except duckdb.Error as error:  # the database could not be opened again
+        except duckdb.Error as error:  # the database could not be reopened
             raise engine_fault(error) from None
         with self._lock:
             self._running.add(cursor)
@@ -183,7 +183,7 @@ class DuckDBEngine:
         finally:
             if timeout_seconds:
                 watchdog().leave(cursor)
-            with suppress(duckdb.Error):  # only our own text is raised, whatever state an interrupt left
+            with suppress(duckdb.Error):  # raise only our own text, whatever state an interrupt left
                 cursor.close()
             self._sources.leave()
             with self._lock:
@@ -191,13 +191,13 @@ class DuckDBEngine:
                 self._left.notify_all()
 
     def another(self) -> DuckDBEngine:
-        """Return the same database for another session: caches are shared, `interrupt` stops only its own queries."""
+        """Return the same database for another session: caches are shared, but `interrupt` stops only that session's queries."""
         other = copy.copy(self)
         other._running, other._owned = set(), False
         return other
 
     def under(self, policy: Policy) -> DuckDBEngine:
-        """Return itself: files tell by themselves when the data change."""
+        """Return this engine: the files themselves show when the data change."""
         return self
 
     def interrupt(self) -> None:
@@ -207,7 +207,7 @@ class DuckDBEngine:
 
     def _interrupt(self) -> None:
         for cursor in self._running:
-            with suppress(duckdb.Error):  # it is closed already, and its thread opens the database again
+            with suppress(duckdb.Error):  # it is already closed, and its thread reopens the database
                 cursor.interrupt()
 
     def close(self) -> None:
@@ -217,7 +217,7 @@ class DuckDBEngine:
         deadline = time.monotonic() + _CLOSING_SECONDS
         with self._left:
             while self._running and time.monotonic() < deadline:
-                self._interrupt()  # repeated, since an interrupt between two statements is lost
+                self._interrupt()  # repeated, because an interrupt between two statements is lost
                 self._left.wait(0.02)
         with suppress(duckdb.Error):  # sessions that share the database may still use it; the last one closes it
             self._connection.close()
@@ -227,19 +227,19 @@ _KINDS_OF_QUESTIONS = frozenset({
     "INTERRUPT", "Out of Memory", "INTERNAL", "FATAL", "Binder", "Parser", "Catalog", "Not implemented", "Syntax",
     "Mismatch Type", "Out of Range",
 })  # fmt: skip
-"""DuckDB's errors that another question over the same data need not meet."""
+"""Kinds of DuckDB errors that another question over the same data may not have."""
 
 
 def engine_fault(error: Exception) -> Error:
-    """Return the fault with a fixed text for an error of DuckDB's or of Arrow's readers."""
-    kind = str(error).partition(" Error:")[0]  # in the middle of a stream Arrow's OSError has DuckDB's words
+    """Return the fault with a fixed text for an error of DuckDB or of Arrow's readers."""
+    kind = str(error).partition(" Error:")[0]  # in the middle of a stream, Arrow's OSError contains DuckDB's text
     return fault_of(error, of_source=not isinstance(error, MemoryError) and kind not in _KINDS_OF_QUESTIONS)
 
 
 def open_duckdb(policy: Policy, source: Any = None) -> DuckDBEngine:
-    """Return the engine for a policy: its own source, or a DuckDB connection, or Arrow tables (one, or a dict by name).
+    """Return the engine for a policy: for its own source, a DuckDB connection, or Arrow tables (one, or a dict by name).
 
-    Raises a fault when the source is not there.
+    Raises a fault if the source does not exist.
     """
     if source is None:
         return _open_path(policy)

@@ -1,7 +1,7 @@
-"""Connections of DuckDB in a process that forks: a child has the objects, but none of the threads behind them.
+"""DuckDB connections in a process that forks: a child has the objects, but none of their threads.
 
-A child that frees such a connection ends with a segmentation fault, if not sooner, when its interpreter ends. So its references
-are never given back there; the memory goes with the process.
+A child that frees such a connection gets a segmentation fault, at the latest when its interpreter ends. So a child never
+releases its references; their memory is freed with the process.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _connections: weakref.WeakSet[duckdb.DuckDBPyConnection] = weakref.WeakSet()
 
 
 def kept_in_children(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
-    """Return `connection`, which no child of a fork will free."""
+    """Return `connection`, and ensure that no forked child frees it."""
     _connections.add(connection)
     return connection
 

@@ -1,8 +1,8 @@
 """DuckDB's text for each row function: total by construction, so that no data can raise (privacy.md 4).
 
 `TRY(...)` is never written: it runs failed batches row by row, where CASE and COALESCE below it write past their
-vector (duckdb/duckdb issue 25280) and errors still come out. Instead nothing can fail: integers are computed in 128
-bits and cast back by TRY_CAST, dates stay within the years 1 to 9999, division has a NULL divisor instead of zero.
+vector (duckdb/duckdb issue 25280) and errors still come out. Instead no text can fail: integers are computed in 128
+bits and cast back by TRY_CAST, dates stay within the years 1 to 9999, and zero divisors become NULL.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Call, Literal
 
 _TEXTS = SharedTexts(TYPES, cast="TRY_CAST")
-"""A date beyond the timestamps becomes NULL; no other widening can fail."""
+"""Shared texts with TRY_CAST: a date beyond the timestamps becomes NULL; no other widening can fail."""
 
 
 def _arithmetic(operator: str) -> Template:
-    """Integers are computed in 128 bits, beyond 64 they are NULL; doubles never raise."""
+    """Return the template of an operator. Integers are computed in 128 bits and are NULL beyond 64; doubles never raise."""
 
     def emit(node: Call, texts: list[str]) -> str:
         if node.facts.type is Type.REAL:
@@ -36,7 +36,7 @@ def _wide(text: str) -> str:
 
 
 def _of_number(form: str) -> Template:
-    """Return a function of one number that the smallest integer would overflow."""
+    """Return the template of a function of one number that would overflow for the smallest integer."""
 
     def emit(node: Call, texts: list[str]) -> str:
         real = node.facts.type is Type.REAL
@@ -51,8 +51,8 @@ def _division(node: Call, texts: list[str]) -> str:
 
 
 def _whole_division(operator: str) -> Template:
-    """Return the template of a division of integers. A literal divisor cannot overflow; -1 can, and 128 bits are slow to
-    divide."""
+    """Return the template of a division of integers. A literal divisor other than -1 cannot overflow, so it is divided in 64
+    bits, because division in 128 bits is slow."""
 
     def emit(node: Call, texts: list[str]) -> str:
         divisor = node.arguments[1]
@@ -64,8 +64,8 @@ def _whole_division(operator: str) -> Template:
 
 
 def _place_in(node: Call, texts: list[str]) -> str:
-    """Return the text of a value's place in a list, of texts by the hash of an enumeration, which takes as long for a thousand
-    values as for one."""
+    """Return the text of a value's position in a list; for texts by the hash of an enumeration, which takes as long for a
+    thousand values as for one."""
     value, *items = _TEXTS.comparable(node, texts)
     listed = {item.value for item in node.arguments[1:] if isinstance(item, Literal) and isinstance(item.value, str)}
     if node.arguments[0].facts.type is Type.TEXT and len(listed) == len(items):
@@ -74,7 +74,7 @@ def _place_in(node: Call, texts: list[str]) -> str:
 
 
 def _nullif(node: Call, texts: list[str]) -> str:
-    """Return the engine's nullif, written out where the two types differ: the result keeps the type of the first."""
+    """Return the engine's nullif, or a CASE if the two types differ, because the result keeps the type of the first."""
     if len({argument.facts.type for argument in node.arguments}) == 1:
         return f"nullif({', '.join(texts)})"
     return _TEXTS.nullif(node, texts)
@@ -97,7 +97,8 @@ def _trunc(node: Call, texts: list[str]) -> str:
 
 
 def _add_interval(function: str, most: int, type_: str) -> Template:
-    """Return a moved date; `most` steps lead out of the calendar from everywhere (and stay within the engine's timestamps)."""
+    """Return the template of a shifted date. `most` steps lead from every date out of the calendar (but stay within the engine's
+    timestamps)."""
 
     def emit(node: Call, texts: list[str]) -> str:
         steps = f"CAST(least(greatest({texts[1]}, -{most}), {most}) AS {type_})"
@@ -107,8 +108,8 @@ def _add_interval(function: str, most: int, type_: str) -> Template:
 
 
 def _round(node: Call, texts: list[str]) -> str:
-    """Return the text of ROUND. With digits DuckDB 2.0.1 rounds other doubles up than DuckDB 2.0.0 does, so that the product is
-    rounded, which all versions do alike."""
+    """Return the text of ROUND. With digits, DuckDB 2.0.1 rounds different doubles up than DuckDB 2.0.0, so the scaled number is
+    rounded instead, which all versions do in the same way."""
     if node.facts.type is Type.INTEGER:
         return texts[0]
     if (digits := digits_of(node)) == 0:
@@ -126,7 +127,7 @@ _READ = {Type.INTEGER: WHOLE_TEXT, Type.REAL: NUMBER_TEXT, Type.DATE: TIME_TEXT,
 
 
 def _read(node: Call, texts: list[str]) -> str:
-    """Return a cast; of texts, those that `evaluate` reads."""
+    """Return a cast; of texts, only those that `evaluate` reads, others are NULL."""
     target, text = node.facts.type, texts[0]
     if node.arguments[0].facts.type is not Type.TEXT:
         return _cast(node, texts)
@@ -142,20 +143,20 @@ def _concat(node: Call, texts: list[str]) -> str:
 
 
 def _concat_ws(node: Call, texts: list[str]) -> str:
-    """NULL literals have a type here, so that the engine knows which concat_ws is meant."""
+    """Return the text of CONCAT_WS. NULL literals get a type, so that the engine knows which overload is meant."""
     return cut(f"concat_ws({', '.join('NULL::VARCHAR' if t == 'NULL' else t for t in texts)})")
 
 
 def _regexp_replace(node: Call, texts: list[str]) -> str:
-    """Cut before, so that what is put for each match is bounded, and after."""
+    """Return the text of REGEXP_REPLACE, cut before, so that the text inserted for all matches is bounded, and after."""
     everywhere = isinstance(node.arguments[3], Literal) and node.arguments[3].value
     options = ", 'g'" if everywhere else ""
     return cut(f"regexp_replace({cut(texts[0])}, {texts[1]}, {texts[2]}{options})")
 
 
 def _time_bucket(node: Call, texts: list[str]) -> str:
-    """Return the text of TIME_BUCKET, computed in whole microseconds, which years 1 to 9999 keep far from 64 bits; % has the sign
-    of the dividend."""
+    """Return the text of TIME_BUCKET, computed in whole microseconds, which are far inside 64 bits for the years 1 to 9999; % has
+    the sign of the dividend."""
     width, origin = node.arguments[1:]
     assert isinstance(width, Literal) and isinstance(origin, Literal)
     step, since = width.value * 10**6, f"(epoch_us({texts[0]}::TIMESTAMP) - {constant(microseconds(origin.value))})"

@@ -15,7 +15,7 @@ TYPES = {
 }  # fmt: skip
 
 BINARY = "C"
-"""The collation under which texts are equal when their bytes are."""
+"""The collation under which texts are equal exactly if their bytes are."""
 
 
 def name(identifier: str) -> str:
@@ -24,7 +24,7 @@ def name(identifier: str) -> str:
 
 
 def constant(value: Any) -> str:
-    """Return a constant with its type, so that no operand is promoted by the engine's own rules."""
+    """Return a constant with its type, so that the engine promotes no operand by its own rules."""
     if value is None:
         return "NULL"
     if isinstance(value, bool):
@@ -42,16 +42,16 @@ def constant(value: Any) -> str:
     if isinstance(value, date):
         return f"(DATE '{value.isoformat()}')"
     parts = ["'" + part.replace("'", "''") + "'" for part in str(value).split("\0")]
-    # A released key may hold any character; before DuckDB 2 a text ended at its first NUL.
+    # A released key may contain any character; before DuckDB 2 a text ended at its first NUL.
     return parts[0] if len(parts) == 1 else f"({' || chr(0) || '.join(parts)})"
 
 
 def cast_column(source: str, type_: Type, engine_type: str) -> str:
-    """Return a source column in our type; what does not fit (a text that is no number, a date beyond 9999) is NULL.
+    """Return a source column in our type; a value that does not fit (a text that is not a number, a date beyond 9999) is NULL.
 
-    A column that is cast is also read as it is: DuckDB pushes a TRY_CAST that stands alone into the reader of CSV
-    files, where it raises (duckdb/duckdb issue 23818). A text is compared byte by byte from here on: under a collation of
-    its column (which the engine's type does not tell), rows of one unit could decide in which group those of others are.
+    A column that is cast is also read without the cast: DuckDB pushes a lone TRY_CAST into the reader of CSV files, where it
+    raises (duckdb/duckdb issue 23818). The resulting texts are compared byte by byte: under a collation of the column (which
+    the engine's type does not show), rows of one unit could decide to which group the rows of other units belong.
     """
     target = TYPES[type_]
     same = engine_type.upper() == target
@@ -65,8 +65,8 @@ _CASTABLE = {
     "TIMESTAMP_S": ("0001-01-01", "9999-12-31 23:59:59"), "TIMESTAMP_MS": ("0001-01-01", "9999-12-31 23:59:59.999"),
     "TIME": ("00:00:00", "24:00:00"), "TIME_NS": ("00:00:00", "24:00:00"),
 }  # fmt: skip
-"""Types of which a connection given in Python may hold values (read from Arrow) that not even TRY_CAST to text survives:
-the least and the greatest that it does."""
+"""Types of which a connection given in Python may hold values (read from Arrow) at which even TRY_CAST to text raises, with
+the least and the greatest value at which it does not."""
 
 
 def _castable(source: str, engine_type: str) -> str:
@@ -77,6 +77,6 @@ def _castable(source: str, engine_type: str) -> str:
 
 
 def in_calendar(type_: Type, value: str) -> str:
-    """Return a date or timestamp of the years 1 to 9999; others (infinity too) are NULL, so that no function overflows."""
+    """Return a date or timestamp in the years 1 to 9999; others (infinity too) are NULL, so that no function overflows."""
     first, last = (date.min, date.max) if type_ is Type.DATE else (datetime.min, datetime.max)
     return f"(CASE WHEN {value} BETWEEN {constant(first)} AND {constant(last)} THEN {value} END)"

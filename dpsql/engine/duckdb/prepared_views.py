@@ -1,7 +1,7 @@
-"""Prepared bounded views in DuckDB: writing one into its own file, and reading it under a stable name.
+"""Prepared bounded views in DuckDB: each is written into its own file and read under a stable name.
 
-A question says `memory."#bounded"."TABLE"` whether the rows come from an index file or from the source itself, and
-counts units by a function of the same name: its text, which EXPLAIN shows, does not tell which of the two it is.
+A query reads `memory."#bounded"."TABLE"`, whether the rows come from an index file or from the source itself, and
+counts units by a function of the same name: its text, which EXPLAIN shows, does not reveal which of the two it is.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from dpsql.errors.exceptions import refuse
 from dpsql.plan.plan import UNIT
 
 Progress = Callable[[str, float], None]
-"""Called with what is being done and how much of it is done, from 0 to 1."""
+"""A function called with the activity and its share done, from 0 to 1."""
 MOST_UNIT_BITS = 1 << 20
-"""Most units of which a set is held as bits (128 KiB); of more, units are counted by hashing."""
+"""Most units for which a set is held as bits (128 KiB); larger numbers of units are counted by hashing."""
 _log = logging.getLogger("dpsql.custodian")
 _SCHEMA = 'memory."#bounded"'
 _POLL_SECONDS = 0.2
@@ -35,8 +35,8 @@ _POLL_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class _Opened:
-    """A view under its `place`, over an index file or over the source itself (None). `lost`: the file was there and is gone, so
-    that rows beyond max_rows are left out by the view itself, in the order of `key`."""
+    """A view under its name `place`, over an index file or (None) over the source itself. `lost`: the file existed and is gone,
+    so the view itself leaves out rows beyond max_rows, in the order of `key`."""
 
     place: str
     token: str
@@ -49,8 +49,8 @@ class _Opened:
 def _attach(cursor: duckdb.DuckDBPyConnection, token: str, file: Path) -> str:
     """Attach a prepared copy, unless it is attached; return its name in SQL. Raises duckdb.Error.
 
-    Not by IF NOT EXISTS: where another database of this process has the file under this name, DuckDB 2.0.0 now and then waits in
-    it for ever, with a core at work.
+    IF NOT EXISTS is not used: if another database of this process has the file under this name, DuckDB 2.0.0 sometimes hangs in
+    it forever, with a busy core.
     """
     index = "#" + token
     names = cursor.execute("SELECT database_name FROM duckdb_databases()").fetchall()
@@ -60,7 +60,7 @@ def _attach(cursor: duckdb.DuckDBPyConnection, token: str, file: Path) -> str:
 
 
 def _open(cursor: duckdb.DuckDBPyConnection, opened: _Opened) -> None:
-    """Make a view and the function that counts its units. Raises duckdb.Error."""
+    """Create a view and the function that counts its units. Raises duckdb.Error."""
     view, place, unit, count = opened.view, opened.place, name(UNIT), "count(DISTINCT unit)"
     every = view.within_max_rows(view.rows, opened.key, (unit,)) if opened.lost and view.units else view.every
     of_unit = [unit, f"{unit} AS {name(UNIT_ID)}"] if view.units else []
@@ -93,12 +93,12 @@ class Views:
     def opened(
         self, view_name: str, token: str, file: Path | None, view: Callable[[], BoundedView | None], key: str
     ) -> str | None:
-        """Return the name of the view and of the function that counts its units; made when `token` is new for the place, or when
-        its copy was gone.
+        """Return the common name of the view and of the function that counts its units. Both are created if `token` is new for
+        this name, or if the copy was lost.
 
-        Policies of different shape may ask one engine, with a `view_name` each: a question under one of them must not read the
-        view of another, which may have more rows of a unit. Among versions of the data, `view` keeps a question that was late
-        from putting an earlier one in the place of a later one, whose questions do not look whether it changed.
+        Policies of different shapes may use one engine, each with its own `view_name`: a question under one of them must not read
+        the view of another, which may have more rows of a unit. Among versions of the data, `view` prevents a late question
+        from replacing a later version, whose questions do not check whether the view changed, by an earlier one.
         """
         place = f"{_SCHEMA}.{name(view_name)}"
         with self._lock:
@@ -111,7 +111,7 @@ class Views:
             opened = _Opened(place, token, texts, key, file)
             try:
                 with self._cursor() as cursor:
-                    if self._is_former:  # asked for a cursor first: one of the database that followed is not written to
+                    if self._is_former:  # checked after taking a cursor: do not write to the new database
                         return None
                     _open(cursor, opened)
             except duckdb.Error as error:
@@ -126,10 +126,10 @@ class Views:
         return place
 
     def move(self, take: Callable[[], duckdb.DuckDBPyConnection | None]) -> None:
-        """Make the views again in the database of the cursor that `take` returns (None: it stays as it is), before a further view
-        is opened: a question whose text names one already finds it there. While one is being opened nothing is done. Raises
-        duckdb.Error, with the rest not made."""
-        if not self._lock.acquire(blocking=False):  # who opens a view may wait for whoever called this
+        """Create the views again in the database of the cursor that `take` returns (None: nothing changes), before another view
+        is opened: a question whose text already names a view finds it there. Do nothing while a view is being opened. Raises
+        duckdb.Error, in which case the remaining views are missing."""
+        if not self._lock.acquire(blocking=False):  # the thread that opens a view may wait for the caller of `move`
             return
         try:
             if self._limited:
@@ -147,12 +147,12 @@ class Views:
     def follow(
         self, new_cursor: Callable[[], duckdb.DuckDBPyConnection], connection: duckdb.DuckDBPyConnection
     ) -> Views:
-        """Return the views of a database that takes the place of this one, as the source's file was replaced, and open no more
-        here. A question whose text is written, and may be charged, finds what it names: the copy that it was written for, or
-        the present source within max_rows, until a copy of the present source is opened.
+        """Return the views of a database that replaces this one, because the source's file was replaced, and open no more views
+        here. A question whose text is written, and may be charged, finds the views that it names: the copy for which it was
+        written, or the present source within max_rows, until a copy of the present source is opened.
 
-        Without the lock, which whoever opens a view holds while the source is read: `opened` looks at `_is_former` before it
-        writes and after it has kept what it wrote, so that what it names is carried along or not told to the question."""
+        This does not take the lock, which a thread that opens a view holds while it reads the source. Instead `opened` checks
+        `_is_former` before it writes and after it keeps a view, so that a view is either carried along or not used."""
         self._is_former = True
         views = Views(new_cursor)
         views._limited = self._limited
@@ -169,8 +169,8 @@ class Views:
         return views
 
     def attach(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Attach the copies that views are read from to another database. A view whose copy cannot be read is made of the source
-        there, with the same rows, until the copy is prepared again. For `take`."""
+        """Attach the copies of the views to another database (for `take` and `follow`). A view whose copy cannot be read is
+        computed there from the source, with the same rows, until the copy is prepared again."""
         for place, opened in self._opened.items():
             if opened.file is None:
                 continue
@@ -190,11 +190,12 @@ class Views:
             cursor.close()
 
     def limit(self, memory: str | None, jobs: int | None, scratch: Path) -> None:
-        """Limit the memory of the whole database, which stays open: for a process that prepares. Raises Fault index_limit."""
+        """Limit the memory of the whole database, which is not reopened afterwards: for a process that prepares. Raises Fault
+        index_limit."""
         self._limited = True
         try:
             with self._cursor() as cursor:
-                with suppress(duckdb.NotImplementedException):  # it has put rows aside before, and stays there
+                with suppress(duckdb.NotImplementedException):  # it has written temporary data and keeps its folder
                     cursor.execute(f"SET temp_directory = {constant(str(scratch))}")
                 cursor.execute("SET preserve_insertion_order = false")
                 if memory is not None:
@@ -208,8 +209,8 @@ class Views:
     def write(
         self, view: BoundedView, key: str, file: Path, *, in_place: bool, progress: Progress, made_of: str = ""
     ) -> bool:
-        """Two scans of the source, and a third of the rows of units that have more than max_rows, which alone are
-        ranked. Memory: one entry for each unit; what the ranking needs beyond the memory limit goes to disk.
+        """Write a view by two scans of the source, and a third of the rows of units that have more than max_rows; only
+        these rows are ranked. Memory: one entry for each unit; data of the ranking beyond the memory limit go to disk.
         """
         with _as_fault(view.table), self._new_file(file) as cursor:
             if not view.units:
@@ -230,8 +231,8 @@ class Views:
             return True
 
     def made_of(self, file: Path) -> tuple[str, bool]:
-        """Return the text that a file keeps, and whether every row had reached its unit. A file that cannot be read keeps
-        none."""
+        """Return the text that a file keeps, and whether every row had reached its unit; "" and False for a file that
+        cannot be read."""
         try:
             with duckdb.connect(str(file), read_only=True) as connection:
                 row = connection.execute("SELECT text, complete FROM made_of LIMIT 1").fetchone()
@@ -243,7 +244,7 @@ class Views:
     def extend(
         self, view: BoundedView | None, key: str, copy: Path, file: Path, *, progress: Progress, made_of: str
     ) -> None:
-        """Two scans of the new rows; those of units that have more than max_rows are ranked with what the copy has of them."""
+        """Extend a copy by two scans of the new rows; for units with more than max_rows, old and new rows are ranked together."""
         with _as_fault("" if view is None else view.table):
             shutil.copyfile(copy, file)
             with self._new_file(file) as cursor:
@@ -267,7 +268,7 @@ class Views:
 
     @contextmanager
     def _new_file(self, file: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Yield a cursor that has the file attached as "#new", to be written."""
+        """Yield a cursor that has the file attached for writing as "#new"."""
         with self._cursor() as cursor:
             cursor.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
             cursor.execute(f'ATTACH {constant(str(file))} AS "#new"')
@@ -281,7 +282,7 @@ class Views:
 
 @contextmanager
 def _as_fault(table: str) -> Iterator[None]:
-    """Raise Fault index_not_written in place of what the engine or the disk raises in the block."""
+    """Raise Fault index_not_written in place of errors that the engine or the disk raises in the block."""
     try:
         yield
     except (duckdb.Error, OSError) as error:
@@ -291,7 +292,7 @@ def _as_fault(table: str) -> Iterator[None]:
 
 
 def _made_of(text: str, complete: str) -> str:
-    """Return the statement that keeps a text and the condition `complete` in a copy; none for the empty text."""
+    """Return the statement that stores a text and the condition `complete` in a copy; "" for the empty text."""
     return (
         f'CREATE OR REPLACE TABLE "#new".main.made_of AS SELECT {constant(text)} AS text, {complete} AS complete'
         * bool(text)
@@ -299,7 +300,7 @@ def _made_of(text: str, complete: str) -> str:
 
 
 def _all_reached(view: BoundedView, counted: str) -> str:
-    """Return the condition that every row of the table has reached its unit: as many as `counted` of the units say."""
+    """Return the condition that every row of the table reached its unit: `counted` adds up to the number of rows."""
     return f'(SELECT coalesce(sum({counted}), 0) FROM "#new".main.units) = (SELECT count(*) FROM {view.alone})'
 
 
@@ -308,19 +309,19 @@ _COUNT = (
     'CREATE TABLE "#new".main.units AS SELECT {unit}, row_number() OVER () - 1 AS {id}, n, n > {most} AS heavy '
     "FROM (SELECT {unit}, count(*) AS n FROM ({rows}) GROUP BY {unit})"
 )
-"""Units numbered from 0 in no order that means anything; a number stands for its unit where units are counted."""
+"""Units, numbered from 0 in an arbitrary order; the number replaces the unit's key in texts that count units."""
 
 
 _ALL_STAY = (
     "SELECT coalesce(sum(n), 0) = (SELECT count(*) FROM ({every})) AND count(*) FILTER (WHERE heavy) = 0 "
     'FROM "#new".main.units'
 )
-"""No unit has too many rows, and no row is without a unit: the source can be read as it is, without a condition."""
+"""The test that no unit has too many rows and no row is without a unit, so that the source can be read without a condition."""
 
 
 def _bounded_rows(view: BoundedView, key: str) -> str:
-    """Return a SELECT of all rows of units with few rows, and of other units the rows that the window keeps at query
-    time."""
+    """Return the statement that writes all rows of units with few rows, and from other units the rows that the window
+    would keep at query time."""
     unit, number = name(UNIT), name(UNIT_ID)
     numbered = (
         f'SELECT r.*, u.{number} FROM ({view.rows}) AS r JOIN "#new".main.units AS u ON r.{unit} = u.{unit} WHERE '
@@ -338,11 +339,11 @@ _COUNT_MORE = (
     '(SELECT units FROM "#new".main.about) + row_number() OVER (PARTITION BY kept.{id} IS NULL) - 1) AS {id} '
     "FROM more LEFT JOIN kept USING ({unit})"
 )
-"""The units of new rows: those that the copy has keep their numbers, the others are numbered on from there."""
+"""The units of new rows: units that the copy has keep their numbers, and further units get the next numbers."""
 
 
 def _continued(view: BoundedView, key: str) -> Iterator[str]:
-    """Yield the statements that bring new rows into a copy, and take out what then is beyond max_rows."""
+    """Yield the statements that add new rows to a copy and remove the rows that are then beyond max_rows."""
     unit, number, row, hidden = name(UNIT), name(UNIT_ID), name("#row"), [name(UNIT), name(UNIT_ID)]
     numbered = (
         f'SELECT r.*, u.{number} FROM ({view.rows}) AS r JOIN "#new".main.units AS u ON r.{unit} = u.{unit} WHERE '
@@ -376,7 +377,7 @@ def _insertion(columns: str, rows: str) -> str:
 
 @contextmanager
 def _watched(cursor: duckdb.DuckDBPyConnection, activity: str, progress: Progress) -> Iterator[None]:
-    """Report to `progress` while the statement in the block runs, and when it is done."""
+    """Report to `progress` while the statement in the block runs, and when it has ended."""
     done = threading.Event()
 
     def watch() -> None:

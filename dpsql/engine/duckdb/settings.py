@@ -1,7 +1,7 @@
 """Settings of DuckDB, and functions of the owner, that change the meaning of generated text.
 
-A connection given in Python belongs to the owner: settings with other values are changed for our own cursors alone
-(SET SESSION). A setting that cannot be changed is refused before data is touched.
+A connection given in Python belongs to the owner: settings with other values are changed only for our own cursors
+(SET SESSION). If a setting cannot be changed, the source is refused before data is touched.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import duckdb
 from dpsql.errors.exceptions import refuse
 
 MEANINGS: dict[str, str | bool | int] = {
-    # equality, order and functions of texts; source columns are read in binary collation besides (`emit.cast_column`)
+    # equality, order and functions of texts; source columns are also read in binary collation (`literals.cast_column`)
     "default_collation": "", "regex_match_operator_semantics": "partial",
     # order of rows
     "default_null_order": "NULLS_LAST", "default_order": "ASC", "order_by_non_integer_literal": False,
-    # arithmetic, and which errors there are
+    # arithmetic, and its errors
     "integer_division": False, "ieee_floating_point_ops": True, "error_on_division_by_zero": True,
     "scalar_subquery_error_on_multiple_rows": True,
     # casts, and types of sources and of constants
@@ -29,14 +29,15 @@ MEANINGS: dict[str, str | bool | int] = {
     "arrow_large_buffer_size": False, "arrow_lossless_conversion": False, "arrow_output_list_view": False,
     "arrow_output_version": "1.0", "produce_arrow_string_view": False,
 }  # fmt: skip
-"""Every setting of DuckDB 1.4 or 2.0 on which the rows of a generated query, or their types, depend. Others decide how much
-memory, threads and time there are, what is logged, written or loaded, or which of two equal plans runs."""
+"""Every setting of DuckDB 1.4 or 2.0 on which the rows of a generated query, or their types, depend. Other settings limit
+memory, threads and time, decide what is logged, written or loaded, or choose one of two equal plans."""
 
 _SPELLINGS = {"ASCENDING": "ASC", "Etc/UTC": "UTC"}
-"""What the engine calls a value that it was never given, and the same value as it is given."""
+"""The engine's spellings of its default values, with the spelling by which the same value is set."""
 
 _ANY_OWN_FUNCTION = "SELECT 1 FROM duckdb_functions() WHERE NOT internal AND schema_name <> '#bounded' LIMIT 1"
-"""Most databases have none; each list of all functions takes the engine longer than a question."""
+"""A check that comes first because most databases have no such function, and listing all functions takes longer than a
+question."""
 _OWN_FUNCTIONS = (
     "SELECT DISTINCT function_name FROM duckdb_functions() WHERE NOT internal AND schema_name <> '#bounded' "
     "AND function_name IN (SELECT function_name FROM duckdb_functions() WHERE internal) ORDER BY 1 LIMIT 1"
@@ -44,15 +45,15 @@ _OWN_FUNCTIONS = (
 
 
 _OF_OUR_OWN: dict[str, frozenset[str]] = {}
-"""The names in MEANINGS that every database of ours has, by the version of the library: they come with the library and what
-it has built in, and nothing is loaded into a database of ours. Looking for them takes longer than making a database."""
+"""The names in MEANINGS that each of our own databases has, by the version of the library: they come with the library and its
+built-in extensions, and nothing is loaded into our databases. Looking them up takes longer than creating a database."""
 
 
 def _offered(connection: duckdb.DuckDBPyConnection, owned: bool) -> frozenset[str]:
-    """Return the names in MEANINGS that a database has. `owned`: it is ours.
+    """Return the names in MEANINGS that a database has. `owned`: it is our own database.
 
-    Each name is asked for by itself: `duckdb_settings()` leaves out settings that DuckDB has deprecated, although they can still
-    be set and still change results (`error_on_division_by_zero` in DuckDB 2.0.1).
+    Each name is looked up separately, because `duckdb_settings()` leaves out deprecated settings, although these can still be
+    set and still change results (`error_on_division_by_zero` in DuckDB 2.0.1).
     """
     offered = _OF_OUR_OWN.get(duckdb.__version__) if owned else None
     if offered is None:
@@ -61,7 +62,7 @@ def _offered(connection: duckdb.DuckDBPyConnection, owned: bool) -> frozenset[st
 
 
 def _has_setting(connection: duckdb.DuckDBPyConnection, name: str) -> bool:
-    """Return whether a database knows a setting, listed or not."""
+    """Return whether a database has a setting, listed or not."""
     cursor = connection.cursor()
     try:
         cursor.execute(f"SELECT current_setting('{name}')").fetchall()
@@ -73,11 +74,11 @@ def _has_setting(connection: duckdb.DuckDBPyConnection, name: str) -> bool:
 
 
 class PinnedSettings:
-    """The settings of one connection's database that are pinned."""
+    """The pinned settings of one connection's database."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, *, owned: bool) -> None:
-        """`owned`: the database is ours, so it is set for all its cursors now. Raises Fault source_setting,
-        source_function."""
+        """`owned`: the database is our own, so the settings of all its cursors are changed at once. Raises Fault
+        source_setting, source_function."""
         offered = _offered(connection, owned)
         self._meanings = {name: value for name, value in MEANINGS.items() if name in offered}
         self._values = "SELECT " + ", ".join(f"current_setting('{name}')" for name in self._meanings)
@@ -96,14 +97,14 @@ class PinnedSettings:
             raise refuse("source_function", name=str(shadowed[0]))
 
     def pin(self, cursor: duckdb.DuckDBPyConnection) -> None:
-        """Give a new cursor the values that generated texts are written for. Raises Fault source_setting."""
+        """Set the values that generated texts assume on a new cursor. Raises Fault source_setting."""
         if not self._owned:
             self._set(cursor, "SESSION")
 
     def _set(self, cursor: duckdb.DuckDBPyConnection, scope: str) -> None:
         different = self._different(cursor)
         for name in different:
-            with suppress(duckdb.Error):  # a locked configuration: looked at below
+            with suppress(duckdb.Error):  # a locked configuration: checked below
                 cursor.execute(f"SET {scope} {name} = '{self._meanings[name]}'")
         left = self._different(cursor) if different else []
         if left:

@@ -1,7 +1,7 @@
 """Tables of a policy in DuckDB: their location, structure, identity and readability.
 
-Shared by all sessions of one engine. Facts about a source are cached until its files change; then they are read
-again, before anything is charged.
+They are shared by all sessions of one engine. Facts about a source are cached until its files change; then they are
+read again, before anything is charged.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from dpsql.storage.allocator import return_free_memory
 
 _log = logging.getLogger("dpsql.custodian")
 MOST_RUNS = 250
-"""Queries after which a database is opened again, once none runs. DuckDB keeps a note of each block that it ever let go, up to
-tens of thousands for each kind of block: about 6 kB a question, which only the end of the database gives back."""
+"""Number of queries after which a database is reopened, once none runs. DuckDB keeps a record of each block that it freed, up to
+tens of thousands for each kind of block: about 6 kB for each question, which only closing the database frees."""
 DRAIN_SECONDS = 1.0
-"""How long new queries wait for those that run, after twice as many queries without a moment when none ran."""
+"""How long new queries wait for running ones, after twice as many queries without a moment when none ran."""
 _IN_FILES = (
     "SELECT count(*), count(DISTINCT kinds), (SELECT count(*) FROM glob({files})) FROM (SELECT file_name, "
     "list(DISTINCT kind ORDER BY kind)::VARCHAR AS kinds FROM (SELECT file_name, "
     "(type, converted_type, logical_type)::VARCHAR AS kind FROM parquet_schema({files}) "
     "WHERE lower(name) = lower({column})) GROUP BY file_name)"
 )
-"""In how many Parquet files a column is, in how many types, and how many files there are."""
+"""The number of Parquet files that have a column, the number of its types, and the number of files."""
 
 
 class Sources:
@@ -65,7 +65,7 @@ class Sources:
         objects: Mapping[str, Any] | None = None,
         only: Mapping[str, Sequence[Path]] | None = None,
     ) -> None:
-        """Take the arguments of `DuckDBEngine`. `only`: tables of which some files alone are there."""
+        """Take the arguments of `DuckDBEngine`. `only`: the files to read of tables of which only some files are read."""
         self.connection = connection
         self._settings = PinnedSettings(connection, owned=owned)
         self.views = Views(self.cursor)
@@ -99,8 +99,8 @@ class Sources:
         self._drain_at, self._drain_until = 2, 0.0
 
     def of_files(self, files: Mapping[str, Sequence[Path]]) -> Sources:
-        """Return the same tables, of which those of `files` have these files alone. For a process that prepares: it is not to
-        outlive this one's connection."""
+        """Return the same tables with those in `files` reduced to these files. For a process that prepares: the result must not
+        outlive the connection of this object."""
         some = Sources(
             self.connection, self._policy, self._version, owned=self._owned, file=self._file, objects=self._objects, only=files
         )  # fmt: skip
@@ -108,23 +108,23 @@ class Sources:
         return some
 
     def _files(self, table: str) -> list[Path]:
-        """Return the files of a table that is read from files."""
+        """Return the files to read of a table that is read from files."""
         return matching(self._policy.table_source(table)) if table not in self._only else list(self._only[table])
 
     def _files_text(self, table: str) -> str:
-        """Return what DuckDB's functions take as the files of a table that is read from files: a glob, or a list of names."""
+        """Return the SQL argument that gives DuckDB's functions the files of a table: a glob, or a list of names."""
         if table not in self._only:
             return constant(self._policy.table_source(table))
         return f"[{', '.join(constant(glob.escape(str(path))) for path in self._only[table])}]"
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
-        """Return a new cursor with objects given in Python and CSV files, which cursors do not inherit."""
+        """Return a new cursor with the objects given in Python and the CSV files, which cursors do not inherit."""
         cursor = self.connection.cursor()
         self._settings.pin(cursor)
         return self._with_objects(cursor)
 
     def enter(self) -> duckdb.DuckDBPyConnection:
-        """Return a new cursor for one query; whoever has closed it calls `leave`."""
+        """Return a new cursor for one query; after closing it, call `leave`."""
         if not self._may_reopen:
             return self.cursor()
         with self._entering:
@@ -136,12 +136,12 @@ class Sources:
                 raise
 
     def _wait_for_the_end_of_others(self) -> None:
-        """Let the queries that run come to their end, so that the database is opened again, where there was no moment without
-        one. All that come wait until then, for `DRAIN_SECONDS` at most; the next time is after `MOST_RUNS` more queries. They
-        wait here before they are charged, and nowhere afterwards: whoever is cancelled meanwhile pays nothing.
+        """Let the running queries end, so that the database can be reopened, if there was no moment without a running query. New
+        queries wait for that, at most `DRAIN_SECONDS`; the next such wait is after `MOST_RUNS` more queries. They wait here,
+        before they are charged, and nowhere afterwards: a query that is cancelled while it waits costs nothing.
 
-        There are no two databases side by side, one for the queries that run: closing it would take the process's lock of the
-        file along, and others could write to the file under the queries of the new one.
+        There is no second database beside the one of the running queries: closing the first would also release the process's
+        lock on the file, and other processes could write to the file during the queries of the second.
         """
         if not self._may_reopen:
             return
@@ -157,7 +157,7 @@ class Sources:
                 self._entering.notify_all()
 
     def leave(self) -> None:
-        """Count a query that has ended; open the database again where there were many and none runs."""
+        """Count a query that has ended; reopen the database if there were many queries and none is running."""
         if not self._may_reopen:
             return
         with self._entering:
@@ -170,7 +170,7 @@ class Sources:
 
     @contextmanager
     def _reading(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Yield a cursor that is counted as a query is: the database is not opened again under it."""
+        """Yield a cursor that counts as a running query, so that the database is not reopened while it is used."""
         cursor = self.enter()
         try:
             yield cursor
@@ -179,8 +179,8 @@ class Sources:
             self.leave()
 
     def _reopen(self) -> None:
-        """Open the same database again, with its prepared views, so that a question whose text is written already finds them.
-        A file that cannot be read any more is for the next question to find, before it is charged."""
+        """Reopen the same database with its prepared views, so that a question whose text is already written finds them.
+        If the file cannot be read, the next question reports it before it is charged."""
         views = self.views
         try:
             views.move(partial(self._reopened, views))
@@ -194,9 +194,9 @@ class Sources:
             return_free_memory()
 
     def _reopened(self, views: Views) -> duckdb.DuckDBPyConnection | None:
-        """Replace the connection and return a cursor; None if the file is another one now, or another thread has opened it, so
-        that `views` are of former data. The present connection is closed before the source is opened: what a process closes of
-        a file takes the locks of all its descriptors along."""
+        """Replace the connection and return a cursor; None if the file was replaced, or if another thread opened the new file,
+        so that `views` belong to the former data. The present connection is closed before the source is opened, because closing
+        any descriptor of a file releases all locks of the process on it."""
         with self._lock:
             self._runs = 0
             if self.views is not views:
@@ -225,7 +225,7 @@ class Sources:
     # --- structure ----------------------------------------------------------------------------------------------------
 
     def columns(self, table: str) -> dict[str, str] | None:
-        """Return columns and DuckDB types of a policy table's source, None where there is none. Raises Fault for CSV files."""
+        """Return columns and DuckDB types of a policy table's source, or None if it is missing. Raises Fault for CSV files."""
         if table in self._csv:
             return dict.fromkeys(self._csv[table].names(), "VARCHAR")
         where = self.place(table)
@@ -238,9 +238,9 @@ class Sources:
         return {str(row[0]): str(row[1]) for row in described}
 
     def source(self, table: str, total: bool = False) -> Source:
-        """Return qualified name and column types; a source that lacks a column of the policy is a fault of the owner's.
+        """Return qualified name and column types. Raises Fault if the source lacks a column of the policy.
 
-        `total`: no value of a Parquet file may fail, whatever its type, which takes longer.
+        `total`: no value of a Parquet file may cause a failure, whatever its type, which takes longer.
         """
         if table in self._csv:
             return Source(self.place(table), dict.fromkeys(self._csv[table].dataset().layout.names, "VARCHAR"), "csv")
@@ -252,13 +252,13 @@ class Sources:
             if must_change:
                 self._whatever.add(table)
                 self._sources.pop(table, None)
-            sources = self._sources  # of one file, even where it is replaced meanwhile
+            sources = self._sources  # those of one file, even if it is replaced meanwhile
             if table not in sources:
                 sources[table] = self._read_source(table)
             return sources[table]
 
     def _read_source(self, table: str) -> Source:
-        """Return the source of a table that is not read from CSV files, as it is now. Raises as `source`."""
+        """Return the present source of a table that is not read from CSV files. Raises the same faults as `source`."""
         self._check_parquet(table)
         if self._is_parquet(table):
             self._choose_reader(table)
@@ -281,8 +281,8 @@ class Sources:
         source = self._policy.table_source(table)
         if is_file(source):
             united = ", union_by_name = true" if table in self._united else ""
-            # Without this DuckDB concludes from a file's statistics, which leave NaN out, that no row has one: then what is
-            # counted of the rows with NaN depends on whether another row makes the statistics.
+            # Without can_have_nan DuckDB concludes from a file's statistics, which ignore NaN, that no row has NaN: counts of the
+            # rows with NaN would then depend on whether another row contributes to the statistics.
             return f"read_parquet({self._files_text(table)}{united}, can_have_nan = true)"
         parts = source.split(".")
         if self._file is not None:
@@ -290,12 +290,12 @@ class Sources:
         return ".".join(name(part) for part in parts)
 
     def broken(self, table: str) -> Broken | None:
-        """Return the counts of malformed lines in a table's CSV files, None for other sources. Reads every row."""
+        """Return the counts of malformed lines in a table's CSV files, or None for other sources. Reads every row."""
         return self._csv[table].broken() if table in self._csv else None
 
     def is_base_table(self, table: str) -> bool:
-        """Return whether the database stores the rows of the table itself, so that it is no view."""
-        base_tables = self._base_tables  # of one file, even where it is replaced meanwhile
+        """Return whether the database itself stores the rows of the table, so that it is not a view."""
+        base_tables = self._base_tables  # those of one file, even if it is replaced meanwhile
         if table not in base_tables:
             place = self.place(table).lower()
             listed = "SELECT database_name, schema_name, table_name FROM duckdb_tables()"
@@ -307,8 +307,8 @@ class Sources:
     # --- which rows ---------------------------------------------------------------------------------------------------
 
     def data_version(self, tables: tuple[str, ...]) -> str:
-        """Return the fingerprint of the source's files (name, size, time of change), or of this very connection."""
-        with suppress(duckdb.Error):  # `look` says what is wrong, before anything is charged
+        """Return the fingerprint of the source's files (name, size, time of change), or one for this connection alone."""
+        with suppress(duckdb.Error):  # `check_readable` reports the error before anything is charged
             self._attach_anew()
         stamps = [self._version]
         for table in tables:
@@ -318,11 +318,11 @@ class Sources:
         return "|".join(stamps)
 
     def identity(self, table: str) -> Identity | None:
-        """Return number, size and times of the files that a table and those on its way to the unit are read from.
+        """Return inode, size and times of the files of a table and of the tables on its path to the unit.
 
-        Stricter than `data_version`: the time of the last change of a file's own record cannot be set back. None for
-        what is given in Python, for views (their rows may come from anywhere), and for a DuckDB file that is no longer
-        the one that was opened.
+        This is stricter than `data_version`: the time of the last change of a file's own record cannot be set back. None
+        for objects given in Python, for views (their rows may come from anywhere), and for a DuckDB file that is not the
+        file that was opened.
         """
         paths: list[Path] = []
         places = ["" if self._file is None else str(self._file)]
@@ -342,12 +342,12 @@ class Sources:
                 return None
         return None if identity is None else replace(identity, place="\0".join(places))
 
-    # --- looking before anything is charged ---------------------------------------------------------------------------
+    # --- checks before anything is charged ----------------------------------------------------------------------------
 
     def check_readable(self, tables: tuple[str, ...]) -> None:
-        """Check that tables (and those on their way to the unit) exist and can be read, as far as that is possible
-        without reading rows. Cheap unless a file changed since the last call. Waits for a moment where the database is
-        about to be opened again. Raises Fault.
+        """Check that tables (and the tables on their paths to the unit) exist and can be read, as far as that is possible
+        without reading rows. Cheap unless a file changed since the last call. Waits briefly if the database is about to be
+        reopened. Raises Fault.
         """
         self._wait_for_the_end_of_others()
         try:
@@ -387,7 +387,7 @@ class Sources:
         return table not in self._csv and is_file(self._policy.table_source(table))
 
     def _choose_reader(self, table: str) -> None:
-        """Choose DuckDB's reader for Parquet files, or pyarrow's where DuckDB's may raise at a value."""
+        """Choose DuckDB's reader for Parquet files, or pyarrow's if DuckDB's may raise at a value."""
         paths, columns = self._files(table), tuple(self._policy.tables[table].columns)
         read = {column.lower() for column in columns}
         try:
@@ -396,7 +396,7 @@ class Sources:
             total = TotalParquet(paths, columns) if risky or table in self._whatever else None
         except (OSError, pa.ArrowException) as error:
             raise self._unreadable(table, error) from None
-        if total is not None:  # in one step: the text of a question that is asked now may name it
+        if total is not None:  # in one step: the text of a present question may name it
             self._total[table] = total
         else:
             self._total.pop(table, None)
@@ -406,8 +406,8 @@ class Sources:
         return refuse("source_table_unreadable", table=table)
 
     def _check_parquet(self, table: str) -> None:
-        """Check that every file is complete and has the columns of the policy, or none has (they may be in the path).
-        If types differ between files, the widest is read: the first file's would raise at values of others.
+        """Check that every file is complete, and that each column of the policy is in all files or in none (it may be in
+        the path). If types differ between files, the widest is read: that of the first file would raise at other values.
         """
         if not is_file(self._policy.table_source(table)):
             return
@@ -427,7 +427,7 @@ class Sources:
         (self._united.add if types > 1 else self._united.discard)(table)
 
     def _attach_anew(self) -> None:
-        """Open the DuckDB file again if it was replaced. What a thread reads of the former stays that. Raises duckdb.Error."""
+        """Open the DuckDB file again if it was replaced; threads reading the former file keep it. Raises duckdb.Error."""
         if self._file is None or identity_of([self._file]) == self._opened:
             return
         views = self.views
@@ -446,5 +446,5 @@ class Sources:
 
 
 def _scan_name(table: str) -> str:
-    """Return a name for a scan of files that no table of a source can have."""
+    """Return the name of a scan of files, which no table of a source can have."""
     return f"#csv {table}"

@@ -1,4 +1,4 @@
-"""Running one SELECT on a DuckDB cursor: its text parsed once, its rows as an Arrow table.
+"""Execution of one SELECT on a DuckDB cursor: its text is parsed once, its rows are returned as an Arrow table.
 
 DuckDB takes longer to parse a generated text than to answer it over a thousand rows, and a dashboard repeats the same
 texts. Only the parsed text is cached: names are bound and plans are made at every run.
@@ -17,12 +17,12 @@ from dpsql.storage.recent_values import RecentValues
 _MOST_KEPT = 256
 _BATCH_ROWS = 20_000
 
-# DuckDB 2 says that `sql(text)` spares a copy of the rows; it also binds every text twice and takes no parsed one.
+# DuckDB 2 warns that `sql(text)` would save a copy of the rows, but that binds every text twice and takes no parsed text.
 warnings.filterwarnings("ignore", message="Arrow output on a DB-API result", category=UserWarning)
 
 
 class Statements:
-    """The last texts that were run, parsed. Thread-safe; holds for every connection and every database."""
+    """A cache of the parsed texts that were run last. Thread-safe; valid for every connection and every database."""
 
     def __init__(self) -> None:
         self._parsed: RecentValues[Any] = RecentValues(_MOST_KEPT)
@@ -35,18 +35,18 @@ class Statements:
         *,
         most_bytes: int | None = None,
     ) -> pa.Table:
-        """Return every row of the one SELECT in `sql`; `parameters`: values of its $1, $2, ... Raises what DuckDB raises, and
-        MemoryError for rows of more than `most_bytes`, which are not gathered further."""
+        """Return every row of the one SELECT in `sql`; `parameters`: values of its $1, $2, ... Raises DuckDB's errors, and
+        MemoryError, without collecting further rows, if the rows have more than `most_bytes`."""
         result: Any = cursor.execute(
             self._parsed.get(sql, lambda: _parsed(cursor, sql)), *([parameters] if parameters else [])
         )
         if most_bytes is not None:
             return _bounded(result, most_bytes)
-        # DuckDB 1.4 knows the older name only.
+        # DuckDB 1.4 has only the older name.
         fetch = getattr(result, "to_arrow_table", None) or result.fetch_arrow_table
         try:
             return fetch()
-        except UserWarning:  # nothing was fetched: the host has set all warnings to be errors since
+        except UserWarning:  # nothing was fetched: the host turned all warnings into errors
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 return fetch()
@@ -60,7 +60,7 @@ def _parsed(cursor: duckdb.DuckDBPyConnection, sql: str) -> Any:
 
 
 def _bounded(result: Any, most_bytes: int) -> pa.Table:
-    """Return rows in batches, until they are all there or too many."""
+    """Collect the rows in batches. Raises MemoryError as soon as there are too many."""
     open_reader = getattr(result, "to_arrow_reader", None) or result.fetch_record_batch
     with open_reader(_BATCH_ROWS) as reader:
         batches: list[pa.RecordBatch] = []

@@ -1,4 +1,4 @@
-"""Structure of a DuckDB, Parquet or CSV file, read by DuckDB. Values are never read."""
+"""The structure of a DuckDB, Parquet or CSV file, read by DuckDB. Values are never read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dpsql.policy.types import DEFAULT_SCHEMAS, CsvDialect
 
 
 def structure_of_file(source: Path) -> dict[str, SourceTable]:
-    """Return tables by name, of a file, a glob of files (one table), or a folder of Parquet and CSV files (a table for each).
+    """Return tables by name from a file, a glob of files (one table), or a folder of Parquet and CSV files (a table for each).
 
     Raises InterfaceError init_source.
     """
@@ -43,7 +43,7 @@ def structure_of_file(source: Path) -> dict[str, SourceTable]:
     try:
         if first.suffix.lower() == ".parquet":
             return {name: SourceTable(_described(f"read_parquet({constant(str(first))})"))}
-        if is_file(first.name):  # types would be guessed from values: the header alone is read
+        if is_file(first.name):  # types would be guessed from values: only the header is read
             delimiter = delimiter_of(first)
             header = header_of(first, CsvDialect(delimiter=delimiter))
             return {name: SourceTable(dict.fromkeys(header, "VARCHAR"), delimiter=delimiter)}
@@ -86,8 +86,8 @@ def _database(source: Path) -> dict[str, SourceTable]:
 
 
 def _names(tables: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """Return the name in the policy of each (schema, table): its own where no other schema has it, or where it is in `main`;
-    else with its schema before it."""
+    """Return the name in the policy of each (schema, table): its own name if no other schema has it or if it is in `main`;
+    otherwise the name preceded by its schema."""
     listed = list(tables)
     times = Counter(table.lower() for _, table in listed)
     return {
@@ -97,7 +97,7 @@ def _names(tables: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
 
 
 def _empty(schema: str, table: str, name: str) -> SourceTable:
-    """Return a table without columns. A schema without a plain name cannot be written in the policy, nor beside a table."""
+    """Return a table without columns. A schema whose name is not plain cannot be the policy's `schema`; it is part of `source`."""
     if schema == "main":
         return SourceTable({})
     plain = plain_name(schema) == schema and schema.lower() not in DEFAULT_SCHEMAS

@@ -1,1 +1,1 @@
-"""Write bounded blocks as SQL of an engine: from few node types, every row expression total."""
+"""Writing of bounded blocks as an engine's SQL, from few node types; every row expression is total."""

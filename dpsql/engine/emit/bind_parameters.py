@@ -1,13 +1,13 @@
-"""Pass the constants of comparisons to the engine as parameters.
+"""Passing of the constants of comparisons to the engine as parameters.
 
 A dashboard asks the same question with another date or another name. DuckDB takes as long to parse a generated text
-as to plan it, and parsed texts are cached (`engine.duckdb.statements`): questions that differ in such constants alone
-share one text. DuckDB binds a parameter as the constant that it is before it plans, so filters reach the scan and row groups
-are skipped as they are with the constant in the text. Each parameter stands in a CAST to the type of its literal.
+as to plan it, and parsed texts are cached (`engine.duckdb.statements`): questions that differ only in such constants
+share one text. DuckDB binds the values of parameters before it plans, so filters reach the scan and row groups are skipped
+in the same way as with constants in the text. Each parameter is inside a CAST to the type of its literal.
 
 Parameters replace constants on a side of a comparison and in the list of an IN, in WHERE and FILTER over rows.
-Arguments of functions (units of time, patterns, formats) stay text, and so do bounds and grids, which are the
-policy's.
+Arguments of functions (units of time, patterns, formats) stay in the text, and so do bounds and grids, which come
+from the policy.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ from dpsql.plan.plan import (
 )
 
 MOST_LISTED = 100
-"""Longer lists of values stay text: two of them are seldom as long as each other, and every value is handed over alone."""
+"""Longer lists of values stay in the text: two lists rarely have the same length, and every value is passed separately."""
 _COMPARING = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "in"})
 
 
 @dataclass(frozen=True)
 class Parametrised:
-    """A block whose constants are `Parameter`s, and the values of these: int, float, str or date, in order."""
+    """A block whose constants are `Parameter`s, and their values in order: int, float, str or date."""
 
     block: BoundedBlock
     values: tuple[Any, ...]
 
 
 def parametrised(block: BoundedBlock, dialect: Dialect) -> Parametrised:
-    """Return `block` with parameters in place of the constants of comparisons. Equal constants share one parameter,
-    so that equal expressions stay equal."""
+    """Replace the constants of comparisons in `block` by parameters. Equal constants share one parameter, so that
+    equal expressions stay equal."""
     work = _Constants(dialect)
     source = work.relation(block.source)
     terms = tuple(
@@ -62,7 +62,7 @@ def parametrised(block: BoundedBlock, dialect: Dialect) -> Parametrised:
 
 
 def _follows(term: Term) -> bool:
-    """Return whether a term is computed from the value of its set (`emit.joint_sums`); its own filter is never written then."""
+    """Return whether a term is computed from the value of its set (`emit.joint_sums`), so that its own filter is not written."""
     return bool(term.shares) and term.kind is TermKind.COUNT
 
 
@@ -87,7 +87,7 @@ class _Constants:
 
     def expression(self, node: Expr) -> Expr:
         if not isinstance(node, Call) or is_always_null(node):
-            return node  # what is not written takes no parameter
+            return node  # an expression that is not written takes no parameter
         comparing = node.function in _COMPARING and len(node.arguments) <= MOST_LISTED
         arguments = tuple(
             self._constant(part) if comparing and isinstance(part, Literal) else self.expression(part)
@@ -107,8 +107,8 @@ class _Constants:
 
 
 def _handed_over(value: Any) -> bool:
-    """Return whether the engine's own value is this very one. Truth values and NULL change what a text means; before DuckDB 2 a
-    text ended at its first NUL."""
+    """Return whether the engine receives exactly this value. Truth values and NULL change the meaning of a query text; before
+    DuckDB 2 a text value ended at its first NUL."""
     if isinstance(value, str):
         return "\0" not in value
     if isinstance(value, float):

@@ -1,10 +1,10 @@
-"""The bounded view of a protected table as text: at most `max_rows` rows of each unit (privacy.md 2).
+"""SQL text of the bounded view of a protected table: at most `max_rows` rows of each unit (privacy.md 2).
 
-Rows stay in the order of a keyed hash of their unit and their own content, ties broken by the content itself. Which
-rows stay depends on nothing but the unit's own rows and the key, so adding a unit never changes what another unit
-contributes; rows that tie are equal in everything a question can see. Content is every column of the policy, whatever
-the question reads: one view for all questions, the same whether a window computes it now or the contribution index
-has stored it.
+The first rows in the order of a keyed hash of their unit and content stay; the content itself breaks ties. Which rows
+stay depends only on the unit's own rows and the key, so adding a unit never changes the contribution of another unit;
+rows that tie are equal in everything that a question can see. The content is every column of the policy, whatever the
+question reads: there is one view for all questions, the same whether a window computes it or the contribution index has
+stored it.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ _COUNT = '"#count"'
 class BoundedView:
     """The texts of one table's view.
 
-    `every`: a SELECT of `names` (quoted columns of the policy, in its types) and the unit's key of every row; `rows`:
-    of the rows that have a unit; `alone`: the table, without those on its way to the unit; `content`: what rows are
-    ordered by; `most`: max_rows; `joined`: whether other tables are read to find the unit; `integers`: select items over
-    `names`, the integers that questions sum (`quantization.kept_integers`), and `narrow`: the same, as narrow as a copy
-    keeps them. Under row privacy `rows` is `every`, no row has a unit and `most` is 1.
+    `every`: a SELECT of `names` (quoted columns of the policy, in its types) and the unit's key for every row; `rows`:
+    the same for the rows that have a unit; `alone`: the table, without the tables on its path to the unit; `content`: the
+    columns by which rows are ordered; `most`: max_rows; `joined`: whether other tables are read to find the unit;
+    `integers`: select items over `names`, the integers that questions sum (`quantization.kept_integers`); `narrow`: the
+    same in the narrow types of a copy; `units`: whether rows have units. Under row privacy `rows` is `every`, `units` is
+    False and `most` is 1.
     """
 
     table: str
@@ -48,15 +49,15 @@ class BoundedView:
     dialect: Dialect
 
     def within_max_rows(self, rows: str, key: str, hidden: tuple[str, ...]) -> str:
-        """Return a SELECT of the rows within max_rows, with their `hidden` columns. `rows` holds all rows of a unit
+        """Return a SELECT of the rows within max_rows, with their `hidden` columns. `rows` contains all rows of a unit
         or none."""
         return self._within(self.ranked(rows, key), hidden)
 
     def within_max_rows_by_counts(self, rows: str, key: str, hidden: tuple[str, ...]) -> str:
-        """Return a SELECT of the same rows as `within_max_rows`, which hashes rows of those units alone that have too many.
+        """Return a SELECT of the same rows as `within_max_rows` that hashes only the rows of units that have too many.
 
-        A first window counts the rows of each unit. Every row of a unit with at most `most` rows has a place within `most`,
-        in whatever order they are; the rows of the others are ordered as in `ranked`.
+        A first window counts the rows of each unit. All rows of a unit with at most `most` rows are within `most`, whatever
+        their order; the rows of other units are ordered as in `ranked`.
         """
         unit = self.dialect.identifier(UNIT)
         counted = f"SELECT *, count(*) OVER (PARTITION BY {unit}) AS {_COUNT} FROM {self.dialect.derived(rows)}"
@@ -70,7 +71,7 @@ class BoundedView:
         return f"SELECT {columns} FROM {self.dialect.derived(ranked)} WHERE {RANK} <= {self.most}"
 
     def ranked(self, rows: str, key: str) -> str:
-        """Return a SELECT of `rows`, as for `within_max_rows`, with the place of each among those of its unit."""
+        """Return a SELECT of `rows` (as for `within_max_rows`) with the rank of each row within its unit."""
         position = rank(self.dialect, key, [self.dialect.identifier(UNIT)], self.content)
         return f"SELECT *, {position} AS {RANK} FROM {self.dialect.derived(rows)}"
 
@@ -78,7 +79,7 @@ class BoundedView:
 def rank(
     dialect: Dialect, key: str, partition: list[str], content: tuple[str, ...], function: str = "row_number"
 ) -> str:
-    """Return a window rank within one unit, in keyed-hash order of `content`; the content itself breaks ties of the hash."""
+    """Return a window rank within `partition`, in keyed-hash order of `content`; the content itself breaks ties of the hash."""
     return _row_number(partition, [keyed_order(dialect, key, content), *content], function)
 
 
@@ -89,8 +90,8 @@ def _row_number(partition: list[str], order: list[str], function: str = "row_num
 def keyed_order(dialect: Dialect, key: str, content: tuple[str, ...]) -> str:
     """Return the keyed hash by which rows of one unit are ordered.
 
-    The unit's key is hashed with the content: without it all units would keep and drop the same values, and whole groups
-    would be empty.
+    The unit's key is hashed together with the content: otherwise all units would keep and drop the same values, and whole
+    groups would be empty.
     """
     return dialect.keyed_order(key, [dialect.identifier(UNIT), *content])
 
@@ -107,7 +108,7 @@ def bounded_view(dialect: Dialect, policy: Policy, source: Callable[[str], Sourc
     stored = [(dialect.identifier(name), term) for column in columns for name, term in kept_integers(column).items()]
     row = [row_integer(term, f"({value_text(term, dialect)})", dialect) for _, term in stored]
     integers = tuple(f"{value} AS {name}" for value, (name, _) in zip(row, stored, strict=True))
-    # In range by construction: no cast of these can fail.
+    # The integers are in range by construction, so these casts cannot fail.
     narrow = tuple(
         f"CAST({value} AS {integer_type(term)}) AS {name}" for value, (name, term) in zip(row, stored, strict=True)
     )
@@ -117,7 +118,7 @@ def bounded_view(dialect: Dialect, policy: Policy, source: Callable[[str], Sourc
     assert most is not None
     tables, unit = _unit_path(dialect, policy, source, table)
     every = f"SELECT {', '.join([*items, f'{unit} AS {dialect.identifier(UNIT)}'])} FROM {tables}"
-    # 0.0 and -0.0 (and the two signs of NaN) are equal for hash and order, and differ as text.
+    # 0.0 and -0.0 (and NaN of either sign) are equal for the hash and the order, but differ as text.
     signs = tuple(dialect.sign_of(dialect.identifier(column.name)) for column in columns if column.type == "real")
     rows = f"{every} WHERE {unit} IS NOT NULL"
     joined = bool(policy.unit_joins(table))
@@ -127,10 +128,10 @@ def bounded_view(dialect: Dialect, policy: Policy, source: Callable[[str], Sourc
 
 
 def _unit_path(dialect: Dialect, policy: Policy, source: Callable[[str], Source], start: str) -> tuple[str, str]:
-    """FROM text that leads from `start` along its foreign keys to the unit's key, and that key's column.
+    """Return the FROM text that leads from `start` along its foreign keys to the unit's key, and the text of that key.
 
-    Parent keys are unique (declared, and checked against the data), so a row meets at most one parent; a row
-    without a parent belongs to nobody and is dropped (privacy.md 2).
+    Parent keys are unique (declared, and checked against the data), so a row matches at most one parent; a row
+    without a parent belongs to no unit and is dropped (privacy.md 2).
     """
     table, last, reached = start, "s0", source(start)
     tables = f"{reached.sql} AS s0"
@@ -148,6 +149,6 @@ def _unit_path(dialect: Dialect, policy: Policy, source: Callable[[str], Source]
 
 
 def _typed(dialect: Dialect, policy: Policy, alias: str, table: str, column: str, source: Source) -> str:
-    """Return a column in the type that the policy gives it, so that equal keys of two tables are equal here."""
+    """Return a column in the type that the policy gives it, so that equal keys of two tables compare as equal."""
     type_ = Type(policy.tables[table].columns[column].type)
     return dialect.cast_column(f"{alias}.{dialect.identifier(column)}", type_, source.types[column])

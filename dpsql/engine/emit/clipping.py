@@ -1,28 +1,27 @@
-"""Clipping as text: a unit's sums over all groups are scaled down to a norm, instead of rows being dropped (privacy.md 4).
+"""SQL text of clipping: a unit's sums over all groups are scaled down to a norm, instead of rows being dropped (privacy.md 4).
 
-With v the sums of a unit's rows in each group, before the grid was made 2**f times finer (`Term.finer`), and C the bound on
-that finer grid, every row of the unit adds F times its integer, where F is the unit's share, an integer from 0 to 2**f:
+Let v be the sums of a unit's rows in each group, before the grid was made 2**f times finer (`Term.finer`), and C the bound on
+that finer grid. Every row of the unit adds F times its integer, where F is the unit's share, an integer from 0 to 2**f:
 
 - L1: F = min(2**f, C // n) with n = sum of |v|. So the sum of |F v| is F n <= C.
-- L2: F is the quotient of C and the root of S = sum of v**2, from doubles, one less where that is too much, else C // n.
-  F F S <= C C is tested in integers, and always true of the last, as n n >= S. So no float decides.
+- L2: F is C divided by the root of S = sum of v**2, in doubles, or 1 less if that is too much, or else C // n.
+  F F S <= C C is tested in integers, and always holds for C // n, because n n >= S. So no float decides.
 
-F v is linear in the rows, so nothing is rounded but F itself, down. A unit whose norm is within C already has F = 2**f: it
-adds what it adds without a clip. Other units play no part in F: adding or removing one moves the answer by a vector of
-norm C at most. Bounds are those of `basis`: 2**f |v| <= 2**62 and C < 2**62, so 64 bits hold every row's F q, n and
-C // n, and 128 bits hold F F S <= 2**(2 f) (2**(62 - f))**2 = 2**124.
+F v is linear in the rows, so only F itself is rounded, down. A unit for which the norm of 2**f v is at most C has F = 2**f:
+it contributes the same as without a clip. F does not depend on other units: adding or removing one moves the answer by a
+vector of norm at most C. Bounds are those of `basis`: 2**f |v| <= 2**62 and C < 2**62, so 64 bits hold every row's F q, n
+and C // n, and 128 bits hold F F S <= 2**(2 f) (2**(62 - f))**2 = 2**124.
 
-Where Laplace noise is added and the values of every term have one sign, n is the sum over all rows of a unit: the rows are
-read twice, by unit for the shares and by group for the sums, with the shares beside. Else v is needed, and the sums of
-(unit, group) are nearly as many as the rows. So the rows are read once more first, and only units are looked at whose
-sum of |q| over all rows exceeds C: no norm of v exceeds that, so that all others have F = 2**f. How long this
-takes follows how many rows those units have: one unit moves the work by at most its own rows, as it does when it meets
-a condition, so time tells nothing new of it (privacy.md 1 leaves time out). The first form has the same work for all.
+If Laplace noise is added and the values of every term have one sign, n is the sum over all rows of a unit: the rows are
+read twice, by unit for the shares and by group for the sums, joined with the shares. Otherwise v is needed, and there are
+nearly as many sums of (unit, group) as rows. So the rows are first read once more to find the units whose sum of |q| over all
+rows exceeds C / 2**f, and only these are processed: no norm of v exceeds that sum, so all others have F = 2**f. The time
+depends on the number of rows of those units: one unit changes the work by at most its own rows, as it does by satisfying a
+condition, so time reveals nothing new about it (privacy.md 1 leaves time out). The first form does the same work for all units.
 
-Measured at 1 million rows, 50,000 units and 50 groups, processor time to that of plain DuckDB's COUNT and SUM, rows of a copy,
-which are sorted by unit: one sign and L1 4.6; L2 8.7 where 3 % of the units with 9 % of the rows exceed C, 33 where 93 % do
-(24 without the first reading). Rows not sorted: 5.3, 10.8, 45. Sums of each (unit, group) in 128 bits, each divided, as the first
-version had them: 63 and 39.
+Measured at 1 million rows, 50,000 units and 50 groups, as processor time relative to plain DuckDB's COUNT and SUM, with rows of
+a copy, which are sorted by unit: one sign and L1 4.6; L2 8.7 if 3 % of the units with 9 % of the rows exceed C, 33 if 93 % do
+(24 without the first reading). Rows not sorted: 5.3, 10.8, 45. Sums of each (unit, group) in 128 bits, each divided: 63 and 39.
 """
 
 from __future__ import annotations
@@ -46,8 +45,8 @@ class Grouped:
 
 @dataclass(frozen=True)
 class RowTerm:
-    """A term and its part of a row: `row` is the integer (for COUNT the value that must not be NULL, "" for any row),
-    `condition` its filter ("" for none)."""
+    """A term and the text of a row's part in it: `row` is the integer (for COUNT the value that must not be NULL, "" for any
+    row), `condition` the filter ("" for none)."""
 
     term: Term
     row: str
@@ -55,8 +54,8 @@ class RowTerm:
 
 
 def clipped_total(grouped: Grouped, terms: tuple[tuple[Term, str], ...], dialect: Dialect) -> str:
-    """Without keys: one row with every term (COUNT, SUM or UNITS). Each comes with its aggregate over rows (of UNITS: the
-    count of rows). A unit has one sum, every norm is its absolute value, and C is its ends."""
+    """Return the query without keys: one row with every term (COUNT, SUM or UNITS). Each term comes with its aggregate over
+    rows (for UNITS the count of rows). A unit has one sum, so every norm is its absolute value: clamp it to [-C, C]."""
     parts = [f"{_partial(term, aggregate, dialect)} AS {term.name}" for term, aggregate in terms]
     units = f"SELECT {', '.join([grouped.unit, *parts])} FROM {dialect.derived(grouped.rows)} GROUP BY {grouped.unit}"
     sums = [f"coalesce(sum({_ends(term, dialect)}), 0) AS {term.name}" for term, _ in terms]
@@ -64,7 +63,7 @@ def clipped_total(grouped: Grouped, terms: tuple[tuple[Term, str], ...], dialect
 
 
 def _partial(term: Term, aggregate: str, dialect: Dialect) -> str:
-    """Return what one unit adds, in grid units. Only a clipped term is within 64 bits."""
+    """Return the text of one unit's contribution, in grid units. Only a clipped term is sure to fit 64 bits."""
     if term.kind is TermKind.UNITS:
         return dialect.truth_value(f"{aggregate} > 0")
     return dialect.wide(aggregate) if term.clip is None else f"CAST({aggregate} AS BIGINT)"
@@ -79,7 +78,7 @@ def _ends(term: Term, dialect: Dialect) -> str:
 
 def shares(grouped: Grouped, counted: tuple[RowTerm, ...], dialect: Dialect) -> tuple[str, bool]:
     """Return a SELECT of units and their shares of each clipped term (`share_name`), and whether it has every unit of
-    `grouped`. If not, the share of a missing unit is 1."""
+    `grouped`. If not, a missing unit is not scaled (its share is 2**f)."""
     every = all(_by_unit(clipped.term) for clipped in counted)
     if every:
         parts = [f'{_size(clipped)} AS "n.{clipped.term.name}"' for clipped in counted]
@@ -108,7 +107,7 @@ def _by_unit(term: Term) -> bool:
 
 
 def share_name(term: Term) -> str:
-    """Return the column of a term's shares."""
+    """Return the name of the column of a term's shares."""
     return f'"share.{term.name}"'
 
 
@@ -121,7 +120,7 @@ def shared_sum(clipped: RowTerm, dialect: Dialect) -> str:
 
 
 def _size(clipped: RowTerm) -> str:
-    """Return the sum of |q| over all rows of a unit: its norm where they have one sign, in L1 and without the finer grid."""
+    """Return the sum of |q| over all rows of a unit: its L1 norm if they have one sign, before the grid is made finer."""
     if clipped.term.kind is TermKind.COUNT or _one_sign(clipped.term):
         return f"abs({_sum(clipped)})"
     return f"CAST(coalesce(sum(abs({clipped.row})){_filter(clipped)}, 0) AS BIGINT)"
@@ -146,15 +145,15 @@ def _one_sign(term: Term) -> bool:
 
 
 def _norms(term: Term, dialect: Dialect) -> tuple[str, ...]:
-    """Return the columns of norms of one unit over its groups: "n.<term>" is the sum of |v|, "s.<term>" the sum of v**2 where
-    that is needed."""
+    """Return the columns of one unit's norms over its groups: "n.<term>" is the sum of |v|, and "s.<term>" the sum of v**2 if
+    it is needed."""
     v = term.name
     total = f'CAST(sum(abs({v})) AS BIGINT) AS "n.{v}"'
     return (total,) if _clip(term).norm is Norm.L1 else (total, f'sum({dialect.wide(v)} * {v}) AS "s.{v}"')
 
 
 def _share(term: Term, dialect: Dialect) -> str:
-    """F: see the top of this module."""
+    """Return the text of F (see the top of this module)."""
     clip = _clip(term)
     most, whole, total = clip.most, 1 << term.finer, f'"n.{term.name}"'
     bounded = (

@@ -1,8 +1,8 @@
-"""Leave out unused columns, so that the engine need not parse, bind and discard the columns of a wide table.
+"""Removal of unused columns, so that the engine need not parse, bind and discard the columns of a wide table.
 
-The rows and their multiplicity do not depend on them: a column is left out of a SELECT over the same rows. It stays
-wherever rows are distinguished by all their columns: below DISTINCT and UNION, and below window functions, whose ties
-the content breaks. The bounded view is made from all columns of the policy in any case (`bounded_view`).
+The rows and their multiplicity do not change: a column is left out of a SELECT over the same rows. All columns stay
+wherever rows are distinguished by all of them: below DISTINCT and UNION, and below window functions, whose ties
+the content breaks. The bounded view is always computed from all columns of the policy (`bounded_view`).
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from dpsql.plan.plan import (
 )
 
 Needed = frozenset[str] | None
-"""Names of the columns that are read above; None: all of them."""
+"""Names of the columns that the relations above read; None: all columns."""
 
 
 def narrowed(block: BoundedBlock) -> BoundedBlock:
-    """Return the block over relations that have only the columns it reads."""
+    """Return the block over relations that have only the columns that it reads."""
     read: list[Expr | None] = [key.expression for key in block.keys]
     for term in block.terms:
         read += [term.value, term.filter]
@@ -68,7 +68,7 @@ def _narrowed(node: Relation, needed: Needed) -> Relation:
 
 
 def _semi_join(node: SemiJoin, needed: Needed) -> Relation:
-    """Return the semi-join over pruned sides. The condition names columns of both sides, those of the right one behind OTHER."""
+    """Return the semi-join over pruned sides. Its condition names columns of both sides, with OTHER before those of the right."""
     both = _names([node.condition])
     of_right = frozenset(name.removeprefix(OTHER) for name in both if name.startswith(OTHER))
     left = _with(needed, [key for key, _ in node.keys])

@@ -1,5 +1,4 @@
-"""Columns of a relation in the engine's text, the columns that distinguish its rows, and the condition for public
-groups."""
+"""SQL text of a relation's columns, of the columns that distinguish its rows, and of the condition for public groups."""
 
 from __future__ import annotations
 
@@ -31,9 +30,9 @@ MOST_LISTED = 1_000
 
 @dataclass(frozen=True)
 class RowsOf:
-    """Rows with their keys (a SELECT), and those of them that are inside the domains of public keys ("": all). For each term
-    the text of a row's value, NULL without one (of a SUM the row's integer), and the term's condition ("": all rows). `unit`:
-    the column of the unit's key ("": rows belong to no unit); `order_key`: the secret of keyed orders."""
+    """Rows with their keys (a SELECT), and the condition that a row is inside the domains of public keys ("": all are). For
+    each term the text of a row's value, NULL if there is none (for a SUM the row's integer), and its condition ("": all rows).
+    `unit`: the column of the unit's key ("": rows belong to no unit); `order_key`: the secret of keyed orders."""
 
     sql: str
     inside: str
@@ -44,12 +43,12 @@ class RowsOf:
 
 
 def columns_of(node: Relation) -> list[str]:
-    """Return names of the visible columns of a relation, in order."""
+    """Return the names of a relation's visible columns, in order."""
     return list(types_of(node))
 
 
 def types_of(node: Relation) -> dict[str, Type | None]:
-    """Visible columns with their types; of the unit's own key no type is kept."""
+    """Return the types of visible columns by name; the type of the unit's own key is None."""
     if isinstance(node, (Scan, ReleasedRows)):
         return {column.name: column.facts.type for column in node.columns}
     if isinstance(node, (Filter, Distinct)):
@@ -70,8 +69,8 @@ def types_of(node: Relation) -> dict[str, Type | None]:
 
 
 def content_of(node: Relation, dialect: Dialect) -> list[str]:
-    """Return the columns that distinguish rows of one unit: every column, and the signs of zeros and NaN, which are
-    equal in order."""
+    """Return the columns that distinguish rows of one unit: every column, and the signs of zeros and NaN, which sort
+    as equal."""
     types = types_of(node)
     signs = [dialect.sign_of(dialect.identifier(name)) for name, type_ in types.items() if type_ is Type.REAL]
     return [*map(dialect.identifier, types), *signs]
@@ -86,20 +85,20 @@ def keys_of(node: Relation, dialect: Dialect) -> list[str]:
 
 
 def group_key(expression: Expr, dialect: Dialect) -> str:
-    """Return a key by which rows are grouped: of the two zeros and the two signs of NaN, which are equal, always the same."""
+    """Return a key by which rows are grouped: the two zeros, and NaN of either sign, become one value, as they are equal."""
     written = dialect.expression(expression)
     return dialect.real_key(written) if expression.facts.type is Type.REAL else written
 
 
 def strict(key: Key) -> bool:
-    """Return whether `in_domain` leaves no other groups than the key's values."""
+    """Return whether `in_domain` admits no other groups than the key's values."""
     return key.values is not None and len(key.values) <= MOST_LISTED
 
 
 def in_groups(block: BoundedBlock, dialect: Dialect) -> str:
-    """Return the condition for rows that belong to a group: keys inside the domains of public keys, and, where HAVING
-    excludes combinations that rows may have, one of the others. No row has a combination that is missing for another
-    reason."""
+    """Return the condition for rows that belong to a group: keys are inside the domains of public keys and, if HAVING
+    excludes combinations that rows may have, form one of the remaining ones. No row has a combination that is missing
+    for another reason."""
     parts = [condition for key in block.keys if (condition := in_domain(key, dialect))]
     listed = block.combinations
     if listed is not None and not listed.whole and len(listed.numbers) <= MOST_LISTED:
@@ -122,8 +121,8 @@ def _is(name: str, value: Any, dialect: Dialect) -> str:
 
 
 def in_domain(key: Key, dialect: Dialect) -> str:
-    """Return the condition that a public key is inside its domain (a range if it is one): other rows belong to no
-    group, so they must not use up a cap."""
+    """Return the condition that a public key is inside its domain (for long domains: within its range). Other rows belong
+    to no group, so they must not use up a cap."""
     if key.values is None:
         return ""
     values = [value for value in key.values if value is not None]

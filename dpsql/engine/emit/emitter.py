@@ -1,7 +1,7 @@
-"""Write a bounded block as the one aggregation that an engine runs, from few node types.
+"""SQL text of a bounded block: the single aggregation that an engine runs, written from few node types.
 
-Protected tables are read through their bounded view: as the contribution index has prepared it, else through the
-window that computes it (`dpsql.engine.emit.bounded_view`). Both hold the same rows.
+Protected tables are read through their bounded view: the one that the contribution index has prepared, else the window
+that computes it (`dpsql.engine.emit.bounded_view`). Both contain the same rows.
 """
 
 from __future__ import annotations
@@ -35,28 +35,28 @@ from dpsql.pricing.bounding import SELECTION
 from dpsql.pricing.joint_sums import factors_of
 
 MOST_UNIT_SETS = 1_000
-"""Groups (times terms) whose sets of units are held as bits; the index sees to it that one set is small."""
+"""Most groups (times terms) whose sets of units are held as bits; the index ensures that one set is small."""
 _APART = (TermKind.DISTINCT, TermKind.DISTINCT_SUM, TermKind.DISTINCT_SHARE)
-"""Terms over distinct values, which no unit owns."""
+"""Terms over distinct values, which do not belong to single units."""
 _OF_PAIRS = (TermKind.PRODUCT_PART, TermKind.PAIR_PART)
 """Terms that are computed from the integers of two values of a row."""
 
 
 @dataclass(frozen=True)
 class Emitter(RelationText):
-    """Writes the text of one engine for bounded blocks."""
+    """Writer of one engine's SQL text for bounded blocks."""
 
     # --- blocks -------------------------------------------------------------------------------------------------------
 
     def measurement(self, block: BoundedBlock) -> EngineQuery:
-        """`block` for the engine: constants that rows are compared with are parameters, if the engine takes any."""
+        """Return the query of a block; constants that rows are compared with are parameters, if the engine takes any."""
         if not self.dialect.takes_parameters:
             return self.block(block)
         split = parametrised(block, self.dialect)
         return replace(self.block(split.block), parameters=split.values)
 
     def block(self, block: BoundedBlock) -> EngineQuery:
-        """Return the exact integer sums of a block: one row per group, term columns never NULL. Raises Refusal
+        """Return the query for the exact integer sums of a block: one row per group, term columns never NULL. Raises Refusal
         engine_function."""
         block = narrowed(block)
         if _clips(block):
@@ -69,12 +69,12 @@ class Emitter(RelationText):
         written = self._weighed if block.unit_weights else self._clipped if _clips(block) else self._plain
         statement = written(block, rows, values)
         if any(key.values is None for key in block.keys):
-            # Rows leave in key order (`cells` sees to it); the engine's cores sort a million of them faster.
+            # Rows are released in key order (`cells` ensures it); the engine's cores sort a million of them faster.
             statement += f" ORDER BY {', '.join(f'{key} NULLS LAST' for key in keys)}"
         return EngineQuery(statement, tuple(keys), tuple(names), self.unchanged(block.source))
 
     def rows_of(self, block: BoundedBlock) -> tuple[RowsOf, tuple[tuple[str, str], ...]]:
-        """Return the rows that the terms of a block read; and what must not change meanwhile."""
+        """Return the rows that the terms of a block read, and the tables that must not change meanwhile."""
         block = narrowed(block)
         rows, texts = self._rows(block)
         sums = {term.name: term for term in block.terms if term.kind is TermKind.SUM}
@@ -90,7 +90,7 @@ class Emitter(RelationText):
         )
 
     def _plain(self, block: BoundedBlock, rows: str, values: dict[str, tuple[str, str]]) -> str:
-        """Return every term summed over the rows of a group."""
+        """Return the query that sums every term over the rows of each group."""
         units = self._unit_sets(block)
         powers: dict[str, str] = {}
         terms = {term.name: self._term(term, block, values, units, powers) for term in block.terms}
@@ -99,7 +99,7 @@ class Emitter(RelationText):
         return self._summed(block, terms or {"present": "count(*)"}, powers, self.dialect.derived(rows))
 
     def _clipped(self, block: BoundedBlock, rows: str, values: dict[str, tuple[str, str]]) -> str:
-        """Return every term over the same rows: of those that are clipped each unit's share, of others the whole."""
+        """Return the query that sums every term over the same rows: clipped terms by each unit's share, others whole."""
         if not block.keys:
             return self._clipped_total(block, rows, values)
         keys, unit = [key.name for key in block.keys], self._hidden(block.source)[-1]
@@ -129,7 +129,8 @@ class Emitter(RelationText):
         return f'WITH "#rows" AS {materialized} ({rows}), "#shares" AS ({unit_shares}) SELECT * FROM {sums}'
 
     def _summed(self, block: BoundedBlock, terms: dict[str, str], powers: dict[str, str], source: str) -> str:
-        """Return the terms of each group of `source`. Parts of pairs are computed from `powers`, each summed once."""
+        """Return the query for the terms of each group of `source`. Parts of pairs are computed from `powers`, each summed
+        once."""
         keys, quoted = [key.name for key in block.keys], {name: self._name(name) for name in terms}
         if not powers:
             return _grouped(keys, [f"{text} AS {quoted[name]}" for name, text in terms.items()], source)
@@ -141,7 +142,8 @@ class Emitter(RelationText):
         return f"SELECT {', '.join([*keys, *computed])} FROM {sums}"
 
     def _clipped_total(self, block: BoundedBlock, rows: str, values: dict[str, tuple[str, str]]) -> str:
-        """Return every term summed over the (clipped) sums of the units; distinct values, which no unit owns, beside them."""
+        """Return the query without keys that adds up the (clipped) sums of the units; counts of distinct values, which do not
+        belong to single units, are computed beside them."""
         apart = [term for term in block.terms if term.kind in _APART]
         sums = []
         for term in block.terms:
@@ -157,7 +159,7 @@ class Emitter(RelationText):
         return f'WITH "#rows" AS MATERIALIZED ({rows}) SELECT * FROM ({clipped}) AS a, ({unclipped}) AS b'
 
     def _counted(self, term: Term, block: BoundedBlock, values: dict[str, tuple[str, str]]) -> RowTerm:
-        """Return a clipped term with its part of a row."""
+        """Return a clipped term with the text of a row's part in it."""
         value, condition = values[term.name]
         if term.kind is TermKind.SUM:
             return RowTerm(term, self._integer(term, block, value), condition)
@@ -169,10 +171,10 @@ class Emitter(RelationText):
         return RowTerm(term, value, condition)
 
     def _read_again(self, block: BoundedBlock) -> bool:
-        """Return whether reading the rows twice is as cheap as storing them: those of a prepared view without joins
+        """Return whether reading the rows twice is as cheap as storing them: this holds for a prepared view without joins
         and caps.
 
-        Both readings are of one snapshot of the file, or of a source that must not have changed meanwhile.
+        Both readings see one snapshot of the file, or a source that must not have changed meanwhile.
         """
         node = block.source
         while isinstance(node, (Filter, Project)):
@@ -181,18 +183,19 @@ class Emitter(RelationText):
         return prepared and not block.caps.bounds.drops_rows_by_group
 
     def unchanged(self, source: Relation) -> tuple[tuple[str, str], ...]:
-        """Return the tables that must not change while the query runs: those that are their own bounded view."""
+        """Return the tables that must not change while the query runs, with their identities: the tables that are their own
+        bounded view."""
         if self.policy.privacy_unit is None:
             return ()
         protected = [table for table in sorted(tables(source)) if self.policy.is_protected(table)]
         return tuple((table, view.identity) for table in protected if (view := self.view(table)).identity)
 
     def _unit_sets(self, block: BoundedBlock) -> str:
-        """Return the index's function that counts units of a group, "" where COUNT(DISTINCT) has to.
+        """Return the index's function that counts the units of a group, or "" if COUNT(DISTINCT) has to count them.
 
         It may keep a bit for each unit and group, so groups must be few whatever the data: public keys only, and only
-        rows inside their domains (`_capped` sees to that). Measured at 10 million rows, 100,000 units and 50 groups:
-        0.05 s, COUNT(DISTINCT) 0.3 s; a subquery with DISTINCT was no faster than that.
+        rows inside their domains (`_capped` ensures that). Measured at 10 million rows, 100,000 units and 50 groups:
+        0.05 s; COUNT(DISTINCT) took 0.3 s, and a subquery with DISTINCT was no faster than that.
         """
         sets = sum(term.kind is TermKind.UNITS for term in block.terms)
         prepared = self._prepared(block.source)
@@ -202,10 +205,10 @@ class Emitter(RelationText):
         return prepared.count_units if groups * sets <= MOST_UNIT_SETS else ""
 
     def _selection_count(self, block: BoundedBlock) -> str:
-        """Return the count for partition selection, which one unit changes by at most 1 in each group.
+        """Return the text of the count for partition selection, which one unit changes by at most 1 in each group.
 
-        Under row privacy one row may have become several (a join): n rows count as ceil(n / c), and adding up to c rows
-        to n adds at most 1 to that.
+        Under row privacy a join may have turned one row into up to c rows: n rows count as ceil(n / c), and adding up to
+        c rows to n adds at most 1 to that.
         """
         if self._has_unit_column(block.source):
             return f"count(DISTINCT {self._hidden(block.source)[-1]})"
@@ -213,10 +216,8 @@ class Emitter(RelationText):
         return "count(*)" if most == 1 else self.dialect.whole_quotient(f"(count(*) + {most - 1})", str(most))
 
     def _rows(self, block: BoundedBlock) -> tuple[str, dict[str, tuple[str, str]]]:
-        """Row expressions computed once: keys k0.., values v0.. and conditions f0..; caps applied.
-
-        Returns the text and, for each term, the names of its value and of its condition ("" where it has none).
-        """
+        """Return the query for the rows after caps, with each row expression computed once: keys k0.., values v0.. and
+        conditions f0..; and for each term the names of its value and of its condition ("" if it has none)."""
         items: dict[str, str] = {}
         for key in block.keys:
             items[key.name] = group_key(key.expression, self.dialect)
@@ -238,7 +239,8 @@ class Emitter(RelationText):
         return self._with_pairs(capped, numbers, values), values
 
     def _placed(self, block: BoundedBlock, rows: str, values: dict[str, tuple[str, str]]) -> str:
-        """Return `rows` with the places of values of which each unit brings so many."""
+        """Return `rows` with the place of each value among its unit's values, for terms that count so many of each unit's
+        values."""
         placed = tuple(RowTerm(term, *values[term.name]) for term in block.terms if term.places is not None)
         if not placed:
             return rows
@@ -247,14 +249,14 @@ class Emitter(RelationText):
         return with_places(rows, placed, keys, inside, self._order_key(block.source), self.dialect)
 
     def _pair(self, term: Term, block: BoundedBlock, items: dict[str, str]) -> tuple[str, str]:
-        """Return the names of both integers of a row that a term multiplies."""
+        """Return the names of the two integers of a row that a term multiplies."""
         texts = (self._integer(factor, block, self._value(factor, block)) for factor in factors_of(term))
         first, second = (_shared(items, "v", f"CAST({text} AS BIGINT)") for text in texts)
         return first, second
 
     def _with_pairs(self, rows: str, numbers: dict[str, tuple[str, str]], values: dict[str, tuple[str, str]]) -> str:
-        """Return `rows` with both integers of each pair where both are there, and enter their names in `values` as those of the
-        factors of a term."""
+        """Return `rows` with both integers of each pair, NULL unless both are present, and enter their names in `values` as the
+        names of a term's factors."""
         columns: dict[str, str] = {}
         for name, pair in numbers.items():
             for place, text in enumerate(both_there(pair, values[name][1])):
@@ -265,7 +267,7 @@ class Emitter(RelationText):
         return f"SELECT *, {added} FROM {self.dialect.derived(rows)}"
 
     def _value(self, term: Term, block: BoundedBlock) -> str:
-        """Return the text from which a term's integer is computed, before the clamp; or the integer itself, where it is kept."""
+        """Return the text from which a term's integer is computed, before the clamp; or the integer itself if it is stored."""
         column = self._stored_column(term, block)
         return value_text(term, self.dialect) if column is None else self._name(column)
 
@@ -273,8 +275,8 @@ class Emitter(RelationText):
         return row_integer(term, value, self.dialect) if self._stored_column(term, block) is None else value
 
     def _stored_column(self, term: Term, block: BoundedBlock) -> str | None:
-        """Return the column of a prepared view that holds the row's integer. Caps rank rows by their values as they are
-        computed without a prepared view, so that the same rows stay."""
+        """Return the column of a prepared view that holds the row's integer, or None. With caps the values are computed as
+        without a prepared view: caps rank rows by them, and the same rows must stay."""
         if term.kind is not TermKind.SUM or block.caps.bounds.drops_rows_by_group:
             return None
         return kept_integer(self.policy, block.source, term, lambda table: self.view(table).sql is not None)
@@ -282,9 +284,9 @@ class Emitter(RelationText):
     def _capped(self, block: BoundedBlock, rows: str, names: list[str]) -> str:
         """Keep at most max_rows_per_group rows of each unit in each group, then max_groups groups of each unit.
 
-        Both ranks are over one unit's rows alone, in the order of a keyed hash of the unit and the content, with the
-        content as tie-breaker: what one unit keeps does not depend on others, and units keep different groups. Rows
-        that tie have the same keys, values and conditions. Measured at 10 million rows and 100,000 units against
+        Both ranks are over the rows of one unit only, in the order of a keyed hash of the unit and the content, with the
+        content as tie-breaker: the rows that one unit keeps do not depend on other units, and units keep different groups.
+        Rows that tie have the same keys, values and conditions. Measured at 10 million rows and 100,000 units against
         partial sums of each (unit, group) that are ranked and summed again: 1.5 s against 1.5 s for rows in 10,000
         groups, 1.1 s against 0.9 s for groups; windows keep whole rows, which COUNT(DISTINCT x) needs.
         """
@@ -306,11 +308,11 @@ class Emitter(RelationText):
         return rows
 
     def _weighed(self, block: BoundedBlock, rows: str, values: dict[str, tuple[str, str]]) -> str:
-        """Return every term, and for selection the sum of the weights of a group's units: each follows from the number of groups
-        of that unit. Both are grouped by themselves and put side by side by grouping again, as keys may be NULL.
+        """Return the query for every term and, for selection, the sum of the weights of a group's units; a unit's weight depends
+        on the number of its groups. Both are grouped separately and combined by grouping again, because keys may be NULL.
 
-        Measured at 1 million rows and 50,000 units against count(DISTINCT unit): 1.03 times its time by 10,000 groups, 1.3 by
-        50; windows over the rows 2.6 and 6.6.
+        Measured at 1 million rows and 50,000 units against count(DISTINCT unit): 1.03 times its time with 10,000 groups, 1.3
+        with 50; windows over the rows took 2.6 and 6.6 times as long.
         """
         keys, unit = [key.name for key in block.keys], self._hidden(block.source)[-1]
         names = [term.name for term in block.terms]
@@ -333,7 +335,7 @@ class Emitter(RelationText):
         return f"{head} {_grouped(keys, largest, self.dialect.derived(both))}"
 
     def _strictly_inside(self, block: BoundedBlock) -> bool:
-        """Return whether rows outside the domains of public keys are left out of all that is read."""
+        """Return whether rows outside the domains of public keys are excluded from everything that is read."""
         return block.caps.bounds.drops_rows_by_group or bool(self._unit_sets(block))
 
     def _term(
@@ -344,7 +346,8 @@ class Emitter(RelationText):
         units: str,
         powers: dict[str, str] | None = None,
     ) -> str:
-        """Return the sum of a term over a group. With `powers`, those of a pair are read by their names there, and entered."""
+        """Return the text of a term's sum over a group. With `powers`, the power sums of a pair are entered there and read by
+        name."""
         value, condition = values[term.name]
         if (low := lower_part(term, block)) is not None:
             return companion_sum(term, low, self._integer(low, block, value), condition, self.dialect)
@@ -391,7 +394,7 @@ class Emitter(RelationText):
         return pair_part(term, factors, summed)
 
     def _finer(self, term: Term, total: str) -> str:
-        """Return a count or a sum in steps of the term's grid, which is finer than that of the rows where it may be clipped."""
+        """Return a count or a sum in steps of the term's grid, which is finer than the grid of the rows if it may be clipped."""
         return f"({self.dialect.wide(total)} * {1 << term.finer})" if term.finer else total
 
 
@@ -405,15 +408,15 @@ def _grouped(keys: list[str], columns: list[str], source: str) -> str:
 
 
 def _summed_too(term: Term, block: BoundedBlock) -> Term | None:
-    """Return the SUM over the real value that `term` counts, if any: its integer is NULL exactly for NULL and NaN, so it is
-    counted instead, and computed once for both."""
+    """Return the SUM over the real value that `term` counts, if any: the integer of the SUM is NULL exactly for NULL and NaN,
+    so it is counted instead of the value, and computed once for both."""
     if term.kind is not TermKind.COUNT or term.value is None or term.value.facts.type is not Type.REAL:
         return None
     return next((other for other in block.terms if other.kind is TermKind.SUM and other.value == term.value), None)
 
 
 def _shared(items: dict[str, str], prefix: str, expression: str) -> str:
-    """Return the name under which an expression is computed once for each row."""
+    """Return the name under which an expression is computed once for each row; add it to `items` if it is new."""
     for name, present in items.items():
         if present == expression:
             return name

@@ -1,7 +1,7 @@
-"""The rows of one table for an export: combinations of its exported columns, and how many rows each stands for.
+"""SQL text of the rows of one table for an export: combinations of its exported columns, and the number of rows of each.
 
-A number leaves as the integer of its SUM term (counted from its lower bound, clamped), a category as the key that a GROUP BY
-of its column has. Rows are those of the bounded view, so that a unit has at most `max_rows` of them.
+A number is read as the integer of its SUM term (clamped, counted from its lower bound), a category as the key that a GROUP BY
+of its column has. The rows come from the bounded view, so that a unit has at most `max_rows` of them.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dpsql.engine.query import EngineQuery
 from dpsql.pricing.row_export import ExportPlan
 
 ROWS = "n"
-"""The result column that says how many rows have a combination."""
+"""The result column with the number of rows of a combination."""
 _GROUPED_COMBINATIONS = 1 << 16
-"""Up to so many combinations the engine counts the rows of each, which is cheaper than handing out the rows."""
+"""The most combinations for which the engine counts the rows of each, which is cheaper than returning the rows."""
 
 
 def exported_rows(emitter: Emitter, plan: ExportPlan) -> EngineQuery:
@@ -36,6 +36,6 @@ def exported_rows(emitter: Emitter, plan: ExportPlan) -> EngineQuery:
     listed = ", ".join(names)
     if plan.combinations <= _GROUPED_COMBINATIONS or all(column.term is None for column in plan.columns):
         text = f"SELECT {listed}, count(*) AS {ROWS} FROM {rows} GROUP BY {listed}"
-    else:  # combinations with numbers of many values hardly repeat
+    else:  # combinations that contain numbers with many values rarely repeat
         text = f"SELECT {listed}, {dialect.constant(1)} AS {ROWS} FROM {rows}"
     return EngineQuery(text, names, (ROWS,), emitter.unchanged(plan.source))

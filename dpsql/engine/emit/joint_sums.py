@@ -1,4 +1,4 @@
-"""Joint sums: the companion terms of a set, computed from the sum around the lower end (`pricing.joint_sums`)."""
+"""SQL text of joint sums: the companion terms of a set, computed from the sum around the lower end (`pricing.joint_sums`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_PRODUCT = 2**60
 def lower_part(term: Term, block: BoundedBlock) -> Term | None:
     """Return the sum around `lower` of the set of joint sums to which `term` belongs; None if `term` is that sum or in no set.
 
-    Of a set of squares that sum is none of the terms, which are made of its integers."""
+    In a set of squares that sum is not a term itself; the terms are computed from its integers."""
     alone = term.kind is TermKind.SUM and term.centre == term.lower
     if not term.shares or alone or term.kind in (TermKind.PRODUCT_PART, TermKind.PAIR_PART):
         return None
@@ -31,11 +31,11 @@ def lower_part(term: Term, block: BoundedBlock) -> Term | None:
 def companion_sum(term: Term, low: Term, row: str, condition: str, dialect: Dialect) -> str:
     """Return the companion term of a joint sum (privacy.md 4), computed from the same rounded row value as `low`.
 
-    Where a row has q, the sum around `upper` has exactly q - W, and with `absent` -W for a row without a value; the count
-    has W for such a row alone. The engine computes q (`row`), its sum and its count once.
+    For a row with the value q the sum around `upper` has exactly q - W, and with `absent` -W for a row without a value; the
+    count has W for a row without a value and 0 otherwise. The engine computes q (`row`), its sum and its count once.
 
-    The parts of the squares are W**2 n - 2 W S + Q, 2 (W S - Q) and Q for n rows with the sum S of q and Q of q**2: integers of
-    38 digits, as |q| <= W <= 2**30.
+    The parts of the squares are W**2 n - 2 W S + Q, 2 (W S - Q) and Q for n rows, where S is the sum of q and Q the sum of
+    q**2: integers that fit 38 digits, because |q| <= W <= 2**30.
     """
     filtered = f" FILTER (WHERE {condition})" if condition else ""
     if term.kind is TermKind.SQUARE_PART:
@@ -49,11 +49,11 @@ def companion_sum(term: Term, low: Term, row: str, condition: str, dialect: Dial
 
 def pair_part(term: Term, factors: tuple[Term, Term], power_sum: Callable[[tuple[int, int]], str]) -> str:
     """Return a part of the products of a shared row, or of the squares of a shared pair, from the sums of q^i r^j (`power_sum`),
-    for the integers q and r of both and their SUMs `factors`.
+    where q and r are the integers of the two SUMs `factors`.
 
-    It is the sum of a b, where a is V - q or q, or (V - q)^2, 2 q (V - q) or q^2, and b the same of r and W. The sums of powers
-    are added up once for all parts. Of squares their sizes are at most 16 V^2 W^2 in all for each row, so that 38 digits hold
-    2^41 rows; products are of q <= V <= 2^30 and r <= W <= 2^30.
+    It is the sum of a b, where a is V - q or q, or (V - q)^2, 2 q (V - q) or q^2, and b is the same for r and W. The power sums
+    are computed once for all parts. For squares their sizes add up to at most 16 V^2 W^2 for each row, so that 38 digits hold
+    2^41 rows; products have q <= V <= 2^30 and r <= W <= 2^30.
     """
     if term.kind is TermKind.PAIR_PART:
         weights, places = _square_weights, divmod(term.place, 3)
@@ -79,15 +79,16 @@ def _square_weights(place: int, width: int) -> tuple[int, ...]:
 
 
 def both_there(rows: tuple[str, str], condition: str) -> tuple[str, str]:
-    """Return two integers of a row that are NULL unless both are there and the row passes `condition` ("": every row does)."""
+    """Return both integers of a row, made NULL unless both are present and the row passes `condition` ("": every row does)."""
     passed = f"{condition} AND " if condition else ""
     first, second = (f"CASE WHEN {passed}{other} IS NOT NULL THEN {row} END" for row, other in (rows, reversed(rows)))
     return first, second
 
 
 def power_sum(powers: tuple[int, int], widths: tuple[int, int], rows: tuple[str, str], dialect: Dialect) -> str:
-    """Return the sum of q^i r^j, with 38 digits, of `rows` that are NULL together. Of at most 60 bits it is summed as it stands.
-    Of more it has q^2 with V >= W, and is parted: q^2 is h 2^20 + l, and h r^j has 60 bits and so has l r^j, as W has 20."""
+    """Return the sum of q^i r^j, with 38 digits, over `rows`, which are NULL together. Products of at most 60 bits are summed
+    directly. Larger ones contain q^2 with V >= W and are split: q^2 = h 2^20 + l, where h r^j and l r^j have at most 60 bits,
+    because W has 20."""
 
     def total(row: str, most: int) -> str:
         return f"coalesce({dialect.wide(dialect.exact_sum(row, '', most))}, 0)"

@@ -1,7 +1,7 @@
 """The engine queries of a block: one for its sums, and one for each measurement of another kind.
 
-Every query reads the same bounded relation under the same bounds on contributions, so that each of them moves with one unit
-by no more than its own sensitivity says.
+Every query reads the same bounded relation under the same contribution bounds, so that one unit changes the result of each
+query by at most its own sensitivity.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from dpsql.privacy.mechanisms.rank_histogram import RANK_HISTOGRAM
 from dpsql.privacy.mechanisms.sample_values import SAMPLE_MEAN, SAMPLE_VALUES
 
 SUMS = ""
-"""The name of the query for the sums of a block and for what selects its private keys."""
+"""The name of the query for the sums of a block and for the count that selects its private keys."""
 
 
 @dataclass(frozen=True)
 class MeasurementText:
-    """How a measurement is written. `terms`: what it reads of rows. `counted`: its SELECT, which adds the columns of
-    `COUNTED` to the keys."""
+    """The functions that write a measurement's SQL text. `terms` returns what it reads of rows, `counted` its SELECT,
+    which adds the columns of `COUNTED` to the keys."""
 
     terms: Callable[[Any], tuple[Term, ...]]
     counted: Callable[[Any, Sequence[str], RowsOf, Dialect], str]
 
 
 COUNTED = ("cell", "rows")
-"""Integers, never NULL: the number of a cell, and how many rows (or samples) are in it."""
+"""Integer columns, never NULL: the number of a cell, and the number of rows (or samples) in it."""
 
 
 def cell_counts(measurement: Measurement, keys: Sequence[str], rows: RowsOf, dialect: Dialect) -> str:
@@ -67,8 +67,8 @@ PARTS: Register[MeasurementText] = Register(
 
 
 def queries(emitter: Emitter, block: BoundedBlock) -> dict[str, EngineQuery]:
-    """Return the queries of `block` by the name of the measurement. A block without sums and without keys to select
-    has no query for sums: its groups are public. Constants that rows are compared with are parameters."""
+    """Return the queries of `block` by the name of the measurement. A block that has measurements, but neither sums nor
+    keys to select, has no query for sums: its groups are public. Constants that rows are compared with are parameters."""
     sums = {SUMS: emitter.measurement(block)} if _has_sums(block) else {}
     return sums | {
         measurement.name: _parametrised(emitter, _alone(block, measurement), measurement)

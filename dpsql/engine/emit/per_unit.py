@@ -1,4 +1,4 @@
-"""Exact aggregates and window functions over the rows of one unit."""
+"""SQL text of exact aggregates and window functions over the rows of one unit."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from dpsql.pricing.sum_terms import GRID_BITS, summed
 
 
 def unit_window(window: Window, ties: list[str], dialect: Dialect) -> str:
-    """Return a window function of one unit's rows. Where the engine would break ties, `ties` does (the rows' keyed hash,
-    then their content): which row is first must not depend on rows of other units, nor favour a value for all units."""
+    """Return a window function over one unit's rows. `ties` (the rows' keyed hash, then their content) breaks ties instead of
+    the engine: which row is first must not depend on rows of other units, nor favour the same value in all units."""
     parts = ", ".join([dialect.identifier(UNIT), *(group_key(key, dialect) for key in window.keys)])
     order = [
         f"{group_key(item.by, dialect)} {'DESC' if item.descending else 'ASC'} NULLS {'FIRST' if item.nulls_first else 'LAST'}"
@@ -36,9 +36,9 @@ def unit_window(window: Window, ties: list[str], dialect: Dialect) -> str:
 def per_unit_aggregate(
     word: str, argument: Expr | None, condition: Expr | None, facts: Facts, dialect: Dialect, over: str = ""
 ) -> str:
-    """Return an exact aggregate of one unit's rows, in the type of its facts; `over` makes it one of a window.
+    """Return an exact aggregate of one unit's rows, in the type of its facts; `over` turns it into a window aggregate.
 
-    Raises InternalError for an aggregate that is not known here.
+    Raises InternalError for an aggregate that is not in `AGGREGATES`.
     """
     if word not in AGGREGATES:
         raise refuse("internal", what=f"an aggregate of one unit without text: {word}")
@@ -48,7 +48,7 @@ def per_unit_aggregate(
 
 @dataclass(frozen=True)
 class _Call:
-    """The argument of an aggregate, what follows its call (FILTER and OVER), the facts of its result, and the dialect."""
+    """The argument of an aggregate, the text after its call (FILTER and OVER), the facts of its result, and the dialect."""
 
     argument: Expr
     filtered: str
@@ -56,7 +56,7 @@ class _Call:
     dialect: Dialect
 
     def present(self) -> str:
-        """Return the argument, NULL for NaN."""
+        """Return the argument, with NULL in place of NaN."""
         value = self.dialect.expression(self.argument)
         real = self.argument.facts.type is Type.REAL
         return f"(CASE WHEN NOT {self.dialect.is_nan(value)} THEN {value} END)" if real else value

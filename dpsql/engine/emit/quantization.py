@@ -1,4 +1,4 @@
-"""The integer of a row that a SUM term adds, and the same integers stored in the columns of a prepared copy."""
+"""SQL text of the integer that a SUM term adds for a row, and the columns of a prepared copy that store such integers."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from dpsql.sql.binder.base_tables import facts_of
 
 @lru_cache(maxsize=1024)
 def kept_integers(column: PolicyColumn) -> Mapping[str, Term]:
-    """Return the columns of integers that a prepared view has beside one of its own, by name, and the SUM term of each.
+    """Return, by name, the integer columns that a prepared view stores in addition to `column`, with the SUM term of each.
 
-    A column with bounds as it is, and moved to its centre and to its lower end. Exactly what `row_integer` gives for a row,
-    so that a question which sums the column between the policy's own bounds reads it instead, and nothing else about it changes.
+    A column with bounds has up to three: unmoved, moved to its centre, moved to its lower end. They hold exactly the results of
+    `row_integer`, so a question that sums the column between the policy's bounds reads them and is otherwise unchanged.
     """
     facts = facts_of(column)
     if facts.type not in (Type.INTEGER, Type.REAL) or not facts.bounded:
@@ -32,14 +32,14 @@ def kept_integers(column: PolicyColumn) -> Mapping[str, Term]:
 
 
 def integer_type(term: Term) -> str:
-    """Return the narrowest of the engine's integers, from 32 bits on, that holds every row's integer of a SUM term."""
+    """Return the narrowest of the engine's integer types, from 32 bits up, that holds every row's integer of a SUM term."""
     return "INTEGER" if term.magnitude >> term.finer < 2**31 else "BIGINT"
 
 
 def kept_integer(policy: Policy, source: Relation, term: Term, prepared: Callable[[str], bool]) -> str | None:
-    """Return the column of a prepared view that holds what `term` sums, as far as it is carried along to `source`.
+    """Return the column of a prepared view that holds the integers of `term`, or None if `source` does not carry it.
 
-    Joins and projections name their columns one by one and do not carry it.
+    Joins and projections name their columns individually and do not carry it.
     """
     if isinstance(source, Filter):
         return kept_integer(policy, source.source, term, prepared)
@@ -58,7 +58,7 @@ def kept_integer(policy: Policy, source: Relation, term: Term, prepared: Callabl
 
 
 def row_integer(term: Term, value: str, dialect: Dialect) -> str:
-    """Return the row's integer of a SUM term; `value` is the text that `summand` gave (or the name of its column)."""
+    """Return the text of a row's integer of a SUM term; `value` is the text from `summand` (or the name of its column)."""
     if not isinstance(term.lower, float):
         return grid_integer(value, int(term.lower), int(term.upper), int(term.centre), dialect)
     if dialect.clamps_on_grid:
@@ -70,15 +70,15 @@ def row_integer(term: Term, value: str, dialect: Dialect) -> str:
 
 
 def value_text(term: Term, dialect: Dialect) -> str:
-    """Return what a term reads of a row, computed once: for a SUM the value on its grid, as `summand` gives it."""
+    """Return the text of a term's value in a row, which is computed once: for a SUM the value on its grid, as from `summand`."""
     assert term.value is not None
     written = dialect.expression(term.value)
     return summand(term, term.value, written, dialect) if term.kind is TermKind.SUM else written
 
 
 def distinct_sum(term: Term, value: str, condition: str, dialect: Dialect) -> str:
-    """Return the integers of a DISTINCT_SUM over the different values of a group, added up. (A sum of distinct integers would
-    count values once that are rounded to the same integer.) `condition`: a FILTER, or ""."""
+    """Return the sum of the integers of a DISTINCT_SUM over the distinct values of a group. (A sum of distinct integers would
+    count values that are rounded to the same integer only once.) `condition`: a FILTER, or ""."""
     summed = term.value
     assert summed is not None
     return dialect.distinct_sum(
@@ -87,7 +87,7 @@ def distinct_sum(term: Term, value: str, condition: str, dialect: Dialect) -> st
 
 
 def summand(term: Term, value: Expr, written: str, dialect: Dialect) -> str:
-    """Return the text of a value on the grid of `term`: clamped where the dialect `clamps_on_grid`, else not for certain."""
+    """Return the text of a value on the grid of `term`: clamped if the dialect `clamps_on_grid`, otherwise possibly not."""
     if not isinstance(term.lower, float):
         return written
     wide = dialect.real(written) if value.facts.type is Type.INTEGER else written
@@ -96,9 +96,9 @@ def summand(term: Term, value: Expr, written: str, dialect: Dialect) -> str:
 
 
 def grid_integer(value: str, lower: int, upper: int, centre: int, dialect: Dialect) -> str:
-    """Return the row's integer of an integer column: clamp(value) - centre; NULL meets no comparison and stays NULL.
+    """Return the row's integer of an integer column: clamp(value) - centre; NULL satisfies no comparison and stays NULL.
 
-    The subtraction stands where the value is known to be in range, so that it cannot overflow.
+    The subtraction is in the branch in which the value is known to be in range, so that it cannot overflow.
     """
     low, high = dialect.constant(lower), dialect.constant(upper)
     inside = value if centre == 0 else f"({value} - {dialect.constant(centre)})"
@@ -107,11 +107,11 @@ def grid_integer(value: str, lower: int, upper: int, centre: int, dialect: Diale
 
 
 def grid_real(value: str, low: float, high: float, dialect: Dialect, type_: str = "BIGINT") -> str:
-    """Return the row's integer of a real column: `value` is the text of `moved_to_grid`, clamped last to its ends, then cast.
+    """Return the row's integer of a real column: `value`, the text of `moved_to_grid`, clamped to its ends and then cast.
 
-    The cast rounds half to even, as `basis.grid_value` does. Out of range is the rare branch, which NULL never enters
-    (no comparison with it is true), so that the common branch runs over whole vectors. NaN is greater than every number
-    for our engines: it enters the rare branch and leaves it as NULL.
+    The cast rounds half to even, as `basis.grid_value` does. Values out of range take a rare branch, which NULL never enters
+    (no comparison with it is true), so that the common branch runs over whole vectors. For our engines NaN is greater than
+    every number: it enters the rare branch and becomes NULL there.
     """
     ends, first, last = (
         [f"CAST({round(end)} AS {type_})" for end in (low, high)],

@@ -1,4 +1,4 @@
-"""Relations of a plan as text in one engine's dialect: a SELECT with the columns of the relation and its unit."""
+"""SQL text of a plan's relations in one engine's dialect: a SELECT of a relation's columns and the key of its unit."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from dpsql.policy import Policy
 
 
 def not_prepared(table: str) -> View:
-    """Return the view of a table where no bounded rows are read (promises, public tables)."""
+    """Return the view of a table for texts that read no bounded rows (promises, public tables)."""
     return View(key="")
 
 
 @dataclass(frozen=True)
 class RelationText:
-    """Relations of a plan as text. `view`: how the bounded view of a protected table is read now."""
+    """Writer of a plan's relations as SQL text. `view` returns how the bounded view of a protected table is read."""
 
     policy: Policy
     dialect: Dialect
@@ -77,7 +77,7 @@ class RelationText:
         return self.dialect.derived(self.relation(node))
 
     def _join(self, node: Join) -> str:
-        """Both sides under the names that the join gives their columns; protected sides meet on the unit as well."""
+        """Return the text of a join. Both sides get the column names of the join; protected sides are also joined on the unit."""
         sides = []
         for prefix, side in (("a.", node.left), ("b.", node.right)):
             columns = [f"{self._name(c)} AS {self._name(prefix + c)}" for c in columns_of(side)]
@@ -111,8 +111,8 @@ class RelationText:
         return f"SELECT * FROM {self._rows_of(node.left)} WHERE {exists}"
 
     def _per_unit(self, node: UnitAggregate) -> str:
-        """Return the text of an aggregation for each unit. Sums are of grid integers here too: a float sum could differ between
-        two runs over the same rows."""
+        """Return the text of an aggregation for each unit. Its sums also add grid integers, because a float sum could differ
+        between two runs over the same rows."""
         unit = self._name(UNIT)
         items = [f"{group_key(key, self.dialect)} AS {self._name(label)}" for label, key in node.keys]
         rows = f"SELECT *{''.join(', ' + item for item in items)} FROM {self._rows_of(node.source)}"
@@ -124,7 +124,7 @@ class RelationText:
         return f"SELECT {', '.join([*columns, unit])} FROM {self.dialect.derived(rows)} GROUP BY {group}"
 
     def _windows(self, node: UnitWindow) -> str:
-        """Return rows with their window columns. Every window is over one unit, whatever the question wrote."""
+        """Return the text of rows with their window columns. Every window is partitioned by unit, whatever the question says."""
         columns = [*map(self._name, columns_of(node.source)), *self._hidden(node)]
         content = content_of(node.source, self.dialect)
         ties = [keyed_order(self.dialect, self._order_key(node.source), tuple(content)), *content]
@@ -132,12 +132,12 @@ class RelationText:
         return f"SELECT {', '.join([*columns, *items])} FROM {self._rows_of(node.source)}"
 
     def _order_key(self, node: Relation) -> str:
-        """Return the secret of the order in which caps keep rows and windows break ties: the keys of all bounded views read."""
+        """Return the secret of the order in which caps keep rows and windows break ties: the keys of all views that are read."""
         read = sorted(table for table in tables(node) if self.policy.is_protected(table))
         return ".".join(self.view(table).key for table in read)
 
     def _hidden(self, node: Relation) -> list[str]:
-        """Return the hidden columns as select items, where rows have them."""
+        """Return the hidden columns as select items, if rows have them."""
         return [self._name(column) for column in self._hidden_names(node)]
 
     def _hidden_names(self, node: Relation) -> list[str]:
@@ -149,7 +149,7 @@ class RelationText:
         return owned(node, self.policy)
 
     def _prepared(self, node: Relation) -> View | None:
-        """Return the prepared view whose unit numbers the rows carry; numbers of two tables do not compare."""
+        """Return the prepared view whose unit numbers the rows carry; unit numbers of two tables are not comparable."""
         if isinstance(node, Scan):
             view = self.view(node.table) if self._has_unit_column(node) else None
             return None if view is None or view.sql is None else view
@@ -174,7 +174,7 @@ class RelationText:
         return self.dialect.cast_column(f"s0.{self._name(column.name)}", column.facts.type, source.types[column.name])
 
     def promise(self, promise: Promise) -> str:
-        """Return a query that returns a row exactly when a promise of the policy is broken (NULL keys meet nothing)."""
+        """Return a query that returns a row exactly if a promise of the policy is broken (NULL keys match nothing)."""
         source = self.source(promise.table)
         table = self.policy.tables[promise.table]
         if not promise.columns:

@@ -1,12 +1,12 @@
-"""Statistics of samples as text: exact integer sums first, which no order of rows changes, and doubles of them alone.
+"""SQL text of the statistics of samples: exact integer sums first, independent of the order of rows; doubles only of these.
 
 A number is read as an integer q on a grid over its bounds (`pricing.sum_terms`), with so few bits that its highest power fits
-into 64. Sums of powers are exact then. They are moved to the nearest integer m of the sample's mean, exactly as well:
+into 64 bits. So sums of powers are exact. They are moved to m, the integer nearest to the sample's mean, also exactly:
 
     sum (q - m)^2 = s2 - 2 m s1 + n m^2,
 
-and so on, so that what doubles subtract afterwards are numbers of the size of the spread, not of the bounds. With |q| <= 2**30
-(2**20 and 2**15 for third and fourth powers) and fewer than 2**42 rows, no sum reaches 2**106. The formulas are those of DuckDB
+and so on. The doubles computed afterwards then subtract numbers of the size of the spread, not of the bounds. With |q| <= 2**30
+(2**20 and 2**15 for third and fourth powers) and fewer than 2**42 rows, no sum reaches 2**106. The formulas are DuckDB's
 (skewness and kurtosis are corrected for small samples), written without any step that can fail.
 """
 
@@ -24,11 +24,11 @@ from dpsql.plan.plan import Call, Expr, Literal, Term, TermKind
 from dpsql.pricing.sum_terms import summed
 
 _BITS = {0: 30, 1: 30, 2: 30, 3: 20, 4: 15}
-"""Of the integers whose powers are summed, by the highest power: below 2**62 together with it."""
+"""Bits of the integers whose powers are summed, by the highest power: that power stays below 2**62."""
 
 
 def terms_of_statistic(statistic_call: Call) -> tuple[Term, ...]:
-    """Return what a statistic reads of each row, without names: SUM of a number, COUNT of any other value and of rows."""
+    """Return the terms, without names, that a statistic reads of each row: SUM for numbers, COUNT for other values and rows."""
     statistic = statistic_of(statistic_call)
     assert statistic is not None
     arguments, condition = parts_of(statistic_call)
@@ -41,7 +41,7 @@ def terms_of_statistic(statistic_call: Call) -> tuple[Term, ...]:
 
 
 def _number(value: Expr, condition: Expr | None, bits: int) -> Term:
-    """Return the integers of a number around the middle of its bounds, of at most `bits` bits."""
+    """Return the SUM term of a number around the middle of its bounds, with integers of at most `bits` bits."""
     term, _ = summed(value, condition, True, bits)
     if term.magnitude > 1 << bits:
         term, _ = summed(call("to_real", value), condition, True, bits)
@@ -62,7 +62,7 @@ class StatisticText:
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """Prefixes of the names of what is known of each number."""
+        """The prefixes of the column names for each number."""
         return tuple(f"{self.name}{letter}" for letter, _ in zip("xy", self.columns, strict=False))
 
     # --- aggregates over the rows -------------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ class StatisticText:
         return self.dialect.entropy(column) if self.statistic.word == "entropy" else ""
 
     def _pair_sums(self, y: str, x: str) -> Mapping[str, str]:
-        """Return the sums of a pair over the rows in which both numbers are there."""
+        """Return the sums of a pair over the rows in which both numbers are present."""
         name, both = self.name, {y: f" FILTER (WHERE {x} IS NOT NULL)", x: f" FILTER (WHERE {y} IS NOT NULL)"}
         return {
             f"{name}n": f"count({x}){both[x]}", f"{name}xy": f"sum({x} * {y})",
@@ -102,11 +102,11 @@ class StatisticText:
 
     @property
     def _letters(self) -> str:
-        """The numbers whose powers are summed: y, x of a pair, x alone otherwise."""
+        """The numbers whose powers are summed: y and x for a pair, otherwise x only."""
         return "" if not self.statistic.power else "yx" if len(self.columns) > 1 else "x"
 
     def means(self) -> Mapping[str, str]:
-        """Return the integer that is nearest to the mean of each number."""
+        """Return the integer nearest to the mean of each number."""
         integer = self.dialect.types[Type.INTEGER]
         return {f"{self.name}{letter}m": f"CAST(round({self._mean(letter)}) AS {integer})" for letter in self._letters}
 
@@ -140,7 +140,7 @@ class StatisticText:
     # --- the value ----------------------------------------------------------------------------------------------------
 
     def value(self) -> str:
-        """Return the statistic as a double, a count as an integer."""
+        """Return the statistic as a double, or a count as an integer."""
         word = self.statistic.word
         if word == "regr_count":
             return f"{self.name}n"
@@ -151,7 +151,7 @@ class StatisticText:
         return _VALUES[word](self)
 
     def _placed(self, integer: str, term: Term) -> str:
-        """Return the number that an integer of the grid stands for."""
+        """Return the number that an integer of the grid represents."""
         return f"({self._constant(term.centre)} + {integer} * {self._step(term)})"
 
     def _constant(self, value: float | int) -> str:
@@ -247,7 +247,7 @@ def _spread(*letters: str) -> Callable[[StatisticText], str]:
 
 
 def _correlation(square: bool) -> Callable[[StatisticText], str]:
-    """Doubles may leave [-1, 1] by a rounding, so it is cut to that; NULL without a spread."""
+    """Return the text of a correlation, NULL without a spread. Clamp it to [-1, 1], as doubles may exceed that by rounding."""
 
     def value(text: StatisticText) -> str:
         x, y = text.squares("x"), text.squares("y")

@@ -1,9 +1,9 @@
-"""SAMPLE_AGGREGATE for an engine: samples of units by a keyed hash, their statistics, and how many samples have which value.
+"""SQL text of SAMPLE_AGGREGATE: samples of units by a keyed hash, their statistics, and the number of samples in each cell.
 
-One statement with one GROUP BY over the rows; what is above it has one row for each group and sample. Which sample a row is in
-follows from its unit and the secret of keyed orders alone. Rows that belong to no unit are numbered among those that are equal
-in all that is read of them, and go by the hash of that and of their number: one row more adds one to the end of its own
-sequence, and no other row changes its sample (`privacy.mechanisms.sample_values`).
+It is one statement with one GROUP BY over the rows; above that there is one row for each group and sample. A row's sample
+depends only on its unit and the secret of keyed orders. Rows that belong to no unit are numbered among the rows that are equal
+in everything that is read of them, and the hash of that content and number chooses their sample: an additional row extends the
+sequence of its equals at the end, and no other row changes its sample (`privacy.mechanisms.sample_values`).
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from dpsql.plan.plan import Call, Column, Expr, Term, TermKind
 _SAMPLE, _NUMBER, _VALUE = "sample", '"#number"', "value"
 _LARGEST = 1.7976931348623157e308
 _SECRET = ".samples"
-"""After the secret of the order of rows: another hash."""
+"""Suffix of the secret of row orders that makes the hash of samples a different one."""
 
 
 def statistic_calls(value: Expr) -> tuple[Call, ...]:
-    """Return the calls of statistics in an expression, each once, in order."""
+    """Return the calls of statistics in an expression, without repetitions, in order."""
     if not isinstance(value, Call):
         return ()
     if statistic_of(value) is not None:
@@ -37,7 +37,7 @@ def statistic_calls(value: Expr) -> tuple[Call, ...]:
 
 
 def row_terms(measurement: SampleValues | SampleMean) -> tuple[Term, ...]:
-    """Return what is read of each row, each once, named x0, x1, ..."""
+    """Return the terms that are read of each row, without repetitions, named x0, x1, ..."""
     terms = dict.fromkeys(term for call in statistic_calls(measurement.value) for term in terms_of_statistic(call))
     return tuple(replace(term, name=f"x{number}") for number, term in enumerate(terms))
 
@@ -69,7 +69,7 @@ def sample_values(measurement: SampleValues | SampleMean, keys: Sequence[str], r
 def _in_samples(
     measurement: SampleValues | SampleMean, terms: Sequence[Term], keys: Sequence[str], rows: RowsOf, dialect: Dialect
 ) -> str:
-    """Return the rows with their keys, what is read of them, and the number of their sample."""
+    """Return the SELECT of the rows with their keys, their terms, and the number of their sample."""
     items = [f"{_read(term, rows, dialect)} AS {term.name}" for term in terms]
     inside = f" WHERE {rows.inside}" if rows.inside else ""
     columns = [*keys, *(term.name for term in terms)]
@@ -85,7 +85,7 @@ def _in_samples(
 
 
 def _read(term: Term, rows: RowsOf, dialect: Dialect) -> str:
-    """Return what a term reads of a row, NULL where there is nothing: equal rows are equal in every bit."""
+    """Return the text of a term's value in a row, NULL if there is none; rows that are equal in SQL become equal in every bit."""
     value, condition = rows.values[term.name], rows.conditions[term.name]
     if term.kind is TermKind.SUM:
         text = f"CAST({value} AS {dialect.types[Type.INTEGER]})"
@@ -99,7 +99,7 @@ def _read(term: Term, rows: RowsOf, dialect: Dialect) -> str:
 
 
 def _over(value: Expr, replaced: Mapping[Call, Column]) -> Expr:
-    """Return an expression with columns in place of the calls of statistics."""
+    """Return an expression in which columns replace the calls of statistics."""
     if not isinstance(value, Call):
         return value
     if value in replaced:
@@ -112,27 +112,27 @@ def _merged(parts: Any) -> dict[str, str]:
 
 
 class _Steps:
-    """Selects one above the other, so that every text is computed once."""
+    """Nested SELECTs, in which every text is computed once."""
 
     def __init__(self, dialect: Dialect, keys: Sequence[str]) -> None:
         self._dialect = dialect
         self._keys = list(keys)
 
     def grouped(self, rows: str, statistics: Sequence[StatisticText]) -> str:
-        """Return the text of aggregates over each sample of each group."""
+        """Return the SELECT of aggregates over each sample of each group."""
         items = [f"{text} AS {name}" for name, text in _merged(text.aggregates() for text in statistics).items()]
         columns = ", ".join([*self._keys, *items])
         groups = ", ".join([*self._keys, _SAMPLE])
         return f"SELECT {columns} FROM {self._dialect.derived(rows)} GROUP BY {groups}"
 
     def added(self, rows: str, items: Mapping[str, str]) -> str:
-        """Return the text with more columns."""
+        """Return a SELECT that adds columns to `rows`."""
         if not items:
             return rows
         columns = ", ".join(["*", *(f"{text} AS {name}" for name, text in items.items())])
         return f"SELECT {columns} FROM {self._dialect.derived(rows)}"
 
     def only(self, rows: str, items: Mapping[str, str]) -> str:
-        """Other columns beside the keys."""
+        """Return a SELECT that replaces all columns except the keys."""
         columns = ", ".join([*self._keys, *(f"{text} AS {name}" for name, text in items.items())])
         return f"SELECT {columns} FROM {self._dialect.derived(rows)}"

@@ -1,14 +1,14 @@
-"""Different values of which each unit brings at most l (`max_values`), as text: which values those are (privacy.md 4).
+"""SQL text that chooses the distinct values, at most l (`max_values`), that each unit contributes (privacy.md 4).
 
-A unit's different pairs of a group and a value are put into the order of a keyed hash of the unit and the pair, and numbered
-from 1 on: the pair's *place*. Rows count that have a value, pass the condition and belong to a group, and rows with equal pairs
-have equal places, so that repetitions take nothing away. A term counts the values that some unit has at one of its first l
+A unit's distinct pairs of a group and a value are ordered by a keyed hash of the unit and the pair, and numbered from 1:
+the pair's *place*. Only rows that have a value, pass the condition and belong to a group count; rows with equal pairs have
+equal places, so that repetitions do not use up places. A term counts the values that some unit has at one of its first l
 places.
 
-Which pairs those are follows from the unit's own rows and the key alone. So where a unit is added, all values that were counted
-before still are, and at most l more come, each in one group: the l pairs at its own first places. A unit that is removed takes
-at most so many away. Places by rows, not by pairs, would let a unit that repeats one value lose all others, and places within
-each group would let it bring l values to every group.
+A unit's places depend only on its own rows and the key. So adding a unit keeps all values that were counted before, and
+adds at most l, each in one group: the l pairs at its own first places. Removing a unit removes at most l. Places by rows
+instead of pairs would let a unit that repeats one value lose all others, and places within each group would let it
+contribute l values to every group.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from dpsql.plan.plan import UNIT, Term
 
 
 def place_name(term: Term) -> str:
-    """Return the column of a row's place for a term."""
+    """Return the name of the column of a row's place for a term."""
     return f'"place.{term.name}"'
 
 
 def with_places(
     rows: str, placed: tuple[RowTerm, ...], keys: tuple[str, ...], inside: str, key: str, dialect: Dialect
 ) -> str:
-    """Return a SELECT of `rows` with the place of each for every term of `placed`. `inside`: the condition for rows that belong
-    to a group ("": all do); `key`: the secret of keyed orders. The place of a row that does not count means nothing."""
+    """Return a SELECT of `rows` with each row's place for every term of `placed`. `inside`: the condition for rows that belong
+    to a group ("": all do); `key`: the secret of keyed orders. The place of a row that does not count is meaningless."""
     unit = dialect.identifier(UNIT)
     columns = []
     for part in placed:
@@ -50,5 +50,5 @@ def _present(part: RowTerm, dialect: Dialect) -> str:
 
 
 def _value(part: RowTerm, dialect: Dialect) -> str:
-    """Values that are equal in SQL, as the two zeros, are equal in every bit for the hash."""
+    """Return the text of the value to hash: values that are equal in SQL, such as the two zeros, become equal in every bit."""
     return dialect.real_key(part.row) if _is_real(part) else part.row

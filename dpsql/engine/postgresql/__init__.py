@@ -1,1 +1,1 @@
-"""PostgreSQL 15 and later: its dialect, its connections, and what is read of its catalog."""
+"""PostgreSQL 15 and later: dialect, connections, and reading of the catalog."""

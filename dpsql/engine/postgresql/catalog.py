@@ -47,7 +47,7 @@ DEFAULT_SCHEMA = "public"
 
 @dataclass(frozen=True)
 class ServerTable:
-    """A table of the server."""
+    """The schema and name of a table of the server."""
 
     schema: str
     table: str
@@ -58,7 +58,8 @@ class ServerTable:
 
 
 def place_of(policy: Policy, table: str, database: str) -> ServerTable:
-    """Return where a policy's table is: `table`, `schema.table` or `database.schema.table`. Raises Fault source_table_missing."""
+    """Return the place of a policy's table, which the policy writes as `table`, `schema.table` or `database.schema.table`. Raises
+    Fault source_table_missing."""
     parts = policy.table_source(table).split(".")
     if len(parts) > 3 or (len(parts) == 3 and parts[0] != database):
         raise refuse("source_table_missing", table=table)
@@ -66,7 +67,7 @@ def place_of(policy: Policy, table: str, database: str) -> ServerTable:
 
 
 def columns_of(connection: psycopg.Connection[Any], place: ServerTable) -> dict[str, tuple[str, bool]]:
-    """Return columns with their types (of domains the type below) and whether the role may read them; none without a table."""
+    """Return columns with their types (for domains the base type) and whether the role may read them; empty without a table."""
     text = _COLUMNS.format(schema=quoted(place.schema), table=quoted(place.table))
     return {str(name): (str(type_), bool(may)) for name, type_, may in connection.execute(text).fetchall()}
 

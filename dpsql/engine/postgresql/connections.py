@@ -1,7 +1,7 @@
 """Connections to a PostgreSQL server, and the transactions in which everything is read.
 
-Each use is one read-only transaction that sees one snapshot. What decides the meaning of a text (search path, time zone,
-formats) is set for that transaction alone, whatever the role, the database or a pool between has set.
+Each use is one read-only transaction that sees one snapshot. The settings that decide the meaning of a text (search path, time
+zone, formats) are set only for that transaction, whatever the role, the database or a connection pool has set.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ MEANING = (
     "SET LOCAL bytea_output TO 'hex'; SET LOCAL standard_conforming_strings TO on; SET LOCAL transform_null_equals TO off; "
     "SET LOCAL client_encoding TO 'UTF8'; SET LOCAL statement_timeout TO {milliseconds}"
 )
-"""Every setting on which the rows of a generated query depend: which functions and operators are meant, in which zone
-times are, how values are written as text (which is hashed, and read back), and what is a text in the first place."""
+"""Every setting on which the rows of a generated query depend: the functions and operators that names mean, the time zone, the
+form of values as text (which is hashed, and read back), and the syntax of text constants."""
 _BEGIN = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {MEANING}"
 _OPTIONS: dict[str, Any] = {**TCP_OPTIONS, "application_name": "dpsql", "client_encoding": "UTF8"}
 _PATIENCE_SECONDS = 15.0
-"""How long the reply to a statement may take beyond the statement's own time."""
+"""How long the reply to a statement may take beyond the statement's own time limit."""
 _MOST_IDLE = 4
 _ENDING_STATES = ("080", "57P")
-"""How the SQLSTATE begins where a connection failed or the server is going."""
+"""Prefixes of the SQLSTATE if a connection failed or the server is shutting down."""
 
 
 class Connections:
@@ -46,8 +46,8 @@ class Connections:
     def transaction(
         self, running: set[PatientConnection], timeout_seconds: float | None = None
     ) -> Iterator[PatientConnection]:
-        """Yield a connection inside a transaction; it is in `running` meanwhile. Raises Fault source_connection, and what the
-        server raises inside."""
+        """Yield a connection in a transaction; it is in `running` meanwhile. Raises Fault source_connection, and the server's
+        errors inside the context."""
         connection = self._begun(timeout_seconds)
         with self._lock:
             running.add(connection)
@@ -92,7 +92,7 @@ class Connections:
                 return connection
 
     def opened_by(self, role: str | None) -> PatientConnection:
-        """Return a new connection of another role (None: of the same), outside of any transaction. Raises Fault
+        """Return a new connection of another role (None: of the same role), outside any transaction. Raises Fault
         source_connection."""
         try:
             return PatientConnection.connect(
@@ -116,7 +116,7 @@ class Connections:
 
 
 def lost(error: psycopg.Error) -> Error | None:
-    """Return the fault of a connection that ended; None for what the server answered over one that did not."""
+    """Return the fault for a connection that ended; None for errors that the server sent over an intact connection."""
     if (error.sqlstate is None and isinstance(error, psycopg.OperationalError)) or (error.sqlstate or "")[
         :3
     ] in _ENDING_STATES:

@@ -13,11 +13,11 @@ from dpsql.plan.intervals import Type
 from dpsql.plan.plan import ReleasedValue
 
 CASE_MAPPING_VERSION = 170000
-"""From this server version on the case of letters beyond ASCII is mapped by Unicode's table, whatever the machine."""
+"""From this server version, the case of letters beyond ASCII is mapped by Unicode's table on every machine."""
 
 
 class PostgreSQLDialect(Dialect):
-    """PostgreSQL 15 and later. Constants stand in the text, so that COPY can run it."""
+    """PostgreSQL 15 and later. Constants are in the text, so that COPY can run it."""
 
     name = "postgresql"
     title = "PostgreSQL"
@@ -26,12 +26,12 @@ class PostgreSQLDialect(Dialect):
     clamps_on_grid = True
 
     def __init__(self, version: int = 150000) -> None:
-        """`version`: the server's, as it numbers itself (160002)."""
+        """`version`: the server's version in its own numbering (160002)."""
         self._functions = {**FUNCTIONS, **(WITH_CASE_MAPPING if version >= CASE_MAPPING_VERSION else {})}
 
     @property
     def functions(self) -> Mapping[str, Template]:  # type: ignore[override]
-        """Row functions of this server's version."""
+        """The row functions of this server's version."""
         return self._functions
 
     unsupported = UNSUPPORTED
@@ -53,22 +53,22 @@ class PostgreSQLDialect(Dialect):
         return f"{value} + {literals.real('0')}"
 
     def real_key(self, value: str) -> str:
-        """Return a real by which rows are grouped. Every NaN is one key here, and is written alike."""
+        """Return a real by which rows are grouped. All NaNs are one key in PostgreSQL, with the same text."""
         return let({"k": value}, f"(CASE WHEN k = {literals.real('0')} THEN {literals.real('0')} ELSE k END)")
 
     def sign_of(self, value: str) -> str:
-        """Return the text of a zero, '-0' or '0'. NaN has no sign that a question could see."""
+        """Return the value as text, in which zeros are '-0' and '0'. A question cannot see the sign of NaN."""
         return literals.binary(f"CAST({value} AS text)")
 
     def moved_to_grid(self, value: str, lower: float, upper: float, centre: float, grid: int, type_: str) -> str:
-        """Return the row's integer in one CASE. The planner writes the text of a column of a subquery wherever it is named, so a
-        clamp of its own would compute all of this three times.
+        """Return the row's integer in one CASE. The planner copies the text of a subquery's column to every place that names it,
+        so a separate clamp would compute all of this three times.
 
-        The clamp comes first. It gives the integer that a clamp of the moved value would give, and nothing outside of the
-        two ends: subtraction of doubles is monotone, scaling by a power of two is exact, and rounding is monotone; the ends
-        are moved and rounded alike in Python. (Behind the clamp no double overflows, which would be an error here; nor does
-        one underflow to zero, which would be another, as what is nearer to the centre than half a step of a coarse grid is 0
-        at once.) NaN is greater than every number, and meets no branch.
+        The clamp comes first. It gives the same integer as a clamp of the moved value, and nothing outside the two ends:
+        subtraction of doubles is monotone, scaling by a power of two is exact, and rounding is monotone; the ends are moved
+        and rounded in the same way in Python. (After the clamp no double overflows, which would be an error in PostgreSQL;
+        nor does one underflow to zero, another error, because values nearer to the centre than half a step of a coarse grid
+        become 0 at once.) NaN is greater than every number and matches no branch.
         """
         ends = [f"CAST({round((end - centre) * 2.0**grid)} AS {type_})" for end in (lower, upper)]
         moved = f"(v - {literals.constant(centre)})" if centre else "v"
@@ -98,12 +98,12 @@ class PostgreSQLDialect(Dialect):
         return f"({select}) AS {self.identifier(alias)}"
 
     def keyed_order(self, key: str, content: list[str]) -> str:
-        """SHA-256 of the key and the row as text, which quotes its parts and so is different for different rows."""
+        """Return the SHA-256 of the key and the row as text, which quotes its parts, so different rows give different texts."""
         row = ", ".join([literals.constant(key), *content])
         return f"sha256(convert_to(CAST(ROW({row}) AS text), 'UTF8'))"
 
     def sample_number(self, key: str, content: list[str], samples: int) -> str:
-        """By the first 56 bits of the hash."""
+        """Return a sample's number from the first 56 bits of the hash."""
         first = f"encode(substring({self.keyed_order(key, content)} FROM 1 FOR 7), 'hex')"
         return f"CAST(CAST(('x' || {first}) AS bit(56)) AS bigint) % {samples}"
 

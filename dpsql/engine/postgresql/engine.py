@@ -1,4 +1,4 @@
-"""PostgreSQL as the engine: exact integer aggregation on the server, of which groups alone come back."""
+"""PostgreSQL as the engine: exact integer aggregation on the server, which returns only groups."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from dpsql.policy.reach import is_file
 
 LEAST_VERSION = 150000
 LOCK_SECONDS = 30.0
-"""How long a question waits, before it is charged, for a table that another session has locked."""
+"""How long a question waits before its charge for a table that another session has locked."""
 
 
 class PostgreSQLEngine(ServedTables):
-    """One database of a server; `run` may be called from any thread, each call has a transaction of its own."""
+    """One database of a server; `run` may be called from any thread, and each call has its own transaction."""
 
     def __init__(self, policy: Policy) -> None:
         """Raise Fault source_connection, source_server, source_file_beside_server."""
@@ -57,13 +57,13 @@ class PostgreSQLEngine(ServedTables):
     # --- structure ----------------------------------------------------------------------------------------------------
 
     def columns(self, table: str) -> dict[str, str] | None:
-        """Return columns and types of a policy table's source, None where there is none."""
+        """Return columns and types of a policy table's source, or None if it does not exist."""
         with self._transaction(None) as connection:
             columns = columns_of(connection, self._place(table))
         return {name: type_ for name, (type_, _) in columns.items()} or None
 
     def source(self, table: str, total: bool = False) -> Source:
-        """Return qualified name and column types, as they were at the last `look`."""
+        """Return qualified name and column types, in their state at the last `check_readable`."""
         with self._lock:
             if table in self._sources:
                 return self._sources[table]
@@ -72,7 +72,7 @@ class PostgreSQLEngine(ServedTables):
             return self._sources[table]
 
     def check_readable(self, tables: tuple[str, ...]) -> None:
-        """Check that the server responds, and that tables (and those on their way to the unit) have the policy's
+        """Check that the server responds, and that tables (and the tables on their paths to the unit) have the policy's
         columns in supported types, which the role may read. Raises Fault."""
         read = {name for table in tables for name in (table, *(hop[2] for hop in self._policy.unit_joins(table)))}
         with self._transaction(LOCK_SECONDS) as connection:
@@ -81,7 +81,7 @@ class PostgreSQLEngine(ServedTables):
             self._sources.update(sources)
 
     def rehearse(self, query: EngineQuery) -> None:
-        """Let the server plan a query: it refuses wrong types and computes constants, and reads no row. Raises Fault
+        """Let the server plan a query, which rejects wrong types and computes constants, but reads no row. Raises Fault
         engine_cannot_run, source_locked, source_rights, source_connection."""
         try:
             with self._connections.transaction(self._running, 2 * LOCK_SECONDS) as connection:
@@ -90,7 +90,7 @@ class PostgreSQLEngine(ServedTables):
         except psycopg.errors.LockNotAvailable:
             raise refuse("source_locked", seconds=f"{LOCK_SECONDS:g}") from None
         except psycopg.errors.InsufficientPrivilege as error:
-            # The role may read our columns, so it is something below a view that it may not.
+            # The role may read our columns, so it lacks rights on something below a view.
             noted(error)
             raise refuse("source_rights", place="what a view of this question is made of") from None
         except psycopg.Error as error:
@@ -100,7 +100,7 @@ class PostgreSQLEngine(ServedTables):
             raise refuse("engine_cannot_run", engine=self.dialect.title, incident=incident) from None
 
     def advice(self) -> tuple[str, ...]:
-        """Rights of the role that reading does not need."""
+        """Return advice on rights of the role that reading does not need."""
         with self._transaction(None) as connection:
             return advice_on(connection, {name: self._place(name) for name in self._policy.tables})
 
@@ -112,14 +112,14 @@ class PostgreSQLEngine(ServedTables):
         return NoPreparedViews(name, ServerViews(self._connections, reading, place.into, place.role))
 
     def under(self, policy: Policy) -> Self:
-        """Return the same database for a later version of its policy, which may name other places for tables and copies."""
+        """Return the same database for a later version of its policy, which may name different places for tables and copies."""
         other = super().under(policy)
         other._sources = {}
         other.views = other._views()
         return other
 
     def _readers(self) -> tuple[str, ...]:
-        """Return the role that reads copies and the role that fills them: row security may show each other rows."""
+        """Return the role that reads copies and the role that fills them: row security may show them different rows."""
         return (self._role, self._policy.prepare.role or self._role)
 
     def _place(self, table: str) -> ServerTable:
@@ -128,12 +128,12 @@ class PostgreSQLEngine(ServedTables):
     # --- work ---------------------------------------------------------------------------------------------------------
 
     def run(self, query: EngineQuery, timeout_seconds: float | None = None) -> ExactAnswer:
-        """Run one aggregation. The server's error texts may quote data, so they are replaced by one fixed text."""
+        """Run one aggregation. The server's error texts may quote data, so one fixed text replaces them."""
         with self._transaction(timeout_seconds) as connection:
             return ExactAnswer(copied(connection, with_released(query.sql, query.released)))
 
     def public_domains(self, table: str, most: int) -> dict[str, tuple[Any, ...]]:
-        """Return values of the columns of a public table that have few of them, NULL (last) among them."""
+        """Return the values of those columns of a public table that have at most `most`, including NULL (last)."""
         source, domains = self.source(table), {}
         with self._transaction(None) as connection:
             for column in self._policy.tables[table].columns.values():
@@ -148,7 +148,7 @@ class PostgreSQLEngine(ServedTables):
         return domains
 
     def public_rows(self, table: str, most: int) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]] | None:
-        """Return names of the columns and all rows of a public table with few rows."""
+        """Return the column names and all rows of a public table, or None if it has more than `most` rows."""
         source = self.source(table)
         columns = tuple(self._policy.tables[table].columns.values())
         values = (
@@ -160,7 +160,7 @@ class PostgreSQLEngine(ServedTables):
         return (tuple(c.name for c in columns), tuple(rows)) if len(rows) <= most else None
 
     def exact_rows(self, sql: str) -> Any:
-        """Return rows of a generated query over protected tables, for the owner's eyes."""
+        """Return the rows of a generated query over protected tables, only for the owner."""
         with self._transaction(None) as connection:
             return copied(connection, sql)
 
@@ -183,12 +183,12 @@ class PostgreSQLEngine(ServedTables):
 
 
 _CLASSES_OF_SOURCES = ("08", "22", "57", "58", "XX")
-"""Classes of SQLSTATE that another question over the same data would meet: the server is going, or a value failed."""
+"""Classes of SQLSTATE that another question over the same data would get: the server is shutting down, or a value failed."""
 _CANCELED = "57014"
 
 
 def _fault(error: Exception) -> Error:
-    """Return the one fixed text for an error of the server or of reading what it sent. A lost connection has no SQLSTATE."""
+    """Return the fault with a fixed text for an error of the server or of reading its rows. A lost connection has no SQLSTATE."""
     state = getattr(error, "sqlstate", None) or ("08000" if isinstance(error, psycopg.OperationalError) else "")
     return fault_of(error, of_source=state[:2] in _CLASSES_OF_SOURCES and state != _CANCELED)
 

@@ -1,6 +1,6 @@
 """PostgreSQL's text for each row function: total by construction, and equal to `dpsql.functions.evaluate`.
 
-What cannot be made so has its reason in `UNSUPPORTED`.
+Functions for which that is not possible are in `UNSUPPORTED`, with the reason.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from dpsql.plan.plan import Call, Literal
 
 _TEXTS = SharedTexts(TYPES)
 BLANKS = "".join(map(chr, [0x20, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000]))
-"""The space separators of Unicode (category Zs), which trim takes away."""
+"""The space separators of Unicode (category Zs), which trim removes."""
 _OWN_LIBRARY = "the server raises where it overflows, which its C library alone knows exactly"
 _REGEX = "its regular expressions are another language than RE2, and may take exponential time"
 _CASES = "before PostgreSQL 17 the case of letters beyond ASCII depends on the server's locale"
@@ -44,7 +44,7 @@ UNSUPPORTED: Mapping[str, str] = {
 
 
 def _within(number: str) -> str:
-    """Return a whole numeric as an integer, NULL beyond 64 bits."""
+    """Return a whole numeric as an integer, or NULL beyond 64 bits."""
     return let({"n": number}, f"(CASE WHEN n BETWEEN {LEAST} AND {MOST} THEN CAST(n AS bigint) END)")
 
 
@@ -63,7 +63,7 @@ def _arithmetic(operator: str) -> Template:
 
 
 def _of_number(form: str) -> Template:
-    """Return a function of one number that the smallest integer would overflow."""
+    """Return the template of a function of one number that would overflow for the smallest integer."""
 
     def emit(node: Call, texts: list[str]) -> str:
         real_ = node.facts.type is Type.REAL
@@ -73,7 +73,7 @@ def _of_number(form: str) -> Template:
 
 
 def _whole_division(operator: str) -> Template:
-    """-1 alone overflows, and is the only divisor that leaves no remainder of every number besides 1."""
+    """Return the template of a division of integers. Only the divisor -1 overflows, and its remainders are all 0."""
 
     def emit(node: Call, texts: list[str]) -> str:
         minus = _within("(-CAST(x AS numeric))") if operator == "/" else "CAST(0 AS bigint) * x"
@@ -91,14 +91,14 @@ def _place_in(node: Call, texts: list[str]) -> str:
 
 
 def _clamp(node: Call, texts: list[str]) -> str:
-    """NULL and NaN stay NULL: least and greatest would turn them into a bound."""
+    """Return a clamped value. NULL and NaN give NULL, because least and greatest would turn them into a bound."""
     value, low, high = _TEXTS.alike(node, texts)
     missing = f"x IS NULL OR x = {NAN}" if node.facts.type is Type.REAL else "x IS NULL"
     return let({"x": value}, f"(CASE WHEN {missing} THEN NULL ELSE least(greatest(x, {low}), {high}) END)")
 
 
 def _guarded(function: str, condition: str) -> Template:
-    """Return a function of reals where `condition` holds, NULL elsewhere. None of these overflows or underflows."""
+    """Return the template of a function of reals that is NULL unless `condition` holds. None of these overflows or underflows."""
 
     def emit(node: Call, texts: list[str]) -> str:
         (value,) = _TEXTS.reals(node, texts)
@@ -151,7 +151,7 @@ def _to_integer(node: Call, texts: list[str]) -> str:
         return f"CAST(CAST({texts[0]} AS integer) AS bigint)"
     if type_ is Type.REAL:
         return let({"x": texts[0]}, real_to_integer("x"))
-    # Digits that are read at all are few, so the numeric is small, and whole.
+    # The pattern admits only few digits, so the numeric is small, and it is whole.
     number = f"CASE WHEN {_matches(WHOLE_TEXT)} THEN CAST(btrim(x, ' ') AS numeric) END"
     return let({"n": let({"x": texts[0]}, f"({number})")}, number_to_integer("n"))
 
@@ -164,7 +164,7 @@ def _to_real(node: Call, texts: list[str]) -> str:
 
 
 def _to_boolean(node: Call, texts: list[str]) -> str:
-    """Return the text of a cast to BOOLEAN: no letter beyond ASCII becomes, in lower case, a letter of these words."""
+    """Return the text of a cast to BOOLEAN. No letter beyond ASCII becomes a letter of the accepted words in lower case."""
     type_ = node.arguments[0].facts.type
     if type_ is Type.BOOLEAN:
         return texts[0]
@@ -181,7 +181,7 @@ def _to_text(node: Call, texts: list[str]) -> str:
 
 
 def _text(form: str) -> Template:
-    """Return a function whose result is a text; literal numbers among the arguments are written plainly."""
+    """Return the template of a function whose result is a text; literal numbers in its arguments are written without a type."""
 
     def emit(node: Call, texts: list[str]) -> str:
         return binary(form.format(", ".join(_arguments(node, texts))))
@@ -220,7 +220,7 @@ _CASED = '"pg_catalog"."pg_c_utf8"'
 
 
 def _mapped(function: str, text: str) -> str:
-    """Return the case of every letter as Unicode's simple mapping has it, which is DuckDB's but for two letters."""
+    """Return a text in lower or upper case by Unicode's simple mapping, which is DuckDB's except for two letters."""
     moved = {"lower": ("\u0130", "i"), "upper": ("\u00df", "\u1e9e")}[function]
     return binary(f"{function}(translate({text}, {quoted(moved[0])}, {quoted(moved[1])}) COLLATE {_CASED})")
 
@@ -229,7 +229,7 @@ WITH_CASE_MAPPING: Mapping[str, Template] = {
     "lower": lambda node, texts: _mapped("lower", texts[0]), "upper": lambda node, texts: _mapped("upper", texts[0]),
     "ilike": lambda node, texts: f"({_mapped('lower', texts[0])} LIKE {_mapped('lower', texts[1])} ESCAPE '')",
 }  # fmt: skip
-"""Functions that servers from version 17 on compute."""
+"""Functions that servers compute from version 17."""
 
 FUNCTIONS: Mapping[str, Template] = {
     **_TEXTS.functions(),

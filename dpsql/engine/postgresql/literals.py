@@ -1,8 +1,8 @@
 """PostgreSQL's constants with their types, and source columns read in the types of the policy.
 
-There is no TRY_CAST: a value is cast only behind a condition under which the cast has a value. Every text carries the
-collation "C", so that texts are equal when their bytes are and ordered by code point, whatever collation the database,
-a column or a domain has.
+There is no TRY_CAST: a value is cast only under a condition for which the cast succeeds. Every text has the collation
+"C", so that texts are equal if their bytes are and ordered by code point, whatever collation the database, a column or
+a domain has.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TYPES: Mapping[Type, str] = {
     Type.DATE: "date", Type.TIMESTAMP: "timestamp without time zone", Type.NULL: "integer",
 }  # fmt: skip
 ENUM = "enum"
-"""Stands for every enumerated type among the engine types of columns."""
+"""Represents every enumerated type among the engine types of columns."""
 _WHOLE = ("smallint", "integer", "bigint")
 _TEXTS = ("text", "character varying", "character", "name", "uuid", "json", "jsonb", ENUM)
 READABLE: Mapping[Type, tuple[str, ...]] = {
@@ -31,16 +31,16 @@ READABLE: Mapping[Type, tuple[str, ...]] = {
     Type.DATE: ("date", "timestamp without time zone", "timestamp with time zone"),
     Type.TIMESTAMP: ("date", "timestamp without time zone", "timestamp with time zone"),
 }
-"""The types of the source that a column of the policy may have."""
+"""The source types from which a column of each policy type can be read."""
 LEAST, MOST = -(2**63), 2**63 - 1
 LARGEST = "1.7976931348623157e308"
 """The largest double."""
 SMALLEST = "2.4703282292062329e-324"
-"""Above half of the smallest double: what is nearer to zero reads as zero, which the engine would raise at."""
+"""A number above half of the smallest double: numbers nearer to zero are read as zero, because the engine would raise."""
 
 
 def real(text: str) -> str:
-    """Return a double by its text."""
+    """Return a double from its text."""
     return f"CAST('{text}' AS double precision)"
 
 
@@ -77,7 +77,7 @@ def constant(value: Any) -> str:
 
 
 def in_calendar(type_: Type, value: str) -> str:
-    """Return a date or timestamp of the years 1 to 9999; others (BC, infinity) are NULL, so that no function overflows."""
+    """Return a date or timestamp in the years 1 to 9999; others (BC, infinity) are NULL, so that no function overflows."""
     first, last = (date.min, date.max) if type_ is Type.DATE else (datetime.min, datetime.max)
     return f"(CASE WHEN {value} BETWEEN {constant(first)} AND {constant(last)} THEN {value} END)"
 
@@ -108,7 +108,7 @@ def cast_column(source: str, type_: Type, engine_type: str) -> str:
     """Return a source column in our type; a value that does not fit is NULL. Raises ValueError for an engine type not in
     `READABLE`.
 
-    A padded text (character(n)) loses its padding, which means nothing to PostgreSQL; times with a zone are read in UTC.
+    A padded text (character(n)) loses its padding, which has no meaning in PostgreSQL; times with a zone are read in UTC.
     """
     if engine_type not in READABLE[type_]:
         raise ValueError(f"{engine_type} is not read as {type_.value}")
@@ -122,7 +122,7 @@ def cast_column(source: str, type_: Type, engine_type: str) -> str:
         return number_to_real(source) if engine_type == "numeric" else f"CAST({source} AS double precision)"
     if type_ is Type.BOOLEAN:
         return source
-    # Before the cast: a date may lie beyond the timestamps.
+    # The calendar is checked before the cast, because a date may lie beyond the timestamps.
     if engine_type == "timestamp with time zone":
         source = f"({source} AT TIME ZONE 'UTC')"
     inside = in_calendar(Type.DATE if engine_type == "date" else Type.TIMESTAMP, source)

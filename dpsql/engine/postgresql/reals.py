@@ -1,10 +1,10 @@
 """Arithmetic of doubles in PostgreSQL without its errors.
 
-PostgreSQL computes doubles as IEEE 754 says and raises where a finite operation overflows, and where one whose operands
-are not zero underflows to zero. IEEE 754 (and so DuckDB and Python) has an infinity and a zero there. Each text below asks
-first whether that would happen, with operands scaled by powers of two, which is exact; then it computes or says what the
-value is. Between half of the smallest double and one unit in the last place above it, zero is said where the nearest
-double would be the smallest.
+PostgreSQL computes doubles by IEEE 754, but raises if a finite operation overflows, or if one whose operands are not zero
+underflows to zero. IEEE 754 (and so DuckDB and Python) gives an infinity or a zero in these cases. Each text below first tests
+whether that would happen, with operands scaled by powers of two, which is exact; then it computes the value or returns that
+infinity or zero. Between half of the smallest double and one unit in the last place above it, the result is zero, although the
+nearest double would be the smallest one.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _ZERO, _ONE, _HALF = real("0"), real("1"), real("0.5")
 
 
 def let(values: Mapping[str, str], body: str) -> str:
-    """`body` over names that stand for texts: each text is computed once, however often the body names it.
+    """Return `body`, in which names represent texts: each text is computed once, however often the body names it.
 
-    The names are those of a subquery of one row. A text that is a column or a number is put in its place instead. No text
-    of a question may stand in `body` itself.
+    The names are columns of a subquery of one row. A text that is a column or a number replaces its name instead. `body`
+    itself must not contain any text of a question.
     """
     simple = {name: text for name, text in values.items() if _SIMPLE.fullmatch(text)}
     rest = {name: text for name, text in values.items() if name not in simple}
@@ -32,7 +32,7 @@ def let(values: Mapping[str, str], body: str) -> str:
     if not rest:
         return body
     items = ", ".join(f"{text} AS {name}" for name, text in rest.items())
-    # OFFSET 0: the planner does not put the texts back.
+    # OFFSET 0 keeps the planner from inlining the texts.
     return f'(SELECT {body} FROM (SELECT {items} OFFSET 0) AS "#let")'
 
 
@@ -41,7 +41,7 @@ def _power(exponent: int) -> str:
 
 
 def _special(*names: str) -> str:
-    """Operands at which no operation raises."""
+    """Return the condition that an operand is NaN or infinite, in which case no operation raises."""
     return " OR ".join(f"{name} IN ({NAN}, {INFINITY}, {real('-Infinity')})" for name in names)
 
 
@@ -58,8 +58,8 @@ def _zero(negative: str) -> str:
 
 
 def sum_of(left: str, right: str, operator: str) -> str:
-    """left + right or left - right. Halves of large numbers are exact, and a number below 1 does not move a sum that may
-    overflow."""
+    """Return left + right or left - right. Halves of large numbers are exact, and a number below 1 does not change a sum that
+    may overflow."""
     halves = f" {operator} ".join(
         f"CASE WHEN abs({name}) < {_ONE} THEN {_ZERO} ELSE {name} * {_HALF} END" for name in "ab"
     )
@@ -73,8 +73,8 @@ def sum_of(left: str, right: str, operator: str) -> str:
 
 
 def product_of(left: str, right: str) -> str:
-    """left * right. Of two factors above 1 the scaled product is 1 or more exactly where the product overflows; of two
-    below 1, of which one is far below, it is at most one half where the product underflows to zero."""
+    """Return left * right. For two factors above 1, the scaled product is 1 or more exactly if the product overflows; for two
+    factors below 1, one of them far below, it is at most one half if the product underflows to zero."""
     opposite = f"(a < {_ZERO}) <> (b < {_ZERO})"
     large = f"abs((a * {_power(-512)}) * (b * {_power(-512)})) >= {_ONE}"
     tiny = f"abs((a * {_power(537)}) * (b * {_power(537)})) <= {_HALF}"
@@ -88,9 +88,9 @@ def product_of(left: str, right: str) -> str:
 
 
 def quotient_of(left: str, right: str) -> str:
-    """left / right, NULL where the divisor is zero."""
+    """Return left / right, NULL if the divisor is zero."""
     opposite = f"(a < {_ZERO}) <> (b < {_ZERO})"
-    # 2**-50 is 2**1024 in the scale of this quotient, and 2**-51 / 2**-1074 is no overflow.
+    # 2**-50 is 2**1024 in the scale of this quotient, and 2**-51 / 2**-1074 does not overflow.
     large = f"abs((a * {_power(-512)}) / (b * {_power(562)})) >= {_power(-50)}"
     tiny = f"abs((a * {_power(537)}) / (b * {_power(-537)})) <= {_HALF}"
     text = (
@@ -105,7 +105,7 @@ def quotient_of(left: str, right: str) -> str:
 
 
 def rounded(value: str) -> str:
-    """Round half away from zero. (The engine's own round of doubles is half to even.)"""
+    """Return a real rounded half away from zero. (The engine's own round of doubles rounds half to even.)"""
     whole = f"(floor(abs(r)) + CASE WHEN abs(r) - floor(abs(r)) >= {_HALF} THEN {_ONE} ELSE {_ZERO} END)"
     text = f"(CASE WHEN abs(r) < {_power(52)} THEN CASE WHEN r < {_ZERO} THEN -{whole} ELSE {whole} END ELSE r END)"
     return let({"r": value}, text)

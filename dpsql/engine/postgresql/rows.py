@@ -1,4 +1,4 @@
-"""Rows between PostgreSQL and Arrow: groups that come back by COPY, and released tables that go there as arrays."""
+"""Rows between PostgreSQL and Arrow: groups are returned by COPY, and released tables are sent as arrays."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import pyarrow.csv
 from dpsql.engine.postgresql.literals import binary, quoted
 
 PIECE_BYTES = 1 << 22
-"""Bytes of CSV that become Arrow at once."""
+"""Bytes of CSV that are converted to Arrow at once."""
 _ARROW: Mapping[int, pa.DataType] = {
     16: pa.bool_(), 20: pa.int64(), 21: pa.int64(), 23: pa.int64(), 25: pa.string(), 701: pa.float64(),
     1082: pa.date32(), 1114: pa.timestamp("us"), 1700: pa.decimal128(38, 0),
 }  # fmt: skip
-"""Arrow's types by the oid of PostgreSQL's; sums of integers are numeric, of at most 38 digits."""
+"""Arrow's types by the oid of PostgreSQL's types; sums of integers are numeric, with at most 38 digits."""
 _OURS = (
     (pa.types.is_boolean, "boolean"), (pa.types.is_integer, "bigint"), (pa.types.is_floating, "double precision"),
     (pa.types.is_decimal, "numeric"), (pa.types.is_date, "date"), (pa.types.is_timestamp, "timestamp"),
@@ -26,8 +26,8 @@ _OURS = (
 
 
 def copied(connection: psycopg.Connection[Any], sql: str) -> pa.Table:
-    """Return the rows of one SELECT, which the server sends as it makes them. Of their text no more than a piece is held at a
-    time (`PIECE_BYTES` and one message of the server). Raises psycopg.Error, pa.ArrowException."""
+    """Return the rows of one SELECT, which the server sends as it computes them. At most one piece of their text is in memory
+    at a time (`PIECE_BYTES` and one message of the server). Raises psycopg.Error, pa.ArrowException."""
     with connection.cursor() as cursor:
         cursor.execute(f'SELECT * FROM ({sql}) AS "#answer" LIMIT 0')
         schema = pa.schema([(column.name, _ARROW[column.type_code]) for column in cursor.description or ()])
@@ -37,8 +37,8 @@ def copied(connection: psycopg.Connection[Any], sql: str) -> pa.Table:
 
 
 def _pieces(blocks: Iterable[Any]) -> Iterator[bytes]:
-    """Yield the text of blocks of CSV in pieces of whole records: a record ends where a line does and every quote is closed.
-    A quote inside quotes is doubled, so quotes are closed where their number is even."""
+    """Yield the text of blocks of CSV in pieces of whole records: a record ends at the end of a line if every quote is closed.
+    A quote inside quotes is doubled, so all quotes are closed if their number is even."""
     piece, quotes = bytearray(), 0
     for block in blocks:
         piece += block
@@ -67,7 +67,7 @@ def _parsed(piece: bytes, schema: pa.Schema) -> pa.Table:
 
 
 def with_released(sql: str, released: Mapping[str, pa.Table]) -> str:
-    """Return a SELECT that reads released tables, under their names, from its own text."""
+    """Return a SELECT whose own text contains the released tables under their names."""
     if not released:
         return sql
     tables = [f"{_name(name)} AS MATERIALIZED ({_table(table)})" for name, table in released.items()]

@@ -1,12 +1,12 @@
 """Prepared bounded views as tables of the server that holds the data, in a schema that the owner names for them.
 
-The role that reads the data need not be the one that writes: `prepare.role` of the policy connects for that alone, and lets
-the reading role SELECT what it has written. A table is made, filled and given away in one transaction, so a question finds
-all of it or nothing; a question looks for it before its own transaction begins, so that its snapshot has the rows.
+The role that reads the data need not be the role that writes: `prepare.role` of the policy connects only for writing, and
+lets the reading role SELECT from the tables that it has written. A table is created, filled and granted in one transaction, so
+a question finds all of it or nothing; a question looks for it before its own transaction begins, so that its snapshot has the
+rows.
 
-A table holds what the window of an unprepared question would keep, in the same order of the same keyed hash, and beside each
-number with bounds the integers that sums add. It is sorted by unit, and units are numbered so that they are counted by an
-integer.
+A table holds the rows that the window of an unprepared question would keep, by the same keyed hash, and for each number with
+bounds the integers that sums add. It is sorted by unit, and units are numbered so that they can be counted by an integer.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ class ServerViews:
     """The stored views of one database. Thread-safe."""
 
     def __init__(self, connections: Connections, reading: Reading, schema: str, role: str | None) -> None:
-        """Take the connections and where views are. `reading`: a transaction of the role that reads. `schema`: where views are;
-        `role`: who writes them, None for the reader."""
+        """Take the connections and the place of the views. `reading`: opens a transaction of the reading role. `schema`: the
+        schema of the views; `role`: the role that writes them, None for the reading role."""
         self._connections, self._reading, self._schema, self._role = connections, reading, schema, role
 
     def place(self, name: str) -> str | None:
-        """Return the table's name, None if there is none that the reading role may read. Raises Fault."""
+        """Return the table's name, or None if there is none that the reading role may read. Raises Fault."""
         with self._reading() as connection:
             text = _MAY_READ.format(schema=quoted(self._schema), name=quoted(name))
             row = connection.execute(text).fetchone()
@@ -71,8 +71,8 @@ class ServerViews:
         progress("writing", 1.0)
 
     def _fill(self, connection: psycopg.Connection[Any], view: BoundedView, key: str, name: str, reader: str) -> None:
-        """Make and fill the table. Its definition is written without the key of the order: servers log definitions more
-        often than other statements."""
+        """Create and fill the table. Its definition does not contain the key of the order, because servers log definitions
+        more often than other statements."""
         schema, table, role = _name(self._schema), self._table(name), _name(reader)
         if connection.execute("SELECT to_regnamespace(%s)", (schema,)).fetchall()[0][0] is None:
             connection.execute(f"CREATE SCHEMA {schema}")
@@ -85,8 +85,8 @@ class ServerViews:
             connection.execute(f"GRANT SELECT ON {table} TO {role}")
 
     def _vacuum(self, table: str, name: str) -> None:
-        """Mark the rows as visible to all, which no transaction may do that writes them: questions then need not look at
-        each. The copy is whole without it."""
+        """Mark the rows as visible to all, so that questions need not check each row; the transaction that writes the rows
+        cannot do that. The copy is complete without it."""
         try:
             with closing(self._connections.opened_by(self._role)) as connection:
                 connection.execute(f"VACUUM (FREEZE) {self._table(name)}")
@@ -94,27 +94,27 @@ class ServerViews:
             CUSTODIAN_LOG.warning("the prepared rows of %s were not vacuumed: %s", table, error)
 
     def names(self, prefix: str) -> frozenset[str]:
-        """Return the names of tables of the schema that begin with `prefix`. Raises Fault."""
+        """Return the names of the schema's tables that begin with `prefix`. Raises Fault."""
         with self._reading() as connection:
             rows = connection.execute(_NAMES.format(schema=quoted(self._schema), prefix=quoted(prefix))).fetchall()
         return frozenset(str(name) for (name,) in rows)
 
     def remove(self, names: Collection[str]) -> None:
-        """Drop tables, in one transaction. Raises Fault index_not_written."""
+        """Drop tables in one transaction. Raises Fault index_not_written."""
         if names:
             with self._writing(self._schema) as connection:
                 for name in sorted(names):
                     connection.execute(f"DROP TABLE IF EXISTS {self._table(name)}")
 
     def remove_unfinished(self, names: Collection[str]) -> None:
-        """Do nothing: the server undoes a transaction that was not finished."""
+        """Do nothing: the server rolls back unfinished transactions."""
 
     def _table(self, name: str) -> str:
         return f"{_name(self._schema)}.{_name(name)}"
 
     @contextmanager
     def _writing(self, table: str) -> Iterator[psycopg.Connection[Any]]:
-        """Yield a connection of the writing role inside a transaction, which is committed at the end."""
+        """Yield a connection of the writing role in a transaction, which is committed at the end."""
         try:
             with closing(self._connections.opened_by(self._role)) as connection:
                 connection.execute(_BEGIN.format(milliseconds=0))
@@ -125,8 +125,8 @@ class ServerViews:
 
 
 def _rows(view: BoundedView, key: str) -> str:
-    """Return a SELECT of the rows that stay: their integers, their unit and its number, then their columns. The server finds
-    what stands before the first text without reading the rest of a row."""
+    """Return a SELECT of the rows that stay: their integers, their unit and its number, then their columns. The server reads
+    the columns before the first text without reading the rest of a row."""
     if not view.units:
         return f"SELECT {', '.join([*view.narrow, *view.names])} FROM {view.dialect.derived(view.rows)}"
     unit = _name(UNIT)

@@ -15,7 +15,7 @@ from dpsql.plan.plan import Call, Literal
 
 _FIRST_DAY = "DATE '0001-01-01'"
 _LAST = 3_652_058
-"""The number of 9999-12-31 where that of 0001-01-01 is 0."""
+"""The day number of 9999-12-31, if 0001-01-01 is day 0."""
 _YEAR_ONE = 62_135_596_800
 """Seconds from 0001-01-01 to 1970-01-01."""
 _END = (_LAST + 1) * 86_400 - _YEAR_ONE
@@ -26,11 +26,11 @@ _WRITTEN = {
     "Y": "YYYY", "y": "YY", "m": "MM", "B": "FMMonth", "b": "Mon", "d": "DD", "j": "DDD", "A": "FMDay", "a": "Dy",
     "H": "HH24", "I": "HH12", "p": "AM", "M": "MI", "S": "SS",
 }  # fmt: skip
-"""The words of to_char for the letters of strftime; names are English, as TM is never written."""
+"""The patterns of to_char for the letters of strftime; names are English, because TM is never written."""
 
 
 def _part(node: Call, texts: list[str]) -> str:
-    """Seconds have their fraction cut off."""
+    """Return the text of DATE_PART. Seconds are truncated to integers."""
     return f"CAST(floor(date_part('{unit_of(node)}', {_TEXTS.time(node.arguments[1], texts[1])})) AS bigint)"
 
 
@@ -54,7 +54,7 @@ def _add_days(node: Call, texts: list[str]) -> str:
 
 
 def _add_months(node: Call, texts: list[str]) -> str:
-    """Return the text of a shift by months. A month that is too short has its last day."""
+    """Return the text of a shift by months. In a month that is too short, the result is its last day."""
     months = "CAST(date_part('year', d) * 12 + date_part('month', d) AS bigint) - 1 + n"
     moved = f"CAST(d + CAST(n AS integer) * INTERVAL '1 month' AS {TYPES[node.facts.type]})"
     inside = f"CASE WHEN {months} BETWEEN 12 AND {9999 * 12 + 11} THEN {moved} END"
@@ -62,7 +62,7 @@ def _add_months(node: Call, texts: list[str]) -> str:
 
 
 def _add_seconds(node: Call, texts: list[str]) -> str:
-    """Whole seconds are exact multiples of an interval up to 2**53 / 15625 of them."""
+    """Return the text of a shift by seconds. Up to 2**53 / 15625 whole seconds are exact multiples of an interval."""
     reached = "extract(epoch FROM d) + n"
     inside = (
         f"CASE WHEN {reached} >= -{_YEAR_ONE} AND {reached} < {_END} "
@@ -74,14 +74,14 @@ def _add_seconds(node: Call, texts: list[str]) -> str:
 
 
 def _epoch(node: Call, texts: list[str]) -> str:
-    """Whole microseconds as a double, then a million of them a second: two roundings, as in DuckDB."""
+    """Return the text of EPOCH: whole microseconds as a double, divided by a million: two roundings, as in DuckDB."""
     whole = f"CAST(extract(epoch FROM {_TEXTS.time(node.arguments[0], texts[0])}) * 1000000 AS bigint)"
     return f"(CAST({whole} AS double precision) / CAST('1e6' AS double precision))"
 
 
 def _time_bucket(node: Call, texts: list[str]) -> str:
-    """Return the text of TIME_BUCKET, computed in whole microseconds; days and the rest of a day are added apart, so that each is
-    an exact multiple."""
+    """Return the text of TIME_BUCKET, computed in whole microseconds; days and the rest of a day are added separately, so that
+    each is an exact multiple."""
     width, origin = node.arguments[1:]
     assert isinstance(width, Literal) and isinstance(origin, Literal)
     step, first = width.value * 10**6, microseconds(origin.value)
@@ -104,12 +104,12 @@ def _last_day(node: Call, texts: list[str]) -> str:
 def _strftime(node: Call, texts: list[str]) -> str:
     time = _TEXTS.time(node.arguments[0], texts[0])
     parts = format_parts(node, quoted, lambda letter: f"to_char({time}, '{_WRITTEN[letter]}')")
-    nothing = f"left(to_char({time}, 'YYYY'), 0)"  # NULL where the time is
+    nothing = f"left(to_char({time}, 'YYYY'), 0)"  # NULL if the time is NULL
     return binary(f"({' || '.join([nothing, *parts])})")
 
 
 def _read(node: Call, texts: list[str]) -> str:
-    """Return a cast; of texts, those that `evaluate` reads: the year is 1 or later, so month and day alone may be none."""
+    """Return a cast; of texts, only those that `evaluate` reads: the year is 1 or later, so only month and day may be invalid."""
     target = TYPES[node.facts.type]
     if node.arguments[0].facts.type is not Type.TEXT:
         same = node.arguments[0].facts.type is node.facts.type

@@ -1,1 +1,1 @@
-"""Spark 4: its dialect, its sessions, and what is read of its catalog and of Parquet files."""
+"""Spark 4: its dialect, its sessions, and the reading of its catalog and of Parquet files."""

@@ -11,11 +11,11 @@ from dpsql.engine.spark.functions import FUNCTIONS, UNSUPPORTED
 from dpsql.plan.intervals import Type
 
 _LIMB_BITS = 21
-"""A sum of integers below 2**22 stays inside 64 bits for 2**41 rows."""
+"""Bits of a limb: a sum of integers below 2**22 stays inside 64 bits for 2**41 rows."""
 
 
 class SparkDialect(Dialect):
-    """Spark 4, in sessions whose settings `engine.spark.sessions` pins: names stand between double quotes."""
+    """Spark 4, in sessions whose settings `engine.spark.sessions` pins: names are between double quotes."""
 
     name = "spark"
     title = "Spark"
@@ -41,20 +41,21 @@ class SparkDialect(Dialect):
         return f"{value} + {literals.real(0.0)}"
 
     def real_key(self, value: str) -> str:
-        """Return a real by which rows are grouped. Every NaN has the same bits here once the engine groups by it."""
+        """Return a real by which rows are grouped. Spark gives every NaN the same bits when it groups by it."""
         return f"({value} + {literals.real(0.0)})"
 
     def sign_of(self, value: str) -> str:
-        """Return the text of a zero, '-0.0' or '0.0'. NaN has no sign that a question could see."""
+        """Return a zero as text, '-0.0' or '0.0', else NULL. A question cannot see the sign of NaN."""
         return f"(CASE WHEN {value} = {literals.real(0.0)} THEN CAST({value} AS STRING) END)"
 
     def moved_to_grid(self, value: str, lower: float, upper: float, centre: float, grid: int, type_: str) -> str:
-        """Subtraction is monotone and the scaling exact: order is kept, and doubles never raise here."""
+        """Return the unclamped value on the grid. Subtraction is monotone and the scaling exact, so order is kept, and doubles
+        never raise."""
         moved = value if centre == 0 else f"({value} - {self.constant(centre)})"
         return f"({moved} * {self.constant(2.0**grid)})"
 
     def nearest_integer(self, value: str, type_: str) -> str:
-        """Return a real rounded to an integer; the engine's own cast cuts the fraction off."""
+        """Return a real rounded half to even; the engine's own cast truncates the fraction."""
         return f"CAST(rint({value}) AS {type_})"
 
     def wide(self, value: str) -> str:
@@ -76,7 +77,8 @@ class SparkDialect(Dialect):
         return f"({select}) AS {self.identifier(alias)}"
 
     def keyed_order(self, key: str, content: list[str]) -> str:
-        """SHA-256 of the key and of every value as text behind its length, so that different rows are different texts."""
+        """Return the SHA-256 of the key and of every value as text after its length, so that different rows give different
+        texts."""
         texts = [f"CAST({item} AS STRING)" for item in content]
         parts = [f"coalesce(concat(octet_length({text}), ':', {text}), '-')" for text in texts]
         return f"sha2(concat({', '.join([self.constant(key), *parts])}), 256)"
@@ -84,9 +86,9 @@ class SparkDialect(Dialect):
     def exact_sum(self, value: str, filtered: str = "", most: int = 2**63) -> str:
         """Return an exact sum of integers. The engine's sum of BIGINT has 64 bits, and its sum of decimals takes many times as
         long. So an integer x is split into limbs, x = h * 2**42 + m * 2**21 + l with 0 <= m, l < 2**21 and h of x's sign, |h| <=
-        2**21: the shift rounds down, and the bits below it are what is left. Each limb is summed in 64 bits, exactly for up to
-        2**41 rows (beyond them the session raises, it never wraps), and the sums are joined in 38 digits: the total is below
-        2**41 * 2**63 = 2**104 < 10**38. Limbs that `most` says are empty are left out."""
+        2**21: the shift rounds down, and the bits below it form the rest. Each limb is summed in 64 bits, exactly for up to
+        2**41 rows (beyond that the session raises instead of wrapping), and the sums are joined in 38 digits: the total is below
+        2**41 * 2**63 = 2**104 < 10**38. Limbs that are empty according to `most` are left out."""
         wide = f"CAST({value} AS BIGINT)"
         limbs = 1 if most < 2 ** (_LIMB_BITS + 1) else 2 if most < 2 ** (2 * _LIMB_BITS + 1) else 3
         parts = []

@@ -1,4 +1,4 @@
-"""Spark as the engine: exact integer aggregation on executors, of which groups alone come back."""
+"""Spark as the engine: exact integer aggregation on executors, which return only groups."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _BOUNDED = (
 
 
 class RehearsedPlans:
-    """Plans of queries that were rehearsed and did not run yet, each for as long as somebody holds its query. Thread-safe."""
+    """Plans of queries that were rehearsed but have not run yet; each is kept as long as its query object lives. Thread-safe."""
 
     def __init__(self) -> None:
         self._frames: dict[int, tuple[weakref.ref[EngineQuery], DataFrame]] = {}
@@ -50,23 +50,23 @@ class RehearsedPlans:
         return len(self._frames)
 
     def keep(self, query: EngineQuery, frame: DataFrame) -> None:
-        """Keep the plan of this very query, which another of the same text may not have: tables may have changed between."""
+        """Keep the plan of exactly this query object: another query with the same text needs a new one, as tables may change."""
         number = id(query)
         self._frames[number] = (weakref.ref(query, lambda _: self._frames.pop(number, None)), frame)
 
     def taken(self, query: EngineQuery) -> DataFrame | None:
-        """Return the plan, which is not kept any longer; None if there is none."""
+        """Remove and return the plan; None if there is none."""
         _, frame = self._frames.pop(id(query), (None, None))
         return frame
 
 
 class SparkEngine(ServedTables):
-    """One Spark application; `run` may be called from any thread, each call has a tag of its own for its jobs."""
+    """One Spark application; `run` may be called from any thread, and each call has its own tag for its jobs."""
 
     dialect: Dialect = SPARK
 
     def __init__(self, policy: Policy, spark: SparkSession) -> None:
-        """`spark`: the owner's session, or that of the policy's own application. Raises Fault source_server,
+        """`spark`: the owner's session, or the session of the policy's own application. Raises Fault source_server,
         source_file_beside_server."""
         super().__init__(policy)
         self._spark = checked(spark)
@@ -80,8 +80,8 @@ class SparkEngine(ServedTables):
         return Tables(self._policy, self._spark, self._session, f"dpsql_{uuid.uuid4().hex[:12]}_")
 
     def _new_views(self) -> NoPreparedViews:
-        """Return the views of the policy's folder. Versions of Spark and Java may write a number as other text, by which rows
-        are ordered."""
+        """Return the views in the policy's folder. Their engine name includes the versions of Spark and Java, because these may
+        write a number as a different text, and rows are ordered by texts."""
         java = self._spark._jvm.System.getProperty("java.specification.version")  # type: ignore[union-attr]
         name = f"{SPARK.name} {self._spark.version}, java {java}"
         folder = self._policy.copies_folder()
@@ -97,8 +97,8 @@ class SparkEngine(ServedTables):
         return other
 
     def identity(self, table: str) -> Identity | None:
-        """Return the owner's name for the version of the data, the places of the table and of those on its way to the unit, and
-        the application; None for temporary views, which another process has not."""
+        """Return the owner's name for the version of the data, the places of the table and of the tables on its path to the unit,
+        and the application; None for temporary views, which other processes do not have."""
         identity = super().identity(table)
         if identity is None:
             return None
@@ -106,18 +106,18 @@ class SparkEngine(ServedTables):
         return None if any(self._tables.is_temporary(self._policy.table_source(name)) for name in read) else identity
 
     def _readers(self) -> tuple[str, ...]:
-        """Return the master: another one may have another catalog."""
+        """Return the master, because another master may have another catalog."""
         return (str(self._spark.sparkContext.master),)
 
     # --- structure ----------------------------------------------------------------------------------------------------
 
     def columns(self, table: str) -> dict[str, str] | None:
-        """Return columns and types of a policy table's source, None where there is none."""
+        """Return columns and types of a policy table's source, or None if it does not exist."""
         with self._working(None):
             return self._tables.columns(table)
 
     def source(self, table: str, total: bool = False) -> Source:
-        """Our view over a table and its column types, as they were at the last `check_readable`."""
+        """Return our view over a table and its column types, in their state at the last `check_readable`."""
         with self._lock:
             if table in self._sources:
                 return self._sources[table]
@@ -126,7 +126,7 @@ class SparkEngine(ServedTables):
             return self._sources[table]
 
     def check_readable(self, tables: tuple[str, ...]) -> None:
-        """List the files of tables (and of those on their way to the unit) anew, and check that they have the policy's
+        """List the files of tables (and of the tables on their paths to the unit) again, and check that they have the policy's
         columns in supported types. Reads footers, no rows. Raises Fault."""
         read = {name for table in tables for name in (table, *(hop[2] for hop in self._policy.unit_joins(table)))}
         with self._working(None), self._lock:
@@ -134,8 +134,8 @@ class SparkEngine(ServedTables):
                 self._sources[name] = self._tables.renewed(name)
 
     def rehearse(self, query: EngineQuery) -> None:
-        """Let Spark plan a query: it refuses wrong types and computes constants, and reads no row. The plan is kept for `run`.
-        Raises Fault engine_cannot_run, source_spark_ended."""
+        """Let Spark plan a query, which rejects wrong types and computes constants, but reads no row. The plan is kept for
+        `run`. Raises Fault engine_cannot_run, source_spark_ended."""
         try:
             with self._tagged(None):
                 frame = self._frame(query.sql, query.released)
@@ -149,7 +149,8 @@ class SparkEngine(ServedTables):
             raise refuse("engine_cannot_run", engine=self.dialect.title, incident=noted(error)) from None
 
     def advice(self) -> tuple[str, ...]:
-        """Places of the application where others may read generated queries, and bounds that make questions refused."""
+        """Return advice on places of the application where others may read generated queries, and on settings that make questions
+        fail."""
         context = self._spark.sparkContext.getConf()
         defaults = {"spark.ui.enabled": "true", "spark.eventLog.enabled": "false"}
         exposed = (text for name, text in _EXPOSED.items() if context.get(name, defaults[name]) == "true")
@@ -160,8 +161,8 @@ class SparkEngine(ServedTables):
     # --- work ---------------------------------------------------------------------------------------------------------
 
     def run(self, query: EngineQuery, timeout_seconds: float | None = None) -> ExactAnswer:
-        """Run one aggregation, as it was rehearsed. Spark's error texts may quote data, so they are replaced by one fixed
-        text."""
+        """Run one aggregation by its rehearsed plan, if it has one. Spark's error texts may quote data, so one fixed text
+        replaces them."""
         with self._working(timeout_seconds):
             frame = self._rehearsed.taken(query)
             if frame is None:
@@ -169,7 +170,7 @@ class SparkEngine(ServedTables):
             return ExactAnswer(_in_our_types(frame.toArrow()))
 
     def public_domains(self, table: str, most: int) -> dict[str, tuple[Any, ...]]:
-        """Return values of the columns of a public table that have few of them, NULL (last) among them."""
+        """Return the values of those columns of a public table that have at most `most`, including NULL (last)."""
         domains = {}
         for column, value in self._values(table, without=("real", "timestamp")).items():
             listed = (
@@ -181,7 +182,7 @@ class SparkEngine(ServedTables):
         return domains
 
     def public_rows(self, table: str, most: int) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]] | None:
-        """Return names of the columns and all rows of a public table with few rows."""
+        """Return the column names and all rows of a public table, or None if it has more than `most` rows."""
         values = self._values(table)
         items = ", ".join(f"{value} AS {self.dialect.identifier(name)}" for name, value in values.items())
         rows = self._table(f"SELECT {items} FROM {self.source(table).sql} LIMIT {most + 1}")
@@ -190,7 +191,7 @@ class SparkEngine(ServedTables):
         return tuple(values), tuple(zip(*(column.to_pylist() for column in rows.columns), strict=True))
 
     def _values(self, table: str, without: tuple[str, ...] = ()) -> dict[str, str]:
-        """Return columns of a table as text, in the types of the policy."""
+        """Return the texts of a table's columns in the types of the policy, by name."""
         source, text = self.source(table), self.dialect
         return {
             column.name: text.cast_column(text.identifier(column.name), Type(column.type), source.types[column.name])
@@ -199,7 +200,7 @@ class SparkEngine(ServedTables):
         }
 
     def exact_rows(self, sql: str) -> Any:
-        """Return rows of a generated query over protected tables, for the owner's eyes."""
+        """Return the rows of a generated query over protected tables, only for the owner."""
         return self._table(sql)
 
     def _table(self, sql: str) -> pa.Table:
@@ -207,12 +208,12 @@ class SparkEngine(ServedTables):
             return _in_our_types(self._frame(sql, {}).toArrow())
 
     def _frame(self, sql: str, released: Mapping[str, pa.Table]) -> DataFrame:
-        """Return a planned query. All that it reads of a table comes from one listing: no view is renewed meanwhile."""
+        """Return a planned query. Everything that it reads of a table comes from one listing, as no view is renewed meanwhile."""
         session = pinned(self._spark) if released else self._session
         for name, rows in released.items():
             session.createDataFrame(_with_zones(rows)).createOrReplaceTempView(f"`{name}`")
         with self._lock:
-            # A session runs a statement at once that is more than a query; between brackets it is a syntax error.
+            # A session executes statements other than queries at once; in parentheses they are syntax errors.
             return session.sql(f"SELECT * FROM ({sql})")
 
     @contextmanager
@@ -253,7 +254,7 @@ class SparkEngine(ServedTables):
 
 
 def _clipped(policy: Policy) -> Iterator[str]:
-    """Yield a sentence for each bound of the policy that clips."""
+    """Yield a sentence for each bound of the policy that requires clipping."""
     for name, table in policy.tables.items():
         counted = [f"max_count of table {name}"] if table.bounds.max_count is not None else []
         summed = [f"max_total of {name}.{c.name}" for c in table.columns.values() if c.max_total is not None]
@@ -262,7 +263,7 @@ def _clipped(policy: Policy) -> Iterator[str]:
 
 
 def _in_our_types(table: pa.Table) -> pa.Table:
-    """Integers of 64 bits or of 38 digits, and timestamps without a zone (they are in UTC)."""
+    """Return a table with integers of 64 bits or of 38 digits, and timestamps without a zone (they are in UTC)."""
     fields = []
     for field in table.schema:
         type_ = field.type
@@ -277,7 +278,7 @@ def _in_our_types(table: pa.Table) -> pa.Table:
 
 
 def _with_zones(table: pa.Table) -> pa.Table:
-    """Timestamps in UTC, which is what TIMESTAMP means to Spark."""
+    """Return a table with timestamps in UTC, the meaning of TIMESTAMP in Spark."""
     zoned = [
         field.with_type(pa.timestamp("us", "UTC")) if pa.types.is_timestamp(field.type) else field
         for field in table.schema
@@ -287,12 +288,12 @@ def _with_zones(table: pa.Table) -> pa.Table:
 
 _OF_QUESTIONS = ("CANCELLED", "AnalysisException", "ParseException", "Py4JError")
 _PASSING = ("cancelled", "ExecutorLostFailure")
-"""In the text of an error that the data did not cause: a cancelled job, and an executor that ended (killed, or out of memory)."""
+"""Words in errors that the data did not cause: a cancelled job, and an executor that ended (killed, or out of memory)."""
 
 
 def _fault(error: Exception) -> Error:
-    """Return the one fixed text for an error of Spark, or that of an application that has ended. Another question need not meet
-    errors of analysis, a cancelled job, or the loss of an executor."""
+    """Return the fault with a fixed text for an error of Spark, or the fault for an application that has ended. Errors of
+    analysis, cancelled jobs and lost executors do not count as errors of the source: other questions may not have them."""
     if (fault := ended(error)) is not None:
         return fault
     of_question = not isinstance(error, (PySparkException, Py4JError)) or type(error).__name__ in _OF_QUESTIONS
@@ -300,5 +301,5 @@ def _fault(error: Exception) -> Error:
 
 
 def open_spark(policy: Policy, source: Any = None) -> SparkEngine:
-    """Return the engine for a policy whose source is spark://..., or over a given SparkSession. Raises Fault."""
+    """Return the engine for a policy whose source is spark://..., or for a given SparkSession. Raises Fault."""
     return SparkEngine(policy, application(policy.source or "") if source is None else source)

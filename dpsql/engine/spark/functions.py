@@ -1,8 +1,8 @@
 """Spark's text for each row function: total by construction, and equal to `dpsql.functions.evaluate`.
 
-Sessions run with ANSI on, where an overflow and a wrong cast raise; so integers are computed by try_add and the like, and a
-value is cast only behind a condition under which the cast has a value. What cannot be made equal has its reason in
-`UNSUPPORTED`.
+Sessions run in ANSI mode, in which overflows and wrong casts raise; so integers are computed by try_add and the like, and a
+value is cast only under a condition for which the cast succeeds. Functions that cannot be made equal are in `UNSUPPORTED`, with
+the reason.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ UNSUPPORTED: Mapping[str, str] = {
 _TEXTS = SharedTexts(TYPES)
 _ZERO = real(0.0)
 _WHOLE_FROM = real(2.0**52)
-"""Doubles from here on have no fraction."""
+"""Doubles of at least this size have no fraction."""
 
 
 def _connected(operator: str) -> Template:
@@ -56,7 +56,7 @@ def _division(node: Call, texts: list[str]) -> str:
 
 
 def _whole_division(node: Call, texts: list[str]) -> str:
-    """Return the text of a division of integers. The one quotient beyond 64 bits is that of the least integer and -1."""
+    """Return the text of a division of integers. The only quotient beyond 64 bits is the least integer divided by -1."""
     left, right = texts
     divisor = node.arguments[1]
     quotient = f"({left} div nullif({right}, 0L))"
@@ -83,7 +83,7 @@ def _sign(node: Call, texts: list[str]) -> str:
 
 
 def _floor(function: str) -> Template:
-    """Return the template of FLOOR or CEIL. The engine's own give an integer, which a large double is not."""
+    """Return the template of FLOOR or CEIL. The engine's functions return a 64-bit integer, in which large doubles do not fit."""
 
     def emit(node: Call, texts: list[str]) -> str:
         (value,) = texts
@@ -96,7 +96,7 @@ def _floor(function: str) -> Template:
 
 def _round(node: Call, texts: list[str]) -> str:
     """Return the text of ROUND. The engine rounds the shortest decimal of a double half away from zero. A double with the
-    fraction one half is its own shortest decimal, so that without digits this is the double itself that is rounded."""
+    fraction one half is its own shortest decimal, so without digits the double itself is rounded."""
     if node.facts.type is Type.INTEGER:
         return texts[0]
     if (digits := digits_of(node)) == 0:
@@ -107,7 +107,7 @@ def _round(node: Call, texts: list[str]) -> str:
 
 
 def _power(node: Call, texts: list[str]) -> str:
-    """C's pow of 1 is 1, and of -1 to an infinite power; Java has NaN there."""
+    """Return the text of POWER. C's pow returns 1 for the base 1, and for -1 to an infinite power; Java returns NaN."""
     base, exponent = _TEXTS.reals(node, texts)
     ends = f"{exponent} IN ({real(float('inf'))}, {real(-float('inf'))})"
     powers_of_one = f"WHEN {base} = {real(1.0)} AND {exponent} IS NOT NULL THEN {real(1.0)}"
@@ -147,12 +147,12 @@ def _to_real(node: Call, texts: list[str]) -> str:
 
 
 def _read(text: str, shape: str, target: Type) -> str:
-    """Return a text of a shape that Python reads too."""
+    """Return the value of a text whose shape Python can read too, NULL for other texts."""
     return f"(CASE WHEN {text} RLIKE {whole_text(shape)} THEN try_cast(trim({text}) AS {TYPES[target]}) END)"
 
 
 def _to_boolean(node: Call, texts: list[str]) -> str:
-    """Return the text of a cast to BOOLEAN: no letter beyond ASCII becomes, in lower case, a letter of these words."""
+    """Return the text of a cast to BOOLEAN. No letter beyond ASCII becomes a letter of the accepted words in lower case."""
     type_ = node.arguments[0].facts.type
     if type_ is not Type.TEXT:
         return texts[0] if type_ is Type.BOOLEAN else f"({texts[0]} <> 0L)"
@@ -174,7 +174,7 @@ def _trim(side: str) -> Template:
 
 
 def _with_count(function: str) -> Template:
-    """Return a function of a text and of literal positions."""
+    """Return the template of a function of a text and of literal positions."""
 
     def emit(node: Call, texts: list[str]) -> str:
         literals = [a.value for a in node.arguments[1:] if isinstance(a, Literal)]
@@ -204,8 +204,8 @@ def _pattern(node: Call) -> str:
 
 
 def _matches(text: str, pattern: str) -> str:
-    """Return a LIKE pattern as a regular expression without going back: between two % the first place is as good as any, so it is
-    held fast (an atomic group), and time is linear in the text. The engine's own LIKE tries all places."""
+    """Return a LIKE as a regular expression without backtracking: for a part between two % the first match is as good as any, so
+    it is kept (an atomic group), and the time is linear in the text. The engine's own LIKE tries all positions."""
     first, *rest = ("".join("." if c == "_" else f"\\x{{{ord(c):x}}}" for c in part) for part in pattern.split("%"))
     middle = "".join(f"(?>.*?{part})" for part in rest[:-1] if part)
     last = f".*{rest[-1]}" if rest else ""
@@ -215,14 +215,15 @@ def _matches(text: str, pattern: str) -> str:
 
 @cache
 def _case_pairs(word: str) -> tuple[str, str]:
-    """Return every letter that `word` (lower, upper) changes, and what it becomes."""
+    """Return every letter that `word` (lower, upper) changes, and the letters that they become."""
     function = {"lower": lower, "upper": upper}[word]
     letters = [c for c in map(chr, range(0x110000)) if not 0xD800 <= ord(c) < 0xE000 and function(c) != c]
     return "".join(letters), "".join(map(function, letters))
 
 
 def _mapped(word: str, text: str) -> str:
-    """Letter by letter, as our own table has it; the engine's own functions look at neighbours and change lengths."""
+    """Map a text to lower or upper case letter by letter, by our own table; the engine's functions depend on neighbouring letters
+    and change lengths."""
     before, after = (f"'{letters}'" for letters in _case_pairs(word))
     return f"(CASE WHEN octet_length({text}) = length({text}) THEN {word}({text}) ELSE translate({text}, {before}, {after}) END)"
 

@@ -1,6 +1,6 @@
 """Spark's constants with their types, and source columns read in the types of the policy.
 
-Texts hold UTF-8 or nothing, and carry the collation UTF8_BINARY, so that they are equal when their bytes are and ordered by
+Texts are valid UTF-8 or NULL, and have the collation UTF8_BINARY, so that they are equal if their bytes are and ordered by
 code point, whatever collation a column has. A timestamp is Spark's TIMESTAMP, in a session whose time zone is UTC.
 """
 
@@ -29,7 +29,7 @@ READABLE: Mapping[Type, tuple[str, ...]] = {
     Type.DATE: _TIMES,
     Type.TIMESTAMP: _TIMES,
 }
-"""The types of the source that a column of the policy may have, without their lengths and collations."""
+"""The source types, without lengths and collations, from which a column of each policy type can be read."""
 
 
 def kind(engine_type: str) -> str:
@@ -45,8 +45,8 @@ def real(value: float) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return a text between quotes. Every character that could mean something to the lexer or to the substitution of variables is
-    written by its number."""
+    """Return a text between quotes. Every character that could have a meaning for the lexer or the substitution of variables is
+    written as its number."""
     return "'" + "".join(c if c.isalnum() or c in " _-.,:%/" else _numbered(c) for c in text) + "'"
 
 
@@ -56,7 +56,7 @@ def _numbered(character: str) -> str:
 
 
 def whole_text(shape: str) -> str:
-    """Return a regular expression, as a constant, that a text meets as a whole."""
+    """Return a regular expression, as a constant, that must match a whole text."""
     return quoted(rf"\A(?:{shape})\z")
 
 
@@ -78,7 +78,7 @@ def constant(value: Any) -> str:
 
 
 def in_calendar(type_: Type, value: str) -> str:
-    """Return a date or timestamp of the years 1 to 9999; others are NULL, so that no function overflows."""
+    """Return a date or timestamp in the years 1 to 9999; others are NULL, so that no function overflows."""
     first, last = (date.min, date.max) if type_ is Type.DATE else (datetime.min, datetime.max)
     return f"(CASE WHEN {value} BETWEEN {constant(first)} AND {constant(last)} THEN {value} END)"
 
@@ -86,7 +86,7 @@ def in_calendar(type_: Type, value: str) -> str:
 def real_to_integer(value: str) -> str:
     """Return a double rounded half to even, NULL beyond 64 bits and for NaN (which is greater than every number).
 
-    The bound is tested first: the engine's cast reads 2**63, which is beyond 64 bits, as the greatest integer.
+    The bound is tested first, because the engine's cast turns 2**63, which is beyond 64 bits, into the greatest integer.
     """
     inside = f"{value} >= {real(-(2.0**63))} AND {value} < {real(2.0**63)}"
     return f"(CASE WHEN {inside} THEN CAST(rint({value}) AS BIGINT) END)"

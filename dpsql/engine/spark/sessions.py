@@ -1,8 +1,8 @@
-"""Spark sessions: one application in a process, and sessions of our own in which every setting has the meaning that generated
-text is written for.
+"""Spark sessions: one application in a process, and our own sessions, in which every setting has the value that the generated
+text assumes.
 
-A session given in Python belongs to the owner and is not changed: ours is a new one of the same application, which shares its
-catalog and its executors.
+A session given in Python belongs to the owner and is not changed: we create a new one in the same application, which shares
+its catalog and its executors.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from dpsql.errors.exceptions import Error, refuse
 
 LEAST_VERSION = (4, 0)
 MEANINGS = {
-    # how a text is read: names stand between double quotes, and no ${...} is replaced by a setting or by the environment
+    # how a text is read: names are between double quotes, and no ${...} is replaced by a setting or by the environment
     "spark.sql.ansi.enabled": "true", "spark.sql.ansi.doubleQuotedIdentifiers": "true",
     "spark.sql.ansi.enforceReservedKeywords": "false", "spark.sql.ansi.relationPrecedence": "false",
     "spark.sql.variable.substitute": "false", "spark.sql.parser.escapedStringLiterals": "false",
@@ -40,28 +40,28 @@ MEANINGS = {
     "spark.sql.session.timeZone": "UTC", "spark.sql.timestampType": "TIMESTAMP_LTZ",
     "spark.sql.decimalOperations.allowPrecisionLoss": "true", "spark.sql.legacy.timeParserPolicy": "CORRECTED",
     "spark.sql.execution.arrow.useLargeVarTypes": "false",
-    # what a file holds: old calendars do not raise, and nothing is left out without a word
+    # contents of files: old calendars do not raise, and nothing is left out silently
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED", "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.binaryAsString": "false", "spark.sql.parquet.int96TimestampConversion": "false",
     "spark.sql.files.ignoreCorruptFiles": "false", "spark.sql.files.ignoreMissingFiles": "false",
-    # how answers come back: in pieces of so many groups, each the memory that the answer itself has
+    # how answers come back: in pieces of this many groups, whose memory belongs to the answer itself
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000", "spark.sql.execution.arrow.pyspark.selfDestruct.enabled": "false",
 }  # fmt: skip
-"""Every setting of Spark 4 on which the rows of a generated query depend, or their way here; settings named legacy are taken back
-besides."""
+"""Every setting of Spark 4 on which the rows of a generated query or their transfer depend; in addition, settings named legacy
+are unset."""
 _OWN_APPLICATION = {
-    # The pages of the application and its progress bar show generated texts, the secret of the order of rows among them.
+    # The pages of the application and its progress bar show generated texts, including the secret of the order of rows.
     "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF",
 }  # fmt: skip
 MOST_RESULT = "spark.driver.maxResultSize"
-"""Spark's bound on the bytes of an answer; 0: there is none."""
+"""Spark's bound on the bytes of an answer; 0: no bound."""
 _STARTING = threading.Lock()
 _SERVER = "spark://"
 _OTHER_MASTERS = ("local", "yarn", "k8s://")
 
 
 def master_of(source: str) -> str:
-    """Spark's name of the master that a source names: spark://host:7077 is one itself, spark://local[4] stands for local[4]."""
+    """Return Spark's name of the master in a source: spark://host:7077 is such a name itself, spark://local[4] means local[4]."""
     master = source.removeprefix(_SERVER)
     return master if master.startswith(_OTHER_MASTERS) else source
 
@@ -70,7 +70,7 @@ def application(source: str) -> SparkSession:
     """Return the application of this process, started if there is none. Raises Fault source_java, source_spark,
     source_server."""
     home = os.environ.get("JAVA_HOME")
-    if home and not (Path(home) / "bin" / "java").exists():  # Spark looks nowhere else then
+    if home and not (Path(home) / "bin" / "java").exists():  # in this case Spark looks nowhere else
         raise refuse("source_java", where="in the folder that JAVA_HOME names")
     if not home and shutil.which("java") is None:
         raise refuse("source_java", where="on the PATH, and JAVA_HOME is not set")
@@ -82,25 +82,25 @@ def application(source: str) -> SparkSession:
 
 
 def _started(source: str) -> SparkSession:
-    """Return the session of a new application. What Java prints while it starts is kept from the standard error of the
-    process, and goes to the custodian's log if the start fails. Raises Fault source_spark."""
+    """Return the session of a new application. Java's output while it starts does not reach the standard error of the
+    process; if the start fails, it goes to the custodian's log. Raises Fault source_spark."""
     settings = SparkConf().setMaster(master_of(source)).setAppName("dpsql").setAll(list(_OWN_APPLICATION.items()))
     with tempfile.TemporaryFile() as printed:
         try:
-            # Java of an earlier application of the process is there already, if there was one.
+            # If the process had an earlier application, its Java is still running.
             gateway: Any = SparkContext._gateway or launch_gateway(settings, {"stderr": printed})  # type: ignore[no-untyped-call]
-            # An answer beyond it would fail after the charge. Java hands answers on in pieces, and holds those before their turn.
+            # An answer beyond the bound would fail after the charge. Java passes answers on in pieces, and holds early ones.
             if not gateway.jvm.org.apache.spark.SparkConf().contains(MOST_RESULT):
                 settings.set(MOST_RESULT, "0")
             return SparkSession(SparkContext(conf=settings, gateway=gateway))
-        except Exception as error:  # the gateway, the launcher and the master each have errors of their own
+        except Exception as error:  # the gateway, the launcher and the master each raise different errors
             printed.seek(0)
             CUSTODIAN_LOG.error("Spark at %s: %s\n%s", source, error, printed.read().decode(errors="replace"))
             raise refuse("source_spark") from None
 
 
 def checked(spark: SparkSession) -> SparkSession:
-    """Return the session, if texts can be run in it. Raises Fault source_server."""
+    """Return the session if it can run generated texts. Raises Fault source_server if not."""
     if not hasattr(spark, "_jsparkSession"):
         raise refuse("source_server", what="a session of Spark Connect; dpsql needs one that runs in its own process")
     if tuple(int(part) for part in spark.version.split(".")[:2]) < LEAST_VERSION:
@@ -120,7 +120,7 @@ def pinned(spark: SparkSession) -> SparkSession:
 
 
 def ended(error: Exception) -> Error | None:
-    """Return the fault of an application that is no more, which no question brings back; None for what Spark answered."""
+    """Return the fault for an application that has ended and that no question can restart; None for errors of a running one."""
     if isinstance(error, (Py4JNetworkError, ConnectionError)) or "stopped SparkContext" in str(error):
         noted(error)
         return refuse("source_spark_ended")
@@ -128,19 +128,19 @@ def ended(error: Exception) -> Error | None:
 
 
 class TaggedJobs:
-    """A statement that runs: its jobs carry a tag by which they are cancelled."""
+    """A running statement, whose jobs carry a tag by which they can be cancelled."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._context = spark.sparkContext
         self.tag = f"dpsql-{uuid.uuid4().hex}"
 
     def interrupt(self) -> None:
-        """Cancel the jobs that run now."""
+        """Cancel the running jobs."""
         self._context.cancelJobsWithTag(self.tag)
 
     @contextmanager
     def running(self, timeout_seconds: float | None) -> Iterator[None]:
-        """Tag every job of this thread while the context is open, and cancel what runs past `timeout_seconds`."""
+        """Tag every job of this thread while the context is open, and cancel jobs that run past `timeout_seconds`."""
         self._context.addJobTag(self.tag)
         if timeout_seconds:
             watchdog().enter(self, timeout_seconds)
@@ -161,5 +161,5 @@ class _Quiet(threading.local):
 
 
 _QUIET = _Quiet()
-# PySpark writes the text of errors, which may quote data, on the standard error of the process.
+# PySpark writes the text of errors, which may quote data, to the standard error of the process.
 PySparkLogger.getLogger("SQLQueryContextLogger").addFilter(lambda record: not _QUIET.active)

@@ -1,18 +1,18 @@
 """Prepared bounded views as folders of Parquet files, in a folder that the owner names for them.
 
-A copy `NAME` is a folder `NAME-ID` of files, and beside it a file `NAME.copy` that holds ID. Files are written into a folder of a
-new ID, and the small file after all of them: it is written under another name and renamed where the file system renames at once,
-and appears whole on object stores. So a question finds a whole copy or none, `kill -9` at any moment leaves what no question
-reads, and no file of a copy is ever written twice: what was read from a folder once may be read from it again.
+A copy `NAME` is a folder `NAME-ID` of files, and beside it a small file `NAME.copy` that contains ID. Files are written into a
+folder with a new ID, and the small file after all of them: it is written under another name and renamed, if the file system
+renames atomically, and appears whole on object stores. So a question finds a whole copy or none, `kill -9` at any moment leaves
+only files that no question reads, and no file of a copy is ever written twice: what was read from a folder can be read again.
 
-While a folder is written there is a third entry, the mark `NAME-ID.writing`, which the writer takes away at the end. A mark that
-is older than a day belongs to a preparation that was killed: the next one takes the mark away, then deletes the folder unless
-the small file names it. A writer looks for its mark before and after it lets the copy be found, and withdraws the copy if the
-mark is gone; so one that still runs after a day fails, and no copy stays of which somebody deletes files.
+While a folder is written there is a third entry, the mark `NAME-ID.writing`, which the writer removes at the end. A mark that is
+older than a day belongs to a preparation that was killed: the next preparation removes the mark, then deletes the folder unless
+the small file names it. A writer checks its mark before and after it publishes the copy, and withdraws the copy if the mark is
+gone. So a writer that still runs after a day fails, and no copy remains whose files another preparation deletes.
 
-The rows of a unit are in one file, ordered by its key, as the windows leave them. Hashes are computed for units alone that have
-too many rows: hashing every row, and sorting by that, took longer than all else. Units are counted by their keys: to number
-them, one executor would have to see all.
+The rows of a unit are in one file, ordered by its key, as the windows leave them. Hashes are computed only for units that have
+too many rows: hashing every row, and sorting by the hash, took longer than everything else. Units are counted by their keys,
+because one executor would have to see all units to number them.
 """
 
 from __future__ import annotations
@@ -33,28 +33,28 @@ from dpsql.plan.plan import UNIT
 _ENDING = ".copy"
 _MARK = ".writing"
 ABANDONED_SECONDS = 86_400.0
-"""Age of a mark from which on its preparation counts as killed."""
+"""Age of a mark from which its preparation counts as killed."""
 _WRITING = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS", "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.writeLegacyFormat": "false", "spark.sql.files.maxRecordsPerFile": "0",
 }  # fmt: skip
-"""What a file holds is what is read from it."""
+"""Settings under which the values read from a file are the values that were written."""
 _NO_OTHERS = 0o700
 Working = Callable[[], AbstractContextManager[None]]
 
 
 class FolderViews:
-    """The stored views below one folder of any file system that Spark reads. Thread-safe."""
+    """The stored views in one folder of any file system that Spark reads. Thread-safe."""
 
     def __init__(self, new_session: Callable[[], SparkSession], working: Working, folder: str) -> None:
-        """`new_session` returns a session of ours; `working`: a context in which it may be used, and which turns errors into
-        faults. `folder`: path or URL."""
+        """`new_session` returns one of our sessions; `working` returns a context in which it may be used, and which turns errors
+        into faults. `folder`: path or URL."""
         self._new_session, self._working, self._folder = new_session, working, folder
         self._session = new_session()
         self._prefix = f"dpsql_{uuid.uuid4().hex[:12]}_"
 
     def place(self, name: str) -> str | None:
-        """Return the name of a view of the files, None if there is no copy. Raises Fault."""
+        """Return the name of a view over the files, or None if there is no copy. Raises Fault."""
         with self._working():
             identifier = self._identifier(name)
             if identifier is None:
@@ -67,7 +67,7 @@ class FolderViews:
         return f'"{database}"."{view}"'
 
     def write(self, view: BoundedView, key: str, name: str, progress: Callable[[str, float], None]) -> None:
-        """Write the view, then the file by which it is found. Raises Fault index_not_written."""
+        """Write the view, then the small file by which it is found. Raises Fault index_not_written."""
         progress("writing", 0.0)
         identifier = uuid.uuid4().hex
         with self._changing(view.table):
@@ -94,12 +94,12 @@ class FolderViews:
         progress("writing", 1.0)
 
     def names(self, prefix: str) -> frozenset[str]:
-        """Return the names of copies, and of folders that were never finished, that begin with `prefix`. Raises Fault."""
+        """Return the names, of copies and of unfinished folders, that begin with `prefix`. Raises Fault."""
         with self._working():
             return frozenset(_name_of(entry) for entry in self._entries() if entry.startswith(prefix))
 
     def remove(self, names: Collection[str]) -> None:
-        """Delete copies and folders of these names: first the file by which each is found. Raises Fault
+        """Delete copies and folders of these names, beginning with the small files by which they are found. Raises Fault
         index_not_written."""
         with self._changing(self._folder):
             entries = [entry for entry in self._entries() if _name_of(entry) in names] if names else []
@@ -120,13 +120,13 @@ class FolderViews:
                             self._files().delete(self._hadoop(self._path(left)), True)
 
     def forget(self) -> None:
-        """Drop the views of files."""
+        """Drop our views over the files."""
         for view in self._session.catalog.listTables(str(self._session.conf.get("spark.sql.globalTempDatabase"))):
             if view.name.startswith(self._prefix):
                 self._session.catalog.dropGlobalTempView(view.name)
 
     def _identifier(self, name: str) -> str | None:
-        """Return the ID of the present folder of a copy, None without one."""
+        """Return the ID of the present folder of a copy, or None."""
         pointer, files = self._hadoop(self._path(f"{name}{_ENDING}")), self._files()
         if not files.exists(pointer):
             return None
@@ -139,8 +139,8 @@ class FolderViews:
         return identifier if len(identifier) == 32 and files.exists(complete) else None
 
     def _publish(self, name: str, identifier: str) -> None:
-        """Let the copy be found. Of two that write it at once, the second is found, and the first stays until both are
-        removed."""
+        """Publish the copy. If two processes write it at once, questions read the second one, and the first remains until both
+        are removed."""
         files, part = self._files(), self._hadoop(self._path(f"{name}-{identifier}{_ENDING}"))
         stream = files.create(part, True)
         stream.write(bytearray(identifier.encode()))
@@ -151,7 +151,7 @@ class FolderViews:
             raise OSError(f"{pointer.toString()} cannot be written")
 
     def _require(self, mark: Any, withdrawn: Any = None) -> None:
-        """Raise OSError if the mark of this writer is gone; the file `withdrawn` is deleted before."""
+        """Raise OSError if the mark of this writer is gone, after deleting the file `withdrawn`."""
         if not self._files().exists(mark):
             if withdrawn is not None:
                 self._files().delete(withdrawn, False)
@@ -189,7 +189,7 @@ class FolderViews:
 
 
 def _rows(view: BoundedView, key: str) -> str:
-    """Return a SELECT of the rows that stay, with their integers and their unit."""
+    """Return a SELECT of the rows that stay, with their stored integers and their unit."""
     columns = [*view.names, *view.narrow]
     if not view.units:
         return f"SELECT {', '.join(columns)} FROM {view.dialect.derived(view.rows)}"

@@ -1,8 +1,9 @@
-"""Tables of a policy in Spark: a view each over Parquet files or over a table of the catalog, as they were when it was made.
+"""Tables of a policy in Spark: each is a view over Parquet files or a table of the catalog, in their state at its creation.
 
-Files are listed once for a question, and everything that it reads of a table is read from that list. The schemas of all files
-are merged when the view is made, so that a file which differs, or cannot be read, is noticed before anything is charged. While
-the list stays the same (paths, lengths and times of change), so does the view, and no file is opened before the question runs.
+Files are listed once for a question, and everything that it reads of a table comes from the files in that list. The schemas of
+all files are merged when the view is created, so that a file that differs, or cannot be read, is noticed before anything is
+charged. While the list stays the same (paths, lengths and times of change), so does the view, and no file is opened before the
+question runs.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ from dpsql.policy import Policy
 from dpsql.policy.reach import is_csv, is_file
 
 _PADDED = "__CHAR_VARCHAR_TYPE_STRING"
-"""Where Spark notes that a text was declared as char(n) or varchar(n)."""
+"""The metadata key under which Spark records that a text was declared as char(n) or varchar(n)."""
 
 
 @dataclass(frozen=True)
 class _OpenedFiles:
-    """Files that a view reads: their merged schema, what `_files_of` said of them, and the view."""
+    """The files that a view reads: their merged schema, their digest from `_files_of`, and the view."""
 
     schema: StructType
     listing: str
@@ -39,21 +40,21 @@ class _OpenedFiles:
 
 
 class Tables:
-    """Sources of a policy's tables. Temporary views of `owner_session` are tables too; `session` is ours."""
+    """Sources of a policy's tables. Temporary views of `owner_session` are tables too; `session` is our own session."""
 
     def __init__(self, policy: Policy, owner_session: SparkSession, session: SparkSession, prefix: str) -> None:
-        """`prefix`: of the names of our views, which no other engine of the application has. Raises Fault
+        """`prefix`: the prefix of the names of our views, which no other engine of the application uses. Raises Fault
         source_file_beside_server."""
         for table in policy.tables:
             if is_csv(policy.table_source(table)):
                 raise refuse("source_file_beside_server", table=table)
         self._policy, self._owner_session, self._session, self._prefix = policy, owner_session, session, prefix
         self._opened: dict[str, _OpenedFiles] = {}
-        """Tables that are files, as they were when their footers were last read."""
+        """Tables that are files, in their state when their footers were last read."""
         self._database = str(session.conf.get("spark.sql.globalTempDatabase"))
 
     def columns(self, table: str) -> dict[str, str] | None:
-        """Return columns and types of a policy table's source, None where there is none."""
+        """Return columns and types of a policy table's source, or None if it does not exist."""
         try:
             return _types(self._rows(table))
         except Error as error:
@@ -62,7 +63,7 @@ class Tables:
             raise
 
     def renewed(self, table: str) -> Source:
-        """Return the source of a table as it is now. Raises Fault source_table_missing, source_column_missing,
+        """Return the source of a table in its present state. Raises Fault source_table_missing, source_column_missing,
         source_column_type, source_files_differ, source_table_unreadable, source_spark_ended."""
         former = self._opened.get(table)
         if former is not None and former.listing == self._listing(table, former.schema):
@@ -90,8 +91,8 @@ class Tables:
         return is_file(source) or "://" in source
 
     def _listing(self, table: str, schema: StructType) -> str | None:
-        """Return what `_files_of` says of the files that are there now, of which none is opened; None where they cannot be
-        listed: why not, reading them tells."""
+        """Return the digest from `_files_of` for the present files, without opening any; None if they cannot be listed, in which
+        case reading them raises the reason."""
         try:
             return _files_of(self._session.read.schema(schema).parquet(self._policy.table_source(table)))
         except (PySparkException, Py4JError):
@@ -134,8 +135,8 @@ class Tables:
 
 
 def _files_of(rows: DataFrame) -> str | None:
-    """Return a digest of the path, length and time of change of every file that a frame over files reads, as Spark has listed
-    them; None where Spark is set to read Parquet in a way that does not tell."""
+    """Return a digest of the path, length and time of change of every file that a frame over files reads, as listed by Spark;
+    None if Spark is set to read Parquet in a way that does not show them."""
     try:
         relation: Any = rows._jdf.queryExecution().analyzed().relation()
         listed = str(relation.location().allFiles().mkString("\n"))

@@ -15,7 +15,7 @@ from dpsql.plan.plan import Call, Literal
 _FIRST, _LAST = -719_162, 2_932_896
 """The days of 0001-01-01 and 9999-12-31, counted from 1970-01-01."""
 _SECOND, _DAY = 10**6, 86_400 * 10**6
-"""In microseconds."""
+"""Microseconds of a second and of a day."""
 _YEAR_ONE = -_FIRST * _DAY
 """Microseconds from 0001-01-01 to 1970-01-01."""
 _TEXTS = SharedTexts(TYPES)
@@ -29,11 +29,11 @@ _WRITTEN = {
     "Y": "yyyy", "y": "yy", "m": "MM", "B": "MMMM", "b": "MMM", "d": "dd", "j": "DDD", "A": "EEEE", "a": "E", "H": "HH",
     "I": "hh", "p": "a", "M": "mm", "S": "ss",
 }  # fmt: skip
-"""The letters of date_format for those of strftime; names are English, whatever the machine."""
+"""The letters of date_format for the letters of strftime; names are English on every machine."""
 
 
 def _part(node: Call, texts: list[str]) -> str:
-    """Seconds have their fraction cut off."""
+    """Return the text of DATE_PART. Seconds are truncated to integers."""
     unit, time = unit_of(node), _TEXTS.time(node.arguments[1], texts[1])
     number = {"dow": f"dayofweek({time}) - 1", "isodow": f"weekday({time}) + 1"}.get(unit) or f"{_PARTS[unit]}({time})"
     return f"CAST({number} AS BIGINT)"
@@ -65,7 +65,7 @@ def _moved(time: str, steps: str, width: int) -> str:
 
 
 def _add_months(node: Call, texts: list[str]) -> str:
-    """Return the text of a shift by months. A month that is too short has its last day."""
+    """Return the text of a shift by months. In a month that is too short, the result is its last day."""
     day, months = texts
     steps = f"CASE WHEN {months} BETWEEN -120000L AND 120000L THEN {months} END"
     reached = f"(CAST(year({day}) * 12 + month({day}) - 1 AS BIGINT) + {steps})"
@@ -86,13 +86,13 @@ def _add_seconds(node: Call, texts: list[str]) -> str:
 
 
 def _epoch(node: Call, texts: list[str]) -> str:
-    """Whole microseconds as a double, then a million of them a second: two roundings, as in DuckDB."""
+    """Return the text of EPOCH: whole microseconds as a double, divided by a million: two roundings, as in DuckDB."""
     return f"(CAST(unix_micros({_TEXTS.time(node.arguments[0], texts[0])}) AS DOUBLE) / 1e6D)"
 
 
 def _time_bucket(node: Call, texts: list[str]) -> str:
-    """Return the text of TIME_BUCKET, computed in whole microseconds, which years 1 to 9999 hold far inside 64 bits; % has the
-    sign of the dividend."""
+    """Return the text of TIME_BUCKET, computed in whole microseconds, which are far inside 64 bits for the years 1 to 9999. Use
+    pmod, because % has the sign of the dividend."""
     width, origin = node.arguments[1:]
     assert isinstance(width, Literal) and isinstance(origin, Literal)
     step, first = width.value * _SECOND, microseconds(origin.value)
@@ -109,12 +109,12 @@ def _last_day(node: Call, texts: list[str]) -> str:
 def _strftime(node: Call, texts: list[str]) -> str:
     time = _TEXTS.time(node.arguments[0], texts[0])
     parts = format_parts(node, quoted, lambda letter: f"date_format({time}, '{_WRITTEN[letter]}')")
-    nothing = f"left(date_format({time}, 'yyyy'), 0)"  # NULL where the time is
+    nothing = f"left(date_format({time}, 'yyyy'), 0)"  # NULL if the time is NULL
     return f"concat({', '.join([nothing, *parts])})"
 
 
 def _read(node: Call, texts: list[str]) -> str:
-    """Return a cast; of texts, those that `evaluate` reads."""
+    """Return a cast to a date or timestamp; of texts, only those that `evaluate` reads, others are NULL."""
     (value,), target = texts, TYPES[node.facts.type]
     if node.arguments[0].facts.type is not Type.TEXT:
         return value if node.arguments[0].facts.type is node.facts.type else f"CAST({value} AS {target})"
