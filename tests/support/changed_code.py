@@ -63,11 +63,16 @@ class Code:
 
 
 def without_docstrings(module: ast.Module) -> ast.Module:
-    """Return the tree without the docstrings of its functions and classes."""
+    """Return the tree without strings that stand as statements: docstrings of modules, functions, classes and attributes."""
     for node in ast.walk(module):
-        if isinstance(node, _BLOCKS) and ast.get_docstring(node, clean=False) is not None:
-            node.body = node.body[1:] or [ast.Pass()]
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [line for line in body if not _is_text(line)] or [ast.Pass()]  # type: ignore[attr-defined]
     return module
+
+
+def _is_text(line: ast.stmt) -> bool:
+    return isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant) and isinstance(line.value.value, str)
 
 
 def _bound(statement: ast.stmt) -> Iterator[str]:
