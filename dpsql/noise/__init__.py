@@ -1,4 +1,4 @@
-"""Randomness and exact integer samplers, and `perturb`, the only place that opens an exact answer.
+"""Randomness and exact integer samplers, and `perturb`, the only module that opens an exact answer.
 
-Enters: a sealed exact answer and its noise plan. Leaves: noisy integers.
+Input: a sealed exact answer and its noise plan. Output: noisy integers.
 """

@@ -1,19 +1,19 @@
-"""The exact sampler of permute-and-flip: each cell c shows heads with chance exp(-rate d(c)), and one of those that do is chosen
-(`privacy.mechanisms.permute_and_flip`).
+"""The exact sampler of permute-and-flip: each cell c shows heads with probability exp(-rate d(c)), and one cell with heads is
+chosen uniformly (`privacy.mechanisms.permute_and_flip`).
 
-The coin of a cell is a uniform U of its own, in [0, 1), and shows heads where U < p = exp(-rate d). p is irrational unless d
-= 0, so it is enclosed by integers (`fixed_point_exp`), and U is read a few bits at a time: 62 bits decide it unless they lie
-within the enclosure; then it is read to 254 bits and p is computed to 240. Nothing is rounded, whatever is read; what that
-leaves undecided, with a chance below 2**-150, raises.
+The coin of a cell is its own uniform U in [0, 1) and shows heads where U < p = exp(-rate d). p is irrational unless d = 0, so
+it is enclosed by integers (`fixed_point_exp`), and U is read a few bits at a time: 62 bits decide the coin unless they lie
+within the enclosure; then U is read to 254 bits and p is computed to 240. Nothing is rounded at any precision; a coin that
+these bits leave undecided, which has a probability below 2**-150, raises.
 
-Runs. The cells of a run (`weighted_runs`) have one p, and the chosen one is any of them with the same chance. So it is enough
-to know how many of them show heads. The first bits of all their U are read together: of n coins that have begun like p, so
-many have 1 as their next bit as n random bits do, and those that begin to differ from p are decided. Few are left after
-some bits, and each of these is read by itself.
+Runs. The cells of a run (`weighted_runs`) have the same p and are equally likely to be chosen, so it is enough to know how
+many of them show heads. The first bits of all their U are read together: among n coins that agree with p so far, the number
+with next bit 1 is that among n random bits, and the coins that now differ from p are decided. After some bits few coins are
+left, and each of these is read separately.
 
-Cells so far away that p < 2**-64 show heads only where U begins with 64 zeros. How many of them do follows a binomial law
-that does not depend on p, and one word says for a whole group that there are none, but for a chance below 2**-34. Then bits
-are read until their number is known, they are dealt to cells, and each of these coins is read on.
+Cells so far away that p < 2**-64 show heads only where U begins with 64 zeros. The number of such U follows a binomial law
+that does not depend on p, and one word tells for a whole group that there are none, except with probability below 2**-34.
+In that case bits are read until their number is known, the U are assigned to random cells, and each of these coins is read on.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from dpsql.noise.weighted_runs import Integers, Run, Runs, drawn, portions, unif
 from dpsql.privacy.mechanisms.permute_and_flip import EXPONENTIAL, PERMUTE_AND_FLIP
 
 _COMMON_BITS = 32
-"""Bits of U that the coins of a run may be read together."""
+"""Largest number of bits of U that are read for all coins of a run together."""
 _FEW = 4
-"""Coins for each run are few enough to be read by themselves."""
+"""Average number of coins per run up to which they are read separately."""
 _MOST_WORDS = 1 << 21
-"""Random words at a time, for memory: groups are chosen from one after the other where they take more."""
+"""Random words at a time, which limits memory: groups that need more words are processed one after the other."""
 _FAR_BITS = 64
 _LONG_BITS = 256
 _TERMS = 10
@@ -49,8 +49,9 @@ def flipped(
     draws: int,
     randomness: Randomness,
 ) -> Integers:
-    """For each group the number of a cell, chosen independently. `runs_of` gives all runs of a group, with their exact distances,
-    where a cell that is far away may show heads. At least `draws` uniform numbers are read. Raises Fault noise_guard."""
+    """Return for each group the number of a cell, chosen independently. `runs_of` returns all runs of a group with their exact
+    distances; it is called where a far cell may show heads. At least `draws` uniform numbers are read. Raises Fault
+    noise_guard."""
     groups = runs.end.size
     begin = np.concatenate([[0], runs.end])
     guard(bool((np.diff(begin) > 0).all()))
@@ -58,7 +59,7 @@ def flipped(
     for part in portions(begin, 1 + runs.width // 64, _MOST_WORDS):
         inside = slice(int(begin[part.start]), int(begin[part.stop]))
         heads = _heads(runs, inside, rate, randomness)
-        through = np.concatenate([[0], np.cumsum(heads)])  # below 2**63: those of all groups together fit into memory
+        through = np.concatenate([[0], np.cumsum(heads)])  # below 2**63, as the cells of all groups fit into memory
         ends = begin[part.start : part.stop + 1] - inside.start
         near = np.diff(through[ends])
         guard(bool((near > 0).all()))  # a cell of distance 0 shows heads
@@ -81,7 +82,7 @@ def flipped(
 
 
 def _heads(runs: Runs, inside: slice, rate: Fraction, randomness: Randomness) -> Integers:
-    """Return how many cells of each run of a slice show heads: all of them where the distance is 0."""
+    """Return for each run of a slice how many of its cells show heads; all do if the distance is 0."""
     heads = runs.width[inside].copy()
     unsettled = (runs.distance[inside] > 0).nonzero()[0]
     if not unsettled.size:
@@ -114,7 +115,7 @@ def _prefixes(value: Words, distance: Integers, error: int, rate: Fraction) -> W
 
 
 def _ones(counts: Integers, randomness: Randomness) -> Integers:
-    """Return how many of so many random bits are 1, for each of `counts`."""
+    """Return for each number in `counts` how many of that many random bits are 1."""
     ones = np.zeros(counts.size, dtype=np.int64)
     some = counts.nonzero()[0]
     if not some.size:
@@ -138,7 +139,7 @@ def _single_heads(
     rate: Fraction,
     randomness: Randomness,
 ) -> Integers:
-    """Return how many of `counts` coins of each run show heads, whose first `read` bits are those of p."""
+    """Return for each run how many of its `counts` coins, whose first `read` bits are those of p, show heads."""
     run = np.repeat(np.arange(counts.size), counts)
     if not run.size:
         return np.zeros(counts.size, dtype=np.int64)
@@ -156,8 +157,8 @@ def _single_heads(
 
 
 def _is_below(drawn: int, bits: int, bounds: tuple[int, int], bound_bits: int) -> bool:
-    """Return whether a U that begins with the `bits` bits `drawn` is below a number between `bounds`, in units of
-    2**-bound_bits. Raises Fault noise_guard where these bits do not say."""
+    """Return whether a U whose first `bits` bits are `drawn` is below a number between `bounds`, in units of 2**-bound_bits.
+    Raises Fault noise_guard if these bits do not decide."""
     shift = bits - bound_bits
     if drawn + 1 <= bounds[0] << shift:
         return True
@@ -174,8 +175,8 @@ def _long_word(count: int, randomness: Randomness) -> int:
 
 
 def _far_heads(runs: list[Run], rate: Fraction, begin: int, randomness: Randomness) -> list[int]:
-    """Return the cells beyond the tables that show heads, of all `runs` of a group. `begin`: the first word of the U that says
-    how many of these have a coin that begins with 64 zeros."""
+    """Return the cells beyond the tables that show heads, among all `runs` of a group. `begin`: the first word of the U that
+    determines how many of these cells have a coin that begins with 64 zeros."""
     last = exp_tables(rate).last
     far = [run for run in runs if run[2] > last]
     count = sum(width for _, width, _ in far)
@@ -193,7 +194,7 @@ def _far_heads(runs: list[Run], rate: Fraction, begin: int, randomness: Randomne
 
 
 def _far_cell(far: list[Run], place: int) -> tuple[int, int]:
-    """Return the `place`-th cell of these runs, from 0, and its distance."""
+    """Return the `place`-th cell of the runs `far`, counted from 0, and its distance."""
     for first, width, distance in far:
         if place < width:
             return first + place, distance
@@ -203,7 +204,7 @@ def _far_cell(far: list[Run], place: int) -> tuple[int, int]:
 
 def _number_of_zeros(count: int, drawn: int) -> int:
     """Return how many of `count` coins begin with 64 zeros, by inversion of a U whose first 256 bits are `drawn`: the largest k
-    with 1 - U <= P(at least k of them do). Raises Fault noise_guard where these bits do not say."""
+    with 1 - U <= P(at least k of them do). Raises Fault noise_guard if these bits do not decide."""
     number, whole = 0, 1 << _LONG_BITS
     while number < count:
         low, high = _at_least(number + 1, count)
@@ -215,8 +216,8 @@ def _number_of_zeros(count: int, drawn: int) -> int:
 
 
 def _at_least(k: int, count: int) -> tuple[Fraction, Fraction]:
-    """Return bounds of the probability that k >= 1 or more of `count` independent events happen, each with a chance of 2**-64:
-    sums of (-1)**(j - k) comb(j - 1, k - 1) comb(count, j) 2**(-64 j) from j = k on, which end above and below in turn
+    """Return bounds of the probability that at least k >= 1 of `count` independent events of probability 2**-64 happen: partial
+    sums over j >= k of (-1)**(j - k) comb(j - 1, k - 1) comb(count, j) 2**(-64 j), which are alternately above and below
     (Bonferroni)."""
     total, bounds = Fraction(0), []
     for j in range(k, k + _TERMS):
@@ -226,4 +227,4 @@ def _at_least(k: int, count: int) -> tuple[Fraction, Fraction]:
 
 
 CHOOSERS = {EXPONENTIAL: drawn, PERMUTE_AND_FLIP: flipped}
-"""How a cell of each group is drawn, by the word of the mechanism."""
+"""Functions that draw a cell for each group, by the name of the mechanism."""

@@ -14,13 +14,13 @@ from dpsql.privacy.mechanisms.correlated_laplace import STEPS, TIES, CorrelatedL
 from dpsql.privacy.mechanisms.rational_bounds import ceil_sqrt
 
 FRACTION = 16
-"""Bits after the point of a series of tied noise."""
+"""Number of fractional bits in a series of tied noise."""
 
 
 def correlated_vectors(noise: CorrelatedLaplace, vectors: int, cells: int, randomness: Randomness) -> Integers:
-    """`vectors` independent vectors of `cells` entries, shape (vectors, cells), in noise-grid units: one V for each vector.
+    """Return `vectors` independent vectors of `cells` entries, shape (vectors, cells), in noise-grid units: one V per vector.
 
-    Vectors of the same V are drawn together: given V, all entries are independent. Raises Fault noise_guard when a guard fires.
+    Vectors with equal V are drawn together: given V, all entries are independent. Raises Fault noise_guard when a guard fires.
     """
     steps = tails(Fraction(1, STEPS), Fraction(0)).draw(words(vectors, randomness, 16), randomness).astype(np.int64) + 1
     drawn = np.empty((vectors, cells), dtype=np.int64)
@@ -41,7 +41,7 @@ def _entries(count: int, step: int, least_sigma: int, randomness: Randomness) ->
 def tied(drawn: Integers, tie: int) -> Integers:
     """Return the noise that `drawn` on B x leaves on x: e_1 = G_1 / s, e_i = (G_i + p e_(i-1)) / 64 in steps of 2**-16, rounded.
 
-    `drawn` has a vector in each row, below 2**32; p is `tie`. Every cell takes the same time, whatever its numbers are.
+    `drawn` has a vector in each row, with entries below 2**32; p is `tie`. The time does not depend on the values.
     """
     series = np.empty_like(drawn)
     state = (drawn[:, 0] << FRACTION) // ceil_sqrt(TIES**2 - tie**2)

@@ -1,9 +1,9 @@
 """The exact sampler of choices over counts: for each group one of its most frequent cells, or keys at an end.
 
-A group has h(c) rows in cell c, which has the distance d(c) = max h - h(c) (`privacy.mechanisms.most_frequent`). By the
-exponential mechanism, cell c is chosen with probability proportional to exp(-rate d(c)), by permute-and-flip among those
-whose coins show heads, each with chance exp(-rate d(c)) (`privacy.mechanisms.permute_and_flip`). Empty cells all have the
-distance max h: those beside each other are one run (`weighted_runs`).
+A group has h(c) rows in cell c, which has the distance d(c) = max h - h(c) (`privacy.mechanisms.most_frequent`). The
+exponential mechanism chooses cell c with probability proportional to exp(-rate d(c)); permute-and-flip chooses among the cells
+whose coins show heads, each with probability exp(-rate d(c)) (`privacy.mechanisms.permute_and_flip`). All empty cells have the
+distance max h: adjacent ones form one run (`weighted_runs`).
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from dpsql.privacy.mechanisms.end_rows import EndKey
 
 
 class CountLaw(Protocol):
-    """How fast chances fall with the rows that a cell has less than the most."""
+    """The mechanism of a choice, and how fast weights fall with the distance of a cell."""
 
     @property
     def mechanism(self) -> str:
-        """Return how a cell is chosen, given the distances of all cells: a word of `permute_and_flip.CHOICE_MECHANISMS`."""
+        """The mechanism that chooses a cell, given the distances of all cells: one of `permute_and_flip.CHOICE_MECHANISMS`."""
 
     @property
     def rate(self) -> Fraction:
-        """By how much the logarithm of a weight falls for each row; above 0."""
+        """The decrease of a log weight per row; above 0."""
 
 
 def choose_most(
     cells: int, start: Integers, cell: Integers, count: Integers, law: CountLaw, draws: int, randomness: Randomness
 ) -> Integers:
-    """For each group the number of a cell, chosen independently by the law's mechanism.
+    """Return for each group the number of a cell, chosen independently by the law's mechanism.
 
-    Histograms, `draws` and Fault noise_guard as for `rank_choice.choose`.
+    Histograms, `draws` and Fault noise_guard are as for `rank_choice.choose`.
     """
     groups = start.size - 1
     check_shape(cells, start, cell, count)
@@ -62,12 +62,12 @@ def choose_most(
 
 
 def end_keys(start: Integers, cell: Integers, count: Integers, law: EndKey) -> tuple[Integers, Integers, Integers]:
-    """Return the histogram of the keys of the end rows of each group, as `choose_most` reads one: where groups start, keys, rows.
+    """Return the histogram of the keys of the end rows of each group, as `choose_most` reads it: starts of groups, keys, rows.
 
-    Cells ascend within a group, and cell c has the key c modulo `law.keys`.
+    Cells ascend within a group, and cell c has key c modulo `law.keys`.
     """
     groups = start.size - 1
-    through = np.concatenate([[0], np.cumsum(count)])  # of all groups: 2**63 rows do not exist
+    through = np.concatenate([[0], np.cumsum(count)])  # over all groups; no data has 2**63 rows
     of_cell = np.repeat(np.arange(groups), np.diff(start))
     first, last = through[start[:-1]][of_cell], through[start[1:]][of_cell]
     rows = law.end_counts(count, through[:-1] - first, last - first)
@@ -81,7 +81,7 @@ def end_keys(start: Integers, cell: Integers, count: Integers, law: EndKey) -> t
 
 
 def exact_runs(cells: int, cell: list[int], count: list[int]) -> list[Run]:
-    """Return all runs of one group in the order of cells: its first cell, its width, and its distance."""
+    """Return all runs of one group in the order of cells: first cell, width and distance of each."""
     most, left = max(count, default=0), -1
     runs = []
     for place, rows in zip(cell, count, strict=True):

@@ -1,7 +1,7 @@
-"""exp(-rate d) for whole numbers d >= 0 as integers that enclose it, in vectors and, for rare doubt, as precisely as needed.
+"""Integers that enclose exp(-rate d) for whole numbers d >= 0: in vectors, and more precisely for single undecided numbers.
 
-d is read in digits of `_DIGIT_BITS` bits; each digit has a table of the powers of its base, computed in integers that bound
-the true numbers on both sides, and the digits' factors are multiplied. Nothing here is a float.
+d is split into digits of `_DIGIT_BITS` bits; each digit has a table of the powers of its base, computed in integers that bound
+the true numbers on both sides, and the factors of the digits are multiplied. There are no floats here.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from dpsql.noise.randomness import Words, guard
 from dpsql.privacy.mechanisms.rational_bounds import exp_lower, exp_upper
 
 ONE_BITS = 62
-"""The vectors' values are in units of 2**-62."""
+"""Values in vectors are in units of 2**-62."""
 _DIGIT_BITS = 12
 _SPARE_BITS = 64
 _LN_2 = Fraction(7, 10)
-"""Above ln 2."""
+"""A number above ln 2."""
 _HALF = np.uint64(31)
 _LOW = np.uint64((1 << 31) - 1)
 EXACT_BITS = 240
@@ -34,10 +34,10 @@ Integers = NDArray[np.int64]
 
 
 def product(x: Words, y: Words) -> Words:
-    """floor(x y / 2**62); x, y <= 2**62.
+    """Return floor(x y / 2**62); x, y <= 2**62.
 
-    In halves of 31 bits, x = x1 2**31 + x0 and y alike: the product is x1 y1 2**62 + (x1 y0 + x0 y1) 2**31 + x0 y0, whose
-    middle is below 2**63 + 2**31, so that nothing wraps. Flooring x0 y0 / 2**31 first changes no floor of integers.
+    In halves of 31 bits, x = x1 2**31 + x0 and y likewise: the product is x1 y1 2**62 + (x1 y0 + x0 y1) 2**31 + x0 y0, whose
+    middle part is below 2**63 + 2**31, so nothing wraps. Flooring x0 y0 / 2**31 first does not change the floor of the whole.
     """
     x1, x0, y1, y0 = x >> _HALF, x & _LOW, y >> _HALF, y & _LOW
     middle = x1 * y0
@@ -50,7 +50,7 @@ def product(x: Words, y: Words) -> Words:
 
 @dataclass(frozen=True, eq=False)
 class ExpTables:
-    """exp(-rate d) for d up to `last`; beyond it is below 2**-64."""
+    """Tables of exp(-rate d) for d up to `last`; for larger d it is below 2**-64."""
 
     rate: Fraction
     last: int
@@ -58,15 +58,16 @@ class ExpTables:
 
     @property
     def error(self) -> int:
-        """Units by which `lower` is below the true number at most.
+        """The largest number of units by which `lower` is below the true number.
 
-        An entry x is within [x, x + 2) of its number. With v in [x, x + e] and w in [y, y + 2] for x, y <= 2**62 and e below
-        2**60, v w / 2**62 is at most x y / 2**62 + 2 x / 2**62 + e y / 2**62 + 2 e / 2**62, so below floor(x y / 2**62) + e + 4.
+        The true number of an entry x is within [x, x + 2). With v in [x, x + e] and w in [y, y + 2] for x, y <= 2**62 and
+        e < 2**60, v w / 2**62 is at most x y / 2**62 + 2 x / 2**62 + e y / 2**62 + 2 e / 2**62, so below
+        floor(x y / 2**62) + e + 4.
         """
         return 4 * len(self.digits) - 2
 
     def lower(self, distances: Integers) -> Words:
-        """exp(-rate d) in units of 2**-62, rounded down by at most `error`, for d in [0, `last`]; exactly 2**62 for d = 0."""
+        """Return exp(-rate d) for d in [0, `last`] in units of 2**-62, rounded down by at most `error`; exact for d = 0."""
         mask = (1 << _DIGIT_BITS) - 1
         value: Words = self.digits[0][distances & mask]
         for place, table in enumerate(self.digits[1:], 1):
@@ -76,14 +77,14 @@ class ExpTables:
 
 @lru_cache(maxsize=64)
 def exp_tables(rate: Fraction) -> ExpTables:
-    """Return the tables of a public `rate` > 0. Raises Fault noise_guard for one so small that distances overflow."""
+    """Return the tables of a public `rate` > 0. Raises Fault noise_guard for a rate so small that distances overflow."""
     last, digits = _digits(rate, ONE_BITS)
     guard(all(high - low <= 2 for lows, highs in digits for low, high in zip(lows, highs, strict=True)))
     return ExpTables(rate, last, tuple(np.array(lows, dtype=np.uint64) for lows, _ in digits))
 
 
 def exp_bounds(rate: Fraction, distances: Iterable[int]) -> list[tuple[int, int]]:
-    """Integers low <= 2**240 exp(-rate d) <= high for each d >= 0, apart by at most 2**-50 units and 2."""
+    """Return integers low <= 2**240 exp(-rate d) <= high for each d >= 0; they differ by at most 2 units and 2**-50."""
     last, digits = _exact_digits(rate)
     mask, spare = (1 << _DIGIT_BITS) - 1, 1 << EXACT_BITS + _SPARE_BITS
     bounds = []
@@ -105,7 +106,7 @@ def _exact_digits(rate: Fraction) -> tuple[int, list[tuple[list[int], list[int]]
 
 
 def _digits(rate: Fraction, bits: int) -> tuple[int, list[tuple[list[int], list[int]]]]:
-    """Return the last d with tables, beyond which exp(-rate d) < 2**-bits, and for each digit the bounds of its factors."""
+    """Return the last d within the tables, beyond which exp(-rate d) < 2**-bits, and for each digit the bounds of its factors."""
     last = ceil((bits + 2) * _LN_2 / rate)
     guard(last < _MOST_DISTANCE)
     places = max(1, -(-last.bit_length() // _DIGIT_BITS))
@@ -114,7 +115,7 @@ def _digits(rate: Fraction, bits: int) -> tuple[int, list[tuple[list[int], list[
 
 
 def _powers(rate: Fraction, count: int, bits: int) -> tuple[list[int], list[int]]:
-    """exp(-rate d) for d < `count` in units of 2**-bits, rounded down and up."""
+    """Return exp(-rate d) for d < `count` in units of 2**-bits, rounded down and up."""
     unit = 1 << bits + _SPARE_BITS
     factor_low, factor_high = floor(exp_lower(-rate) * unit), floor(exp_upper(-rate) * unit) + 1
     low = high = unit

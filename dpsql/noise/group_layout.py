@@ -1,6 +1,6 @@
-"""The cells of an answer: which groups are measured, in which order, and where each engine row belongs.
+"""The cells of an answer: the groups that are measured, their order, and the cell of each engine row.
 
-The order of cells is that of the keys, never that in which the engine returned its rows.
+Cells are in key order, never in the order in which the engine returned its rows.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from dpsql.privacy.mechanisms.contract import KeyColumn
 
 Positions = NDArray[np.int64]
 Places = Callable[[slice], NDArray[Any]]
-"""Positions of some of the rows among the values of a public key."""
+"""A function that returns, for a slice of rows, their positions among the values of a public key."""
 
 _KEPT = 64
 _MOST_KEPT_CELLS = 1 << 15
-"""Public keys are laid out once for a plan that is asked again, unless there are more combinations than this."""
+"""Largest number of combinations of public keys whose layout is cached for later queries with the same plan."""
 
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """The cells that are measured: their keys (pyarrow.Table, in key order), how many, and whether that is public."""
+    """The cells that are measured: their keys (pyarrow.Table, in key order), their number, and whether this number is public."""
 
     keys: Any
     count: int
@@ -41,13 +41,14 @@ class Groups:
 
     @property
     def draws(self) -> int:
-        """Return how many values to draw: a private number of cells is rounded up, as the time of a draw tells its size."""
+        """The number of values to draw. A private number of cells is rounded up, because the time of a draw reveals its size."""
         return self.count if self.public else max(LEAST_DRAW, 1 << (self.count - 1).bit_length())
 
 
 @dataclass(frozen=True, eq=False)
 class GroupLayout:
-    """Engine row i goes to cell `cells[i]` of `groups`, or nowhere: cell `groups.count`. A cell without a row is 0."""
+    """The cell of each engine row: row i belongs to cell `cells[i]` of `groups`, or to no cell if this is `groups.count`. A cell
+    without a row is 0."""
 
     groups: Groups
     cells: Positions
@@ -60,10 +61,10 @@ class GroupLayout:
 def lay_out(table: Any, keys: tuple[KeyColumn, ...], listed: Positions | None = None) -> GroupLayout:
     """Return the cells for the engine's `table` (pyarrow.Table).
 
-    No keys: one cell. Public keys alone: every combination of their values, first key slowest, or those `listed` (numbers of
-    combinations in that order, ascending). Any private key: the combinations in the table, public keys in the order of their
-    values, private keys ascending, NULL last. Rows with a public key outside its values, or a combination that is not listed,
-    belong to no cell. Raises Fault noise_answer for a table of the wrong shape.
+    No keys: one cell. Only public keys: every combination of their values, first key slowest, or those `listed` (ascending
+    numbers of combinations in that order). Any private key: the combinations in the table, public keys in the order of their
+    values, private keys ascending, NULL last. Rows with a public key outside its values, or with a combination that is not
+    listed, belong to no cell. Raises Fault noise_answer for a table of the wrong shape.
     """
     if not keys:
         if table.num_rows > 1:
@@ -78,8 +79,9 @@ def lay_out(table: Any, keys: tuple[KeyColumn, ...], listed: Positions | None = 
 
 
 def plain_column(table: Any, name: str) -> Any:
-    """Return one column as a plain pyarrow.Array; a missing column is the engine's mistake, not the data's."""
-    index = table.schema.get_field_index(name)  # -1 as well for a name that occurs twice
+    """Return one column as a plain pyarrow.Array. Raises Fault noise_answer for a missing column, which is the engine's mistake
+    and does not depend on data."""
+    index = table.schema.get_field_index(name)  # also -1 for a name that occurs twice
     if index < 0:
         raise refuse("noise_answer", charged=True)
     column = table.column(index)
@@ -93,8 +95,8 @@ def _plain(values: Any) -> Any:
 
 
 def _places(column: Any, key: KeyColumn) -> Places:
-    """Return the position of elements of `column` among the key's values, or, for those outside, their number; NULL only where
-    it is listed."""
+    """Return a function for the positions of elements of `column` among the key's values. An element outside, or NULL where it is
+    not listed, gets the number of values."""
     domain, first = _domain(key)
     size = len(domain)
     if first is not None and pa.types.is_signed_integer(column.type):
@@ -103,10 +105,10 @@ def _places(column: Any, key: KeyColumn) -> Places:
         def by_distance(rows: slice) -> NDArray[Any]:
             part = column.slice(rows.start, rows.stop - rows.start).cast(pa.int64())
             numbers = part.fill_null(missing).to_numpy()
-            if domain.null_count:  # NULL stands where the integer after the last one would be
+            if domain.null_count:  # NULL has the place of the integer after the last one
                 outside = part.is_valid().to_numpy(zero_copy_only=False) & (numbers == missing)
                 numbers = np.where(outside, least - 1, numbers)
-            # Differences that wrap are huge without a sign, like those below 0.
+            # As unsigned numbers, differences below 0 and those that wrap are huge.
             distances: NDArray[Any] = np.minimum((numbers - least).view(np.uint64), np.uint64(size)).view(np.int64)
             return distances
 
@@ -114,14 +116,14 @@ def _places(column: Any, key: KeyColumn) -> Places:
     try:
         places: NDArray[Any] = pc.index_in(column, value_set=domain.cast(column.type)).fill_null(size).to_numpy()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        # The types of the column and the values of the policy decide this, not rows.
+        # This depends on the column's type and the policy's values, not on rows.
         raise refuse("noise_answer", charged=True) from None
     return places.__getitem__
 
 
 @lru_cache(maxsize=_KEPT)
 def _domain(key: KeyColumn) -> tuple[Any, int | None]:
-    """Return a public key's values, and the first of them where they are integers that follow each other, NULL after the last."""
+    """Return the values of a public key, and the first one if they are consecutive integers, possibly followed by NULL."""
     values = _plain(key.values)
     present = values.drop_null()
     if not pa.types.is_signed_integer(values.type) or not len(present) or (values.null_count and values[-1].is_valid):
@@ -135,7 +137,7 @@ def _domain(key: KeyColumn) -> tuple[Any, int | None]:
 def _product(
     keys: tuple[KeyColumn, ...], places: list[Places], row_count: int, listed: Positions | None
 ) -> GroupLayout:
-    """Return every combination of the values of public keys, or those that are listed."""
+    """Return the layout of all combinations of the values of public keys, or of the `listed` ones."""
     sizes = [len(key.values) for key in keys if key.values is not None]
     count, inside = prod(sizes) if listed is None else len(listed), 0
     cells = np.empty(row_count, dtype=np.int64)
@@ -151,7 +153,7 @@ def _product(
         if listed is not None:
             numbers, unlisted = among(listed, numbers)
             nowhere |= unlisted
-        cells[rows] = np.where(nowhere, count, numbers)  # as long for any number of rows outside
+        cells[rows] = np.where(nowhere, count, numbers)  # takes the same time for any number of rows outside
         taken[cells[rows]] = True
         inside += int(numbers.size - np.count_nonzero(nowhere))
     if np.count_nonzero(taken[:count]) != inside:
@@ -164,14 +166,14 @@ def _product(
 
 
 def among(listed: Positions, numbers: Positions) -> tuple[Positions, NDArray[np.bool_]]:
-    """Return the places of numbers among those listed, and which of them are not listed."""
+    """Return the places of `numbers` in `listed`, and which numbers are not listed."""
     places = np.searchsorted(listed, numbers)
     padded = np.append(listed, -1)
     return places, padded[places] != numbers
 
 
 def combinations_table(keys: tuple[KeyColumn, ...], listed: Positions | None) -> Any:
-    """Return combinations of the values of public keys, first key slowest, as a table: all of them, or those listed by number."""
+    """Return combinations of the values of public keys as a table, first key slowest: all, or those `listed` by number."""
     if listed is None:
         return _grid(keys)
     domains = [key.values for key in keys if key.values is not None]
@@ -197,7 +199,7 @@ _kept_grid = lru_cache(maxsize=_KEPT)(_grid)
 
 
 def _observed(keys: tuple[KeyColumn, ...], columns: list[Any], places: list[Places | None]) -> GroupLayout:
-    """Return the combinations that the engine saw, sorted."""
+    """Return the layout of the combinations that the engine returned, sorted."""
     inside = np.ones(len(columns[0]), dtype=bool)
     key_places = [None if place is None else place(slice(0, inside.size)) for place in places]
     for key, place in zip(keys, key_places, strict=True):
@@ -215,7 +217,7 @@ def _observed(keys: tuple[KeyColumn, ...], columns: list[Any], places: list[Plac
     try:
         order = None if _ascending(list(ranks.values())) else _order(ranks)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, TypeError):
-        # A key type that has no order; types are the engine's, not the data's.
+        # A key type without an order; this depends on the engine's types, not on data.
         raise refuse("noise_answer", charged=True) from None
     table = pa.table(key_columns)
     if order is not None:
@@ -226,14 +228,14 @@ def _observed(keys: tuple[KeyColumn, ...], columns: list[Any], places: list[Plac
 
 
 def _order(ranks: dict[str, Any]) -> Any:
-    """Return the positions of the rows in ascending order; NULL is placed last."""
+    """Return the positions of the rows in ascending order, NULL last."""
     return pc.sort_indices(pa.table(ranks), sort_keys=[(name, "ascending") for name in ranks])
 
 
 def _ascending(columns: list[Any]) -> bool:
-    """Return whether rows are strictly ascending in the order of `_order`: two passes instead of a sort.
+    """Return whether rows are strictly ascending in the order of `_order`, with two passes instead of a sort.
 
-    The engine sorts on all cores, but nothing is taken on trust. NaN is above nothing here, so it leads to a sort.
+    The engine sorts on all cores, but its order is not trusted. NaN is above nothing here, so it leads to a sort.
     """
     tied = before = None
     for column in columns:

@@ -12,30 +12,30 @@ from numpy.typing import NDArray
 from dpsql.errors.exceptions import refuse
 
 PART = 1 << 15
-"""Elements of a vector that are worked on together."""
+"""Number of elements of a vector that are processed together."""
 _LOW = (1 << 64) - 1
 _PAIR = np.dtype("V16")
-"""An element of decimal128, moved whole."""
+"""An element of decimal128, copied as a whole."""
 
 
 def parts(count: int) -> Iterator[slice]:
-    """Return slices of a vector that are small enough for intermediate results to stay in the processor's cache."""
+    """Return slices of a vector of `count` elements, small enough for intermediate results to stay in the processor's cache."""
     return (slice(start, min(start + PART, count)) for start in range(0, count, PART))
 
 
 class Int128:
-    """Vector of two's complement integers high * 2**64 + low; no repr of its values."""
+    """A vector of two's complement integers high * 2**64 + low. Its repr does not show values."""
 
     __slots__ = ("_high", "low")
 
     def __init__(self, high: NDArray[np.int64] | None, low: NDArray[np.uint64]) -> None:
-        """`high` and `low` have equal length; without `high`, `low` are 64-bit integers with a sign."""
+        """Take `high` and `low` of equal length; without `high`, `low` holds signed 64-bit integers."""
         self._high = high
         self.low = low
 
     @property
     def high(self) -> NDArray[np.int64]:
-        """The upper halves; made at every use where the numbers came as 64 bits."""
+        """The upper halves; computed at every use if the numbers are stored as 64 bits."""
         return self.low.view(np.int64) >> 63 if self._high is None else self._high
 
     @classmethod
@@ -45,12 +45,12 @@ class Int128:
 
     @classmethod
     def from_int64(cls, values: NDArray[np.int64]) -> Int128:
-        """Return 64-bit integers as 128-bit ones."""
+        """Return 64-bit integers as 128-bit integers."""
         return cls(None, values.astype(np.int64, copy=False).view(np.uint64))
 
     @classmethod
     def from_ints(cls, values: Iterable[int]) -> Int128:
-        """From Python integers in [-2**127, 2**127)."""
+        """Return Python integers in [-2**127, 2**127) as a vector. Raises OverflowError for others."""
         numbers = list(values)
         if any(not -(1 << 127) <= value < 1 << 127 for value in numbers):
             raise OverflowError("not a 128-bit integer")
@@ -59,9 +59,9 @@ class Int128:
 
     @classmethod
     def placed(cls, values: Any, cells: NDArray[np.int64], count: int) -> Int128:
-        """Return `count` zeros in which cell `cells[i]` holds element i of a pyarrow.Array; those of cell `count` are dropped.
+        """Return `count` zeros except that cell `cells[i]` holds element i of a pyarrow.Array; cell `count` is dropped.
 
-        The array is of signed integers or decimal128(p, 0); NULL, the sum of no rows, is 0. Raises Fault noise_answer
+        The array has signed integers or decimal128(p, 0); NULL, the sum of no rows, becomes 0. Raises Fault noise_answer
         for any other type, which depends on the engine's columns and not on its rows.
         """
         if pa.types.is_signed_integer(values.type):
@@ -74,7 +74,7 @@ class Int128:
         pairs = np.zeros(count + 1, dtype=_PAIR)
         if len(values) and values.buffers()[1] is not None:
             raw = np.frombuffer(values.buffers()[1], dtype=_PAIR, count=len(values), offset=16 * values.offset)
-            if values.null_count:  # the engine leaves there whatever was in that memory before
+            if values.null_count:  # the engine leaves arbitrary memory there
                 raw = np.where(values.is_null().to_numpy(zero_copy_only=False), np.zeros(1, dtype=_PAIR), raw)
             pairs[cells] = raw
         halves = pairs[:count].view(np.int64).reshape(-1, 2)
@@ -88,22 +88,22 @@ class Int128:
         return [high * (1 << 64) + low for high, low in zip(self.high.tolist(), self.low.tolist(), strict=True)]
 
     def to_float64(self) -> NDArray[np.float64]:
-        """Return the nearest floats, up to one rounding more."""
+        """Return the nearest floats, up to one additional rounding."""
         high, narrow = self.high, self.low.view(np.int64)
         wide = high.astype(np.float64) * 2.0**64 + self.low.astype(np.float64)
         # -1 is high = -1 and low = 2**64 - 1, which would cancel to 0 in floats.
         return np.where(high == narrow >> 63, narrow.astype(np.float64), wide)
 
     def part(self, elements: slice) -> Int128:
-        """Return a slice of `elements`, which shares its memory with this vector."""
+        """Return the slice `elements`, which shares its memory with this vector."""
         return Int128(None if self._high is None else self._high[elements], self.low[elements])
 
     def widened(self) -> Int128:
-        """Return these numbers' own memory, of 128 bits each, for others to be `put` there: their upper halves are not set."""
+        """Return a 128-bit vector in this vector's memory, to be filled by `put`: new upper halves are not initialised."""
         return self if self._high is not None else Int128(np.empty(len(self), dtype=np.int64), self.low)
 
     def put(self, elements: slice, numbers: Int128) -> None:
-        """Write `numbers` over the slice `elements` of a vector that was `widened`."""
+        """Overwrite the slice `elements` of a `widened` vector with `numbers`."""
         self.high[elements] = numbers.high
         self.low[elements] = numbers.low
 
@@ -114,13 +114,13 @@ class Int128:
     def saturated(self, bits: int) -> Int128:
         """Return every element clamped to [-2**bits, 2**bits - 1]; 64 <= bits <= 127."""
         edge, high = np.int64((1 << (bits - 64)) - 1), self.high
-        # All ones in the low half above the edge, zeros below the other one.
+        # The low half becomes all ones above the upper edge, and all zeros below the lower edge.
         low = self.low | (-(high > edge).astype(np.int64)).view(np.uint64)
         low &= ((high < ~edge).astype(np.int64) - 1).view(np.uint64)
         return Int128(np.minimum(np.maximum(high, ~edge), edge), low)
 
     def shifted(self, shift: int) -> Int128:
-        """floor(x / 2**shift); for a negative shift x * 2**-shift, whose caller has proven that it fits.
+        """Return floor(x / 2**shift); for a negative shift x * 2**-shift, which the caller has proven to fit.
 
         -63 <= shift <= 127.
         """
@@ -137,20 +137,20 @@ class Int128:
         return Int128(self.high >> np.int64(shift), low)
 
     def plus(self, addend: NDArray[np.int64]) -> Int128:
-        """x + addend; the caller has proven that |x| < 2**126."""
+        """Return x + addend; the caller has proven that |x| < 2**126."""
         low = self.low + addend.view(np.uint64)
         carry = (low < self.low).astype(np.int64)
         return Int128(self.high + (addend >> 63) + carry, low)
 
     def at_least(self, bound: int) -> NDArray[np.bool_]:
-        """x >= bound, a 128-bit integer."""
+        """Return whether x >= `bound`, a 128-bit integer."""
         high, low = bound >> 64, np.uint64(bound & _LOW)
         ours = self.high
         result: NDArray[np.bool_] = (ours > high) | ((ours == high) & (self.low >= low))
         return result
 
     def clipped_index(self, length: int) -> NDArray[np.int64]:
-        """x clamped to [0, length - 1], to look up a table."""
+        """Return x clamped to [0, length - 1], as an index into a table."""
         inside = np.minimum(self.low, np.uint64(length - 1)).astype(np.int64)
         high = self.high
         return np.where(high < 0, 0, np.where(high > 0, length - 1, inside))

@@ -1,7 +1,7 @@
-"""Exact draws of a number V = 0, 1, 2, ... by inversion: V is how many of P(V >= 1), P(V >= 2), ... lie above a uniform U.
+"""Exact draws of a number V = 0, 1, 2, ... by inversion: V is the number of P(V >= 1), P(V >= 2), ... that lie above a uniform U.
 
-U is read a few bits at a time. Bits that U begins with decide V unless one of these probabilities, which are irrational,
-begins with the same bits; then U is read further: 16 bits, 64, 192. Nothing is rounded, whatever is read.
+U is read a few bits at a time. The first bits of U decide V unless one of these probabilities, which are irrational,
+begins with the same bits; then U is read further: 16 bits, 64, 192. Nothing is rounded at any precision.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from dpsql.privacy.mechanisms.rational_bounds import exp_lower, exp_upper
 Shorts = NDArray[np.uint16]
 
 _OPEN = (1 << 16) - 1
-"""In place of a V that 16 bits do not decide."""
+"""Stands for a V that 16 bits do not decide."""
 _SPARE_BITS = 64
-"""Sums are computed to as many bits more than are asked for."""
+"""Number of additional bits to which sums are computed."""
 
 
 @dataclass(frozen=True, eq=False)
 class Tails:
     """The law P(V = v) proportional to exp(-(linear v + square v**2)).
 
-    `edges`: floor(2**64 P(V >= v)), ascending, from the first v where it is 0 to v = 1. `first`: V for each beginning of
-    16 bits, or `_OPEN`.
+    `edges`: floor(2**64 P(V >= v)), ascending, from the first v where it is 0 to v = 1. `first`: V for each value of the first
+    16 bits of U, or `_OPEN`.
     """
 
     linear: Fraction
@@ -39,7 +39,7 @@ class Tails:
     first: Shorts
 
     def draw(self, begins: Shorts, randomness: Randomness) -> Shorts:
-        """Return a V for each of `begins`, the uniform first 16 bits of its U."""
+        """Return one V for each element of `begins`, the uniform first 16 bits of its U."""
         drawn: Shorts = self.first.take(begins)
         further = (drawn == _OPEN).nonzero()[0]
         if further.size:
@@ -52,7 +52,8 @@ class Tails:
         return drawn
 
     def _longer(self, start: int, randomness: Randomness) -> int:
-        """Return one V whose U begins with the word `start`, read to 192 bits; it is open below a chance of 2**-180 only."""
+        """Return one V whose U begins with the word `start`, reading U to 192 bits. Raises Fault noise_guard if these do not
+        decide V, which has a probability below 2**-180."""
         second, third = words(2, randomness).tolist()
         drawn = start << 128 | second << 64 | third
         edges = tail_edges(self.linear, self.square, 192)
@@ -62,7 +63,7 @@ class Tails:
 
 @cache
 def tails(linear: Fraction, square: Fraction) -> Tails:
-    """Return the law of these weights; `linear` + `square` is at least 1/512 and at most 1, neither is below 0."""
+    """Return the law with these exponents; `linear` + `square` is at least 1/512 and at most 1, and neither is below 0."""
     edges = np.array(tail_edges(linear, square, 64), dtype=np.uint64)
     begins = (edges >> np.uint64(48)).astype(np.int64)
     above = edges.size - np.bincount(begins, minlength=1 << 16).cumsum()
@@ -72,11 +73,11 @@ def tails(linear: Fraction, square: Fraction) -> Tails:
 
 @cache
 def tail_edges(linear: Fraction, square: Fraction, bits: int) -> tuple[int, ...]:
-    """floor(2**bits P(V >= v)) ascending, from the first v where it is 0 to v = 1.
+    """Return floor(2**bits P(V >= v)), ascending, from the first v where it is 0 to v = 1.
 
-    Weights follow each other by factors, w(v + 1) = w(v) a(v) and a(v + 1) = a(v) exp(-2 square), which never rise: what
-    is left out from some v on is at most w(v) / (1 - a(v)). All in integers that bound the true numbers on both sides;
-    where the sides do not agree on a floor, the guard fires, at the first use of the law and for no draw.
+    Consecutive weights have ratios a(v) that never rise, w(v + 1) = w(v) a(v) and a(v + 1) = a(v) exp(-2 square), so the weights
+    omitted from some v on sum to at most w(v) / (1 - a(v)). All numbers are integers that bound the true numbers on both sides;
+    if the two sides do not agree on a floor, the guard fires, at the first use of the law and not in a draw.
     """
     unit = 1 << bits + _SPARE_BITS
     lows, highs = [unit], [unit]

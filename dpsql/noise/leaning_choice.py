@@ -1,9 +1,8 @@
-"""The exact sampler of leaning choices: for each group a cell near a target rank, lower ones before higher ones.
+"""The exact sampler of leaning choices: for each group a cell near a target rank, with lower cells preferred to higher ones.
 
-Cell c has as many rows above it beyond the rank as its distance d(c), and lean c / b on top (`privacy.mechanisms.exponential`).
-So no two cells need have one distance, and each is a run by itself; grids are short. What a mechanism reads is by how much the
-distance of a cell exceeds the least one of its group, which is subtracted, as the chances of both mechanisms follow from
-differences alone.
+The distance d(c) of cell c is the number of rows above it beyond the rank, plus lean c / b (`privacy.mechanisms.exponential`).
+So cells need not have equal distances, and each is a run of its own; grids are short. The least distance in a group is subtracted
+from all, because the probabilities of both mechanisms depend on differences alone.
 """
 
 from __future__ import annotations
@@ -17,15 +16,15 @@ from dpsql.noise.weighted_runs import Integers, Run, check_shape, gaps, near_run
 from dpsql.privacy.mechanisms.exponential import Choice
 
 MOST_CELLS = 1 << 20
-"""Of all groups together, as every cell is looked at."""
+"""Largest number of cells in all groups together, because every cell is processed."""
 
 
 def choose_leaning(
     cells: int, start: Integers, cell: Integers, count: Integers, law: Choice, draws: int, randomness: Randomness
 ) -> Integers:
-    """For each group the number of a cell, chosen independently by the law's mechanism.
+    """Return for each group the number of a cell, chosen independently by the law's mechanism.
 
-    Histograms, `draws` and Fault noise_guard as for `rank_choice.choose`.
+    Histograms, `draws` and Fault noise_guard are as for `rank_choice.choose`.
     """
     groups, b = start.size - 1, law.denominator
     check_shape(cells, start, cell, count)

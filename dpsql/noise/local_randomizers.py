@@ -1,7 +1,7 @@
 """Exact samplers of window laws (`privacy.mechanisms.local_randomizers`), vectorised over rows.
 
-An output owns as many consecutive integers as its weight says, and a uniform integer below their sum chooses it: nothing is
-rounded, and no float decides. Rows are drawn in blocks that fit a processor's cache, each row by itself.
+An output owns as many consecutive integers as its weight, and a uniform integer below the sum of weights chooses an output:
+nothing is rounded, and no float is involved. Rows are drawn independently, in blocks that fit into a processor's cache.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from dpsql.privacy.mechanisms.local_randomizers import STEPS, CategoryLaw, Numbe
 
 Integers = NDArray[np.int64]
 Codes = NDArray[np.int16]
-"""Outputs of laws: those of categories are at most 1,000, those of numbers at most 3 * STEPS."""
+"""Outputs of laws; outputs for categories are at most 1,000, those for numbers at most 3 * STEPS."""
 _MOST_BARREN = 64
 _BLOCK_ROWS = 1 << 16
 _BLOCK_CELLS = 1 << 20
-"""Rows times categories that are looked at together."""
+"""Rows times categories that are processed together."""
 _LISTED_CELLS = 1 << 21
-"""Bytes of all sets of a law, for each value, up to which they are listed."""
+"""Size in bytes of the list of all sets of a law for all values up to which sets are drawn from such a list."""
 _MOST_ROUNDS = 1 << 20
 _PLACE_BITS = 20
-"""Up to so many bits the place of a row stands in the word by which it is sorted."""
+"""Largest number of bits of a row's place that is stored in the word by which the row is sorted."""
 
 
 def below(count: int, bound: int, randomness: Randomness) -> Integers:
     """Return `count` independent uniform integers in [0, bound), 1 <= bound <= 2**62.
 
-    Words from share * bound on are drawn again, so that each integer owns exactly `share` words.
+    Words of at least share * bound are drawn again, so that each integer owns exactly `share` words.
     """
     guard(1 <= bound <= 1 << 62)
     bits = 16 if bound <= 1 << 8 else 32 if bound <= 1 << 24 else 64
@@ -57,12 +57,12 @@ def below(count: int, bound: int, randomness: Randomness) -> Integers:
 
 
 def _blocks(count: int, size: int) -> Iterator[slice]:
-    """Return consecutive ranges of `size` rows, which together are `count`."""
+    """Return consecutive slices of `size` rows that together cover `count` rows."""
     return (slice(start, min(start + size, count)) for start in range(0, count, size))
 
 
 def in_windows(starts: Integers, weights: WindowWeights, randomness: Randomness) -> Integers:
-    """For each window, which begins at `starts` among outputs 0, 1, ..., an output of its law."""
+    """Return for each window an output drawn from its law; windows begin at `starts` among the outputs 0, 1, ..."""
     drawn = below(starts.size, weights.total, randomness)
     drawn -= weights.inside_weight * weights.inside
     inside = (drawn < 0).nonzero()[0]
@@ -73,18 +73,18 @@ def in_windows(starts: Integers, weights: WindowWeights, randomness: Randomness)
 
 
 def rounded_at_random(values: Integers, most: int, steps: int, randomness: Randomness) -> Integers:
-    """For each of `values` in [0, most] a whole number in [0, steps] whose mean is value * steps / most.
+    """Return for each of `values` in [0, most] a random whole number in [0, steps] whose mean is value * steps / most.
 
     `most` * `steps` stays below 2**62.
     """
-    scaled = (values * steps).view(np.uint64)  # whole numbers without a sign are divided several times faster
+    scaled = (values * steps).view(np.uint64)  # division is several times faster for unsigned integers
     whole = scaled // np.uint64(most)
     rest = scaled - whole * np.uint64(most)
     return whole.view(np.int64) + (below(values.size, most, randomness) < rest.view(np.int64))
 
 
 def draw_categories(codes: NDArray[Any], law: CategoryLaw, randomness: Randomness) -> Codes:
-    """For each code in [0, size) one output: a code where sets have one value, else a row of ascending codes."""
+    """Return one output for each code in [0, size): a code if sets have one value, else a row of ascending codes."""
     weights = law.weights
     if law.subset == 1:
         drawn = np.empty(codes.size, dtype=np.int16)
@@ -101,12 +101,12 @@ def draw_categories(codes: NDArray[Any], law: CategoryLaw, randomness: Randomnes
 
 
 def padding_categories(count: int, law: CategoryLaw, randomness: Randomness) -> Codes:
-    """Return `count` outputs, each uniform among all of the law."""
+    """Return `count` outputs, each uniform among all outputs of the law."""
     if law.subset == 1:
         return below(count, law.size, randomness).astype(np.int16)
     sets = np.empty((count, law.subset), dtype=np.int16)
     for rows in _blocks(count, _rows_together(law)):
-        # Of a uniform set of d out of k values, the first value is in it with chance d / k.
+        # A uniform set of d out of k values contains the first value with probability d / k.
         first = np.zeros(rows.stop - rows.start, dtype=np.int64)
         included = below(first.size, law.size, randomness) < law.subset
         sets[rows] = _sets(first, included, law, randomness)
@@ -114,7 +114,7 @@ def padding_categories(count: int, law: CategoryLaw, randomness: Randomness) -> 
 
 
 def _is_listed(law: CategoryLaw) -> bool:
-    """Return whether all sets of the law fit a list, for each value."""
+    """Return whether the list of all sets of the law, for all values, is small enough."""
     return law.size * law.subset * comb(law.size, law.subset) <= _LISTED_CELLS
 
 
@@ -123,7 +123,8 @@ def _rows_together(law: CategoryLaw) -> int:
 
 
 def _sets(codes: Integers, included: NDArray[np.bool_], law: CategoryLaw, randomness: Randomness) -> NDArray[Any]:
-    """Ascending sets of law.subset values, those `included` with their code, all others without, else uniform."""
+    """Return ascending sets of law.subset values, uniform among those that contain the row's code if the row is `included`, else
+    among those that do not."""
     if not _is_listed(law):
         return _marked_sets(codes, included, law, randomness)
     having, lacking = comb(law.size - 1, law.subset - 1), comb(law.size - 1, law.subset)
@@ -134,9 +135,9 @@ def _sets(codes: Integers, included: NDArray[np.bool_], law: CategoryLaw, random
 
 @lru_cache(maxsize=4)
 def _listed_sets(size: int, subset: int) -> NDArray[np.uint8]:
-    """For each value all sets of `subset` of the `size` values, those with the value first: a row for each.
+    """Return for each value all sets of `subset` of the `size` values, one per row, those that contain the value first.
 
-    The two whole numbers say all about the list, so that equal keys have equal lists. Nobody writes into it.
+    The two arguments determine the list, so caching it by them is correct. The array is read-only.
     """
     count = comb(size, subset)
     flat = chain.from_iterable(combinations(range(size), subset))
@@ -148,11 +149,11 @@ def _listed_sets(size: int, subset: int) -> NDArray[np.uint8]:
 
 
 def _marked_sets(codes: Integers, included: NDArray[np.bool_], law: CategoryLaw, randomness: Randomness) -> Codes:
-    """Return sets as of `_sets`, from marks on the other values.
+    """Return sets like `_sets`, from marks on the values other than the row's code.
 
-    Each of them is marked by itself with the same chance, so that of all sets of as many values each is equally likely to be
-    the marked one. A uniform value without a mark is marked, or a uniform mark removed, until there are as many as wanted:
-    both keep sets of equal size equally likely.
+    Each value is marked independently with the same probability, so all sets of equal size are equally likely to be the marked
+    set. Then a uniform unmarked value is marked, or a uniform mark removed, until the number of marks is right: both steps keep
+    sets of equal size equally likely.
     """
     count, size = codes.size, law.size
     marked = words(count * size, randomness, 8) < np.uint8(_mark_share(law))
@@ -177,9 +178,9 @@ def _marked_sets(codes: Integers, included: NDArray[np.bool_], law: CategoryLaw,
 
 
 def _mark_share(law: CategoryLaw) -> int:
-    """Return how many of 256 words mark a value at first: most rows then lack a few of their marks.
+    """Return how many of 256 words mark a value at first, chosen so that most rows then lack a few marks.
 
-    It decides the work alone, not the law.
+    This affects only the work, not the law.
     """
     return (law.subset - isqrt(law.subset)) * 256 // law.size
 
@@ -187,9 +188,9 @@ def _mark_share(law: CategoryLaw) -> int:
 def draw_numbers(
     values: NDArray[Any], missing: NDArray[np.bool_], most: int, law: NumberLaw, randomness: Randomness
 ) -> tuple[Codes, NDArray[np.bool_]]:
-    """For each value in [0, most] (or `missing`) an output, and whether it is of the piecewise law.
+    """Return for each value in [0, most] (or `missing`) an output, and whether it comes from the piecewise law.
 
-    Outputs of the piecewise law are 0 to places - 1, those of the ends 0 and 1; larger ones are NULL.
+    Outputs of the piecewise law are 0 to places - 1, those of the ends 0 and 1; larger outputs stand for NULL.
     """
     drawn, interval = np.empty(values.size, dtype=np.int16), np.empty(values.size, dtype=np.bool_)
     for rows in _blocks(values.size, _BLOCK_ROWS):
@@ -214,12 +215,14 @@ def _numbers(
 
 
 def _interval_coins(count: int, law: NumberLaw, randomness: Randomness) -> NDArray[np.bool_]:
-    """Draw which of `count` rows the piecewise law takes: as many of the 2**16 short words as its share says."""
+    """Return for each of `count` rows whether the piecewise law is used, with probability `law.interval_share`, from words of 16
+    bits."""
     return words(count, randomness, 16) < law.interval_coin
 
 
 def padding_numbers(count: int, law: NumberLaw, randomness: Randomness) -> tuple[Codes, NDArray[np.bool_]]:
-    """Return `count` outputs, each uniform among all of the law that its coin chose; the second as of `draw_numbers`."""
+    """Return `count` outputs, each uniform among all outputs of the law that its coin chose, and whether that is the piecewise
+    law."""
     interval = _interval_coins(count, law, randomness)
     ends = below(count, law.ends.inside + law.ends.outside, randomness)
     places = below(count, law.interval.inside + law.interval.outside, randomness)
@@ -227,7 +230,7 @@ def padding_numbers(count: int, law: NumberLaw, randomness: Randomness) -> tuple
 
 
 def random_order(count: int, randomness: Randomness) -> Integers:
-    """Return a uniform permutation of 0, ..., count - 1: the order of words, drawn again if two of them are equal."""
+    """Return a uniform permutation of 0, ..., count - 1: the order of random words, which are drawn again if two are equal."""
     bits = np.uint64(max(count - 1, 1).bit_length())
     if bits > _PLACE_BITS:
         return _order_of_words(count, randomness)
@@ -238,7 +241,7 @@ def random_order(count: int, randomness: Randomness) -> Integers:
         for rows in _blocks(count, _BLOCK_ROWS):
             keys[rows] |= np.arange(rows.start, rows.stop, dtype=np.uint64)
         keys.sort()  # several times faster than argsort
-        # Neighbours in the order that differ in their places alone have equal words.
+        # Adjacent keys that differ only in their places have equal words.
         pairs = ((keys[rows], keys[rows.start + 1 : rows.stop + 1]) for rows in _blocks(count - 1, _BLOCK_ROWS))
         if not any((lower ^ upper <= place_mask).any() for lower, upper in pairs):
             keys &= place_mask

@@ -1,6 +1,6 @@
 """Medians and means with noise in proportion to their local sensitivity: from exact histograms to released numbers.
 
-The proofs, and every symbol, are in `privacy.mechanisms.local_sensitivity`. All is computed in integers.
+Proofs and symbols are in `privacy.mechanisms.local_sensitivity`. Everything is computed in integers.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Ranks:
         self._start, count = histograms.start, histograms.count
         self.last = histograms.cells - 1
         self._cell = np.append(histograms.cell, self.last)
-        # Rows of all groups, and their cells: 2**46 rows of 2**17 cells do not exist.
+        # Cumulated over all groups: rows, and cells times rows. No data has 2**46 rows of 2**17 cells.
         self._through = np.concatenate([[0], np.cumsum(count)])
         totals = np.concatenate([[0], np.cumsum(histograms.cell * count)])
         self._before = self._through[self._start[:-1]]
@@ -42,30 +42,30 @@ class Ranks:
 
     @property
     def groups(self) -> int:
-        """Return the number of groups."""
+        """The number of groups."""
         return int(self.rows.size)
 
     def cells_at(self, steps: Integers, group: Integers | int = 0) -> Integers:
-        """F_D(t) for each of `steps`, in the group that `group` says."""
+        """Return F_D(t) for each t of `steps`, in the group `group`."""
         rows = self.rows[group]
         rank = (rows + steps + 1) // 2
         place = np.searchsorted(self._through[1:], self._before[group] + np.minimum(np.maximum(rank, 1), rows))
         return np.asarray(np.where(rank <= 0, 0, np.where(rank > rows, self.last, self._cell[place])))
 
     def spread(self, distance: Integers, rows: int, group: Integers | int = 0) -> Integers:
-        """W_D(k) for each k of `distance`, where a unit moves so many `rows`."""
+        """Return W_D(k) for each k of `distance`, if a unit moves at most `rows` rows."""
         reach = (distance + 1) * self.moved(rows)
         return np.asarray(self.cells_at(reach, group) - self.cells_at(-reach, group))
 
     def moved(self, rows: int) -> int:
-        """Return `rows`, or a smaller number that also moves all rows of every group, so that no product wraps."""
+        """Return `rows`, or a smaller number that already covers all rows of every group, so that no product wraps."""
         return min(rows, int(self.rows.max(initial=0)) + 1)
 
     def widening(self, rows: int) -> tuple[Integers, Integers]:
-        """Return groups, and for each a k: all k in which W_D(k) is above W_D(k - 1) are among them, and k = 0.
+        """Return arrays of groups and k that contain, for each group, k = 0 and all k where W_D(k) is above W_D(k - 1).
 
-        With t rows in the cells before one, F_D((k + 1) r) is in that cell or behind it from (k + 1) r >= 2 t + 1 - n on. With t
-        rows in a cell and those before it, F_D(-(k + 1) r) is in that cell or before it from (k + 1) r >= n - 2 t on.
+        If t rows are in the cells before a cell, F_D((k + 1) r) is in that cell or behind it from (k + 1) r >= 2 t + 1 - n on. If
+        t rows are in a cell or before it, F_D(-(k + 1) r) is in that cell or before it from (k + 1) r >= n - 2 t on.
         """
         every = np.arange(self.groups)
         of_cell = np.repeat(every, np.diff(self._start))
@@ -79,16 +79,16 @@ class Ranks:
 def released_local(
     table: Any, plan: LocalSensitivityPlan, groups: Groups, gate: NumberGate
 ) -> dict[str, NDArray[np.int64]]:
-    """Return the number of each group, `REFUSED` where its test was not passed, and both ends of its error bar. Raises Fault
-    noise_answer for a table of the wrong shape."""
+    """Return the number of each group, `REFUSED` if its test was not passed, and, with `plan.width`, both ends of its error bar.
+    Raises Fault noise_answer for a table of the wrong shape."""
     histograms = laid_out(table, plan.cells, groups)
     number = gate.release_numbers(plan.name, histograms, plan.law, groups)
     if plan.width is None:
         return {plan.name: number}
     assert isinstance(plan.law, ProposeTestRelease)
     last = (plan.cells - 1) << plan.law.finer
-    # SQL's median lies between two middle values, of which this is the lower one: they are at most `bound` apart. A mean was
-    # rounded down.
+    # SQL's median lies between the two middle values, which are at most `bound` apart; this is the lower one. A mean was rounded
+    # down.
     above = plan.width + (1 if plan.law.mean else plan.law.bound)
     low, high = np.maximum(number - plan.width, 0), np.minimum(number + above, last)
     ends = zip(ends_of(plan.name), (low, high), strict=True)
@@ -96,9 +96,9 @@ def released_local(
 
 
 def smooth_medians(histograms: Histograms, law: SmoothSensitivity, draws: int, randomness: Randomness) -> Integers:
-    """Return the median of every group with its noise, clamped to the grid. `draws`: how many values to draw at least."""
+    """Return the noisy median of every group, clamped to the grid. `draws`: the least number of values to draw."""
     ranks = Ranks(histograms)
-    # A grid of one cell has no spread; what is drawn for it is clamped to that cell.
+    # A grid of one cell has no spread; noise drawn for it is clamped to that cell.
     scales = np.maximum(largest_spread(ranks, law), 1)
     padded = np.concatenate([scales, np.full(max(0, draws - scales.size), ranks.last + 1)])
     noise = rounded_laplace(law.alpha, padded, randomness)[: scales.size]
@@ -106,13 +106,13 @@ def smooth_medians(histograms: Histograms, law: SmoothSensitivity, draws: int, r
 
 
 def medians(ranks: Ranks) -> Integers:
-    """F_D(0) of every group."""
+    """Return F_D(0) of every group."""
     return ranks.cells_at(np.zeros(ranks.groups, dtype=np.int64), np.arange(ranks.groups))
 
 
 def largest_spread(ranks: Ranks, law: SmoothSensitivity) -> Integers:
-    """Return the largest g_k W_D(k) over all k, of every group: as g falls, at a k where W_D grows. From the last weight on, the
-    largest is that of the whole grid."""
+    """Return the largest g_k W_D(k) over all k for every group. Because g falls, it is at a k where W_D grows. From the last
+    weight on, the largest W_D is the whole grid."""
     weights = law.weights
     group, k = ranks.widening(law.sensitivity.linf)
     weighted = weights[np.minimum(k, weights.size - 1)] * ranks.spread(k, law.sensitivity.linf, group)
@@ -122,8 +122,8 @@ def largest_spread(ranks: Ranks, law: SmoothSensitivity) -> Integers:
 
 
 def tested_numbers(histograms: Histograms, law: ProposeTestRelease, test: Integers, noise: Integers) -> Integers:
-    """Return the number of every group with its noise, clamped to the grid, or `REFUSED`. `test` and `noise` were drawn of these
-    laws, a value or more for each group."""
+    """Return the noisy number of every group, clamped to the grid, or `REFUSED`. `test` and `noise` were drawn from the law's own
+    `test` and `noise`, at least one value per group."""
     ranks = Ranks(histograms)
     exact = means(ranks, law.finer) if law.mean else medians(ranks)
     passed = distance(ranks, law) + test[: ranks.groups] > law.threshold
@@ -132,7 +132,7 @@ def tested_numbers(histograms: Histograms, law: ProposeTestRelease, test: Intege
 
 
 def distance(ranks: Ranks, law: ProposeTestRelease) -> Integers:
-    """d(D) of every group: the smallest k for which W_D(k) is above the bound."""
+    """Return d(D) of every group: the smallest k for which W_D(k) is above the bound."""
     rows = law.sensitivity.linf
     if law.mean:
         least = -(-(ranks.last << law.finer) * rows // law.bound)
@@ -148,7 +148,7 @@ def distance(ranks: Ranks, law: ProposeTestRelease) -> Integers:
 
 
 def means(ranks: Ranks, finer: int) -> Integers:
-    """floor(2^F sum x_j / n) of every group, or half of the grid without rows."""
+    """Return floor(2^F sum x_j / n) of every group, or half of the grid for groups without rows."""
     whole, rest = np.divmod(ranks.total, np.maximum(ranks.rows, 1))
     exact = (whole << finer) + (rest << finer) // np.maximum(ranks.rows, 1)
     return np.where(ranks.rows > 0, exact, (ranks.last << finer) // 2)

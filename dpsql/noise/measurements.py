@@ -1,6 +1,6 @@
-"""The noise floor's parts of measurements that are no sums (`dpsql.plan.measurements`): from exact to noisy numbers.
+"""Functions that release measurements other than sums (`dpsql.plan.measurements`): from exact to noisy numbers.
 
-A part is given the unsealed table of its own engine query by `perturb`, which alone opens exact answers, and takes every
+A function gets the unsealed table of its own engine query from `perturb`, which alone opens exact answers, and takes every
 random decision from the gate.
 """
 

@@ -1,4 +1,4 @@
-"""From exact histograms to the most frequent value of each group, or the key of most rows at an end, released as a number."""
+"""From exact histograms to the most frequent value of each group, or the key of most end rows, released as a number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which sampler draws which law: the noise floor's part of every mechanism."""
+"""The register of samplers of additive noise, by law."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from dpsql.privacy.mechanisms.laplace import Laplace
 from dpsql.privacy.mechanisms.square_root import SquareRoot
 
 Sampler = Callable[[Any, int, Randomness], Integers | None]
-"""(law, count, randomness): one vector of `count` values in noise-grid units, independent ones unless the law is among
-`VECTOR_SAMPLERS`; None where nothing is added."""
+"""A function of (law, count, randomness) that returns one vector of `count` values in noise-grid units, which are independent
+unless the law is in `VECTOR_SAMPLERS`; None if the law adds nothing."""
 
 SAMPLERS: dict[type[Any], Sampler] = {
     Laplace: lambda noise, count, randomness: discrete_laplace(count, noise.t, noise.s, randomness),
@@ -27,11 +27,11 @@ SAMPLERS: dict[type[Any], Sampler] = {
     SquareRoot: lambda noise, count, randomness: running_vectors(noise, 1, count, randomness).reshape(-1),
     Constant: lambda noise, count, randomness: None,
 }
-"""By the law itself: a class derived from one of these may have another law, and is not drawn."""
+"""Samplers by the exact type of the law: a subclass of one of these may have another law, and has no sampler."""
 
 
 def sample(noise: Noise, count: int, randomness: Randomness) -> Integers | None:
-    """Draw one vector of `count` values of `noise`, exactly of its law, in noise-grid units; None for a constant.
+    """Return one vector of `count` values with exactly the law `noise`, in noise-grid units; None for a constant.
 
     Raises InternalError noise_plan for a law without a sampler, Fault noise_guard when a sampler's guard fires.
     """
@@ -42,16 +42,16 @@ def sample(noise: Noise, count: int, randomness: Randomness) -> Integers | None:
 
 
 VectorSampler = Callable[[Any, int, int, Randomness], Integers]
-"""(law, vectors, cells, randomness): an array of that shape, whose rows are independent."""
+"""A function of (law, vectors, cells, randomness) that returns an array of shape (vectors, cells) with independent rows."""
 
 VECTOR_SAMPLERS: dict[type[Any], VectorSampler] = {CorrelatedLaplace: correlated_vectors, SquareRoot: running_vectors}
-"""Of laws whose entries of one vector are not independent (`registry.Mechanism.shared`)."""
+"""Samplers of laws under which the entries of one vector are not independent (`registry.Mechanism.shared`)."""
 
 
 def sample_vectors(noise: Noise, vectors: int, cells: int, randomness: Randomness) -> Integers | None:
-    """`vectors` independent vectors of `cells` values of `noise` each, shape (vectors, cells); None for a constant.
+    """Return `vectors` independent vectors of `cells` values of `noise` each, shape (vectors, cells); None for a constant.
 
-    Raises as `sample` does.
+    Raises the errors of `sample`.
     """
     of_vectors = VECTOR_SAMPLERS.get(type(noise))
     if of_vectors is not None:

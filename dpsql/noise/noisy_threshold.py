@@ -1,4 +1,4 @@
-"""The secret of a run of AboveThreshold: the noise of its threshold, kept in the memory of this process alone."""
+"""The secret of a run of AboveThreshold: the noise of its threshold, which never leaves the memory of this process."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from typing import NoReturn
 
 
 class NoisyThreshold:
-    """The noise of a threshold, sealed: no repr of it, no pickling, no copying; only `perturb` compares with it.
+    """The sealed noise of a threshold, which cannot be shown, pickled or copied; only `perturb` compares with it.
 
-    Whoever knew it would learn from each "below" as much as from a released sum.
+    Anyone who knew this noise would learn as much from each "below" as from a released sum.
     """
 
     __slots__ = ("__noise",)
 
     def __init__(self, noise: int) -> None:
-        """`noise`: in steps of the noise grid."""
+        """Seal `noise`, in steps of the noise grid."""
         self.__noise = noise
 
     def gap(self, noisy_sum: int, threshold: int) -> int:
-        """By how many steps a noisy sum is above `threshold` with its noise; below 0 where it is not."""
+        """Return the number of steps by which `noisy_sum` exceeds `threshold` plus its noise; negative if it is below."""
         return noisy_sum - threshold - self.__noise
 
     def __repr__(self) -> str:

@@ -1,5 +1,5 @@
-"""Which sampler draws the numbers of which law, and which selector admits keys by which rule: the noise floor's part of what is
-drawn from exact histograms and counts. Noise that is added to sums has its samplers in `noise_samplers`."""
+"""The registers of samplers that draw numbers from exact histograms, by law, and of selectors that admit keys from counts, by
+rule. Samplers of noise that is added to sums are in `noise_samplers`."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from dpsql.privacy.mechanisms.partition_selection import Threshold, TruncatedGeo
 
 Integers = NDArray[np.int64]
 NumberSampler = Callable[[Any, Histograms, int, Randomness], Integers]
-"""(law, exact histograms, draws, randomness): one number for each group. `draws`: how many values to draw at least, so that the
-randomness used does not follow the number of private keys."""
+"""A function of (law, exact histograms, draws, randomness) that returns one number per group. `draws`: the least number of values
+to draw, so that the amount of randomness does not depend on the number of private keys."""
 KeySelector = Callable[[Any, Int128, Groups, Randomness], NDArray[np.bool_]]
-"""(rule, counts, groups, randomness): which groups appear."""
+"""A function of (rule, counts, groups, randomness) that returns for each group whether it appears."""
 
 
 def _quantile(law: Choice, histograms: Histograms, draws: int, randomness: Randomness) -> Integers:
@@ -67,11 +67,11 @@ NUMBER_SAMPLERS: dict[type[Any], NumberSampler] = {
     SmoothSensitivity: lambda law, histograms, draws, randomness: smooth_medians(histograms, law, draws, randomness),
     ProposeTestRelease: _tested,
 }
-"""By the law itself: a class derived from one of these may have another law, and is not drawn."""
+"""Samplers by the exact type of the law: a subclass of one of these may have another law, and has no sampler."""
 
 
 def sample_numbers(law: Law, histograms: Histograms, groups: Groups, randomness: Randomness) -> Integers:
-    """For each group its number, drawn from its exact histogram.
+    """Return one number per group, drawn from the group's exact histogram.
 
     Raises InternalError noise_plan for a law without a sampler, Fault noise_guard when a sampler's guard fires.
     """
@@ -99,7 +99,7 @@ KEY_SELECTORS: dict[type[Any], KeySelector] = {
 
 
 def select_keys(rule: Selection, counts: Int128, groups: Groups, randomness: Randomness) -> NDArray[np.bool_]:
-    """Return which groups appear. Raises InternalError noise_plan for a rule without a selector."""
+    """Return for each group whether it appears. Raises InternalError noise_plan for a rule without a selector."""
     selector = KEY_SELECTORS.get(type(rule))
     if selector is None:
         raise refuse("noise_plan", charged=True, problem="unknown partition selection")

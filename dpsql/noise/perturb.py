@@ -1,7 +1,7 @@
-"""From exact to noisy: the one place that opens an exact answer, and the one gate that all noise passes.
+"""From exact to noisy: the only module that opens an exact answer, and the only gate through which all noise passes.
 
-Which noise, how much, and for which cells is decided before the exact vector is looked at; the order of the result is
-that of the keys, never the engine's.
+The mechanism, the noise scale and the cells are fixed before the exact vector is read. Rows of the result are in key
+order, never in the engine's order.
 """
 
 from __future__ import annotations
@@ -33,27 +33,27 @@ from dpsql.privacy.mechanisms.above_threshold import AboveThreshold
 from dpsql.privacy.mechanisms.contract import Constant, Law, Noise, NoisePlan, Selection, Sensitivity, TermNoise
 
 _WIDTH = 125
-"""Exact sums are kept within 2**125, so that noise (below 2**62) never carries out of 128 bits."""
+"""Exact sums are clamped to +-2**125, so that adding noise (below 2**62) never overflows 128 bits."""
 _MOST_COUNT = float((1 << 63) - 1024)
 _NOTHING: Mapping[str, ExactAnswer] = {}
 _NO_NOISE = Constant(Sensitivity(0, 0, 0, 0))
 
 
 class Gate:
-    """Every random decision about protected data is made here and nowhere else.
+    """The only place where random decisions about protected data are made.
 
-    The audit replaces it by one that records its arguments and answers fixed vectors.
+    The audit replaces it by a gate that records its arguments and returns fixed vectors.
     """
 
     def __init__(self, randomness: Randomness | None = None) -> None:
-        """`randomness`: the operating system's unless a test passes its own."""
+        """Use `randomness`: that of the operating system unless a test passes its own."""
         self._randomness: Randomness = KernelRandomness() if randomness is None else randomness
 
     def draw(self, noises: Sequence[Noise], groups: Groups) -> list[Integers | None]:
-        """For each term its noise, at least one value per group; None where there is none.
+        """Return for each term its noise, with at least one value per group, or None if its law adds no noise.
 
-        Terms of one law share one draw, of which each gets values of its own: the values of a draw are independent. Where they
-        are not, each term has a draw of its own.
+        Terms with equal laws share one draw, and each gets its own part of it, because the values of a draw are independent.
+        For laws whose values are not independent, make a separate draw for each term.
         Raises Fault noise_guard when a sampler's guard fires, InternalError noise_plan for an unknown mechanism.
         """
         by_term: list[Integers | None] = [None] * len(noises)
@@ -69,12 +69,13 @@ class Gate:
     def add(self, name: str, exact: Int128, noise: Noise, groups: Groups, drawn: Integers | None) -> Int128:
         """Return the noisy integers of term `name` in noise-grid units.
 
-        `exact` is in row-grid units, one per group, and is used up: its memory becomes the answer's. `drawn` is the
-        term's own part of `draw`.
+        `exact` holds one sum per group in row-grid units; its memory is reused for the result, so it must not be read
+        afterwards. `drawn` is this term's part of the result of `draw`.
         """
         if drawn is None:
             return Int128.zeros(groups.count)
-        # Clamping is 1-Lipschitz, so it may follow the data where a fault would betray it; 2**85 rows do not exist.
+        # Clamp instead of raising: a fault would depend on the data. Clamping is 1-Lipschitz, so it does not raise the
+        # sensitivity; it cannot take effect below 2**85 rows.
         width = _WIDTH + min(0, noise.shift)
         noisy = exact.widened()
         for rows in parts(groups.count):
@@ -82,22 +83,22 @@ class Gate:
         return noisy
 
     def select(self, name: str, counts: Int128, selection: Selection, groups: Groups) -> NDArray[np.bool_]:
-        """Return which groups appear.
+        """Return a boolean per group: True for the groups that appear in the release.
 
-        `counts`: where the rule names their noise, the noisy counts that are released, in noise-grid units; otherwise exact
+        `counts`: if `selection.noise` is set, the noisy counts that are released anyway, in noise-grid units; otherwise exact
         numbers of privacy units. Raises InternalError noise_plan for a rule without a selector.
         """
         return select_keys(selection, counts, groups, self._randomness)
 
     def release_numbers(self, name: str, histograms: Histograms, law: Law, groups: Groups) -> NDArray[np.int64]:
-        """For each group its number, drawn from its exact histogram by the law's own sampler.
+        """Return one number per group, drawn from the group's exact histogram by the sampler of `law`.
 
         Raises Fault noise_guard when a sampler's guard fires, InternalError noise_plan for a law without a sampler.
         """
         return sample_numbers(law, histograms, groups, self._randomness)
 
     def release_sums(self, name: str, sums: NDArray[np.int64], noise: Noise, groups: Groups) -> NDArray[np.float64]:
-        """Return sums that the noise floor has computed, one for each group, with noise of their own, in row-grid units.
+        """Return `sums`, one per group, computed inside the noise package, with fresh noise added, in row-grid units.
 
         Raises as `draw` does, and Fault noise_guard for a law that adds nothing.
         """
@@ -106,7 +107,7 @@ class Gate:
         return self.add(name, Int128.from_int64(sums), noise, groups, drawn).to_float64() * 2.0**noise.shift
 
     def count_rows(self, exact: int, noise: Noise | None) -> int:
-        """Draw the number of rows that an export writes: the exact number with its noise, never below 0; as it is without noise.
+        """Return the number of rows that an export writes: `exact` plus noise, at least 0; `exact` itself if `noise` is None.
 
         Raises as `draw` does.
         """
@@ -115,14 +116,14 @@ class Gate:
         return exact if drawn is None else max(0, exact + int(drawn[0]))
 
     def randomise(self, rows: ExactRows, plan: ExportPlan) -> tuple[RandomisedColumn, ...]:
-        """Return the rows of an export, each changed by the local randomizers of its columns. Raises Fault noise_guard."""
+        """Return the rows of an export, each randomised by the local randomizers of its columns. Raises Fault noise_guard."""
         return randomise_rows(rows, self.count_rows(rows.count, plan.count_noise), plan, self._randomness)
 
     def _draw(self, noise: Noise, count: int) -> Integers | None:
         return sample(noise, count, self._randomness)
 
     def _vectors(self, noise: Noise, vectors: int, cells: int) -> Integers | list[Integers | None] | None:
-        """So many independent vectors of values; those of most laws in one draw, as all their values are independent."""
+        """Return `vectors` independent vectors of noise; where all values of a law are independent, one draw serves them all."""
         if type(noise) in VECTOR_SAMPLERS:
             return [self._draw(noise, cells) for _ in range(vectors)]
         drawn = self._draw(noise, vectors * cells)
@@ -131,7 +132,7 @@ class Gate:
 
 @dataclass(frozen=True, eq=False)
 class NoisyTerm:
-    """One released basis term. `values`: numpy float64, or int64 when `whole`; `noise_unit`: one step of the noise."""
+    """One released basis term. `values`: numpy float64, or int64 when `whole`; `noise_unit`: one step of the noise grid."""
 
     name: str
     values: NDArray[Any]
@@ -141,7 +142,7 @@ class NoisyTerm:
     whole: bool
 
     def half_width(self, confidence: float) -> float:
-        """Return h with P(|value - exact value| <= h) >= confidence, in the units of `values`; the row grid not included."""
+        """Return h with P(|value - exact value| <= h) >= confidence, in the units of `values`; row-grid rounding not included."""
         width = self.noise.half_width(confidence) * 2.0**-self.grid
         return float(floor(width + 0.5)) if self.whole else width
 
@@ -152,9 +153,9 @@ class NoisyTerm:
 
 @dataclass(frozen=True, eq=False)
 class ChosenNumber:
-    """One released number of a measurement that is no sum: int64, chosen near the exact one.
+    """One released number per group of a measurement that is not a sum: int64, chosen randomly near the exact number.
 
-    Nothing was added to it, so that there is no law of its error: `half_width` is infinite, and replicates leave it as it is.
+    No noise was added, so its error has no known law: `half_width` is infinite, and replicates leave the number unchanged.
     """
 
     name: str
@@ -166,7 +167,7 @@ class ChosenNumber:
     whole: bool = True
 
     def half_width(self, confidence: float) -> float:
-        """Return infinity: the error in value depends on the data, and no bound on it is known."""
+        """Return infinity: the error depends on the data, and no bound on it is known."""
         return inf
 
     def standard_deviation(self) -> float:
@@ -176,7 +177,7 @@ class ChosenNumber:
 
 @dataclass(frozen=True, eq=False)
 class NoisyAnswer:
-    """A private block's answer: nothing exact is reachable from it. Rows are in key order."""
+    """The noisy answer of a private block; it holds no reference to exact values. Rows are in key order."""
 
     keys: Any
     terms: tuple[NoisyTerm | ChosenNumber, ...]
@@ -191,7 +192,7 @@ class NoisyAnswer:
 
 
 def unmoved(plan: NoisePlan) -> ExactAnswer:
-    """Return the exact answer of a block that no data can move: there is no row, and its public keys are filled in."""
+    """Return the exact answer of a block that no data can change: a table without rows, since `perturb` fills in public keys."""
     keys = {}
     for key in plan.keys:
         if key.values is None:
@@ -203,15 +204,14 @@ def unmoved(plan: NoisePlan) -> ExactAnswer:
 def perturb(
     exact: ExactAnswer, plan: NoisePlan, gate: Gate, measurement_answers: Mapping[str, ExactAnswer] = _NOTHING
 ) -> NoisyAnswer:
-    """Measure every term of `plan` on `exact` through `gate` and select the keys that appear; then every other measurement,
-    over the groups that appear, on its own exact answer in
-    `measurement_answers`.
+    """Add noise to every term of `plan` through `gate` and select the keys that appear. Then perform every other measurement
+    for the groups that appear, each on its own exact answer in `measurement_answers`.
 
-    Public keys: every combination of `KeyColumn.values` (or those of `plan.listed`), first key slowest, noise alone where the
-    engine has no row.
-    No keys: one row. Any private key: the combinations the engine saw, as far as `plan.selection` admits them, sorted
-    (public keys in the order of their values, private keys ascending, NULL last). Raises InternalError noise_plan,
-    and Fault noise_answer or noise_guard with the charge kept.
+    Public keys: one row for every combination of `KeyColumn.values` (or those in `plan.listed`), first key slowest; a
+    combination for which the engine returned no row gets noise alone. No keys: one row. Any private key: the combinations
+    that the engine returned and `plan.selection` admits, sorted (public keys in the order of their values, private keys
+    ascending, NULL last). Raises InternalError noise_plan, and Fault noise_answer or noise_guard; after a Fault the charge
+    is kept.
     """
     _check(plan)
     table = exact.unseal()
@@ -220,7 +220,7 @@ def perturb(
     shares = {term.name: (term.noise, noise) for term, noise in zip(plan.terms, drawn, strict=True)}
 
     def measured(name: str) -> Int128:
-        """Return one term's noisy integers, made when they are needed: one after the other, they use the same memory."""
+        """Return one term's noisy integers. Called one term after the other, so that all terms use the same memory."""
         noise, part = shares[name]
         return gate.add(name, layout.integers(table, name), noise, layout.groups, part)
 
@@ -245,12 +245,13 @@ def perturb(
 
 
 def randomise(exact: ExactAnswer, plan: ExportPlan, gate: Gate) -> tuple[RandomisedColumn, ...]:
-    """Randomise the rows of an export through `gate`. Raises Fault noise_answer or noise_guard with the charge kept."""
+    """Randomise the rows of an export through `gate`. Raises Fault noise_answer or noise_guard; the charge is kept."""
     return gate.randomise(exact_rows(exact.unseal(), plan), plan)
 
 
 def noisy_threshold(law: AboveThreshold, gate: Gate) -> NoisyThreshold:
-    """Draw the noise of a run's threshold. Raises InternalError noise_plan for a law without a sampler, Fault noise_guard."""
+    """Draw the noise of the threshold of a run of comparisons. Raises InternalError noise_plan for a law without a sampler
+    and Fault noise_guard."""
     (drawn,) = gate.draw([law.noise], Groups(pa.table({}), 1, True))
     if drawn is None:
         raise refuse("noise_plan", charged=True, problem="a threshold without noise")
@@ -260,11 +261,11 @@ def noisy_threshold(law: AboveThreshold, gate: Gate) -> NoisyThreshold:
 def compare(
     exact: ExactAnswer, name: str, threshold: int, law: AboveThreshold, secret: NoisyThreshold, gate: Gate
 ) -> int | None:
-    """Return the gap in noise-grid steps between the sum in column `name` and `threshold`, each with its noise; None: it is
-    below.
+    """Return the gap in noise-grid steps by which the noisy sum in column `name` exceeds the noisy `threshold`, or None if the
+    sum is below it.
 
-    `secret` was drawn for the run that this question belongs to; noise of its own is drawn for the question. Raises Fault
-    noise_answer for an answer that is not one sum, and as `noisy_threshold` does.
+    `secret` holds the noise of the threshold, drawn once for the run to which this query belongs; the sum gets fresh noise.
+    Raises Fault noise_answer for an answer that is not one sum, and the errors of `noisy_threshold`.
     """
     table = exact.unseal()
     layout = lay_out(table, ())
@@ -277,7 +278,7 @@ def compare(
 
 
 def _check(plan: NoisePlan) -> None:
-    """Check the properties of a noise plan on which the guarantee relies. Raises InternalError noise_plan."""
+    """Check the properties of a noise plan on which the privacy guarantee relies. Raises InternalError noise_plan."""
     names = list(plan.numbers)
     private = any(key.values is None for key in plan.keys)
     if len(set(names)) != len(names) or len({key.name for key in plan.keys}) != len(plan.keys):

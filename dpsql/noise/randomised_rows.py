@@ -1,6 +1,6 @@
-"""Rows of an export after their local randomizers: as many as the noisy count says, in random order.
+"""Rows of an export after their local randomizers: as many as the noisy count, in random order.
 
-Nothing that leaves here depends on a row but through the law of its columns (`pricing.row_export` has the argument).
+The output depends on a row only through the laws of its columns (`pricing.row_export` has the argument).
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from dpsql.pricing.row_export import ExportedColumn, ExportPlan
 from dpsql.privacy.mechanisms.local_randomizers import CategoryLaw
 
 _MOST_BITS = 50
-"""Row integers of more bits are read to this many, so that their products with places stay below 2**62."""
+"""Row integers with more bits are truncated to this many, so that their products with places stay below 2**62."""
 
 
 @dataclass(frozen=True, eq=False)
 class RandomisedColumn:
-    """Outputs of one column's law, one row each (of sets of values: one row of the array each). `interval`: which outputs are of
-    the piecewise law of a number; None for categories."""
+    """Outputs of one column's law, one per row (for sets of values, one row of the array each). `interval`: which outputs come
+    from the piecewise law of a number; None for categories."""
 
     outputs: Codes
     interval: NDArray[np.bool_] | None = None
@@ -42,7 +42,7 @@ class RandomisedColumn:
 
 @dataclass(frozen=True, eq=False)
 class ExactRows:
-    """Exact rows of a table: for each column its codes or row integers, `missing` where a number is NULL."""
+    """The exact rows of a table: codes or row integers for each column; `missing` is True where a number is NULL."""
 
     count: int
     values: tuple[NDArray[Any], ...]
@@ -50,21 +50,21 @@ class ExactRows:
 
 
 def exact_rows(table: Any, plan: ExportPlan) -> ExactRows:
-    """Read the engine's combinations. Rows outside the list of values of a column, or NULL where it has none, are left out,
-    as they belong to no group of a question. Raises Fault noise_answer."""
+    """Return the exact rows from the engine's combinations. Rows with a value outside a column's list, or with a NULL that the
+    column does not allow, are omitted, because they belong to no group of a query. Raises Fault noise_answer."""
     read = [_read(table.column(f"k{number}"), column) for number, column in enumerate(plan.columns)]
     counts = table.column("n").to_numpy()
     for _, _, belongs in read:
         if belongs is not None:
             counts = np.where(belongs, counts, 0)
-    if (counts == 1).all():  # as combinations with numbers often are
+    if (counts == 1).all():  # frequent for combinations with numbers
         return ExactRows(counts.size, tuple(v for v, _, _ in read), tuple(m for _, m, _ in read))
     values = tuple(np.repeat(v, counts) for v, _, _ in read)
     return ExactRows(int(counts.sum()), values, tuple(np.repeat(m, counts) for _, m, _ in read))
 
 
 def _read(keys: Any, column: ExportedColumn) -> tuple[NDArray[Any], NDArray[np.bool_], NDArray[np.bool_] | None]:
-    """Return codes or integers of one column, which of them are missing, and which rows are inside (None: all)."""
+    """Return the codes or integers of one column, which of them are missing, and which rows belong to the export (None: all)."""
     present = np.zeros(len(keys), dtype=bool)
     if column.term is not None:
         missing = keys.is_null().to_numpy() if keys.null_count else present
@@ -77,7 +77,7 @@ def _read(keys: Any, column: ExportedColumn) -> tuple[NDArray[Any], NDArray[np.b
     try:
         codes = pc.index_in(keys, value_set=column.values.cast(keys.type))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        # The types of the column and the values of the policy decide this, not rows.
+        # This depends on the column's type and the policy's values, not on rows.
         raise refuse("noise_answer", charged=True) from None
     inside = codes.is_valid().to_numpy() if codes.null_count else None
     codes = codes if inside is None else codes.fill_null(0)
@@ -85,7 +85,7 @@ def _read(keys: Any, column: ExportedColumn) -> tuple[NDArray[Any], NDArray[np.b
 
 
 def _narrowest(most: int) -> Any:
-    """Return the narrowest of the types that values in [0, most] are taken from fast."""
+    """Return the narrowest type for values in [0, most] from which numpy takes elements fast."""
     return pa.int16() if most < 1 << 15 else pa.int32() if most < 1 << 31 else pa.int64()
 
 
@@ -94,7 +94,7 @@ def _may_be_missing(column: ExportedColumn) -> bool:
 
 
 def spare_bits(column: ExportedColumn) -> int:
-    """Return the number of low bits of a number's row integers that are not used."""
+    """Return the number of low bits by which the row integers of a number are truncated."""
     assert column.term is not None
     return max(0, int(column.term.magnitude).bit_length() - _MOST_BITS)
 
@@ -102,7 +102,8 @@ def spare_bits(column: ExportedColumn) -> int:
 def randomise_rows(
     rows: ExactRows, written: int, plan: ExportPlan, randomness: Randomness
 ) -> tuple[RandomisedColumn, ...]:
-    """`written` rows: the exact ones, each randomised, with padding rows or a uniform choice of them, in random order."""
+    """Return `written` rows in random order: the exact rows, each randomised, plus padding rows if `written` is larger, else a
+    uniform choice of the exact rows."""
     order = random_order(max(written, rows.count), randomness)[:written]
     padding = order >= rows.count
     columns, places = [], order
@@ -126,5 +127,5 @@ def randomise_rows(
 
 
 def _taken(values: NDArray[Any], places: Integers) -> NDArray[Any]:
-    """Return values in the order that is written; anything where there is no row."""
+    """Return the values at `places`; zeros if there are no rows."""
     return values[places] if values.size else np.zeros(places.size, dtype=values.dtype)

@@ -1,17 +1,17 @@
 """The exact sampler of choices over rank histograms: for each group a cell near a target rank.
 
-The law. A group has n rows in cells 0 to `cells` - 1: below(c) of them in cells before c, h(c) in c itself. With the target
-t = a / b, a rank, cell c has the distance d(c) = max(0, below(c) - t, t - below(c) - h(c)). By the exponential mechanism it is
-chosen with probability proportional to exp(-rate d(c)) (`privacy.mechanisms.exponential`), by permute-and-flip it is one of those
-whose coins show heads, each with chance exp(-rate d(c)) (`privacy.mechanisms.permute_and_flip`).
+The law. A group has n rows in cells 0 to `cells` - 1: below(c) of them in cells before c, h(c) in c itself. With the target rank
+t = a / b, cell c has the distance d(c) = max(0, below(c) - t, t - below(c) - h(c)). The exponential mechanism chooses c with
+probability proportional to exp(-rate d(c)) (`privacy.mechanisms.exponential`); permute-and-flip chooses among the cells whose
+coins show heads, each with probability exp(-rate d(c)) (`privacy.mechanisms.permute_and_flip`).
 
-Empty cells between two that are not have the same below, so the same distance: they are one run (`weighted_runs`). With
-e_j = b (rows in the first j cells that are not empty) - a, the run before the j-th such cell has b d = |e_j|, and the cell itself
+Empty cells between two nonempty cells have the same below, so the same distance: they form one run (`weighted_runs`). With
+e_j = b (rows in the first j nonempty cells) - a, the run before the j-th nonempty cell has b d = |e_j|, and the cell itself
 has b d = max(0, e_j, -e_(j+1)).
 
-Spans. `choose_in_spans` takes neighbouring cells with equally many rows as one span of a histogram, and has the same law. Only
-spans that are near the target are taken apart: in any other one, every cell is so far away that its run is left out
-(`weighted_runs`), which is all that becomes of a span that is written as one cell with all its rows, and a gap.
+Spans. `choose_in_spans` treats adjacent cells with equally many rows as one span of a histogram, and has the same law. Only
+spans near the target are split into cells. In any other span every cell is so far away that its run is omitted
+(`weighted_runs`), and the same happens if the span is represented as one cell with all its rows, and a gap.
 """
 
 from __future__ import annotations
@@ -27,38 +27,38 @@ from dpsql.noise.randomness import Randomness, guard
 from dpsql.noise.weighted_runs import Integers, Run, Runs, check_shape, gaps, near_runs, portions
 
 MOST_DENOMINATOR = 1 << 20
-"""Of targets, so that no product of ranks wraps."""
+"""Largest denominator of targets, so that no product of ranks wraps."""
 _MOST_TAKEN_APART = 1 << 21
-"""Cells of spans at a time, for memory: groups are chosen from one after the other where they have more."""
+"""Cells of spans at a time, which limits memory: groups that have more are processed one after the other."""
 
 
 class RankLaw(Protocol):
-    """Which rank is looked for, and how fast chances fall with the distance from it."""
+    """The target rank of a choice, its mechanism, and how fast weights fall with the distance from the target."""
 
     @property
     def mechanism(self) -> str:
-        """Return how a cell is chosen, given the distances of all cells: a word of `permute_and_flip.CHOICE_MECHANISMS`."""
+        """The mechanism that chooses a cell, given the distances of all cells: one of `permute_and_flip.CHOICE_MECHANISMS`."""
 
     @property
     def rate(self) -> Fraction:
-        """By how much the logarithm of a weight falls for each row of distance; above 0."""
+        """The decrease of a log weight per row of distance; above 0."""
 
     @property
     def denominator(self) -> int:
-        """Return b, the denominator of the targets."""
+        """The denominator b of the targets."""
 
     def targets(self, rows: Integers) -> Integers:
-        """b times the target of groups with so many rows: from 0 to b times `rows`."""
+        """Return b times the target for groups with the numbers of rows `rows`: from 0 to b times `rows`."""
 
 
 def choose(
     cells: int, start: Integers, cell: Integers, count: Integers, law: RankLaw, draws: int, randomness: Randomness
 ) -> Integers:
-    """For each group the number of a cell, chosen independently by the law's mechanism.
+    """Return for each group the number of a cell, chosen independently by the law's mechanism.
 
-    Group g has `count` rows (1 or more) in each of the cells `cell[start[g]:start[g + 1]]`, ascending, and none in all
+    Group g has `count` rows (1 or more) in each of the cells `cell[start[g]:start[g + 1]]`, ascending, and none in the
     other cells from 0 to `cells` - 1. At least `draws` uniform numbers are read, whatever the number of groups. Raises Fault
-    noise_guard for a histogram of another shape or a law beyond its bounds.
+    noise_guard for a histogram of another shape or a law outside its bounds.
     """
     groups = start.size - 1
     check_shape(cells, start, cell, count)
@@ -85,8 +85,8 @@ def choose_in_spans(
     draws: int,
     randomness: Randomness,
 ) -> Integers:
-    """`choose` where group g has `count` rows in each of the `width` cells from `first[j]` on, for j from start[g] to
-    start[g + 1]."""
+    """Return the choice of `choose` if group g has `count` rows in each of the `width` cells from `first[j]` on, for j from
+    start[g] to start[g + 1]."""
     check_shape(cells, start, first, count)
     guard(width.size == first.size and bool((width >= 1).all() and (first + width <= cells).all()))
     guard(law.rate > 0 and 1 <= law.denominator <= MOST_DENOMINATOR and law.mechanism in CHOOSERS)
@@ -120,18 +120,18 @@ def choose_in_spans(
 
 
 def _ranks(start: Integers, count: Integers, law: RankLaw) -> tuple[Integers, Integers]:
-    """Return the rows before each place of `count`, all groups together, and after the last one; b times the target of each
-    group."""
-    through = np.concatenate([[0], np.cumsum(count)])  # of all groups: 2**63 rows do not exist
+    """Return the numbers of rows before each element of `count` and after the last one, over all groups together, and b times the
+    target of each group."""
+    through = np.concatenate([[0], np.cumsum(count)])  # over all groups; no data has 2**63 rows
     rows = through[start[1:]] - through[start[:-1]]
     targets = law.targets(rows)
-    # In whole ranks, no product could wrap.
+    # Compare whole ranks, as a product with b could wrap.
     guard(bool((targets >= 0).all() and (targets // law.denominator <= rows).all()))
     return through, targets
 
 
 def _near_spans(start: Integers, through: Integers, targets: Integers, law: RankLaw) -> Integers:
-    """Return which spans may have a cell whose distance is in the tables."""
+    """Return which spans may have a cell whose distance is within the tables."""
     farthest = exp_tables(law.rate / law.denominator).last // law.denominator + 2
     of_span = np.repeat(np.arange(start.size - 1), np.diff(start))
     target_ranks = (targets // law.denominator + through[start[:-1]])[of_span]
@@ -139,7 +139,7 @@ def _near_spans(start: Integers, through: Integers, targets: Integers, law: Rank
 
 
 def _near_runs(cells: int, start: Integers, cell: Integers, through: Integers, targets: Integers, law: RankLaw) -> Runs:
-    """`through`: the rows of all groups before each element of `cell`, and after the last one."""
+    """Return the near runs. `through`: the rows of all groups before each element of `cell`, and after the last one."""
     b = law.denominator
     tables = exp_tables(law.rate / b)
     between = gaps(cells, start, cell)
@@ -155,8 +155,8 @@ def _near_runs(cells: int, start: Integers, cell: Integers, through: Integers, t
 
 
 def exact_runs(cells: int, cell: list[int], count: list[int], target: int, denominator: int) -> list[Run]:
-    """Return all runs of one group in the order of cells: its first cell, its width, and b times its distance from `target` /
-    b."""
+    """Return all runs of one group in the order of cells: first cell, width, and b times the distance from `target` / b of
+    each, b being `denominator`."""
     b = denominator
     left, e = -1, -target
     runs = []

@@ -1,7 +1,7 @@
 """From the exact histograms of a `plan.measurements.RankHistogram` to the cells that are released as quantiles.
 
-The engine returns one row for each group and cell that is not empty, so that the work follows the rows of the data and not
-the grid. Groups are those of the answer: public keys, or private keys that partition selection has admitted before.
+The engine returns one row for each group and nonempty cell, so the work depends on the rows of the data and not on the grid.
+Groups are those of the answer: public keys, or private keys that partition selection has already admitted.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from dpsql.privacy.mechanisms.contract import Law, Noise
 from dpsql.privacy.mechanisms.rank_histogram import RankHistogramPlan
 
 CELL, COUNT = "cell", "rows"
-"""Columns of the engine's table besides the keys: the number of a cell, and how many rows are in it (1 or more)."""
+"""Columns of the engine's table besides the keys: the number of a cell, and the number of rows in it (1 or more)."""
 Numbers = Mapping[str, NDArray[np.int64]]
 ReleaseNumbers = Callable[[Any, Any, Groups, "NumberGate"], Numbers]
-"""(the engine's table, the plan, the groups, the gate) to one integer per group for each name."""
+"""A function of (engine's table, plan, groups, gate) that returns by name one integer per group."""
 
 
 @dataclass(frozen=True, eq=False)
 class Histograms:
-    """Rows in the cells of every group, of which most are empty. Group g has `cell[start[g]:start[g + 1]]`, ascending, with
-    `count` rows each; `cells` is the number of cells of a group. Where `width` is given, each of them is the first of so many
-    neighbours, all with `count` rows. No repr of its numbers."""
+    """The rows in the cells of every group; most cells are empty. Group g has the cells `cell[start[g]:start[g + 1]]`, ascending,
+    with `count` rows each; `cells` is the number of cells per group. If `width` is given, each of these is the first of `width`
+    adjacent cells, all with `count` rows. The repr does not show numbers."""
 
     cells: int
     start: NDArray[np.int64]
@@ -41,7 +41,7 @@ class Histograms:
     width: NDArray[np.int64] | None = None
 
     def taken_apart(self) -> Histograms:
-        """Return the histograms with the same rows, every cell in a run of its own."""
+        """Return histograms with the same rows in which every nonempty cell is listed separately, without `width`."""
         if self.width is None:
             return self
         ends = np.concatenate([[0], np.cumsum(self.width)])
@@ -54,7 +54,7 @@ class Histograms:
 
 
 class NumberGate(Protocol):
-    """The gate, as far as it releases numbers that are drawn from exact histograms."""
+    """The part of the gate that releases numbers drawn from exact histograms."""
 
     def release_numbers(self, name: str, histograms: Histograms, law: Law, groups: Groups) -> NDArray[np.int64]: ...
 
@@ -64,16 +64,16 @@ class NumberGate(Protocol):
 def released_quantiles(
     table: Any, plan: RankHistogramPlan, groups: Groups, gate: NumberGate
 ) -> dict[str, NDArray[np.int64]]:
-    """Return the number of a cell for each group and quantile. Raises Fault noise_answer for a table of the wrong shape."""
+    """Return by quantile the number of a cell for each group. Raises Fault noise_answer for a table of the wrong shape."""
     return chosen_quantiles(laid_out(table, plan.cells, groups), plan, groups, gate)
 
 
 def chosen_quantiles(
     whole: Histograms, plan: RankHistogramPlan, groups: Groups, gate: NumberGate
 ) -> dict[str, NDArray[np.int64]]:
-    """Return the number of a cell of the exact histograms `whole` for each group and quantile.
+    """Return by quantile the number of a cell of the exact histograms `whole` for each group.
 
-    Quantiles of one histogram never cross: every group's numbers are put in order, which is post-processing.
+    Quantiles of one histogram never cross: the numbers of every group are sorted, which is post-processing.
     """
     histograms = sliced(whole, plan.slices)
     places: dict[Fraction, NDArray[np.int64]] = {}
@@ -101,7 +101,7 @@ def _ends(
     groups: Groups,
     gate: NumberGate,
 ) -> dict[str, NDArray[np.int64]]:
-    """Return the ends of error bars; a bar contains the number that it belongs to, which is post-processing."""
+    """Return the ends of error bars, extended so that a bar contains its number, which is post-processing."""
     numbers = {}
     for end in plan.ends:
         law = end.law
@@ -114,20 +114,20 @@ def _ends(
 def _chosen(
     name: str, histograms: Histograms, quantile: Fraction, law: Law, groups: Groups, gate: NumberGate
 ) -> NDArray[np.int64]:
-    """Return the cells that `law` chooses, which must be a choice of that quantile. Raises InternalError noise_plan."""
+    """Return the cells that `law` chooses. Raises InternalError noise_plan unless `law` is a choice of `quantile`."""
     if getattr(law, "quantile", None) != quantile:
         raise refuse("noise_plan", charged=True, problem="a quantile that is chosen as another one")
     return gate.release_numbers(name, histograms, law, groups)
 
 
 def padded(histograms: Histograms, padding: int) -> Histograms:
-    """Return every group with `padding` rows more in its last cell or, where it is below 0, with -`padding` in its first one."""
+    """Return every group with `padding` additional rows in its last cell or, if it is negative, -`padding` in its first cell."""
     groups = histograms.start.size - 1
     return with_rows(histograms, 0 if padding < 0 else histograms.cells - 1, np.full(groups, abs(padding)))
 
 
 def with_rows(histograms: Histograms, cell: int, rows: NDArray[np.int64]) -> Histograms:
-    """Return every group with so many `rows` (0 or more for each group) more in one cell."""
+    """Return the histograms with `rows` (0 or more for each group) additional rows in one cell."""
     groups = histograms.start.size - 1
     growing = np.flatnonzero(rows)
     group = np.concatenate([np.repeat(np.arange(groups), np.diff(histograms.start)), growing])
@@ -140,7 +140,7 @@ def with_rows(histograms: Histograms, cell: int, rows: NDArray[np.int64]) -> His
 
 
 def sliced(histograms: Histograms, slices: int) -> Histograms:
-    """Return every cell cut into `slices`, with a unit of each of its rows in every slice: `slices` units are a row."""
+    """Return the histograms with every cell cut into `slices`, each with one part of every row: `slices` parts are a row."""
     if slices == 1:
         return histograms
     width = np.full(histograms.cell.size, slices)
@@ -148,7 +148,7 @@ def sliced(histograms: Histograms, slices: int) -> Histograms:
 
 
 def between(histograms: Histograms, low: NDArray[np.int64], high: NDArray[np.int64]) -> Histograms:
-    """Return the rows of each group from its place `low` to the one before `high`; nothing where high <= low."""
+    """Return the rows of each group from its place `low` to the place before `high`; none where high <= low."""
     of_span = np.repeat(np.arange(low.size), np.diff(histograms.start))
     width = np.int64(1) if histograms.width is None else histograms.width
     first = np.maximum(histograms.cell, low[of_span])
@@ -160,8 +160,8 @@ def between(histograms: Histograms, low: NDArray[np.int64], high: NDArray[np.int
 
 
 def laid_out(table: Any, cells: int, groups: Groups) -> Histograms:
-    """Return the engine's `table` (pyarrow.Table) by group. Rows of keys that are no group of the answer are left out, as groups
-    are that selection has not admitted. Raises Fault noise_answer."""
+    """Return the histograms in the engine's `table` (pyarrow.Table) by group. Rows whose keys are not a group of the answer, for
+    example because selection has not admitted it, are omitted. Raises Fault noise_answer."""
     group = _numbers(table, groups)
     cell, count = (_integers(plain_column(table, name)) for name in (CELL, COUNT))
     inside = group < groups.count
@@ -170,7 +170,7 @@ def laid_out(table: Any, cells: int, groups: Groups) -> Histograms:
         raise refuse("noise_answer", charged=True)
     place = (
         group * cells + cell
-    )  # below 2**63: the groups of an answer fit into memory, and a grid has 2**29 cells at most
+    )  # below 2**63: the groups of an answer fit into memory, and a grid has at most 2**29 cells
     if not (place[1:] > place[:-1]).all():
         order = np.argsort(place)
         group, cell, count, place = group[order], cell[order], count[order], place[order]
@@ -187,10 +187,10 @@ def _integers(column: Any) -> NDArray[np.int64]:
 
 
 def _numbers(table: Any, groups: Groups) -> NDArray[np.int64]:
-    """For each row the number of its group, or `groups.count` where it is in none.
+    """Return for each row the number of its group, or `groups.count` if it is in none.
 
-    Key by key: rows and groups get the number of the combination that they have so far, so that numbers stay below the
-    number of groups whatever the keys are.
+    Go key by key: rows and groups get the number of the combination of the keys so far, so that numbers stay below the number
+    of groups whatever the keys are.
     """
     of_rows = np.zeros(table.num_rows, dtype=np.int64)
     of_groups = np.zeros(groups.count, dtype=np.int64)
@@ -203,7 +203,7 @@ def _numbers(table: Any, groups: Groups) -> NDArray[np.int64]:
             values = group_keys.unique()
             places = pc.index_in(column, value_set=values.cast(column.type))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            # The types of the column and of the keys decide this, not rows.
+            # This depends on the types of the column and of the keys, not on rows.
             raise refuse("noise_answer", charged=True) from None
         nowhere |= places.is_null().to_numpy(zero_copy_only=False)
         size = max(1, len(values))

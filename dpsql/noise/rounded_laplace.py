@@ -1,10 +1,10 @@
-"""An exact sampler of continuous Laplace noise rounded to integers, with a rational scale of its own for every value.
+"""An exact sampler of continuous Laplace noise rounded to integers, with a separate rational scale for every value.
 
 Y = s Z, P(|Z| > z) = e**-z, s = denominator / numerator. The nearest integer of |Y| is k or more where |Z| >= (k - 1/2) / s, so
-with a probability of exp(-(2 k - 1) numerator / (2 denominator)). Let X be an integer with P(X >= x) = exp(-x / (2
-denominator)): then floor((X + numerator) / (2 numerator)) >= k where X >= (2 k - 1) numerator, which is the same. X = u +
-2 denominator V, u below 2 denominator and kept with probability exp(-u / (2 denominator)), P(V >= v) = e**-v (Canonne, Kamath,
-Steinke 2020, arXiv 2004.00010, Algorithm 2). Nothing is rounded, and no float decides.
+with probability exp(-(2 k - 1) numerator / (2 denominator)). Let X be an integer with P(X >= x) = exp(-x / (2 denominator)):
+then floor((X + numerator) / (2 numerator)) >= k where X >= (2 k - 1) numerator, which has the same probability.
+X = u + 2 denominator V, where u is below 2 denominator and accepted with probability exp(-u / (2 denominator)), and
+P(V >= v) = e**-v (Canonne, Kamath, Steinke 2020, arXiv 2004.00010, Algorithm 2). Nothing else is rounded; there are no floats.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from dpsql.noise.randomness import Randomness, Truths, Words, bernoulli, guard, 
 from dpsql.noise.samplers import Integers
 
 MOST_DENOMINATOR = 1 << 48
-"""Bound of 2 denominator: X stays below 2**57, and coins have room for `_MOST_STEPS` steps."""
+"""Upper bound of 2 denominator, so that X stays below 2**57 and coins have room for `_MOST_STEPS` steps."""
 _MOST_STEPS = 1 << 12
 _MOST_ROUNDS = 1 << 10
 _TOP = np.uint64((1 << 64) - 1)
 
 
 def rounded_laplace(numerator: int, denominators: Integers, randomness: Randomness) -> Integers:
-    """Return one integer for each of `denominators` >= 1, which is denominator / numerator times continuous Laplace noise of
-    scale 1, rounded to the nearest integer; `numerator` >= 1. Raises Fault noise_guard."""
+    """Return for each of `denominators` >= 1 one integer: denominator / numerator times continuous Laplace noise of scale 1,
+    rounded to the nearest integer; `numerator` >= 1. Raises Fault noise_guard."""
     guard(1 <= numerator <= MOST_DENOMINATOR)
     guard(bool((denominators >= 1).all() and (denominators <= MOST_DENOMINATOR // 2).all()))
     bounds = 2 * denominators.astype(np.uint64)
@@ -38,7 +38,7 @@ def rounded_laplace(numerator: int, denominators: Integers, randomness: Randomne
 
 
 def _kept_rests(bounds: Words, randomness: Randomness) -> Words:
-    """For each bound an integer u in [0, bound), P(u) proportional to exp(-u / bound)."""
+    """Return for each bound an integer u in [0, bound) with P(u) proportional to exp(-u / bound)."""
     rests = np.zeros(bounds.size, dtype=np.uint64)
     waiting = np.arange(bounds.size)
     for _ in range(_MOST_ROUNDS):
@@ -54,7 +54,7 @@ def _kept_rests(bounds: Words, randomness: Randomness) -> Words:
 
 
 def _below(bounds: Words, randomness: Randomness) -> Words:
-    """Return a uniform integer in [0, bound) for each bound: words from the last whole multiple on are drawn again."""
+    """Return a uniform integer in [0, bound) for each bound; words from the last whole multiple on are drawn again."""
     shares = _TOP // bounds
     drawn = words(bounds.size, randomness).copy()
     outside = (drawn >= shares * bounds).nonzero()[0]
@@ -65,8 +65,8 @@ def _below(bounds: Words, randomness: Randomness) -> Words:
 
 
 def _survives(numerators: Words, bounds: Words, randomness: Randomness) -> Truths:
-    """Return True with probability exp(-numerator / bound), each for itself: with A_k Bernoulli(numerator / (k bound)), the first
-    k with A_k = 0 is odd with that probability (ibid., Algorithm 1)."""
+    """Return independent booleans that are True with probability exp(-numerator / bound): with A_k Bernoulli(numerator / (k
+    bound)), the first k with A_k = 0 is odd with that probability (ibid., Algorithm 1)."""
     odd = np.ones(bounds.size, dtype=bool)
     index, step = np.arange(bounds.size), 1
     while index.size:

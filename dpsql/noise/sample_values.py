@@ -1,8 +1,8 @@
-"""From the values of samples to the cells that are released as quantiles of them, or to their noisy sums
+"""From the values of samples to the cells that are released as their quantiles, or to their noisy sums
 (`plan.measurements.SampleValues` and `SampleMean`).
 
-The engine returns, for each group and cell, how many samples have their value there. Every group has as many values as there are
-samples, whatever the data: samples that the engine has no value of are put into the cell in the middle.
+The engine returns for each group and cell how many samples have their value there. Every group has as many values as there are
+samples, whatever the data: samples for which the engine has no value are put into the cell in the middle.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from dpsql.privacy.mechanisms.sample_values import SampleMeanPlan, SampleValuesP
 def released_sample_values(
     table: Any, plan: SampleValuesPlan, groups: Groups, gate: NumberGate
 ) -> dict[str, NDArray[np.int64]]:
-    """Return the number of a cell for each group and quantile. Raises Fault noise_answer for a table of the wrong shape."""
+    """Return by quantile the number of a cell for each group. Raises Fault noise_answer for a table of the wrong shape."""
     return chosen_quantiles(completed(laid_out(table, plan.cells, groups), plan), plan, groups, gate)
 
 
 def completed(histograms: Histograms, plan: SampleValuesPlan) -> Histograms:
-    """Return every group with `plan.samples` values. Raises Fault noise_answer for a group that has more."""
+    """Return the histograms with `plan.samples` values in every group. Raises Fault noise_answer for a group that has more."""
     missing = _missing(histograms, plan.samples)
     return with_rows(histograms, plan.middle, missing)
 
@@ -35,8 +35,8 @@ def completed(histograms: Histograms, plan: SampleValuesPlan) -> Histograms:
 def released_sample_mean(
     table: Any, plan: SampleMeanPlan, groups: Groups, gate: NumberGate
 ) -> dict[str, NDArray[np.int64]]:
-    """Return the noisy sum of each group within its range, and both ends of its error bar. Raises Fault noise_answer for a table
-    of the wrong shape."""
+    """Return the noisy sum of each group, clamped to its range, and both ends of its error bar. Raises Fault noise_answer for a
+    table of the wrong shape."""
     sums = sample_sums(laid_out(table, plan.cells, groups), plan)
     noisy = gate.release_sums(plan.name, sums, plan.law.noise, groups)
     low, high = plan.range
@@ -46,14 +46,14 @@ def released_sample_mean(
 
 
 def sample_sums(histograms: Histograms, plan: SampleMeanPlan) -> NDArray[np.int64]:
-    """Return the sum of (cell - middle) over the samples of every group. Raises Fault noise_answer for a group with more of them
-    than `plan.samples`."""
+    """Return the sum of (cell - middle) over the samples of every group. Raises Fault noise_answer for a group with more than
+    `plan.samples` samples."""
     _missing(histograms, plan.samples)
     return _in_groups(histograms, (histograms.cell - plan.middle) * histograms.count)
 
 
 def _missing(histograms: Histograms, samples: int) -> NDArray[np.int64]:
-    """Return how many samples of each group have no value. Raises Fault noise_answer where there are more than `samples`."""
+    """Return how many samples of each group have no value. Raises Fault noise_answer if a group has more than `samples`."""
     missing = samples - _in_groups(histograms, histograms.count)
     if (missing < 0).any():
         raise refuse("noise_answer", charged=True)
@@ -61,6 +61,6 @@ def _missing(histograms: Histograms, samples: int) -> NDArray[np.int64]:
 
 
 def _in_groups(histograms: Histograms, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the sums of `numbers`, one for each cell that is not empty, in each group."""
+    """Return the sum over each group of `numbers`, one for each nonempty cell."""
     through = np.concatenate([[0], np.cumsum(numbers)])
     return np.asarray(through[histograms.start[1:]] - through[histograms.start[:-1]])

@@ -1,15 +1,16 @@
 """Exact samplers: discrete Laplace and discrete Gaussian noise from the operating system's randomness, vectorised.
 
-Both are rejection samplers over blocks of equal width w. A magnitude y = j w + r has density proportional to exp(-f(y)),
-f rising. The number j of its block is drawn with P(J = j) proportional to exp(-e(j)), where e(j) <= f(j w), by inversion
-(`tails`); r is uniform in [0, w); and y is kept with probability exp(-(f(y) - e(j))). So y is kept with a chance
-proportional to exp(-e(j)) (1 / w) exp(-(f(y) - e(j))), which is exp(-f(y)) times a constant. With 16 blocks for a scale,
-f(y) - e(j) is about j / 256 or below 1 / 16, so that nearly all candidates are kept and few need a second look.
+Both are rejection samplers over blocks of equal width w. The target density of a magnitude y = j w + r is proportional to
+exp(-f(y)), with f increasing. The block number j is drawn by inversion (`tails`) with P(J = j) proportional to exp(-e(j)),
+where e(j) <= f(j w); r is uniform in [0, w); and y is accepted with probability exp(-(f(y) - e(j))). So y is returned with
+a probability proportional to exp(-e(j)) (1 / w) exp(-(f(y) - e(j))), which is exp(-f(y)) times a constant. With 16 blocks
+per scale, f(y) - e(j) is about j / 256 or below 1 / 16, so nearly all candidates are accepted and few need a second look.
 
-Nothing is rounded: f(y) - e(j) is a fraction of integers, its exp is an exact coin (`uniform`), and each candidate is
-independent of all others. A sampler keeps the first accepted values of an endless stream of candidates, so drawing in
-batches changes no law. The chances are those of Canonne, Kamath, Steinke, "The Discrete Gaussian for Differential
-Privacy" (NeurIPS 2020, arXiv 2004.00010), Algorithms 2 and 3, which propose with j alone.
+Nothing is rounded: f(y) - e(j) is a fraction of integers, the coin with probability exp(-(f(y) - e(j))) is exact
+(`randomness`), and each candidate is independent of all others. A sampler returns the first accepted values of an endless
+stream of candidates, so drawing in batches does not change the law. The probabilities are those of Canonne, Kamath,
+Steinke, "The Discrete Gaussian for Differential Privacy" (NeurIPS 2020, arXiv 2004.00010), Algorithms 2 and 3, which
+propose with j alone.
 """
 
 from __future__ import annotations
@@ -29,16 +30,16 @@ from dpsql.noise.randomness import LOOK_BITS, Randomness, Truths, bernoulli_exp,
 from dpsql.privacy.mechanisms.rational_bounds import ceil_sqrt
 
 LEAST_DRAW = 1024
-"""Fewer values are never drawn at a time: the time of one draw would tell its size (Jin et al. 2022)."""
+"""Least number of values per call: the time to draw a single value would reveal its size (Jin et al. 2022)."""
 MOST_LAPLACE_SCALE = 1 << 40
-"""Bound of t and of s; there are at most 2,200 blocks of t/16, so that a magnitude stays below 2**48."""
+"""Upper bound of t and of s; there are at most 2,200 blocks of width t/16, so a magnitude stays below 2**48."""
 MOST_SIGMA = 1 << 20
-"""Bound of sigma: at most 300 blocks of sigma/16, so that (16 y)**2 stays below 2**57."""
+"""Upper bound of sigma; there are at most 300 blocks of width sigma/16, so (16 y)**2 stays below 2**57."""
 
 _BLOCKS = 16
-"""Blocks to a scale."""
+"""Blocks per scale."""
 _FINE = 256
-"""From this t on a block of ceil(t / 16) is hardly wider than t / 16."""
+"""From this t on, a block of width ceil(t / 16) is hardly wider than t / 16."""
 _BATCH = 1 << 16
 _MOST_BARREN = 64
 
@@ -47,11 +48,11 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class _Magnitudes:
-    """Proposals for y >= 0 with density exp(-f(y)): block j of `blocks`, `width` values each.
+    """Proposals for y >= 0 with target density exp(-f(y)): block numbers j from `blocks`, `width` values per block.
 
-    excess(j, y) / denominator = f(y) - e(j). `caps[j]` + 1 is, in units of 2**-16 and a multiple of 2**-12, at least that
-    of any y of block j (at most 1; the last one is 1 and stands for all later blocks). About `tried` / `accepted` candidates
-    are needed for a value.
+    excess(j, y) / denominator = f(y) - e(j). (`caps[j]` + 1) 2**-16 is a multiple of 2**-12 and at least the smaller of 1 and
+    f(y) - e(j) for every y of block j; the last entry gives 1 and holds for all later blocks. About `tried` / `accepted`
+    candidates are needed per value.
     """
 
     blocks: Tails
@@ -65,7 +66,8 @@ class _Magnitudes:
 
 @lru_cache(maxsize=256)
 def _geometric(t: int) -> _Magnitudes:
-    """f(y) = y / t and e(j) = j / b, b blocks to t: f(y) - e(j) = (b y - t j) / (b t). For small t, b divides it."""
+    """Return proposals for f(y) = y / t, e(j) = j / b with b blocks per t: f(y) - e(j) = (b y - t j) / (b t). For small t, b
+    divides t."""
     blocks = gcd(t, _BLOCKS) if t < _FINE else _BLOCKS
     width = -(-t // blocks)
     law = tails(Fraction(1, blocks), Fraction(0))
@@ -79,14 +81,14 @@ def _geometric(t: int) -> _Magnitudes:
 
 @lru_cache(maxsize=256)
 def _half_gaussian(sigma: int) -> _Magnitudes:
-    """f(y) = y**2 / (2 sigma**2)."""
+    """Return proposals for f(y) = y**2 / (2 sigma**2)."""
     return _half_gaussian_of(sigma * sigma)
 
 
 @lru_cache(maxsize=1024)
 def _half_gaussian_of(square: int) -> _Magnitudes:
-    """f(y) = y**2 / (2 square) and e(j) = j**2 / (2 16**2); their difference over 2 16**2 square. The width w of a block is the
-    least whole number with (16 w)**2 >= square, so that e(j) <= f(j w)."""
+    """Return proposals for f(y) = y**2 / (2 square) and e(j) = j**2 / (2 16**2), with `denominator` 2 16**2 square. The block
+    width w is the least integer with (16 w)**2 >= square, so that e(j) <= f(j w)."""
     sigma = ceil_sqrt(square)
     width = -(-sigma // _BLOCKS)
     law = tails(Fraction(0), Fraction(1, 2 * _BLOCKS**2))
@@ -99,7 +101,7 @@ def _half_gaussian_of(square: int) -> _Magnitudes:
 
 
 def _caps(law: Tails, width: int, denominator: int, excess: Callable[[Integers, Integers], Integers]) -> Shorts:
-    """`_Magnitudes.caps`: the excess rises with y, so that the last of a block bounds them all."""
+    """Return `_Magnitudes.caps`: the excess rises with y, so the last y of a block bounds all others."""
     j = np.arange(law.edges.size + 1)
     worst = np.minimum(excess(j, (j + 1) * width - 1), denominator)
     looks = np.maximum(1, -(-(worst << LOOK_BITS) // denominator))
@@ -109,7 +111,7 @@ def _caps(law: Tails, width: int, denominator: int, excess: Callable[[Integers, 
 
 
 def discrete_laplace(count: int, t: int, s: int, randomness: Randomness) -> Integers:
-    """Return `count` independent integers, P(Z = z) proportional to exp(-|z| s / t): a geometric magnitude over s, and a sign.
+    """Return `count` independent integers with P(Z = z) proportional to exp(-|z| s / t): |Z| is floor(geometric magnitude / s).
 
     1 <= t, s <= 2**40. At least `LEAST_DRAW` values are drawn. Raises Fault when a guard fires.
     """
@@ -118,7 +120,7 @@ def discrete_laplace(count: int, t: int, s: int, randomness: Randomness) -> Inte
 
 
 def discrete_gaussian(count: int, sigma: int, randomness: Randomness) -> Integers:
-    """Return `count` independent integers, P(Z = z) proportional to exp(-z**2 / (2 sigma**2)).
+    """Return `count` independent integers with P(Z = z) proportional to exp(-z**2 / (2 sigma**2)).
 
     1 <= sigma <= 2**20. At least `LEAST_DRAW` values are drawn. Raises Fault when a guard fires.
     """
@@ -127,7 +129,7 @@ def discrete_gaussian(count: int, sigma: int, randomness: Randomness) -> Integer
 
 
 def gaussian_of_variance(count: int, square: int, randomness: Randomness) -> Integers:
-    """Return `count` independent integers, P(Z = z) proportional to exp(-z**2 / (2 square)), where `square` need be no square.
+    """Return `count` independent integers with P(Z = z) proportional to exp(-z**2 / (2 square)); `square` may be any integer.
 
     1 <= square <= 2**40. At least `LEAST_DRAW` values are drawn. Raises Fault when a guard fires.
     """
@@ -146,10 +148,10 @@ def _drawn(count: int, law: _Magnitudes, divisor: int, randomness: Randomness) -
 
 
 def first_kept(count: int, enough: Callable[[int], int], candidates: Callable[[int], Integers]) -> Integers:
-    """Return the first `count` values of an endless stream that is read in batches; at least `LEAST_DRAW` are drawn.
+    """Return the first `count` accepted values of an endless stream that is read in batches; at least `LEAST_DRAW` are drawn.
 
-    `candidates(size)` draws so many candidates and returns those that are kept, in order; `enough(missing)` is how many most
-    likely give so many values. Raises Fault noise_guard where one batch after the other keeps nothing.
+    `candidates(size)` draws `size` candidates and returns the accepted ones, in order; `enough(missing)` is a number of
+    candidates that most likely yields `missing` values. Raises Fault noise_guard after `_MOST_BARREN` batches without a value.
     """
     needed = max(count, LEAST_DRAW)
     values = np.empty(needed, dtype=np.int64)
@@ -165,8 +167,8 @@ def first_kept(count: int, enough: Callable[[int], int], candidates: Callable[[i
 
 
 def _candidates(size: int, law: _Magnitudes, divisor: int, randomness: Randomness) -> Integers:
-    """Return the accepted ones of `size` candidates, in order. A candidate reads 16 bits for j, 16 for the look, and 32 or 64
-    that are r and the sign."""
+    """Return the values accepted among `size` candidates, in order. A candidate reads 16 bits for j, 16 bits for the first
+    look at its coin, and 32 or 64 bits for r and the sign."""
     begins, looks = words(2 * size, randomness, 16).reshape(2, size)
     bits = 32 if 2 * law.width <= 1 << 17 else 64
     places: Any = words(size, randomness, bits)
@@ -176,14 +178,14 @@ def _candidates(size: int, law: _Magnitudes, divisor: int, randomness: Randomnes
     y = j.astype(np.int64)
     y *= law.width
     y += (sided >> places.dtype.type(1)).view(np.dtype(f"i{bits // 8}"))
-    # Words that would give some r a larger share are no candidates at all.
+    # Discard words at the end of the range, which would make some r more likely than others.
     accepted = places <= places.dtype.type(share * 2 * law.width - 1)
     near = (accepted & (looks <= law.caps.take(j, mode="clip"))).nonzero()[0]
     accepted[near] = _survives(j[near], y[near], law, randomness)
     if divisor > 1:
         y //= divisor
     sign = -(sided & places.dtype.type(1)).astype(np.int64)
-    # Zero has two signs: one of them is rejected, or zero would come twice as often as it should.
+    # Zero has two signs: reject one of them, or zero would be drawn twice as often as it should.
     accepted &= (y != 0) | (sign == 0)
     y ^= sign
     y -= sign
@@ -192,12 +194,13 @@ def _candidates(size: int, law: _Magnitudes, divisor: int, randomness: Randomnes
 
 
 def _survives(j: Shorts, y: Integers, law: _Magnitudes, randomness: Randomness) -> Truths:
-    """Return True with probability exp(-(f(y) - e(j))), given that the look at it, Bernoulli((caps[j] + 1) / 2**16), was True."""
+    """Return the outcomes of coins with probability exp(-(f(y) - e(j))) whose first look, Bernoulli((caps[j] + 1) / 2**16), was
+    True; where the look is False, the coin is True without this call."""
     looks = (law.caps.take(j, mode="clip").astype(np.uint64) + np.uint64(1)) >> np.uint64(16 - LOOK_BITS)
     whole, rest = np.divmod(law.excess(j.astype(np.int64), y), law.denominator)
     survives = bernoulli_exp(rest.view(np.uint64), law.denominator, looks, randomness)
     far = whole.nonzero()[0]
-    if far.size:  # a run of at least n has probability exp(-n); the look at an excess of 1 or more is always True
+    if far.size:  # a run of length n or more has probability exp(-n); the look at an excess of 1 or more is always True
         survives[far] &= _runs(far.size, randomness) >= whole[far]
     return survives
 

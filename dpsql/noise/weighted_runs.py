@@ -1,16 +1,16 @@
-"""One cell of each group, chosen with a probability proportional to exp(-rate d(c)) for whole distances d(c) of cells c.
+"""The choice of one cell of each group with probability proportional to exp(-rate d(c)) for whole distances d(c) of cells c.
 
-Runs. Cells beside each other with one distance are one *run*, as wide as they are many: above all the empty cells between two
-that are not. So the work follows the cells that are not empty. A run is chosen, then one of its cells uniformly.
+Runs. Adjacent cells with equal distances form one *run*, whose width is their number: above all the empty cells between two
+nonempty ones. So the work depends on the nonempty cells. A run is chosen, then one of its cells uniformly.
 
-The choice of a run is inversion: the first run at which the sum C of weights so far exceeds U T, U uniform in [0, 1), T the
+A run is chosen by inversion: it is the first run at which the sum C of weights so far exceeds U T, U uniform in [0, 1), T the
 sum of all weights. Weights are irrational, so they are enclosed by integers (`fixed_point_exp`), and U is read a few bits at a
-time: 62 bits of U, and weights to some 40 bits, decide it unless U T lies within the enclosure of one of the sums. Then U is read
-to 240 bits and the weights are computed to as many. Nothing is rounded, whatever is read; what 240 bits
-leave undecided, with a chance below 2**-150, raises.
+time: 62 bits of U, and weights to some 40 bits, decide the run unless U T lies within the enclosure of one of the sums. Then U
+is read to 254 bits and the weights are computed to 240. Nothing is rounded at any precision; a choice that these leave
+undecided, which has a probability below 2**-150, raises.
 
-Runs so far away that exp(-rate d) < 2**-64 are not computed one by one: all of them together weigh less than a unit, by which
-every sum may be larger than it is said to be.
+Runs so far away that exp(-rate d) < 2**-64 are not computed individually: all of them together weigh less than one unit, by
+which every true sum may exceed the computed one.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ Run = tuple[int, int, int]
 
 @dataclass(frozen=True, eq=False)
 class Gaps:
-    """Where the runs of histograms are. Row j of group g stands for the gap before the j-th cell that is not empty, and for
-    that cell; the last row of a group (`closes`) for the gap after its last cell alone. `group` has the row; its gap lies
+    """The places of runs in histograms. Row j of group g stands for the gap before the j-th nonempty cell and for that cell; the
+    last row of a group (`closes`) only for the gap after its last nonempty cell. `group`: the group of each row; its gap lies
     between the cells `left` and `right`."""
 
     group: Integers
@@ -48,15 +48,15 @@ class Gaps:
 
 
 def check_shape(cells: int, start: Integers, cell: Integers, count: Integers) -> None:
-    """Raise Fault noise_guard for what is no histogram: group g has `count` rows (1 or more) in each of the cells
-    `cell[start[g]:start[g + 1]]` from 0 to `cells` - 1."""
+    """Raise Fault noise_guard unless the arguments are histograms: group g has `count` rows (1 or more) in each of the cells
+    `cell[start[g]:start[g + 1]]`, from 0 to `cells` - 1."""
     guard(1 <= cells <= MOST_CELLS)
     guard(start[0] == 0 and start[-1] == cell.size == count.size and bool((count >= 1).all()))
     guard(not cell.size or bool((cell >= 0).all() and (cell < cells).all()))
 
 
 def gaps(cells: int, start: Integers, cell: Integers) -> Gaps:
-    """Return the rows of histograms whose cells that are not empty ascend in every group."""
+    """Return the gaps of histograms whose nonempty cells ascend in every group."""
     sizes = np.diff(start)
     groups = sizes.size
     of_row = np.repeat(np.arange(groups), sizes + 1)
@@ -73,10 +73,10 @@ def gaps(cells: int, start: Integers, cell: Integers) -> Gaps:
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """The runs that are near, all groups one after the other, in the order of cells. `group` has run i; its cells are the
-    `width[i]` from `first[i]` on; `weight` is a lower bound of width exp(-rate d) in units of 2**(bits - 62), by less than
-    `error` units too low; `value` is one of exp(-rate d) in units of 2**-62, by less than `error` as well; `distance` is d;
-    `end[g]` is the number of runs of groups up to g."""
+    """The near runs of all groups, one group after the other, in the order of cells. Run i belongs to `group[i]` and has
+    `width[i]` cells from `first[i]` on. `weight` is a lower bound of width exp(-rate d) in units of 2**(bits - 62), less than
+    `error` units too low; `value` is a lower bound of exp(-rate d) in units of 2**-62, also less than `error` units too low;
+    `distance` is d; `end[g]` is the number of runs in groups up to g."""
 
     group: Integers
     first: Integers
@@ -89,7 +89,8 @@ class Runs:
 
 
 def near_runs(cells: int, groups: int, rows: Gaps, distance: Integers, tables: ExpTables) -> Runs:
-    """`distance`: of each row of `rows` that of its gap and that of its cell, which a row that closes a group lacks."""
+    """Return the near runs. `distance`: for each row of `rows` the distances of its gap and of its cell; the second is
+    overwritten for rows that close a group, which have no cell."""
     distance[rows.closes, 1] = tables.last + 1
     first = np.stack([rows.left + 1, rows.right], axis=1)
     width = np.stack([rows.right - rows.left - 1, np.ones(rows.left.size, dtype=np.int64)], axis=1)
@@ -114,8 +115,8 @@ def drawn(
     draws: int,
     randomness: Randomness,
 ) -> Integers:
-    """For each group the number of a cell, chosen independently. `runs_of` gives all runs of a group, with their exact distances,
-    where the first bits of its U leave open which one it is. At least `draws` uniform numbers are read."""
+    """Return for each group the number of a cell, chosen independently. `runs_of` returns all runs of a group with their exact
+    distances; it is called where the first bits of the group's U do not decide. At least `draws` uniform numbers are read."""
     groups = runs.end.size
     begins = words(max(draws, groups), randomness)[:groups] >> np.uint64(64 - ONE_BITS)
     run, certain = _inverted(runs, begins, cells)
@@ -126,8 +127,8 @@ def drawn(
 
 
 def portions(start: Integers, parts: Integers, most: int) -> Iterator[slice]:
-    """Yield groups in their order, with at most `most` parts at a time, or one group alone. `parts`: of each element; group g has
-    those from `start[g]` to `start[g + 1]`."""
+    """Yield slices of groups in order, each with at most `most` parts or one group alone. `parts`: the number of parts of each
+    element; group g has the elements from `start[g]` to `start[g + 1]`."""
     ends = np.concatenate([[0], np.cumsum(parts)])[start]
     begin, groups = 0, start.size - 1
     while begin < groups:
@@ -138,14 +139,14 @@ def portions(start: Integers, parts: Integers, most: int) -> Iterator[slice]:
 
 
 def _inverted(runs: Runs, begins: Words, cells: int) -> tuple[Integers, Truths]:
-    """For each group the run that the first bits of its U choose, and whether no further bit could choose another.
+    """Return for each group the run that the first bits of its U choose, and whether no further bit could choose another run.
 
-    C_i lies in [sums_i, sums_i + error k_i + 1] after k_i runs, the runs left out weighing less than 1 in all: `cells` of them
-    at most, each below 2**-64. U T lies in [least, most), of T and of U alike. Every group has a run of distance 0, whose weight
-    is 2**(62 - bits) or more, so T is not 0.
+    C_i lies in [sums_i, sums_i + error k_i + 1] after k_i runs, because the omitted runs weigh less than 1 in total: they have at
+    most `cells` cells, each below 2**-64. U T lies in [least, most), which covers the enclosures of both T and U. Every group has
+    a run of distance 0, whose weight is at least 2**(62 - bits), so T is not 0.
     """
     begin = np.concatenate([[0], runs.end[:-1]])
-    sums = np.cumsum(runs.weight)  # modulo 2**64, which differences within a group do not notice: they are below 2**61
+    sums = np.cumsum(runs.weight)  # modulo 2**64, which no difference within a group notices: all are below 2**61
     sums -= np.where(begin > 0, sums[begin - 1], np.uint64(0))[runs.group]
     passed_over = (np.arange(runs.group.size) - begin[runs.group] + 1).astype(np.uint64)
     doubt = passed_over * np.uint64(runs.error) + np.uint64(1)
@@ -161,7 +162,7 @@ def _inverted(runs: Runs, begins: Words, cells: int) -> tuple[Integers, Truths]:
 
 
 def _longer(runs: list[Run], rate: Fraction, begin: int, randomness: Randomness) -> tuple[int, int]:
-    """First cell and width of the run that a U chooses whose first 62 bits are `begin`, read to 240 bits."""
+    """Return first cell and width of the run that is chosen by a U whose first 62 bits are `begin`, read to 254 bits."""
     drawn = begin
     for word in words(3, randomness).tolist():
         drawn = drawn << 64 | word
@@ -179,7 +180,7 @@ def _longer(runs: list[Run], rate: Fraction, begin: int, randomness: Randomness)
 
 
 def uniform_below(widths: Integers, draws: int, randomness: Randomness) -> Integers:
-    """Uniform integers in [0, width), each for itself: words from share * width on are drawn again."""
+    """Return independent uniform integers in [0, width), one per width; words of at least share * width are drawn again."""
     bounds = widths.view(np.uint64)
     shares = _TOP // bounds
     drawn = words(max(draws, widths.size), randomness)[: widths.size].copy()

@@ -1,5 +1,5 @@
 """Privacy losses, noise mechanisms as data, and accountants.
 
-Enters: sensitivities and epsilon, delta, rho as exact fractions. Leaves: noise scales, losses, composed budgets. No SQL, no
-data and no randomness: samplers stand in `dpsql.noise`.
+Input: sensitivities and epsilon, delta, rho as exact fractions. Output: noise scales, losses, composed budgets. There is no SQL,
+no data and no randomness here: samplers are in `dpsql.noise`.
 """

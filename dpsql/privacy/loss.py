@@ -1,6 +1,6 @@
-"""Words of the guarantee: privacy unit, neighbours, and exact privacy loss.
+"""Types of the privacy guarantee: neighbours and exact privacy loss.
 
-Nothing here is floating point: epsilon, delta and rho are fractions, so that 0.1 ten times is exactly 1.
+Nothing here is floating point: epsilon, delta and rho are fractions, so that ten times 0.1 is exactly 1.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from dpsql.privacy.pure_to_zcdp import rho_of_pure
 
 
 class Neighbours(str, Enum):
-    """Which pairs of databases must be hard to tell apart (privacy.md 1)."""
+    """The pairs of databases that must be hard to distinguish (privacy.md 1)."""
 
     ADD_REMOVE = "add_remove"
     CHANGE_ONE = "change_one"
 
     @property
     def factor(self) -> int:
-        """The factor of every add/remove sensitivity: replacing a unit is one removal and one addition."""
+        """The factor for every add_remove sensitivity: replacing a unit is one removal and one addition."""
         return 2 if self is Neighbours.CHANGE_ONE else 1
 
 
@@ -46,7 +46,7 @@ class PrivacyLoss:
                 raise ValueError(f"{name} must be a Fraction >= 0, not {value!r}")
 
     def __add__(self, other: PrivacyLoss) -> PrivacyLoss:
-        """Sequential composition: sums of epsilon, delta and rho; infinite stays infinite.
+        """Return the loss under sequential composition: sums of epsilon, delta and rho; infinite stays infinite.
 
         Basic composition of (epsilon, delta)-DP (Dwork and Roth 2014, Theorem 3.16) and of delta-approximate zCDP
         (Bun and Steinke 2016, Lemma 8.2; delta_1 + delta_2 bounds delta_1 + delta_2 - delta_1 delta_2).
@@ -59,22 +59,22 @@ class PrivacyLoss:
 
     @classmethod
     def pure(cls, epsilon: Fraction, delta: Fraction = Fraction(0)) -> PrivacyLoss:
-        """Return (epsilon, delta)-DP; it implies delta-approximate (epsilon tanh(epsilon / 2))-zCDP.
+        """Return the loss of (epsilon, delta)-DP, which implies delta-approximate (epsilon tanh(epsilon / 2))-zCDP.
 
-        `pure_to_zcdp` proves it for delta = 0. For delta > 0 the two laws are, but for events of probability delta, an
-        epsilon-DP pair (Kairouz, Oh, Viswanath 2015, arXiv 1311.0776), to which that applies (Bun and Steinke 2016, arXiv
+        `pure_to_zcdp` proves this for delta = 0. For delta > 0 the two laws are, except for events of probability delta, an
+        epsilon-DP pair (Kairouz, Oh, Viswanath 2015, arXiv 1311.0776), to which that proof applies (Bun and Steinke 2016, arXiv
         1605.02065, section 8).
         """
         return cls(epsilon, delta, rho_of_pure(epsilon))
 
     @classmethod
     def concentrated(cls, rho: Fraction, delta: Fraction = Fraction(0)) -> PrivacyLoss:
-        """delta-approximate rho-zCDP without a finite pure epsilon."""
+        """Return the loss of delta-approximate rho-zCDP, without a finite pure epsilon."""
         return cls(None, delta, rho)
 
     @classmethod
     def nothing(cls) -> PrivacyLoss:
-        """Return the loss of an answer that did not touch protected data."""
+        """Return the loss of an answer that does not depend on protected data."""
         return _NOTHING
 
     def divided(self, parts: int) -> PrivacyLoss:
@@ -86,7 +86,7 @@ class PrivacyLoss:
         )
 
     def part(self, share: Fraction) -> PrivacyLoss:
-        """So much of it: `share` >= 0."""
+        """Return this loss times `share` >= 0."""
         if share == 1:
             return self
         return PrivacyLoss(
@@ -105,7 +105,7 @@ class PrivacyLoss:
 
 
 def positive(epsilon: Fraction) -> Fraction:
-    """`epsilon`, checked. Raises ValueError unless it is a Fraction above 0."""
+    """Return `epsilon`; raise ValueError unless it is a Fraction above 0."""
     if not isinstance(epsilon, Fraction) or epsilon <= 0:
         raise ValueError(f"epsilon must be a Fraction > 0, not {epsilon!r}")
     return epsilon
@@ -115,7 +115,7 @@ _NOTHING = PrivacyLoss(Fraction(0), Fraction(0), Fraction(0))
 
 
 def _sum(a: Fraction, b: Fraction) -> Fraction:
-    """Return a + b, without the work of fractions where one of them is 0."""
+    """Return a + b, without the work of adding fractions if one of them is 0."""
     if a.numerator and b.numerator:
         return a + b
     return a if a.numerator else b
@@ -141,7 +141,7 @@ def exact_number(text: str) -> Fraction:
 
 
 def plain_decimal(value: Fraction, digits: int = 6) -> str:
-    """Return `value` as a person reads it: exact when it is a short decimal, else `digits` significant digits."""
+    """Return `value` in readable form: with `digits` significant digits, and whole numbers below 10**15 exactly."""
     if value.denominator == 1 and abs(value.numerator) < 10**15:
         return str(value.numerator)
     if value and not Fraction(1, 10**300) < abs(value) < 10**300:  # beyond doubles

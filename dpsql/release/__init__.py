@@ -1,4 +1,5 @@
 """From noisy integers to the answer: the public remainder in a sandbox, error bars, the immutable `Release`.
 
-Enters: noisy blocks and public tables. Leaves: Arrow tables with error bars, price and notes. Cannot reach protected data.
+Input: noisy blocks and public tables. Output: Arrow tables with error bars, price and notes. Protected data cannot be reached
+from here.
 """

@@ -1,12 +1,12 @@
 """The process behind `dpsql.release.confinement`: one DuckDB statement at a time, under limits that the kernel enforces.
 
-DuckDB counts its tables and hash tables against `memory_limit`, not the texts and lists that a scalar function makes, and it
-looks for an interrupt between vectors, not inside of a function. So memory is bounded by RLIMIT_AS (what is there before a
-statement and the ceiling on top), and time by an interrupt and, soon after, an alarm whose default action ends the process.
-SIGUSR1 interrupts too. The process inherits no socket and no environment, may write no file (RLIMIT_FSIZE 0), and imports
-nothing of dpsql, so that it starts in a fifth of a second.
+DuckDB counts its tables and hash tables against `memory_limit`, but not the texts and lists that a scalar function creates, and
+it checks for an interrupt between vectors, not inside a function. So memory is bounded by RLIMIT_AS (the memory held before a
+statement plus the ceiling), and time by an interrupt and, soon after, an alarm whose default action ends the process.
+SIGUSR1 also interrupts. The process inherits no socket and no environment, may write no file (RLIMIT_FSIZE 0), and imports
+nothing from dpsql, so that it starts in a fifth of a second.
 
-A message is a length (8 bytes) and that many bytes: JSON, then as many Arrow streams as it announces.
+Each part of a message is a length (8 bytes) and that many bytes: first JSON, then as many Arrow streams as the JSON announces.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-if __name__ == "__main__":  # before a library starts its threads: in each of them the signal has to be blocked
+if __name__ == "__main__":  # before a library starts threads, because each of them must block the signal
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
 
 import duckdb
@@ -32,13 +32,13 @@ import pyarrow as pa
 
 MOST_DATABASES = 16
 GRACE_SECONDS = 0.5
-"""From an interrupt to the end of the process: a function that computes hears nothing."""
+"""Time from an interrupt to the end of the process, because a running function does not notice the interrupt."""
 _BATCH_ROWS = 10_000
 _NONE = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
 
 
 def write_message(pipe: IO[bytes], facts: dict[str, Any], tables: list[pa.Table]) -> None:
-    """Write one message. Raises OSError when nobody reads any more."""
+    """Write one message. Raises OSError when the other side has closed the pipe."""
     parts = [json.dumps({**facts, "tables": len(tables)}).encode()]
     for table in tables:
         sink = pa.BufferOutputStream()
@@ -72,7 +72,7 @@ def _exactly(pipe: IO[bytes], size: int) -> bytes:
 def opened(
     memory_megabytes: int, statements: list[str], tables: dict[str, pa.Table], closing: list[str]
 ) -> duckdb.DuckDBPyConnection:
-    """Return an in-memory DuckDB after `statements` over registered `tables`, and then `closing`, which locks it."""
+    """Return an in-memory DuckDB in which `statements` over registered `tables` were run, and then `closing`, which locks it."""
     config = {"threads": 1, "memory_limit": f"{memory_megabytes}MB"}
     connection = duckdb.connect(":memory:", config=config)  # type: ignore[arg-type]
     for name, table in tables.items():
@@ -89,14 +89,14 @@ def opened(
 def rows(
     cursor: duckdb.DuckDBPyConnection, sql: str, tables: dict[str, pa.Table], most_rows: int, most_bytes: int
 ) -> pa.Table | None:
-    """Return the rows of one SELECT; None when they are more than `most_rows`.
+    """Return the rows of one SELECT; None when there are more than `most_rows`.
 
-    Raises duckdb.Error and MemoryError, the latter also for rows of more than `most_bytes`.
+    Raises duckdb.Error and MemoryError, the latter also for rows with more than `most_bytes` in total.
     """
     for name, table in tables.items():
         cursor.register(name, table)
     relation = cursor.sql(sql)
-    # DuckDB 1.4 knows the older name only.
+    # DuckDB 1.4 has only the older name.
     reader = (getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch)(_BATCH_ROWS)
     batches: list[pa.RecordBatch] = []
     count = size = 0
@@ -111,14 +111,14 @@ def rows(
 
 
 class _Process:
-    """The databases that are open, the last used last."""
+    """The open databases, the most recently used last."""
 
     def __init__(self) -> None:
         self._databases: OrderedDict[str, duckdb.DuckDBPyConnection] = OrderedDict()
         self._running: duckdb.DuckDBPyConnection | None = None
 
     def listen(self) -> None:
-        """Interrupt what runs whenever SIGUSR1 comes; never returns. DuckDB computes without Python's lock."""
+        """Interrupt the running statement at every SIGUSR1; never return. DuckDB computes without holding Python's lock."""
         while True:
             signal.sigwait({signal.SIGUSR1})
             cursor = self._running
@@ -152,11 +152,11 @@ class _Process:
 
 @contextmanager
 def _bounded(cursor: duckdb.DuckDBPyConnection, seconds: float, ceiling_bytes: int) -> Iterator[None]:
-    """Set the kernel's limits while a statement runs: the alarm's default action ends the process."""
+    """Set the kernel's limits while a statement runs. The default action of the alarm ends the process."""
     timer = threading.Timer(seconds, cursor.interrupt)
     timer.daemon = True
     timer.start()
-    with suppress(OSError, ValueError):  # where the kernel has no such limit, the engine's own has to do
+    with suppress(OSError, ValueError):  # if the kernel has no such limit, only the engine's own applies
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
         most = pages * resource.getpagesize() + ceiling_bytes
         resource.setrlimit(resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
@@ -166,20 +166,20 @@ def _bounded(cursor: duckdb.DuckDBPyConnection, seconds: float, ceiling_bytes: i
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         timer.cancel()
-        timer.join()  # the cursor is closed next
+        timer.join()  # wait, because the cursor is closed next
         with suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_AS, _NONE)
 
 
 def serve() -> None:
     """Answer messages from standard input on standard output until it ends."""
-    for number in (signal.SIGINT, signal.SIGTERM):  # the server's own: it closes the pipe when it is done
+    for number in (signal.SIGINT, signal.SIGTERM):  # only for the server, which closes the pipe when it is done
         signal.signal(number, signal.SIG_IGN)
     with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     source, sink = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever a library prints is no part of an answer
+    os.dup2(2, 1)  # output that a library prints must not become part of an answer
     process = _Process()
     threading.Thread(target=process.listen, daemon=True).start()
     with suppress(EOFError, BrokenPipeError):

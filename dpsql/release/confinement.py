@@ -1,8 +1,8 @@
-"""DuckDB in a process of its own, for statements whose memory or time the engine itself does not bound.
+"""DuckDB in a separate process, for statements whose memory or time the engine itself does not bound.
 
-What an analyst writes over public names or released numbers can ask a scalar function for gigabytes: the engine's limits
-do not see them, and one such statement would take the server, and everybody's answers, along. The process is limited by
-the kernel, holds nothing but what it is sent, and may be ended at any moment: nothing private and no charge is in it.
+An expression over public names or released numbers can make a scalar function allocate gigabytes, which the engine's limits
+do not cover; one such statement would end the server and all answers in progress. The process is limited by the kernel, holds
+only what it is sent, and may be ended at any moment: it holds nothing private and no charge.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from dpsql.release import confined_process
 from dpsql.release.confined_process import GRACE_SECONDS, read_message, write_message
 
 CEILING_MEGABYTES = 512
-"""What one statement may take beyond what its process holds before, the engine's own tables included."""
+"""Memory that one statement may use beyond what its process holds before it, the engine's own tables included."""
 MOST_MEGABYTES = 128
-"""Size of an answer, which the server holds while it is sent."""
+"""Largest size of an answer, which the server holds in memory while it is sent."""
 PROCESSES = 2
 _ENDS = {-signal.SIGALRM: "sandbox_time", -signal.SIGKILL: "sandbox_time", -signal.SIGABRT: "sandbox_memory",
          -signal.SIGSEGV: "sandbox_memory"}  # fmt: skip
@@ -38,12 +38,13 @@ CUSTODIAN_LOG = logging.getLogger("dpsql.custodian")
 
 
 class ConfinedError(Exception):
-    """The engine's words for what went wrong; for `DuckDB`'s kinds see `dpsql.release.sandbox`. They stay in the server."""
+    """An error with the engine's message, which stays in the server; for DuckDB's kinds of errors see `dpsql.release.sandbox`."""
 
 
 @dataclass(frozen=True)
 class DatabaseImage:
-    """How a database is made: `statements` over `tables`, then `closing`, which locks it. `name` is unique to its contents."""
+    """Instructions to create a database: `statements` over `tables`, then `closing`, which locks it. `name` identifies the
+    contents."""
 
     name: str
     statements: Sequence[str] = ()
@@ -53,7 +54,7 @@ class DatabaseImage:
 
 
 class ConfinedDuckDB:
-    """One process with one statement at a time; started when it is first needed and again after it has ended."""
+    """One process that runs one statement at a time; it is started when first needed, and again after it has ended."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -67,7 +68,8 @@ class ConfinedDuckDB:
     ) -> pa.Table:
         """Return the rows of one SELECT over the database of `image` and `tables`.
 
-        Raises ConfinedError with the engine's words, and sandbox_rows, sandbox_memory, sandbox_time.
+        Raises ConfinedError with the engine's message, and the refusals sandbox_rows, sandbox_memory, sandbox_time and
+        sandbox_broken.
         """
         message: dict[str, Any] = {
             "database": image.name, "sql": sql, "names": list(tables), "most_rows": most_rows, "seconds": seconds,
@@ -78,7 +80,7 @@ class ConfinedDuckDB:
         if self._interrupted is not None:
             raise refuse("sandbox_time")
         facts, answered = self._exchange(message, list(tables.values()))
-        if facts["state"] == "unknown":  # it was dropped for others
+        if facts["state"] == "unknown":  # it was closed to make room for others
             self._loaded.discard(image.name)
             self.load(image)
             facts, answered = self._exchange(message, list(tables.values()))
@@ -87,28 +89,28 @@ class ConfinedDuckDB:
         if facts["state"] != "rows":
             text = str(facts.get("text", ""))
             if text.startswith("Out of Memory"):
-                self.stop()  # it gives its memory back to the system
+                self.stop()  # ending the process returns its memory to the system
             raise ConfinedError(text)
         table: pa.Table = answered[0]
         return table
 
     def holds(self, image: DatabaseImage) -> bool:
-        """Return whether the database is there already."""
+        """Return whether the process already has the database of `image`."""
         return image.name in self._loaded
 
     def start(self) -> None:
-        """Start the process when there is none, without waiting for it."""
+        """Start the process if it is not running, without waiting for it."""
         self._started()
 
     def interrupt(self) -> None:
-        """Stop what runs, from any thread: by the engine's interrupt, and half a second later by the end of the process.
+        """Stop the running statement, from any thread: by the engine's interrupt, and half a second later by ending the process.
 
-        To be called again and again, as the first one may come before the statement.
+        Call this repeatedly, because the first call may come before the statement starts.
         """
         now = time.monotonic()
         self._interrupted = self._interrupted or now
         if self._loading:
-            return  # which is short, and is not done again for the next one
+            return  # loading is short, and the next statement need not repeat it
         if now - self._interrupted > GRACE_SECONDS:
             self.stop()
             return
@@ -117,7 +119,7 @@ class ConfinedDuckDB:
                 self._process.send_signal(signal.SIGUSR1)
 
     def stop(self) -> None:
-        """End the process, and with it what runs; from any thread. The next query starts another."""
+        """End the process and its running statement, from any thread. The next query starts another process."""
         with self._lock:
             process, self._process = self._process, None
             self._loaded = set()
@@ -145,7 +147,8 @@ class ConfinedDuckDB:
         self._loaded.add(image.name)
 
     def _exchange(self, message: dict[str, Any], tables: list[pa.Table]) -> tuple[dict[str, Any], list[pa.Table]]:
-        """Send one message and read its answer. A process that has ended in between was ended by one of its limits."""
+        """Send one message and return the answer. If the process ends in between, raise the refusal for the limit that ended it,
+        else sandbox_broken."""
         process = self._started()
         assert process.stdin is not None and process.stdout is not None
         try:
@@ -154,7 +157,7 @@ class ConfinedDuckDB:
         except (OSError, EOFError, ValueError):
             status = process.wait()
             self.stop()
-            # -SIGALRM is its own clock, -SIGKILL the stop above or the system's want of memory.
+            # -SIGALRM is the process's own alarm, -SIGKILL `stop` or the system's lack of memory.
             slug = _ENDS.get(status, "sandbox_broken")
             if slug == "sandbox_broken":
                 CUSTODIAN_LOG.error("the process for confined statements ended with status %d", status)
@@ -165,7 +168,7 @@ class ConfinedDuckDB:
             if self._process is None or self._process.poll() is not None:
                 self._loaded = set()
                 environment = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PATH": os.defpath}
-                # -P: the folder of the file is no place to import from; its modules are not those of the standard library.
+                # -P: do not import from the folder of the file, whose modules could shadow the standard library.
                 self._process = subprocess.Popen(
                     [sys.executable, "-P", str(Path(confined_process.__file__))], env=environment, stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd="/",
@@ -174,7 +177,7 @@ class ConfinedDuckDB:
 
 
 class ConfinedPool:
-    """A pool of confined processes, shared fairly among askers: many questions of one asker wait for each other."""
+    """A pool of confined processes, shared fairly among askers: many queries of one asker wait for each other."""
 
     def __init__(self, processes: int = PROCESSES) -> None:
         self._queue = FairQueue(processes, most_each=max(1, processes - 1))
@@ -184,7 +187,7 @@ class ConfinedPool:
         self._closed = False
 
     def start(self) -> None:
-        """Start the processes before the first question."""
+        """Start the processes before the first query."""
         for process in self._all:
             process.start()
 
@@ -192,9 +195,9 @@ class ConfinedPool:
     def lent(
         self, asker: str, image: DatabaseImage, check: Callable[[], None] | None = None
     ) -> Iterator[ConfinedDuckDB]:
-        """Yield a process for one statement of `asker`, where there is a choice one that has the database of `image`.
+        """Yield a process for one statement of `asker`, preferably one that already has the database of `image`.
 
-        `check`, called while there is none, may raise to stop waiting.
+        `check` is called while no process is free, and may raise to stop waiting.
         """
         with self._queue.place(asker, check):
             with self._lock:

@@ -1,7 +1,7 @@
-"""The meaning of formulas over released terms: as an expression of the sandbox, and computed in vectors.
+"""The two meanings of formulas over released terms: an SQL expression for the sandbox, and a computation in vectors.
 
-Both are the same IEEE operations in the same order, so they give the same doubles (tests/release/test_direct.py); an
-operator that lacks one of the two meanings stops the import.
+Both are the same IEEE operations in the same order, so they give the same doubles (tests/release/test_direct.py). The import
+fails if an operator lacks one of the two meanings.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ Meaning = Mapping[Operator, Callable[..., Any]]
 _EDGE = 2.0**63
 _NO_NOISE = "an estimate before the noise of its terms is known (`plan.formulas.estimated`, `plugged_in`)"
 _MICROSECONDS = 1e6
-"""Of one second."""
+"""Microseconds per second."""
 
 # --- as SQL -----------------------------------------------------------------------------------------------------------
 
 
 def number_sql(value: float) -> exp.Expr:
-    """Return a double as an expression that the engine reads back to the same double."""
+    """Return an expression that the engine evaluates to exactly the double `value`."""
     text = repr(abs(value))
     literal = exp.Literal.number(text if "e" in text else f"{text}e0")
     positive = exp.Cast(this=literal, to=exp.DType.DOUBLE.into_expr())
@@ -37,7 +37,8 @@ def number_sql(value: float) -> exp.Expr:
 
 @lru_cache(maxsize=1024)
 def formula_sql(formula: Formula) -> exp.Expr:
-    """Return a formula over columns named like its terms, in brackets. Nobody changes it: whoever builds with it copies it."""
+    """Return a formula as an expression in parentheses over columns named like its terms. The result is cached: copy it before
+    building it into another tree."""
     return exp.Paren(this=_sql(formula))
 
 
@@ -53,7 +54,7 @@ def _sql(formula: Formula) -> exp.Expr:
 
 
 def _element_sql(element: Element) -> exp.Expr:
-    """list_extract counts from 1."""
+    """Return a list_extract call, whose index counts from 1."""
     values = [_LISTED[type(value)][0](value) for value in element.values]
     number = _cast(exp.Paren(this=_sql(element.number)), exp.DType.BIGINT)
     place = exp.Add(
@@ -63,7 +64,7 @@ def _element_sql(element: Element) -> exp.Expr:
 
 
 def _operand(node: exp.Expr) -> exp.Expr:
-    """Return an operand in brackets where it is an operation itself."""
+    """Return an operand, in parentheses if it is an operation itself."""
     return exp.Paren(this=node) if isinstance(node, (exp.Binary, exp.Unary)) else node
 
 
@@ -80,7 +81,7 @@ def _cast(node: exp.Expr, type_: exp.DType) -> exp.Expr:
 
 
 WHOLE = "whole"
-"""In the meta of a ROUND: what it rounds is an integer without noise. Of a ROUND that an analyst writes nobody knows that."""
+"""Key in the meta of a ROUND whose argument is an integer without noise, which is not known of a ROUND that an analyst writes."""
 
 
 def _whole_sql(value: exp.Expr) -> exp.Expr:
@@ -118,25 +119,23 @@ _AS_SQL: dict[Operator, Callable[..., exp.Expr]] = {
 
 
 def formula_values(formula: Formula, terms: Mapping[str, Vector]) -> Vector:
-    """Return the values of a formula: doubles, 64-bit integers (WHOLE), booleans or elements of a list, of the shape of the
-    terms.
+    """Return the values of a formula in the shape of the terms: doubles, 64-bit integers (WHOLE), booleans or list elements.
 
-    Raises FloatingPointError where NULL_IF is NULL and where WHOLE leaves 64 bits; other operations raise it for what is
-    not finite where numpy is told to (`np.errstate`).
+    Raises FloatingPointError where NULL_IF is NULL and where WHOLE exceeds 64 bits; other operations raise it for results that
+    are not finite if numpy is set so (`np.errstate`).
     """
     return _values(formula, terms, {}, _IN_VECTORS)
 
 
 def numbers(formula: Formula, terms: Mapping[str, Vector]) -> Vector:
-    """Return the values of a formula as doubles, of the shape of the terms, NaN for NULL; NULL is no operand of LEAST or
-    GREATEST."""
+    """Return the values of a formula as doubles in the shape of the terms, NaN for NULL. Operands of LEAST and GREATEST are never
+    NULL."""
     with np.errstate(all="ignore"):
         return np.asarray(_values(formula, terms, {}, _WITH_NULL), dtype=np.float64)
 
 
 def _values(formula: Formula, terms: Mapping[str, Vector], computed: dict[int, Vector], meaning: Meaning) -> Vector:
-    """Return the values of a formula. `computed`: by the identity of parts, since the hash of a formula walks through all of
-    it."""
+    """Return the values of a formula. `computed` caches parts by identity, because hashing a formula would traverse all of it."""
     if isinstance(formula, NoisyValue):
         return terms[formula.term]
     if isinstance(formula, Number):
@@ -159,7 +158,7 @@ def _null_if(value: Vector, other: Vector) -> Vector:
 
 
 def _whole(value: Vector) -> Vector:
-    """CAST(round(x) AS BIGINT): half away from zero."""
+    """Return CAST(round(x) AS BIGINT), which rounds half away from zero."""
     size = np.abs(value)
     below = np.floor(size)
     rounded = np.copysign(below + (size - below >= 0.5), value)
@@ -197,7 +196,7 @@ _LISTED: dict[type, tuple[Callable[[Any], exp.Expr], str]] = {
     date: (lambda value: _cast(exp.Literal.string(value.isoformat()), exp.DType.DATE), "M8[D]"),
     datetime: (lambda value: _cast(exp.Literal.string(value.isoformat(" ")), exp.DType.TIMESTAMP), "M8[us]"),
 }
-"""For each type of listed values: its literal in the sandbox, and its vectors' type."""
+"""For each type of listed values: its literal in the sandbox, and the numpy type of its vectors."""
 
 assert set(_LISTED) == set(LISTED), "a type of listed values without a meaning"
 assert set(_AS_SQL) == set(_IN_VECTORS) == set(Operator), "an operator without a meaning"

@@ -18,9 +18,9 @@ def answer_html(
     count: int,
     remarks: Iterable[str],
 ) -> str:
-    """Return a table of the first `MOST_ROWS` of `count` rows, and remarks below it. Every text is escaped.
+    """Return an HTML table of the first `MOST_ROWS` of `count` rows, with remarks below it. All texts are escaped.
 
-    `errors`: half widths of each column's error bars by row (None where one is unknown); None for a column without noise.
+    `errors`: for each column the half widths of its error bars by row (None where unknown), or None for a column without noise.
     """
     head = "".join(f"<th>{escape(name)}</th>" for name in names)
     body = []

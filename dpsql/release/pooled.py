@@ -1,8 +1,8 @@
-"""Sums of released cells whose noise is not independent: what is derived from a table that was measured for running totals.
+"""Sums of released cells whose noise is not independent, derived from a table that was measured for running totals.
 
-They read nothing but released numbers: post-processing. A sum of cells has normal noise, whose deviation follows from the
-covariance of the whole vector (`SeriesNoise.variances`); sums of several groups have noise in common, so that replicates and
-covariances are those of the vector, summed up alike.
+They read only released numbers, so they are post-processing. A sum of cells has normal noise, whose standard deviation follows
+from the covariance of the whole vector (`SeriesNoise.variances`). Sums of different groups share noise, so their replicates and
+covariances are computed by summing those of the vector in the same way.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from dpsql.privacy.mechanisms.contract import Floats, SeriesNoise
 from dpsql.privacy.mechanisms.weighted_sums import Cells, WeightedSum
 
 MOST_WEIGHTS = 4_000_000
-"""Groups times cells."""
+"""Largest number of groups times cells."""
 
 
 @dataclass(frozen=True, eq=False)
 class PooledTerm:
-    """One sum of cells of a released vector for each group. `law`: of the vector, of `unit` a step; `group`: for each cell the
-    number of its group, -1 for one that is in none.
+    """One sum of cells of a released vector for each group. `law`: of the vector, with noise steps of size `unit`; `group`: for
+    each cell the number of its group, or -1 if it is in none.
 
-    `noise` is the law of the sum that errs most, as that of one cell is of the last one: bars of the others are wider than they
-    need to be, never narrower.
+    `noise` is the law of the sum with the largest error, just as the law of a single cell is that of the last cell: bars of the
+    other sums may be wider than necessary, but not narrower.
     """
 
     name: str
@@ -49,15 +49,15 @@ class PooledTerm:
         return self.noise.standard_deviation() * self.noise_unit
 
     def of_cells(self, weights: Floats) -> Floats:
-        """Return the weights of cells in weighted sums of groups; of shape (sums, groups), then (sums, cells)."""
+        """Return the weights of cells, shape (sums, cells), from `weights` of groups, shape (sums, groups)."""
         return np.where(self.group >= 0, weights[:, self.group], 0.0)
 
     def variances(self, weights: Floats) -> Floats:
-        """Return the variances of weighted sums of groups, of shape (sums, groups), in squares of the units of `values`."""
+        """Return the variances of sums of groups with `weights` of shape (sums, groups), in squares of the units of `values`."""
         return np.asarray(self.law.variances(self.of_cells(weights)) * self.unit**2)
 
     def summed(self, noise: Floats) -> Floats:
-        """Return noise of cells, of shape (draws, cells), summed by group."""
+        """Return `noise` of cells, shape (draws, cells), summed by group."""
         cells = np.flatnonzero(self.group >= 0)
         total = np.zeros((len(self.values), len(noise)))
         np.add.at(total, self.group[cells], noise[:, cells].T)
@@ -67,7 +67,7 @@ class PooledTerm:
 def pooled(
     name: str, values: npt.NDArray[Any], group: npt.NDArray[np.int64], law: SeriesNoise, grid: int, whole: bool
 ) -> PooledTerm:
-    """Return the sums of the cells of a vector whose totals are `values`, one for each group."""
+    """Return the term of sums of a vector's cells by group; `values` are the sums, one per group."""
     unit = 2.0 ** (law.shift - grid)
     weights = (group[None, :] == np.arange(len(values))[:, None]).astype(np.float64)
     deviation = sqrt(float(law.variances(weights).max())) * 2.0**law.shift

@@ -1,8 +1,8 @@
-"""Released tiles of a workload made consistent: least squares over released numbers, with the laws of noise that are in them.
+"""Consistent tiles of a workload, by least squares over released numbers and the laws of their noise.
 
-Every tile is answered from all that were measured (`pricing.marginals`). It reads nothing but released numbers and public laws:
-post-processing. A cell of the result has the error of a weighted sum of all measured cells, whose law is known; cells are not
-independent of each other, so replicates of them are drawn as measured ones and made consistent, too (`Joint.replicates`).
+Every tile is answered from all measured tiles (`pricing.marginals`). This reads only released numbers and public laws, so it is
+post-processing. A cell of the result has the error of a weighted sum of all measured cells, whose law is known. Cells are not
+independent of each other, so their replicates are drawn for measured cells and made consistent as well (`measured_again`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dpsql.privacy.mechanisms.weighted_sums import Cells, WeightedSum
 from dpsql.release.remainder import ReleasedBlock, ReleasedTerm
 
 TWO_ROUNDINGS = 1 / 6
-"""The variance of a difference of two totals that were rounded to whole numbers."""
+"""The variance of the rounding error in the difference of two totals that were rounded to whole numbers."""
 AS_RELEASED = (
     "dp.workload: tables are shown as they were released, some of them computed from the stored cells of others"
 )
@@ -31,7 +31,7 @@ AS_RELEASED = (
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """Measured tiles of one sum: `terms` as released, in the order of `marginals`, and the name of the block of each."""
+    """The measured tiles of one sum: `terms` as released, in the order of `marginals`, and the name of each tile's block."""
 
     marginals: Marginals
     terms: tuple[ReleasedTerm, ...]
@@ -39,12 +39,12 @@ class Joint:
 
     @property
     def cells(self) -> tuple[Cells, ...]:
-        """Return one measured cell of each tile."""
+        """One measured cell of each tile."""
         return tuple(Cells(term.noise, 1.0, 1, rounding(term.noise, term.whole)) for term in self.terms)
 
     @property
     def variances(self) -> Floats:
-        """Return the variance of a measured cell of each tile, up to a factor that all have."""
+        """The variance of a measured cell of each tile, up to a common factor."""
         return np.array([cell.variance for cell in self.cells])
 
     @property
@@ -53,12 +53,12 @@ class Joint:
         return self.marginals.is_nested and all(term.whole for term in self.terms)
 
     def estimates(self, values: Sequence[Floats]) -> list[Floats]:
-        """Return tiles after least squares, from tiles as measured."""
+        """Return the tiles after least squares, computed from measured tiles `values`."""
         tiles = self.marginals.reconciled(values, self.variances)
         return self.marginals.in_whole_numbers(tiles) if self.whole else tiles
 
     def consistent(self) -> list[Floats]:
-        """Return the released tiles after least squares, real numbers without what the doubles of its steps leave behind."""
+        """Return the released tiles after least squares; real numbers are rounded to remove the rounding errors of doubles."""
         measured = [np.asarray(term.values, dtype=np.float64) for term in self.terms]
         after = self.estimates(measured)
         if self.whole:
@@ -70,8 +70,8 @@ class Joint:
 def _rounding_step(measured: Sequence[Floats]) -> float:
     """Return the power of two, about 2**-42 of the largest measured number, to which estimates are rounded.
 
-    Least squares in doubles errs by about 2**-48 of that. Grids of sums are powers of two, so that 0 of a key without rows is
-    shown as 0 where there is no noise, and sums of a thousand rounded numbers are exact in any order.
+    Least squares in doubles errs by about 2**-48 of the largest number. Grids of sums are powers of two, so the 0 of a key
+    without rows is shown as 0 if there is no noise, and sums of a thousand rounded numbers are exact in any order.
     """
     largest = max((float(np.abs(tile).max()) for tile in measured if tile.size), default=0.0)
     return float(2.0 ** max(frexp(largest)[1] - 42, -1000))
@@ -79,8 +79,8 @@ def _rounding_step(measured: Sequence[Floats]) -> float:
 
 @dataclass(frozen=True, eq=False)
 class ConsistentTerm:
-    """One term of a tile after least squares. `tile`: its number in `joint`. Counts are whole numbers where tiles are nested;
-    elsewhere they are real numbers, and a formula rounds them."""
+    """One term of a tile after least squares. `tile`: the number of the tile in `joint`. Counts are whole numbers if tiles are
+    nested; otherwise they are real numbers, which a formula rounds."""
 
     name: str
     values: npt.NDArray[Any]
@@ -103,9 +103,9 @@ class ConsistentTerm:
 def consistent_blocks(
     workloads: Sequence[Workload], blocks: Sequence[ReleasedBlock], *, values: bool = True
 ) -> tuple[ReleasedBlock, ...]:
-    """Return the released blocks of a question, with the tiles of its workloads made consistent. `values`: else numbers stay as
-    they are and their errors alone are those after least squares (of a release that is made up). A workload whose tiles are not
-    all there, each with noise of its own, is left as it was released (`can_be_consistent`)."""
+    """Return the released blocks of a query with the tiles of its workloads made consistent. Without `values`, numbers stay
+    unchanged and only their errors are those after least squares (for a hypothetical release). A workload is left as released
+    unless all its tiles are present, each with its own noise (`can_be_consistent`)."""
     named = {block.name: block for block in blocks}
     for workload in workloads:
         if not can_be_consistent(workload, blocks):
@@ -125,9 +125,9 @@ def consistent_blocks(
 
 
 def can_be_consistent(workload: Workload, blocks: Sequence[ReleasedBlock]) -> bool:
-    """Return whether all tiles of a workload are among `blocks`, each cell with noise of its own whose law is known.
+    """Return whether all tiles of a workload are among `blocks`, each cell with its own noise, whose law is known.
 
-    Sums of stored cells are not: their noise is that of another tile, too.
+    Tiles derived as sums of stored cells do not qualify, because they share their noise with another tile.
     """
     named = {block.name: block for block in blocks}
     for number, tile in enumerate(workload.tiles):
@@ -141,7 +141,7 @@ def can_be_consistent(workload: Workload, blocks: Sequence[ReleasedBlock]) -> bo
 
 
 def inconsistent_notice(workload: Workload, blocks: Sequence[ReleasedBlock]) -> tuple[str, ...]:
-    """Return a notice on a workload that is shown as it was released."""
+    """Return a notice if a workload is shown as released, without being made consistent; else nothing."""
     if can_be_consistent(workload, blocks):
         return ()
     return (AS_RELEASED,)
@@ -159,7 +159,7 @@ def _with_term(block: ReleasedBlock, consistent: ConsistentTerm) -> ReleasedBloc
 def measured_again(joint: Joint, draw: Any, seed: str, draws: int) -> list[Floats]:
     """Return replicates of the errors of all tiles after least squares, each of shape (draws, cells).
 
-    `draw` gives noise of a term for a key, of shape (draws, cells): independent for each measured cell.
+    `draw` returns noise of a term for a key, shape (draws, cells), independent for each measured cell.
     """
     noise = [
         draw(term, f"{seed}/{block}/{term.name}/measured", draws)

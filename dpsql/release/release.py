@@ -1,6 +1,6 @@
 """The release: an immutable, public answer with error bars, price and receipt.
 
-Everything here was computed from noisy numbers, so a release may be shown, stored, pickled and computed with freely.
+Everything here is computed from noisy numbers, so a release may be shown, stored, pickled and used in computations freely.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _SHOWN_WIDTH = 28
 
 @dataclass(frozen=True)
 class OutputColumn:
-    """One column of an answer: its name (names may repeat), SQL type, whether noise is in it, and whether it depends on
-    which groups there are (`of_groups`: then it is noisy, and its error is not known). `source`: the release that it is a
-    column of, and which, none before there is an answer."""
+    """One column of an answer: its name (names may repeat), SQL type, whether it depends on noise, and whether it depends on
+    which groups exist (`of_groups`: then it is noisy, and its error is not known). `source`: the release and the column's
+    position in it, or None before there is an answer."""
 
     name: str
     type: Type
@@ -54,9 +54,9 @@ class OutputColumn:
 
 @dataclass(frozen=True)
 class Receipt:
-    """What was paid. `id` names the entry in the ledger; `charged` is the text an analyst reads; `remaining` maps each
-    scope to what is left of it; `reused` says that stored answers were given again and nothing was charged; `price` is the
-    charge as a part of the budget, in words."""
+    """The record of a charge. `id`: the entry in the ledger; `charged`: the text that an analyst reads; `remaining`: the
+    remaining budget of each scope; `reused`: stored answers were repeated and nothing was charged; `price`: the charge as a part
+    of the budget, in words."""
 
     id: str
     loss: PrivacyLoss
@@ -68,7 +68,7 @@ class Receipt:
 
 
 class _Once:
-    """A value computed by the first who asks; the lock is not pickled."""
+    """A value that is computed at the first request, under a lock that is not pickled."""
 
     def __init__(self, value: Bars | None = None) -> None:
         self.value = value
@@ -80,9 +80,9 @@ class _Once:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Release:
-    """Rows with their error bars and receipt. Compared by identity; pickled without the engine.
+    """Rows with their error bars and receipt. Releases are compared by identity and pickled without the engine.
 
-    `measured`: the noisy terms that the answer was computed from, each with its price and its error bar.
+    `measured`: the noisy terms from which the answer was computed, each with its price and its error bar.
     """
 
     answered: Answer
@@ -120,12 +120,12 @@ class Release:
         return int(self.table.num_rows)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return the rows as a pandas DataFrame (pandas must be installed); repeated names stay."""
+        """Return the rows as a pandas DataFrame (pandas must be installed); repeated names are kept."""
         frame: pandas.DataFrame = self.table.to_pandas()
         return frame
 
     def to_polars(self) -> polars.DataFrame:
-        """Return the rows as a polars DataFrame (polars must be installed), which knows no repeated names: n, n_1, n_2."""
+        """Return the rows as a polars DataFrame (polars must be installed); repeated names become n, n_1, n_2."""
         import polars
 
         frame = polars.from_arrow(self.table.rename_columns(_distinct(self.table.column_names)))
@@ -136,7 +136,7 @@ class Release:
 
     @property
     def confidence(self) -> float:
-        """Return how often an interval covers the exact answer (of the bounded, clamped data; bias of bounds not included)."""
+        """The share of intervals that cover the exact answer (of the bounded, clamped data; bias of bounds not included)."""
         return self.answered.confidence
 
     @property
@@ -159,34 +159,35 @@ class Release:
 
     @property
     def error(self) -> pa.Table:
-        """Return half widths, shaped like `low`: value - error to value + error covers low to high."""
+        """Half widths, shaped like `low`: value - error to value + error covers low to high."""
         return self.bars.error
 
     @property
     def unknown(self) -> pa.Table:
-        """Return where the noise leaves no information (booleans, aligned with `table`): the bar is all that the bounds allow."""
+        """Booleans, aligned with `table`: True where the noise leaves no information, so that the bar is all that the bounds
+        allow."""
         return self.bars.unknown
 
     # --- the receipt ----------------------------------------------------------------------------------------------
 
     @property
     def loss(self) -> PrivacyLoss:
-        """The privacy loss charged for this release (nothing when it was answered from stored releases)."""
+        """The privacy loss charged for this release (zero if it was answered from stored releases)."""
         return self.receipt.loss
 
     @property
     def epsilon(self) -> str | None:
-        """Charged epsilon as text, None where there is no finite one (Gaussian noise)."""
+        """The charged epsilon as text, None if it is not finite (Gaussian noise)."""
         return None if self.loss.epsilon is None else plain_decimal(self.loss.epsilon)
 
     @property
     def delta(self) -> str:
-        """Charged delta as text."""
+        """The charged delta as text."""
         return plain_decimal(self.loss.delta)
 
     @property
     def rho(self) -> str | None:
-        """Charged rho of zCDP as text, None where there is no finite one."""
+        """The charged rho of zCDP as text, None if it is not finite."""
         return None if self.loss.rho is None else plain_decimal(self.loss.rho)
 
     @property
@@ -206,7 +207,7 @@ class Release:
 
     @property
     def reused(self) -> bool:
-        """Return whether stored answers were given again, at no charge."""
+        """Return whether stored answers were repeated, at no charge."""
         return self.receipt.reused
 
     # --- Python ---------------------------------------------------------------------------------------------------
@@ -231,7 +232,8 @@ class Release:
 
 
 def group_notices(columns: Sequence[OutputColumn], blocks: Iterable[Block] = ()) -> tuple[str, ...]:
-    """Return what to know of columns that are computed over the groups of a block, and how to ask instead; then of `blocks`."""
+    """Return a notice on columns that are computed over the groups of a block, and how to ask instead; then the `drop_notices` of
+    `blocks`."""
     names = dict.fromkeys(column.name for column in columns if column.of_groups)
     if not names:
         return drop_notices(blocks)
@@ -244,7 +246,8 @@ def group_notices(columns: Sequence[OutputColumn], blocks: Iterable[Block] = ())
 
 
 def drop_notices(blocks: Iterable[Block]) -> tuple[str, ...]:
-    """Return which rows may belong to no group: those with values that the policy does not name (policy key `outside`)."""
+    """Return a notice on rows that may belong to no group, because of values that the policy does not list (policy key
+    `outside`)."""
     names = dict.fromkeys(
         name for block in blocks for key in block.keys if key.values is not None for name in key.drops
     )
@@ -257,9 +260,9 @@ def drop_notices(blocks: Iterable[Block]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Presentation:
-    """How an answer is shown. `confidence` of bars in (0, 1); `nonnegative`: negative counts as 0; `unknown_as_null`: no value
-    where noise leaves no information; `simultaneous`: bars that hold for rows which noise selected; `shrinkage`: estimates
-    with less error where noise is large (`aggregates.estimates`)."""
+    """How an answer is shown. `confidence` of bars in (0, 1); `nonnegative`: show negative counts as 0; `unknown_as_null`: show
+    NULL where noise leaves no information; `simultaneous`: bars also hold for rows selected by noise; `shrinkage`: show
+    estimates with smaller errors where noise is large (`aggregates.estimates`)."""
 
     confidence: float
     nonnegative: bool = False
@@ -269,9 +272,9 @@ class Presentation:
 
 
 def make_release(sandbox: Sandbox, remainder: Remainder, presentation: Presentation, receipt: Receipt) -> Release:
-    """Run the public remainder over the released tables; the end of every question.
+    """Run the public remainder over the released tables and return the release; this is the last step of every query.
 
-    Raises the refusals of the sandbox, with `charged` set when the receipt holds a charge.
+    Raises the refusals of the sandbox, with `charged` set if the receipt holds a charge.
     """
     if not presentation.shrinkage:
         remainder = replace(remainder, blocks=tuple(block.as_plugged_in() for block in remainder.blocks))
@@ -303,8 +306,8 @@ def _without_unknown(release: Release) -> pa.Table:
 def rehearse(sandbox: Sandbox, remainder: Remainder, confidence: float) -> tuple[OutputColumn, ...]:
     """Run a remainder over blocks without rows (`remainder.unanswered`), before anything is charged.
 
-    Refuses what the sandbox would refuse for its shape (types that do not meet, DP_ functions out of place); returns
-    the columns the answer will have. Depends on SQL, policy and public tables only.
+    Raise the refusals that the sandbox would raise for the query's shape (mismatched types, misplaced DP_ functions); return the
+    columns that the answer will have. The result depends on SQL, policy and public tables only.
     """
     answered = answer(sandbox, remainder, confidence, rehearsal=True)
     return _columns(answered)
@@ -319,7 +322,7 @@ def _columns(answered: Answer) -> tuple[OutputColumn, ...]:
 
 
 def sql_type(type_: pa.DataType) -> Type:
-    """Return the word for an Arrow type that `sandbox.plain` lets through."""
+    """Return the SQL type for an Arrow type that `sandbox.plain` returns."""
     kinds = (
         (pa.types.is_boolean, Type.BOOLEAN), (pa.types.is_integer, Type.INTEGER), (pa.types.is_floating, Type.REAL),
         (pa.types.is_date, Type.DATE), (pa.types.is_timestamp, Type.TIMESTAMP), (pa.types.is_null, Type.NULL),

@@ -1,9 +1,9 @@
-"""The public remainder of a question with its released tables: what the sandbox runs, and how its rows are told apart.
+"""The public remainder of a query with its released tables: what the sandbox runs, and how its rows are identified.
 
-A released block enters the sandbox as its keys and noisy terms; its measures are computed there, all but estimates, which
-enter as they are. Every row carries a hidden number, so that an answer in which each row is one group of one block (a
-*row-wise* remainder: projections, filters, orders and limits) can be traced back to the groups it shows, whatever the
-analyst named things.
+A released block enters the sandbox as its keys and noisy terms. Its measures are computed there, except estimates, which
+enter as values. Every row has a hidden number, so that an answer in which each row is one group of one block (a
+*row-wise* remainder: projections, filters, orders and limits) can be traced back to the groups that it shows, whatever
+names the analyst chose.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from dpsql.release.formulas import formula_sql, numbers
 
 DIALECT = "duckdb"
 ROW = "dp#row"
-"""Hidden column: the number of a group in its block (0..); "#" keeps it apart from names of ours like k0."""
+"""Hidden column: the number of a group in its block (0..); "#" distinguishes it from generated names like k0."""
 
 ARROW: dict[Type, pa.DataType] = {
     Type.INTEGER: pa.int64(), Type.REAL: pa.float64(), Type.TEXT: pa.string(), Type.BOOLEAN: pa.bool_(),
@@ -51,11 +51,11 @@ EXAMPLES: dict[Type, tuple[Any, ...]] = {
     Type.DATE: (date(2000, 1, 1), date(2000, 1, 2)), Type.TIMESTAMP: (datetime(2000, 1, 1), datetime(2000, 1, 2)),
     Type.NULL: (None, None),
 }  # fmt: skip
-"""Two values of each type, for rows whose values do not matter: texts that are no number and no day."""
+"""Two values of each type, for rows whose values do not matter; the texts are neither numbers nor days."""
 
 
 class ReleasedTerm(Protocol):
-    """One noisy basis term, a number for each group (see `perturb.NoisyTerm`).
+    """One noisy basis term, with one number per group (see `perturb.NoisyTerm`).
 
     `values` differ from the exact numbers by integer noise times `noise_unit`, rounded to an integer when `whole`.
     """
@@ -84,8 +84,8 @@ class ReleasedTerm(Protocol):
 class ReleasedBlock:
     """The noisy answer of one private block: `keys` (columns k0..) and `terms`, one row for each group in key order.
 
-    `formulas` gives each measure over the terms, estimates among them. `shown_from`: groups were shown for their noisy value
-    of a term, which is at least this number. Public: it may be pickled and stored.
+    `formulas`: each measure as a formula over the terms, including estimates. `shown_from`: for a term by which groups were
+    admitted, the least noisy value of a group that is shown. The block is public: it may be pickled and stored.
     """
 
     name: str
@@ -102,12 +102,13 @@ class ReleasedBlock:
 
     @cached_property
     def plug_ins(self) -> dict[str, exp.Expr]:
-        """Each measure as error bars are about it, an expression over terms: of exact sums it is the aggregate."""
+        """The plug-in formula of each measure, as an expression over terms: over exact sums it is the aggregate. Error bars refer
+        to it."""
         return {name: formula_sql(plugged_in(formula)) for name, formula, _ in self.formulas}
 
     @cached_property
     def estimates(self) -> dict[str, npt.NDArray[np.float64]]:
-        """The measures that are shown as something else than is plugged in: their values, NaN for NULL."""
+        """The values, NaN for NULL, of the measures that are shown as estimates instead of the plug-in formula."""
         deviations = {term.name: term.standard_deviation() for term in self.terms}
         terms = {term.name: np.asarray(term.values, dtype=np.float64) for term in self.terms}
         formulas = {name: estimated(formula, deviations) for name, formula, _ in self.formulas if shrinks(formula)}
@@ -115,12 +116,12 @@ class ReleasedBlock:
 
     @cached_property
     def measures(self) -> dict[str, exp.Expr]:
-        """Each measure as it is shown, an expression over the columns of the table."""
+        """Each measure as it is shown, as an expression over the columns of the table."""
         columns = {name: column(_hidden(name)) for name in self.estimates}
         return {name: columns.get(name, tree) for name, tree in self.plug_ins.items()}
 
     def as_plugged_in(self) -> ReleasedBlock:
-        """Return the block without estimates: AVG is the released sum over the released count."""
+        """Return the block without estimates: AVG is the released sum divided by the released count."""
         return replace(self, formulas=tuple((name, plugged_in(value), type_) for name, value, type_ in self.formulas))
 
     def with_counts_from_zero(self) -> ReleasedBlock:
@@ -134,7 +135,7 @@ class ReleasedBlock:
         )
 
     def table(self, extra: Mapping[str, npt.NDArray[Any]]) -> pa.Table:
-        """Return keys, terms, estimates, row numbers and `extra` columns."""
+        """Return the table of keys, terms, estimates, row numbers and `extra` columns."""
         columns: dict[str, Any] = {name: self.keys.column(name) for name in self.keys.column_names}
         for term in self.terms:
             columns[term.name] = pa.array(np.asarray(term.values, dtype=np.float64))
@@ -145,7 +146,7 @@ class ReleasedBlock:
         return pa.table(columns)
 
     def query(self, extra: Sequence[str] = ()) -> exp.Select:
-        """Return keys, measures and hidden columns over the registered table, which is named like the block."""
+        """Return the query of keys, measures and hidden columns over the registered table, which is named like the block."""
         items: list[exp.Expr] = [column(name) for name in self.keys.column_names]
         items += [exp.Alias(this=tree.copy(), alias=identifier(name)) for name, tree in self.measures.items()]
         items += [column(name) for name in (ROW, *extra)]
@@ -158,12 +159,12 @@ class ReleasedBlock:
 
 
 def _hidden(measure: str) -> str:
-    """Return the hidden column of the estimates of a measure."""
+    """Return the name of the hidden column with the estimates of a measure."""
     return f"dp#{measure}"
 
 
 def _from_zero(value: Formula) -> Formula:
-    """Return a count that is 0 where it would be negative."""
+    """Return the formula of a count with negative values replaced by 0."""
     if isinstance(value, Operation) and value.operator is Operator.WHOLE:
         return whole(greatest(value.operands[0], 0))
     return greatest(value, 0)
@@ -177,7 +178,7 @@ def unanswered(
     groups: GroupFacts = ANY_GROUPS,
     rows: int = 0,
 ) -> ReleasedBlock:
-    """Return a block to rehearse a remainder with before anything is charged: without rows, or with the first ones of
+    """Return a block for rehearsing a remainder before anything is charged: without rows, or with the first `rows` values of
     `EXAMPLES`."""
     keys = pa.table(
         {f"k{number}": pa.array(EXAMPLES[type_][:rows], ARROW[type_]) for number, type_ in enumerate(key_types)}
@@ -188,7 +189,7 @@ def unanswered(
 
 @dataclass(frozen=True)
 class _Unanswered:
-    """A term before anything is measured: no groups, no noise."""
+    """A term before anything is measured, without noise."""
 
     name: str
     values: npt.NDArray[Any] = field(default_factory=lambda: np.empty(0))
@@ -207,7 +208,7 @@ class _Unanswered:
 class Remainder:
     """The public remainder (a tree over tables named like the blocks and the public tables) and all its tables.
 
-    `written` is the tree's text where it is known already.
+    `written` is the text of the tree if it is already known.
     """
 
     tree: exp.Query
@@ -222,13 +223,13 @@ class Remainder:
         return self.written or self.tree.sql(dialect=DIALECT)
 
     def block(self, name: str) -> ReleasedBlock | None:
-        """Return the block of that name."""
+        """Return the block called `name`, or None."""
         return next((block for block in self.blocks if block.name == name), None)
 
     @cached_property
     def seed(self) -> str:
-        """Names the draws of error bars: a function of the released numbers, so that an answer given again from
-        stored releases shows the same error bars."""
+        """The seed of the draws for error bars: a function of the released numbers, so that an answer repeated from stored
+        releases has the same error bars."""
         digest = hashlib.sha256()
         for block in self.blocks:
             digest.update(f"{block.name}/{block.rows}/".encode())
@@ -237,7 +238,7 @@ class Remainder:
         return digest.hexdigest()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Trees travel as text: shorter, and independent of the parser's build."""
+        """Return the state with the tree as text, which is shorter and independent of the parser's build."""
         return {**self.__dict__, "tree": self.text, "public": dict(self.public)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -250,8 +251,8 @@ def runnable(
     extra: Mapping[str, Sequence[str]],
     adapt: Callable[[exp.Select], exp.Select] = lambda query: query,
 ) -> str:
-    """Return the SQL text of `tree`, which is used up: every block in it is replaced by its query, as `adapt` returns it;
-    `extra` names hidden columns of each block."""
+    """Return the SQL text of `tree` with every block replaced by its query, modified by `adapt`. `tree` itself is changed.
+    `extra`: the names of hidden columns of each block."""
     for table in list(tree.find_all(exp.Table)):
         block = remainder.block(table.name)
         if block is None:

@@ -1,8 +1,8 @@
 """The second engine: an in-memory DuckDB that holds released numbers and public tables and can reach nothing else.
 
-The binder has allow-listed every node of the public remainder. This is the second defence: even a statement that the
-binder should never have let through finds no file, no network, no extension, no setting to change, no Python object
-and no other analyst's table, and stops when its time, its memory or its number of rows is used up.
+The binder allows only listed nodes in the public remainder. The sandbox is the second defence: even a statement that the
+binder should not have accepted can reach no file, no network, no extension, no setting, no Python object and no table of
+another analyst, and is stopped when its limit of time, memory or rows is exceeded.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ TIMEOUT_SECONDS = 30.0
 MEMORY_MEGABYTES = 1024
 MOST_ROWS = 1_000_000
 MOST_BYTES = 512 << 20
-"""Size of an answer in a server, where many are held at once."""
+"""Largest size of an answer in a server, where many answers are held at once."""
 
 # GLOBAL, because a plain SET of some of these holds for one connection only, and every room has its own. Order matters:
-# external access goes last but one, because the settings before it need a database that still listens.
+# external access is disabled last but one, because the settings before it (temp_directory) need a database that has it.
 _LOCKDOWN = (
     "SET GLOBAL autoinstall_known_extensions = false",
     "SET GLOBAL autoload_known_extensions = false",
     "SET GLOBAL allow_community_extensions = false",
-    "SET GLOBAL python_enable_replacements = false",  # or a table name finds Python variables of the callers
+    "SET GLOBAL python_enable_replacements = false",  # else a table name could refer to Python variables of the callers
     "SET GLOBAL temp_directory = ''",  # nothing is spilled to disk
     "SET GLOBAL enable_external_access = false",
     "SET GLOBAL lock_configuration = true",
@@ -51,7 +51,7 @@ _LOCKDOWN = (
 
 
 class Room:
-    """One analyst's statement(s) in the sandbox: a connection of its own, so that no table is shared or left behind."""
+    """One analyst's statements in the sandbox, on a separate connection, so that no table is shared or left behind."""
 
     def __init__(
         self,
@@ -60,7 +60,8 @@ class Room:
         statements: Statements | None = None,
         confined: Confined | None = None,
     ) -> None:
-        """`statements`: texts that were run before, parsed. `confined`: where to run what the engine does not bound."""
+        """Use `connection`. `statements`: a cache of parsed statements. `confined`: where to run statements that the engine does
+        not bound."""
         self._connection = connection
         self._statements = statements or Statements()
         self._most_rows = most_rows
@@ -79,16 +80,17 @@ class Room:
     def query(
         self, sql: str, tables: Mapping[str, pa.Table], most_rows: int | None = None, *, strict: bool = False
     ) -> pa.Table:
-        """Return rows of one SELECT over `tables`, as DuckDB types them; at most `most_rows` (the sandbox's own limit). An
-        expression that has no value is NULL (`total_sql`) unless the answer shall be `strict`.
+        """Return the rows of one SELECT over `tables`, in DuckDB's types; at most `most_rows` (default: the sandbox's limit). An
+        expression that has no value is NULL (`total_sql`) unless `strict`.
 
-        Raises a refusal (sandbox_time, sandbox_memory, sandbox_rows, sandbox_value, sandbox_query) whose text holds a
-        category, never the engine's own words.
+        Raises a refusal (sandbox_time, sandbox_memory, sandbox_rows, sandbox_value, sandbox_query) whose text names a
+        category, never the engine's own message.
         """
         try:
             return self._rows(sql, tables, most_rows)
         except Error as error:
-            # A conversion that no value has is refused in rehearsals, if a row meets it there: none may meet a branch of CASE.
+            # A conversion that fails for all values is refused in a rehearsal only if a row reaches it, which need not happen in
+            # a branch of CASE.
             if strict or error.slug not in ("sandbox_value", "sandbox_query"):
                 raise
             for days in (False, True):
@@ -110,7 +112,7 @@ class Room:
             raise _refusal(error, self.expired, sql) from None
 
     def _fetch_confined(self, confined: Confined, sql: str, tables: Mapping[str, pa.Table], most_rows: int) -> pa.Table:
-        """Return all rows, from a process whose memory the kernel bounds. The watchdog ends it, and with it the statement."""
+        """Return all rows, computed in a process whose memory the kernel bounds. The watchdog interrupts or ends that process."""
 
         def check() -> None:
             if self.expired:
@@ -125,10 +127,10 @@ class Room:
                 self._process = None
 
     def _fetch(self, sql: str, most_rows: int) -> pa.Table:
-        """Return all rows; the engine stops after one too many, so that a result too long does not fill the process's memory.
+        """Return all rows. The engine stops after one row too many, so that an oversized result does not fill the memory.
 
-        The order of `sql` stays: DuckDB keeps that of a subquery, and of equal rows its one thread always finds the
-        same first.
+        The order of `sql` is kept: DuckDB preserves the order of a subquery, and its single thread always returns equal rows in
+        the same order.
         """
         most_bytes = None if self._confined is None else MOST_BYTES
         text = f"SELECT * FROM ({sql}\n) LIMIT {most_rows + 1}"
@@ -140,7 +142,7 @@ class Room:
 
 @dataclass(frozen=True)
 class Confined:
-    """Processes for statements that the engine does not bound, and whose turn in them it is."""
+    """The processes for statements that the engine does not bound, and the asker who uses them."""
 
     pool: ConfinedPool
     asker: str
@@ -152,13 +154,13 @@ _LONG_TEXT = 10_000
 
 
 def _is_unbounded(sql: str) -> bool:
-    """Return whether a statement may make texts that DuckDB's memory_limit does not see: it joins or replaces texts, which can be
-    nested to double at every step, or its literals are long. A literal that only looks so goes the slower way too."""
+    """Return whether a statement may create texts that DuckDB's memory_limit does not count: it concatenates or replaces texts,
+    which can be nested to double at every step, or it is long. A literal that only looks like such a call also matches."""
     return len(sql) > _LONG_TEXT or _GROWING.search(sql) is not None
 
 
 class Sandbox:
-    """A warm, locked DuckDB shared by threads; each use opens a `Room` of its own (microseconds)."""
+    """An open, locked DuckDB shared by threads; each use opens a separate `Room` (microseconds)."""
 
     def __init__(
         self,
@@ -167,7 +169,8 @@ class Sandbox:
         most_rows: int = MOST_ROWS,
         confined: ConfinedPool | None = None,
     ) -> None:
-        """`confined`: processes whose memory the kernel bounds, for a server whose askers must not stop each other."""
+        """Set the limits. `confined`: processes whose memory the kernel bounds, for a server in which one asker must not stop
+        another."""
         self._memory_megabytes = memory_megabytes
         self._pool = confined
         self.most_rows = most_rows
@@ -178,12 +181,12 @@ class Sandbox:
         self._inherited: list[object] = []
 
     def of(self, asker: str) -> Sandbox:
-        """Return the same sandbox for one asker, who takes turns with others at the confined processes."""
+        """Return this sandbox for one asker, who takes turns with others at the confined processes."""
         return _AskersSandbox(self, asker)
 
     @contextmanager
     def room(self, timeout_seconds: float = TIMEOUT_SECONDS, asker: str = "") -> Iterator[Room]:
-        """Yield a room whose statements together may run `timeout_seconds`; then they are interrupted."""
+        """Yield a room whose statements together may run for `timeout_seconds` before they are interrupted."""
         base = self._open()
         connection = base.cursor()
         confined = None if self._pool is None else Confined(self._pool, asker)
@@ -207,23 +210,23 @@ class Sandbox:
         *,
         strict: bool = False,
     ) -> pa.Table:
-        """Return the rows of one statement, run in a room of its own; see `Room.query`."""
+        """Return the rows of one statement, run in a separate room; see `Room.query`."""
         with self.room(timeout_seconds) as room:
             return room.query(sql, tables, strict=strict)
 
     def close(self) -> None:
-        """Let the engine go, once no room is open; the next use starts another."""
+        """Release the engine, which ends once no room is open; the next use starts another."""
         with self._lock:
             self._base = None
 
     def _open(self) -> duckdb.DuckDBPyConnection:
         with self._lock:
             forked = self._process != os.getpid()
-            if forked:  # its threads stayed behind in the parent: it can be neither used nor, without hanging, freed
+            if forked:  # its threads are only in the parent, so it can be neither used nor, without hanging, freed
                 self._inherited.append(self._base)
                 self._statements = Statements()
             if forked or self._base is None:
-                # One thread for each statement: the same rows in the same order every time, and callers side by side.
+                # One thread per statement: rows come in the same order every time, and callers run in parallel.
                 limit = f"{self._memory_megabytes}MB"
                 base = duckdb.connect(":memory:", config={"threads": 1, "memory_limit": limit})
                 self._base = kept_in_children(base)
@@ -233,14 +236,14 @@ class Sandbox:
             return self._base
 
     def _discard(self, broken: duckdb.DuckDBPyConnection) -> None:
-        """After an internal error DuckDB answers nothing any more; other threads may have replaced it already."""
+        """Discard a DuckDB that answers nothing after an internal error, unless another thread has already replaced it."""
         with self._lock:
             if self._base is broken:
                 self._base = None
 
 
 class _AskersSandbox(Sandbox):
-    """One asker's way to a shared sandbox."""
+    """A shared sandbox as used by one asker."""
 
     def __init__(self, shared: Sandbox, asker: str) -> None:
         self._shared, self._asker = shared, asker
@@ -253,12 +256,12 @@ class _AskersSandbox(Sandbox):
             yield room
 
     def close(self) -> None:
-        """Leave the shared engine open."""
+        """Do nothing: the shared engine stays open."""
 
 
 @cache
 def shared_sandbox() -> Sandbox:
-    """Return the process's sandbox: releases that were pickled elsewhere compute their error bars here."""
+    """Return the process's own sandbox, in which releases that were pickled elsewhere compute their error bars."""
     return Sandbox()
 
 
@@ -270,22 +273,22 @@ _CATEGORIES = {
     "Invalid Input": "a function does not take this value (a division by zero, perhaps)",
 }
 _NEVER_CONVERTED = re.compile(r"Unimplemented type for cast|can't be cast to the destination type")
-"""Of types, whatever their values are: DuckDB finds out at the first row."""
+"""Errors of conversions between types that fail for all values, which DuckDB reports at the first row."""
 _CONVERTED_TEXT = re.compile(r"""(?:string|format:) ['"](.*?)['"](?: to |,)""", re.DOTALL)
-"""The text in DuckDB's sentence about one that cannot be converted."""
+"""The text quoted in DuckDB's message about a text that cannot be converted."""
 _SHAPES = ("Binder", "Catalog", "Parser", "Permission", "Not implemented", "Mismatch Type", "Syntax")
 
 
 def _is_of_literal(message: str, sql: str) -> bool:
-    """Return whether a conversion fails whatever the released values are, because of a literal of the text."""
+    """Return whether a conversion fails for any released values, because the failing value is a literal in `sql`."""
     value = _CONVERTED_TEXT.search(message)
     return value is not None and "'" + value[1].replace("'", "''") + "'" in sql
 
 
 def _refusal(error: Exception, expired: bool, sql: str) -> Error:
-    """Our refusal for an engine error in `sql`; the engine quotes values, so its sentence stays here.
+    """Return the refusal for an engine error in `sql`. The engine's message is not passed on, because it quotes values.
 
-    An error in the middle of a stream reaches us as Arrow's OSError, with DuckDB's kind only in front of its text.
+    An error in the middle of a stream arrives as Arrow's OSError, with DuckDB's kind only at the start of its text.
     """
     kind = str(error).partition(" Error:")[0]
     if expired or kind == "INTERRUPT":
@@ -321,12 +324,11 @@ def floats(values: pa.ChunkedArray) -> npt.NDArray[np.float64]:
 
 
 def plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a result column in one of the types of `ranges.Type`, with zeros under its NULLs.
+    """Return a result column in one of the types of `intervals.Type`, with zeros under its NULLs.
 
-    Integers of any width become BIGINT (DuckDB sums BIGINT to HUGEINT); what does not fit becomes DOUBLE, as does every
-    DECIMAL: released numbers are noisy, and clients know doubles. A day beyond the years 1 to 9999, which clients do not know
-    either, is NULL. Lists of these stay lists; anything else (TIME, INTERVAL, lists
-    of lists) becomes text.
+    Integers of any width become BIGINT (DuckDB sums BIGINT to HUGEINT). Integers that do not fit become DOUBLE, as do DECIMALs
+    with decimal places: released numbers are noisy, and clients support doubles. A day outside the years 1 to 9999, which clients
+    do not support, becomes NULL. Lists of these stay lists; anything else (TIME, INTERVAL, lists of lists) becomes text.
     """
     return _without_remains(_within_calendar(_typed(values)))
 
@@ -357,7 +359,7 @@ _MICROSECONDS_A_DAY = 86_400_000_000
 
 
 def _within_calendar(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return days and times as Python and the clients' formats can write them, NULL for all others."""
+    """Return days and times within the range of Python and the clients' formats, NULL for all others."""
     if not (pa.types.is_date32(values.type) or pa.types.is_timestamp(values.type)):
         return values
     days = pa.types.is_date32(values.type)
@@ -370,7 +372,7 @@ def _within_calendar(values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _listed(element: pa.DataType) -> pa.DataType | None:
-    """Return the type of the items of a list in an answer, None where the list becomes text."""
+    """Return the item type of a list in an answer, None if the list becomes text."""
     if pa.types.is_floating(element) or pa.types.is_decimal(element):
         return pa.float64()
     if pa.types.is_signed_integer(element):
@@ -382,8 +384,8 @@ def _listed(element: pa.DataType) -> pa.DataType | None:
 
 
 def _without_remains(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column with zeros under NULLs of fixed width: the engine leaves there whatever was in that memory before, and
-    Arrow's formats hand it on. (A NULL text has no bytes.)
+    """Return a column with zeros under NULLs of fixed width, where the engine leaves arbitrary memory, which Arrow's formats
+    would pass on. (A NULL text has no bytes.)
     """
     type_ = values.type
     if values.null_count == 0 or not (pa.types.is_boolean(type_) or pa.types.is_primitive(type_)):

@@ -1,8 +1,8 @@
-"""The text of a remainder in which what has no value is NULL: a question that is charged is answered.
+"""The text of a remainder in which expressions without a value are NULL, so that a query that is charged is answered.
 
-Whether a text is a number, a product fits its type or a divisor is 0 may not be known before numbers are released. SQL's rule
-for such a value is an error, which would come after the charge. So a statement that fails for a value is run again as this
-module writes it. Nothing else changes, and what does not fail is never written anew.
+Whether a text is a number, a product fits its type or a divisor is 0 may not be known before numbers are released. In SQL such
+a value is an error, which would come after the charge. So a statement that fails for a value is run again as rewritten by this
+module. Nothing else changes, and a statement that does not fail is never rewritten.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _MOST_DIGITS = 38
 _TRIED = (exp.Binary, exp.Unary, exp.Func)
 _UNTRIED = (exp.Paren, exp.Cast, exp.TryCast, exp.Try, exp.AggFunc, exp.Dot, exp.Array, exp.Alias, exp.Any, exp.All)
 _WHOLES = (exp.Window, exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
-"""Of these, what is inside is tried, and not the function that they are about."""
+"""Nodes around a function whose arguments are wrapped in TRY, but not the function itself."""
 _UNTRIABLE = (exp.AggFunc, exp.Window, exp.Query, exp.Exists)
 _AS_ROWS = (exp.From, exp.Join, exp.Lateral, exp.In, exp.Any, exp.All, exp.SetOperation, exp.Subquery)
-"""In these a subquery stands for rows, not for one value."""
+"""Nodes in which a subquery stands for rows, not for one value."""
 
 
 def total_text(sql: str, days: bool) -> str:
-    """Write `sql` so that no value fails. Casts to integers are casts to 64 bits, and those to decimals keep every digit before
-    the point, as docs/sql.md says; not so with `days`, as DuckDB adds integers of 32 bits alone to a day."""
+    """Return `sql` rewritten so that no value fails. Casts to integers become casts to 64 bits, and casts to decimals keep every
+    digit before the point, as docs/sql.md says; not with `days`, because DuckDB adds only integers of 32 bits to a day."""
     return _total(sqlglot.parse_one(sql, read=DIALECT), days).sql(dialect=DIALECT)
 
 
@@ -54,7 +54,7 @@ def _parsed(sql: str) -> exp.Expr:
 
 
 def _one_value(node: exp.Subquery) -> None:
-    """Make a subquery that stands for one value NULL where it has several rows."""
+    """Make a subquery that stands for one value NULL if it has several rows."""
     as_rows = isinstance(node.parent, _AS_ROWS) and node.arg_key in ("this", "query", "expression")
     if not as_rows and node.parent is not None:
         rows = node.this.sql(dialect=DIALECT)
@@ -62,7 +62,7 @@ def _one_value(node: exp.Subquery) -> None:
 
 
 def _row_limit(node: exp.Limit | exp.Offset) -> None:
-    """Make a computed number of rows 0 where it is negative or no number."""
+    """Make a computed LIMIT or OFFSET 0 if it is negative or not a number."""
     if not isinstance(node.expression, exp.Literal):
         count = node.expression.sql(dialect=DIALECT)
         node.set("expression", _parsed(f"greatest(TRY_CAST(({count}) AS BIGINT), 0)"))
@@ -89,7 +89,7 @@ def _framed(node: exp.Window) -> None:
 
 
 def _bucket(node: exp.DateBin) -> None:
-    """Make a bucket of time NULL where its width is not above 0, or is of months and of days."""
+    """Make a time bucket NULL if its width is not above 0 or has both months and days."""
     width = node.this.sql(dialect=DIALECT)
     months = f"CAST(12 * date_part('year', {width}) + date_part('month', {width}) AS INTEGER)"
     kind = f"({months} = 0 OR to_months({months}) = {width})"
@@ -97,7 +97,7 @@ def _bucket(node: exp.DateBin) -> None:
 
 
 def _several(node: exp.Expr) -> None:
-    """Make the list of the first values NULL where it is to have none."""
+    """Make the list of the n first values (MAX, MIN, ARG_MAX, ARG_MIN) NULL unless n is a literal above 0."""
     count = node.args.get("count")
     if count is not None and not (isinstance(count, exp.Literal) and count.is_int and int(count.name) > 0):
         node.set("this", _parsed(f"CASE WHEN FALSE THEN {node.this.sql(dialect=DIALECT)} END"))
@@ -108,7 +108,7 @@ _PARTIAL: dict[type[exp.Expr], Callable[[Any], None]] = {
     exp.Subquery: _one_value, exp.Limit: _row_limit, exp.Offset: _row_limit, exp.Window: _framed, exp.DateBin: _bucket,
     exp.Max: _several, exp.Min: _several, exp.ArgMax: _several, exp.ArgMin: _several,
 }  # fmt: skip
-"""What has no value for some arguments, and cannot be tried."""
+"""Rewriters of nodes that have no value for some arguments and cannot be wrapped in TRY."""
 
 
 def _may_be_tried(node: exp.Expr) -> bool:
@@ -119,7 +119,7 @@ def _may_be_tried(node: exp.Expr) -> bool:
 
 
 def _widest(type_: exp.DataType) -> exp.DataType:
-    """Return the widest type of the kind that a cast asks for."""
+    """Return the widest type of the same kind as the target of a cast."""
     if type_.is_type(exp.DType.DECIMAL) and len(type_.expressions) == 2:
         return exp.DataType.build(f"DECIMAL({_MOST_DIGITS}, {type_.expressions[1].name})", dialect=DIALECT)
     name = _WIDEST.get(type_.this)

@@ -1,4 +1,4 @@
-"""Values of types that answers do not have (INTERVAL, lists, structures) as text, in SQL's way of writing them."""
+"""Text, as SQL writes it, for values of types that answers do not have (INTERVAL, nested lists, structures)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 MOST_WRITTEN_OUT = 1e15
-"""Numbers of this size have no digits of their own any more that a person could read."""
+"""Size from which on numbers are not written out in full."""
 
 
 def value_text(value: Any) -> str:
@@ -33,7 +33,7 @@ def value_text(value: Any) -> str:
 
 
 def interval_parts(value: Any) -> tuple[int, int, int]:
-    """Months, days, microseconds of Arrow's month_day_nano or a timedelta."""
+    """Return months, days and microseconds of Arrow's month_day_nano or of a timedelta."""
     if isinstance(value, timedelta):
         return 0, value.days, (value - timedelta(days=value.days)) // timedelta(microseconds=1)
     months, days, nanoseconds = value
@@ -56,8 +56,8 @@ def interval_text(months: int, days: int, micros: int) -> str:
 
 
 def half_width_text(width: float) -> str:
-    """Return the half width of an error bar as text with three digits, rounded up, in groups of thousands from 1,000 on;
-    with an exponent from `MOST_WRITTEN_OUT` on."""
+    """Return the half width of an error bar as text with three digits, rounded up; with separators of thousands from 1,000 on,
+    and with an exponent from `MOST_WRITTEN_OUT` on."""
     if width == 0 or not math.isfinite(width):
         return f"{width:g}"
     step = 10.0 ** (math.floor(math.log10(width)) - 2)

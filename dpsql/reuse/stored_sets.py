@@ -117,7 +117,7 @@ def _of_factor(term: Term, factor: StoredFactor, degree: int) -> list[Fraction]:
 
 
 def _missing(stored: Sequence[StoredTerm], term: Term) -> Iterator[Weighted]:
-    """Yield the count of rows without a value in steps of W, computed from one in steps of W^2. The caller compares conditions."""
+    """Yield the count of rows without a value in steps of W, from one in steps of W^2. The caller compares conditions."""
     measure = measure_of(replace(term, magnitude=term.magnitude**2, grid=2 * term.grid))
     for other in stored:
         if other.measure == measure:

@@ -97,7 +97,7 @@ def _names(tables: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
 
 
 def _empty(schema: str, table: str, name: str) -> SourceTable:
-    """Return a table without columns. A schema whose name is not plain cannot be the policy's `schema`; it is part of `source`."""
+    """Return a table without columns. A schema whose name is not plain cannot be the policy's `schema`, only part of `source`."""
     if schema == "main":
         return SourceTable({})
     plain = plain_name(schema) == schema and schema.lower() not in DEFAULT_SCHEMAS

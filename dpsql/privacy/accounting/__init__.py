@@ -1,1 +1,1 @@
-"""Accountants: how privacy losses of adaptively chosen questions add up, and how they become charges."""
+"""Accountants: how privacy losses of adaptively chosen queries add up, and how they become charges."""

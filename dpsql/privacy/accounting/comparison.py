@@ -1,12 +1,12 @@
 """Comparison of composition rules over the same charges, for an owner's report.
 
-Only two of the rules may decide whether a charge fits a budget: an analyst chooses each question after seeing answers, and
-they hold then (privacy filters: Rogers, Roth, Ullman and Vadhan 2016; for Renyi divergences of one order, so also for zCDP,
-Feldman and Zrnic 2021). The others need all parameters to be fixed in advance, which a report about the past cannot know.
+Only two of the rules may decide whether a charge fits a budget, because they hold when an analyst chooses each query after
+seeing answers (privacy filters: Rogers, Roth, Ullman and Vadhan 2016; for Renyi divergences of one order, so also for zCDP,
+Feldman and Zrnic 2021). The others require all parameters to be fixed in advance, which a report about the past cannot know.
 
-A charge of an account of epsilon is of some (epsilon, delta)-DP mechanism: the one with the largest loss is randomised
-response (Kairouz, Oh and Viswanath 2015), whose Renyi divergences and loss distribution are used. A charge of an account of rho
-says only that its Renyi divergences are at most rho alpha: no loss distribution follows from that.
+A charge to an account of epsilon belongs to some (epsilon, delta)-DP mechanism. The one with the largest loss is randomised
+response (Kairouz, Oh and Viswanath 2015), whose Renyi divergences and loss distribution are used. A charge to an account of rho
+means only that its Renyi divergences are at most rho alpha: no loss distribution follows from that.
 """
 
 from __future__ import annotations
@@ -22,16 +22,17 @@ from dpsql.privacy.accounting.conversions import advanced_composition, rho_to_ep
 from dpsql.privacy.pure_to_zcdp import rho_of_pure
 
 Charges = Sequence[Mapping[str, Fraction]]
-"""Of each charge: "epsilon" or "rho", and "delta"."""
+"""For each charge "epsilon" or "rho", and "delta"."""
 _FEWEST_STEPS, _STEP = 1000, 1e-3
-"""Of a loss distribution: a step is at most so large, and the smallest epsilon is at least so many steps."""
+"""Discretisation of loss distributions: a step is at most `_STEP`, and the smallest epsilon is at least `_FEWEST_STEPS` steps."""
 
 
 @dataclass(frozen=True)
 class Composition:
-    """One rule's bound: all charges together are (`epsilon`, `delta`)-DP; `epsilon` None where the rule has none to give.
+    """One rule's bound: all charges together are (`epsilon`, `delta`)-DP; `epsilon` is None if the rule gives no bound.
 
-    `gates`: it holds for questions chosen after answers, so that it may decide whether a charge fits. `why`: one sentence.
+    `gates`: the rule holds for queries chosen after seeing answers, so it may decide whether a charge fits. `why`: the reason, in
+    one sentence.
     """
 
     accountant: str
@@ -42,8 +43,8 @@ class Composition:
 
 
 def compared(charges: Charges, delta: Fraction, rules: Collection[str] | None = None) -> list[Composition]:
-    """Return the bounds of `rules` (None: of all) at one `delta` > 0, that of the charges themselves included: epsilon is
-    infinite where they leave none of it."""
+    """Return the bounds of `rules` (None: all) at one total `delta` > 0, which includes the deltas of the charges: epsilon is
+    infinite if these leave nothing of it."""
     return [rule(charges, delta) for name, rule in RULES.items() if rules is None or name in rules]
 
 
@@ -124,16 +125,16 @@ RULES = {
     "zcdp": _zcdp,
     "pld": _loss_distribution,
 }
-"""Name -> its bound of charges at a delta."""
+"""Composition rules by name: functions of charges and delta."""
 
 
 def _left(charges: Charges, delta: Fraction) -> Fraction:
-    """Return `delta` less the deltas of the charges."""
+    """Return `delta` minus the deltas of the charges."""
     return delta - sum((charge.get("delta", Fraction(0)) for charge in charges), Fraction(0))
 
 
 def _epsilon(charge: Mapping[str, Fraction], delta: Fraction) -> Fraction:
-    """Return the epsilon of one charge, with `delta` more for a rho."""
+    """Return the epsilon of one charge; a rho is converted with an additional `delta`."""
     return rho_to_epsilon(charge["rho"], delta) if "rho" in charge else charge["epsilon"]
 
 
@@ -147,8 +148,8 @@ def _divergence(epsilon: float, order: float) -> float:
 
     With p = e^epsilon / (1 + e^epsilon): ln(p^a (1 - p)^(1 - a) + (1 - p)^a p^(1 - a)) / (a - 1).
     """
-    # The first summand is taken out of the logarithm, so that none of the powers overflows. Rounding must not lower the result
-    # where epsilon is tiny: there the bound epsilon^2 a / 2 (Bun and Steinke 2016, Proposition 3.3) is as good.
+    # Factor the first summand out of the logarithm, so that no power overflows. Rounding must not lower the result where epsilon
+    # is tiny: there the bound epsilon^2 a / 2 (Bun and Steinke 2016, Proposition 3.3) is as good.
     rest = log1p(exp(-(2 * order - 1) * epsilon)) - log1p(exp(-epsilon))
     bound = order * epsilon * epsilon / 2
     return bound if order * epsilon < 1e-4 else min(epsilon + rest / (order - 1), bound, epsilon)

@@ -1,4 +1,4 @@
-"""Losses as whole numbers: charges are rounded up and limits down, so that sums in the ledger err on the safe side."""
+"""Losses as whole numbers of ledger units: charges are rounded up and limits down, so sums in the ledger err on the safe side."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from math import ceil, floor, inf, nextafter
 from dpsql.errors.exceptions import refuse
 
 DECIMALS = {"epsilon": 18, "delta": 18, "rho": 36}
-"""Every dimension that a ledger keeps, in units of 10 to minus so much: of a nat (epsilon, rho), or of probability one
+"""Dimensions that a ledger tracks, with d for ledger units of 10**-d: of a nat (epsilon, rho), or of a probability of one
 (delta)."""
 UNITS = {dimension: 10**digits for dimension, digits in DECIMALS.items()}
 
 
 def charge_units(loss: Mapping[str, Fraction | None], accountant: str) -> dict[str, int]:
-    """Return a loss by dimension in ledger units, rounded up. Raises Refusal loss_infinite where a dimension is None."""
+    """Return a loss by dimension in ledger units, rounded up. Raises Refusal loss_infinite if a dimension is None."""
     charge = {}
     for dimension, value in loss.items():
         if value is None:
@@ -30,7 +30,7 @@ def limit_units(limits: Mapping[str, Fraction]) -> dict[str, int]:
 
 
 def spent_amount(spent: Mapping[str, int], dimension: str) -> Fraction:
-    """Return `spent` ledger units of one dimension as an exact number; 0 where there are none."""
+    """Return the `spent` ledger units of one dimension as an exact number; 0 if there are none."""
     return Fraction(spent.get(dimension, 0), UNITS[dimension])
 
 

@@ -16,7 +16,7 @@ from dpsql.privacy.mechanisms.registry import Mechanism
 
 @dataclass(frozen=True)
 class Pure:
-    """Both epsilon and delta add up (Dwork and Roth 2014, Theorem 3.16).
+    """The accountant under which both epsilon and delta add up (Dwork and Roth 2014, Theorem 3.16).
 
     Exact sums are a filter for adaptively chosen mechanisms (Rogers, Roth, Ullman, Vadhan 2016, arXiv 1605.08294).
     """
@@ -29,11 +29,11 @@ class Pure:
 
     @property
     def limits(self) -> dict[str, Fraction]:
-        """epsilon (nats) and delta of the budget."""
+        """The epsilon (nats) and delta of the budget."""
         return {"epsilon": self.epsilon, "delta": self.delta}
 
     def units(self, loss: PrivacyLoss) -> dict[str, int]:
-        """epsilon and delta, rounded up."""
+        """Return epsilon and delta in ledger units, rounded up."""
         return charge_units({"epsilon": loss.epsilon, "delta": loss.delta}, self.kind)
 
     def limit_units(self) -> dict[str, int]:
@@ -41,7 +41,7 @@ class Pure:
         return limit_units(self.limits)
 
     def epsilon_of(self, spent: Mapping[str, int]) -> float:
-        """Return the sum itself."""
+        """Return the sum of epsilon itself."""
         return float_upper(spent_amount(spent, "epsilon"))
 
     def repeated(self, times: int) -> tuple[float, Fraction]:
@@ -49,22 +49,23 @@ class Pure:
         return float_upper(times * self.epsilon), times * self.delta
 
     def request(self, epsilon: Fraction) -> PrivacyLoss:
-        """epsilon; rho is not counted. delta is asked for apart, by what needs it."""
+        """Return a loss of `epsilon`; rho is not tracked. Delta is requested separately where it is needed."""
         return PrivacyLoss(positive(epsilon), Fraction(0), None)
 
     def spends_delta(self, mechanism: Mechanism) -> bool:
-        """Noise without a pure epsilon is converted."""
+        """Return True for noise without a pure epsilon, whose rho is converted with delta."""
         return not mechanism.pure
 
     def noise_for(self, mechanism: Mechanism, sensitivity: Sensitivity, part: PrivacyLoss, delta: Fraction) -> Noise:
-        """Return the least noise of the allowed epsilon, or of the rho that converts to at most (epsilon, delta)."""
+        """Return the least noise with the allowed epsilon, or with the rho that converts to at most (epsilon, delta)."""
         assert part.epsilon is not None
         if mechanism.pure:
             return mechanism.calibrated("epsilon", sensitivity, part.epsilon)
         return mechanism.calibrated("rho", sensitivity, epsilon_to_rho(part.epsilon, delta))
 
     def charge(self, loss: PrivacyLoss, delta: Fraction) -> PrivacyLoss:
-        """Return a pure epsilon unchanged, without delta; else rho converted with `delta`. The exact rho is kept as well."""
+        """Return a loss with pure epsilon unchanged, without spending `delta`; else convert rho with `delta` and keep the exact
+        rho as well. Raises Refusal loss_infinite for a loss that has neither."""
         if loss.epsilon is not None:
             return loss
         if loss.rho is None:

@@ -1,4 +1,4 @@
-"""The accountants that there are, by the word of the policy."""
+"""The register of accountants, by their names in the policy."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from dpsql.privacy.accounting.zcdp import Zcdp
 from dpsql.privacy.loss import plain_decimal
 
 ACCOUNTANTS: dict[str, type[Any]] = {accountant.kind: accountant for accountant in (Pure, Zcdp)}
-"""Classes of `Accountant`, made of a budget's epsilon and delta."""
+"""Implementations of `Accountant`, which are constructed from a budget's epsilon and delta."""
 
 
 def make_accountant(kind: str, epsilon: Fraction, delta: Fraction) -> Accountant:
-    """Return the accountant `kind` of a budget of epsilon (nats) and delta.
+    """Return an accountant of `kind` for a budget of epsilon (nats) and delta.
 
     Raises PolicyRefusal accountant_budget for an unknown kind, epsilon outside (0, 10**6], delta outside [0, 1), or less
     delta than the accountant needs.
@@ -41,5 +41,5 @@ def make_accountant(kind: str, epsilon: Fraction, delta: Fraction) -> Accountant
 
 
 def needs_delta(kind: str) -> bool:
-    """Return whether a budget of this accountant must have a delta."""
+    """Return whether a budget with an accountant of this kind must have a delta."""
     return kind in ACCOUNTANTS and bool(ACCOUNTANTS[kind].least_delta > 0)

@@ -1,8 +1,8 @@
-"""Budgets that begin anew: the calendar of their windows, and what several windows amount to together.
+"""Budgets that are renewed: the calendar of their windows.
 
-A window is a part of the calendar (UTC) with a limit of its own. Each window's limit is a filter for adaptively chosen
-mechanisms, and the losses of windows add up in the ledger's dimensions: n windows lose n times the limit at most. So a window
-bounds what is learned in that time, and only a limit on all windows together (`lifetime`) bounds what is learned in all.
+A window is a part of the calendar (UTC) with its own limit. Each window's limit is a filter for adaptively chosen mechanisms, and
+the losses of windows add up in the ledger's dimensions: n windows lose at most n times the limit. So a window bounds what is
+learned in that time, and only a limit on all windows together (`lifetime`) bounds what is learned in total.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _CALENDAR: dict[str, tuple[Callable[[date], date], int]] = {
     "year": (lambda day: day.replace(month=1, day=1), 1),
 }
 EVERY = tuple(_CALENDAR)
-"""Lengths of windows; a week begins on Monday."""
+"""Names of the window lengths; a week begins on Monday."""
 
 
 def window_start(every: str, day: date) -> date:

@@ -1,4 +1,4 @@
-"""Mechanisms as data: noise law, privacy loss and error. No randomness."""
+"""Mechanisms as data: noise law, privacy loss and error. Nothing here draws randomness."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class Norm(str, Enum):
-    """The norm of a unit's vector of sums that a mechanism is calibrated to."""
+    """The norm, taken of one unit's effect on the vector of sums, to which a mechanism is calibrated."""
 
     L1 = "L1"
     L2 = "L2"
@@ -26,10 +26,10 @@ class Norm(str, Enum):
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """How far one unit can move a vector of integer sums, over all groups together (privacy.md 4).
+    """Bounds on how far one privacy unit can move a vector of integer sums, over all groups together (privacy.md 4).
 
-    Units: row-grid units, integers rounded up. `l0` is the most entries that move, `linf` the most one entry moves.
-    `l2_squared` bounds the square of the L2 distance. The factor of `neighbours` is already inside.
+    All are integers in row-grid units, rounded up. `l0` bounds the number of entries that move, `linf` the distance that one
+    entry moves, `l1` the L1 distance, `l2_squared` the square of the L2 distance. The factor of `neighbours` is included.
     """
 
     l0: int
@@ -52,45 +52,45 @@ class Sensitivity:
 
 
 class Noise(Protocol):
-    """One law of additive integer noise, symmetric around 0 and fully determined before data is touched.
+    """A law of additive integer noise, symmetric around 0 and fully determined before any data is read.
 
-    Implementations are frozen dataclasses whose fields, all of them whole numbers beside `sensitivity`, determine the law:
-    they are what is stored (`registry.to_json`). `loss`, `upper_tail` and `tail_point` are exact; what is computed for error
-    bars (errors, `summed`, `quantiles`) reads public laws alone, so floats are allowed there.
+    Implementations are frozen dataclasses. Their fields, `sensitivity` and otherwise whole numbers, determine the law and are
+    what is stored (`registry.to_json`). `loss`, `upper_tail` and `tail_point` are exact. Methods for error bars (errors,
+    `summed`, `quantiles`) depend on public laws alone, so they may use floats.
 
-    The noise grid is the row grid times 2**shift: the exact sum is divided (floor) by 2**shift before the noise when
-    shift > 0 and multiplied by 2**-shift when shift < 0; `noise_scale` is in noise-grid units.
+    The step of the noise grid is 2**shift steps of the row grid: before noise is added, the exact sum is divided by 2**shift
+    and rounded down when shift > 0, and multiplied by 2**-shift when shift < 0. `noise_scale` is in noise-grid units.
     """
 
     def __hash__(self) -> int:
-        """Hash of a frozen value, so that results derived from a law can be cached."""
+        """Return the hash of the frozen value, so that results derived from a law can be cached."""
 
     @property
     def mechanism(self) -> str:
-        """The word of the registry, used in SQL, EXPLAIN and stored releases."""
+        """The mechanism's name in the registry, used in SQL, EXPLAIN and stored releases."""
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """The sensitivity it was calibrated to, in row-grid units."""
+        """The sensitivity to which the noise is calibrated, in row-grid units."""
 
     @property
     def shift(self) -> int:
-        """Power of two between the row grid and the noise grid."""
+        """Binary logarithm of the noise-grid step in row-grid units."""
 
     @property
     def noise_scale(self) -> Fraction:
-        """Laplace: b = t/s; Gaussian: sigma; in noise-grid units."""
+        """The noise scale in noise-grid units; Laplace: b = t/s; Gaussian: sigma."""
 
     @property
     def normal(self) -> bool:
-        """Return whether sums with other noise of this kind have the normal quantiles of their variance."""
+        """Return whether sums of this noise with other such noise have the quantiles of the normal law with their variance."""
 
     @property
     def loss(self) -> PrivacyLoss:
-        """The exact cost of the noise really added."""
+        """The exact privacy loss of the noise that is really added."""
 
     def recomputed_loss(self) -> PrivacyLoss:
-        """Return `loss` again, written independently from the definition; pricing compares the two (a difference: fault)."""
+        """Return the loss, recomputed independently from the definition. Pricing raises a fault if it exceeds `loss`."""
 
     def upper_tail(self, k: int) -> Fraction:
         """Return an upper bound of P(noise >= k), k >= 1, in noise-grid units."""
@@ -102,10 +102,10 @@ class Noise(Protocol):
         """Return the standard deviation of the noise in row-grid units."""
 
     def half_width(self, confidence: float) -> float:
-        """Return h in row-grid units with P(|noise| <= h) >= confidence, the rounding of a coarser noise grid included."""
+        """Return h in row-grid units with P(|noise| <= h) >= confidence, rounding to a coarser noise grid included."""
 
     def expected_error(self) -> float:
-        """Return E|noise| in row-grid units, the rounding of a coarser noise grid not included."""
+        """Return E|noise| in row-grid units, rounding to a coarser noise grid not included."""
 
     def weighted_half_width(self, weights: Sequence[float], confidence: float) -> float:
         """Return h in row-grid units with P(|sum| <= h) = confidence for a weighted sum of independent draws.
@@ -117,48 +117,48 @@ class Noise(Protocol):
         """Return E of the absolute weighted sum of independent draws, in row-grid units; `weights` as above."""
 
     def summed(self, count: int, whole: bool) -> Noise | None:
-        """Return the law of the sum of `count` >= 1 cells that each got this noise, or None: not known.
+        """Return the law of the sum of `count` >= 1 cells that each got this noise, or None if that law is not known.
 
-        `whole`: each cell was rounded to an integer before it was summed.
+        `whole`: each cell is rounded to an integer before summation.
         """
 
     def quantiles(self, uniform: Floats) -> Floats:
-        """Return the noise at the quantiles `uniform`, in noise-grid units; increasing in `uniform`."""
+        """Return the quantiles of the noise at the probabilities `uniform`, in noise-grid units; they rise with `uniform`."""
 
 
 class VectorNoise(Noise, Protocol):
-    """A law by which the entries of one vector of noise are not independent: what a mechanism that is `shared` has beside
-    `Noise`."""
+    """A law of vectors of noise whose entries are not independent: the interface, beyond `Noise`, of mechanisms registered as
+    `shared`."""
 
     def joint_quantiles(self, shared: Floats, uniform: Floats) -> Floats:
-        """Return the noise of whole vectors in noise-grid units, for replicates, at the quantiles `shared` of what a vector draws
-        once (shape (vectors, 1)) and `uniform` of what each entry draws (shape (vectors, cells), in the order of the keys)."""
+        """Return replicates of whole vectors of noise, in noise-grid units. `shared`: probabilities at which to take the variable
+        that a vector draws once, shape (vectors, 1); `uniform`: those for each entry, shape (vectors, cells), in key order."""
 
 
 class SeriesNoise(VectorNoise, Protocol):
-    """A law of vectors whose entries follow the values of an ordered key, made so that running totals err less than with
-    independent noise: what a mechanism that is a `series` has beside `VectorNoise`."""
+    """A law of vectors with one entry per value of an ordered key, designed so that running totals have smaller errors than
+    with independent noise: the interface, beyond `VectorNoise`, of mechanisms registered as `series`."""
 
     @property
     def length(self) -> int:
-        """The number of values of the key: cells of a vector."""
+        """The number of values of the key, which is the number of cells of a vector."""
 
     def variances(self, weights: Floats) -> Floats:
-        """Return the variances of weighted sums of cells, in squares of noise-grid units; `weights`: of shape (sums, cells),
-        cells in the order of the keys. Such sums are normal, or nearly."""
+        """Return the variances of weighted sums of cells, in squares of noise-grid units. `weights` has shape (sums, cells),
+        cells in key order. Such sums are normal, or nearly."""
 
     def running_deviation(self) -> float:
-        """Return the root of the mean variance of the running totals of a vector, in row-grid units."""
+        """Return the square root of the mean variance of the running totals of a vector, in row-grid units."""
 
 
 @dataclass(frozen=True)
 class Constant:
-    """The answer to a term that no unit can move (SUM of a column clamped to [0, 0]): the integer 0, for nothing.
+    """The answer to a term that no unit can move (SUM of a column clamped to [0, 0]): the integer 0, at no privacy loss.
 
-    Under add_remove every database is reached from the empty one by adding units, so a sum of zero sensitivity is the
-    sum of the empty database: 0. (Under change_one dpsql doubles the add_remove sensitivity, which keeps this true.)
-    The answer is that constant and not the engine's number: if ever a sensitivity were wrongly found to be zero, the
-    answer would be wrong, but the data would not be seen.
+    Under add_remove every database is reached from the empty one by adding units, so a sum of zero sensitivity equals the
+    sum over the empty database: 0. (Under change_one dpsql doubles the add_remove sensitivity, so this holds as well.)
+    The answer is this constant and not the engine's number: if a sensitivity were ever wrongly computed as zero, the
+    answer would be wrong, but no data would be revealed.
     """
 
     sensitivity: Sensitivity
@@ -174,11 +174,11 @@ class Constant:
 
     @property
     def loss(self) -> PrivacyLoss:
-        """Return no loss: the answer does not depend on data."""
+        """Zero loss: the answer does not depend on data."""
         return PrivacyLoss.nothing()
 
     def recomputed_loss(self) -> PrivacyLoss:
-        """Return no loss."""
+        """Return zero loss."""
         return PrivacyLoss.nothing()
 
     def upper_tail(self, k: int) -> Fraction:
@@ -186,7 +186,7 @@ class Constant:
         return Fraction(0)
 
     def tail_point(self, probability: Fraction) -> int:
-        """Return 1, the least k that is asked for."""
+        """Return 1, the least possible k."""
         return 1
 
     def standard_deviation(self) -> float:
@@ -220,9 +220,10 @@ class Constant:
 
 @lru_cache(maxsize=1024, typed=True)
 def scaled_half_width(noise: Noise, confidence: float) -> float:
-    """Two-sided half width in row-grid units from the one-sided `tail_point` of a symmetric law.
+    """Return the two-sided half width in row-grid units, from the one-sided `tail_point` of a symmetric law.
 
-    `confidence` in [0, 1). With a coarser noise grid the exact sum was rounded down by up to 2**shift - 1.
+    `confidence` is in [0, 1), else ValueError. On a coarser noise grid (shift > 0) the exact sum was rounded down by up to
+    2**shift - 1, which is included.
     """
     if not 0 <= confidence < 1:
         raise ValueError("confidence must be in [0, 1)")
@@ -233,10 +234,10 @@ def scaled_half_width(noise: Noise, confidence: float) -> float:
 
 @dataclass(frozen=True)
 class TermNoise:
-    """One basis term to be measured: engine column `name`, its noise, and how the noisy integer is read.
+    """One basis term to be measured: engine column `name`, its noise, and how to read the noisy integer.
 
     The released number is noisy_integer * 2**noise.shift * 2**-grid; with `whole` it is rounded to an integer
-    (post-processing of counts). Terms that name the same set in `shares` are charged together (`mechanisms.shared`).
+    (post-processing of counts). Terms with the same set name in `shares` are charged together (`pricing.pricing`).
     """
 
     name: str
@@ -248,9 +249,9 @@ class TermNoise:
 
 @dataclass(frozen=True, eq=False)
 class KeyColumn:
-    """One group key: engine column `name`; `values` (a pyarrow.Array in key order, nulls allowed) when it is public.
+    """One group key: engine column `name`; `values` is a pyarrow.Array in key order, nulls allowed, or None for a private key.
 
-    Compared by identity.
+    Instances are compared by identity.
     """
 
     name: str
@@ -258,11 +259,11 @@ class KeyColumn:
 
 
 class Selection(Protocol):
-    """How private keys are admitted (partition selection), fully determined before data is touched."""
+    """A rule of partition selection, which admits private keys; fully determined before any data is read."""
 
     @property
     def kind(self) -> str:
-        """The word used in EXPLAIN: "truncated_geometric" or "threshold"."""
+        """The word used in EXPLAIN, such as "truncated_geometric" or "threshold"."""
 
     @property
     def column(self) -> str:
@@ -270,32 +271,32 @@ class Selection(Protocol):
 
     @property
     def noise(self) -> Noise | None:
-        """The noise of the counts that the rule reads, which are released anyway; None: it reads exact counts."""
+        """The noise of the counts that the rule reads, which are released anyway; None if the rule reads exact counts."""
 
     @property
     def loss(self) -> PrivacyLoss:
-        """The loss of the selection, without the noise of a count that is released anyway."""
+        """The loss of the selection, without the loss of a noisy count that is released anyway."""
 
     def recomputed_loss(self) -> PrivacyLoss:
-        """Return `loss` again, from the finished table or threshold; pricing compares the two (a difference: fault)."""
+        """Return the loss, recomputed from the finished table or threshold. Pricing raises a fault if it exceeds `loss`."""
 
     def half_point(self) -> int:
         """Return the smallest exact count that is admitted with probability >= 1/2."""
 
 
 class Law(Protocol):
-    """The law of one released number per group of a measurement other than sums, determined before data is touched."""
+    """The law of one released number per group of a measurement other than a sum; determined before any data is read."""
 
     @property
     def loss(self) -> PrivacyLoss:
-        """The exact cost of releasing the number of every group."""
+        """The exact privacy loss of releasing the numbers of all groups."""
 
     def recomputed_loss(self) -> PrivacyLoss:
-        """Return `loss` again, written independently from the definition; pricing compares the two (a difference: fault)."""
+        """Return the loss, recomputed independently from the definition. Pricing raises a fault if it exceeds `loss`."""
 
 
 class MeasurementPlan(Protocol):
-    """The noise plan of one measurement other than sums (`plan.measurements`). `name` is that of the measurement."""
+    """The noise plan of one measurement other than a sum (`plan.measurements`): its kind `word` and its `name`."""
 
     @property
     def word(self) -> str: ...
@@ -309,15 +310,15 @@ class MeasurementPlan(Protocol):
 
     @property
     def charged(self) -> tuple[Law, ...]:
-        """The laws whose losses add up to what the measurement costs."""
+        """The laws whose losses add up to the loss of the measurement."""
 
 
 @dataclass(frozen=True)
 class NoisePlan:
-    """All that `perturb` needs for one private block; a function of SQL, policy and options only.
+    """Everything that `perturb` needs for one private block; a function of SQL, policy and options only.
 
-    `listed`: the groups of public keys as numbers of cells in the grid of all combinations of their values, first key slowest,
-    ascending (None: all).
+    `listed`: the groups to release when keys are public, as ascending cell numbers in the grid of all combinations of key
+    values, first key slowest; None: all cells.
     """
 
     keys: tuple[KeyColumn, ...]
@@ -328,12 +329,12 @@ class NoisePlan:
 
     @property
     def charged(self) -> tuple[Law, ...]:
-        """The laws that are charged for all numbers that are no sums."""
+        """The laws that are charged for all numbers that are not sums."""
         return tuple(law for measurement in self.measurements for law in measurement.charged)
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """Names of everything that is released for a group: terms, then the numbers of measurements."""
+        """Names of all numbers released per group: terms, then the numbers of measurements."""
         return (
             *(term.name for term in self.terms),
             *(name for measurement in self.measurements for name, _ in measurement.laws),

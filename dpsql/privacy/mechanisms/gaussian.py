@@ -18,13 +18,13 @@ from dpsql.privacy.mechanisms.noise_sums import SummedNoise
 from dpsql.privacy.mechanisms.rational_bounds import ceil_sqrt, normal_tail_upper, smallest_within
 
 MOST_SIGMA = 1 << 20
-"""Bound of sigma (`samplers.MOST_SIGMA`)."""
+"""Upper bound of sigma (`samplers.MOST_SIGMA`)."""
 FINEST = -40
 """The noise grid is at most 2**40 times finer than the row grid."""
 MOST_SHIFT = 127
 
 _FINEST_TABLE = 4096
-"""A sigma of more steps than this is tabled on a coarser grid; that moves no quantile by more than sigma / 8192."""
+"""A sigma of more steps is tabled on a coarser grid, which moves no quantile by more than sigma / 8192."""
 _REACH = 9
 
 
@@ -50,16 +50,17 @@ class Gaussian:
 
     @property
     def noise_scale(self) -> Fraction:
-        """sigma in noise-grid units."""
+        """The standard deviation sigma in noise-grid units."""
         return Fraction(self.sigma)
 
     @property
     def loss(self) -> PrivacyLoss:
-        """rho of zCDP; no finite pure epsilon."""
+        """The rho of zCDP; no pure epsilon is finite."""
         return PrivacyLoss.concentrated(Fraction(square_moved(self.sensitivity, self.shift), 2 * self.sigma**2))
 
     def recomputed_loss(self) -> PrivacyLoss:
-        """Return the largest square of an integer distance that the triangle inequality allows, found by bisection.
+        """Return `loss`, recomputed from the largest integer n, found by bisection, that the triangle inequality allows as the
+        square of a distance.
 
         n is allowed when sqrt(n) <= l2 / 2**shift + sqrt(l0), compared squared; without coarsening n = l2**2 exactly.
         """
@@ -78,8 +79,8 @@ class Gaussian:
     def upper_tail(self, k: int) -> Fraction:
         """Return an upper bound of P(Z >= k), k >= 1: P(N(0, sigma**2) >= k - 1).
 
-        The falling sum over z >= k is below the integral from k - 1, and the normaliser (the sum over all integers) is
-        at least sigma sqrt(2 pi) by Poisson summation.
+        The sum over z >= k has falling terms, so it is below the integral from k - 1; the normaliser (the sum over all integers)
+        is at least sigma sqrt(2 pi) by Poisson summation.
         """
         return normal_tail_upper(Fraction(k - 1, self.sigma))
 
@@ -88,16 +89,16 @@ class Gaussian:
         return _tail_point(self, probability)
 
     def standard_deviation(self) -> float:
-        """Return the standard deviation in row-grid units; sigma bounds it from above (CKS20, section 3), and is it up to exp(-2
-        pi**2 sigma**2)."""
+        """Return sigma in row-grid units, which bounds the standard deviation from above (CKS20, section 3) and equals it up to
+        exp(-2 pi**2 sigma**2)."""
         return float(self.sigma * Fraction(2) ** self.shift)
 
     def half_width(self, confidence: float) -> float:
-        """Return h in row-grid units with P(|noise| <= h) >= confidence; at most one noise-grid step above the smallest."""
+        """Return h in row-grid units with P(|noise| <= h) >= confidence; at most one noise-grid step above the least."""
         return scaled_half_width(self, confidence)
 
     def expected_error(self) -> float:
-        """sqrt(2 / pi) sigma, in row-grid units."""
+        """Return sqrt(2 / pi) sigma, in row-grid units."""
         return self.standard_deviation() * sqrt(2 / pi)
 
     def weighted_half_width(self, weights: Sequence[float], confidence: float) -> float:
@@ -113,7 +114,7 @@ class Gaussian:
         return self if count == 1 else SummedGaussian(self, count, whole)
 
     def quantiles(self, uniform: Floats) -> Floats:
-        """Return the inverse of the cumulated P(Z = k)."""
+        """Return the inverse of the distribution function of Z."""
         return _quantiles(float(self.sigma), uniform)
 
 
@@ -121,8 +122,8 @@ class Gaussian:
 def noise_for(sensitivity: Sensitivity, rho: Fraction) -> Noise:
     """Return the least Gaussian noise whose loss is at most `rho` (> 0) of zCDP; `Constant` for zero sensitivity.
 
-    The finest noise grid on which sigma <= 2**20 is taken, so that rounding sigma up costs at most a millionth.
-    Raises ValueError for a rho that is not a positive Fraction, Refusal noise_too_large when no grid helps.
+    Use the finest noise grid on which sigma <= 2**20, so that rounding sigma up costs at most a millionth.
+    Raises ValueError for a rho that is not a positive Fraction, Refusal noise_too_large when no grid suffices.
     """
     if not isinstance(rho, Fraction) or rho <= 0:
         raise ValueError(f"rho must be a Fraction > 0, not {rho!r}")
@@ -161,7 +162,7 @@ def _norm(weights: Sequence[float]) -> float:
 
 
 def _quantiles(sigma: float, uniform: Floats) -> Floats:
-    """Return the inverse of the cumulated P(Z = k), proportional to exp(-k**2 / (2 sigma**2))."""
+    """Return the inverse of the distribution function of Z with P(Z = k) proportional to exp(-k**2 / (2 sigma**2))."""
     step, points, cumulated = _table(sigma)
     return np.asarray(step * points[np.minimum(np.searchsorted(cumulated, uniform), len(points) - 1)])
 
@@ -178,9 +179,9 @@ def _table(sigma: float) -> tuple[float, Floats, Floats]:
 
 @dataclass(frozen=True)
 class SummedGaussian(SummedNoise):
-    """A sum of discrete Gaussians, taken as the Gaussian of the summed variance.
+    """A sum of discrete Gaussians, treated as the Gaussian with the sum of their variances.
 
-    sigma is at least 2**19 on the grid that pricing chooses, where the two differ by less than any double tells
+    sigma is at least 2**19 on the grid that pricing chooses, where the two laws differ by less than doubles can represent
     (Kairouz, Liu, Steinke 2021, arXiv 2102.06387: within 10 sum over k < n of exp(-2 pi**2 sigma**2 k / (k + 1))).
     """
 
@@ -191,12 +192,12 @@ class SummedGaussian(SummedNoise):
 
     @property
     def noise_scale(self) -> Fraction:
-        """Return the deviation of the sum in noise-grid units; rounding a cell to an integer adds 1/12 to the variance."""
+        """The standard deviation of the sum in noise-grid units; rounding a cell to an integer adds 1/12 to the variance."""
         rounding = self.count / 12 * 4.0**-self.shift if self.whole else 0.0
         return Fraction(sqrt(self.count * float(self.summand.noise_scale) ** 2 + rounding))
 
     def upper_tail(self, k: int) -> Fraction:
-        """Return P(N(0, sigma**2) >= k - 1/2), noise-grid units."""
+        """Return P(N(0, sigma**2) >= k - 1/2), k and sigma in noise-grid units."""
         return Fraction(1 - NormalDist().cdf((k - 0.5) / float(self.noise_scale)))
 
     def tail_point(self, probability: Fraction) -> int:
@@ -212,9 +213,9 @@ class SummedGaussian(SummedNoise):
         return self._half_width(NormalDist().inv_cdf((1 + confidence) / 2) * float(self.noise_scale) + 1)
 
     def expected_error(self) -> float:
-        """sqrt(2 / pi) of its deviation, in row-grid units."""
+        """Return sqrt(2 / pi) times the standard deviation, in row-grid units."""
         return self.standard_deviation() * sqrt(2 / pi)
 
     def quantiles(self, uniform: Floats) -> Floats:
-        """Return the quantiles of the discrete Gaussian with the sum's deviation."""
+        """Return the quantiles of the discrete Gaussian with the standard deviation of the sum."""
         return _quantiles(float(self.noise_scale), uniform)

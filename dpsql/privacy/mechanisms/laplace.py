@@ -19,14 +19,14 @@ from dpsql.privacy.mechanisms.rational_bounds import exp_lower, exp_upper, small
 from dpsql.privacy.mechanisms.weighted_sums import LOGARITHMS, Cells, WeightedSum
 
 MOST_SCALE = 1 << 40
-"""Bound of t and of s (`samplers.MOST_LAPLACE_SCALE`): beyond it the noise grid is coarsened."""
+"""Upper bound of t and of s (`samplers.MOST_LAPLACE_SCALE`); for a larger scale the noise grid is coarsened."""
 MOST_SHIFT = 127
 
 _ALIKE_OF_THREE = 1e-3
 _ALIKE = 1e-6
-"""Weights as near as this to each other are taken for equal: the general formula divides by their difference."""
+"""Relative difference up to which two weights count as equal, because the general formula divides by their difference."""
 _FINEST = 1024
-"""A sum whose deviation has more steps than this is tabled on a coarser grid of the same variance."""
+"""A sum whose standard deviation has more steps is tabled on a coarser grid, with the same variance."""
 _REACH_DEVIATIONS, _REACH_SCALES = 14, 40
 
 LOGARITHMS["laplace"] = lambda squares: np.asarray(-np.log1p(squares / 2))
@@ -36,9 +36,9 @@ LOGARITHMS["laplace"] = lambda squares: np.asarray(-np.log1p(squares / 2))
 class Laplace:
     """Noise of scale t/s on the row grid coarsened by 2**shift.
 
-    Flooring x to multiples of 2**shift moves an entry that moved by d by at most ceil(d / 2**shift) steps, and the sum
-    of these over at most l0 entries is at most (l1 + l0 (2**shift - 1)) / 2**shift. Noise of scale t/s then costs
-    epsilon = that, times s/t (CKS20, arXiv 2004.00010, section 4.1: the density ratio of neighbours is exp(d s / t)).
+    If an entry moves by d, its value floored to multiples of 2**shift moves by at most ceil(d / 2**shift) steps, and the sum
+    of these over at most l0 entries is at most (l1 + l0 (2**shift - 1)) / 2**shift. Noise of scale t/s then costs epsilon equal
+    to this sum times s/t (CKS20, arXiv 2004.00010, section 4.1: the density ratio of neighbours is exp(d s / t)).
     """
 
     sensitivity: Sensitivity
@@ -57,19 +57,20 @@ class Laplace:
 
     @property
     def noise_scale(self) -> Fraction:
-        """b = t/s in noise-grid units."""
+        """The scale b = t/s in noise-grid units."""
         return Fraction(self.t, self.s)
 
     @property
     def loss(self) -> PrivacyLoss:
-        """Pure epsilon of all steps together, and rho of the worst split of them over entries (`laplace_divergence`)."""
+        """The pure epsilon of all steps together, and the rho of their worst split over entries (`laplace_divergence`)."""
         rate = Fraction(self.s, self.t)
         steps, most = steps_moved(self.sensitivity, self.shift), entry_moved(self.sensitivity, self.shift)
         return PrivacyLoss(steps * rate, Fraction(0), vector_rho(rate, steps, most))
 
     def recomputed_loss(self) -> PrivacyLoss:
-        """Return the worst neighbour, built: every entry crosses a grid line with its first unit, one takes all the rest; for
-        rho, entries move as far as one may while steps are left, and their divergence is the mean of the loss over the law."""
+        """Return `loss`, recomputed for the worst neighbour: every entry crosses a grid line with its first row-grid unit, and
+        one takes all remaining units; for rho, entries move as far as one may while steps are left, and their divergence is the
+        mean of the loss over the law."""
         entries = min(self.sensitivity.l0, self.sensitivity.l1)
         left = self.sensitivity.l1 - entries
         steps = entries + left // 2**self.shift
@@ -88,16 +89,16 @@ class Laplace:
         return _tail_point(self, probability)
 
     def standard_deviation(self) -> float:
-        """sqrt(2 q) / (1 - q) steps, in row-grid units."""
+        """Return sqrt(2 q) / (1 - q) steps, in row-grid units."""
         rate = self.s / self.t
         return 2.0**self.shift * sqrt(2 * exp(-rate)) / -expm1(-rate)
 
     def half_width(self, confidence: float) -> float:
-        """Return h in row-grid units with P(|noise| <= h) >= confidence; the smallest on the noise grid."""
+        """Return the smallest h on the noise grid with P(|noise| <= h) >= confidence, in row-grid units."""
         return scaled_half_width(self, confidence)
 
     def expected_error(self) -> float:
-        """2 q / (1 - q**2) steps, in row-grid units: near the scale, and far below it where that is small."""
+        """Return 2 q / (1 - q**2) steps, in row-grid units: near the scale, but far below it if the scale is small."""
         rate = self.s / self.t
         return 2.0**self.shift * 2 * exp(-rate) / -expm1(-2 * rate)
 
@@ -134,15 +135,15 @@ class Laplace:
         return WeightedSum(tuple(Cells(self, weight, 1) for weight in weights), self.sensitivity)
 
     def _row_scale(self) -> float:
-        """Return the scale of the continuous law with this deviation, in row-grid units."""
+        """Return the scale of the continuous Laplace law with the same standard deviation, in row-grid units."""
         return self.standard_deviation() * sqrt(0.5)
 
     def summed(self, count: int, whole: bool) -> Noise:
-        """Return the exact law, tabled; cells on a grid of integers are not rounded."""
+        """Return the exact law of the sum, as a table; cells on a grid of integers are not rounded."""
         return self if count == 1 else SummedLaplace(self, count)
 
     def quantiles(self, uniform: Floats) -> Floats:
-        """Return the inverse of P(|Z| >= k) = 2 q**k / (1 + q), q = exp(-s/t): the discrete law, not its limit."""
+        """Return the inverse of P(|Z| >= k) = 2 q**k / (1 + q), q = exp(-s/t): of the discrete law, not of its limit."""
         scale = float(self.noise_scale)
         tail = 2 * np.minimum(uniform, 1 - uniform)
         size = np.floor(np.maximum(scale * (log(2) - np.log(tail) - log1p(exp(-1 / scale))), 0))
@@ -153,8 +154,8 @@ class Laplace:
 def noise_for(sensitivity: Sensitivity, epsilon: Fraction) -> Noise:
     """Return the least Laplace noise whose loss is at most `epsilon` (> 0, nats); `Constant` for zero sensitivity.
 
-    t/s >= l1/epsilon, rounded up; the grid is coarsened while that is above 2**40. Raises ValueError for an epsilon
-    that is not a positive Fraction, Refusal noise_too_large when so many entries move that no grid helps.
+    t/s >= l1/epsilon, rounded up; the noise grid is coarsened while this scale is above 2**40. Raises ValueError for an epsilon
+    that is not a positive Fraction, Refusal noise_too_large when so many entries move that no grid suffices.
     """
     if not isinstance(epsilon, Fraction) or epsilon <= 0:
         raise ValueError(f"epsilon must be a Fraction > 0, not {epsilon!r}")
@@ -169,7 +170,8 @@ def noise_for(sensitivity: Sensitivity, epsilon: Fraction) -> Noise:
 
 @lru_cache(maxsize=1024, typed=True)
 def noise_for_rho(sensitivity: Sensitivity, rho: Fraction) -> Noise:
-    """Return the least Laplace noise whose rho is at most `rho` (> 0, nats) but for a part in 2**40; else as `noise_for`."""
+    """Return the least Laplace noise, up to a factor of 1 + 2**-40, whose rho is at most `rho` (> 0, nats); otherwise like
+    `noise_for`."""
     if not isinstance(rho, Fraction) or rho <= 0:
         raise ValueError(f"rho must be a Fraction > 0, not {rho!r}")
     if sensitivity.is_zero:
@@ -185,17 +187,17 @@ def noise_for_rho(sensitivity: Sensitivity, rho: Fraction) -> Noise:
 
 
 def entry_moved(sensitivity: Sensitivity, shift: int) -> int:
-    """Return most steps that one entry moves on the row grid coarsened by 2**shift: ceil(linf / 2**shift)."""
+    """Return the most steps by which one entry moves on the row grid coarsened by 2**shift: ceil(linf / 2**shift)."""
     return min(steps_moved(sensitivity, shift), (min(sensitivity.linf, sensitivity.l1) + (1 << shift) - 1) >> shift)
 
 
 def steps_moved(sensitivity: Sensitivity, shift: int) -> int:
-    """Return L1 sensitivity on the row grid coarsened by 2**shift."""
+    """Return the L1 sensitivity, in steps, on the row grid coarsened by 2**shift."""
     return min(sensitivity.l1, (sensitivity.l1 + sensitivity.l0 * ((1 << shift) - 1)) >> shift)
 
 
 def _rounded_up(scale: Fraction) -> tuple[int, int]:
-    """(t, s) with scale <= t/s and t, s <= 2**40; exact when the fraction is that short."""
+    """Return (t, s) with scale <= t/s and t, s <= 2**40; exact when numerator and denominator are within that bound."""
     t, s = scale.numerator, scale.denominator
     if max(t, s) > MOST_SCALE:
         s = min(MOST_SCALE, floor(MOST_SCALE / scale))
@@ -212,11 +214,11 @@ def _tail_point(noise: Laplace, probability: Fraction) -> int:
 
 
 def _weighted_tail(h: float, weights: Sequence[float]) -> float:
-    """P(|weighted sum of Laplace variables of scale 1| > h), of two, of three, or of more with equal weights.
+    """Return P(|weighted sum of Laplace variables of scale 1| > h), for two, for three, or for more with equal weights.
 
-    The characteristic function of two is 1 / ((1 + a^2 t^2)(1 + b^2 t^2)), by partial fractions a^2 / (a^2 - b^2) of one
-    of scale a less b^2 / (a^2 - b^2) of one of scale b. Three equal ones have the density exp(-u)(3 + 3 u + u^2) / 16, four
-    exp(-u)(15 + 15 u + 6 u^2 + u^3) / 96. For n see `_equal_tail`.
+    The characteristic function of two is 1 / ((1 + a^2 t^2)(1 + b^2 t^2)), by partial fractions a^2 / (a^2 - b^2) times that of
+    one variable of scale a minus b^2 / (a^2 - b^2) times that of one of scale b. The sum of three with equal weights has the
+    density exp(-u)(3 + 3 u + u^2) / 16, of four exp(-u)(15 + 15 u + 6 u^2 + u^3) / 96. For n see `_equal_tail`.
     """
     a, b = weights[:2]
     u = h / a
@@ -234,14 +236,14 @@ def _weighted_tail(h: float, weights: Sequence[float]) -> float:
 
 
 def _many(weights: Sequence[float]) -> bool:
-    """Return whether weights are more than three, and not equal: no closed form is here for them."""
+    """Return whether there are more than three weights that are not all equal, for which there is no closed form here."""
     return len(weights) > 3 and weights[0] != weights[-1]
 
 
 def _equal_tail(u: float, count: int) -> float:
-    """P(|sum of `count` Laplace variables of scale 1| > u): of the difference of two gamma variables of shape n, whose density is
-    exp(-u) times the sum over k < n of (n - 1 + k)! / (k! (n - 1 - k)! 2^k) u^(n - 1 - k), over (n - 1)! 2^n. Each power m has
-    the tail exp(-u) m! (1 + u + ... + u^m / m!)."""
+    """Return P(|sum of n = `count` Laplace variables of scale 1| > u). The sum is a difference of two gamma variables of shape n,
+    whose density is exp(-u) times the sum over k < n of (n - 1 + k)! / (k! (n - 1 - k)! 2^k) u^(n - 1 - k), over (n - 1)! 2^n.
+    The term with power m has the tail exp(-u) m! (1 + u + ... + u^m / m!)."""
     total, below, powers = 0.0, 0.0, []
     for power in range(count):
         below += u**power / factorial(power)
@@ -252,9 +254,10 @@ def _equal_tail(u: float, count: int) -> float:
 
 
 def _partial_fractions(weights: Sequence[float]) -> list[tuple[float, float]]:
-    """Return parts and scales of the law of a sum of three, whose characteristic function is the product of 1 / (1 + w^2 t^2).
+    """Return the coefficients and scales of the law of a sum of three, whose characteristic function is the product of
+    1 / (1 + w^2 t^2), as partial fractions.
 
-    Weights that are nearly equal are moved apart by a thousandth: less, and digits would be lost to cancellation."""
+    Nearly equal weights are moved apart by a thousandth; with less, digits would be lost to cancellation."""
     scales: list[float] = []
     for weight in weights:
         scales.append(min(weight, scales[-1] * (1 - _ALIKE_OF_THREE)) if scales else weight)
@@ -267,18 +270,18 @@ def _partial_fractions(weights: Sequence[float]) -> list[tuple[float, float]]:
 
 @dataclass(frozen=True)
 class SummedLaplace(SummedNoise):
-    """A sum of discrete Laplaces, whose probabilities are tabled from the power of the characteristic function."""
+    """A sum of discrete Laplace variables, whose probabilities are tabled from the power of the characteristic function."""
 
     mechanism = "summed"
     normal = False
 
     @property
     def noise_scale(self) -> Fraction:
-        """Return the deviation of the sum over sqrt 2, the scale of the one Laplace with that variance, in noise-grid units."""
+        """The scale of the Laplace law with the variance of the sum: its standard deviation over sqrt 2, in noise-grid units."""
         return Fraction(self.standard_deviation() / 2.0**self.shift / sqrt(2))
 
     def upper_tail(self, k: int) -> Fraction:
-        """Return P(Z >= k), noise-grid units."""
+        """Return P(Z >= k), k in noise-grid units."""
         step, cumulated = self._table()
         below = len(cumulated) // 2 + ceil(k / step) - 1
         return Fraction(float(1 - cumulated[below])) if below < len(cumulated) else Fraction(0)
@@ -289,11 +292,11 @@ class SummedLaplace(SummedNoise):
         return max(1, (int(np.searchsorted(cumulated, 1 - float(probability))) - len(cumulated) // 2 + 1) * step)
 
     def standard_deviation(self) -> float:
-        """sqrt(count) times that of one, in row-grid units."""
+        """Return sqrt(count) times the standard deviation of one summand, in row-grid units."""
         return sqrt(self.count) * self.summand.standard_deviation()
 
     def half_width(self, confidence: float) -> float:
-        """Return h in row-grid units with P(|noise| <= h) >= confidence; one step more where the table is coarse."""
+        """Return h in row-grid units with P(|noise| <= h) >= confidence; one step larger if the table is coarse."""
         step, cumulated = self._table()
         middle = len(cumulated) // 2
         inside = cumulated[middle:] - np.concatenate([cumulated[:middle][::-1], [0.0]])[: len(cumulated) - middle]
@@ -301,14 +304,14 @@ class SummedLaplace(SummedNoise):
         return self._half_width(steps * step)
 
     def expected_error(self) -> float:
-        """sum over k of |k| P(Z = k), in row-grid units."""
+        """Return the sum over k of |k| P(Z = k), in row-grid units."""
         step, cumulated = self._table()
         mass = np.diff(cumulated, prepend=0.0)
         distance = np.abs(np.arange(len(cumulated)) - len(cumulated) // 2)
         return float(mass @ distance) * step * 2.0**self.shift
 
     def quantiles(self, uniform: Floats) -> Floats:
-        """Return the noise at the quantiles `uniform`, in noise-grid units."""
+        """Return the quantiles of the sum at the probabilities `uniform`, in noise-grid units."""
         step, cumulated = self._table()
         index = np.minimum(np.searchsorted(cumulated, uniform), len(cumulated) - 1)
         return np.asarray(step * (index - len(cumulated) // 2), dtype=np.float64)
@@ -319,11 +322,11 @@ class SummedLaplace(SummedNoise):
 
 @lru_cache(maxsize=64)
 def _laplace_table(scale: float, count: int) -> tuple[int, Floats]:
-    """(step, P(Z <= step * k) for k = -r..r) of a sum of `count` discrete Laplaces of `scale` = t/s.
+    """Return (step, P(Z <= step * k) for k = -r..r) of a sum of `count` discrete Laplace variables of `scale` = t/s.
 
-    One has q = exp(-1/scale), variance 2 q / (1 - q)**2 and characteristic function (1 - q)**2 / ((1 - q)**2 +
-    4 q sin(theta / 2)**2); the sum has its power. The discrete Fourier transform of that is exact up to what lies
-    beyond the table. On a coarser grid q is that of equal variance: v (1 - q)**2 = 2 q.
+    One variable has q = exp(-1/scale), variance 2 q / (1 - q)**2 and characteristic function
+    (1 - q)**2 / ((1 - q)**2 + 4 q sin(theta / 2)**2); the sum has a power of it, whose discrete Fourier transform is exact up to
+    the probability beyond the table. On a coarser grid q is chosen for equal variance v: v (1 - q)**2 = 2 q.
     """
     q, gap = exp(-1 / scale), -expm1(-1 / scale)
     deviation = sqrt(2 * q) / gap * sqrt(count)

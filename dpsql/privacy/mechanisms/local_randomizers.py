@@ -1,23 +1,23 @@
-"""Local randomizers: laws that change one row by itself, so that rows can be handed out (local differential privacy).
+"""Local randomizers: laws that randomise each row by itself, so that rows can be published (local differential privacy).
 
-Every law here is a *window law*. The input x chooses a window S(x) of the finite set O of outputs; all windows have the same
-size. An output inside the window has probability ratio / T, one outside has 1 / T, where T makes the sum 1. So for all inputs
+Every law here is a *window law*. The input x determines a window S(x) in the finite set O of outputs; all windows have the same
+size. An output inside the window has probability ratio / T, an output outside 1 / T, where T makes the sum 1. So for all inputs
 x, x' and each output o
 
     P(o | x) <= ratio P(o | x'),   ratio <= e**epsilon,
 
 which is epsilon-local differential privacy (Kasiviswanathan and others 2011). The same holds between an input and the uniform
-law on O, as T / |O| lies between 1 and ratio: a *padding row*, drawn uniformly from O, cannot be told from a row either.
+law on O, as T / |O| lies between 1 and ratio: a *padding row*, drawn uniformly from O, is as hard to distinguish from a row.
 
-- `CategoryLaw`: outputs are the subsets of d of the k values, the window of x those that contain x (subset selection, Ye and
-  Barg 2018, arXiv 1702.00610). d = 1 is k-ary randomised response (Kairouz, Oh, Viswanath 2014, arXiv 1407.1338).
-- `NumberLaw`: one of two window laws, chosen by a coin that does not look at the row (hybrid mechanism, Wang and others 2019,
+- `CategoryLaw`: outputs are the subsets of d of the k values; the window of x is the subsets that contain x (subset selection,
+  Ye and Barg 2018, arXiv 1702.00610). d = 1 is k-ary randomised response (Kairouz, Oh, Viswanath 2014, arXiv 1407.1338).
+- `NumberLaw`: one of two window laws, chosen by a coin that does not depend on the row (hybrid mechanism, Wang and others 2019,
   arXiv 1907.00834): the number is rounded at random to one of its two ends, which are categories (Duchi, Jordan, Wainwright
   2018, arXiv 1305.6000), or to one of STEPS + 1 places, whose windows are runs of `width` outputs that move with the place
-  (piecewise mechanism). Rounding at random happens before the window law and reads the row alone; a mixture of laws that
+  (piecewise mechanism). Random rounding happens before the window law and reads the row alone; a mixture of laws that
   are epsilon-private is epsilon-private. NULL, where a column may have it, is one more category, or one more window.
 
-Ratios are multiples of 2**-RATIO_BITS, rounded down from e**epsilon, so that samplers work with whole numbers alone.
+Ratios are multiples of 2**-RATIO_BITS, rounded down from e**epsilon, so that samplers need only whole numbers.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from dpsql.privacy.mechanisms.rational_bounds import exp_lower
 
 RATIO_BITS = 20
 MOST_EPSILON = 20
-"""Of one column; e**20 fills 29 bits beside the 20 of the fraction."""
+"""Largest epsilon of one column; e**20 takes 29 bits in addition to the 20 bits of the fraction."""
 LEAST_EPSILON = Fraction(1, 1000)
-"""Of one column: below it, rounding the ratio down would lose more than a thousandth of it."""
+"""Smallest epsilon of one column: below it, rounding the ratio down would lose more than a thousandth of it."""
 MOST_CATEGORIES = 1_000
 STEPS = 1 << 12
-"""Places that a number is rounded to at random, less one."""
+"""Number of places to which a number is rounded at random, minus one."""
 _SHARE_BITS = 16
 _HYBRID_FROM = Fraction(61, 100)
 """Below this epsilon the ends alone have the lower variance (Wang and others 2019, section 3.3)."""
@@ -45,8 +45,8 @@ _HYBRID_FROM = Fraction(61, 100)
 
 @dataclass(frozen=True)
 class WindowWeights:
-    """Whole weights of a window law: each of `inside` outputs of the window has `inside_weight`, each of `outside` others
-    `outside_weight`."""
+    """The weights of a window law as whole numbers: each of the `inside` outputs in the window has weight `inside_weight`, each
+    of the `outside` others `outside_weight`."""
 
     inside_weight: int
     inside: int
@@ -70,7 +70,7 @@ class WindowWeights:
 
 
 def ratio_of(epsilon: Fraction) -> Fraction:
-    """e**epsilon rounded down to a multiple of 2**-RATIO_BITS; 0 < epsilon <= MOST_EPSILON (nats)."""
+    """Return e**epsilon rounded down to a multiple of 2**-RATIO_BITS; 0 < epsilon <= MOST_EPSILON (nats)."""
     return Fraction(floor(exp_lower(epsilon) * 2**RATIO_BITS), 2**RATIO_BITS)
 
 
@@ -80,7 +80,7 @@ def _whole_weight(ratio: Fraction) -> int:
 
 @dataclass(frozen=True)
 class CategoryLaw:
-    """Subset selection among `size` >= 2 values: sets of `subset` of them; `ratio` as in the module's text."""
+    """Subset selection among `size` >= 2 values: outputs are sets of `subset` values; `ratio` as in the module's docstring."""
 
     epsilon: Fraction
     size: int
@@ -95,19 +95,19 @@ class CategoryLaw:
 
     @property
     def loss(self) -> PrivacyLoss:
-        """epsilon, of one row."""
+        """The epsilon of one row."""
         return PrivacyLoss.pure(self.epsilon)
 
     @cached_property
     def weights(self) -> WindowWeights:
-        """Weights of the sets with the own value and of those without, in units of binomial(size - 1, subset - 1) / subset.
+        """Weights of the sets with the row's own value and of those without, in units of binomial(size - 1, subset - 1) / subset.
 
-        There are C(k-1, d-1) sets with the own value and C(k-1, d) without, which are in the proportion d to k - d.
+        There are C(k-1, d-1) sets with the own value and C(k-1, d) without, in the proportion d to k - d.
         """
         return WindowWeights(_whole_weight(self.ratio), self.subset, 2**RATIO_BITS, self.size - self.subset)
 
     def recomputed_ratios(self) -> tuple[Fraction, ...]:
-        """Return the largest ratio of the chance of one set under two values, from the chances themselves."""
+        """Return the largest ratio of the probabilities of one set under two values, from the probabilities themselves."""
         with_own = self.own_share / self.subset
         without = (1 - self.own_share) / (self.size - self.subset)
         return (max(with_own / without, without / with_own),)
@@ -119,13 +119,13 @@ class CategoryLaw:
 
     @cached_property
     def other_share(self) -> Fraction:
-        """P(v in the set | the row has another value): the rest of the set, uniform among the other values."""
+        """P(v in the set | the row has another value): the rest of the set is uniform among the other values."""
         return (self.subset - self.own_share) / (self.size - 1)
 
     @property
     def standard_deviation(self) -> float:
-        """Return the standard deviation of the estimate of one value's count, per square root of a row, where nearly all rows
-        have other values."""
+        """The standard deviation of the estimate of one value's count, divided by the square root of the number of rows, if
+        nearly all rows have other values."""
         spread = self.other_share * (1 - self.other_share) / (self.own_share - self.other_share) ** 2
         return sqrt(spread)
 
@@ -134,7 +134,7 @@ class CategoryLaw:
 class NumberLaw:
     """The hybrid law of a number between two ends; `missing`: NULL is one of its inputs and outputs.
 
-    `interval_share` (a multiple of 2**-16): how often the piecewise law is taken; `width`: of its windows, in outputs.
+    `interval_share` (a multiple of 2**-16): the probability of the piecewise law; `width`: of its windows, in outputs.
     """
 
     epsilon: Fraction
@@ -145,14 +145,15 @@ class NumberLaw:
 
     @classmethod
     def for_epsilon(cls, epsilon: Fraction, missing: bool) -> NumberLaw:
-        """Shares and widths of Wang and others 2019: 1 - e**(-epsilon/2), and windows of e**(-epsilon/2) of all places."""
+        """Return the law with the share and width of Wang and others 2019: 1 - e**(-epsilon/2), and windows that cover
+        e**(-epsilon/2) of all places."""
         fall = exp_lower(-epsilon / 2)
         share = Fraction(round((1 - fall) * 2**_SHARE_BITS), 2**_SHARE_BITS) if epsilon > _HYBRID_FROM else Fraction(0)
         return cls(epsilon, missing, share, max(1, round(STEPS * fall)), ratio_of(epsilon))
 
     @property
     def loss(self) -> PrivacyLoss:
-        """epsilon, of one row."""
+        """The epsilon of one row."""
         return PrivacyLoss.pure(self.epsilon)
 
     @property
@@ -162,7 +163,7 @@ class NumberLaw:
 
     @property
     def places(self) -> int:
-        """The number of outputs of the piecewise law that are numbers; those of NULL follow."""
+        """The number of outputs of the piecewise law that stand for numbers; the outputs for NULL follow them."""
         return STEPS + self.width
 
     @cached_property
@@ -177,7 +178,8 @@ class NumberLaw:
         return WindowWeights(_whole_weight(self.ratio), 1, 2**RATIO_BITS, 2 if self.missing else 1)
 
     def recomputed_ratios(self) -> tuple[Fraction, ...]:
-        """Return the largest ratio of the chance of one output under two inputs, from the chances of both laws themselves."""
+        """Return for both laws the largest ratio of the probabilities of one output under two inputs, from the probabilities
+        themselves."""
         ratios = []
         for law in (self.interval, self.ends):
             inside = Fraction(law.inside_weight * law.inside, law.total)
@@ -187,25 +189,25 @@ class NumberLaw:
 
     @cached_property
     def interval_slope(self) -> Fraction:
-        """Range of the column by which the estimate rises from one output of the piecewise law to the next.
+        """The rise of the estimate from one output of the piecewise law to the next, as a fraction of the column's range.
 
-        For place i the mean of the output, from the middle of all, is (ratio - 1) width / T (i - STEPS / 2).
+        For place i the mean of the output, measured from the middle, is (ratio - 1) width / T (i - STEPS / 2).
         """
         gain = Fraction((self.interval.inside_weight - self.interval.outside_weight) * self.width, self.interval.total)
         return 1 / (gain * STEPS)
 
     @cached_property
     def end_reach(self) -> Fraction:
-        """The estimate that an end stands for, in ranges of the column from its middle: 1 / (2 (P(own) - P(other)))."""
+        """The estimate for an end, as a multiple of the column's range from its middle: 1 / (2 (P(own) - P(other)))."""
         return Fraction(self.ends.total, 2 * (self.ends.inside_weight - self.ends.outside_weight))
 
     @cached_property
     def present_weights(self) -> tuple[Fraction, Fraction]:
-        """The weights that a number, and that NULL, add to the estimate of how many rows have a number.
+        """The weights that an output number and an output NULL add to the estimate of how many rows have a number.
 
         A number adds ratio / (ratio - 1) under both laws. NULL adds 1 - (1 - P(NULL | number)) / (P(NULL | NULL) -
-        P(NULL | number)) under the law that was taken; which one that was does not show, and has the same chances
-        whatever the row holds, so their mean stands for both.
+        P(NULL | number)) under the law that was used. The output does not show which law that was; its probability is the
+        same whatever the row holds, so the mean over both laws is used.
         """
         if not self.missing:
             return Fraction(1), Fraction(0)
@@ -219,8 +221,8 @@ class NumberLaw:
 
     @property
     def standard_deviation(self) -> float:
-        """Return the standard deviation of one written number from the row's own in the middle of its range, in ranges of the
-        column."""
+        """The standard deviation of one output number from the row's own, for a row in the middle of the range, as a multiple of
+        the column's range."""
         law, half = self.interval, self.width / 2
         reach = self.places / 2
         everywhere, inside = law.outside_weight / law.total, (law.inside_weight - law.outside_weight) / law.total

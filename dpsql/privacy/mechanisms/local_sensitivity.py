@@ -1,44 +1,44 @@
-"""Noise in proportion to how far one unit moves the median (or mean) of data near these: smooth sensitivity (Nissim,
+"""Noise in proportion to how far one unit moves the median (or mean) in data near the actual data: smooth sensitivity (Nissim,
 Raskhodnikova and Smith 2007) and propose-test-release (Dwork and Lei 2009), with proofs for what is computed here.
 
 **What moves.** A group has n rows in cells 0 to m, x_1 <= ... <= x_n; x_j = 0 for j <= 0 and x_j = m for j > n. Let F_D(t)
-be x_j for j = ceil((n + t) / 2), for every integer t. The median is f(D) = F_D(0). One row more gives x'_j between x_(j-1)
-and x_j for every j, and n + 1 rows, so F_D(t - 1) <= F_D'(t) <= F_D(t + 1); read from D' to D the same holds for a row less.
-One unit moves at most r rows of a group (Linf of the vector of row counts; under change_one those that go and those that
-come), so
+be x_j for j = ceil((n + t) / 2), for every integer t. The median is f(D) = F_D(0). Adding a row gives x'_j between x_(j-1)
+and x_j for every j, and n + 1 rows, so F_D(t - 1) <= F_D'(t) <= F_D(t + 1); read from D' to D, this holds for removing a row.
+One unit moves at most r rows of a group (Linf of the vector of row counts; under change_one the removed plus the added rows), so
 
     (1)  F_D(t - r) <= F_D'(t) <= F_D(t + r)  for neighbours D, D'.
 
 With W_D(k) = F_D((k + 1) r) - F_D(-(k + 1) r), (1) says W_D(k) <= W_D'(k + 1), and |f(D) - f(D')| <= W_D(0). All are integers.
 
 **Smooth sensitivity.** Let g_0 >= g_1 >= ... > 0 with g_k <= e^beta g_(k+1). S(D) = max over k >= 0 of g_k W_D(k) / g_0 is at
-least |f(D) - f(D')|, and at most e^beta S(D'), by the line above. It is above 0, as W_D(k) = m from some k on. What is
-released is y = f(D) + s Z, s = S(D) / alpha, Z of density exp(-|z|) / 2, rounded to the nearest integer and clamped to [0, m],
-which is post-processing. For neighbours, s' = S(D') / alpha and |f(D) - f(D')| <= alpha min(s, s'), and the logarithm of the
-ratio of the densities at y is
+least |f(D) - f(D')|, and at most e^beta S(D'), by the line above. It is above 0, as W_D(k) = m from some k on. The release is
+y = f(D) + s Z, s = S(D) / alpha, Z of density exp(-|z|) / 2, rounded to the nearest integer and clamped to [0, m], which is
+post-processing. For neighbours, s' = S(D') / alpha and |f(D) - f(D')| <= alpha min(s, s'), and the logarithm of the ratio of
+the densities at y is
 
     L = ln(s' / s) + |y - f(D')| / s' - |y - f(D)| / s.
 
-If s' >= s, L <= beta + |f(D) - f(D')| / s' <= beta + alpha. If s' = e^-lambda s with 0 < lambda <= beta, L <= alpha - lambda +
-|Z| (e^lambda - 1), which is above epsilon_0 only where |Z| > (epsilon_0 - alpha + lambda) / (e^lambda - 1), a bound that falls
-in lambda. P(|Z| > z) = e^-z. So
+If s' >= s, L <= beta + |f(D) - f(D')| / s' <= beta + alpha. If s' = e^-lambda s with 0 < lambda <= beta,
+L <= alpha - lambda + |Z| (e^lambda - 1), which is above epsilon_0 only where |Z| > (epsilon_0 - alpha + lambda) / (e^lambda - 1),
+a bound that falls as lambda rises. P(|Z| > z) = e^-z. So
 
     alpha + beta <= epsilon_0  and  exp(-(epsilon_0 - alpha + beta) / (e^beta - 1)) <= delta_0
 
 make the group (epsilon_0, delta_0)-DP. (Nissim and others have beta = epsilon / (2 ln(2 / delta)), which is a little smaller.)
 
-**Propose-test-release.** The question proposes a whole number b of steps. For a W with the two properties above let d(D) be the
-smallest k >= 0 with W_D(k) > b; b is below the largest W, so there is one. d moves by at most 1 between neighbours. With
-discrete Laplace noise Y of rate epsilon_1 the answer is refused, as a private answer like any other, unless d(D) + Y > T; else
-it is f(D) + X, X discrete Laplace of rate epsilon_2 / b. Neighbours with d = 0 on both sides are refused alike but for events
-of P(Y > T) <= delta_0. Otherwise W_D(0) <= b or W_D'(0) <= b, so |f(D) - f(D')| <= b, and both steps together are
-(epsilon_1 + epsilon_2)-DP. T = ln(1 / (2 delta_0)) / epsilon_1 to a step; ln(2 / delta_0) / (2 epsilon_1), which is found in
-lecture notes, is passed with probability sqrt(delta_0 / 8).
+**Propose-test-release.** The query proposes a whole number b of steps. For a W with the two properties above let d(D) be the
+smallest k >= 0 with W_D(k) > b; it exists, because b is below the largest W. d moves by at most 1 between neighbours. With
+discrete Laplace noise Y of rate epsilon_1 the answer is refused, which is itself a private answer, unless d(D) + Y > T; else
+it is f(D) + X, X discrete Laplace of rate epsilon_2 / b. If d = 0 on both sides, both neighbours are refused, except for events
+of probability P(Y > T) <= delta_0. Otherwise W_D(0) <= b or W_D'(0) <= b, so |f(D) - f(D')| <= b, and both steps together are
+(epsilon_1 + epsilon_2)-DP. T = ln(1 / (2 delta_0)) / epsilon_1 up to a step; the threshold ln(2 / delta_0) / (2 epsilon_1), which
+is found in lecture notes, is passed with probability sqrt(delta_0 / 8).
 
-**The mean** of n rows is f(D) = floor(2^F sum x_j / n), or floor(2^F m / 2) without rows. With a rows more and b less,
-a + b <= r, both sides share n - b rows, from whose mean that of n rows is at most m b / n away, and that of n + a - b rows at
-most m a / (n + a - b). So it moves by m r / (n - r) at most, and W_D(k) = 2^F m r / (n - (k + 1) r), infinite where
-n <= (k + 1) r, has both properties, as n moves by r at most; what moved by at most b moves by at most b when it is rounded down.
+**The mean** of n rows is f(D) = floor(2^F sum x_j / n), or floor(2^F m / 2) without rows. If a rows are added and b removed,
+a + b <= r, both sides share n - b rows. The mean of the n rows is at most m b / n away from the mean of these, and the mean of
+the n + a - b rows at most m a / (n + a - b). So the mean moves by at most m r / (n - r), and
+W_D(k) = 2^F m r / (n - (k + 1) r), infinite where n <= (k + 1) r, has both properties, as n moves by at most r; a number that
+moves by at most the integer b moves by at most b after rounding down.
 
 **All groups.** A unit moves rows of at most l0 groups, which are released independently: epsilon_0, delta_0 and the rho of
 epsilon_0 (`PrivacyLoss.pure`; of propose-test-release the rho of both noises) add up l0 times.
@@ -63,23 +63,23 @@ from dpsql.privacy.mechanisms.rational_bounds import exp_upper, ln_lower, ln_upp
 from dpsql.privacy.pure_to_zcdp import pure_of_rho, recomputed_rho_of_pure
 
 LOCAL_SENSITIVITY = "local sensitivity"
-"""The word of the measurement (`dpsql.plan.measurements`)."""
+"""The name of this kind of measurement (`dpsql.plan.measurements`)."""
 SMOOTH, PROPOSED = "smooth_sensitivity", "propose_test_release"
 """Values of `dp.mechanism`."""
 REFUSED = -1
-"""Released in place of a number where the test was not passed."""
+"""Value released in place of a number if the test is not passed."""
 _BITS = 28
 _ONE = 1 << _BITS
-"""g_0, and what alpha and the fall of g are multiples of the inverse of."""
+"""g_0; alpha and the fall of g are multiples of 1 / `_ONE`."""
 _MOST_DISTANCES = 1 << 16
-"""Weights: with more, a group takes too long."""
+"""Largest number of weights; with more, a group takes too long."""
 _MOST_ALPHA = 1 << 40
 _UNIT = Sensitivity(1, 1, 1, 1)
 
 
 @dataclass(frozen=True)
 class SmoothSensitivity:
-    """The median with noise of scale S(D) / alpha, each group (epsilon_0, delta_0)-DP.
+    """The law of the median with noise of scale S(D) / alpha, which is (epsilon_0, delta_0)-DP for each group.
 
     `sensitivity`: of the vector of row counts. alpha = `alpha` / 2**28. g falls by factors of 1 - `fall` / 2**28, rounded up.
     """
@@ -109,8 +109,8 @@ class SmoothSensitivity:
         return PrivacyLoss.pure(self.epsilon_0, self.delta_0).scaled(self.sensitivity.l0)
 
     def recomputed_loss(self) -> PrivacyLoss:
-        """Return `loss` from the finished weights: e^beta is the largest ratio of two that follow each other, and epsilon and
-        delta are what the two inequalities ask for, or what is claimed where they ask for less."""
+        """Return `loss`, recomputed from the finished weights: e^beta is the largest ratio of consecutive weights. Epsilon and
+        delta are those that the two inequalities require, or the claimed ones if these are larger."""
         weights = self.weights.tolist()
         ratio = max(map(Fraction, weights[:-1], weights[1:]))
         alpha = Fraction(self.alpha, _ONE)
@@ -119,8 +119,8 @@ class SmoothSensitivity:
         return PrivacyLoss(epsilon, delta, recomputed_rho_of_pure(epsilon)).scaled(self.sensitivity.l0)
 
     def rank_error(self, beta: float) -> float:
-        """Return how many rows of rank the noise is wide, but for a probability `beta`, where values are evenly spread
-        around the median: W(k) is then as wide as (k + 1) r rows."""
+        """Return a bound of the noise, expressed as rows of rank, that is exceeded with probability `beta` if values are evenly
+        spread around the median: W(k) is then as wide as (k + 1) r rows."""
         weights = self.weights
         scale = float((weights * (np.arange(weights.size) + 1)).max()) * self.sensitivity.linf / self.alpha
         return scale * log(1 / beta)
@@ -135,13 +135,13 @@ def _weights(fall: int) -> NDArray[np.int64]:
 
 
 def _missed(room: Fraction, ratio: Fraction) -> Fraction:
-    """exp(-(room + ln ratio) / (ratio - 1)), rounded up: `room` = epsilon_0 - alpha, `ratio` = e^beta > 1."""
+    """Return exp(-(room + ln ratio) / (ratio - 1)), rounded up: `room` = epsilon_0 - alpha, `ratio` = e^beta > 1."""
     return exp_upper(max(Fraction(-900), -(room + ln_lower(ratio)) / (ratio - 1)))
 
 
 def smooth_for(sensitivity: Sensitivity, part: PrivacyLoss) -> SmoothSensitivity:
-    """Return the law that costs at most `part` (its epsilon, or its rho where epsilon is None, and its delta > 0): alpha is half
-    of epsilon_0 and beta about as large as both inequalities allow. Raises Refusal local_epsilon."""
+    """Return a law whose loss is at most `part` (its epsilon, or its rho if epsilon is None, and its delta > 0): alpha is half of
+    epsilon_0, and beta about as large as both inequalities allow. Raises Refusal local_epsilon."""
     groups = sensitivity.l0
     epsilon_0 = part.epsilon / groups if part.epsilon is not None else _pure(part, groups)
     delta_0 = part.delta / groups
@@ -166,15 +166,15 @@ def _allowed(epsilon_0: Fraction, alpha: Fraction, least: Fraction, ratio: Fract
 
 
 def _pure(part: PrivacyLoss, shares: int) -> Fraction:
-    """Return the epsilon whose rho is one of so many equal shares of the rho of `part`."""
+    """Return the epsilon whose rho is the rho of `part` divided by `shares`."""
     assert part.rho is not None
     return pure_of_rho(part.rho / shares)
 
 
 @dataclass(frozen=True)
 class ProposeTestRelease:
-    """The median, or with `mean` the mean on a grid 2**`finer` times as fine, where the test of `bound` > 0 steps of that grid is
-    passed. `test` is Y and `noise` is X; a number is refused unless d + Y > `threshold`."""
+    """The law of the median, or with `mean` of the mean on a grid 2**`finer` times as fine, released if the test of `bound` > 0
+    steps of that grid is passed. `test` is Y and `noise` is X; a number is refused unless d + Y > `threshold`."""
 
     sensitivity: Sensitivity
     bound: int
@@ -197,7 +197,7 @@ class ProposeTestRelease:
 
     @property
     def epsilon_0(self) -> Fraction:
-        """The epsilon of both steps in one group."""
+        """The epsilon of both steps together in one group."""
         return sum((step.loss.epsilon or Fraction(0) for step in (self.test, self.noise)), Fraction(0))
 
     @property
@@ -207,19 +207,19 @@ class ProposeTestRelease:
         return replace(both, delta=self.delta_0).scaled(self.sensitivity.l0)
 
     def recomputed_loss(self) -> PrivacyLoss:
-        """Return `loss` by the second road of both noises, with the delta that the finished threshold needs, or `delta_0` where
-        it needs less."""
+        """Return `loss` from the recomputed losses of both noises, with the larger of `delta_0` and the delta that the finished
+        threshold needs."""
         both = self.test.recomputed_loss() + self.noise.recomputed_loss()
         delta = max(self.delta_0, self.test.upper_tail(self.threshold + 1))
         return replace(both, delta=delta).scaled(self.sensitivity.l0)
 
     def passing_distance(self, missed: float) -> int:
-        """Return the smallest d(D) that is refused with a probability of at most `missed`."""
+        """Return a distance d(D) from which on a number is refused with probability at most `missed`."""
         return self.threshold + 1 + ceil(log(1 / missed) * float(self.test.noise_scale))
 
 
 def _laplace_for(moved: Sensitivity, part: PrivacyLoss) -> Noise:
-    """Return the Laplace noise that costs at most the epsilon of `part`, or its rho where epsilon is None."""
+    """Return the Laplace noise whose loss is at most the epsilon of `part`, or its rho if epsilon is None."""
     if part.epsilon is not None:
         return laplace.noise_for(moved, part.epsilon)
     assert part.rho is not None
@@ -229,8 +229,8 @@ def _laplace_for(moved: Sensitivity, part: PrivacyLoss) -> Noise:
 def propose_for(
     sensitivity: Sensitivity, part: PrivacyLoss, bound: int, mean: bool = False, finer: int = 0
 ) -> ProposeTestRelease:
-    """Return the law that costs at most `part`, as for `smooth_for`: half of it for the test, half for the noise. Raises Refusal
-    local_epsilon."""
+    """Return the law whose loss is at most `part` (as in `smooth_for`), half of it for the test, half for the noise. Raises
+    Refusal local_epsilon."""
     groups = sensitivity.l0
     share = part.divided(2 * groups)
     test, noise = (_laplace_for(moved, share) for moved in (_UNIT, Sensitivity(1, bound, bound * bound, bound)))
@@ -242,7 +242,7 @@ def propose_for(
 
 @dataclass(frozen=True)
 class FollowsFrom:
-    """The law of an end of an error bar: computed from a released number, `width` steps away, at no cost."""
+    """The law of an end of an error bar that is computed from a released number, `width` steps away, at no privacy loss."""
 
     sensitivity: Sensitivity
     width: int
@@ -251,23 +251,23 @@ class FollowsFrom:
 
     @property
     def epsilon_0(self) -> Fraction:
-        """1: it is as good as what it follows from."""
+        """1, because an end is as exact as the number from which it is computed."""
         return Fraction(1)
 
     @property
     def loss(self) -> PrivacyLoss:
-        """Return no loss: a bar that is computed from a released number costs nothing."""
+        """Zero loss: a bar that is computed from a released number costs nothing."""
         return PrivacyLoss.nothing()
 
     def recomputed_loss(self) -> PrivacyLoss:
-        """Return no loss."""
+        """Return zero loss."""
         return PrivacyLoss.nothing()
 
 
 @dataclass(frozen=True)
 class LocalSensitivityPlan:
-    """One number for each group, from the histogram of `cells` cells. With `width`, half the width of its error bar in steps,
-    both ends of the bar are released with it."""
+    """The measurement of one number per group, from a histogram of `cells` cells. If `width`, half the width of the error bar in
+    steps, is given, both ends of the bar are released as well."""
 
     name: str
     cells: int
@@ -287,10 +287,10 @@ class LocalSensitivityPlan:
 
     @property
     def charged(self) -> tuple[Law, ...]:
-        """The law of the number: ends follow from it."""
+        """The law of the number alone, because the ends follow from it."""
         return (self.law,)
 
 
 def ends_of(name: str) -> tuple[str, str]:
-    """Return names of the ends of the error bar of the number called `name`."""
+    """Return the names of the low and the high end of the error bar of the number called `name`."""
     return f"{name}low", f"{name}high"

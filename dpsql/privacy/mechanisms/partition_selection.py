@@ -1,18 +1,18 @@
 """Partition selection: which private keys appear (privacy.md 5).
 
-The optimal rule looks at the number of privacy units of a key, of which one unit moves every key it touches by at most one:
-under add_remove because a unit counts once, under change_one because a replaced unit leaves a key (-1), enters one
-(+1) or stays (0). The caller passes l0, the number of keys that can move, with the factor of `neighbours` inside.
-Thresholds look at a noisy count: of units, of rows, or of units each of which shares one weight among its keys.
+The optimal rule reads the number of privacy units of a key. One unit moves this number by at most one for every key that it
+touches: under add_remove because a unit counts once per key, under change_one because a replaced unit leaves a key (-1),
+enters one (+1) or stays (0). The caller passes l0, the number of keys that can move, with the factor of `neighbours`
+included. Thresholds read a noisy count: of units, of rows, or of units each of which divides one weight among its keys.
 
-Delta of a threshold. Let A be the keys that one neighbour D alone has and B those that the other, D', alone has; a and b
-bound the probabilities that D shows some key of A, and D' some key of B. Without the keys of A and B the answers are
-(epsilon, 0)-close, as noise of that loss is added to the counts of the common keys (the rest is post-processing), and
-noise of different keys is independent. So for every set S of answers P(S) <= a + y / (1 - b) with y = e**epsilon P'(S),
-and P(S) <= 1. If y >= (1 - a)(1 - b), P(S) - y <= 1 - (1 - a)(1 - b) <= a + b; else
-P(S) - y <= a + y b / (1 - b) <= a + (1 - a) b <= a + b: the rule costs delta a + b. For rho: given that no key of A and B is
-shown, the answers of both are those without these keys, rho-zCDP of each other, so that all of it is max(a, b)-approximate
-rho-zCDP (Bun and Steinke 2016, Definition 8.1).
+Delta of a threshold. Let A be the keys that only the neighbour D has and B those that only the other neighbour D' has; let a
+bound the probability that D shows some key of A, and b that D' shows some key of B. Without the keys of A and B the answers
+are (epsilon, 0)-close, because noise of that loss is added to the counts of the common keys (the rest is post-processing),
+and the noise of different keys is independent. So for every set S of answers P(S) <= a + y / (1 - b) with
+y = e**epsilon P'(S), and P(S) <= 1. If y >= (1 - a)(1 - b), then P(S) - y <= 1 - (1 - a)(1 - b) <= a + b; else
+P(S) - y <= a + y b / (1 - b) <= a + (1 - a) b <= a + b: the rule costs delta a + b. For rho: given that no key of A or B is
+shown, the answers on D and D' are those without these keys, which are rho-zCDP of each other, so the whole rule is
+max(a, b)-approximate rho-zCDP (Bun and Steinke 2016, Definition 8.1).
 """
 
 from __future__ import annotations
@@ -38,23 +38,23 @@ ONE = 1 << 62
 """Probabilities are integers over 2**62."""
 _FRACTION_BITS = 64
 MOST_COUNTS = 1 << 17
-"""Longest table of keep probabilities; below the epsilon that needs more, the threshold rule is the one to take."""
+"""Longest table of keep probabilities; where a small epsilon would need a longer one, use the threshold rule instead."""
 _ENOUGH_EPSILON = 40
 WEIGHT_BITS = 24
 WEIGHT = 1 << WEIGHT_BITS
-"""The norm of the weights of one unit in all its keys: 1, in steps of 2**-WEIGHT_BITS."""
+"""Bound of the norm of one unit's weights over all its keys: 1, in steps of 2**-WEIGHT_BITS."""
 MOST_UNITS = 1 << 62
-"""Stands for a number of units that no key has."""
+"""A number of units larger than any key has."""
 
 
 @dataclass(frozen=True)
 class TruncatedGeometric:
-    """Keep a key of n units with probability pi(n), the largest that (epsilon_per_key, delta_per_key)-DP allows.
+    """A rule that keeps a key of n units with probability pi(n), the largest that (epsilon_per_key, delta_per_key)-DP allows.
 
     pi(0) = 0, pi(n + 1) = min(e**epsilon pi(n) + delta, 1 - e**-epsilon (1 - pi(n) - delta), 1)
     (Desfontaines, Voss, Gipson, Mandayam, "Differentially private partition selection", PoPETs 2022, arXiv 2006.03684,
-    Theorem 1), rounded down to integers over 2**62 such that the conditions hold for the rounded table. One unit moves
-    `l0` keys, each decided on its own: epsilon, delta and the rho of epsilon_per_key (`pure_to_zcdp`) add up l0 times.
+    Theorem 1), rounded down to integers over 2**62 such that the DP conditions hold for the rounded table. One unit moves
+    `l0` keys, which are decided independently: epsilon, delta and the rho of epsilon_per_key (`pure_to_zcdp`) add up l0 times.
     """
 
     column: str
@@ -72,16 +72,16 @@ class TruncatedGeometric:
 
     @property
     def table(self) -> NDArray[np.int64]:
-        """Keep probabilities times 2**62 for 0, 1, 2, ... units; the last one holds for all larger counts."""
+        """Keep probabilities times 2**62 for 0, 1, 2, ... units; the last entry holds for all larger counts."""
         return _keep_table(self.epsilon_per_key, self.delta_per_key)
 
     @property
     def loss(self) -> PrivacyLoss:
-        """l0 independent (epsilon, delta)-DP decisions."""
+        """The loss of l0 independent (epsilon, delta)-DP decisions."""
         return PrivacyLoss.pure(self.epsilon_per_key, self.delta_per_key).scaled(self.l0)
 
     def recomputed_loss(self) -> PrivacyLoss:
-        """Return the loss with the delta that the finished table needs, or delta_per_key where it needs less."""
+        """Return the loss with the larger of `delta_per_key` and the delta per key that the finished table needs."""
         needed = max(self.delta_per_key, _needed_by_table(self.epsilon_per_key, self.delta_per_key))
         epsilon, rho = self.l0 * self.epsilon_per_key, self.l0 * recomputed_rho_of_pure(self.epsilon_per_key)
         return PrivacyLoss(epsilon, self.l0 * needed, rho)
@@ -93,14 +93,15 @@ class TruncatedGeometric:
 
 @dataclass(frozen=True)
 class Threshold:
-    """Keep a key when its noisy count, released anyway, is at least `tau` (noise-grid units of `noise`).
+    """A rule that keeps a key when its noisy count, which is released anyway, is at least `tau` (noise-grid units of `noise`).
 
-    A key that only one neighbour has goes from 0 to v <= linf; it then shows with probability T(tau - v), T(x) = P(noise >= x)
-    with the mass at x counted. Keys that both have are protected by the noise of the count, whose loss is charged with the
-    count. So only delta is charged here, the sum of T(tau - v) over all keys that only one neighbour has, at most l0, whose
-    v add up to at most l1. The probability of an integer falls with its distance from 0, so T is convex from 0 on; for
-    0 <= v <= H < tau a chord bounds it: T(tau - v) <= T(tau) + (v / H) (T(tau - H) - T(tau)). The sum is at most
-    (S / H) T(tau - H) + (l0 - S / H) T(tau), with S and H the values of l1 and linf on the noise grid.
+    The count of a key that only one neighbour has goes from 0 to v <= linf; that neighbour shows the key with probability
+    T(tau - v), where T(x) = P(noise >= x) includes the mass at x. Keys that both neighbours have are protected by the noise of
+    the count, whose loss is charged with the count. So only delta is charged here: the sum of T(tau - v) over all keys that
+    only one neighbour has; there are at most l0 of them, and their v add up to at most l1. The probability of an integer falls
+    with its distance from 0, so T is convex from 0 on; for 0 <= v <= H < tau a chord bounds it:
+    T(tau - v) <= T(tau) + (v / H) (T(tau - H) - T(tau)). The sum is at most (S / H) T(tau - H) + (l0 - S / H) T(tau), with S
+    and H the values of l1 and linf on the noise grid.
     """
 
     column: str
@@ -121,16 +122,16 @@ class Threshold:
         return lone_count(self.noise)
 
     def _lone_delta(self) -> Fraction:
-        """Return a bound of the probability that a key is shown that only one neighbour has."""
+        """Return an upper bound of the probability that some key is shown that only one neighbour has."""
         return lone_delta(self.noise, self.l0, self.tau)
 
     @property
     def loss(self) -> PrivacyLoss:
-        """Return a loss of delta alone."""
+        """The loss: delta alone."""
         return PrivacyLoss(Fraction(0), self.delta, Fraction(0))
 
     def recomputed_loss(self) -> PrivacyLoss:
-        """Return the loss with the delta that the finished threshold needs, or `delta` where it needs less."""
+        """Return the loss with the larger of `delta` and the delta that the finished threshold needs."""
         return PrivacyLoss(Fraction(0), max(self.delta, self._lone_delta()), Fraction(0))
 
     def half_point(self) -> int:
@@ -140,13 +141,13 @@ class Threshold:
 
 @dataclass(frozen=True)
 class WeightedThreshold(Threshold):
-    """A threshold on the sum of the weights of a key's units: a unit in k keys has the weight of k in each of them.
+    """A threshold on the sum of the weights of a key's units: a unit in k keys has the weight for k in each of them.
 
-    `weights` lists (most, weight), by rising most: a unit in k keys has the first weight with k <= most. So a unit adds a
-    vector of norm `WEIGHT` at most, in L1 with weights WEIGHT / k and in L2 with WEIGHT / sqrt(k), however many keys it has
+    `weights` lists pairs (most, weight) by rising most: a unit in k keys has the first weight with k <= most. So a unit adds a
+    vector of norm at most `WEIGHT`, in L1 with weights WEIGHT / k and in L2 with WEIGHT / sqrt(k), however many keys it has
     (Gopi, Gulhane, Kulkarni, Shen, Shokouhi, Yekhanin, "Differentially private set union", ICML 2020, arXiv 2002.09745).
-    A unit in k keys shows one that nobody else has with probability k T(tau - weight) at most: delta is the largest of them.
-    `usual` is the number of keys of a unit that `half_point` assumes.
+    A unit in k keys causes a key that no other unit has to be shown with probability at most k T(tau - weight): delta is the
+    largest of these. `usual` is the number of keys per unit that `half_point` assumes.
     """
 
     weights: tuple[tuple[int, int], ...]
@@ -164,23 +165,23 @@ class WeightedThreshold(Threshold):
         return max(on_noise_grid(weight, self.noise) for _, weight in self.weights)
 
     def _lone_delta(self) -> Fraction:
-        """Return the worst unit's probability, once for each of the two units of which one replaces the other."""
+        """Return the probability for the worst unit; under change_one twice, for the unit that leaves and the one that enters."""
         sides = self.l0 // self.weights[-1][0]
         return sides * max(
             most * _tail(self.noise, self.tau - on_noise_grid(weight, self.noise)) for most, weight in self.weights
         )
 
     def half_point(self) -> int:
-        """Return the number of units, each in the `usual` number of keys, that show a key half of the time."""
+        """Return the number of units, each in `usual` keys, with which a key is shown with probability 1/2."""
         weight = next(weight for most, weight in self.weights if self.usual <= most)
         return ceil(super().half_point() / Fraction(weight)) if weight else MOST_UNITS
 
 
 def optimal(column: str, l0: int, allowed: PrivacyLoss) -> TruncatedGeometric:
-    """Return the optimal rule for l0 keys per unit within `allowed`, whose epsilon or rho (not both) may be None: unlimited.
+    """Return the optimal rule for l0 keys per unit within `allowed`, whose epsilon or rho (not both) may be None for unlimited.
 
-    Raises Refusal selection_delta or selection_epsilon when a share per key is too small for a table, ValueError when
-    `allowed` limits neither epsilon nor rho.
+    Raises Refusal selection_delta or selection_epsilon when the share per key is too small for a table, ValueError when
+    `allowed` limits neither epsilon nor rho or l0 is below 1.
     """
     if l0 < 1 or (allowed.epsilon is None and allowed.rho is None):
         raise ValueError("partition selection needs keys and a limit of epsilon or rho")
@@ -195,7 +196,7 @@ def optimal(column: str, l0: int, allowed: PrivacyLoss) -> TruncatedGeometric:
 def threshold(column: str, l0: int, noise: Noise, delta: Fraction) -> Threshold:
     """Return the lowest threshold on the count `column`, released with `noise`, that spends at most `delta` on l0 keys.
 
-    Raises Refusal selection_delta for a delta that is 0 or out of range, ValueError for a count that cannot move.
+    Raises Refusal selection_delta for a delta that is 0 or out of range, ValueError for a count that no unit can move.
     """
     _check_share(delta, l0)
     tau = _lowest(noise, l0, delta)
@@ -209,8 +210,8 @@ def _check_share(delta: Fraction, l0: int) -> None:
 
 @lru_cache(maxsize=256)
 def _lowest(noise: Noise, l0: int, delta: Fraction) -> int:
-    """Return the lowest threshold above `lone_count` that delta allows, or one higher by less than a thousandth, found between
-    two that are easily known: what all of l0 keys with the most of a key would need, and what the full keys alone need."""
+    """Return the lowest threshold above `lone_count` that delta allows, or one higher by less than a thousandth. Bisect between
+    what the keys with a full count of `lone_count` alone need and what l0 keys with that count would need."""
     lone = lone_count(noise)
     low = lone + noise.tail_point(min(Fraction(1, 2), delta / _full_keys(noise, l0))) - 1
     high = lone + noise.tail_point(delta / l0)
@@ -221,7 +222,7 @@ def _lowest(noise: Noise, l0: int, delta: Fraction) -> int:
 
 
 def lone_delta(noise: Noise, l0: int, tau: int) -> Fraction:
-    """Return the bound of `Threshold`: the sum of T(tau - v) over l0 keys with v in [0, `lone_count`] that add up to l1."""
+    """Return the bound in `Threshold` of the sum of T(tau - v) over l0 keys with v in [0, `lone_count`] that add up to l1."""
     full = _full_keys(noise, l0)
     most = full * _tail(noise, tau - lone_count(noise))
     return most if full == l0 else most + (l0 - full) * _tail(noise, tau)
@@ -233,25 +234,25 @@ def _tail(noise: Noise, least: int) -> Fraction:
 
 
 def _full_keys(noise: Noise, l0: int) -> Fraction:
-    """Return the number of keys that count `lone_count` each and the l1 of the noise together, at most l0."""
+    """Return how many keys with a count of `lone_count` each make up the l1 sensitivity (S / H in `Threshold`), at most l0."""
     lone = lone_count(noise)
     return min(Fraction(l0), Fraction(on_noise_grid(noise.sensitivity.l1, noise), lone)) if lone else Fraction(l0)
 
 
 def lone_count(noise: Noise) -> int:
-    """Return the most a key counts that one unit alone has, on the noise grid: exact when finer, floored when coarser."""
+    """Return the largest count of a key that only one unit has, on the noise grid: exact when finer, floored when coarser."""
     return on_noise_grid(noise.sensitivity.linf, noise)
 
 
 def on_noise_grid(count: int, noise: Noise) -> int:
-    """Return `count` on the grid of `noise`, as noise is added to it: exact when finer, floored when coarser."""
+    """Return `count` on the grid on which `noise` is added: exact when it is finer than the row grid, floored when coarser."""
     return count >> noise.shift if noise.shift > 0 else count << -noise.shift
 
 
 def weights_within(groups: int, norm: Norm) -> tuple[tuple[int, int], ...]:
-    """(most keys, weight) up to `groups` keys: the largest whole weights with a norm of at most WEIGHT for `most` keys.
+    """Return pairs (most keys, weight) up to `groups` keys: the largest whole weights with norm at most WEIGHT in `most` keys.
 
-    Numbers of keys stand together when they differ by a quarter at most, so that the engine's text stays short.
+    Numbers of keys that differ by at most a quarter share a pair, so that the SQL sent to the engine stays short.
     """
     mosts, most = [], 0
     while most < groups:
@@ -261,7 +262,7 @@ def weights_within(groups: int, norm: Norm) -> tuple[tuple[int, int], ...]:
 
 
 def weighted_sensitivity(groups: int, norm: Norm, factor: int) -> Sensitivity:
-    """Return the sensitivity of sums of `weights_within`; `factor`: 2 where a unit is replaced by another, else 1."""
+    """Return the sensitivity of sums of `weights_within`; `factor` is 2 under change_one, else 1."""
     l1 = WEIGHT if norm is Norm.L1 else isqrt(groups * WEIGHT * WEIGHT)
     return Sensitivity(groups * factor, l1 * factor, (WEIGHT * factor) ** 2, WEIGHT * factor)
 
@@ -270,11 +271,11 @@ def weighted_sensitivity(groups: int, norm: Norm, factor: int) -> Sensitivity:
 def weighted_threshold(
     column: str, groups: int, norm: Norm, noise: Noise, delta: Fraction, usual: int
 ) -> WeightedThreshold:
-    """Return a threshold as low as that for equal weights of all units, with weights of units in fewer keys that are never lower.
+    """Return a threshold as low as with equal weights of all units, under which units in fewer keys never have smaller weights.
 
-    `noise` is calibrated to `weighted_sensitivity`. The unit in most keys sets tau; the weight in fewer keys is lowered
-    where such a unit alone would else show a key more often than delta allows. It stays at least that of the unit in most
-    keys, as what delta allows for each of fewer keys is more. Raises Refusal selection_delta.
+    `noise` is calibrated to `weighted_sensitivity`. The unit in most keys sets tau. The weight of a unit in fewer keys is
+    lowered where it would otherwise show a key that it alone has more often than delta allows. It stays at least the weight of
+    the unit in most keys, because delta allows more for each of fewer keys. Raises Refusal selection_delta.
     """
     l0 = noise.sensitivity.l0
     _check_share(delta, l0)
@@ -291,11 +292,12 @@ def weighted_threshold(
 
 
 def choose_selection(column: str, l0: int, allowed: PrivacyLoss, thresholds: Sequence[Threshold] = ()) -> Selection:
-    """Return the rule that keeps smaller groups within `allowed`: lower `half_point`; on a tie the first threshold (cheaper).
+    """Return the rule within `allowed` that keeps the smaller groups (lowest `half_point`); on a tie the first threshold, which
+    is cheaper.
 
-    `column` counts units per key. `thresholds` are on counts with noise that costs what `allowed` would. Of a threshold
-    that costs delta alone, because its count is released anyway, nothing else is asked.
-    Raises Refusal selection_delta or selection_epsilon when no rule fits.
+    `column` counts units per key. `thresholds` read counts whose noise costs as much as `allowed`. A threshold on a count that
+    is released anyway costs delta alone and need not be compared here. Raises Refusal selection_delta or selection_epsilon when
+    no rule fits.
     """
     rules: list[Selection] = list(thresholds)
     try:
@@ -308,7 +310,7 @@ def choose_selection(column: str, l0: int, allowed: PrivacyLoss, thresholds: Seq
 
 @lru_cache(maxsize=128)
 def _keep_table(epsilon: Fraction, delta: Fraction) -> NDArray[np.int64]:
-    """Return the recursion of Theorem 1 in integers, every product rounded toward keeping less."""
+    """Return the table of Theorem 1's recursion in integers, every product rounded toward keeping less."""
     share = floor(delta * ONE)
     if share < 1 or delta >= 1:
         raise refuse("selection_delta", delta=f"{float(delta):.3g}", keys=1)
@@ -334,15 +336,15 @@ def _needed_by_table(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 
 def _expected_counts(growth: float, delta: float) -> float:
-    """Return the length of the table: pi(n) = delta (growth**n - 1) / (growth - 1) up to 1/2, then mirrored (ibid., Theorem
-    1)."""
+    """Return the expected length of the table: pi(n) = delta (growth**n - 1) / (growth - 1) up to 1/2, then mirrored (ibid.,
+    Theorem 1)."""
     if growth <= 1:
         return 1 / delta
     return 2 * log1p((growth - 1) / (2 * delta)) / log(growth)
 
 
 def _growth(epsilon: Fraction) -> int:
-    """Return a lower bound of e**epsilon, times 2**64; more than e**40 changes no table."""
+    """Return a lower bound of e**epsilon times 2**64; epsilon is capped at 40, above which no table changes."""
     return floor(exp_lower(min(epsilon, Fraction(_ENOUGH_EPSILON))) * (1 << _FRACTION_BITS))
 
 
@@ -355,10 +357,10 @@ def verify_table(table: Sequence[int], epsilon: Fraction, delta: Fraction) -> No
 
 
 def needed_delta(table: Sequence[int], ratio: Fraction) -> Fraction:
-    """Return the least delta for which every step of `table` / 2**62 keeps both conditions with e**epsilon >= `ratio`.
+    """Return the least delta for which every step of `table` / 2**62 satisfies both conditions with e**epsilon >= `ratio`.
 
     pi(n + 1) <= ratio pi(n) + delta (a kept key) and 1 - pi(n) <= ratio (1 - pi(n + 1)) + delta (a dropped one); the
-    mirrored two follow because pi rises. Cleared of denominators: exact integers.
+    two mirrored conditions follow because pi rises. Computed in exact integers, cleared of denominators.
     """
     top, bottom = ratio.numerator, ratio.denominator
     worst = 0

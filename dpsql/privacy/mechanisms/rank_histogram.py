@@ -1,25 +1,25 @@
-"""How the quantiles of a rank histogram are released: by the exponential mechanism over the cells of its grid, each apart or
+"""Release of the quantiles of a rank histogram by the exponential mechanism over the cells of its grid, either separately or
 several by recursion (Kaplan, Schnapp and Stemmer 2022, "Differentially private approximate quantiles").
 
-Recursion. Of quantiles q_1 < ... < q_k the middle one is chosen first, from all rows of a group. It parts the grid into the
+Recursion. Of quantiles q_1 < ... < q_k the middle one is chosen first, from all rows of a group. It splits the grid into the
 cells before it and the cells from it on. The quantiles below it are then chosen from the rows before, those above from the
 rows behind, each part in the same way: floor(log2 k) + 1 levels. Between the places of q_a and q_b, the quantile q is the
 quantile (q - q_a) / (q_b - q_a) of the rows there.
 
-What it costs. The places that part the grid are released, so that a level may depend on all levels before it: their losses
-add up, in epsilon and in rho, as those of any adaptively chosen mechanisms. In one level, the parts of the grid are disjoint
-and each is looked at by one choice. A unit with n_g rows in group g has n_gs of them in part s, with sum_s n_gs <= n_g. By
+What it costs. The places that split the grid are released, so a level may depend on all levels before it: their losses
+add up, in epsilon and in rho, like those of any adaptively chosen mechanisms. In one level, the parts of the grid are disjoint
+and each is read by one choice. A unit with n_g rows in group g has n_gs of them in part s, with sum_s n_gs <= n_g. By
 `exponential`, given the levels before, one level loses at most
 
     epsilon = epsilon_0 sum_gs n_gs <= epsilon_0 sum_g n_g,
     rho = epsilon_0^2 / 8 sum_gs n_gs^2 <= epsilon_0^2 / 8 sum_g n_g^2,
 
-as sum_s n_gs^2 <= (sum_s n_gs)^2 for numbers above 0: what one choice from all rows costs, however many parts there are.
+because sum_s n_gs^2 <= (sum_s n_gs)^2 for numbers above 0: as much as one choice from all rows, however many parts there are.
 
-Equal values. Where many rows have one value, the grid cannot be parted at a rank between them: all of them would come to lie on
-one side, and later ranks would be wrong by so many rows. So cells are cut into slices (`exponential`), places are slices, and
-n_gs are multiples of 1 / slices: a row whose cell is parted belongs to both sides, with shares that sum to 1. Nothing above
-asks for more.
+Equal values. Where many rows have the same value, the grid cannot be split at a rank between them: all of them would lie on
+one side, and later ranks would be wrong by that many rows. So cells are cut into slices (`exponential`), places are slices, and
+n_gs are multiples of 1 / slices: a row whose cell is split belongs to both sides, with shares that sum to 1. The argument above
+needs no more than that.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from dpsql.privacy.mechanisms.contract import Law
 from dpsql.privacy.mechanisms.exponential import Choice
 
 RANK_HISTOGRAM = "rank histogram"
-"""The word of the measurement (`dpsql.plan.measurements`)."""
+"""The name of this kind of measurement (`dpsql.plan.measurements`)."""
 _ENDS = (Fraction(0), Fraction(1))
 
 
 @dataclass(frozen=True)
 class Search:
-    """When and where a quantile is looked for: in the `level`-th step (from 0), between the places of the quantiles `low` and
-    `high`, which earlier levels chose (None: of all rows on that side)."""
+    """The step and range in which a quantile is searched: in `level` (from 0), between the places of the quantiles `low` and
+    `high`, which earlier levels chose (None: no limit on that side)."""
 
     quantile: Fraction
     level: int
@@ -49,21 +49,21 @@ class Search:
 
     @property
     def relative(self) -> Fraction:
-        """Return which quantile of the rows between `low` and `high` it is."""
+        """The quantile among the rows between `low` and `high` that corresponds to `quantile`."""
         low, high = self.low or _ENDS[0], _ENDS[1] if self.high is None else self.high
         return (self.quantile - low) / (high - low)
 
 
 def split(quantiles: Sequence[Fraction]) -> list[Search]:
-    """Return the searches for distinct quantiles, each of all rows and at a cost of its own."""
+    """Return separate searches for distinct quantiles, each over all rows and with its own privacy loss."""
     return [Search(quantile, level) for level, quantile in enumerate(quantiles)]
 
 
 def recursion(
     quantiles: Sequence[Fraction], low: Fraction | None = None, high: Fraction | None = None, level: int = 0
 ) -> list[Search]:
-    """Return the searches for distinct `quantiles`, ascending, in the order of levels. The smallest and the largest value part
-    nothing off while there are others to choose."""
+    """Return the searches for distinct ascending `quantiles` in the order of levels. The smallest and the largest value do not
+    split the grid while there are other quantiles to choose."""
     if not quantiles:
         return []
     middle = len(quantiles) // 2
@@ -85,7 +85,7 @@ class QuantileChoice:
 
     @property
     def quantile(self) -> Fraction:
-        """Return which quantile it is of all rows of a group."""
+        """The quantile among all rows of a group."""
         return self.search.quantile
 
 
@@ -100,17 +100,17 @@ class EndChoice:
 
 @dataclass(frozen=True)
 class ChoiceLevel:
-    """The choices of one level, which look at disjoint parts of the data: together they cost what the dearest one costs."""
+    """The choices of one level, which read disjoint parts of the data: together they cost as much as the most expensive one."""
 
     laws: tuple[Law, ...]
 
     @property
     def loss(self) -> PrivacyLoss:
-        """The cost of the level."""
+        """The privacy loss of the level."""
         return _largest([law.loss for law in self.laws])
 
     def recomputed_loss(self) -> PrivacyLoss:
-        """Return `loss` by the second road of each choice."""
+        """Return `loss` from the recomputed losses of the choices."""
         return _largest([law.recomputed_loss() for law in self.laws])
 
 
@@ -128,7 +128,7 @@ def _largest(losses: Sequence[PrivacyLoss]) -> PrivacyLoss:
 
 @dataclass(frozen=True)
 class RankHistogramPlan:
-    """The quantiles of one histogram with `cells` cells for each group, each cut into `slices`."""
+    """The measurement of quantiles of one histogram per group, with `cells` cells of `slices` slices each."""
 
     name: str
     cells: int
@@ -139,7 +139,7 @@ class RankHistogramPlan:
     word = RANK_HISTOGRAM
 
     def __post_init__(self) -> None:
-        """Raise ValueError where two choices of one level could look at the same rows, or a law is that of another choice."""
+        """Raise ValueError if two choices of one level could read the same rows, or if a law belongs to another choice."""
         for choice in self.quantiles:
             search = choice.search
             stated = (search.relative, self.slices)
@@ -157,13 +157,13 @@ class RankHistogramPlan:
 
     @property
     def laws(self) -> tuple[tuple[str, Law], ...]:
-        """Name and law of each quantile, and of each end of their bars."""
+        """Name and law of each quantile, then of each end of an error bar."""
         quantiles = ((quantile.name, quantile.law) for quantile in self.quantiles)
         return (*quantiles, *((end.name, end.law) for end in self.ends))
 
     @property
     def charged(self) -> tuple[Law, ...]:
-        """Return one law for each level, and for each end: the cells of all groups are one release."""
+        """One law for each level and for each end: the cells of all groups are one release."""
         steps = sorted({choice.search.level for choice in self.quantiles})
         levels = (
             ChoiceLevel(tuple(choice.law for choice in self.quantiles if choice.search.level == step)) for step in steps

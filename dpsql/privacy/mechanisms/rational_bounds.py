@@ -1,7 +1,7 @@
 """Rational bounds of irrational numbers: exp, ln, square root and the normal tail, each rounded to a stated side.
 
-`decimal` rounds exp, ln and the four operations correctly (General Decimal Arithmetic); they run at 100 digits here and
-results are moved outward by 10**-80 of their size, which covers all roundings of every formula below.
+`decimal` rounds exp, ln and the four operations correctly (General Decimal Arithmetic). Here they run at 100 digits, and
+results are moved outward by 10**-80 of their size, which covers all rounding errors of every formula below.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _decimal(value: Fraction, context: Context) -> Decimal:
 
 
 def exp_lower(x: Fraction) -> Fraction:
-    """Return a rational number <= e**x; x <= 1000. Below -1000 it is 0."""
+    """Return a rational number <= e**x; x <= 1000, else ValueError. For x below -1000 it is 0."""
     if x < -_FARTHEST:
         return Fraction(0)
     if x > _FARTHEST:
@@ -36,7 +36,7 @@ def exp_lower(x: Fraction) -> Fraction:
 
 
 def exp_upper(x: Fraction) -> Fraction:
-    """Return a rational number >= e**x; x <= 1000. Below -1000 it is the bound of e**-1000."""
+    """Return a rational number >= e**x; x <= 1000, else ValueError. For x below -1000 it is the bound of e**-1000."""
     if x > _FARTHEST:
         raise ValueError("exponent out of range")
     context = _context()
@@ -56,8 +56,8 @@ def ln_upper(x: Fraction) -> Fraction:
 
 
 def _ln_slack(x: Fraction) -> Fraction:
-    """Return what ln x may be off. The error of x is relative, so that of ln x is absolute; ln x itself stays below the bits of
-    x."""
+    """Return a bound of the error of ln x. The error of x is relative, so that of ln x is absolute; |ln x| is below the number of
+    bits of x."""
     return _SLACK * (1 + x.numerator.bit_length() + x.denominator.bit_length())
 
 
@@ -75,8 +75,8 @@ def ceil_sqrt(value: int) -> int:
 def normal_tail_upper(x: Fraction) -> Fraction:
     """Return a rational number >= P(N(0, 1) >= x); x >= 0.
 
-    x < 14: 1/2 - phi(x) (x + x**3/3 + x**5/(3*5) + ...), whose terms are positive, so that a cut series errs upward
-    (Abramowitz and Stegun 26.2.11). Else phi(x) / x (Mills' ratio, ibid. 26.2.12).
+    x < 14: 1/2 - phi(x) (x + x**3/3 + x**5/(3*5) + ...), whose terms are positive, so that truncating the series errs upward
+    (Abramowitz and Stegun 26.2.11). Otherwise phi(x) / x (Mills' ratio, ibid. 26.2.12).
     """
     context = _context()
     point = _decimal(x, context)

@@ -1,8 +1,8 @@
-"""The register of mechanisms: each with its word, the laws of its noise, and its calibration.
+"""The register of mechanisms: each with its name, the laws of its noise, and its calibration.
 
-A mechanism is one file of this package and one entry of `MECHANISMS`; its sampler is registered on the noise floor
-(`dpsql.noise.noise_samplers`), and the law that the audit holds it to in `dpsql.audit.noise_laws`. What is not registered is
-refused: a law that is not known has no error bars, is not drawn from and is not read from a store.
+A mechanism is one file of this package and one entry of `MECHANISMS`; its sampler is registered in `dpsql.noise.noise_samplers`,
+and the law against which the audit tests it in `dpsql.audit.noise_laws`. Unregistered laws are refused: they have no error bars,
+are not drawn from and are not read from a store.
 """
 
 from __future__ import annotations
@@ -18,19 +18,20 @@ from dpsql.privacy.mechanisms.contract import Constant, Noise, Norm, Sensitivity
 from dpsql.privacy.mechanisms.weighted_sums import LEAST_DEVIATION, LOGARITHMS, WeightedSum
 
 Calibration = Callable[[Sensitivity, Fraction], Noise]
-"""The least noise whose loss is at most so much of one dimension; `Constant` where no unit moves anything."""
+"""A function of sensitivity and loss that returns the least noise whose loss in one dimension is at most this; `Constant` where
+no unit moves anything."""
 
 
 @dataclass(frozen=True)
 class Mechanism:
-    """An additive mechanism. `law` is drawn from and stored; `sums` is the law of sums of its cells, if it has its own.
+    """An additive mechanism. `law` is drawn from and stored; `sums` is the law of sums of its cells, if it has a special one.
 
-    `norm` is the norm of a unit's contribution that the noise follows (None: it is never asked for, `Constant`).
-    `calibrations`: by the dimension of the loss ("epsilon", "rho") that it is calibrated in; without "epsilon" it has no
+    `norm`: the norm of a unit's contribution to which the noise is calibrated (None for `Constant`, which is never requested).
+    `calibrations`: by the dimension of the loss ("epsilon", "rho") in which it is calibrated; without "epsilon" it has no
     finite pure epsilon. `offered`: `dp.mechanism = auto` considers it. `shared`: entries of a vector are not independent, and
-    `law` is a `VectorNoise`; `series`: they follow the values of an ordered key, and it is a `SeriesNoise`.
-    `correlated`: its calibration by rho, with noise that is correlated between groups (`dp.correlation`; None: it cannot be).
-    `named`: a question may ask for it by its word; one that is not is chosen for a shape of question (`dp.workload`).
+    `law` is a `VectorNoise`; `series`: entries follow the values of an ordered key, and `law` is a `SeriesNoise`.
+    `correlated`: its calibration by rho with noise that is correlated between groups (`dp.correlation`; None: not possible).
+    `named`: a query may request it by name; a mechanism that is not `named` is chosen for a shape of query (`dp.workload`).
     """
 
     word: str
@@ -50,7 +51,7 @@ class Mechanism:
         return self.calibrations is None or "epsilon" in self.calibrations
 
     def calibrated(self, dimension: str, sensitivity: Sensitivity, most: Fraction) -> Noise:
-        """Return the least noise whose `dimension` of the loss is at most `most`; the dimension is among its calibrations."""
+        """Return the least noise whose loss in `dimension` is at most `most`; `calibrations` must contain the dimension."""
         assert self.calibrations is not None
         return self.calibrations[dimension](sensitivity, most)
 
@@ -86,11 +87,11 @@ MECHANISMS: dict[str, Mechanism] = {
         Mechanism("constant", Constant),
     )
 }
-"""By word. Of equally good mechanisms the first is taken."""
+"""Mechanisms by name. Among equally good ones the first is used."""
 
 
 def askable() -> tuple[Mechanism, ...]:
-    """Return the mechanisms that a question may name."""
+    """Return the mechanisms that a query may name."""
     return tuple(mechanism for mechanism in MECHANISMS.values() if mechanism.calibrations and mechanism.named)
 
 
@@ -102,7 +103,7 @@ def registered(noise: Noise) -> Noise:
 
 
 def is_registered(noise: Noise) -> bool:
-    """Return whether its law, or the law of its sums, is that of a mechanism."""
+    """Return whether `noise` has the law of a registered mechanism, or of sums of its cells."""
     if type(noise) is WeightedSum:
         return all(_has_weighted_law(part.noise) for part in noise.parts)
     return any(type(noise) in (mechanism.law, mechanism.sums) for mechanism in MECHANISMS.values())
@@ -115,19 +116,19 @@ def is_shared(noise: Noise) -> bool:
 
 
 def vector_law(noise: Noise) -> VectorNoise:
-    """Return `noise` as a law of whole vectors. Raises InternalError unless `is_shared`: no other says what its entries share."""
+    """Return `noise` as a law of whole vectors. Raises InternalError unless `is_shared`: other laws have no joint quantiles."""
     if not is_shared(noise):
         raise refuse("internal", what=f"noise of vectors that is not known: {noise.mechanism}")
     return cast(VectorNoise, noise)
 
 
 def series_law(noise: Noise) -> SeriesNoise | None:
-    """Return `noise` as a law of series, or None: its mechanism is made for no order of cells."""
+    """Return `noise` as a law of series, or None if its mechanism is not for ordered cells."""
     return cast(SeriesNoise, noise) if is_shared(noise) and MECHANISMS[noise.mechanism].series else None
 
 
 def can_be_weighted(noise: Noise) -> bool:
-    """Return whether the law of weighted sums of cells with this noise is known (`weighted_sums`), and doubles can hold it."""
+    """Return whether the law of weighted sums of cells with this noise is known (`weighted_sums`) and doubles can hold it."""
     return _has_weighted_law(noise) and not is_shared(noise) and noise.standard_deviation() > LEAST_DEVIATION
 
 
@@ -137,7 +138,7 @@ def _has_weighted_law(noise: Noise) -> bool:
 
 
 def summed(noise: Noise, count: int, whole: bool) -> Noise | None:
-    """Return the law of the sum of `count` cells that each got `noise`, or None: not known (`Noise.summed`)."""
+    """Return the law of the sum of `count` cells that each got `noise`, or None if it is not known (`Noise.summed`)."""
     return noise.summed(count, whole) if is_registered(noise) else None
 
 

@@ -2,32 +2,32 @@
 by computing it on disjoint samples of units and choosing a quantile of the samples' values, or adding noise to their mean.
 
 Why it is private. Units are split into B samples by a keyed hash of the unit's key (under row privacy, and above DISTINCT, rows
-by one of their content and of how many equal rows came before). So the sample of a row does not depend on other units, and the
-rows of one unit are in one sample. In each group every sample has exactly one value, a cell of a grid that follows from the
-bounds in the question: the value is a function of the rows of the sample alone, and a sample without a value has the cell in the
-middle of the bounds. Hence a group's histogram has B entries whatever the data are.
+are split by a keyed hash of their content and of the number of equal rows before). So the sample of a row does not depend on
+other units, and the rows of one unit are in one sample. In each group every sample has exactly one value, a cell of a grid that
+follows from the bounds in the query: the value is a function of the rows of the sample alone, and a sample without a value has
+the cell in the middle of the bounds. Hence a group's histogram has B entries whatever the data are.
 
-A unit that comes or goes changes rows of its own sample, in each group g that it touches. So it replaces at most n_g entries of
-the histogram of g, where n_g is 1 for each group that it touches (its rows there are in one sample), and the number of its rows
-in g where each row has a sample of its own. An entry that is replaced is one that goes and one that comes. By `exponential`, n
-rows that come or go cost epsilon_0 n and the range epsilon_0 n, so n_g replaced entries cost as much as 2 n_g rows, and the
-vector of 2 n_g over all groups has twice the norms of the vector of n_g:
+An added or removed unit changes rows of its own sample, in each group g that it touches. So it replaces at most n_g entries of
+the histogram of g, where n_g is 1 for each group that it touches (its rows there are in one sample), or the number of its rows
+in g if each row may have a different sample. Replacing an entry removes one entry and adds one. By `exponential`, n added or
+removed rows cost epsilon_0 n and the range epsilon_0 n, so n_g replaced entries cost as much as 2 n_g rows, and the vector of
+2 n_g over all groups has twice the norms of the vector of n_g:
 
     epsilon = 2 epsilon_0 sum n_g,    rho = epsilon_0^2 / 8 sum (2 n_g)^2.
 
-It is not less: of an odd number of samples half of which lie at each end, the middle one decides (tests reach the bound). Under
-change_one the rows of a unit are taken away first and others are put in then, in the same sample or another one: the triangle
-inequality doubles all norms, as for counts (the factor is inside `Sensitivity`).
+The bound is tight: with an odd number of samples, half of them at each end, the middle one decides (tests reach the bound).
+Under change_one the rows of a unit are removed first and other rows added then, in the same sample or another one: the triangle
+inequality doubles all norms, as for counts (the factor is included in `Sensitivity`).
 
-**The mean.** Of the B values of a group, cells 0 to m, T = sum over samples of (cell - middle) is a sum of integers, to which
-samples without a value add 0, as they have the cell in the middle. A replaced entry moves T by at most m, so a unit moves T of
-group g by at most m n_g, and the vector of T over all groups has at most m times the norms of the vector of n_g. Additive
-noise for these norms (`laplace`, `gaussian`) makes all T private, as it does any sum; (middle + noisy T / B), cut to [0, m], is
-post-processing, as B is public. (`Sensitivity` has the factor of change_one here, too: a unit that is replaced changes the
+**The mean.** For the B values of a group, cells 0 to m, T = sum over samples of (cell - middle) is a sum of integers, to which
+samples without a value add 0, because they have the cell in the middle. A replaced entry moves T by at most m, so a unit moves T
+of group g by at most m n_g, and the vector of T over all groups has at most m times the norms of the vector of n_g. Additive
+noise for these norms (`laplace`, `gaussian`) makes all T private, like any sum; (middle + noisy T / B), clamped to [0, m], is
+post-processing, as B is public. (`Sensitivity` includes the factor of change_one here, too: a replaced unit changes the
 samples of its old rows and those of its new ones.) Its noise is as large as m n_g / B, whatever the samples' values are.
 
-What is released as a median is near the median of the samples' values in rank (`Choice.rank_error`, in samples). How far that
-(or the mean) is from the statistic of all rows together depends on the statistic and on data: nothing is claimed about it.
+A released median is near the median of the samples' values in rank (`Choice.rank_error`, in samples). How far that (or the
+mean) is from the statistic over all rows together depends on the statistic and on the data: nothing is claimed about it.
 """
 
 from __future__ import annotations
@@ -43,25 +43,25 @@ from dpsql.privacy.mechanisms.local_sensitivity import FollowsFrom, ends_of
 from dpsql.privacy.mechanisms.rank_histogram import RankHistogramPlan
 
 SAMPLE_VALUES, SAMPLE_MEAN = "sample values", "sample mean"
-"""The words of the measurements (`dpsql.plan.measurements`)."""
+"""The names of these kinds of measurement (`dpsql.plan.measurements`)."""
 _QUARTER = 4
 
 
 def entries_moved(touched: Sensitivity) -> Sensitivity:
-    """Return how many entries of all histograms of samples come or go, `touched` being the sensitivity of the vector of n_g."""
+    """Return the sensitivity of the histograms of samples, in added and removed entries; `touched`: of the vector of n_g."""
     return Sensitivity(touched.l0, 2 * touched.l1, 4 * touched.l2_squared, 2 * touched.linf)
 
 
 def enough_samples(law: Choice, cells: int, missed: float) -> int:
-    """Return the number of samples from which on the released value lies, but for a probability `missed`, among the middle half
-    of the samples' values, whatever these are."""
+    """Return a number of samples from which on the released value lies in the middle half of the samples' values, except with
+    probability `missed`, whatever these values are."""
     return max(2, int(_QUARTER * law.rank_error(cells, missed)) + 1)
 
 
 @dataclass(frozen=True)
 class SampleValuesPlan(RankHistogramPlan):
-    """The quantiles that are chosen among the values of `samples` samples of each group. A sample that the engine has no value of
-    has the cell `middle`."""
+    """The measurement of quantiles chosen among the values of `samples` samples in each group. A sample for which the engine has
+    no value has the cell `middle`."""
 
     samples: int = 1
     middle: int = 0
@@ -70,14 +70,13 @@ class SampleValuesPlan(RankHistogramPlan):
 
 
 def sum_moved(touched: Sensitivity, steps: int) -> Sensitivity:
-    """Return how far one unit moves the sums of samples' cells from 0 to `steps`; `touched`: the sensitivity of the vector of
-    n_g."""
+    """Return the sensitivity of the sums of the samples' cells, which go from 0 to `steps`; `touched`: of the vector of n_g."""
     return Sensitivity(touched.l0, steps * touched.l1, steps * steps * touched.l2_squared, steps * touched.linf)
 
 
 def bar_steps(noise: Noise, confidence: Fraction) -> int:
-    """Return half the width of the error bar of a noisy sum of cells, in steps, which holds with `confidence`: one step more than
-    that of its noise, as the sum is rounded down."""
+    """Return the half width, in steps, of the error bar of a noisy sum of cells at `confidence`: one step more than that of the
+    noise, because the sum is rounded down."""
     return ceil(noise.half_width(float(confidence))) + 1
 
 
@@ -98,28 +97,28 @@ class NoisySampleMean:
 
     @property
     def mechanism(self) -> str:
-        """The word of the noise."""
+        """The name of the noise's mechanism."""
         return self.noise.mechanism
 
     @property
     def epsilon_0(self) -> Fraction:
-        """The inverse of the noise's standard deviation: what is compared between two laws of one number."""
+        """The inverse of the noise's standard deviation, by which two laws of one number are compared."""
         return 1 / Fraction(self.noise.standard_deviation())
 
     @property
     def loss(self) -> PrivacyLoss:
-        """The exact cost of the sums of all groups."""
+        """The exact privacy loss of the sums of all groups."""
         return self.noise.loss
 
     def recomputed_loss(self) -> PrivacyLoss:
-        """Return `loss` by the second road of the noise."""
+        """Return the recomputed loss of the noise."""
         return self.noise.recomputed_loss()
 
 
 @dataclass(frozen=True)
 class SampleMeanPlan:
-    """The noisy sum of the cells of `samples` samples of each group, and both ends of its error bar, `width` steps away.
-    `median`: the choice of the samples' median at the same price, to compare with."""
+    """The measurement of the noisy sum of the cells of `samples` samples in each group, with both ends of its error bar, `width`
+    steps away. `median`: the choice of the samples' median at the same price, for comparison."""
 
     name: str
     cells: int
@@ -143,10 +142,10 @@ class SampleMeanPlan:
 
     @property
     def charged(self) -> tuple[Law, ...]:
-        """The law of the sum: ends follow from it."""
+        """The law of the sum alone, because the ends follow from it."""
         return (self.law,)
 
     @property
     def range(self) -> tuple[int, int]:
-        """The least and the largest sum."""
+        """The smallest and the largest possible sum."""
         return -self.middle * self.samples, (self.cells - 1 - self.middle) * self.samples

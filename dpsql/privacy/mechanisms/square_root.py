@@ -1,38 +1,41 @@
-"""Gaussian noise for running totals: the sums of an ordered key, with noise that is small in every running total of them.
+"""Gaussian noise for running totals: sums along an ordered key, with noise that is small in every running total.
 
-**The release.** x are the integer sums of one term over the n values of the last key, in its order: one vector for each
-combination of the other keys. T is the lower triangular Toeplitz matrix of `factors`: whole numbers c_0 >= c_1 >= ... > 0, near
-2**8 times the coefficients of (1 - t)**(-1/2). So T is nearly 2**8 times the square root of the matrix of running totals
-(Fichtenberger, Henzinger and Upadhyay 2023, arXiv 2202.11205; Henzinger, Upadhyay and Upadhyay 2023, arXiv 2211.05006). Publish
+**The release.** x is the vector of integer sums of one term over the n values of the last key, in key order; there is one
+vector for each combination of the other keys. T is the lower triangular Toeplitz matrix of `factors`: whole numbers
+c_0 >= c_1 >= ... > 0, near 2**8 times the coefficients of (1 - t)**(-1/2). So T is nearly 2**8 times the square root of the
+matrix of running totals (Fichtenberger, Henzinger and Upadhyay 2023, arXiv 2202.11205; Henzinger, Upadhyay and Upadhyay 2023,
+arXiv 2211.05006). Publish
 
-    y = T x + z, z independent discrete Gaussians of deviation sigma (a whole number).
+    y = T x + z, z independent discrete Gaussians with standard deviation sigma (a whole number).
 
-All else is post-processing of y, in whole numbers: r_i = (y_i - sum over j < i of c_(i-j) r_j) / 2**8, rounded. By induction
-r_i = x_i + e_i with e_i = (z_i - sum over j < i of c_(i-j) e_j) / 2**8, rounded: y_i has 2**8 x_i and c_(i-j) x_j, and whole
-multiples of the divisor come through a rounded division unchanged. So e is a function of z alone (`unrolled`), and what is shown
-is x + e, as with any other noise. Rounding adds a number between -2**7 and 2**7 to z_i and nothing else, so that it is small in
-running totals as well; noise that is rounded afterwards would add up.
+Everything else is post-processing of y in whole numbers: r_i = (y_i - sum over j < i of c_(i-j) r_j) / 2**8, rounded. By
+induction r_i = x_i + e_i with e_i = (z_i - sum over j < i of c_(i-j) e_j) / 2**8, rounded: y_i contains 2**8 x_i and
+c_(i-j) x_j, and whole multiples of the divisor pass a rounded division unchanged. So e is a function of z alone (`unrolled`),
+and the released numbers are x + e, as with any other noise. Rounding adds a number between -2**7 and 2**7 to z_i and nothing
+else, so its effect on running totals is small as well; noise rounded after the division would add up.
 
-**What it costs.** rho = M / (2 sigma**2) of zCDP (CKS20, arXiv 2004.00010, Theorem 14), M at least the square of what one unit
-moves T x by in L2. With a_i the absolute value of what it moves x_i by, |T u|**2 is at most the sum of a_i a_j G_ij over cells of
-one vector, G = T' T, because no entry of T is negative. Three bounds; M is the least (`square_moved`):
+**What it costs.** rho = M / (2 sigma**2) of zCDP (CKS20, arXiv 2004.00010, Theorem 14), where M is at least the square of the
+L2 distance by which one unit moves T x. Let u be what one unit adds to x, and a_i = |u_i|. Then |T u|**2 is at most the sum of
+a_i a_j G_ij over pairs of cells of one vector, G = T' T, because no entry of T is negative. There are three bounds, and M is the
+least of them (`square_moved`):
 
 - By Linf, L1 and L0. The sum is convex in a, so it is largest at a corner of {0 <= a_i <= Linf, sum of a_i <= L1, at most L0
-  not 0}: at most K = min(L0, ceil(L1 / Linf)) entries, none above Linf. Places s_1 < s_2 < ... of a vector have G no larger than
-  the first ones: G_ij (i < j) is the sum of c_m c_(m+j-i) over m < n - j, which falls with j - i and with j, and the b-th place
-  is at least b. So k touched cells of one vector add at most f(k) = |T 1_k|**2, 1_k being 1 in the first k cells, and entries in
-  different vectors add nothing. However the K cells are split among vectors, k of them add at most k times the largest f(j) / j,
-  j <= min(K, n), so that all add at most K times that. (f is not convex: whole vectors are not the worst.)
+  of the a_i not 0}: at most K = min(L0, ceil(L1 / Linf)) entries, none above Linf. For places s_1 < s_2 < ... of a vector the
+  entries of G are no larger than for the first places: G_ij (i < j) is the sum of c_m c_(m+j-i) over m < n - j, which falls with
+  j - i and with j, and s_b >= b. So k touched cells of one vector add at most f(k) = |T 1_k|**2, where 1_k is 1 in the first k
+  cells, and pairs of entries in different vectors add nothing. However the K cells are split among vectors, k of them add at
+  most k times the largest f(j) / j, j <= min(K, n), so all of them add at most K times that. (f is not convex: whole vectors
+  are not the worst case.)
 - L1**2 G_00: each column of T is at most as long as the first (triangle inequality).
-- L2**2 times the largest sum of a row of G over L0 places of a vector (Gershgorin), whose distances are 1, 1, 2, 2, ... at least.
+- L2**2 times the largest sum of a row of G over L0 places of a vector (Gershgorin), whose distances are at least 1, 1, 2, 2, ...
 
-It does not matter for the loss which cells are the vectors, or in which order. Under change_one all norms are twice as large.
+The loss does not depend on which cells form the vectors, or on their order. Under change_one all norms are twice as large.
 
-**Its errors.** e is nearly T**-1 z: normal, of deviation sigma / 2**8 times the root of the sum of squares of the first
-coefficients of (1 - t)**(1/2), which is 1 in the first cell, 1.118 in the second and at most 1.129. One law stands for all cells,
-that of the last one: error bars of the first cell by itself are 13 % too wide, of the second 1 %. Running totals have the error
-of the running sum of T**-1 z, whose coefficients are nearly those of (1 - t)**(-1/2) again. What is computed from several cells
-has bars from replicates of whole vectors (`joint_quantiles`).
+**Its errors.** e is nearly T**-1 z: normal, with standard deviation sigma / 2**8 times the root of the sum of squares of the
+first coefficients of (1 - t)**(1/2), which is 1 in the first cell, 1.118 in the second and at most 1.129. The law of the last
+cell is used for all cells: error bars of the first cell by itself are 13 % too wide, of the second 1 %. Running totals have the
+error of the running sum of T**-1 z, whose coefficients are nearly those of (1 - t)**(-1/2) again. Error bars of expressions over
+several cells come from replicates of whole vectors (`joint_quantiles`).
 """
 
 from __future__ import annotations
@@ -59,18 +62,18 @@ from dpsql.privacy.mechanisms.weighted_sums import LOGARITHMS
 SQUARE_ROOT = "square_root"
 BITS = 8
 ONE = 1 << BITS
-"""c_0. Errors of running totals are within 0.1 % of those of exact coefficients, so it is no larger: the wider may sums be whose
-noise is on the row grid."""
+"""c_0. Errors of running totals are already within 0.1 % of those with exact coefficients; a larger c_0 would lower the
+sensitivity up to which noise fits on the row grid."""
 MOST_LENGTH = 4096
-"""Of a vector: its rounded divisions take length**2 / 2 steps."""
+"""Upper bound of the length of a vector: its rounded divisions take length**2 / 2 steps."""
 MOST_WIDE = 1 << 27
-"""Bound of sigma. Above `MOST_SIGMA` it is a multiple of 2**`wide_bits`, which costs less than 1 / 2**19."""
+"""Upper bound of sigma. Above `MOST_SIGMA` sigma is a multiple of 2**`wide_bits`, which costs less than 1 / 2**19."""
 _MORE_BITS = 52
 _PART = 64
-"""Cells whose sums over earlier ones are computed together."""
+"""Number of cells whose sums over earlier cells are computed together."""
 _REACH = 9
 
-LOGARITHMS[SQUARE_ROOT] = LOGARITHMS["gaussian"]  # but for roundings, the noise of a cell is a sum of normal numbers
+LOGARITHMS[SQUARE_ROOT] = LOGARITHMS["gaussian"]  # apart from rounding, the noise of a cell is a sum of normal numbers
 
 Integers = npt.NDArray[np.int64]
 Numbers = TypeVar("Numbers", Integers, Floats)
@@ -78,7 +81,8 @@ Numbers = TypeVar("Numbers", Integers, Floats)
 
 @dataclass(frozen=True)
 class SquareRoot:
-    """Noise for vectors of `length` sums on the row grid times 2**shift; `sigma` is the deviation of z, in units of 1 / `ONE`."""
+    """Noise for vectors of `length` sums on the row grid times 2**shift. `sigma` is the standard deviation of z, in units of
+    1 / `ONE` of the noise grid."""
 
     sensitivity: Sensitivity
     shift: int
@@ -100,18 +104,18 @@ class SquareRoot:
 
     @property
     def noise_scale(self) -> Fraction:
-        """The deviation of the first cell before it is rounded, in noise-grid units."""
+        """The standard deviation of the first cell before rounding, in noise-grid units."""
         return Fraction(self.sigma, ONE)
 
     @property
     def loss(self) -> PrivacyLoss:
-        """rho of zCDP; no finite pure epsilon."""
+        """The rho of zCDP; no pure epsilon is finite."""
         return PrivacyLoss.concentrated(
             Fraction(square_moved(self.sensitivity, self.shift, self.length), 2 * self.sigma**2)
         )
 
     def recomputed_loss(self) -> PrivacyLoss:
-        """Return the loss by the same bounds from the entries of G, distance by distance."""
+        """Return the loss by the same three bounds, recomputed from the entries of G, distance by distance."""
         moved = _on_grid(self.sensitivity, self.shift)
         touched = min(moved.l0, ceil(Fraction(moved.l1, moved.linf)))
         sums = _sums_of_entries(min(touched, self.length), self.length)
@@ -124,17 +128,18 @@ class SquareRoot:
 
     @property
     def _spread(self) -> float:
-        """The deviation of the last cell before it is rounded, in noise-grid units."""
+        """The standard deviation of the last cell before rounding, in noise-grid units."""
         growth = float(np.sum(inverse_factors(self.length) ** 2))
         return sqrt(growth * self._square - 1 / 12)
 
     @property
     def _square(self) -> float:
-        """The variance of z and of rounding, in squares of noise-grid units."""
+        """The variance of z / `ONE` plus that of rounding, in squares of noise-grid units."""
         return float(self.noise_scale) ** 2 + 1 / 12
 
     def upper_tail(self, k: int) -> Fraction:
-        """Return a bound of P(noise >= k), k >= 1, in the last cell: what is rounded is k - 1/2 or more. For error bars alone."""
+        """Return a bound of P(noise >= k), k >= 1, in the last cell, where the number before rounding is at least k - 1/2. For
+        error bars alone."""
         return normal_tail_upper(Fraction((k - 0.5) / self._spread))
 
     def tail_point(self, probability: Fraction) -> int:
@@ -145,15 +150,15 @@ class SquareRoot:
         return smallest_within(self.upper_tail, probability, guess, 1)
 
     def standard_deviation(self) -> float:
-        """Return the deviation of the last cell in row-grid units."""
+        """Return the standard deviation of the last cell in row-grid units."""
         return sqrt(self._spread**2 + 1 / 12) * 2.0**self.shift
 
     def variances(self, weights: Floats) -> Floats:
-        """Return the variances of weighted sums of cells, in squares of noise-grid units; `weights`: of shape (sums, cells),
-        cells in the order of the keys.
+        """Return the variances of weighted sums of cells, in squares of noise-grid units. `weights` has shape (sums, cells),
+        cells in key order.
 
-        e is 2**8 T**-1 applied to z / 2**8 and the roundings of divisions, independent in all cells. So a variance is
-        the sum of the squares of their weights, which T**-1 transposed makes of those of e.
+        e is 2**8 T**-1 applied to z / 2**8 plus the rounding errors of divisions, which are independent in all cells. So a
+        variance is that of one such cell times the sum of squares of the weights of e multiplied by 2**8 T**-1 transposed.
         """
         sums, cells = weights.shape
         padded = np.zeros((sums, -(-cells // self.length) * self.length))
@@ -166,48 +171,48 @@ class SquareRoot:
         return np.asarray(np.sum(independent.reshape(sums, -1) ** 2, axis=1) * self._square)
 
     def running_deviation(self) -> float:
-        """Return the root of the mean variance of the running totals of a vector, in row-grid units."""
+        """Return the square root of the mean variance of the running totals of a vector, in row-grid units."""
         totals = np.cumsum(inverse_factors(self.length))
         return sqrt(float(np.mean(np.cumsum(totals**2))) * self._square) * 2.0**self.shift
 
     def half_width(self, confidence: float) -> float:
-        """Return the h in row-grid units with P(|noise| <= h) >= confidence; at most one noise-grid step above the smallest."""
+        """Return h in row-grid units with P(|noise| <= h) >= confidence; at most one noise-grid step above the least."""
         return scaled_half_width(self, confidence)
 
     def expected_error(self) -> float:
-        """Return sqrt(2 / pi) times the deviation, in row-grid units."""
+        """Return sqrt(2 / pi) times the standard deviation, in row-grid units."""
         return self.standard_deviation() * sqrt(2 / pi)
 
     def weighted_half_width(self, weights: Sequence[float], confidence: float) -> float:
-        """Return the half width of a sum of cells of different vectors, which are independent, with these weights."""
+        """Return the half width of a sum with these weights of cells of different vectors, which are independent."""
         return self.half_width(confidence) * sqrt(sum(weight * weight for weight in weights))
 
     def weighted_expected_error(self, weights: Sequence[float]) -> float:
-        """Return the expected error of a sum of cells of different vectors, which are independent, with these weights."""
+        """Return the expected error of a sum with these weights of cells of different vectors, which are independent."""
         return self.expected_error() * sqrt(sum(weight * weight for weight in weights))
 
     def summed(self, count: int, whole: bool) -> Noise | None:
-        """Return None: the law of a sum follows from which cells of a vector are summed."""
+        """Return None: the law of a sum depends on which cells of a vector are summed."""
         return None
 
     def quantiles(self, uniform: Floats) -> Floats:
-        """Return the inverse of the cumulated law of the last cell at `uniform`."""
+        """Return the quantiles of the last cell at the probabilities `uniform`, in noise-grid units."""
         return np.asarray(np.rint(_standard(uniform) * self._spread))
 
     def joint_quantiles(self, shared: Floats, uniform: Floats) -> Floats:
-        """Return the noise of all cells together (shape (draws, cells), cells in the order of the keys) at the quantiles
-        `uniform` of z, for replicates; `shared` is what a vector has in common under other laws."""
+        """Return replicates of the noise of all cells together (shape (draws, cells), cells in key order), with z at the
+        probabilities `uniform`. `shared` is not used: here a vector draws no variable in common, as it does under other laws."""
         return unrolled(np.rint(_standard(uniform) * self.sigma), self.length)
 
 
 @lru_cache(maxsize=1024, typed=True)
 def noise_for(sensitivity: Sensitivity, rho: Fraction, length: int = 1, finest: int = FINEST) -> Noise:
-    """Return the least noise for vectors of `length` cells whose loss is at most `rho` (> 0) of zCDP, but never of a deviation
-    below one step; `Constant` for zero sensitivity.
+    """Return the least noise for vectors of `length` cells whose loss is at most `rho` (> 0) of zCDP, but with a standard
+    deviation of at least one step; `Constant` for zero sensitivity.
 
-    `finest`: the noise grid is no finer than the row grid times 2**finest. With 0, sums of whole numbers get whole noise. A grid
-    that is coarser than that of the rows lets every touched entry move by up to a step more: a larger sigma is taken before it.
-    Raises ValueError for a rho that is not a positive Fraction, Refusal noise_too_large when no grid helps.
+    `finest`: the noise grid is no finer than the row grid times 2**finest; with 0, sums of whole numbers get whole noise. On a
+    noise grid coarser than the row grid every touched entry may move by up to one step more, so a larger sigma is tried first.
+    Raises ValueError for a rho that is not a positive Fraction, Refusal noise_too_large when no grid suffices.
     """
     if not isinstance(rho, Fraction) or rho <= 0:
         raise ValueError(f"rho must be a Fraction > 0, not {rho!r}")
@@ -223,13 +228,13 @@ def noise_for(sensitivity: Sensitivity, rho: Fraction, length: int = 1, finest: 
 
 
 def wide_bits(sigma: int) -> int:
-    """Return the k by which such a sigma is more than `MOST_SIGMA`: z is drawn as that of a wide Gaussian
+    """Return the number of bits k by which `sigma` exceeds `MOST_SIGMA`; for k > 0, z is drawn as a wide Gaussian
     (`noise.wide_gaussian`)."""
     return max(0, (sigma - 1).bit_length() - (MOST_SIGMA - 1).bit_length())
 
 
 def square_moved(sensitivity: Sensitivity, shift: int, length: int) -> int:
-    """Return M of the module's text: at least the square of the L2 distance between T x and T x' of neighbours."""
+    """Return M of the module's docstring: at least the square of the L2 distance between T x and T x' of neighbours."""
     moved = _on_grid(sensitivity, shift)
     touched = min(moved.l0, -(-moved.l1 // moved.linf))
     by_places = moved.linf**2 * _most_of_ones(touched, length)
@@ -238,8 +243,8 @@ def square_moved(sensitivity: Sensitivity, shift: int, length: int) -> int:
 
 
 def _on_grid(sensitivity: Sensitivity, shift: int) -> Sensitivity:
-    """Return the sensitivity on the row grid times 2**shift. On a coarser grid exact sums are rounded down, so that each of the
-    entries that move does so by at most the next whole number."""
+    """Return the sensitivity on the row grid times 2**shift. On a coarser grid exact sums are rounded down, so each entry that
+    moves does so by at most its distance rounded up to a whole number."""
     l2_squared = gaussian.square_moved(sensitivity, shift)
     if shift <= 0:
         return Sensitivity(sensitivity.l0, sensitivity.l1 << -shift, l2_squared, sensitivity.linf << -shift)
@@ -249,7 +254,7 @@ def _on_grid(sensitivity: Sensitivity, shift: int) -> Sensitivity:
 
 @lru_cache(maxsize=16)
 def factors(length: int) -> tuple[int, ...]:
-    """Return c_0, c_1, ..., `length` of them: 2**8 (2m choose m) / 4**m, rounded to whole numbers without doubles."""
+    """Return c_m = 2**8 (2m choose m) / 4**m for m < `length`, rounded to whole numbers without using doubles."""
     numbers = []
     exact = ONE << _MORE_BITS
     for place in range(length):
@@ -260,7 +265,7 @@ def factors(length: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=16)
 def inverse_factors(length: int) -> Floats:
-    """Return the first column of 2**8 T**-1, which is Toeplitz as well, in doubles (for error bars)."""
+    """Return in doubles (for error bars) the first column of 2**8 T**-1, which is a Toeplitz matrix as well."""
     numbers = np.array(factors(length), dtype=np.float64) / ONE
     inverse = np.zeros(length)
     inverse[0] = 1.0
@@ -271,7 +276,7 @@ def inverse_factors(length: int) -> Floats:
 
 @lru_cache(maxsize=1024)
 def _most_of_ones(count: int, length: int) -> int:
-    """Return a bound of |T u|**2 where u is 1 in `count` cells of vectors of `length`, wherever they are: `count` times the
+    """Return a bound of |T u|**2 for any u that is 1 in `count` cells of vectors of `length` and else 0: `count` times the
     largest f(j) / j, rounded up."""
     totals = np.cumsum(np.array(factors(length), dtype=np.int64))
     largest = Fraction(0)
@@ -284,7 +289,7 @@ def _most_of_ones(count: int, length: int) -> int:
 
 @lru_cache(maxsize=1024)
 def _most_in_a_row(count: int, length: int) -> int:
-    """Return the largest sum over `count` places of a vector of a row of G."""
+    """Return a bound of the sum of any row of G over `count` places of a vector."""
     numbers = np.array(factors(length), dtype=np.int64)
     total = int(numbers @ numbers)
     return total + 2 * sum(int(numbers[place:] @ numbers[: length - place]) for place in range(1, count // 2 + 1))
@@ -298,24 +303,24 @@ def _entry(row: int, column: int, length: int) -> int:
 
 @lru_cache(maxsize=64)
 def _sums_of_entries(count: int, length: int) -> tuple[int, ...]:
-    """Return the sums of G_ij over the first 1, 2, ..., `count` places: row by row what a place adds, from products of
+    """Return the sums of G_ij over the first 1, 2, ..., `count` places, from what each place adds, computed from products of
     factors."""
     numbers = np.array(factors(length), dtype=np.int64)
     added = np.zeros(count, dtype=np.int64)
     for distance in range(count):
         partial_sums = np.cumsum(numbers[: length - distance] * numbers[distance:])
-        # the pair (j - distance, j) has the first n - j products, j from `distance` to count - 1
+        # G of the pair (j - distance, j) is the sum of the first n - j products; j runs from `distance` to count - 1
         of_pairs = partial_sums[length - count : length - distance][::-1]
         added[distance:] += of_pairs if distance == 0 else 2 * of_pairs
     return tuple(np.cumsum(added).tolist())
 
 
 def unrolled(drawn: Numbers, length: int) -> Numbers:
-    """Return the noise e of released sums from that of y (`drawn`, whole numbers, shape (draws, cells)); the cells of a draw are
-    vectors of `length`, one after the other, the last of which may be shorter.
+    """Return the noise e of released sums from the noise z of y (`drawn`, whole numbers, shape (draws, cells)). The cells of a
+    draw are vectors of `length`, one after the other; the last vector may be shorter.
 
-    No number in between has more than 46 bits where drawn ones have 33 (60 deviations), so that doubles are exact as well, which
-    replicates have. Every cell takes the same time, whatever its numbers are.
+    No intermediate number has more than 46 bits if drawn numbers have at most 33 (60 standard deviations), so the computation is
+    also exact in doubles, which replicates use. The time does not depend on the values.
     """
     draws, cells = drawn.shape
     padded = np.zeros((draws, -(-cells // length) * length), dtype=drawn.dtype)
@@ -335,12 +340,12 @@ def unrolled(drawn: Numbers, length: int) -> Numbers:
 
 @lru_cache(maxsize=1)
 def _normal_table() -> tuple[Floats, Floats]:
-    """Return points of the standard normal law, and the law cumulated there."""
+    """Return points and the standard normal distribution function at these points."""
     points = np.linspace(-_REACH, _REACH, 512 * _REACH + 1)
     return points, np.array([erfc(-point / sqrt(2)) / 2 for point in points])
 
 
 def _standard(uniform: Floats) -> Floats:
-    """Return standard normal numbers at the quantiles `uniform`."""
+    """Return the standard normal quantiles at the probabilities `uniform`."""
     points, cumulated = _normal_table()
     return np.asarray(np.interp(uniform, cumulated, points))

@@ -1,9 +1,9 @@
-"""The law of a weighted sum of released cells, each with noise of its own: what least squares leaves of it (for error bars).
+"""The law of a weighted sum of released cells with independent noise, which is the error after least squares (for error bars).
 
-Nothing is drawn from this law for a release. It describes noise that was added and paid for before, so it is post-processing
-of public facts, and doubles are fine here. Its tails come from its characteristic function (Gil-Pelaez 1951): a sum of
-independent noise has the product of those of its parts. A discrete law stands for the continuous one of equal variance,
-which its grid is fine enough for.
+Nothing is drawn from this law for a release. It describes noise that was added and charged before, so it is post-processing
+of public facts, and doubles are allowed here. Its tails come from its characteristic function (Gil-Pelaez 1951): that of a sum
+of independent noise is the product of those of the parts. A discrete law is treated as the continuous law of equal variance,
+because its grid is fine enough.
 """
 
 from __future__ import annotations
@@ -23,30 +23,31 @@ from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Floats, Noise, Sensitivity
 
 _POINTS = (np.arange(2048, dtype=np.float64) + 0.5) * 0.06
-"""Where a characteristic function is summed, for a law of deviation 1: the sum repeats itself after 104 deviations."""
+"""Points at which a characteristic function is summed, for standard deviation 1: the sum has a period of 104 deviations."""
 _MOST_DEVIATIONS = 40.0
 _HEIGHTS = _MOST_DEVIATIONS * np.linspace(0, 1, 513) ** 2
-"""Where P(|sum| <= height) is tabled, in deviations."""
+"""Heights at which P(|sum| <= height) is tabled, in standard deviations."""
 LEAST_DEVIATION = 2.0**-256
-"""Of noise in a weighted sum, in row-grid units: of much less, the square is 0 in doubles, by which nothing can be divided."""
+"""Least standard deviation of noise in a weighted sum, in row-grid units: the square of a much smaller one is 0 in doubles, by
+which nothing can be divided."""
 
 LOGARITHMS: dict[str, Callable[[Floats], Floats]] = {
     "gaussian": lambda squares: np.asarray(-squares / 2),
 }
-"""By mechanism: the logarithm of the characteristic function at t, from the variance times t squared. What is rounded counts as
-normal; every other mechanism of which weighted sums are known enters its own beside its law."""
+"""By mechanism: the logarithm of the characteristic function at t, from the variance times t squared. Rounding errors count as
+normal. Every other mechanism whose weighted sums are known registers its function next to its law."""
 
 
 @cache
 def _sines() -> Floats:
-    """Return the matrix (heights x points) that takes a characteristic function at `_POINTS` to P(|sum| <= height)."""
+    """Return the matrix (heights x points) that maps a characteristic function at `_POINTS` to P(|sum| <= height)."""
     return np.asarray(np.sin(np.outer(_HEIGHTS, _POINTS)) * (0.06 * 2 / math.pi) / _POINTS)
 
 
 @dataclass(frozen=True)
 class Cells:
-    """`count` independent cells with `noise`, each with the weight `weight`; `rounding`: the variance of rounding each of them,
-    in squares of row-grid units."""
+    """`count` independent cells with `noise`, each with weight `weight`; `rounding`: the variance of rounding one of them, in
+    squares of row-grid units."""
 
     noise: Noise
     weight: float
@@ -55,7 +56,7 @@ class Cells:
 
     @property
     def variance(self) -> float:
-        """Return the variance of the weighted sum of these cells, in squares of row-grid units."""
+        """The variance of the weighted sum of these cells, in squares of row-grid units."""
         return self.weight**2 * self.count * (self.noise.standard_deviation() ** 2 + self.rounding)
 
 
@@ -65,7 +66,7 @@ class WeightedSum:
 
     parts: tuple[Cells, ...]
     calibrated_to: Sensitivity
-    """That of the cell which it is the error of."""
+    """The sensitivity of the measured cell whose error this is."""
     rounding: float = 0.0
     """The variance of rounding the sum itself, in squares of row-grid units."""
 
@@ -74,7 +75,7 @@ class WeightedSum:
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """Return the sensitivity of the measured cell, which is what was calibrated."""
+        """The sensitivity to which the noise of the measured cell was calibrated."""
         return self.calibrated_to
 
     @cached_property
@@ -83,25 +84,25 @@ class WeightedSum:
 
     @property
     def noise_scale(self) -> Fraction:
-        """Return the deviation of the sum in row-grid units, as a fraction."""
+        """The standard deviation of the sum in row-grid units, as a fraction."""
         return Fraction(self._deviation)
 
     @property
     def normal(self) -> bool:
-        """Return whether all of its parts are normal."""
+        """Return whether all parts are normal."""
         return all(part.noise.normal for part in self.parts)
 
     @property
     def loss(self) -> PrivacyLoss:
-        """Return no loss: the cells were charged when they were measured."""
+        """Zero loss: the cells were charged when they were measured."""
         return PrivacyLoss.nothing()
 
     def recomputed_loss(self) -> PrivacyLoss:
-        """Return no loss."""
+        """Return zero loss."""
         return PrivacyLoss.nothing()
 
     def upper_tail(self, k: int) -> Fraction:
-        """Return P(sum >= k), up to the error of doubles."""
+        """Return P(sum >= k), up to rounding errors of doubles."""
         return Fraction(max(0.0, (1 - self._within(k / self._deviation)) / 2)) if self._deviation else Fraction(0)
 
     def tail_point(self, probability: Fraction) -> int:
@@ -117,7 +118,7 @@ class WeightedSum:
         return self._deviation * self._half_width(confidence)
 
     def expected_error(self) -> float:
-        """E|sum|, in row-grid units: the integral of P(|sum| > h) over h >= 0."""
+        """Return E|sum| in row-grid units: the integral of P(|sum| > h) over h >= 0."""
         if self.normal:
             return math.sqrt(2 / math.pi) * self._deviation
         heights, inside = self._table
@@ -140,11 +141,11 @@ class WeightedSum:
         return WeightedSum(parts, self.calibrated_to, self.rounding * sum(weight**2 for weight in weights))
 
     def summed(self, count: int, whole: bool) -> Noise | None:
-        """Not known: cells after least squares are not independent."""
+        """Return None: the law is not known, because cells after least squares are not independent."""
         return None
 
     def quantiles(self, uniform: Floats) -> Floats:
-        """Return the sum at the quantiles `uniform`, in row-grid units; increasing in `uniform`."""
+        """Return the quantiles of the sum at the probabilities `uniform`, in row-grid units; they rise with `uniform`."""
         distance = np.abs(2 * np.asarray(uniform, dtype=np.float64) - 1)
         heights, inside = self._table
         magnitude = np.interp(distance, inside, heights) * self._deviation
@@ -153,13 +154,13 @@ class WeightedSum:
     # --- tails --------------------------------------------------------------------------------------------------------
 
     def _half_width(self, confidence: float) -> float:
-        """Return the half width in deviations."""
+        """Return the half width in standard deviations."""
         if self.normal:
             return NormalDist().inv_cdf((1 + confidence) / 2)
         return _half_width(self._shape, confidence)
 
     def _within(self, deviations: float) -> float:
-        """Return P(|sum| <= deviations)."""
+        """Return P(|sum| <= deviations), in standard deviations."""
         return _within(_characteristic(self._shape), deviations)
 
     @cached_property
@@ -177,7 +178,7 @@ class WeightedSum:
 
     @cached_property
     def _table(self) -> tuple[Floats, Floats]:
-        """Heights in deviations, and P(|sum| <= height), increasing: finer where most of it is."""
+        """Increasing heights in standard deviations, and P(|sum| <= height); heights are denser where most of the mass is."""
         heights = _HEIGHTS
         if self.normal:
             inside = np.array([math.erf(height / math.sqrt(2)) for height in heights])
@@ -187,26 +188,26 @@ class WeightedSum:
 
 
 _Shape = tuple[tuple[str, float, int], ...]
-"""What the tails of a sum depend on, in deviations: by mechanism, how much of the variance is that of one cell, and of how many
-cells. The variance of rounding counts as that of a normal cell. The sums of a question, and a question at another price, mostly
-have the same, so that their tails are computed once."""
+"""All that determines the tails of a sum in standard deviations: mechanism, share of one cell in the variance, and number of such
+cells. The variance of rounding counts as a normal cell. The sums of a query, and of the same query at another price, mostly have
+equal shapes, so their tails are computed once."""
 
 
 @lru_cache(maxsize=256)
 def _characteristic(shape: _Shape) -> Floats:
-    """Return the characteristic function of a sum of deviation 1 at `_POINTS`."""
+    """Return the characteristic function of a sum of standard deviation 1 at `_POINTS`."""
     squares = _POINTS**2
     return np.asarray(np.exp(sum(count * LOGARITHMS[mechanism](share * squares) for mechanism, share, count in shape)))
 
 
 def _within(characteristic: Floats, deviations: float) -> float:
-    """Return P(|sum| <= deviations) for a sum of deviation 1."""
+    """Return P(|sum| <= deviations) for a sum of standard deviation 1."""
     return float(np.sum(np.sin(deviations * _POINTS) / _POINTS * characteristic)) * 0.06 * 2 / math.pi
 
 
 @lru_cache(maxsize=1024)
 def _half_width(shape: _Shape, confidence: float) -> float:
-    """Return h with P(|sum| <= h) = confidence for a sum of deviation 1, by bisection."""
+    """Return h with P(|sum| <= h) = confidence for a sum of standard deviation 1, by bisection."""
     characteristic = _characteristic(shape)
     low, high = 0.0, _MOST_DEVIATIONS
     for _ in range(50):

@@ -1,7 +1,7 @@
 """Expressions that are linear in noisy terms: their error is a weighted sum of known noise laws.
 
-value = constant + sum over parts of factor * (sum over terms of weight * term), where a part may be rounded to an
-integer that it is without noise (SUM over integers, `release.formulas.WHOLE`). Weights are exact: keys, literals, public columns.
+value = constant + sum over parts of factor * (sum over terms of weight * term). A part may be rounded to an integer if it is an
+integer without noise (SUM over integers, `release.formulas.WHOLE`). Weights are exact: keys, literals, public columns.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ _WHOLE = (exp.DType.BIGINT, exp.DType.INT, exp.DType.INT128)
 
 @dataclass(frozen=True)
 class Part:
-    """`weights`: an exact expression for each term; `factor`: an exact expression in front of the (rounded) sum."""
+    """One part of a linear expression. `weights`: an exact expression per term; `factor`: an exact expression that multiplies
+    the (if `rounded`, rounded) sum."""
 
     weights: dict[str, exp.Expr]
     factor: exp.Expr
@@ -35,7 +36,7 @@ class Part:
 
 
 def parts(node: exp.Expr, terms: Mapping[str, ReleasedTerm]) -> list[Part] | None:
-    """`node` (over keys and terms) as a sum of parts, None when it is not linear. No parts: exact."""
+    """Return `node` (over keys and terms) as a sum of parts; None when it is not linear, no parts when it is exact."""
     if not any(column.name in terms for column in node.find_all(exp.Column)):
         return []
     if isinstance(node, exp.Column):
@@ -91,8 +92,8 @@ def _merged(sums: list[Part]) -> list[Part]:
 
 
 def _rounded(sums: list[Part] | None, terms: Mapping[str, ReleasedTerm], whole: bool) -> list[Part] | None:
-    """Return the parts of a sum that is rounded; None where it may be no integer without noise (not `whole`), so that the least
-    noise may move it by one."""
+    """Return the parts of a rounded sum; None where the sum need not be an integer without noise (not `whole`), because then
+    arbitrarily small noise may move the rounded sum by one."""
     if sums is None or len(sums) != 1 or sums[0].rounded:
         return None
     part = sums[0]
@@ -108,7 +109,7 @@ def _call(kind: type[exp.Binary], left: exp.Expr, right: exp.Expr) -> exp.Expr:
 
 @dataclass(frozen=True)
 class Weighed:
-    """A part with numbers: for each term its weight, and the factor, one for each row."""
+    """A part with numbers, one per row: the weight of each term, and the factor."""
 
     weights: dict[str, Floats]
     factor: Floats
@@ -118,16 +119,17 @@ class Weighed:
 def half_widths(
     weighed: Sequence[Weighed], terms: Mapping[str, ReleasedTerm], confidence: float, key: str
 ) -> Floats | None:
-    """For each row h with P(|error| <= h) >= confidence, in the units of the expression.
+    """Return for each row h with P(|error| <= h) >= confidence, in the units of the expression.
 
-    Exact for one term (the quantile of its law); normal for sums of Gaussian noise (a sum of independent normal laws
-    is normal); else the quantile of a sum of drawn noise, None when the rows have too many different weights.
+    For one term, h is exact (the quantile of its law). For sums of Gaussian noise it is the normal quantile (a sum of
+    independent normal laws is normal). Otherwise it is the quantile of a sum of drawn noise, and the result is None when the
+    rows have too many different weights.
     """
     if len(weighed) == 1:
         part = weighed[0]
         inner = _closed(part, terms, confidence)
         if inner is not None:
-            if part.rounded:  # the exact number is whole: |round(e)| <= h if |e| < h + 1/2
+            if part.rounded:  # the exact number is an integer: |round(e)| <= h if |e| < h + 1/2
                 inner = np.floor(inner + 0.5)
             return np.asarray(np.abs(part.factor) * inner)
     return _drawn(weighed, terms, confidence, key)

@@ -1,4 +1,4 @@
-"""Running a public remainder, and putting error bars on what comes out."""
+"""Running a public remainder and computing error bars for its noisy columns."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ CHOSEN = "chosen among values, not computed, or with noise of a secret scale; EX
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """Rows of a remainder. `noisy`: one flag for each column; `place`: what tells the rows apart besides exact columns
-    (row-wise: the number of the group that each row is; UNION ALL: the number of the branch); `of_groups`: positions of
-    columns that depend on which groups exist, `chosen`: on numbers that were chosen, so that their errors are not known
-    (`lineage`). `simultaneous`: bars of rows that noise selected hold for them, too."""
+    """The rows of a remainder. `noisy`: one flag per column. `place`: a number per row that distinguishes rows with equal exact
+    columns (row-wise: the number of the row's group; UNION ALL: that of the branch). `of_groups`: positions of columns that
+    depend on which groups exist; `chosen`: on chosen numbers; their errors are not known (`lineage`). `simultaneous`: widen
+    bars so that they also hold for rows selected by noise."""
 
     remainder: Remainder
     table: pa.Table
@@ -57,8 +57,8 @@ class Answer:
 
 @dataclass(frozen=True)
 class Bars:
-    """Ends and half widths (doubles, NULL: not computed, unbounded or exact) for each row and column of an answer, and
-    remarks. `unknown` is true where the noise leaves no information: the ends are those of the output's bounds, if any."""
+    """Ends and half widths (doubles; NULL: not computed, unbounded or exact) for each row and column of an answer, and
+    remarks. `unknown` is true where the noise leaves no information: the ends are then the bounds of the output, if any."""
 
     low: pa.Table
     high: pa.Table
@@ -70,11 +70,11 @@ class Bars:
 def answer(
     sandbox: Sandbox, remainder: Remainder, confidence: float, rehearsal: bool = False, simultaneous: bool = True
 ) -> Answer:
-    """Run `remainder`, with DP_INTERVAL_LOW/HIGH/ERROR at `confidence`.
+    """Run `remainder` and return its rows, with DP_INTERVAL_LOW/HIGH/ERROR at `confidence`.
 
-    A rehearsal (over blocks without rows) refuses what the sandbox would refuse. Without ORDER BY, rows leave in the
+    A rehearsal (over blocks without rows) refuses what the sandbox would refuse. Without ORDER BY, rows are returned in the
     order of the block's keys (row-wise) or of the exact columns (grouped, joined, set operations other than UNION ALL).
-    Raises the refusals of the sandbox and interval_place.
+    Raises the refusals of the sandbox and Refusal interval_place.
     """
     run = _Run(sandbox, remainder, confidence)
     table, place = run.directly() or run.in_sandbox(strict=rehearsal)
@@ -92,7 +92,7 @@ def answer(
 
 
 def bars(sandbox: Sandbox, answered: Answer) -> Bars:
-    """Return intervals of every noisy column; NULL with a remark where they cannot be known."""
+    """Return the error bars of every noisy column; where they cannot be computed, NULL and a remark."""
     run = _Run(sandbox, answered.remainder, answered.confidence, answered.extra)
     table, notes = answered.table, []
     numbers = [
@@ -136,9 +136,9 @@ def bars(sandbox: Sandbox, answered: Answer) -> Bars:
 
 
 def likely_rows(sandbox: Sandbox, remainder: Remainder) -> tuple[int, int]:
-    """Return how many rows of a remainder any likely noise would give, and how many some of it, by their exact columns.
+    """Return how many rows of a remainder appear under all likely noise, and how many under some of it.
 
-    Raises Unmatched where they have none, and the refusals of the sandbox.
+    Rows are identified by their exact columns. Raises Unmatched if there are none, and the refusals of the sandbox.
     """
     noisy = lineage(remainder).noisy
     keys = tuple(column for column, of_noise in enumerate(noisy) if not of_noise)
@@ -163,7 +163,7 @@ def _nullable(values: Floats) -> pa.Array:
 
 
 class _Shape:
-    """What is known of a remainder before its numbers: which columns are noisy, how rows are traced, its text."""
+    """Properties of a remainder that do not depend on its numbers: noisy columns, traces of its rows, its SQL text."""
 
     def __init__(self, remainder: Remainder) -> None:
         width = len(remainder.names)
@@ -178,7 +178,7 @@ class _Shape:
             self.tree = self.branches.tree
         self.extents = tuple(field.extent for field in fields.columns)
         self.pending = _pending(self.tree)
-        # The number of a DP_ function is exact as it stands; the error it stands for may not be known.
+        # The value of a DP_ function is an exact number, but the error that it reports may not be known.
         inner = lineage(replace(remainder, tree=self.tree, written="")) if self.pending else Lineage((), Level.EXACT)
         self.of_groups = fields.of_groups | (inner.of_groups & self.pending.keys())
         self.empty = frozenset(place for place, level in enumerate(fields.levels) if level is Level.EMPTY)
@@ -189,20 +189,20 @@ class _Shape:
 
     @property
     def parts(self) -> tuple[Traced, ...]:
-        """The row-wise queries that the remainder is made of: itself, or the branches of UNION ALL; none for others."""
+        """The row-wise queries that form the remainder: itself, or the branches of UNION ALL; empty for other remainders."""
         if self.traced is not None:
             return (self.traced,)
         return () if self.branches is None else self.branches.parts
 
     def _with_measured_bars(self, remainder: Remainder) -> set[int]:
-        """Return positions of columns that show numbers which were chosen together with the ends of their error bars."""
+        """Return the positions of columns with chosen numbers whose error-bar ends were chosen with them."""
         blocks = [(part, block) for part in self.parts if (block := remainder.block(part.block)) is not None]
         barred = [[measured_name(tree, block) is not None for tree in part.outputs] for part, block in blocks]
         positions = enumerate(zip(*barred, strict=True))
         return {position for position, parts in positions if all(parts)} - self.pending.keys()
 
     def ordered(self) -> exp.Query:
-        """Return the tree with an order where SQL leaves it open and the engine's could be any (see `answer`)."""
+        """Return the tree with an ORDER BY where the query has none and the engine could return any order (see `answer`)."""
         tree = self.tree.copy()
         mixes = any(tree.args.get(part) for part in ("group", "distinct", "joins"))
         mixes = mixes or (isinstance(tree, exp.SetOperation) and not isinstance(tree, exp.Union))
@@ -219,8 +219,8 @@ _shapes: RecentValues[_Shape] = RecentValues(_MOST_SHAPES)
 
 
 def _shape(remainder: Remainder) -> _Shape:
-    """Return the shape of a remainder; the last `_MOST_SHAPES` are kept, because questions that differ inside their private
-    blocks alone share one."""
+    """Return the shape of a remainder. The last `_MOST_SHAPES` shapes are cached, because queries that differ only inside their
+    private blocks share one."""
     blocks = tuple(
         (block.name, block.columns, block.formulas, block.groups, frozenset(block.estimates))
         for block in remainder.blocks
@@ -231,7 +231,7 @@ def _shape(remainder: Remainder) -> _Shape:
 
 
 class _Run:
-    """One remainder with its numbers, traced and ready to run."""
+    """One remainder with its released numbers, traced and ready to run."""
 
     def __init__(self, sandbox: Sandbox, remainder: Remainder, confidence: float, extra: Extra | None = None) -> None:
         self.sandbox = sandbox
@@ -245,11 +245,11 @@ class _Run:
         self.hidden = self.shape.hidden
 
     def _extra(self) -> Extra:
-        """Return values of the DP_ functions over row-wise expressions: hidden columns of the block."""
+        """Return the values of DP_ functions over row-wise expressions, by block and hidden column."""
         if self.traced is None or not self.traced.intervals:
             return {}
         columns: dict[str, Floats] = {}
-        for number, (word, tree) in enumerate(self.traced.intervals):  # one may stand inside the next
+        for number, (word, tree) in enumerate(self.traced.intervals):  # a function may be an argument of a later one
             (interval,) = self._intervals([tree], None, columns, self.traced)
             columns[interval_name(number)] = _end(interval, word)
         return {self.traced.block: columns}
@@ -263,8 +263,8 @@ class _Run:
             return intervals(room, ReleasedGroups(block, columns, rows, self.confidence, self.remainder.seed), trees)
 
     def widen(self, row_count: int) -> list[str]:
-        """Raise the confidence of bars to what rows that noise selected need: of m rows that might have been among the R
-        shown, an interval of confidence 1 - (1 - c) R / m for each keeps the expected share of misses among those shown
+        """Raise the confidence of bars as needed for rows that noise selected, and return remarks. If R rows are shown of m that
+        might have been, intervals of confidence 1 - (1 - c) R / m keep the expected share of misses among the rows shown
         below 1 - c (false coverage rate: Benjamini and Yekutieli 2005, theorem 1)."""
         traced = self.shape.parts
         if not row_count or not any(part.selected for part in traced):
@@ -279,8 +279,8 @@ class _Run:
         ]
 
     def _candidates(self) -> int:
-        """Return how many rows might have been shown: all of them where replicates of the noise cannot tell, as of numbers that
-        were chosen."""
+        """Return how many rows might have been shown. Return the number of all groups where replicates of the noise cannot tell,
+        for example because numbers were chosen."""
         everything = sum(block.rows for block in self.remainder.blocks)
         if any(block.groups.ends for block in self.remainder.blocks):
             return everything
@@ -291,7 +291,7 @@ class _Run:
             return everything
 
     def rowwise(self, positions: list[int], place: npt.NDArray[np.int64] | None) -> dict[int, Interval]:
-        """Return intervals of the columns that are expressions over the groups shown, one by one."""
+        """Return, by position, intervals of those columns that are row-wise expressions over the groups shown."""
         parts = self.shape.parts
         traced_positions = [
             position for position in positions if parts and all(part.outputs[position] is not None for part in parts)
@@ -318,7 +318,7 @@ class _Run:
         return self._intervals(trees, rows, self.extra.get(part.block, {}), part)
 
     def directly(self) -> _Rows | None:
-        """Return the rows without the sandbox, where that is possible and they are not too many for it."""
+        """Return the rows computed without the sandbox; None if that is not possible or there are more rows than it allows."""
         how = self.shape.direct
         block = None if how is None else self.remainder.block(how.block)
         if how is None or block is None or block.rows > self.sandbox.most_rows:
@@ -326,7 +326,8 @@ class _Run:
         return how.run(block, self.remainder.names)
 
     def in_sandbox(self, strict: bool = False) -> _Rows:
-        """Return the rows, and their numbers where they carry some. `strict`: as `Room.query`."""
+        """Return the rows computed in the sandbox, and their group or branch numbers if the query has such a column. `strict`: as
+        in `Room.query`."""
         result = self.sandbox.query(self.shape.sql, self.tables(), strict=strict)
         count = len(self.remainder.names)
         place = np.asarray(result.column(count).to_numpy(), dtype=np.int64) if result.num_columns > count else None
@@ -334,12 +335,12 @@ class _Run:
         return pa.Table.from_arrays(columns, names=list(self.remainder.names)), place
 
     def tables(self) -> dict[str, pa.Table]:
-        """Return all that the remainder reads."""
+        """Return all tables that the remainder reads, by name."""
         blocks = {block.name: block.table(self.extra.get(block.name, {})) for block in self.remainder.blocks}
         return dict(self.remainder.public) | blocks
 
     def rerun(self, tree: exp.Query, width: int, keys: tuple[int, ...]) -> Rerun:
-        """Return the remainder to be run again, as `tree`."""
+        """Return a `Rerun` of the remainder with the query `tree`."""
         return Rerun(
             self.remainder, tree, width, keys, self.hidden, self.extra, self.confidence, self.remainder.seed,
             self.shape.extents,
@@ -348,7 +349,8 @@ class _Run:
     def replicated(
         self, table: pa.Table, place: npt.NDArray[np.int64] | None, positions: list[int]
     ) -> tuple[dict[int, Interval], str]:
-        """Return intervals from replicates of the whole remainder; unknown, and the reason, where rows cannot be matched."""
+        """Return, by position, intervals from replicates of the whole remainder and an empty text; where they cannot be computed,
+        empty intervals and the reason."""
         keys = tuple(
             position for position, noisy in enumerate(self.noisy) if not noisy and position not in self.pending
         )
@@ -356,7 +358,7 @@ class _Run:
         if place is not None:
             keys = (table.num_columns,) if self.traced is not None else (*keys, table.num_columns)
             table = table.append_column(ROW, pa.array(place))
-        if keys:  # rows are told apart by their keys, so those that noise would cut off may stay
+        if keys:  # rows are matched by their keys, so rows that noise would cut off may stay
             for part in ("order", "limit", "offset", "qualify", *(["having"] if tree.args.get("group") else [])):
                 tree.set(part, None)
         rerun = self.rerun(tree, table.num_columns, keys)
@@ -373,8 +375,8 @@ class _Run:
 
 
 def _of_series(remainder: Remainder, tree: exp.Query) -> frozenset[int]:
-    """Return positions of weighted sums, where all blocks were measured for running totals of a key, or sum up what was: its
-    values are all there and follow one another, so that what is computed over them is about all of them."""
+    """Return positions of columns that are weighted sums, if every block was measured for running totals of a key or pools such
+    a measurement: all values of the key are then present and consecutive, so what is computed over them refers to all of them."""
     if not all(any(map(_is_series, block.terms)) for block in remainder.blocks):
         return frozenset()
     forms = enumerate(linear_columns(remainder, tree))
@@ -386,8 +388,8 @@ def _is_series(term: ReleasedTerm) -> bool:
 
 
 def _pending(tree: exp.Query) -> dict[int, str]:
-    """Take DP_ functions that are output columns of their own out of `tree` (their bars come from replicates): column
-    and word. Refuses the ones that stand anywhere else."""
+    """Replace in `tree` DP_ functions that are whole output columns by their arguments, and return position and function name;
+    their bars come from replicates. Refuse DP_ functions anywhere else."""
     pending: dict[int, str] = {}
     names: set[str] = set()
     for position, item in enumerate(tree.expressions if isinstance(tree, exp.Select) else ()):
@@ -405,7 +407,8 @@ def _pending(tree: exp.Query) -> dict[int, str]:
 
 
 def _refers(node: exp.Expr, names: set[str], pending: Mapping[int, str]) -> bool:
-    """Return whether an ORDER BY, WHERE or QUALIFY names one of the `pending` columns, which are filled in afterwards."""
+    """Return whether a node names one of the `pending` columns, which are filled in after the query has run (ORDER BY, WHERE,
+    QUALIFY)."""
     if isinstance(node, exp.Column):
         return node.name.lower() in names and not node.table
     return isinstance(node, exp.Ordered) and node.this.is_int and int(node.this.name) - 1 in pending

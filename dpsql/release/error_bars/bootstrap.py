@@ -1,19 +1,23 @@
 """Error bars of remainders that are not row by row: the parametric bootstrap (Efron and Tibshirani 1993, chapter 6).
 
-The whole remainder runs over tables with the noise drawn once more, once for each replicate, as one lateral join over
-replicates. Each row of the answer is found again by its exact columns. The last replicate has what is shown and must give the
-answer itself; if it does not, the engine did not repeat the question, and nothing is claimed.
+The whole remainder runs over tables in which the noise is drawn again for each replicate, as one lateral join over replicates.
+Rows of the answer are matched by their exact columns. The last replicate has the numbers shown and must reproduce the answer;
+if it does not, the engine did not repeat the query, and no error bar is given.
 
-A third of the replicates are t - z*, for percentiles. The next are u + z* beside u, for errors: u is t with its groups drawn
-together until they vary as much as the exact ones are estimated to (Louis 1984), because what is released varies more
-than the exact numbers, and a spread or an extreme over groups errs by what noise adds to *their* variation. `ends` has the
-rule. The last are e + z*, where e has all groups equal to their mean: where the answer is among what these give, the data
-may be such, and the bar reaches to T(e) (a test is inverted; it is how a spread of 0 stays in a bar).
-What aggregates over groups has moreover replicates of what the exact groups are likely to be, b*: normal around a mean and with a
-variance that are drawn as uncertain as the groups leave them, given t (empirical Bayes with a bootstrap of its parameters: Morris
-1983, Laird and Louis 1987). A sum of the groups above a threshold jumps where groups pass it, and u alone is on one side.
-A maximum or minimum is moreover chosen for its noise, which no replicate can see. So more replicates have all measures
-at the lower and at the upper ends of their bars (`extremes`).
+There are several families of replicates (`ends` has the rule that combines them):
+
+- t - z*, for percentiles.
+- u + z* together with u, for errors. u is t with its groups shrunk toward their mean until they vary as much as the exact groups
+  are estimated to (Louis 1984). For released numbers vary more than exact ones, and the error of a spread or an extreme over
+  groups is what noise adds to the variation of the *exact* groups.
+- e + z*, where e has all groups equal to their mean. If the answer is among the results of this family, the data may be such,
+  and the bar reaches to T(e) (a test is inverted; this keeps a spread of 0 inside a bar).
+- b*, for outputs that aggregate over groups: likely exact groups given t, normal around a mean and with a variance that are drawn
+  with the uncertainty that the groups leave (empirical Bayes with a bootstrap of its parameters: Morris 1983, Laird and Louis
+  1987). A sum of the groups above a threshold jumps where groups pass it, and u alone is on one side.
+
+A maximum or minimum is selected for its noise, which no replicate can reproduce. So further replicates have all measures at the
+lower and at the upper ends of their bars (`extremes`).
 """
 
 from __future__ import annotations
@@ -54,19 +58,19 @@ _MOST_REPLICATES = 399
 _MOST_ROWS = 200_000
 _LEAST_PRESENT = 0.5
 _LEAST_GROUPS = 8
-"""Of fewer groups the variation is not estimated."""
+"""Least number of groups whose variation is estimated."""
 _CANDIDATE_DRAWS = 39
 _MORE_NOISE = 1.5
-"""Times the noise with which rows have to stay the same for noise not to choose them: of e to the -d at this noise, e to the
--1.5 d is left at the true one."""
+"""Factor of the noise under which rows must stay the same to count as not chosen by noise: a probability of e**-d at this noise
+is e**(-1.5 d) at the true noise."""
 _BOUNDS = {Extreme.NONE: (), Extreme.INSIDE: (0, 1), Extreme.HIGHEST: (4, 3), Extreme.LOWEST: (2, 5)}
-"""Which ends say where an extreme is, by their places in `_ends`: a low and a high one."""
+"""The low and the high end between which an extreme lies, by their places in the result of `_ends`."""
 
 
 def bootstrap(sandbox: Sandbox, rerun: Rerun, answer: pa.Table, positions: Sequence[int]) -> dict[int, Interval]:
     """Return the interval of each column at `positions` in `answer`, which has the columns of `rerun.tree`.
 
-    Raises Unmatched, and the refusals of `Room.query`.
+    Raises Unmatched if rows cannot be matched or noise cannot be drawn, and the refusals of `Room.query`.
     """
     blocks = rerun.remainder.blocks
     groups = sum(block.rows for block in blocks) + len(answer)
@@ -79,7 +83,7 @@ def bootstrap(sandbox: Sandbox, rerun: Rerun, answer: pa.Table, positions: Seque
     below = [(kind, rows) for kind, rows in found_at.values() if rows is not None]
     replicates = number_of_draws(groups, _MOST_CELLS, _MOST_REPLICATES, rerun.confidence)
     if set(kinds.values()) <= {Extreme.HIGHEST, Extreme.LOWEST}:
-        replicates = min(replicates, _CANDIDATE_DRAWS)  # ends of bars say all
+        replicates = min(replicates, _CANDIDATE_DRAWS)  # the ends of bars suffice
     with sandbox.room() as room:
         last = {block.name: [*_ends(room, rerun, block, set(kinds.values())), _as_displayed(block)] for block in blocks}
         if below:
@@ -94,7 +98,7 @@ def bootstrap(sandbox: Sandbox, rerun: Rerun, answer: pa.Table, positions: Seque
             draw, row = (result.column(i).to_numpy().astype(np.int64) for i in (0, 1))
             place = draw * len(answer) + row
             present.flat[place] = True
-            # Of these replicates nothing was present before: fewer places than rows means that a place was met twice.
+            # This part's replicates had no rows before: fewer places than rows means that two rows have the same place.
             if np.count_nonzero(present[part.start : part.stop]) < len(place):
                 raise Unmatched("its rows have no key; select the group keys too")
             for number, position in enumerate(positions, 2):
@@ -108,10 +112,10 @@ def bootstrap(sandbox: Sandbox, rerun: Rerun, answer: pa.Table, positions: Seque
 
 
 def _extreme_at(sandbox: Sandbox, rerun: Rerun, position: int) -> tuple[Extreme, Traced | None]:
-    """Return what a column has of extremes, and of one of a measure the rows that it is taken of: INSIDE, too, where it is one
-    over rows that noise chooses.
+    """Return how extremes enter a column and, if it is the extreme of one measure, the trace of the rows that it is taken over.
+    An extreme over rows that noise chooses counts as INSIDE.
 
-    Where more noise than there is leaves the same rows in every one of a few replicates, it does not choose.
+    Noise does not choose the rows if they are the same in each of a few replicates with `_MORE_NOISE` times the noise.
     """
     kind = rerun.extremes[position] if position < len(rerun.extremes) else Extreme.INSIDE
     if kind not in (Extreme.HIGHEST, Extreme.LOWEST):
@@ -128,12 +132,11 @@ def _extreme_at(sandbox: Sandbox, rerun: Rerun, position: int) -> tuple[Extreme,
 
 
 def candidates(sandbox: Sandbox, rerun: Rerun, row: int) -> int:
-    """Return how many different rows might have been shown: those that are in some of a few replicates. Their noise is doubled,
-    because a row that is shown had luck with its own. Column `row` of `rerun.tree` says which row is which.
+    """Return how many different rows might have been shown: those that are in any of a few replicates. Their noise is doubled,
+    because the noise of a row that is shown is biased. Column `row` of `rerun.tree` identifies rows.
 
-    Rows in one replicate alone say how likely one is that none has shown (Good 1953), with a deviation to be sure (Esty 1983).
-
-    Raises the refusals of `Room.query`, and Unmatched.
+    Rows in exactly one replicate tell how likely a row is that no replicate has shown (Good 1953); one standard deviation is
+    added to be safe (Esty 1983). Raises the refusals of `Room.query`, and Unmatched.
     """
     labels = ", ".join(f'"c{place}"' for place in range(row + 1))
     counts = "SELECT COUNT(*), COUNT(*) FILTER (WHERE n = 1), COUNT(*) FILTER (WHERE n = 2), SUM(n)::BIGINT FROM ({})"
@@ -147,7 +150,7 @@ def candidates(sandbox: Sandbox, rerun: Rerun, row: int) -> int:
 
 
 def _replicated_rows(sandbox: Sandbox, rerun: Rerun, sql: str, labels: str, spread: float) -> pa.Table:
-    """Return the answer of `sql` for a few replicates t - z*: rows `q`, columns `labels` and the number of the replicate."""
+    """Return the result of `sql` over a few replicates t - z*: rows `q` with columns `labels` and the number of the replicate."""
     blocks = rerun.remainder.blocks
     if sum(block.rows for block in blocks) > _MOST_ROWS:
         raise Unmatched("the results have too many groups")
@@ -163,8 +166,8 @@ def _replicated_rows(sandbox: Sandbox, rerun: Rerun, sql: str, labels: str, spre
 
 
 def surely_and_maybe(sandbox: Sandbox, rerun: Rerun, spread: float = 1.0) -> tuple[int, int]:
-    """Return how many rows, by the columns `rerun.keys`, there are in all of a few replicates t - z*, and in any of them.
-    `spread` multiplies their noise.
+    """Return how many rows, identified by the columns `rerun.keys`, are in all of a few replicates t - z*, and in any of them.
+    `spread` multiplies the noise.
 
     Raises the refusals of `Room.query`, and Unmatched.
     """
@@ -183,14 +186,14 @@ def _replicates(
     appended: Sequence[Mapping[str, Floats]] = (),
     spread: float = 1.0,
 ) -> Variants:
-    """Return the terms of a block: as released, t - z* for each draw, u, u + z* for each draw, e, e + z* for each draw, and where
-    there are four families t, b* for each draw. `spread` multiplies the noise of t - z*."""
+    """Return variants of the terms of a block: t (as released), t - z* for each draw, u, u + z* for each draw, e, e + z* for each
+    draw, and if there are four families t, b* for each draw. `spread` multiplies the noise of t - z*."""
     terms = {term.name: _replicated(rerun, block, term, draws, spread) for term in block.terms}
     return Variants(rerun, block, terms, rerun.families * (draws + 1), appended)
 
 
 def _replicated(rerun: Rerun, block: ReleasedBlock, term: ReleasedTerm, draws: int, spread: float) -> Floats:
-    """Return the shape (families (draws + 1), groups)."""
+    """Return the variants of one term in the order of `_replicates`, shape (families (draws + 1), groups)."""
     released = np.asarray(term.values, dtype=np.float64)
     key = f"{rerun.seed}/{block.name}/{term.name}"
     noise, drawn = replicates(term, rerun.seed, block.name, draws)
@@ -212,9 +215,9 @@ def _replicated(rerun: Rerun, block: ReleasedBlock, term: ReleasedTerm, draws: i
 
 
 def _ends(room: Room, rerun: Rerun, block: ReleasedBlock, kinds: set[Extreme]) -> list[dict[str, Floats]]:
-    """Return all measures at the low and at the high ends of bars that hold for all groups at once, where an extreme is asked
-    for, then of bars that hold for each of them (`extremes`); a measure without ends as it is. After them the first two again,
-    for `bring_near`."""
+    """Return, if any column has an extreme, all measures at the low and the high ends of bars that hold for all groups at once,
+    then of bars that hold for each group (`extremes`), then the first two again, for `bring_near`. A measure without ends has
+    its released value."""
     if kinds <= {Extreme.NONE}:
         return []
     names = [name for name, _, _ in block.formulas]
@@ -231,13 +234,13 @@ def _ends(room: Room, rerun: Rerun, block: ReleasedBlock, kinds: set[Extreme]) -
 
 
 def _as_displayed(block: ReleasedBlock) -> dict[str, Floats]:
-    """Return the measures of the answer itself."""
+    """Return the measures that the answer itself was computed from."""
     terms = {term.name: np.asarray(term.values, dtype=float) for term in block.terms}
     return Measures(block).values(set(block.plug_ins), terms) | block.estimates
 
 
 def _drawn_together(values: Floats, deviation: float) -> Floats:
-    """Numbers of groups moved toward their mean until their variance is that of `values` less that of the noise."""
+    """Return the numbers of groups shrunk toward their mean until their variance is that of `values` minus that of the noise."""
     if len(values) < _LEAST_GROUPS or deviation == 0:
         return values
     if (unit := _unit_of(values, deviation)) != 1:
@@ -248,18 +251,18 @@ def _drawn_together(values: Floats, deviation: float) -> Floats:
 
 
 def _unit_of(values: Floats, deviation: float) -> float:
-    """Return a power of two in which the squares of all numbers are doubles: 1 unless one of them is huge."""
+    """Return a power of two as a unit in which no square of the numbers overflows a double: 1 unless one of them is huge."""
     largest = max(deviation, float(np.max(np.abs(values), initial=0.0)))
     return 2.0**600 if 2.0**500 < largest < math.inf else 1.0
 
 
 def _likely(values: Floats, deviation: float, key: str, draws: int, joint: Floats | None = None) -> Floats:
-    """Return draws of what the exact numbers of groups may be, shape (draws, groups); NaN for fewer than `_LEAST_GROUPS`.
+    """Return draws of likely exact numbers of groups, shape (draws, groups); NaN for fewer than `_LEAST_GROUPS`.
 
-    `joint`: draws of the noise of all groups together, where it is not independent.
+    `joint`: draws of the noise of all groups together, if it is not independent.
 
-    The variance of the released numbers is drawn as that of a normal sample (chi-square by Wilson and Hilferty 1931), less
-    that of the noise; then the mean, then each group between it and its own number.
+    First draw the variance of the released numbers as for a normal sample (chi-square by Wilson and Hilferty 1931) and subtract
+    that of the noise; then draw the mean, then each group between the mean and its released number.
     """
     if (unit := _unit_of(values, deviation)) != 1:
         return unit * _likely(values / unit, deviation / unit, key, draws, None if joint is None else joint / unit)
@@ -292,8 +295,9 @@ def _interval(
     ends: int,
     extreme: Extreme,
 ) -> Interval:
-    """`cells`: as `Replicates` orders them, then so many `ends` and the answer, by rows of the answer. Not known where a row is
-    in fewer than half of the replicates. Raises Unmatched when the last replicate is not the answer."""
+    """Return the interval of one column. `cells`, by rows of the answer: replicates in the order of `_replicates`, then `ends`
+    variants at ends of bars, then the answer. Rows in fewer than half of the replicates get no ends. Raises Unmatched when the
+    last replicate is not the answer."""
     if not np.allclose(cells[-1], displayed, rtol=1e-9, atol=1e-12, equal_nan=True):
         raise Unmatched("the order of its rows decides the result")
     value, last = cells[0], len(cells) - 1 - ends
@@ -304,7 +308,7 @@ def _interval(
     low, high = np.full(len(value), np.nan), np.full(len(value), np.nan)
     seldom = present_by_family[0, 1:].mean(axis=0) < _LEAST_PRESENT
     always = present.all(axis=0)
-    # Rows that are in all replicates are computed together, the others one by one.
+    # Rows that are in all replicates are computed together, other rows one by one.
     for rows in [np.flatnonzero(always), *np.flatnonzero(~always & ~seldom)[:, None]]:
         if len(rows):
             families = [finite[family][:, rows] for family in range(rerun.families)]
@@ -325,10 +329,10 @@ def _ends_of(
     position: int,
     extreme: Extreme,
 ) -> tuple[Floats, Floats]:
-    """Return the hull of percentiles, of reflected errors, of the answer for equal groups where they may be so, of likely
-    answers, and of `bounds`; of `bounds` alone where these say all of an extreme.
+    """Return the hull of percentiles, of reflected errors, of the answer for equal groups if the groups may be equal, of likely
+    answers, and of `bounds`; `bounds` alone where an extreme lies between them.
 
-    `drawn` and `centres`: of t - z*, u + z*, e + z* and b*, by rows and draws, and of t, u and e by rows.
+    `drawn`: outputs for t - z*, u + z*, e + z* and b*, by rows and draws; `centres`: for t, u and e, by rows.
     """
     if extreme in (Extreme.HIGHEST, Extreme.LOWEST) and np.isfinite(bounds).all():
         return hull_of([(bounds[0], bounds[1])], rerun.extents[position])

@@ -1,9 +1,9 @@
 """Plain remainders computed in vectors: the columns of one block, perhaps in another order, without the sandbox.
 
-Most questions only name their groups and aggregates. To hand fifty rows to the second DuckDB and take them back costs
-more than all the noise in them, so what follows is the same computation in numpy: the same formulas, in the same IEEE
-doubles, one operation after the other as the sandbox does it. Whatever is not on the list here, and any number that is
-not finite on the way, goes to the sandbox. That changes a time, but only with numbers that are released.
+Most queries only list their groups and aggregates. Passing fifty rows to the sandbox's DuckDB and back takes longer than
+drawing all of their noise, so this module does the same computation in numpy: the same formulas, in the same IEEE doubles,
+operation by operation as the sandbox does it. Whatever is not listed here, and any intermediate number that is not finite,
+goes to the sandbox. That changes the running time, but the time depends only on numbers that are released.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _KEYS = (
 
 @dataclass(frozen=True)
 class Direct:
-    """`columns`: for each output column the key or measure of `block` that it shows; `order`: the keys and measures that
-    the rows are sorted by, and whether descending; `first` and `most`: OFFSET and LIMIT."""
+    """A plain remainder over `block`. `columns`: for each output column the key or measure that it shows; `order`: the keys and
+    measures by which rows are sorted, True for descending; `first` and `most`: OFFSET and LIMIT."""
 
     block: str
     columns: tuple[str, ...]
@@ -40,7 +40,7 @@ class Direct:
     most: int | None
 
     def run(self, block: ReleasedBlock, names: tuple[str, ...]) -> tuple[pa.Table, npt.NDArray[np.int64]] | None:
-        """Return the rows, as the sandbox would give them, and the number of the group that each is; None: ask the sandbox."""
+        """Return the rows as the sandbox would, and the group number of each; None if the sandbox has to compute them."""
         columns = _columns(block, {*self.columns, *(name for name, _ in self.order)})
         if columns is None or any(columns[name].null_count or _nan(columns[name]) for name, _ in self.order):
             return None
@@ -56,7 +56,7 @@ class Direct:
 
 
 def direct(remainder: Remainder, traced: Traced | None) -> Direct | None:
-    """Return how to compute a remainder without the sandbox; None when it does more than show one block's columns."""
+    """Return how to compute a remainder without the sandbox; None when it does more than show columns of one block."""
     if traced is None or traced.intervals:
         return None
     tree, block = traced.tree, remainder.block(traced.block)
@@ -78,7 +78,7 @@ def direct(remainder: Remainder, traced: Traced | None) -> Direct | None:
 
 
 def _plain_column(output: exp.Expr | None, block: ReleasedBlock) -> str | None:
-    """Return the column of the block that an output is, if it is one as it stands."""
+    """Return the column of the block that an output shows unchanged; None for any other output."""
     while isinstance(output, exp.Paren):
         output = output.this
     return output.name if isinstance(output, exp.Column) and output.name in block.columns else None
@@ -87,7 +87,8 @@ def _plain_column(output: exp.Expr | None, block: ReleasedBlock) -> str | None:
 def _order(
     tree: exp.Select, columns: tuple[str | None, ...], block: ReleasedBlock
 ) -> tuple[tuple[str, bool], ...] | None:
-    """Return what the rows are sorted by before their number; None for anything but columns (names mean outputs first)."""
+    """Return the columns by which rows are sorted before the tie-breaking ROW; None if the order has anything but columns (a name
+    refers to an output first)."""
     order = tree.args.get("order")
     if order is None:
         return ()
@@ -119,7 +120,7 @@ def _sorted_by(by: exp.Expr, names: list[str], columns: tuple[str | None, ...], 
 
 
 def _number(clause: exp.Expr | None, absent: int | None) -> int | None:
-    """Return the number of a LIMIT or OFFSET; `absent` without one, -1 for anything but a literal."""
+    """Return the number in a LIMIT or OFFSET; `absent` if there is no clause, -1 for anything but a literal."""
     if clause is None:
         return absent
     node = clause.args.get("expression")
@@ -131,7 +132,7 @@ def _number(clause: exp.Expr | None, absent: int | None) -> int | None:
 
 
 def _columns(block: ReleasedBlock, names: set[str]) -> dict[str, pa.ChunkedArray] | None:
-    """Return the keys and measures of a block as the sandbox types them; None where a type or a number is not on the list."""
+    """Return the keys and measures of a block in the sandbox's types; None where a type or number is not supported here."""
     columns = {}
     for name in block.keys.column_names:
         if name in names:
@@ -160,5 +161,5 @@ def _nan(values: pa.ChunkedArray) -> bool:
 
 
 def _only(node: exp.Expr, *allowed: str) -> bool:
-    """Return whether a node says nothing besides its argument and `others`."""
+    """Return whether a node has no arguments besides `this` and those in `allowed`."""
     return not any(value for name, value in node.args.items() if name not in ("this", *allowed))

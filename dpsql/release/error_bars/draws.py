@@ -1,7 +1,7 @@
-"""Replicates of public noise laws, drawn again from a key: post-processing, so doubles are fine here.
+"""Replicates of noise from public laws, derived from a key. This is post-processing, so doubles are allowed.
 
-The draws have nothing to do with the randomness of the release. They are a function of the released numbers alone, so
-the same release always shows the same error bars.
+The draws are independent of the randomness of the release. They are a function of the released numbers alone, so the same
+release always has the same error bars.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ Floats = npt.NDArray[np.float64]
 
 _POINTS = 4096
 _REACH = 36
-"""Of deviations: of every law here less than 1e-19 lies beyond."""
+"""Number of standard deviations beyond which every law here has a probability of less than 1e-19."""
 
 
 def uniforms(key: str, count: int) -> Floats:
-    """Return `count` numbers in (0, 1) from SHAKE-256 of `key`: 53 bits each."""
+    """Return `count` numbers in (0, 1) with 53 bits each, from SHAKE-256 of `key`."""
     words = np.frombuffer(hashlib.shake_256(key.encode()).digest(8 * count), dtype=np.uint64)
     return ((words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
 
 
 def stratified(key: str, count: int) -> Floats:
-    """Return `count` numbers in (0, 1), one in each of `count` equal cells, in random order (Latin hypercube sampling:
-    McKay, Beckman and Conover 1979), so that one dimension alone is integrated almost exactly."""
+    """Return `count` numbers in (0, 1), one in each of `count` equal subintervals, in random order (Latin hypercube sampling:
+    McKay, Beckman and Conover 1979), so that integrals over a single dimension are almost exact."""
     drawn = uniforms(key, 2 * count)
     return (np.argsort(drawn[:count]) + drawn[count:]) / count
 
@@ -46,16 +46,16 @@ def known_law(term: ReleasedTerm) -> bool:
 
 
 def deviates(term: ReleasedTerm, uniform: Floats) -> Floats:
-    """Return noise of `term` at the quantiles `uniform`, in the units of its values. Raises InternalError unless `known_law`."""
+    """Return noise of `term` at the probabilities `uniform`, in units of its values. Raises InternalError unless `known_law`."""
     noise = registered(term.noise).quantiles(uniform) * term.noise_unit
     return np.rint(noise) if term.whole else noise
 
 
 def replicates(term: ReleasedTerm, seed: str, block: str, draws: int) -> Floats:
-    """Return noise of all cells of `term`, drawn twice: shape (2, draws, cells), in the units of its values.
+    """Return two independent sets of noise for all cells of `term`: shape (2, draws, cells), in the units of its values.
 
-    Cells of measured tables are independent, or share what their law shares in a vector; those of consistent tiles have the joint
-    law that least squares gives them.
+    Cells of measured tables are independent, or have the joint law of their mechanism's vectors; cells of consistent tiles have
+    the joint law that results from least squares.
     """
     if isinstance(term, PooledTerm):
         key = f"{seed}/{block}/{term.name}"
@@ -74,8 +74,8 @@ def _independent(term: ReleasedTerm, key: str, draws: int) -> Floats:
 
 
 def _of_vectors(law: Noise, unit: float, key: str, shape: tuple[int, int]) -> Floats:
-    """Return noise of vectors, of `shape` (draws, cells), whose cells are not independent in a draw; a step of the law is `unit`.
-    Raises InternalError for a law that says nothing of it."""
+    """Return noise of `shape` (draws, cells) for vectors whose cells are not independent; `unit` is the size of one noise step.
+    Raises InternalError for a law that is not a law of vectors."""
     draws, cells = shape
     shared, uniform = uniforms(f"{key}/shared", draws)[:, None], uniforms(key, draws * cells).reshape(draws, cells)
     return np.asarray(vector_law(law).joint_quantiles(shared, uniform) * unit)
@@ -83,9 +83,9 @@ def _of_vectors(law: Noise, unit: float, key: str, shape: tuple[int, int]) -> Fl
 
 @lru_cache(maxsize=64)
 def tabled(noise: Noise) -> tuple[int, Floats]:
-    """Return the law of a noise: a width in steps of its grid, and the masses of -n, ..., 0, ..., n widths.
+    """Return a table of a noise law: a width in noise-grid steps, and the probabilities of -n, ..., 0, ..., n widths.
 
-    P(Z <= -k) is where the quantiles pass -k, found by bisection of the logarithm; the law is symmetric.
+    P(Z <= -k) is the probability at which the quantiles pass -k, found by bisection of its logarithm; the law is symmetric.
     """
     deviation = noise.standard_deviation() / 2.0**noise.shift
     width = max(1, math.ceil(deviation * _REACH / _POINTS))
@@ -96,6 +96,6 @@ def tabled(noise: Noise) -> tuple[int, Floats]:
         middle = (low + high) / 2
         within = law.quantiles(np.exp(middle)) <= -points + width / 2
         low, high = np.where(within, middle, low), np.where(within, high, middle)
-    tail = np.concatenate((np.exp(low), [0.0]))  # P(Z <= -k) by k, to the middle between two points
+    tail = np.concatenate((np.exp(low), [0.0]))  # P(Z <= -k) by k, cut in the middle between two points
     side = np.maximum(tail[:-1] - tail[1:], 0.0)
     return width, np.concatenate((side[::-1], [max(0.0, 1 - 2 * side.sum())], side))

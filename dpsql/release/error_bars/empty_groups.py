@@ -1,7 +1,7 @@
-"""What an expression over a block is for a group without rows, and which aggregates over groups such groups do not change.
+"""The value of an expression over a block for a group without rows, and aggregates over groups that such groups do not change.
 
 With exact numbers a group without rows has counts and sums of 0. So a sum over groups, the largest count, the rank by
-a descending count, and whatever a condition such as `n > 10` leaves, are the same with and without these groups.
+a descending count, and whatever passes a condition such as `n > 10`, are the same with and without these groups.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from sqlglot import exp
 
 
 class Empty(IntEnum):
-    """The exact value for a group without rows. ZERO: 0 (or NULL). COUNT: so, and never negative for any group."""
+    """The exact value for a group without rows. ZERO: 0 (or NULL). COUNT: 0 (or NULL), and not negative for any group."""
 
     OTHER = 0
     ZERO = 1
@@ -28,14 +28,14 @@ _HOLDS: dict[type[exp.Expr], Callable[[Fraction], bool]] = {
     exp.GT: lambda bound: bound < 0, exp.GTE: lambda bound: bound <= 0, exp.LT: lambda bound: bound > 0,
     exp.LTE: lambda bound: bound >= 0, exp.EQ: lambda bound: bound == 0, exp.NEQ: lambda bound: bound != 0,
 }  # fmt: skip
-"""Whether `0 <operator> bound` holds."""
+"""Functions of the bound that tell whether `0 <operator> bound` holds."""
 _MIRRORED: dict[type[exp.Expr], type[exp.Expr]] = {
     exp.GT: exp.LT, exp.GTE: exp.LTE, exp.LT: exp.GT, exp.LTE: exp.GTE, exp.EQ: exp.EQ, exp.NEQ: exp.NEQ,
 }  # fmt: skip
 
 
 def kind(node: exp.Expr, kind_of_column: Lookup) -> Empty:
-    """Return the value class of `node` for a group without rows; `kind_of_column` gives that of a column."""
+    """Return the class of the value of `node` for a group without rows; `kind_of_column` gives the class of a column."""
     if isinstance(node, exp.Column):
         return kind_of_column(node)
     if isinstance(node, _SAME):
@@ -74,7 +74,7 @@ def _product(node: exp.Binary, kind_of_column: Lookup) -> Empty:
 
 
 def _case(node: exp.Case, kind_of_column: Lookup) -> Empty:
-    """CASE WHEN n > 10 THEN x ELSE 0 END: nothing of a group without rows, whatever x is."""
+    """Return the class of a CASE: CASE WHEN n > 10 THEN x ELSE 0 END is 0 for a group without rows, whatever x is."""
     if node.this is not None or kind(node.args.get("default") or exp.null(), kind_of_column) is Empty.OTHER:
         return Empty.OTHER
     cases = node.args.get("ifs") or []
@@ -85,7 +85,7 @@ def _case(node: exp.Case, kind_of_column: Lookup) -> Empty:
 
 
 def excludes_empty(condition: exp.Expr, kind_of_column: Lookup) -> bool:
-    """Return whether a condition is true of no group without rows, with exact numbers."""
+    """Return whether, with exact numbers, a condition is true for no group without rows."""
     if isinstance(condition, (exp.Paren, exp.Where, exp.Having, exp.Qualify)):
         return excludes_empty(condition.this, kind_of_column)
     if isinstance(condition, exp.And):
@@ -107,7 +107,7 @@ def excludes_empty(condition: exp.Expr, kind_of_column: Lookup) -> bool:
 
 
 def unaffected(node: exp.Expr, kind_of_column: Lookup) -> bool:
-    """Return whether an aggregate or window over groups is the same without those that have no rows."""
+    """Return whether an aggregate or window over groups is the same with and without groups that have no rows."""
     if isinstance(node, exp.Window):
         return _window(node, kind_of_column)
     if isinstance(node, exp.Filter):
@@ -127,12 +127,12 @@ def _window(node: exp.Window, kind_of_column: Lookup) -> bool:
     if spec is not None and str(spec.args.get("kind") or "").upper() != "RANGE":
         ends = {str(spec.args.get(end) or "").upper() for end in ("start", "end")}
         if not ends <= {"UNBOUNDED", "CURRENT ROW"}:
-            return False  # so many rows before or after: they may be groups without rows
+            return False  # a frame of n rows before or after may contain groups without rows
     return unaffected(node.this, kind_of_column)
 
 
 def counts_first(order: exp.Expr, kind_of_column: Lookup) -> bool:
-    """Return whether groups without rows come last: a descending count leads the order."""
+    """Return whether groups without rows come last because the order begins with a descending count."""
     first = order.expressions[0] if order.expressions else None
     return (
         isinstance(first, exp.Ordered)
@@ -142,7 +142,7 @@ def counts_first(order: exp.Expr, kind_of_column: Lookup) -> bool:
 
 
 def _number(node: exp.Expr) -> Fraction | None:
-    """Return the value of a literal number."""
+    """Return the value of a literal number, None for any other node."""
     while isinstance(node, exp.Paren):
         node = node.this
     if isinstance(node, exp.Neg):

@@ -1,6 +1,6 @@
-"""The closed interval that an expression cannot leave, from the bounds written in it: interval arithmetic (Moore 1966).
+"""The closed interval that an expression cannot leave, by interval arithmetic (Moore 1966) from the bounds written in it.
 
-AVG of a column within [0, 1000] is a formula that is kept there, so no bar needs to reach outside, whatever the noise.
+The formula of AVG over a column within [0, 1000] is clamped to it, so no bar needs to reach outside, whatever the noise.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NOT_NEGATIVE = (
 
 
 def extent(node: exp.Expr, extent_of_column: Callable[[exp.Column], Extent]) -> Extent:
-    """Return the interval of `node`; `extent_of_column` gives that of a column. Everything where nothing is known."""
+    """Return the interval of `node`; EVERYTHING where nothing is known. `extent_of_column` gives the interval of a column."""
     if isinstance(node, exp.Column):
         return extent_of_column(node)
     if isinstance(node, exp.Literal):
@@ -47,7 +47,7 @@ def extent(node: exp.Expr, extent_of_column: Callable[[exp.Column], Extent]) -> 
 
 
 def _computed(node: exp.Expr, extent_of_column: Callable[[exp.Column], Extent]) -> Extent:
-    """Return the interval of a function or operator of numbers."""
+    """Return the interval of an arithmetic function or operator."""
     if isinstance(node, (exp.Add, exp.Sub, exp.Mul, exp.Div)):
         return _operation(node, extent_of_column)
     if isinstance(node, exp.Neg):
@@ -75,7 +75,7 @@ def _computed(node: exp.Expr, extent_of_column: Callable[[exp.Column], Extent]) 
 
 
 def hull(parts: list[Extent]) -> Extent:
-    """Return the smallest interval around all."""
+    """Return the smallest interval that contains all `parts`; EVERYTHING if there are none."""
     return (min(low for low, _ in parts), max(high for _, high in parts)) if parts else EVERYTHING
 
 
@@ -109,7 +109,7 @@ def _product(x: float, y: float) -> float:
 
 
 def _share_of_bound(node: exp.Binary) -> bool:
-    """least(greatest(x, -b), b) / nullif(b, 0), as correlations are written."""
+    """Return whether `node` is least(greatest(x, -b), b) / nullif(b, 0), the form in which correlations are written."""
     above, below = _bare(node.this), _bare(node.expression)
     if not isinstance(below, exp.Nullif) or not isinstance(above, exp.Least) or len(above.expressions) != 1:
         return False

@@ -1,15 +1,15 @@
-"""Nearer low ends of maxima, and high ends of minima, of counts and sums over groups.
+"""Tighter low ends of maxima, and high ends of minima, of counts and sums over groups.
 
-Of a COUNT or SUM, t_i = b_i + z_i with z_i of one known law, T(x) = P(Z >= x), the low end is nearer than `extremes` has it: a
-group that is far behind cannot be what made the largest number large (in two steps, as Romano, Shaikh and Wolf 2014,
-Econometrica 82(5)). Let M be the largest t_i, and the largest exact number be tested for being m, with c + d = a / 2:
+For a COUNT or SUM, t_i = b_i + z_i with z_i from one known law, T(x) = P(Z >= x). Its low end can be tighter than in `extremes`,
+because a group that is far behind cannot have made the largest number large (in two steps, as Romano, Shaikh and Wolf 2014,
+Econometrica 82(5)). Let M be the largest t_i. Test whether the largest exact number is m, with c + d = a / 2:
 
-- With 1 - d at least no z_i is below -e, P(Z < -e) <= d / k, so that every b_i is at most t_i + e.
-- m is rejected where the sum of T(max(M - m, M - t_i - e)) over all groups is at most c. If b_i <= t_i + e for all i, then m -
-  b_i >= m - t_i - e, so that the sum of T((M - m) + (m - b_i)) is at most c as well. That is a fixed falling function of M - m,
-  and bounds the probability that M - m, the largest of z_i - (m - b_i), is so large (Bonferroni; no independence is needed).
-  So the true m is rejected with a probability of c + d = a / 2 at most.
-- The sum falls as m falls, so that what is not rejected is all from M - q on: q is `reach`.
+- With probability at least 1 - d no z_i is below -e, where P(Z < -e) <= d / k, so that every b_i is at most t_i + e.
+- Reject m if the sum of T(max(M - m, M - t_i - e)) over all groups is at most c. If b_i <= t_i + e for all i, then
+  m - b_i >= m - t_i - e, so the sum of T((M - m) + (m - b_i)) is at most c as well. That sum is a fixed falling function of
+  M - m, and bounds the probability that M - m, the largest of z_i - (m - b_i), is so large (Bonferroni; no independence is
+  needed). So the true m is rejected with probability at most c + d = a / 2.
+- The sum falls as m falls, so all m from some M - q on are not rejected: q is `reach`.
 """
 
 from __future__ import annotations
@@ -34,20 +34,21 @@ from dpsql.release.remainder import ReleasedBlock, ReleasedTerm, Remainder, runn
 from dpsql.release.sandbox import Room
 
 _FAR_BEHIND = 1 / 20
-"""Of the chance that a low end misses: the part d that some group is thought too small."""
+"""Share of the probability of a miss that goes to d, the probability that some group is taken to be too small."""
 
 
 @dataclass(frozen=True, eq=False)
 class ErrorTails:
-    """The law of the error of a released number: `points`, increasing, and the chance of each of them or more, then 0."""
+    """The law of the error of a released number: increasing `points`, and for each the probability of an error at least as large,
+    followed by 0."""
 
     points: Floats
     chances: Floats
 
     @classmethod
     def of_term(cls, term: ReleasedTerm) -> ErrorTails:
-        """Return the tails of the error of `term`, in the unit of its values. A coarse grid's sum was rounded down by less than a
-        step."""
+        """Return the tails of the error of `term`, in the unit of its values. On a coarse noise grid the sum was rounded down by
+        less than one step, which is included."""
         step, masses = tabled(term.noise)
         places = np.arange(len(masses)) - len(masses) // 2
         points = places * (step * term.noise_unit) + (term.noise_unit if term.noise.shift > 0 else 0.0)
@@ -56,17 +57,17 @@ class ErrorTails:
         return cls(points, np.concatenate((np.cumsum(masses[::-1])[::-1][first], np.zeros(1))))
 
     def from_point(self, errors: Floats) -> Floats:
-        """Return the probability of so large an error or a larger one."""
+        """Return the probability of an error at least as large as each of `errors`."""
         return np.asarray(self.chances[np.searchsorted(self.points, errors, side="left")])
 
     def beyond(self, errors: Floats) -> Floats:
-        """Return the probability of a larger error."""
+        """Return the probability of an error larger than each of `errors`."""
         return np.asarray(self.chances[np.searchsorted(self.points, errors, side="right")])
 
 
 def reach(tails: ErrorTails, noisy: Floats, missed: float) -> float:
-    """Return how far below the largest of `noisy` (at least one) the largest exact number may be: it is farther with a
-    probability of `missed` at most."""
+    """Return the distance below the largest of `noisy` (at least one number) within which the largest exact number lies, except
+    with probability at most `missed`."""
     points, gaps = tails.points[tails.points >= 0], noisy.max() - noisy
     too_small = missed * _FAR_BEHIND if len(noisy) > 1 else 0.0
     beyond = tails.beyond(points)
@@ -86,7 +87,8 @@ def reach(tails: ErrorTails, noisy: Floats, missed: float) -> float:
 
 
 def only_term(block: ReleasedBlock, measure: str) -> ReleasedTerm | None:
-    """Return the term that a COUNT or SUM rises with, alone and by a law that is the same for all groups; None for any other."""
+    """Return the only term on which a COUNT or SUM depends, if the measure rises with it and its noise has the same law in all
+    groups; None for any other measure."""
     inner, *bounds = clamped(block.plug_ins[measure])
     terms = {term.name: term for term in block.terms}
     columns = {node.name for node in inner.find_all(exp.Column)}
@@ -103,8 +105,8 @@ def only_term(block: ReleasedBlock, measure: str) -> ReleasedTerm | None:
 def moved(
     values: Floats, groups: Sequence[npt.NDArray[np.int64]], tails: ErrorTails, missed: float, side: int
 ) -> Floats:
-    """Return noisy numbers moved by the `reach` of their groups, sets of places in `values` with an extreme each: down for the
-    low end of a maximum (`side` -1), up for the high end of a minimum (1)."""
+    """Return noisy numbers moved by the `reach` of their set: down for the low end of a maximum (`side` -1), up for the high end
+    of a minimum (1). `groups` are sets of places in `values`, each with an extreme of its own."""
     result = values + side * reach(tails, np.zeros(1), missed)
     for places in groups:
         if len(places) > 1:
@@ -119,9 +121,11 @@ def bring_near(
     below: Sequence[tuple[Extreme, Traced]],
     ends: Sequence[dict[str, Floats]],
 ) -> None:
-    """Put the low ends of maxima (at place 4 of `ends`) and the high ends of minima (5) of counts and sums there, by measure.
+    """Replace, for counts and sums, the low ends of maxima (place 4 of `ends`) and the high ends of minima (place 5) by tighter
+    ones, by measure.
 
-    `below`: each extreme and the rows that it is taken of, the same but for their value. Raises the refusals of `Room.query`.
+    `below`: each extreme with the trace of the rows that it is taken over; these differ only in their value. Raises the refusals
+    of `Room.query`.
     """
     rows = below[0][1]
     block = remainder.block(rows.block)
@@ -141,7 +145,7 @@ def bring_near(
 
 
 def _equal_rows(keys: Sequence[pa.ChunkedArray], numbers: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int64]]:
-    """Return `numbers`, one for each row, in sets of rows whose keys are equal."""
+    """Return `numbers`, one per row, split into sets of rows with equal keys."""
     if not keys or not len(numbers):
         return [numbers] if len(numbers) else []
     codes = [key.combine_chunks().dictionary_encode("encode").indices.to_numpy() for key in keys]

@@ -1,17 +1,17 @@
-"""Outputs that are a maximum or minimum over groups, which are chosen for their noise: no replicate of it can see that.
+"""Outputs that are a maximum or minimum over groups. The extreme group is selected for its noise, which replicates cannot show.
 
-Let each of k groups have a bar whose low and high ends miss the exact number b_i with a probability of at most a / 2k and a / 2.
+Let each of k groups have a bar whose low and high ends miss the exact number b_i with probability at most a / 2k and a / 2.
 
-- The largest high end is below the largest exact number only if that group's own high end is: with a probability of at most
-  a / 2, whatever the others are.
-- The largest low end is above the largest exact number only if some group's low end is above its own: with a probability of
-  at most k (a / 2k) = a / 2 (Bonferroni).
+- The largest high end is below the largest exact number only if the high end of the group with that number is: with probability
+  at most a / 2, whatever the other groups are.
+- The largest low end is above the largest exact number only if some group's low end is above its own exact number: with
+  probability at most k (a / 2k) = a / 2 (Bonferroni).
 
-So the maximum lies between the largest low and the largest high end with 1 - a at least, and the minimum, mirrored, between
-the smallest ends. That needs an output that is the maximum of one measure as it stands, over rows that noise does not choose.
-Other outputs with a maximum or minimum in them (a difference of two, a share of the largest) are computed over low ends and
-over high ends that hold for all groups at once, in a hull with replicates. `extreme_ends` has nearer low ends of counts and
-sums.
+So the maximum lies between the largest low and the largest high end with probability at least 1 - a, and the minimum, by
+symmetry, between the smallest ends. This requires that the output is just the maximum of one measure, over rows that noise does
+not choose. Other outputs that contain a maximum or minimum (a difference of two, a share of the largest) are computed over low
+ends and over high ends that hold for all groups at once; the bar is the hull with replicates. `extreme_ends` has tighter low ends
+of counts and sums.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ _AFTER_GROUPS = ("having", "qualify", "order", "limit", "offset", "distinct")
 
 
 class Extreme(Enum):
-    """What an output has of maxima and minima over groups. HIGHEST and LOWEST: it is that of one measure."""
+    """The role of maxima and minima over groups in an output. HIGHEST, LOWEST: the output is the extreme of one measure; INSIDE:
+    it contains an extreme."""
 
     NONE = 0
     HIGHEST = 1
@@ -43,7 +44,8 @@ _NODES = (exp.Max, exp.Min, exp.ArgMax, exp.ArgMin)
 
 
 def extremes(tree: exp.Query) -> tuple[Extreme, ...]:
-    """Return for each output of `tree` what it has of extremes, by its text; INSIDE for all where a subquery has one."""
+    """Return the role of extremes in each output of `tree`, judged by its SQL; INSIDE for all outputs if a subquery or a clause
+    after grouping contains an extreme."""
     everywhere = list(tree.find_all(*_NODES))
     width = len(tree.selects)
     if not everywhere:
@@ -64,10 +66,10 @@ def _of_item(item: exp.Expr) -> Extreme:
 
 
 def rows_below(remainder: Remainder, tree: exp.Query, position: int) -> Traced | None:
-    """Return the trace of the rows that the extreme at `position` is taken of: its argument, then the keys it is grouped by.
+    """Return the trace of the rows over which the extreme at `position` is taken: its argument, then the keys of its GROUP BY.
 
-    None where the argument is not a measure of a block as it stands, or one that may have no bar, and where noisy numbers
-    decide which rows are together.
+    Return None if the argument is not just a measure of a block, if the measure may have no bar, or if noisy numbers decide which
+    rows are grouped together.
     """
     assert isinstance(tree, exp.Select)
     inner = tree.copy()
@@ -90,6 +92,6 @@ def rows_below(remainder: Remainder, tree: exp.Query, position: int) -> Traced |
 
 
 def _has_ends(block: ReleasedBlock, measure: str) -> bool:
-    """Return whether a measure has a bar whatever the noise: a COUNT or SUM, or one that cannot leave finite bounds."""
+    """Return whether a measure has a bar whatever the noise, because it is a COUNT or SUM or cannot leave finite bounds."""
     low, high = extent(block.plug_ins[measure], lambda _: EVERYTHING)
     return measure in block.groups.counts | block.groups.sums or (isfinite(low) and isfinite(high))

@@ -1,8 +1,8 @@
 """Error bars of expressions over the groups of one block, row by row.
 
-An interval covers the exact answer's expression f(b) with the confidence asked for, where the release shows f(b + z)
-and z is noise of a public law. Linear f: value +- the quantile of the noise. Other f: simulated, as `ends` says, with the
-same law for any number of groups: more groups have fewer draws each.
+The release shows f(b + z), where z is noise from a public law; the interval covers the exact f(b) with the requested
+confidence. Linear f: value +- the quantile of the noise. Other f: simulation by the rule in `ends`, which is the same for any
+number of groups, but with fewer draws per group for more groups.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from dpsql.release.sandbox import Room, floats
 
 _BASE = "dp#base"
 _SAME = 1e-12
-"""Two confidences are the same up to the rounding of floats."""
+"""Largest difference at which two confidences count as equal: rounding of floats."""
 
 
 def intervals(room: Room, groups: ReleasedGroups, expressions: Sequence[exp.Expr]) -> list[Interval]:
-    """Return the interval of each expression (over the block's keys, measures and hidden columns); unknown for what is no
-    number. Raises the refusals of `Room.query`."""
+    """Return the interval of each expression (over the block's keys, measures and hidden columns); unknown where its value is
+    not a number. Raises the refusals of `Room.query`."""
     measured = [measured_interval(tree, groups) for tree in expressions]
     unmeasured = [tree for tree, interval in zip(expressions, measured, strict=True) if interval is None]
     computed = iter(_noise_intervals(room, groups, unmeasured) if unmeasured else ())
@@ -38,7 +38,7 @@ def intervals(room: Room, groups: ReleasedGroups, expressions: Sequence[exp.Expr
 
 
 def measured_name(tree: exp.Expr | None, block: ReleasedBlock) -> str | None:
-    """Return the measure that an expression is, as it stands, if the ends of its error bar were measured."""
+    """Return the measure that an expression consists of, if the ends of its error bar were measured; else None."""
     while isinstance(tree, exp.Paren):
         tree = tree.this
     names = {name for name, *_ in block.groups.ends}
@@ -46,7 +46,8 @@ def measured_name(tree: exp.Expr | None, block: ReleasedBlock) -> str | None:
 
 
 def measured_interval(tree: exp.Expr, groups: ReleasedGroups) -> Interval | None:
-    """Return the error bar that was measured for an expression: nothing at a higher confidence than it was measured for."""
+    """Return the measured error bar of an expression, or None if none was measured. The bar is empty at a higher confidence than
+    it was measured for."""
     block, measure = groups.block, measured_name(tree, groups.block)
     if measure is None:
         return None
@@ -61,7 +62,7 @@ def measured_interval(tree: exp.Expr, groups: ReleasedGroups) -> Interval | None
 
 
 def _noise_intervals(room: Room, groups: ReleasedGroups, expressions: Sequence[exp.Expr]) -> list[Interval]:
-    """Return the interval of each expression from the law of the noise in it."""
+    """Return the interval of each expression, computed from the law of its noise."""
     table, terms = groups.table(), groups.terms()
     if not all(known_law(term) for term in terms.values()):
         return [Interval.nothing(table.num_rows) for _ in expressions]
@@ -109,8 +110,8 @@ def _quotient_intervals(
     expressions: Sequence[exp.Expr],
     values: Sequence[Floats],
 ) -> dict[int, Interval]:
-    """Return the intervals of those of `trees` that are a quotient of two sums of terms, by their position. Terms whose noise
-    chose which groups are shown have another law there, and are left out."""
+    """Return, by position, the intervals of those `trees` that are a quotient of two sums of terms. Skip a quotient with a term
+    whose noise decided which groups are shown, because in these groups the noise has another law."""
     terms, intervals_of_quotients = groups.terms(), {}
     for index, tree in trees.items():
         fraction = quotient(tree, terms)
@@ -125,8 +126,7 @@ def _quotient_intervals(
 
 
 def _displayed(room: Room, block: ReleasedBlock, table: pa.Table, expressions: Sequence[exp.Expr]) -> dict[int, Floats]:
-    """Return the values of expressions over estimates, which are not what is plugged in, by their position among
-    `expressions`."""
+    """Return, by position, the displayed values of `expressions` over estimates, which differ from their plug-in values."""
     positions = [
         position
         for position, tree in enumerate(expressions)
@@ -139,12 +139,12 @@ def _displayed(room: Room, block: ReleasedBlock, table: pa.Table, expressions: S
 
 
 def _chosen(tree: exp.Expr, block: ReleasedBlock) -> bool:
-    """Return whether an expression reads a measure that was chosen, whose error no law of noise describes."""
+    """Return whether an expression reads a chosen measure, whose error follows no known law."""
     return any(node.name in block.groups.chosen for node in tree.find_all(exp.Column))
 
 
 def _over_terms(tree: exp.Expr, measures: Mapping[str, exp.Expr]) -> exp.Expr:
-    """`tree` with every measure written out over terms."""
+    """Return a copy of `tree` in which every measure is replaced by its formula over terms."""
     copy = exp.Paren(this=tree.copy())
     for node in list(copy.find_all(exp.Column)):
         if node.name in measures:
@@ -153,7 +153,7 @@ def _over_terms(tree: exp.Expr, measures: Mapping[str, exp.Expr]) -> exp.Expr:
 
 
 def _at_released(room: Room, table: pa.Table, trees: Sequence[exp.Expr]) -> list[Floats]:
-    """Each tree at the released numbers, NaN where it is no number."""
+    """Return the value of each tree at the released numbers, NaN where it is not a number."""
     items = [exp.Alias(this=tree.copy(), alias=identifier(f"v{position}")) for position, tree in enumerate(trees)]
     query = exp.Select(expressions=items, from_=exp.From(this=exp.Table(this=identifier(_BASE))), order=_order(AT))
     result = room.query(query.sql(dialect=DIALECT), {_BASE: table})

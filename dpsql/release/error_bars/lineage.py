@@ -1,12 +1,12 @@
-"""Which output columns depend on noise, and which on the set of groups that a block shows.
+"""Lineage of output columns: which depend on noise, and which on the set of groups that a block shows.
 
 A block with keys shows every combination of its public keys, whether the data has the group or not, or the private keys
-that selection admits. SQL has exactly the groups of the data, so what is computed over the set of groups (how many
+that selection admits. Ordinary SQL has exactly the groups of the data, so a value computed over the set of groups (how many
 there are, the smallest key, a mean over them, whether there is one) may differ from SQL by more than the noise. Such a
 value is noisy, and its error is not known.
 
-Conservative: a name that cannot be followed counts as noisy. A wrong "noisy" costs an error bar of zero width; a
-wrong "exact" would hide one.
+The analysis is conservative: a name that cannot be resolved counts as noisy. A wrong "noisy" costs an error bar of zero
+width; a wrong "exact" would hide an error bar.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from dpsql.sql.binder.allow_list import NAMES
 
 
 class Level(IntEnum):
-    """What a value, or the set of rows of a relation, depends on; the higher level includes the lower.
+    """What a value, or the set of rows of a relation, depends on; higher levels include the lower ones.
 
-    NOISE: on noisy numbers. CHOSEN: also on numbers that were chosen, of which no law of the error is known. EMPTY: also on
-    groups that the data may not have. MISSING: also on groups of the data that selection may have left out.
+    NOISE: on noisy numbers. CHOSEN: also on chosen numbers, whose errors follow no known law. EMPTY: also on groups that the data
+    may not have. MISSING: also on groups of the data that selection may have left out.
     """
 
     EXACT = 0
@@ -41,7 +41,7 @@ class Level(IntEnum):
 
 @dataclass(frozen=True)
 class Field:
-    """One column: its name in lower case, its level, what its value is for a group without rows, and what it cannot leave."""
+    """One column: its name in lower case, its level, its value for a group without rows, and the interval it cannot leave."""
 
     name: str
     level: Level
@@ -51,14 +51,14 @@ class Field:
 
 @dataclass(frozen=True)
 class Lineage:
-    """Lineage of one relation: its columns in order, and what the set of its rows depends on."""
+    """The lineage of one relation: its columns in order, and the level of its set of rows."""
 
     columns: tuple[Field, ...]
     rows: Level
 
     @property
     def noisy(self) -> tuple[bool, ...]:
-        """Return for each column whether noise is in it."""
+        """For each column, whether it depends on noise."""
         return tuple(field.level > Level.EXACT for field in self.columns)
 
     @property
@@ -68,7 +68,7 @@ class Lineage:
 
     @property
     def chosen(self) -> frozenset[int]:
-        """Positions of columns that depend on numbers which were chosen, so that their errors are not known."""
+        """Positions of columns that depend on chosen numbers, so that their errors are not known."""
         return frozenset(position for position, field in enumerate(self.columns) if field.level is Level.CHOSEN)
 
     @property
@@ -77,7 +77,7 @@ class Lineage:
         return tuple(field.level for field in self.columns)
 
     def field(self, name: str) -> Field | None:
-        """Return the column called `name` (the worst of several), None when there is none."""
+        """Return the column called `name` (of several, one with the highest level), or None."""
         same_name = [field for field in self.columns if field.name == name.lower()]
         return max(same_name, key=lambda field: field.level, default=None)
 
@@ -87,7 +87,7 @@ _UNKNOWN = Lineage((), Level.MISSING)
 
 
 def lineage(remainder: Remainder) -> Lineage:
-    """Lineage of the whole remainder."""
+    """Return the lineage of the whole remainder."""
     tables: Sources = {name: Lineage(tuple(Field(c.lower(), Level.EXACT) for c in table.column_names), Level.EXACT)
                        for name, table in remainder.public.items()}  # fmt: skip
     for block in remainder.blocks:
@@ -151,7 +151,7 @@ def _scalar(node: exp.Anonymous) -> bool:
 
 
 class _Select:
-    """One SELECT, clause by clause in the order SQL evaluates them."""
+    """The analysis of one SELECT, clause by clause in the order in which SQL evaluates them."""
 
     def __init__(self, node: exp.Select, tables: Sources, outer: list[Sources]) -> None:
         self.node = node
@@ -164,7 +164,7 @@ class _Select:
         self.joined: list[set[tuple[str, str]]] = []
         self.busy: set[int] = set()
         self.mixed = False
-        """Rows depend on groups of several relations, or on a condition about groups: no column tells them apart."""
+        """True if rows depend on groups of several relations or on a condition about groups: then no column identifies them."""
 
     def lineage(self) -> Lineage:
         node = self.node
@@ -190,13 +190,14 @@ class _Select:
             (clause, self._level(clause)) for name in ("having", "qualify") if (clause := node.args.get(name))
         ]
         if group is None and (node.args.get("having") is not None or self._aggregates()):
-            self.rows = Level.EXACT  # one row whatever the rows below, or none where HAVING says so
+            self.rows = Level.EXACT  # one row whatever the input rows are, or none if HAVING is false
         for clause, level in selections:
             self._filter(clause, level)
         return self._ended(columns)
 
     def _ended(self, columns: list[Field]) -> Lineage:
-        """DISTINCT, ORDER BY and LIMIT. Which rows are first depends on all that the order names (by position, too)."""
+        """Return the lineage after DISTINCT, ORDER BY and LIMIT. Which rows come first depends on all keys of the ORDER BY, also
+        on those given by position."""
         node, rows = self.node, self.rows
         worst = max((field.level for field in columns), default=Level.EXACT)
         mixed = self.mixed
@@ -219,7 +220,7 @@ class _Select:
         return _renamed(inner, item.args.get("alias"))
 
     def _join(self, join: exp.Join, before: list[str], name: str) -> None:
-        """Note the columns of a join: where a side may be absent, its exact columns are NULL as the rows of both sides decide."""
+        """Record a join. Exact columns of a side that may be absent get the level of the rows, which decide where it is."""
         using = [exp.column(column.name) for column in join.args.get("using") or ()]
         self.merged |= {column.name.lower() for column in using}
         on = join.args.get("on")
@@ -240,7 +241,7 @@ class _Select:
             self.sources[alias] = Lineage(columns, optional_source.rows)
 
     def _filter(self, clause: exp.Expr | None, level: Level | None = None) -> None:
-        """Note a condition. One that is true of no group without rows leaves groups that the data has."""
+        """Record a condition. If it is true for no group without rows, the remaining groups are groups of the data."""
         if clause is None:
             return
         level = self._level(clause) if level is None else level
@@ -259,7 +260,7 @@ class _Select:
         return self._any(items)
 
     def _aggregates(self) -> bool:
-        """Return whether the SELECT has one row because it aggregates without GROUP BY."""
+        """Return whether the SELECT list has an aggregate of its own rows, so that it has one row without GROUP BY."""
         for item in self.node.expressions:
             for node in item.find_all(exp.AggFunc, exp.Anonymous):
                 if isinstance(node, exp.Anonymous) and spelled(str(node.this).lower()) is None:
@@ -281,7 +282,7 @@ class _Select:
         return [Field(item.alias_or_name.lower(), self._level(value), kind(value, self._empty_column), within)]
 
     def _extent_of(self, node: exp.Column) -> Extent:
-        """Return the interval that a column of the sources cannot leave."""
+        """Return an interval that a column of the sources cannot leave."""
         return hull(
             [f.extent for source in self._named(self.sources, node) if (f := source.field(node.name)) is not None]
         )
@@ -327,7 +328,7 @@ class _Select:
         return max(level, self._any(parts))
 
     def _over_rows(self, node: exp.Expr) -> Level:
-        """Return the level that an aggregate or window takes from its set of rows."""
+        """Return the level that an aggregate or window inherits from its set of rows."""
         if self.rows < Level.EMPTY:
             return self.rows
         if self.rows is Level.EMPTY and unaffected(node, self._empty_column):
@@ -335,7 +336,7 @@ class _Select:
         return self.rows
 
     def _one_value(self, node: exp.Coalesce) -> bool:
-        """COALESCE(a.k, b.k) of exact columns that a join compares: the key that either side has."""
+        """Return whether `node` is COALESCE(a.k, b.k) of exact columns that a join compares: the key of either side."""
         parts = [node.this, *node.expressions]
         names = {(part.table.lower(), part.name.lower()) for part in parts if isinstance(part, exp.Column)}
         if len(names) != len(parts) or names not in self.joined:
@@ -347,14 +348,14 @@ class _Select:
         return [source for name, source in sources.items() if node.table.lower() in ("", name)]
 
     def _column(self, node: exp.Column) -> Level:
-        """Return the level of a column, looked up in the sources of this SELECT, then its own aliases, then the SELECTs around
-        it; unknown is noisy."""
+        """Return the level of a column, looked up in the sources of this SELECT, then in its own aliases, then in the enclosing
+        SELECTs; an unknown column is noisy."""
         for sources in (self.sources, None, *reversed(self.outer)):
             if sources is None:
                 level = None if node.table else self._alias(node.name)
             else:
                 merged = sources is self.sources and not node.table and node.name.lower() in self.merged
-                named = self._named(self.plain if merged else sources, node)  # USING shows the side that is there
+                named = self._named(self.plain if merged else sources, node)  # USING shows the side that is present
                 level = max((f.level for source in named if (f := source.field(node.name)) is not None), default=None)
             if level is not None:
                 return level

@@ -1,7 +1,7 @@
-"""Which columns of a remainder are linear in noisy numbers: sums of released terms with weights that noise does not decide.
+"""Columns of a remainder that are linear in noisy numbers: sums of released terms with weights that do not depend on noise.
 
-Of such a column nothing has to be simulated. Its error is the same weighted sum of the noise, whose covariance is known
-(`linear_bars`). Conservative, by allow-list: what is not named here is taken to be anything.
+Such a column needs no simulation: its error is the same weighted sum of the noise, whose covariance is known (`linear_bars`).
+The analysis is conservative, by allow-list: any operation that is not listed here is taken to be nonlinear.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from dpsql.release.remainder import ROW, ReleasedBlock, Remainder
 
 
 class Form(IntEnum):
-    """How a value depends on noise: not at all, as a sum of whole numbers, as a weighted sum, in any way. The largest of several
-    forms holds for their sum."""
+    """How a value depends on noise: not at all, as a sum of whole numbers, as a weighted sum, or in any way. The form of a sum is
+    the largest form of its summands."""
 
     EXACT = 0
     WHOLE = 1
@@ -27,13 +27,13 @@ class Form(IntEnum):
 
 
 Columns = Sequence[tuple[str, Form]]
-"""Names in lower case and forms of the columns of a relation whose rows noise does not decide."""
+"""Names in lower case and forms of the columns of a relation whose set of rows does not depend on noise."""
 _UNKNOWN: Columns | None = None
 
 _REALS = (exp.DType.DOUBLE, exp.DType.FLOAT)
 _INTEGERS = (exp.DType.BIGINT, exp.DType.INT, exp.DType.INT128)
 _SUMS = (exp.Sum, exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.NthValue)
-"""Aggregates and windows that give a sum of some of their rows, chosen by place."""
+"""Aggregates and windows whose result is a sum over some of their rows, selected by position."""
 _PLAIN = {
     "expressions",
     "from_",
@@ -51,7 +51,7 @@ _PLAIN = {
 
 
 def linear_columns(remainder: Remainder, tree: exp.Query) -> tuple[Form, ...]:
-    """Return the form of each column of `tree`, a query over the tables of `remainder`; nothing where its rows depend on
+    """Return the form of each column of `tree`, a query over the tables of `remainder`; an empty tuple if its rows may depend on
     noise."""
     tables: dict[str, Columns | None] = {
         name: [(label.lower(), Form.EXACT) for label in table.column_names] for name, table in remainder.public.items()
@@ -104,7 +104,7 @@ def _renamed(columns: Columns | None, alias: exp.Expr | None) -> Columns | None:
 
 
 class _Select:
-    """One SELECT."""
+    """The analysis of one SELECT."""
 
     def __init__(self, node: exp.Select, tables: Mapping[str, Columns | None], outer: Sequence[Columns]) -> None:
         self.node = node
@@ -130,8 +130,8 @@ class _Select:
         return columns if rows is Form.EXACT else _UNKNOWN
 
     def _named(self, key: exp.Expr, columns: Columns) -> Form:
-        """Return the form of what rows are grouped or sorted by: an expression, the place of an output or its name, which may be
-        that of a column of a source as well."""
+        """Return the form of a key of GROUP BY or ORDER BY: an expression, the position of an output or its name, which may also
+        be the name of a source's column."""
         if isinstance(key, exp.Literal):
             inside = not key.is_string and key.name.isdecimal() and 0 < int(key.name) <= len(columns)
             return columns[int(key.name) - 1][1] if inside else Form.ANY
@@ -139,7 +139,7 @@ class _Select:
         return max([self._form(key), *alias])
 
     def _read(self) -> bool:
-        """Look up the sources; return whether the rows of all of them are known, and of their join."""
+        """Look up the sources; return whether neither their rows nor the rows of their join depend on noise."""
         source, joins = self.node.args.get("from_"), self.node.args.get("joins") or []
         for number, item in enumerate([*([source.this] if source else []), *(join.this for join in joins)]):
             if any(value for name, value in item.args.items() if name not in ("this", "alias")):
@@ -166,7 +166,7 @@ class _Select:
         return self._any([*on, *using]) is Form.EXACT
 
     def _scopes(self) -> list[Columns]:
-        """Return what a subquery may name besides its own sources."""
+        """Return the columns that a subquery may name besides those of its own sources."""
         return [*(columns for columns in self.sources.values()), *self.outer]
 
     def _item(self, item: exp.Expr) -> Columns:
@@ -229,7 +229,7 @@ class _Select:
         return inner if node.to.this in _INTEGERS and inner is Form.WHOLE else Form.ANY
 
     def _over_rows(self, node: exp.Expr) -> Form:
-        """Return the form of an aggregate, or of a window, whose rows and their order noise does not decide."""
+        """Return the form of an aggregate or window; ANY if its rows or their order may depend on noise."""
         if isinstance(node, (exp.Filter, exp.Window)):
             rest = self._any(part for part in node.iter_expressions() if part is not node.this)
             return self._form(node.this) if rest is Form.EXACT else Form.ANY
@@ -245,8 +245,8 @@ class _Select:
         return self._form(inner) if places is Form.EXACT else Form.ANY
 
     def _column(self, node: exp.Column) -> Form:
-        """Return the form of a column, looked up in the sources of this SELECT, then its own aliases, then the SELECTs around
-        it; the worst of several, and of what is not found."""
+        """Return the form of a column, looked up in the sources of this SELECT, then in its own aliases, then in the enclosing
+        SELECTs: the largest form of several columns, ANY for a column that is not found."""
         name, table = node.name.lower(), node.table.lower()
         named = [columns for source, columns in self.sources.items() if table in ("", source)]
         forms = [form for columns in named for label, form in columns if label == name]

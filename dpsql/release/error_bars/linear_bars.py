@@ -1,12 +1,12 @@
 """Error bars of sums of noisy numbers over any rows, from the covariance of their noise.
 
-Let an output be T(t) = T(0) + sum of w_j t_j over the cells t_j of all released terms, with weights that noise does not decide
-(`linear`). Then its error is the sum of w_j e_j, and where all noise is normal, so is that sum: its bar is the quantile of its
-deviation, whatever the covariance of e. Nothing is drawn, and there is no Monte Carlo error.
+Let an output be T(t) = T(0) + sum of w_j t_j over the cells t_j of all released terms, with weights that do not depend on noise
+(`linear`). Then its error is the sum of w_j e_j with e_j the error of t_j. If all noise is normal, so is that sum: the bar is the
+normal quantile of its standard deviation, whatever the covariance of e. Nothing is drawn, so there is no Monte Carlo error.
 
-The weights are found by running the remainder once more over unit vectors: w_j = T(e_j) - T(0), all of them as variants of one
-query. What is shown has to be T(0) + sum of w_j t_j, or nothing is claimed: an expression that was wrongly taken to be linear
-would not be.
+The weights are found by running the remainder again over unit vectors: w_j = T(j-th unit vector) - T(0), all of them as variants
+of one query. The number shown must equal T(0) + sum of w_j t_j, or no bar is given: this check detects an expression that was
+wrongly taken to be linear.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from dpsql.release.remainder import ReleasedBlock, ReleasedTerm
 from dpsql.release.sandbox import Room, Sandbox, floats
 
 MOST_CELLS = 2_000
-"""Of all terms together: there is a variant of all groups for each."""
+"""Most cells of all terms together, because each cell needs a variant of all groups."""
 _MOST_ROWS = 4_000_000
 _CLOSE = 1e-9
 
 
 def linear_intervals(sandbox: Sandbox, rerun: Rerun, answer: pa.Table, positions: Sequence[int]) -> dict[int, Interval]:
-    """Return the intervals of those of `positions` in `answer` that are linear in normal noise; the columns are those of
-    `rerun.tree`. Raises the refusals of `Room.query`."""
+    """Return the intervals of those columns at `positions` in `answer` that are linear in normal noise. `answer` has the columns
+    of `rerun.tree`. Raises the refusals of `Room.query`."""
     blocks = rerun.remainder.blocks
     terms = [(block, term) for block in blocks for term in block.terms]
     cells = sum(len(term.values) for _, term in terms)
@@ -63,14 +63,15 @@ def linear_intervals(sandbox: Sandbox, rerun: Rerun, answer: pa.Table, positions
 
 
 def _is_normal(term: ReleasedTerm) -> bool:
-    """Return whether the noise of a term is normal, and its covariance known: that of estimates is not."""
+    """Return whether the noise of a term is normal with known covariance; the covariance of consistent estimates is not known."""
     return known_law(term) and term.noise.normal and not isinstance(term, ConsistentTerm)
 
 
 def _over_unit_vectors(
     room: Room, rerun: Rerun, answer: pa.Table, positions: Sequence[int], cells: int, rows: int
 ) -> dict[int, Floats]:
-    """Return T(0) and below it T of each unit vector (of `_unit`), by rows of the answer; NaN where it has no value."""
+    """Return for each position T(0) followed by T of each unit vector (scaled by `_unit`), by rows of the answer; NaN where T has
+    no value."""
     tables, first = {}, 1
     for block in rerun.remainder.blocks:
         terms, first = _unit_vectors(block, cells, first)
@@ -85,8 +86,8 @@ def _over_unit_vectors(
 
 
 def _unit_vectors(block: ReleasedBlock, cells: int, first: int) -> tuple[Mapping[str, Floats], int]:
-    """Return the terms of a block in all variants, 0 but in one cell of one of them, and the variant after those of the block.
-    `first`: that of its first cell."""
+    """Return the terms of a block in all variants, each with at most one cell that is not 0, and the number of the variant after
+    the last one of this block. `first`: the variant of the block's first cell."""
     terms = {}
     for term in block.terms:
         terms[term.name] = np.zeros((cells + 1, block.rows))
@@ -96,14 +97,14 @@ def _unit_vectors(block: ReleasedBlock, cells: int, first: int) -> tuple[Mapping
 
 
 def _unit(term: ReleasedTerm) -> float:
-    """Return a power of two near the deviation of a term, a whole number for whole ones: differences of sums of such numbers
-    are exact, or nearly."""
+    """Return a power of two near the standard deviation of a term, an integer for whole terms: differences of sums of such
+    numbers are exact, or nearly."""
     near = 2.0 ** round(math.log2(deviation)) if (deviation := term.standard_deviation()) > 0 else 1.0
     return max(near, 1.0) if term.whole else near
 
 
 def _half_widths(numbers: Floats, value: Floats, terms: Sequence[ReleasedTerm], confidence: float) -> Floats | None:
-    """Return the half width of each row, NaN where the row has no value; None where a row is no weighted sum of the terms."""
+    """Return the half width of each row, NaN where the row has no value; None if some row is not a weighted sum of the terms."""
     nothing = np.isnan(value)
     if not np.isfinite(numbers[:, ~nothing]).all():
         return None
@@ -122,7 +123,7 @@ def _half_widths(numbers: Floats, value: Floats, terms: Sequence[ReleasedTerm], 
 
 
 def _variances(term: ReleasedTerm, weights: Floats) -> Floats:
-    """Return the variance of the error of weighted sums of the cells of a term; `weights`: of shape (sums, cells)."""
+    """Return the variances of the errors of weighted sums of the cells of a term; `weights` has shape (sums, cells)."""
     if isinstance(term, PooledTerm):
         return term.variances(weights)
     if (law := series_law(term.noise)) is not None:

@@ -1,15 +1,16 @@
 """Bars of quotients of two sums of noisy terms, by test inversion (Fieller 1954): exact for any size of the denominator.
 
-Let A = a + X and B = b + Y be released, X and Y noise of known laws, perhaps of the same terms, and theta = a / b. Then
+Let A = a + X and B = b + Y be released, where X and Y are noise of known laws and may share terms, and theta = a / b. Then
 A - theta B = X - theta Y, whose law is known for every theta. So the set of all theta with
 
     |A - theta B| <= q(theta),    q(theta) the quantile of |X - theta Y| at the confidence,
 
-holds a / b with exactly that probability, whatever a and b != 0 are. In angles, theta = tan(phi) s_X / s_Y with the standard
+contains a / b with exactly that probability, whatever a and b != 0 are. In angles, theta = tan(phi) s_X / s_Y with the standard
 deviations s: with u = A / s_X and v = B / s_Y the condition is |u cos(phi) - v sin(phi)| <= Q(phi), where Q does not depend on
-what was released, so that it is tabled once for all rows. If |v| <= Q(pi/2), the denominator cannot be told from 0: the set has
-no end, and the quotient is unknown. Otherwise it lies around u / v, and its ends are where |u cos(phi) - v sin(phi)| =
-r |sin(phi - phi_0)| reaches Q on each side of phi_0 = atan(u / v), which it does before phi = +- pi/2.
+the released numbers, so it is tabled once for all rows. If |v| <= Q(pi/2), the denominator cannot be distinguished from 0: the
+set is unbounded, and the quotient is unknown. Otherwise the set lies around u / v, and its ends are where
+|u cos(phi) - v sin(phi)| = r |sin(phi - phi_0)| reaches Q on each side of phi_0 = atan(u / v), which happens before
+phi = +- pi/2.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ from dpsql.release.remainder import ReleasedTerm
 _DRAWS = 3_999
 _ANGLES = 129
 _STEPS = 48
-"""Of bisection: ends are then known to the last digits of a double."""
+"""Number of bisection steps, after which ends are known to the last digits of a double."""
 
 
 @dataclass(frozen=True)
 class _Weighted:
-    """A part of a sum: weights of terms and a factor, the same numbers in every row (`affine.Part`)."""
+    """A part of a sum (`affine.Part`) whose weights of terms and factor are the same numbers in every row."""
 
     weights: Mapping[str, float]
     factor: float
@@ -41,7 +42,7 @@ class _Weighted:
 
 @dataclass(frozen=True)
 class Quotient:
-    """`factor` * `above` / `below`, whose sides are trees over terms, and sums of these parts."""
+    """The quotient `factor` * `above` / `below`: both sides as trees over terms and as sums of parts."""
 
     above: exp.Expr
     below: exp.Expr
@@ -51,14 +52,14 @@ class Quotient:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the terms that are read."""
+        """Names of the terms that the quotient reads."""
         both = (*self.parts_above, *self.parts_below)
         return tuple(sorted({name for part in both for name in part.weights}))
 
 
 def quotient(tree: exp.Expr, terms: Mapping[str, ReleasedTerm]) -> Quotient | None:
-    """`tree` (over keys and terms) as a quotient of two sums of terms, times a number; None for any other, and for quotients of
-    whole numbers alone. NULLIF(sum, 0) is the sum."""
+    """Return `tree` (over keys and terms) as a number times a quotient of two sums of terms; None for any other tree, and for
+    quotients of whole numbers alone. NULLIF(sum, 0) counts as the sum."""
     factor, node = 1.0, _bare(tree)
     while isinstance(node, (exp.Mul, exp.Div)):
         left, right = _number(node.this), _number(node.expression)
@@ -80,8 +81,8 @@ def quotient(tree: exp.Expr, terms: Mapping[str, ReleasedTerm]) -> Quotient | No
 def quotient_ends(
     fraction: Quotient, above: Floats, below: Floats, terms: Mapping[str, ReleasedTerm], confidence: float, key: str
 ) -> tuple[Floats, Floats]:
-    """Return the ends of the bar of each row, infinite where the denominator cannot be told from 0. `above` and `below`: as
-    released."""
+    """Return the ends of the bar of each row, infinite where the denominator cannot be distinguished from 0. `above` and `below`
+    are the released sums."""
     noise = {name: deviates(terms[name], stratified(f"{key}/{name}", _DRAWS)) for name in fraction.names}
     x, y = (_error(sums, noise) for sums in (fraction.parts_above, fraction.parts_below))
     deviations = [max(float(error.std()), float(np.finfo(float).tiny)) for error in (x, y)]
@@ -110,7 +111,7 @@ def _crossing(centre: Floats, radius: Floats, side: float, angles: Floats, quant
 
 
 def _error(sums: tuple[_Weighted, ...], noise: Mapping[str, Floats]) -> Floats:
-    """Return the error of a sum under drawn noise. What is rounded to an integer is one without noise."""
+    """Return the error of a sum under drawn noise. The error of a rounded part is its rounded noise: its exact sum is whole."""
     error = np.zeros(_DRAWS)
     for part in sums:
         inner = np.sum([weight * noise[name] for name, weight in part.weights.items()], axis=0)
@@ -119,7 +120,7 @@ def _error(sums: tuple[_Weighted, ...], noise: Mapping[str, Floats]) -> Floats:
 
 
 def _weighted(side: exp.Expr, terms: Mapping[str, ReleasedTerm]) -> tuple[_Weighted, ...] | None:
-    """Return the parts of a sum of noisy terms, None where it is none or where weights differ by row."""
+    """Return the parts of a sum of noisy terms; None if `side` is no such sum or weights differ between rows."""
     weighted = []
     for part in parts(side, terms) or ():
         weights = {name: _number(weight) for name, weight in part.weights.items()}
@@ -132,7 +133,7 @@ def _weighted(side: exp.Expr, terms: Mapping[str, ReleasedTerm]) -> tuple[_Weigh
 
 
 def _number(node: exp.Expr) -> float | None:
-    """Return the number that an expression over literals is, None for any other."""
+    """Return the value of an expression over literals, None for any other expression."""
     node = _bare(node)
     if isinstance(node, exp.Neg):
         inner = _number(node.this)
@@ -150,7 +151,7 @@ def _number(node: exp.Expr) -> float | None:
 
 
 def _bare(node: exp.Expr) -> exp.Expr:
-    """Without parentheses, names and casts to doubles."""
+    """Return `node` without parentheses, aliases and casts to doubles around it."""
     while isinstance(node, (exp.Paren, exp.Alias)) or (
         isinstance(node, exp.Cast) and node.to.this in (exp.DType.DOUBLE, exp.DType.FLOAT)
     ):
@@ -159,6 +160,6 @@ def _bare(node: exp.Expr) -> exp.Expr:
 
 
 def _without_nullif(node: exp.Expr) -> exp.Expr:
-    """Return the first argument of NULLIF(..., 0), any other expression as it is."""
+    """Return the first argument of NULLIF(..., 0); any other expression unchanged."""
     bare = _bare(node)
     return bare.this if isinstance(bare, exp.Nullif) and _number(bare.expression) == 0 else node

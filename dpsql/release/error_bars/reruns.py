@@ -1,6 +1,6 @@
-"""Running a remainder again over other numbers: the terms of its blocks, or measures, replaced by variants of them.
+"""Running a remainder again with the terms of its blocks, or its measures, replaced by variants.
 
-All variants run as one lateral join, and each row of the answer is found again by its exact columns.
+All variants run as one lateral join, and rows of the answer are matched by their exact columns.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _ROWS, _AT, _VARIANTS = "dp#answer", "dp#at", "dp#variants"
 
 @dataclass(frozen=True, eq=False)
 class Rerun:
-    """The remainder to be run again: `tree` has `width` columns, of which `keys` (positions) say which row is which.
+    """A remainder to be run again. `tree` has `width` columns; those at the positions `keys` identify a row.
 
-    `hidden` and `extra`: hidden columns of the blocks, as for the answer. `seed` names the draws. `extents`: what each
-    column cannot leave.
+    `hidden` and `extra`: hidden columns of the blocks, as for the answer. `seed` determines the draws. `extents`: the interval
+    that each column cannot leave.
     """
 
     remainder: Remainder
@@ -45,29 +45,29 @@ class Rerun:
 
     @cached_property
     def extremes(self) -> tuple[Extreme, ...]:
-        """Return what each column has of maxima and minima of groups."""
+        """The role of maxima and minima over groups in each column."""
         return extremes(self.tree)
 
     @cached_property
     def families(self) -> int:
-        """Return how many kinds of replicates there are: the fourth, b*, is for what aggregates over groups."""
+        """The number of families of replicates: 4 if the query aggregates over groups, which adds the family b*, else 3."""
         aggregates = (node.find_ancestor(exp.Window, exp.Query) for node in self.tree.find_all(exp.AggFunc))
         return 4 if any(not isinstance(around, exp.Window) for around in aggregates) else 3
 
 
 class Unmatched(Exception):
-    """The rows of the answer cannot be found again in its replicates; the text says why."""
+    """Raised when rows of the answer cannot be matched in its replicates; the text says why."""
 
 
 def in_parts(draws: int, groups: int) -> Iterator[range]:
-    """Return variants, as many together as the sandbox has room for."""
+    """Return ranges of variants, each with as many as the sandbox has room for."""
     size = max(1, PART_ROWS // max(1, groups))
     return (range(start, min(start + size, draws)) for start in range(0, draws, size))
 
 
 class Variants:
-    """`count` variants of the terms of a block (`terms` by name, of shape (variants, groups)), and after them measures
-    `appended`."""
+    """`count` variants of the terms of a block (`terms` by name, shape (variants, groups)), followed by the variants of measures
+    in `appended`."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class Variants:
         self.measures = Measures(block)
 
     def table(self, part: range) -> pa.Table:
-        """Return keys, measures and hidden columns for some of the variants."""
+        """Return keys, measures, hidden columns and variant number for the variants in `part`."""
         rows = self.block.rows
         places = pa.array(np.tile(np.arange(rows, dtype=np.int64), len(part)))
         columns = self.block.table(self.extra)
@@ -104,7 +104,7 @@ class Variants:
 def run_again(
     room: Room, rerun: Rerun, answer: pa.Table, positions: Sequence[int], blocks: Mapping[str, Variants], part: range
 ) -> pa.Table:
-    """Return columns: number of the variant, row of the answer, and the positions columns."""
+    """Return a table with the number of the variant, the row of the answer, and the columns at `positions`."""
     names = [f"c{position}" for position in range(rerun.width)]
     inner = runnable(rerun.tree.copy(), rerun.remainder, rerun.hidden, this_draw)
     labels = ", ".join(f'"{name}"' for name in names)
@@ -114,7 +114,7 @@ def run_again(
         f'SELECT "{DRAWS}"."{DRAW}", a."{_AT}"{picked} FROM "{DRAWS}" CROSS JOIN LATERAL ({inner}) AS q({labels}) '
         f'JOIN "{_ROWS}" AS a ON {on}'
     )
-    # Below the LIMIT that the sandbox adds, DuckDB takes a hundred times as long for a block that is read twice.
+    # Materialise: directly below the LIMIT that the sandbox adds, DuckDB takes 100 times as long for a block that is read twice.
     sql = f'WITH "{_VARIANTS}" AS MATERIALIZED ({variants}) SELECT * FROM "{_VARIANTS}"'
     rows = pa.table(
         {_AT: pa.array(np.arange(len(answer)))} | {f"c{position}": answer.column(position) for position in rerun.keys}
@@ -125,6 +125,6 @@ def run_again(
 
 
 def this_draw(query: exp.Select) -> exp.Select:
-    """Return a block's query over its measures, cut down to one variant."""
+    """Return a block's query over its measures, restricted to the current variant of the lateral join."""
     query.set("expressions", [column(item.alias_or_name) for item in query.expressions])
     return query.where(exp.EQ(this=column(DRAW), expression=column(DRAW, DRAWS)), dialect=DIALECT)

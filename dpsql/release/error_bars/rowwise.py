@@ -1,8 +1,8 @@
-"""Tracing a row-wise remainder: which group of which block each of its rows is, and what each column is made of.
+"""Tracing of a row-wise remainder: the block and group that each row comes from, and the formula of each column.
 
 A remainder is row-wise when it is a chain of SELECTs, each over the one below, with a single block at the bottom and
-nothing on the way that mixes rows (no GROUP BY, DISTINCT, join, set operation). Windows and subqueries may stand in
-the select list; the columns they make are *opaque*: their rows are known, their formula is not row by row.
+nothing in between that mixes rows (no GROUP BY, DISTINCT, join, set operation). Windows and subqueries may occur in
+the select list; the columns they form are *opaque*: their rows are known, but their formula is not row by row.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ from dpsql.release.remainder import ROW, Remainder, column, identifier
 INTERVALS = ("dp_interval_low", "dp_interval_high", "dp_error")
 _MIXING = ("group", "having", "distinct", "joins")
 MOST_NODES = 2_000
-"""Of one column written out over its block; a longer one is opaque. x + x AS x doubles with every SELECT of the chain."""
+"""Most nodes of one column written out over its block; a larger column is opaque. x + x AS x doubles with every SELECT of the
+chain."""
 
 
 @dataclass(frozen=True)
 class Traced:
-    """A row-wise remainder. `tree` has the columns of the question and then ROW, the group's number in `block`.
+    """A row-wise remainder. `tree` has the columns of the query and then ROW, the group's number in `block`.
 
-    `outputs` gives each column as an expression over the block's keys, measures and `intervals` (None: opaque).
-    `intervals` are (function, expression over the block): hidden columns `interval_name(0)`.. of the block. `selected`: which
-    rows are shown depends on noisy numbers.
+    `outputs`: each column as an expression over the block's keys, measures and `intervals` (None: opaque). `intervals`: pairs
+    (function, expression over the block), whose values are the hidden columns `interval_name(0)`, ... of the block. `selected`:
+    which rows are shown depends on noisy numbers.
     """
 
     tree: exp.Select
@@ -42,18 +43,18 @@ class Traced:
 
 
 def interval_name(number: int) -> str:
-    """Return the hidden column of a block that holds the value of one DP_INTERVAL_LOW/HIGH/ERROR."""
+    """Return the name of the hidden column of a block that holds the value of one DP_INTERVAL_LOW/HIGH/ERROR."""
     return f"dp#b{number}"
 
 
 def interval_function(node: exp.Expr) -> str | None:
-    """Return the word of a DP_ function, None for any other node."""
+    """Return the name of a DP_ function in lower case, None for any other node."""
     word = str(node.this).lower() if isinstance(node, exp.Anonymous) else ""
     return word if word in INTERVALS else None
 
 
 def trace(remainder: Remainder) -> Traced | None:
-    """Return the trace of a row-wise remainder, None for any other. DP_ functions over opaque expressions are left in."""
+    """Return the trace of a row-wise remainder, None for any other. DP_ functions over opaque expressions stay in the tree."""
     tree = remainder.tree
     if not isinstance(tree, exp.Select) or not any(True for _ in tree.find_all(exp.From)):
         return None
@@ -71,7 +72,7 @@ def trace(remainder: Remainder) -> Traced | None:
 
 @dataclass
 class _Level:
-    """Columns of one relation of the chain: name and expression over the block (None: opaque)."""
+    """The columns of one relation of the chain: name and expression over the block (None: opaque)."""
 
     block: str
     columns: list[tuple[str, exp.Expr | None]]
@@ -86,7 +87,7 @@ class _Level:
 
 @dataclass(frozen=True)
 class _Scope:
-    """Names an expression may use: those of the relation below and of the select list, in the order of `names`."""
+    """The names that an expression may use, of the relation below and of the select list, looked up in the order of `names`."""
 
     below: _Level
     names: tuple[dict[str, exp.Expr | None], ...]
@@ -99,7 +100,7 @@ class _Scope:
 
 
 class _Tracer:
-    """Walks the chain from the outside in; on the way out columns are resolved and DP_ functions replaced."""
+    """A walk along the chain from the outside in; on the way back out it resolves columns and replaces DP_ functions."""
 
     def __init__(self, remainder: Remainder, common: dict[str, exp.CTE]) -> None:
         self.remainder = remainder
@@ -137,7 +138,7 @@ class _Tracer:
         return _Level(below.block, columns)
 
     def selects_by_noise(self, node: exp.Select, inside: _Scope, ordered: _Scope) -> bool:
-        """Return whether noisy numbers decide which rows of a SELECT are shown; to be asked before DP_ functions are replaced."""
+        """Return whether noisy numbers decide which rows of a SELECT are shown. Call this before DP_ functions are replaced."""
         order = node.args.get("order")
         cut = order is not None and (node.args.get("limit") or node.args.get("offset"))
         by = [(item.this, ordered) for item in order.expressions] if cut and order is not None else []
@@ -147,7 +148,7 @@ class _Tracer:
         return any(self.noisy(part, scope) for part, scope in [*conditions, *by])
 
     def noisy(self, node: exp.Expr, scope: _Scope) -> bool:
-        """Return whether an expression reads a measure; what cannot be followed does."""
+        """Return whether an expression reads a measure; an expression that cannot be resolved is taken to do so."""
         resolved = None if isinstance(node, exp.Literal) else self.resolve(node, scope)
         measures = {name for block in self.remainder.blocks for name, _, _ in block.formulas}
         return resolved is None or any(part.name in measures for part in resolved.find_all(exp.Column))
@@ -160,7 +161,7 @@ class _Tracer:
             entry = self.common.get(node.name)
             if entry is None or not isinstance(entry.this, exp.Select):
                 return None
-            # The entry is copied in here, because its other users must not see the hidden columns.
+            # Inline a copy of the entry, because its other users must not see the hidden columns.
             alias = node.args.get("alias") or exp.TableAlias(this=identifier(node.name))
             inlined = exp.Subquery(this=entry.this.copy(), alias=alias.copy())
             node.replace(inlined)
@@ -177,7 +178,7 @@ class _Tracer:
         return _Level(level.block, columns, node.alias)
 
     def resolve(self, node: exp.Expr, scope: _Scope) -> exp.Expr | None:
-        """`node` over the block's columns, None when it is opaque."""
+        """Return `node` as an expression over the block's columns, None when it is opaque."""
         if any(isinstance(part, (exp.Query, exp.Window, exp.Star)) for part in node.walk()):
             return None
         copy = exp.Paren(this=node.copy())
@@ -192,7 +193,7 @@ class _Tracer:
         return copy
 
     def replace_intervals(self, inside: exp.Expr | None, scope: _Scope) -> None:
-        """Put a hidden column of the block where a DP_ function of a row-wise expression stands."""
+        """Replace every DP_ function of a row-wise expression by a hidden column of the block."""
         for part in [] if inside is None else list(inside.find_all(exp.Anonymous)):
             word = interval_function(part)
             if word is None or inside is None or part.find_ancestor(exp.Query) is not inside.find_ancestor(exp.Query):
@@ -203,7 +204,7 @@ class _Tracer:
                 self.intervals.append((word, argument))
 
     def finish(self) -> None:
-        """Carry the hidden columns through the chain, and break ties by key order."""
+        """Pass the hidden columns through the chain, and break ties by key order."""
         hidden = [ROW, *(interval_name(number) for number in range(len(self.intervals)))]
         outermost = self.selects[-1]
         ordered_below = any(select.args.get("order") for select in self.selects[:-1])
@@ -218,7 +219,7 @@ class _Tracer:
 
 
 def _expanded(items: list[exp.Expr], below: _Level) -> list[exp.Expr] | None:
-    """Return the select list with stars written out; None for a star with EXCLUDE and the like, or repeated names under it."""
+    """Return the select list with stars expanded; None for a star with EXCLUDE and the like, or over repeated names."""
     expanded: list[exp.Expr] = []
     for item in items:
         star = item.this if isinstance(item, exp.Column) else item
@@ -233,7 +234,7 @@ def _expanded(items: list[exp.Expr], below: _Level) -> list[exp.Expr] | None:
 
 
 def _aggregates(item: exp.Expr) -> bool:
-    """Return whether an item aggregates the rows of its SELECT (functions we do not know are taken to)."""
+    """Return whether an item aggregates the rows of its SELECT."""
     for node in item.find_all(exp.AggFunc, exp.Anonymous):
         if isinstance(node, exp.Anonymous) and spelled(str(node.this).lower()) is None:
             continue

@@ -1,8 +1,8 @@
-"""Bars of row-wise expressions that are not linear in noise: formulas over arrays of draws, as `ends` says.
+"""Bars of row-wise expressions that are not linear in noise: formulas over arrays of draws, by the rule in `ends`.
 
-All groups share the draws of a term (stratified, so that one term alone is integrated almost exactly); they differ in what
-was released. A measure kept within bounds that was released outside of them stands for its bound: its draws are taken
-around that as well, or a bar would have no width although there is noise.
+All groups share the draws of a term (stratified, so that integrals over one term alone are almost exact); they differ in their
+released numbers. If a clamped measure was released outside of its bounds, the bound is shown in its place: draws are taken
+around the bound as well, or the bar would have no width although there is noise.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ _MOST_CELLS = 2_000_000
 _PART_CELLS = 250_000
 _DRAWN = "dp#drawn"
 AT = "dp#at"
-"""Hidden column: the number of a group among those that are asked for."""
+"""Hidden column: the number of a group among the requested ones."""
 
 
 def typed(values: Floats, type_: Type | None) -> pa.Array:
-    """Numbers as a column of the sandbox in the type of a measure, NaN as NULL; dates and times as `counted` says."""
+    """Return numbers as a column of the sandbox in the type of a measure, NaN as NULL; dates and timestamps are days and
+    microseconds as in `counted`."""
     nothing = np.isnan(values)
     if type_ is Type.DATE:
         return pa.array(np.where(nothing, 0, values).astype(np.int32), mask=nothing).cast(pa.date32())
@@ -48,7 +49,7 @@ def typed(values: Floats, type_: Type | None) -> pa.Array:
 
 @dataclass(frozen=True, eq=False)
 class ReleasedGroups:
-    """Groups `rows` (numbers, None: all) of `block` with hidden columns `extra`, and where their bars come from."""
+    """The groups `rows` (numbers; None: all) of `block` with hidden columns `extra`, and the confidence and key of their bars."""
 
     block: ReleasedBlock
     extra: Mapping[str, Floats]
@@ -57,7 +58,7 @@ class ReleasedGroups:
     key: str
 
     def table(self) -> pa.Table:
-        """Return keys, terms and hidden columns of the groups asked for, numbered in their order."""
+        """Return keys, terms and hidden columns of the requested groups, numbered in their order."""
         table = self.block.table(self.extra)
         table = table if self.rows is None else table.take(pa.array(self.rows))
         return table.append_column(AT, pa.array(np.arange(len(table))))
@@ -81,17 +82,17 @@ class Measures:
             self._parts[name] = (parts[0], parts[1], parts[2], parts[3])
 
     def extent(self, node: exp.Column) -> Extent:
-        """Return where a measure of the block (or a count of rows) can be."""
+        """Return the interval that a measure of the block cannot leave; EVERYTHING for other columns."""
         tree = self.block.plug_ins.get(node.name)
         return EVERYTHING if tree is None else extent(tree, lambda _: EVERYTHING)
 
     def values(self, names: set[str], terms: Mapping[str, Floats]) -> dict[str, Floats]:
-        """Measures over arrays of terms."""
+        """Return the measures `names` computed from arrays of terms."""
         with np.errstate(all="ignore"):
             return {name: self._parts[name][0](terms) for name in names}
 
     def outside(self, names: set[str], released: Mapping[str, Floats]) -> npt.NDArray[np.bool_]:
-        """For each row whether a bound takes anything from a measure as `released` (one column)."""
+        """Return for each row whether the bounds change one of the measures `names` at the `released` terms (one column)."""
         result = np.zeros(len(next(iter(released.values()))), dtype=bool)
         with np.errstate(all="ignore"):
             for name in names:
@@ -102,7 +103,7 @@ class Measures:
     def around_bounds(
         self, names: set[str], released: Mapping[str, Floats], drawn: Mapping[str, Floats]
     ) -> dict[str, Floats]:
-        """Measures over `drawn` terms, moved by what the bounds take from the measure as `released` (one column)."""
+        """Return the measures at `drawn` terms, each shifted by what its bounds change at the `released` terms (one column)."""
         result: dict[str, Floats] = {}
         with np.errstate(all="ignore"):
             for name in names:
@@ -115,7 +116,7 @@ class Measures:
         return result
 
     def _within_bounds(self, name: str, released: Mapping[str, Floats]) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return a measure before and after its bounds, and the bounds."""
+        """Return a measure before and after clamping, and its lower and upper bound."""
         whole, inner, low, high = self._parts[name]
         if low is None:
             value = whole(released)
@@ -126,14 +127,14 @@ class Measures:
 
 
 def _draws(rows: int, confidence: float) -> int:
-    """Return the number of draws: as many as rows that noise selected need: their bars end at rarer noise than the rarest of
-    3,999 draws."""
+    """Return the number of draws. At the high confidence for rows that noise selected, bars end at rarer noise than the rarest of
+    3,999 draws, so more draws are needed."""
     ends = math.ceil(2 / max(1 - confidence, 1 / _MOST_CELLS)) - 1
     return max(number_of_draws(rows, _MOST_CELLS), min(ends, _MOST_CELLS // max(1, rows)))
 
 
 class Simulation:
-    """Draws of the groups of one answer."""
+    """Simulated draws of the groups of one answer."""
 
     def __init__(self, groups: ReleasedGroups, table: pa.Table) -> None:
         self.groups = groups
@@ -144,14 +145,14 @@ class Simulation:
         self._noise: dict[str, Floats] = {}
 
     def interval(self, room: Room, expression: exp.Expr, value: Floats) -> Interval:
-        """Return the bar of an expression over keys, plugged-in measures and hidden columns of the block. `value`: as
-        released."""
+        """Return the bar of an expression over keys, plug-in measures and hidden columns of the block. `value`: the expression at
+        the released numbers."""
         within = extent(expression, self.measures.extent)
         names = {node.name for node in expression.find_all(exp.Column)} & self.block.plug_ins.keys()
         pieces = [self._part(room, expression, names, value[part], part, within) for part in self._slices()]
         ends = [np.concatenate(column) for column in zip(*pieces, strict=True)] if pieces else [value, value]
         low, high = ends
-        if self._shows_a_real(expression):  # of noise without width nothing is left but the bounds
+        if self._shows_a_real(expression):  # draws without any spread leave only the bounds
             flat = ~(high > low)
             low, high = np.where(flat, within[0], low), np.where(flat, within[1], high)
         return Interval.of(value, low, high, within)
@@ -205,7 +206,7 @@ class Simulation:
     def _cells(
         self, room: Room, expression: exp.Expr, measures: Mapping[str, Floats], numbers: npt.NDArray[np.int64]
     ) -> Floats:
-        """Return the expression for each row in `numbers` and each draw: (rows, draws)."""
+        """Return the values of the expression for each row in `numbers` and each draw, shape (rows, draws)."""
         rows = len(numbers)
         hidden = {name: floats(self.table.column(name))[numbers][:, None] for name in self.groups.extra}
         keys = {node.name for node in expression.find_all(exp.Column)} - measures.keys() - hidden.keys()
@@ -221,7 +222,7 @@ class Simulation:
         self, room: Room, expression: exp.Expr, columns: Mapping[str, Floats], numbers: npt.NDArray[np.int64]
     ) -> Floats:
         rows, again = len(numbers), np.repeat(numbers, self.draws)
-        # A table without columns has no rows, so the number of the row stands beside the keys, of which there may be none.
+        # A table without columns has no rows, and there may be no keys, so add a column with the row number.
         rows_again = self.table.take(pa.array(again))
         table = pa.table({ROW: again, **{name: rows_again.column(name) for name in self.block.keys.column_names}})
         types = {name: type_ for name, _, type_ in self.block.formulas}

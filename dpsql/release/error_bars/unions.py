@@ -1,4 +1,4 @@
-"""Tracing UNION ALL of row-wise queries (ROLLUP is one): each row is a group of the block of its branch."""
+"""Tracing of UNION ALL of row-wise queries (such as ROLLUP): each row is a group of its branch's block."""
 
 from __future__ import annotations
 
@@ -12,27 +12,28 @@ from dpsql.release.error_bars.rowwise import Traced, trace
 from dpsql.release.remainder import ROW, Remainder, column
 
 _BRANCH = 1 << 40
-"""Numbers of rows in a branch are below this."""
+"""Upper bound of row numbers within a branch."""
 _PLAIN = {"expressions", "from_", "where"}
 _AROUND = {"expressions", "from_", "where", "order", "limit", "offset"}
 
 
 @dataclass(frozen=True)
 class Branches:
-    """A remainder that is UNION ALL of row-wise queries over one block each, perhaps with SELECTs around it. `tree` carries as
-    its last column the number of the branch and of the group (`place_in_branch`); `parts`: the remainder as it is for each."""
+    """A remainder that is UNION ALL of row-wise queries over one block each, possibly inside further SELECTs. The last column of
+    `tree` encodes branch and group number (`place_in_branch`). `parts`: for each branch, the trace of the remainder with this
+    branch in place of the union."""
 
     tree: exp.Query
     parts: tuple[Traced, ...]
 
 
 def place_in_branch(place: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the branch and the number of the group in its block."""
+    """Return the branch numbers and the group numbers within the branches' blocks."""
     return place // _BRANCH, place % _BRANCH
 
 
 def trace_branches(remainder: Remainder) -> Branches | None:
-    """Return the trace of each branch, None for any other remainder."""
+    """Return the traces of the branches, or None if the remainder is no such UNION ALL."""
     tree = remainder.tree.copy()
     if tree.args.get("with_") is not None:
         return None
@@ -60,7 +61,7 @@ def trace_branches(remainder: Remainder) -> Branches | None:
 
 
 def _union(tree: exp.Query) -> tuple[list[exp.Select], exp.Union | None]:
-    """Return the SELECTs around a UNION ALL, from the outside in, and the union."""
+    """Return the SELECTs around a UNION ALL, from the outside in, and the union; no SELECTs and None for any other tree."""
     around: list[exp.Select] = []
     node: exp.Expr = tree
     while isinstance(node, exp.Select):
@@ -82,7 +83,7 @@ def _union(tree: exp.Query) -> tuple[list[exp.Select], exp.Union | None]:
 
 
 def _plain(branch: exp.Select, remainder: Remainder) -> bool:
-    """Return whether a branch is a SELECT of columns from a block."""
+    """Return whether a branch is a plain SELECT (list, FROM a block, WHERE) without stars."""
     source = branch.args.get("from_")
     if source is None or any(value for name, value in branch.args.items() if name not in _PLAIN):
         return False
@@ -91,7 +92,7 @@ def _plain(branch: exp.Select, remainder: Remainder) -> bool:
 
 
 def _in_place(tree: exp.Query, branch: exp.Select, names: list[str]) -> exp.Query:
-    """Return the remainder as if `branch`, under the names of the first one, were the whole union."""
+    """Return the remainder with the union replaced by `branch`, under the column names of the first branch."""
     alone = branch.copy()
     items = [exp.alias_(item.unalias(), name, quoted=True) for item, name in zip(alone.expressions, names, strict=True)]
     alone.set("expressions", items)
@@ -103,7 +104,7 @@ def _in_place(tree: exp.Query, branch: exp.Select, names: list[str]) -> exp.Quer
 
 
 def numbered(tree: exp.Query) -> exp.Query:
-    """Return a copy; the branches of UNION ALL carry their number as a last column, so that equal rows can be told apart."""
+    """Return a copy of `tree` in which each branch of a UNION ALL has its number as last column, to distinguish equal rows."""
     copy = tree.copy()
     branches = _branches(copy)
     if branches is not None and isinstance(copy, exp.Union):
@@ -114,7 +115,7 @@ def numbered(tree: exp.Query) -> exp.Query:
 
 
 def _branches(tree: exp.Expr) -> list[exp.Select] | None:
-    """Return the SELECTs of nested UNION ALL, None when there is anything else."""
+    """Return the SELECTs of nested UNION ALL, None if `tree` has anything else."""
     if isinstance(tree, exp.Subquery):
         return _branches(tree.this)
     if isinstance(tree, exp.Select):

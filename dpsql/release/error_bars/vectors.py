@@ -1,6 +1,6 @@
-"""Arithmetic of formulas over arrays of draws: the numbers of DuckDB's operations in doubles, NaN for NULL.
+"""Arithmetic of formulas over arrays of draws: the results of DuckDB's operations in doubles, NaN for NULL.
 
-For simulation alone: what is shown is computed elsewhere. NULL and NaN are one here, integers are doubles.
+For simulation only: displayed numbers are computed elsewhere. NULL and NaN are not distinguished, and integers are doubles.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _BINARY: dict[type[exp.Expr], Any] = {
     exp.GTE: np.greater_equal, exp.LT: np.less,
 }  # fmt: skip
 _EXTREME: dict[type[exp.Expr], Any] = {exp.Least: np.fmin, exp.Greatest: np.fmax}
-"""SQL's skip NULL."""
+"""Like LEAST and GREATEST in SQL, these skip NULL."""
 _CASTS = (exp.DType.DOUBLE, exp.DType.FLOAT)
 
 
 @dataclass(frozen=True)
 class _Step:
-    """One operation on the results of earlier steps, by their numbers."""
+    """One operation on the results of earlier steps, which `inputs` lists by number."""
 
     number: int
     operation: Callable[..., Floats]
@@ -38,7 +38,7 @@ Steps = dict[tuple[str, str, tuple[int, ...]], _Step]
 
 
 def vector(node: exp.Expr) -> Vector | None:
-    """`node` over arrays by name of column, None when it has an operation that is not on the list here."""
+    """Return `node` as a function of arrays by column name; None if it has an operation that is not listed here."""
     steps: Steps = {}
     try:
         last = _enter(node, steps)
@@ -56,8 +56,8 @@ def vector(node: exp.Expr) -> Vector | None:
 
 
 def counted(node: exp.Expr) -> exp.Expr:
-    """Return the number in a measure: of a date its days since 1970, of a timestamp its microseconds, of an element of a list
-    what it is counted by, a number as it is."""
+    """Return the numeric expression inside a measure: days since 1970 for a date, microseconds for a timestamp, the index
+    expression for an element of a list; any other measure unchanged."""
     inner = node.unnest()
     if isinstance(inner, exp.Add) and isinstance(inner.this, exp.Cast) and inner.this.to.this is exp.DType.DATE:
         days = inner.expression.this  # without the cast to the width of a date's days
@@ -75,7 +75,8 @@ def counted(node: exp.Expr) -> exp.Expr:
 
 
 def clamped(node: exp.Expr) -> tuple[exp.Expr, exp.Expr | None, exp.Expr | None]:
-    """Return what `least(greatest(x, low), high)` keeps within bounds, and the bounds; a number with None and None else."""
+    """Return x, low and high of `least(greatest(x, low), high)`; for any other node the node, None and None. The high bound is
+    None if only `greatest` is there."""
     while isinstance(node, (exp.Paren, exp.Cast, exp.Round)):
         node = node.this
     upper = None
@@ -87,12 +88,12 @@ def clamped(node: exp.Expr) -> tuple[exp.Expr, exp.Expr | None, exp.Expr | None]
 
 
 class _UnknownError(Exception):
-    """An operation that is not on the list."""
+    """Raised for an operation that is not listed here."""
 
 
 def _enter(node: exp.Expr, steps: Steps) -> int:
-    """Enter a node and what it is made of into `steps`, each text once: formulas of two columns say the same thing often.
-    Returns its number."""
+    """Add a node and its operands to `steps` and return its number. Equal subexpressions are added once, because formulas of
+    two columns often share them."""
     if isinstance(node, (exp.Paren, exp.Alias)):
         return _enter(node.this, steps)
     if isinstance(node, exp.Cast) and node.to.this in _CASTS:
@@ -106,7 +107,7 @@ def _enter(node: exp.Expr, steps: Steps) -> int:
 
 
 def _operation(node: exp.Expr) -> tuple[Callable[..., Floats], list[exp.Expr]]:
-    """Return the operation of a node on columns and inputs, and the inputs."""
+    """Return the operation of a node, a function of columns and inputs, and its inputs."""
     if isinstance(node, exp.Column):
         name = node.name
         return (lambda columns: columns[name]), []
