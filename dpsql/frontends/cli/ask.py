@@ -20,17 +20,20 @@ if TYPE_CHECKING:
 
 _FORMATS = ("table", "csv", "json", "parquet", "arrow")
 _FILE_FORMATS = ("csv", "parquet", "json", "arrow")
-_format = click.option("-f", "--format", type=click.Choice(_FORMATS), default="table", help="How it is written.")
+_format = click.option("-f", "--format", type=click.Choice(_FORMATS), default="table", help="The format of the output.")
 _sql = click.argument("sql", required=False)
 
 
 @click.command()
 @session_options
 @_format
-@click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file.")
-@click.option("--bars", is_flag=True, help="NAME_low and NAME_high beside noisy columns of csv, parquet and arrow.")
+@click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), help="Write the answer to this file.")
+@click.option("--bars", is_flag=True, help="Add columns NAME_low and NAME_high (csv, parquet, arrow).")
 @click.option(
-    "--plot", "picture", type=click.Path(path_type=Path, dir_okay=False), help="Draw it too: .svg, .png, .html."
+    "--plot",
+    "picture",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Also draw the answer: .svg, .png or .html.",
 )
 @click.option("--explain", "only_explain", is_flag=True, help="Show plan and price; nothing is charged.")
 @_sql
@@ -38,7 +41,7 @@ def query(
     *, chosen: SessionOptions, format: str, out: Path | None, bars: bool, picture: Path | None, only_explain: bool,
     sql: str | None,
 ) -> None:  # fmt: skip
-    """Answer one statement; without SQL (or with -) it is read from standard input."""
+    """Answer one statement. Without SQL, or with -, read it from standard input."""
     from dpsql.frontends.interruptible import ask
     from dpsql.frontends.rendering.formats import (
         BINARY_FORMATS,
@@ -77,14 +80,14 @@ def query(
 
 @click.command()
 @session_options
-@click.option("-f", "--format", type=click.Choice(("text", "json")), default="text", help="How the plan is written.")
-@click.option("-v", "--verbose", is_flag=True, help="The noise of each measured number too.")
-@click.option("--sql", "engine_sql", is_flag=True, help="The engine's SQL of each block too, for the owner.")
+@click.option("-f", "--format", type=click.Choice(("text", "json")), default="text", help="The format of the plan.")
+@click.option("-v", "--verbose", is_flag=True, help="Also show the noise of each measured number.")
+@click.option("--sql", "engine_sql", is_flag=True, help="Also show the engine's SQL of each block (owner only).")
 @_sql
 def explain(
     *, chosen: SessionOptions, format: str, verbose: bool, engine_sql: bool, sql: str | None,
 ) -> None:  # fmt: skip
-    """Show what a query would cost and how exact it would be; nothing is charged, data is not touched."""
+    """Show the price and the expected error of a query. Nothing is charged, and no data are read."""
     from dpsql.pricing.explain import PlannedOutput
 
     if engine_sql and chosen.analyst is not None:
@@ -113,27 +116,29 @@ def explain(
 
 @click.command()
 @session_options
-@click.option("--out", required=True, type=click.Path(path_type=Path, file_okay=False), help="Folder for the results.")
-@click.option("-f", "--format", type=click.Choice(_FILE_FORMATS), default="csv", help="How the results are written.")
+@click.option(
+    "--out", required=True, type=click.Path(path_type=Path, file_okay=False), help="The folder for the results."
+)
+@click.option("-f", "--format", type=click.Choice(_FILE_FORMATS), default="csv", help="The format of the results.")
 @click.option("--dry-run", is_flag=True, help="Price the whole set and stop; nothing is charged.")
-@click.option("--charge-again", is_flag=True, help="Ask anew what an earlier run charged and lost.")
-@click.option("--keep-going", is_flag=True, help="Answer the others when statements are refused.")
-@click.option("--bars", is_flag=True, help="NAME_low and NAME_high beside noisy columns of csv, parquet and arrow.")
-@click.option("--workload", is_flag=True, help="Measure tables over the same rows as one, as `dpsql plan` shows.")
+@click.option("--charge-again", is_flag=True, help="Ask again what an earlier run charged but lost.")
+@click.option("--keep-going", is_flag=True, help="Answer the other statements if some are refused.")
+@click.option("--bars", is_flag=True, help="Add columns NAME_low and NAME_high (csv, parquet, arrow).")
+@click.option("--workload", is_flag=True, help="Measure tables over the same rows together, as `dpsql plan` shows.")
 @objective_option
 @click.option(
     "--report",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write a page with all answers, bars and prices: .html.",
+    help="Write an .html page with all answers, error bars and prices.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Write what became of each statement to standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Write the outcome of each statement to standard output as JSON.")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.pass_context
 def run(
     context: click.Context, *, chosen: SessionOptions, out: Path, format: str, dry_run: bool, charge_again: bool,
     keep_going: bool, bars: bool, workload: bool, objective: str, report: Path | None, as_json: bool, files: tuple[Path, ...],
 ) -> None:  # fmt: skip
-    """Answer all statements of SQL files: priced as a whole first, one result file each, safe to run again.
+    """Answer all statements of SQL files: price them as a whole first, write one result file each. Safe to run again.
 
     A folder stands for its .sql files. `-- name: NAME` before a statement names its result; `dpsql help run` has more.
     """
@@ -205,7 +210,7 @@ def sql_files(places: tuple[Path, ...]) -> list[Path]:
 @session_options
 @click.pass_context
 def repl(context: click.Context, *, chosen: SessionOptions) -> None:
-    """Ask at a prompt, or statement by statement from standard input."""
+    """Answer statements typed at a prompt, or read from standard input one by one."""
     from dpsql.frontends.repl import run_repl
 
     with chosen.open() as session:

@@ -27,20 +27,22 @@ STOPPED = 128 + signal.SIGINT
 @click.command()
 @policy_option()
 @click.option(
-    "--queries", type=click.Path(path_type=Path), help="A file of questions that are audited too, with their SET."
+    "--queries",
+    type=click.Path(path_type=Path),
+    help="A file of questions to audit as well, with their SET statements.",
 )
-@click.option("--seconds", type=FiniteRange(min=1), default=60.0, show_default=True, help="How long to try.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Chooses the synthetic databases.")
-@click.option("--report", type=click.Path(path_type=Path), help="A folder for audit.html and audit.json.")
-@click.option("--first", is_flag=True, help="End at the first finding.")
+@click.option("--seconds", type=FiniteRange(min=1), default=60.0, show_default=True, help="How long to search.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Selects the synthetic databases.")
+@click.option("--report", type=click.Path(path_type=Path), help="The folder for audit.html and audit.json.")
+@click.option("--first", is_flag=True, help="Stop at the first finding.")
 @click.option(
-    "--ledger/--no-ledger", default=True, help="Add up the charges of the policy's ledger, where there is one."
+    "--ledger/--no-ledger", default=True, help="Also add up the charges in the policy's ledger, if it has one."
 )
-@click.option("--wire", is_flag=True, help="Ask a server too, which is started on this machine for the audit.")
+@click.option("--wire", is_flag=True, help="Also audit a server, which is started on this machine for the audit.")
 @click.option(
     "--scratch",
     metavar="URL",
-    help="An empty database of PostgreSQL for synthetic tables, which are dropped at the end.",
+    help="An empty PostgreSQL database for synthetic tables, which are dropped at the end.",
 )
 def audit(
     *,
@@ -56,9 +58,10 @@ def audit(
 ) -> int:
     """Test the guarantee on synthetic data.
 
-    Asks questions made from the policy (and your own) on pairs of databases that differ in one privacy unit, compares what
-    came to the noise gate and all that can be seen with what was claimed and charged, checks the law of the noise, and adds
-    up the ledger. The protected data are not opened. The exit status is 1 when something was found.
+    Asks questions made from the policy (and your own) on pairs of synthetic databases that differ in one privacy unit. It
+    compares the exact numbers before noise, and everything an analyst sees, with the claims and charges, tests the
+    distribution of the noise, and adds up the ledger. The protected data are not opened. The exit status is 1 if something
+    was found.
     """
     from dpsql.audit.report import as_html, as_json, as_text
     from dpsql.audit.run import run_audit

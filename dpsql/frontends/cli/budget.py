@@ -22,7 +22,7 @@ _format = click.option("-f", "--format", type=click.Choice(("table", "csv", "jso
 
 @click.group()
 def budget() -> None:
-    """Show, check and back up the ledger: what is spent and left, every charge, whether it holds."""
+    """Show, verify and back up the ledger: spent and remaining budget, and every charge."""
 
 
 @contextmanager
@@ -47,11 +47,13 @@ def _ledger(place: Path) -> Iterator[tuple[Policy, Ledger]]:
 @_format
 @click.option(
     "--accountant", multiple=True, metavar="NAME",
-    help="What this rule of composition makes of all charges (sequential, advanced, renyi, zcdp, pld, or all).",
+    help="Also show the total by this composition rule (sequential, advanced, renyi, zcdp, pld, or all).",
 )  # fmt: skip
-@click.option("--delta", metavar="DELTA", help="With --accountant: at which delta; the budget's own if left out.")
+@click.option(
+    "--delta", metavar="DELTA", help="With --accountant: the delta of the total; by default that of the budget."
+)
 def show(policy: Path, format: str, accountant: tuple[str, ...], delta: str | None) -> None:
-    """Spent and left, for the data set and each analyst."""
+    """Show the spent and remaining budget of the data set and of each analyst."""
     from dpsql.frontends.cli.ledger_rows import account_rows, composition_rows
     from dpsql.frontends.rendering.formats import write_rows
     from dpsql.session.budget import windows_in_words
@@ -71,7 +73,7 @@ def show(policy: Path, format: str, accountant: tuple[str, ...], delta: str | No
 @_format
 @click.option("--last", type=click.IntRange(min=1), metavar="N", help="Only the newest N charges.")
 def history(policy: Path, format: str, last: int | None) -> None:
-    """Every charge, oldest first."""
+    """List every charge, oldest first."""
     from dpsql.frontends.cli.ledger_rows import charge_rows
     from dpsql.frontends.rendering.formats import write_rows
 
@@ -83,7 +85,7 @@ def history(policy: Path, format: str, last: int | None) -> None:
 @budget.command()
 @policy_option()
 def forecast(policy: Path) -> None:
-    """Return how long each account lasts at the rate of the last 7 days."""
+    """Show how long each account will last at the rate of the last 7 days."""
     from dpsql.ledger.forecast import forecasts
 
     with _ledger(policy) as (loaded, ledger):
@@ -94,10 +96,10 @@ def forecast(policy: Path) -> None:
 
 @budget.command()
 @policy_option()
-@click.option("--head", metavar="NUMBER DIGEST", help="A head that was printed earlier and kept elsewhere.")
+@click.option("--head", metavar="NUMBER DIGEST", help="A head that was printed earlier and kept on another machine.")
 @click.pass_context
 def verify(context: click.Context, policy: Path, head: str | None) -> None:
-    """Check every entry, every total and the head of the chain; and that a head kept elsewhere is still in it."""
+    """Check every entry, every total and the head of the chain; with --head, that it contains an earlier head."""
     from dpsql.ledger.backup import compared
 
     with _ledger(policy) as (_, ledger):
@@ -113,9 +115,11 @@ def verify(context: click.Context, policy: Path, head: str | None) -> None:
 
 @budget.command()
 @policy_option()
-@click.option("-f", "--format", type=click.Choice(("json", "csv")), default="json", help="JSON lines, or csv.")
+@click.option(
+    "-f", "--format", type=click.Choice(("json", "csv")), default="json", help="The format: JSON lines, or CSV."
+)
 def export(policy: Path, format: str) -> None:
-    """Write the whole ledger for an auditor, on standard output."""
+    """Write the whole ledger to standard output, for an auditor."""
     with _ledger(policy) as (_, ledger):
         ledger.export(sys.stdout, format)
 
@@ -123,7 +127,7 @@ def export(policy: Path, format: str) -> None:
 @budget.command()
 @policy_option()
 def head(policy: Path) -> None:
-    """Print the last entry's number and digest, to be kept where the ledger's machine cannot change it."""
+    """Print number and digest of the last entry, to be kept where the ledger's machine cannot change them."""
     from dpsql.ledger.backup import head_text
 
     with _ledger(policy) as (_, ledger):
@@ -134,7 +138,7 @@ def head(policy: Path) -> None:
 @policy_option()
 @click.argument("folder", type=click.Path(path_type=Path))
 def backup(policy: Path, folder: Path) -> None:
-    """Copy ledger and key into the new FOLDER while others go on asking. Whoever has it has the key: keep it as such."""
+    """Copy the ledger and its key to the new FOLDER, while queries continue. Protect FOLDER: it contains the key."""
     from dpsql.errors.audit_log import audit
     from dpsql.ledger.backup import back_up
 
@@ -149,11 +153,11 @@ def backup(policy: Path, folder: Path) -> None:
 @click.option(
     "--lost",
     metavar="EPSILON",
-    help="Your word for what was spent after the backup at most; all that is left if left out.",
+    help="The most that was spent after the backup, by your word; by default everything that is left.",
 )
 @click.argument("folder", type=click.Path(path_type=Path))
 def restore(policy: Path, lost: str | None, folder: Path) -> None:
-    """Put the backup in FOLDER back, and charge what may have been spent since it was made."""
+    """Restore the backup in FOLDER, and charge what may have been spent since it was made."""
     from dpsql.errors.audit_log import audit
     from dpsql.frontends.cli.ledger_rows import words
     from dpsql.ledger.backup import restore as put_back
@@ -173,10 +177,10 @@ def restore(policy: Path, lost: str | None, folder: Path) -> None:
 
 @budget.command()
 @policy_option()
-@click.option("--newest-copy", is_flag=True, help="You know that this ledger is the newest copy there is.")
+@click.option("--newest-copy", is_flag=True, help="You confirm that this ledger is the newest copy that exists.")
 def adopt(policy: Path, newest_copy: bool) -> None:
-    """Go on with a ledger on a machine that has its key and has never seen it. Spent is what the ledger says, so that an
-    older copy would forget charges: nobody but you can know. What may be older is put back with `restore` instead."""
+    """Use an existing ledger on a new machine that has its key. The ledger's own totals then count as spent, so an older copy
+    would forget charges, which dpsql cannot detect. Use `restore` for a copy that may be older."""
     from dpsql.errors.audit_log import audit
     from dpsql.ledger import open_ledger
     from dpsql.policy import load_policy
@@ -192,9 +196,9 @@ def adopt(policy: Path, newest_copy: bool) -> None:
 
 @budget.command()
 @policy_option()
-@click.option("--replace", metavar="REASON", help="Why the head that is there may be replaced; recorded in the ledger.")
+@click.option("--replace", metavar="REASON", help="Why the existing head may be replaced; recorded in the ledger.")
 def witness(policy: Path, replace: str | None) -> None:
-    """Write the ledger's head to the place that the policy names as `witness`, for the first time or after a restore."""
+    """Write the head of the ledger to the policy's `witness`, for the first time or after a restore."""
     from dpsql.errors.audit_log import audit
     from dpsql.ledger import open_ledger
     from dpsql.ledger.off_machine_head import start_second_witness
@@ -227,7 +231,7 @@ def _units(policy: Policy, epsilon: str) -> dict[str, int]:
 @click.command()
 @policy_option()
 def migrate(policy: Path) -> None:
-    """Bring a ledger that an older version wrote to this version's format; a copy of it is kept beside it."""
+    """Convert a ledger of an older version to this version's format; a copy of the old one is kept in the same folder."""
     from dpsql.errors.audit_log import audit
     from dpsql.ledger.migrate import migrate as bring
     from dpsql.policy import load_policy

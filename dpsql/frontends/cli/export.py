@@ -45,19 +45,19 @@ class Epsilon(click.ParamType):  # type: ignore[type-arg]  # click 8.1 knows no 
     required=True,
     type=Epsilon(),
     metavar="EPSILON",
-    help="What one row may cost, all its columns together.",
+    help="The epsilon of one row, all its columns together.",
 )
 @click.option(
     "--count-epsilon",
     type=Epsilon(),
     metavar="EPSILON",
-    help="What the number of rows may cost; a tenth of the rows' if left out.",
+    help="The epsilon of the number of rows; by default a tenth of --epsilon.",
 )
 @click.option(
     "-o",
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="A new .parquet or .csv file; TABLE.parquet if left out.",
+    help="A new .parquet or .csv file; by default TABLE.parquet.",
 )
 @click.option("--explain", "only_explain", is_flag=True, help="Show price and expected errors; nothing is charged.")
 @click.argument("table")
@@ -67,9 +67,9 @@ def export(
 ) -> None:  # fmt: skip
     """Write randomised rows of TABLE for people who need rows (local differential privacy).
 
-    Each value is replaced by a random one that depends on it a little, rows are in random order, the key of the privacy
-    unit is left out. A unit with R rows costs R times --epsilon, and the number of rows a little more. `dpsql estimate`
-    counts and averages what was written, with error bars, as often as anybody likes.
+    Each value is replaced by a random one that depends on it only a little, rows are in random order, and the key of the
+    privacy unit is left out. A unit with R rows costs R times --epsilon; the number of rows costs a little more. `dpsql
+    estimate` computes counts and averages of the file with error bars, any number of times.
     """
     from dpsql.exports.description import expected_errors
     from dpsql.session.row_export import RowExport
@@ -101,9 +101,11 @@ def export(
     type=FiniteRange(0.5, 1, max_open=True),
     default=0.95,
     metavar="SHARE",
-    help="How often error bars hold.",
+    help="The share of cases in which error bars hold.",
 )
-@click.option("-f", "--format", type=click.Choice(("table", "csv", "json")), default="table", help="How it is written.")
+@click.option(
+    "-f", "--format", type=click.Choice(("table", "csv", "json")), default="table", help="The format of the output."
+)
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.argument("sql")
 def estimate(*, confidence: float, format: str, file: Path, sql: str) -> None:

@@ -13,10 +13,12 @@ from dpsql.frontends.cli.shared import policy_option
 
 @click.command()
 @policy_option(required=False)
-@click.option("--create-ledger", is_flag=True, help="Make the ledger of a data set that never had one.")
-@click.option("--change-unit", is_flag=True, help="Go on with a ledger that has charges for another privacy unit.")
+@click.option("--create-ledger", is_flag=True, help="Create the ledger of a data set that never had one.")
+@click.option("--change-unit", is_flag=True, help="Keep a ledger that has charges for another privacy unit.")
 @click.option(
-    "--second-budget", metavar="REASON", help="Make a ledger although the data set has one elsewhere; recorded."
+    "--second-budget",
+    metavar="REASON",
+    help="Create a ledger although the data set has another one; the reason is recorded.",
 )
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.pass_context
@@ -28,7 +30,7 @@ def check(
     second_budget: str | None,
     file: Path | None,
 ) -> None:
-    """Check a policy, its data's structure and its ledger; reports every problem at once."""
+    """Check a policy, the structure of its data, and its ledger; report all problems at once."""
     from dpsql.frontends.admin.check import check_policy_file
     from dpsql.frontends.rendering.tables import printable
 
@@ -52,24 +54,24 @@ def check(
     type=click.Path(path_type=Path),
     help="A DuckDB file, a Parquet or CSV file, a glob, or a folder of them.",
 )
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="The policy file; NAME.yaml if left out.")
-@click.option("--unit", metavar="TABLE.COLUMN", help="Whose privacy it is: the key of one person, or `row`.")
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="The policy file; by default NAME.yaml.")
+@click.option("--unit", metavar="TABLE.COLUMN", help="The privacy unit: the column with a person's key, or `row`.")
 @click.option(
     "--answers",
     "answers_file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="A file with the owner's answers, `QUESTION: ANSWER` in each line; nothing is asked.",
+    help="A file with the owner's answers, one `QUESTION: ANSWER` per line; nothing is asked.",
 )
 @click.option(
-    "--starter", is_flag=True, help="Ask nothing; mark what is open with #? (so it is where there is no terminal)."
+    "--starter", is_flag=True, help="Ask nothing, and mark open questions with #? (the default without a terminal)."
 )
 @click.argument("path", required=False, type=click.Path(path_type=Path))
 def init(
     source: Path | None, out: Path | None, unit: str | None, answers_file: Path | None, starter: bool, path: Path | None
 ) -> None:
-    """Write a policy from a source's structure, never from its values, and the owner's answers.
+    """Write a policy from the structure of a source (never its values) and the owner's answers.
 
-    At a terminal the questions are asked in the order in which an owner decides; Ctrl-C keeps the answers.
+    At a terminal it asks the owner's decisions one by one; Ctrl-C keeps the answers given so far.
     """
     from dpsql.frontends.admin.starter_policy import data_set_name, write_starter
 
@@ -94,7 +96,7 @@ def init(
 @click.argument("folder", required=False, default="dpsql-demo", type=click.Path(path_type=Path, file_okay=False))
 @click.pass_context
 def demo(context: click.Context, folder: Path) -> None:
-    """Build a real data set with policy and ledger in DIR (dpsql-demo), and ask what a hospital would ask."""
+    """Build a real data set with policy and ledger in DIR (dpsql-demo), and ask questions that a hospital would ask."""
     from dpsql.frontends.demo.run import run_demo
 
     run_demo(folder)

@@ -21,9 +21,9 @@ from dpsql.frontends.cli.shared import SessionOptions, objective_option, read_te
 def plan(
     context: click.Context, *, chosen: SessionOptions, objective: str, as_json: bool, files: tuple[Path, ...]
 ) -> None:
-    """Plan the questions of SQL files together: errors and price one by one and as one. Free; data is not touched.
+    """Plan the questions of SQL files together: errors and price one by one and together. Free; no data are read.
 
-    `dpsql run --workload` answers them so. `-- weight: 3` before a statement makes its errors count three times.
+    `dpsql run --workload` then answers them in this way. `-- weight: 3` before a statement makes its errors count three times.
     """
     from dpsql.frontends.batch.statements import asked_questions
     from dpsql.frontends.batch.together import OBJECTIVES, QuestionPlans

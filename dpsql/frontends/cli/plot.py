@@ -25,21 +25,21 @@ WARNING = "The picture has exact numbers, which are not private: it is for the d
     "--out",
     required=True,
     type=click.Path(path_type=Path, dir_okay=False),
-    help="A .svg, .png, .html or .json file.",
+    help="The picture: a .svg, .png, .html or .json file.",
 )
 @click.option("--errors", is_flag=True, help="Draw the expected error against epsilon; nothing is charged.")
 @click.option(
     "--exact",
     is_flag=True,
-    help="Draw the exact numbers, too: for the data's owner alone. They are not private.",
+    help="Also draw the exact numbers, which are not private: for the owner of the data only.",
 )
 @click.argument("sql")
 def plot(*, chosen: SessionOptions, out: Path, errors: bool, exact: bool, sql: str) -> None:
     """Draw the answer to a question with its error bars (charged as the question is; needs the extra `plot`).
 
-    Up to two columns of keys: the first along the axis, the second as colours. With --errors the price alone is looked at:
-    how the error of each number falls with epsilon, for free. With --exact the owner sees what the database itself answers to
-    the same text, without bounds and noise, beside the noisy answer.
+    The answer has up to two columns of keys: the first is the axis, the second the colours. With --errors, draw how the error
+    of each number falls with epsilon, for free. With --exact, also draw what the database itself answers to the same text,
+    without bounds and noise.
     """
     from dpsql.frontends.interruptible import ask
     from dpsql.frontends.rendering.formats import fitting, paid, price_lines

@@ -37,14 +37,16 @@ def _index(policy: Path) -> Iterator[tuple[Policy, Ledger, ContributionIndex]]:
 
 @click.command()
 @policy_option()
-@click.option("--copy", is_flag=True, help="Write the rows even where none is dropped: equal work for every question.")
-@click.option("--memory", metavar="SIZE", help="How much memory may be used, e.g. 4GB; the rest goes to disk.")
-@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Threads at work.")
+@click.option(
+    "--copy", is_flag=True, help="Write the rows even where none is dropped, so that every question takes equal work."
+)
+@click.option("--memory", metavar="SIZE", help="The most memory to use, e.g. 4GB; the rest goes to disk.")
+@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="The number of threads.")
 def prepare(policy: Path, copy: bool, memory: str | None, jobs: int | None) -> None:
     """Prepare the bounded rows of each person, so that queries take about as long as without privacy.
 
-    Run it once for each version of the data; answers stay the same. Safe to stop and to run again. Where each row is
-    another person (privacy_unit: row), a copy with bounded columns as integers is written.
+    Run it once for each version of the data; answers stay the same. Safe to stop and to run again. If each row is a
+    different person (privacy_unit: row), a copy with bounded columns as integers is written.
     """
     from rich.console import Console
     from rich.progress import Progress
@@ -71,8 +73,8 @@ def prepare(policy: Path, copy: bool, memory: str | None, jobs: int | None) -> N
 @click.command()
 @policy_option()
 def erased(policy: Path) -> None:
-    """Run this after rows of a person were erased from the source: copies that may still have them are removed, and
-    written again; it says what stays."""
+    """Remove and rewrite copies that may still contain rows of a person who was erased from the source; run this after
+    the erasure. It also lists what remains."""
     from dpsql.errors.audit_log import audit
     from dpsql.reuse.store import open_releases
 

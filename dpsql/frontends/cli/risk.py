@@ -23,27 +23,32 @@ WARNING = "These figures are exact and about persons: they are for the data's ow
 @click.command()
 @policy_option()
 @click.option(
-    "--columns", required=True, metavar="A,B,...", help="What somebody may know of a person (quasi-identifiers)."
+    "--columns",
+    required=True,
+    metavar="A,B,...",
+    help="Columns that others may know about a person (quasi-identifiers).",
 )
-@click.option("--sensitive", default="", metavar="C,...", help="What nobody should learn of a person.")
-@click.option("--k", type=click.IntRange(min=2), metavar="K", help="Find generalisations in which K persons are alike.")
+@click.option("--sensitive", default="", metavar="C,...", help="Columns that nobody should learn about a person.")
+@click.option(
+    "--k", type=click.IntRange(min=2), metavar="K", help="Find generalisations in which at least K persons are alike."
+)
 @click.option(
     "--leave-out",
     type=FiniteRange(0, 1),
     default=0.0,
     metavar="SHARE",
-    help="With --k: the share of persons who may be left out.",
+    help="With --k: the share of persons that may be left out.",
 )
-@click.option("-f", "--format", type=click.Choice(("text", "json")), default="text", help="How it is written.")
+@click.option("-f", "--format", type=click.Choice(("text", "json")), default="text", help="The format of the output.")
 @click.argument("table")
 def risk(
     *, policy: Path, columns: str, sensitive: str, k: int | None, leave_out: float, format: str, table: str
 ) -> None:  # fmt: skip
-    """Count how many persons of TABLE share their values, for its owner.
+    """Show how easily persons of TABLE are recognised by their values, for its owner.
 
-    k-anonymity, l-diversity and t-closeness of the columns given, which columns single persons out, and with --k which
-    coarser values would hide each person among K. Reads the protected rows; nothing is charged, because nothing of it
-    is private: it is no answer for an analyst, and no analyst's session can reach it.
+    Shows k-anonymity, l-diversity and t-closeness of the given columns, which columns single persons out and, with --k,
+    which coarser values would hide each person among K. Reads the protected rows. The result is not private, so nothing is
+    charged and it must not be given to analysts, whose sessions cannot reach this command.
     """
     from dpsql.disclosure import PersonRows, generalisations, measure_risk
     from dpsql.engine.registry import open_engine

@@ -36,33 +36,51 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 @click.command()
 @policy_option()
 @click.option(
-    "--listen", default=DEFAULT_ADDRESS, show_default=True, metavar="HOST:PORT", help="Where BI tools connect."
+    "--listen",
+    default=DEFAULT_ADDRESS,
+    show_default=True,
+    metavar="HOST:PORT",
+    help="The address at which BI tools connect.",
 )
-@click.option("--tls-cert", type=click.Path(path_type=Path), help="Certificate (chain), PEM.")
-@click.option("--tls-key", type=click.Path(path_type=Path), help="Its key, PEM.")
+@click.option("--tls-cert", type=click.Path(path_type=Path), help="The certificate (chain), PEM.")
+@click.option("--tls-key", type=click.Path(path_type=Path), help="The key of the certificate, PEM.")
 @click.option(
-    "--tls-self-signed", is_flag=True, help="A certificate made for this data set, kept beside the ledger's key."
+    "--tls-self-signed", is_flag=True, help="Use a certificate made for this data set, kept next to the ledger's key."
 )
-@click.option("--allow-plain", is_flag=True, help="Let clients of other machines in without TLS.")
-@click.option("--connections", default=100, show_default=True, type=click.IntRange(1, 1000), help="At most, at once.")
+@click.option("--allow-plain", is_flag=True, help="Let clients on other machines connect without TLS.")
 @click.option(
-    "--concurrency", default=4, show_default=True, type=click.IntRange(1, 256), help="Questions measured at once."
+    "--connections",
+    default=100,
+    show_default=True,
+    type=click.IntRange(1, 1000),
+    help="The most connections at a time.",
 )
 @click.option(
-    "--concurrency-per-user", type=click.IntRange(1, 256), help="Of these, one user's; all but one if left out."
+    "--concurrency",
+    default=4,
+    show_default=True,
+    type=click.IntRange(1, 256),
+    help="The most questions measured at a time.",
 )
-@click.option("--status", metavar="HOST:PORT", help="Your own port: GET /healthz, /readyz, /metrics. Not for analysts.")
+@click.option(
+    "--concurrency-per-user",
+    type=click.IntRange(1, 256),
+    help="The most of these for one user; by default all but one.",
+)
+@click.option(
+    "--status", metavar="HOST:PORT", help="A port for the owner: GET /healthz, /readyz, /metrics. Not for analysts."
+)
 @click.option("--traces", is_flag=True, help="Send durations of phases to your OpenTelemetry collector (OTEL_...).")
 @click.option(
     "--drain-seconds", default=30.0, show_default=True, type=FiniteRange(0, 3600),
-    help="How long questions that run are waited for at the end.",
+    help="How long to wait for running questions at the end.",
 )  # fmt: skip
 def serve(
     policy: Path, listen: str, tls_cert: Path | None, tls_key: Path | None, tls_self_signed: bool, allow_plain: bool,
     connections: int, concurrency: int, concurrency_per_user: int | None,
     drain_seconds: float, status: str | None, traces: bool,
 ) -> None:  # fmt: skip
-    """Answer BI tools as a PostgreSQL server would; the database has the name of the data set."""
+    """Serve BI tools like a PostgreSQL server; the database is named after the data set."""
     from dpsql.frontends.pgwire.limits import Limits
     from dpsql.frontends.pgwire.server import Server
 
@@ -231,7 +249,7 @@ def _say(text: str) -> None:
 
 @click.group()
 def user() -> None:
-    """Logins of BI tools."""
+    """Manage the logins of BI tools."""
 
 
 @contextmanager
@@ -249,7 +267,7 @@ def _logins(policy: Path) -> Iterator[Logins]:
 @policy_option()
 @click.argument("name")
 def user_add(policy: Path, name: str) -> None:
-    """Give analyst NAME a password, or a new one: asked for on a terminal, else read from standard input."""
+    """Set the password of analyst NAME, asked for on a terminal or read from standard input."""
     with _logins(policy) as logins:
         if name not in logins.names():
             raise refuse("user_name", name=name, known=", ".join(logins.names()))
@@ -267,7 +285,7 @@ def user_add(policy: Path, name: str) -> None:
 @click.argument("name")
 @click.pass_context
 def user_password(context: click.Context, policy: Path, name: str) -> None:
-    """Give NAME, who has a login, a new password; a login that is disabled is enabled."""
+    """Replace the password of an existing login NAME; a disabled login is enabled."""
     with _logins(policy) as logins:
         if logins.states().get(name) not in ("active", "disabled"):
             raise refuse("user_unknown", name=name, known=", ".join(logins.states()))
@@ -278,7 +296,7 @@ def user_password(context: click.Context, policy: Path, name: str) -> None:
 @policy_option()
 @click.option("-f", "--format", type=click.Choice(("table", "csv", "json")), default="table")
 def user_list(policy: Path, format: str) -> None:
-    """Everybody who may log in, and whether they can."""
+    """List all who may log in, and the state of their logins."""
     from dpsql.frontends.rendering.formats import write_rows
 
     with _logins(policy) as logins:
@@ -298,6 +316,6 @@ def _changing(word: str, outcome: str, help: str) -> None:
         _say(f"{name} {outcome}")
 
 
-_changing("remove", "has no login any more", "Take the login of NAME away; whoever is logged in is let go.")
-_changing("disable", "is let in no more", "Let NAME in no more, and keep the password; whoever is logged in is let go.")
-_changing("enable", "can log in again", "Let NAME in again.")
+_changing("remove", "has no login any more", "Remove the login of NAME; open connections end.")
+_changing("disable", "is let in no more", "Disable the login of NAME but keep its password; open connections end.")
+_changing("enable", "can log in again", "Enable the login of NAME again.")

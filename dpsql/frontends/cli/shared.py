@@ -42,7 +42,7 @@ def policy_option(required: bool = True) -> Callable[[Command], Command]:
 
 analyst_option = click.option(
     "--analyst", envvar="DPSQL_ANALYST", metavar="NAME",
-    help="Whose account is charged beside the data set's (or DPSQL_ANALYST); without it the owner asks.",
+    help="The analyst whose account is charged as well (or DPSQL_ANALYST); by default the owner asks.",
 )  # fmt: skip
 
 
@@ -50,10 +50,13 @@ objective_option = click.option(
     "--objective",
     type=click.Choice(("worst", "mean")),
     default="worst",
-    help="Make the largest relative error small, or the mean error.",
+    help="Which error to make small: the largest relative error, or the mean error.",
 )
 project_option = click.option(
-    "--project", envvar="DPSQL_PROJECT", metavar="NAME", help="Whose account is charged too (or DPSQL_PROJECT)."
+    "--project",
+    envvar="DPSQL_PROJECT",
+    metavar="NAME",
+    help="The project whose account is charged as well (or DPSQL_PROJECT).",
 )
 
 
@@ -83,9 +86,9 @@ def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(*arguments, chosen=chosen, **more_options)
 
     for option in (
-        click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Any option of SHOW dp.all."),
-        click.option("--confidence", metavar="SHARE", help="How often error bars hold, e.g. 0.95."),
-        click.option("--epsilon", metavar="EPSILON", help="What each query may cost."),
+        click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Set an option, as SHOW dp.all lists them."),
+        click.option("--confidence", metavar="SHARE", help="The share of cases in which error bars hold, e.g. 0.95."),
+        click.option("--epsilon", metavar="EPSILON", help="The epsilon of each query."),
         project_option, analyst_option, policy_option(),
     ):  # fmt: skip
         run = option(run)

@@ -22,12 +22,14 @@ if TYPE_CHECKING:
 @click.command()
 @policy_option()
 @analyst_option
-@click.option("--epsilon", metavar="EPSILON", help="What the measurement may cost; it is then not asked about.")
+@click.option(
+    "--epsilon", metavar="EPSILON", help="The epsilon of the measurement; with it, no confirmation is asked for."
+)
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Options of the question to be tuned.")
 @click.option(
-    "--groups", type=click.IntRange(min=1), metavar="N", help="How many groups the answer has (private keys)."
+    "--groups", type=click.IntRange(min=1), metavar="N", help="The number of groups of the answer, for private keys."
 )
-@click.option("-f", "--format", type=click.Choice(("text", "json")), default="text", help="How it is written.")
+@click.option("-f", "--format", type=click.Choice(("text", "json")), default="text", help="The format of the output.")
 @click.argument("sql")
 def tune(
     *, policy: Path, analyst: str | None, epsilon: str | None, settings: tuple[str, ...], groups: int | None,
@@ -39,7 +41,7 @@ def tune(
     that double in width. This is charged like any question; the price is shown first. Then each bound is listed with
     its expected error: bias from the part that is cut off, and noise. Asking again about the same data is free.
 
-    For SAMPLE_AGGREGATE it says how exact the median and the mean of how many samples would be. That is free.
+    For SAMPLE_AGGREGATE it shows the expected errors of the median and the mean for several numbers of samples. That is free.
     """
     from dpsql.privacy.loss import exact_number
     from dpsql.tuning import Advice, Tuning, free_advice

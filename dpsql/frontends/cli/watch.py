@@ -22,27 +22,34 @@ if TYPE_CHECKING:
 
 @click.command()
 @session_options
-@click.option("--threshold", required=True, metavar="T", help="What counts and sums are compared with.")
-@click.option("--hits", type=click.IntRange(min=1), default=1, help="How many runs may be paid for, in all.")
-@click.option("--name", metavar="NAME", help="Under which the ledger counts the runs; by default that of the file.")
+@click.option("--threshold", required=True, metavar="T", help="The number with which counts and sums are compared.")
+@click.option("--hits", type=click.IntRange(min=1), default=1, help="The most runs that may be paid for, in total.")
 @click.option(
-    "--values", is_flag=True, help="How large the sums above the threshold are, with error bars, for no more."
+    "--name", metavar="NAME", help="The name under which the ledger counts the runs; by default that of the file."
 )
 @click.option(
-    "--every", type=FiniteRange(0, 86400), metavar="SECONDS", help="Begin the file again until all runs are over."
+    "--values",
+    is_flag=True,
+    help="Also show how large the sums above the threshold are, with error bars, at no extra price.",
 )
-@click.option("-f", "--format", type=click.Choice(("text", "json")), default="text", help="How it is written.")
+@click.option(
+    "--every",
+    type=FiniteRange(0, 86400),
+    metavar="SECONDS",
+    help="Start the file again after this time, until all runs are over.",
+)
+@click.option("-f", "--format", type=click.Choice(("text", "json")), default="text", help="The format of the output.")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.pass_context
 def watch(
     context: click.Context, *, chosen: SessionOptions, threshold: str, hits: int, name: str | None, values: bool,
     every: float | None, format: str, file: Path,
 ) -> None:  # fmt: skip
-    """Compare the counts and sums of FILE with a threshold, one after the other, until --hits of them are above.
+    """Compare the counts and sums of FILE with a threshold, one after the other, until --hits of them are above it.
 
     Each statement is one COUNT or one SUM. A run costs --epsilon and makes many comparisons: it is charged when it
-    begins and ends with the first that is above. All statements are checked before anything is charged. Stopped and
-    begun again, the watch pays for another run, and never for more than --hits in all.
+    starts, and ends with the first number above the threshold. All statements are checked before anything is charged. If
+    the watch is stopped and started again, it pays for another run, but never for more than --hits in total.
     """
     from dpsql.frontends.watch import Watch
     from dpsql.sql.split import split_file
