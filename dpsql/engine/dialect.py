@@ -138,7 +138,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def sign_of(self, value: str) -> str:
-        """Return a text that distinguishes reals that are equal: the two zeros, and other values whose signs the engine shows."""
+        """Return a text that distinguishes the two zeros, which are equal, and not NaN by its sign, which no question sees."""
 
     @abstractmethod
     def moved_to_grid(self, value: str, lower: float, upper: float, centre: float, grid: int, type_: str) -> str:

@@ -1,7 +1,7 @@
-"""One-line bugs and the tests that must notice them. Read by `test_mutants`.
+"""One-line bugs and the tests that must detect them. Read by `test_mutants`.
 
-`old` stands exactly once in `function` ("": the module) of `file`, whatever its layout. `tests` are paths in tests/, `only` is pytest's
--k: the fewest that must turn red.
+`old` occurs exactly once in `function` ("": the module) of `file`, whatever its layout. `tests` are paths in tests/, and `only`
+is pytest's -k: the smallest selection that must fail.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ MUTANTS = (
     Mutant("one key's delta for all keys of a unit", "privacy/mechanisms/partition_selection.py", "WeightedThreshold._lone_delta", "most * _tail(self.noise, self.tau - on_noise_grid(weight, self.noise))", "_tail(self.noise, self.tau - on_noise_grid(weight, self.noise))", "unit/privacy/mechanisms/test_partition_selection.py", "any_number_of_keys"),
     Mutant("weights of every row", "engine/emit/emitter.py", "Emitter._weighed", "f'SELECT {columns} FROM \"#held\" GROUP BY {columns}'", "f'SELECT {columns} FROM \"#held\"'", "unit/pricing/test_selection.py", "shares_one_weight"),
     Mutant("every unit has the weight of one key", "engine/emit/emitter.py", "Emitter._weighed", "f'WHEN count(*) <= {most} THEN {weight}'", "f'WHEN count(*) >= {most} THEN {weight}'", REPLAY, 'test_one_entity_moves_sums_within_the_claim and private_keys'),
-    # tables measured as one
+    # tables measured together
     Mutant("shares are rounded up", "pricing/budget_shares.py", "in_steps", "floor(share * STEPS)", "floor(share * STEPS) + 1", "unit/pricing/test_budget_shares.py unit/pricing/test_workloads.py", "relative_error or no_more_than_apart"),
     Mutant("a tile spends another's share", "pricing/workloads.py", "share_by_set", "zip(workload.tiles, workload.shares, strict=True)", "zip(workload.tiles, workload.shares[::-1], strict=True)", "unit/pricing/test_workloads.py", "no_more_than_apart"),
     Mutant("tiles of unlike budgets have even shares", "pricing/workloads.py", "_planned", "share / own_share", "share", "unit/planning/test_together.py", "no_more_than_one_by_one and unequal"),
@@ -92,7 +92,7 @@ MUTANTS = (
     Mutant("rows after the last value are in the last range", "pricing/running_totals.py", "_by_ranges", "call('and', call('ge', key.expression, first), call('le', key.expression, last))", "call('ge', key.expression, first)", "unit/pricing/test_running_totals.py", "without_noise"),
     Mutant("ranges share a budget by the inverse of what they add", "pricing/running_totals.py", "best_shares", "(shares ** power * elasticities) ** (1 / (1 + power))", "(shares ** power / (elasticities + 1e-09)) ** (1 / (1 + power))", "unit/pricing/test_running_totals.py", "none_nearby or expected_error"),
     Mutant("ranges whatever they help", "pricing/running_totals.py", "is_better", "mean_variances(workload, measured)[0] < alone * mean_terms(workload)", "True", "unit/pricing/test_running_totals.py", "only_where_they_help"),
-    # what exists for an analyst
+    # visibility for an analyst
     Mutant("a row filter is dropped", "sql/binder/base_tables.py", "_protected", "scan if condition is None else filtered(scan, condition)", "scan", "unit/session/test_access.py", "the_filter_holds_wherever"),
     Mutant("hidden columns can be named", "sql/binder/base_tables.py", "_protected", "column.name in names", "True", "unit/session/test_access.py", "a_hidden_column_is_refused"),
     Mutant("hidden tables can be named", "policy/types.py", "Policy.table", "self.visible.get(name) or _folded(self.visible, name)", "self.tables.get(name) or _folded(self.tables, name)", "unit/session/test_access.py", "a_hidden_table_is_refused"),
@@ -100,7 +100,7 @@ MUTANTS = (
     Mutant("sessions go on under a policy that is gone", "frontends/pgwire/connection.py", "ClientConnection._require_policy", "current is begun", "True", "unit/frontends/pgwire/test_reload.py", "narrower_policy"),
     Mutant("the head elsewhere is not compared", "ledger/ledger.py", "Ledger._write_transaction", "tip(connection, elsewhere)", "None", "unit/ledger/test_off_machine_head.py", "under_an_open_ledger"),
     Mutant("the head elsewhere does not follow", "ledger/ledger.py", "Ledger._write_transaction", "second.advance(writer.last)", "None", "unit/ledger/test_off_machine_head.py", "every_answered_charge"),
-    # real sources, over the neighbour law
+    # real sources, with the neighbour tests
     Mutant("collations of columns kept, over pairs", "engine/duckdb/literals.py", "cast_column", "type_ is Type.TEXT", "type_ is Type.NULL", SOURCES, 'test_sources_without_a_unit_move_within_the_claim and duckdb'),
     Mutant("a record goes on while its quotes are odd", "engine/csv_lines.py", "_ends", "dialect.multiline and dialect.quote", "dialect.quote", SOURCES, 'test_sources_without_a_unit_move_within_the_claim and csv-'),
     Mutant("odd lines are left to the parser", "engine/csv_lines.py", "records", """if len(odd):
@@ -439,13 +439,13 @@ reservation = reserve(context, receipt_id, loss, planned, request.work)""", 'uni
     reason = f"takes {most} argument{('' if most == 1 else 's')} here, got {len(arguments)}"
     place = arguments[forgotten[0]].start + 1
     raise refuse('wrong_arguments', function=name.text.upper(), reason=reason, position=place)""", 'unit/sql/test_dropped_arguments.py'),
-    # what leaves
+    # released output
     Mutant("the engine's words in an error", "engine/faults.py", "fault_of", "refuse('engine_failed', incident=incident)", "refuse('engine_failed', incident=str(error))", SESSION, 'engine_error'),
     Mutant("a look holds whoever had the turn", "reuse/single_flight.py", "measuring_lock", "alone and stamp[1] % 2 == 0 and (stamps_before <= {stamp})", "True", 'unit/reuse/test_single_flight.py', 'paid_twice'),
     Mutant("a turn that is held leaves no trace", "reuse/single_flight.py", "_counted", "_write(descriptor, counter + 1 | 1)", "pass", 'unit/reuse/test_single_flight.py', 'held_while'),
     Mutant("a release of other data", "reuse/lookup.py", "_Names.__init__", "(key, version, audience)", "(key, audience)", SESSION, 'changed_data'),
     Mutant("a broken promise is overlooked", "session/pipeline.py", "check_promises", "not context.engine.holds(emitter.promise(promise))", "False and (not context.engine.holds(emitter.promise(promise)))", 'guarantee/test_same_outcome.py', 'broken_promise'),
-    # places of values
+    # bounds on numbers of distinct values
     Mutant("places of rows, not of values", "engine/emit/value_places.py", "with_places", "'dense_rank'", "'row_number'", PLACES, "one_person_as_many"),
     Mutant("places in each group", "engine/emit/value_places.py", "with_places", "partition = [unit, f'CASE WHEN {counted} THEN 1 ELSE 0 END']", "partition = [unit, *keys, f'CASE WHEN {counted} THEN 1 ELSE 0 END']", PLACES, "within_the_claim or claim_is_reached"),
     Mutant("places among all units", "engine/emit/value_places.py", "with_places", "partition = [unit, f'CASE WHEN {counted} THEN 1 ELSE 0 END']", "partition = [f'CASE WHEN {counted} THEN 1 ELSE 0 END']", PLACES, "more_than_their_places or first_of_each"),
@@ -463,7 +463,7 @@ reservation = reserve(context, receipt_id, loss, planned, request.work)""", 'uni
     Mutant("shares of places without their number", "pricing/basis.py", "TermBasis._in_places", "ReleasedNumber(cut.result) * self._name(term) / Number(float(whole))", "self._name(term) / Number(float(whole))", "unit/planning/test_value_cuts.py", "without_noise"),
     Mutant("a bound of the policy on values is overlooked", "planning/value_cuts.py", "with_places", "smallest(rows_per_unit(source, policy), *declared)", "rows_per_unit(source, policy)", "unit/planning/test_value_cuts.py", "bound_of_the_policy"),
     Mutant("a number falls into the cell below", "planning/value_cuts.py", "_choosing", "call('le', Column('n', number), _whole(end))", "call('le', Column('n', number), _whole(end + 1))", "unit/planning/test_value_cuts.py", "first_whose_end"),
-    # bounds on totals that are chosen
+    # privately chosen bounds on totals
     Mutant("a bound that is chosen is not enforced", "pricing/basis.py", "TermBasis._cut_sum", "self.rows == 1", "True", PLANS, "clipping-chosen"),
     Mutant("shares of a bound are not clamped", "pricing/total_cuts.py", "share_of", "call('clamp', call('div', clamped(cut.value), bound), *ends)", "call('div', clamped(cut.value), bound)", PLANS, "stages-total_cut_of_one_row"),
     Mutant("a sum of shares without its bound", "session/stages.py", "Stages._settled", "float(self._tables[name].column(0)[0].as_py())", "1.0", "unit/planning/test_total_cuts.py", "without_noise"),
@@ -549,7 +549,7 @@ self.context.engine.interrupt()""", 'unit/session/test_response_times.py', 'inte
     Mutant("repetitions count once", "functions/row_costs.py", "program", "stack[-1][-1] * _most(text)", "stack[-1][-1]", 'unit/functions/test_row_costs.py', 'repeat'),
     Mutant("subqueries cost nothing again", "functions/row_costs.py", "_relation", "{name: cost(value, columns) for name, value in source.columns}", "{name: 1 for name, value in source.columns}", REFUSALS, 'slow_expression-subqueries'),
     Mutant("branches cost as one", "functions/row_costs.py", "cost", "sum((cost(argument, columns) for argument in node.arguments))", "max((cost(argument, columns) for argument in node.arguments), default=0)", 'unit/functions/test_row_costs.py', 'branches'),
-    # which groups there are
+    # the set of released groups
     Mutant("the groups of a block are those of the data", "release/error_bars/lineage.py", "lineage", "Level.EXACT if not keys else Level.EMPTY if groups.complete else Level.MISSING", "Level.EXACT if not keys or groups.complete else Level.EMPTY if groups.complete else Level.MISSING", 'unit/release/error_bars/test_lineage.py', 'depends_on_which_groups_exist'),
     Mutant("private keys lack no group", "release/error_bars/lineage.py", "lineage", "Level.EMPTY if groups.complete else Level.MISSING", "Level.EMPTY", 'unit/release/error_bars/test_lineage.py', 'may_lack_groups'),
     Mutant("zero rows are more than none", "release/error_bars/empty_groups.py", "", "lambda bound: bound <= 0", "lambda bound: bound < 0", 'unit/release/error_bars/test_lineage.py', 'depends_on_which_groups_exist'),
@@ -624,7 +624,7 @@ self.context.engine.interrupt()""", 'unit/session/test_response_times.py', 'inte
     Mutant("parameters of what is not written", "engine/emit/bind_parameters.py", "_Constants.expression", "not isinstance(node, Call) or is_always_null(node)", "not isinstance(node, Call)", 'unit/engine/emit/test_bind_parameters.py', 'values_put_back'),
     Mutant("months outside the bounds count nowhere", "pricing/rank_histograms.py", "cell_term", "call('clamp', steps, *ends)", "steps", 'answers/test_quantiles.py', 'months'),
     Mutant("quantiles of months are seconds", "pricing/rank_histograms.py", "periods", "not value.facts.type.temporal or not isinstance(value, Call)", "True", 'answers/test_quantiles.py', 'months'),
-    # what has no value over results
+    # expressions over results that have no value
     Mutant("casts over results keep their width", "release/total_sql.py", "_total", "node.to.copy() if days else _widest(node.to)", "node.to.copy()", 'unit/release/test_sandbox.py', 'no_value'),
     Mutant("remainders by zero are tried alone", "release/total_sql.py", "_total", "isinstance(node, (exp.Mod, exp.IntDiv))", "False", 'unit/release/test_sandbox.py', 'no_value'),
     Mutant("rehearsals leave out what has no value", "release/error_bars/answers.py", "answer", "run.in_sandbox(strict=rehearsal)", "run.in_sandbox()", 'sql/test_refused.py', 'sandbox_query or sandbox_text'),

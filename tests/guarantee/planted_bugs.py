@@ -1,9 +1,9 @@
-"""How soon `dpsql audit` finds each of many planted bugs: the table of docs/audit.md.
+"""The time that `dpsql audit` takes to detect each of many planted bugs: the table of docs/audit.md.
 
     PYTHONPATH=tests python -m guarantee.planted_bugs >> docs/audit.md      # an hour on two cores
     PYTHONPATH=tests python -m guarantee.planted_bugs "half the L1 sensitivity"
 
-Each bug is a mutant of `mutants.py`, in a copy of the installed package. What is run is the owner's command in a process of its own.
+Each bug is a mutant of `mutants.py`, in a copy of the installed package. The owner's command runs in a separate process.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ import dpsql
 from guarantee.mutants import MUTANTS, Mutant
 
 SECONDS = 57
-"""Of processor time for the audit, so that it ends within a minute with its start; others may use the machine meanwhile."""
+"""Processor time of the audit, so that it ends within a minute including its start; other processes may use the machine
+meanwhile."""
 COMMAND = "import time; from dpsql.audit import run; run.clock = time.process_time; from dpsql.frontends.cli import main; main()"
-"""The owner's command, whose `--seconds` are of processor time."""
+"""The owner's command, with `--seconds` counted in processor time."""
 
 AUDIT = "guarantee/test_planted_bugs.py"
 ROWS_OF_DATA = (
@@ -50,7 +51,7 @@ FURTHER = (
 
 @dataclass(frozen=True)
 class PlantedBug:
-    """A mutant by its name, and the policy whose owner runs the audit, with texts in it replaced."""
+    """A mutant by its name, and the policy under which the owner runs the audit, with some of its texts replaced."""
 
     mutant: str
     policy: str = "hospital"
@@ -59,7 +60,7 @@ class PlantedBug:
 
 @dataclass(frozen=True)
 class Hunt:
-    """One run: its exit status, seconds by the clock and of processor time, and the first finding (or the last line printed)."""
+    """One run: its exit status, elapsed seconds, processor seconds, and the first finding (or the last line printed)."""
 
     status: int
     seconds: float
@@ -68,7 +69,7 @@ class Hunt:
 
 
 def planted(name: str, folder: Path) -> Path:
-    """A copy of the installed package in `folder` with one bug of `MUTANTS`, or none ("")."""
+    """Return `folder` with a copy of the installed package that has one bug of `MUTANTS`, or none ("")."""
     package = Path(dpsql.__file__).parent
     shutil.copytree(package, folder / "dpsql")
     for mutant in (mutant for mutant in (*MUTANTS, *FURTHER) if mutant.name == name):
@@ -80,7 +81,7 @@ def planted(name: str, folder: Path) -> Path:
 
 
 def hunt(bug: PlantedBug, *more: str, seconds: int = SECONDS) -> Hunt:
-    """Run the audit on a copy with the bug until it finds something."""
+    """Run the audit on a copy with the bug until it reports a finding."""
     with tempfile.TemporaryDirectory() as name:
         folder = planted(bug.mutant, Path(name))
         text = (POLICIES / f"{bug.policy}.yaml").read_text("utf-8")
@@ -112,7 +113,7 @@ FILES = ("patients", "visits", "labs", "regions", "prices")
 
 
 def over_files(ending: str) -> tuple[tuple[str, str], ...]:
-    """Changes of the hospital's policy to one whose tables are files."""
+    """Return replacements that turn the hospital's policy into one whose tables are files."""
     own = [(f"\n  {table}:\n", f"\n  {table}:\n    source: {table}.{ending}\n") for table in FILES]
     return (("source: duckdb:///hospital.duckdb\n", ""), *own)
 
@@ -199,7 +200,7 @@ BUGS = (
 
 
 def main() -> None:
-    """Print the table, or the rows of the bugs that are named."""
+    """Print the table, or only the rows of the named bugs."""
     wanted = sys.argv[1:]
     print("| planted bug | found | processor seconds | what the audit says |\n| --- | --- | --- | --- |")
     for bug in BUGS:

@@ -1,4 +1,4 @@
-"""Clipping (max_total, max_count): what the engine makes of each unit's vector, and how far one unit moves the answer."""
+"""Clipping (max_total, max_count): how the engine scales each unit's vector, and how far one unit moves the answer."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ Vector = dict[int, int]
 
 
 def defined(vector: Vector, most: int, norm: Norm, finer: int) -> Vector:
-    """The definition: the whole unit times the largest share of 2**finer with which its norm is at most `most`."""
+    """Return the definition's result: the whole unit times the largest multiple of 2**-finer at which its norm is at most `most`,
+    in units of 2**-finer."""
     size = max(sum(map(abs, vector.values())), 1)
     square = max(sum(value * value for value in vector.values()), 1)
     share = min(1 << finer, most // size if norm is Norm.L1 else math.isqrt(most * most // square))
@@ -40,7 +41,7 @@ def defined(vector: Vector, most: int, norm: Norm, finer: int) -> Vector:
 
 
 def engine(vectors: list[Vector], most: int, norm: Norm, finer: int) -> Vector:
-    """What the emitted text adds up to, over one row for each unit and group, or a row of theirs in two."""
+    """Return the sums of the emitted SQL over each unit's value in each group, which is split into two rows."""
     con = plain_duckdb()
     given = [(key, unit, value) for unit, vector in enumerate(vectors) for key, value in vector.items()]
     given = [row for key, unit, value in given for row in ((key, unit, value // 3), (key, unit, value - value // 3))]
@@ -57,7 +58,8 @@ def engine(vectors: list[Vector], most: int, norm: Norm, finer: int) -> Vector:
 
 
 def vectors(rng: random.Random, bits: int) -> Iterator[Vector]:
-    """Heavy tails: sizes over the whole range, equal values (whose rounding adds up), one value alone, the extremes."""
+    """Yield vectors with heavy tails: sizes over the whole range, equal values (whose rounding adds up), a single value, the
+    extremes."""
     most = 2**bits
     yield {0: most}
     yield {0: -most}
@@ -74,7 +76,7 @@ def vectors(rng: random.Random, bits: int) -> Iterator[Vector]:
 @pytest.mark.parametrize("finer", [0, 1, FINER_BITS])
 @pytest.mark.parametrize("most", [1_000, 1_001, 3_145_727, 2**31 - 1, 2**41 + 1, 2**UNIT_BITS - 1])
 def test_one_unit_is_scaled_to_the_bound(norm: Norm, finer: int, most: int) -> None:
-    """Each unit alone, up to the largest that fits: the largest share of it that is within the norm, and no more."""
+    """Each unit alone, up to the largest that fits in the integers, is scaled by the largest share within the norm."""
     for vector in vectors(random.Random(f"{norm} {most}"), UNIT_BITS - finer):
         found = engine([vector], most, norm, finer)
         assert found == defined(vector, most, norm, finer)
@@ -84,7 +86,7 @@ def test_one_unit_is_scaled_to_the_bound(norm: Norm, finer: int, most: int) -> N
 
 @pytest.mark.parametrize("norm", Norm)
 def test_at_the_bound_nothing_is_taken_away(norm: Norm) -> None:
-    """A unit whose norm is the bound itself is left as it is, and one step above it is not."""
+    """A unit whose norm equals the bound is unchanged; a unit one step above it is reduced."""
     for size in (3, 1_000, 2**20 + 1, 3**20, 2**41 - 1):
         for finer in (10, FINER_BITS):
             whole = {0: size << finer}
@@ -95,7 +97,7 @@ def test_at_the_bound_nothing_is_taken_away(norm: Norm) -> None:
 
 @pytest.mark.parametrize("norm", Norm)
 def test_units_are_clipped_one_by_one(norm: Norm) -> None:
-    """Units are clipped one by one, whatever the others are, and then added up."""
+    """Each unit is clipped independently of the others; the results are then added."""
     rng = random.Random(7)
     each = [next(vectors(rng, 40)) if at == 0 else list(vectors(rng, 40))[at % 35] for at in range(20)]
     alone = [engine([vector], 2**40, norm, 12) for vector in each]
@@ -108,7 +110,7 @@ def test_units_are_clipped_one_by_one(norm: Norm) -> None:
 
 @pytest.mark.parametrize("norm", Norm)
 def test_without_keys_a_total_is_cut_at_both_ends(norm: Norm) -> None:
-    """One number for each unit: it is cut off at both ends."""
+    """The single number of each unit is clamped at both ends."""
     values = [5, -5, 2_000, -2_000, 1_000, -1_001, 2**UNIT_BITS]
     term = Term("t0", TermKind.SUM, None, None, 1, clip=Clip(1_000, norm))
     con = plain_duckdb()
@@ -121,7 +123,7 @@ def test_without_keys_a_total_is_cut_at_both_ends(norm: Norm) -> None:
 @pytest.mark.parametrize("rows", [1, 60, 2**12, 2**12 + 1, 10**6, 10**9])
 @pytest.mark.parametrize("value", [("real", 0, 500), ("real", -1e15, 3), ("integer", -9, 20), ("integer", 0, 2**50)])
 def test_grids_leave_room_in_64_bits(rows: int, value: tuple[str, float, float]) -> None:
-    """All that the engine multiplies is within 64 bits (128 for squares), whatever the bounds and the number of rows."""
+    """All products that the engine computes fit in 64 bits (128 for squares), whatever the bounds and the number of rows."""
     kind, low, high = value
     column = Column("x", Facts(Type(kind), Fraction(low), Fraction(high)))
     most = Fraction(max(-low, high))
@@ -133,7 +135,7 @@ def test_grids_leave_room_in_64_bits(rows: int, value: tuple[str, float, float])
         assert term.finer == FINER_BITS or rows > 2**12 or high == 2**50
 
 
-# --- whole questions ------------------------------------------------------------------------------------------------
+# --- whole queries --------------------------------------------------------------------------------------------------
 
 
 QUESTIONS = (
@@ -154,7 +156,7 @@ SETTINGS = (
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_unit_moves_clipped_sums_within_the_norms(seed: int) -> None:
-    """Taking one patient away moves every exact vector within the claimed norms, whatever the question sets."""
+    """Removing one patient moves every exact vector within the claimed norms, whatever the query's settings."""
     place = Place(seed)
     for settings in SETTINGS:
         for sql in QUESTIONS:
@@ -171,7 +173,7 @@ def test_a_unit_moves_clipped_sums_within_the_norms(seed: int) -> None:
 
 
 def visitor(number: int, wards: list[str], nights: int = 0, cost: float = 0.0) -> Data:
-    """A patient with one visit for each ward named."""
+    """Return a patient with one visit in each of the given wards."""
     person: dict[str, Any] = {"patient_id": number, "region": "north", "sex": "f", "age": 50}
     visits = [
         {"visit_id": number * 1000 + at, "patient_id": number, "ward": ward, "nights": nights, "cost": cost}
@@ -197,7 +199,7 @@ def measured(data: Data, sql: str, settings: tuple[str, ...]) -> Measured:
 def test_the_claimed_sensitivity_is_reached(
     visits: list[str], option: str, aggregate: str, most: int, mechanism: str
 ) -> None:
-    """The newcomer who exceeds the bound moves the vector by the claimed norm: not more, and hardly less."""
+    """A newcomer who exceeds the bound moves the vector by the claimed norm: not more, and hardly less."""
     settings = (f"dp.{option} = {most}", f"dp.mechanism = {mechanism}")
     sql = f"SELECT ward, {aggregate} FROM visits GROUP BY ward"
     base = hospital(random.Random(5), False)
@@ -214,14 +216,14 @@ def test_the_claimed_sensitivity_is_reached(
 
 
 def merged(data: Data, more: Data) -> Data:
-    """Both together; tables that only one of them has are kept."""
+    """Return the rows of both, including tables that only one of them has."""
     together = {table: list(rows) for table, rows in data.items()}
     merge(together, more)
     return together
 
 
 def test_rounding_is_toward_zero() -> None:
-    """Three equal thirds of 2 * 2**20 steps: rounding half up would add one step too many. Nothing is in the group of NULL."""
+    """Three equal thirds of 2 * 2**20 steps: rounding half up would add one step too many. The NULL group is empty."""
     block = measured(
         database({}) | visitor(1, WARDS), "SELECT ward, COUNT(*) FROM visits GROUP BY ward", ("dp.max_count = 2",)
     )
@@ -231,7 +233,7 @@ def test_rounding_is_toward_zero() -> None:
 
 @pytest.mark.parametrize("seed", [0, 2, 4])
 def test_wide_bounds_change_nothing(seed: int) -> None:
-    """Bounds that no unit reaches, in the two-level text: the answers are those of plain DuckDB."""
+    """Under bounds that no unit reaches, the two-level SQL gives the answers of plain DuckDB."""
     world = World(policy("hospital"), gate=NoiselessGate())
     world.load(database(hospital(random.Random(seed), False)))
     clamped = "CASE WHEN isnan(cost) OR cost IS NULL THEN NULL ELSE least(greatest(cost, 0), 1000) END"
@@ -254,7 +256,7 @@ def test_wide_bounds_change_nothing(seed: int) -> None:
 
 
 def test_groups_outside_the_answer_do_not_count() -> None:
-    """Visits to a ward that is not listed are in no group; they take nothing of the bound away."""
+    """Visits to an unlisted ward belong to no group and do not use up the bound."""
     wards = ["er", "icu", "attic", "attic", "attic"]
     block = measured(
         database({}) | visitor(1, wards), "SELECT ward, COUNT(*) FROM visits GROUP BY ward", ("dp.max_count = 2",)
@@ -263,7 +265,7 @@ def test_groups_outside_the_answer_do_not_count() -> None:
 
 
 def test_bounds_of_the_policy_apply_unless_the_question_has_smaller_ones() -> None:
-    """max_total of a column and max_count of a table apply by themselves, under a smaller one of the question that one."""
+    """max_total of a column and max_count of a table apply by default; a smaller bound in the query replaces them."""
     known = policy("hospital")
     visits = known.tables["visits"]
     cost = replace(visits.columns["cost"], max_total=Fraction(300))

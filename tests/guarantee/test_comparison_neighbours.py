@@ -1,4 +1,4 @@
-"""The law of neighbours for comparisons: one unit moves the compared sum no further than claimed, and in the direction claimed."""
+"""Neighbour tests of comparisons: one unit moves the compared sum at most as far as claimed, and in the claimed direction."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ QUESTIONS = {
     "SELECT COUNT(*) FROM (SELECT ward FROM visits UNION ALL SELECT region FROM patients) t": 1,
     "SELECT COUNT(*) FROM (SELECT DISTINCT ward, cost FROM visits) t": 0,
 }
-"""Questions and the direction in which a unit that is added moves them; 0: claimed for neither."""
+"""Queries and the direction in which an added unit moves the compared sum; 0: no direction is claimed."""
 
 
 @pytest.fixture(scope="module")
 def worlds() -> list[World]:
-    """The crowd, and the crowd with each of some units."""
+    """Return the crowd, and the crowd with each of some units."""
     opened = []
     for more in [{}, *(unit(profile, 900 + number) for number, profile in enumerate(FIXED[:8]))]:
         world = World(policy("hospital"))

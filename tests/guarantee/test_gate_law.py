@@ -1,6 +1,6 @@
-"""The law of the real gate (audit.md, level L1): at exact zero, every cell is the requested noise and no other.
+"""The distribution of the real gate (audit.md, level L1): with exact values of zero, every cell has exactly the requested noise.
 
-The test that accepts the claimed scale rejects 0.7 and 1.3 of it, so a pass means something.
+The test that accepts the claimed scale rejects 0.7 and 1.3 times that scale, so a pass is informative.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ NOISES = {
 
 
 def asked(noise: Noise, epsilon_or_rho: Fraction) -> float:
-    """The scale in noise-grid units that the request means, from the textbook: L1 / epsilon, L2 / sqrt(2 rho).
+    """Return the scale in noise-grid units that the request implies by the textbook: L1 / epsilon, or L2 / sqrt(2 rho).
 
-    Rounding to a coarser grid moves each of L0 entries by less than one step more.
+    Rounding to a coarser grid adds less than one step to the change of each of L0 entries.
     """
     fine = float(Fraction(2) ** -noise.shift)
     if noise.mechanism == "laplace":
@@ -48,7 +48,7 @@ REQUESTS = dict(zip(NOISES, map(Fraction, ("1", "1/10", "3", "1/1000000000", "1/
 
 
 def drawn(noise: Noise, cells: int) -> np.ndarray:
-    """Noise-grid integers of a gate that was given zeros."""
+    """Return the noise-grid integers of a gate that received zeros."""
     groups = Groups(pa.table({"k0": pa.array(range(cells))}), cells, True)
     (values,) = Gate().draw([noise], groups)
     return np.array(Gate().add("t0", Int128.zeros(cells), noise, groups, values).to_ints())
@@ -66,7 +66,7 @@ def test_noise_fits_its_scale_and_no_other(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["laplace, epsilon 0.1", "gaussian, rho 1e-3 of rows"])
 def test_noise_of_cells_is_independent(name: str) -> None:
-    """First, last and middle cells alike; no cell repeats another, within a draw or between draws."""
+    """First, last and middle cells have the same distribution; no cell repeats another, within a draw or between draws."""
     noise = NOISES[name]
     draws = np.array([drawn(noise, 50) for _ in range(400)], dtype=float)
     scale = draws.std()
@@ -79,7 +79,7 @@ def test_noise_of_cells_is_independent(name: str) -> None:
 
 
 def test_every_cell_has_its_own_noise_whatever_their_number() -> None:
-    """Noise is added in parts; a scale far above the number of cells makes a value that occurs twice a sure sign."""
+    """Noise is added in portions. The scale far exceeds the number of cells, so repeated values would reveal reused noise."""
     noise = NOISES["gaussian, rho 1e-3 of rows"]
     values = drawn(noise, CELLS)
     assert noise.noise_scale > 500_000
@@ -88,7 +88,7 @@ def test_every_cell_has_its_own_noise_whatever_their_number() -> None:
 
 
 def test_empty_public_keys_are_noise_alone() -> None:
-    """10,000 listed keys without a row: 10,000 samples of the claimed law, in the order of the list."""
+    """10,000 listed keys without a row give 10,000 samples of the claimed distribution, in the order of the list."""
     noise, size = NOISES["laplace, epsilon 0.1"], 10_000
     keys = pa.array(range(size))
     nobody = ExactAnswer(pa.table({"k0": pa.array([], pa.int64()), "t0": pa.array([], pa.int64())}))
@@ -99,7 +99,7 @@ def test_empty_public_keys_are_noise_alone() -> None:
 
 
 def test_terms_have_noise_of_their_own() -> None:
-    """Two terms of one block over the same cells: nothing is shared between them."""
+    """Two terms of one block over the same cells have independent noise."""
     noise = NOISES["laplace, epsilon 0.1"]
     row = pa.table({"k0": pa.array(range(2000)), "a": pa.array([0] * 2000), "b": pa.array([0] * 2000)})
     terms = tuple(TermNoise(name, noise, 0, True) for name in ("a", "b"))

@@ -1,12 +1,12 @@
-"""The mutation gate: small bugs, each of which a few of our own tests must notice.
+"""The mutation gate: small bugs, each of which a few of our own tests must not miss.
 
-Every mutant is one expression (or a few statements) of one function replaced in a copy of the package beside the tests; its tests run
-there, where they are green without it. A mutant that survives fails, and so does one whose code is no longer in its function: then the
-table is mended with the code.
+Every mutant replaces one expression (or a few statements) of one function in a copy of the package next to the tests; its tests
+run there and pass without it. A mutant that survives is a failure, and so is one whose code is no longer in its function: then
+the table must be updated with the code.
 
-`DPSQL_MUTANTS=all` runs every mutant. Otherwise those run that changed since `DPSQL_MUTANTS_BASE` (a commit; the fifteenth before this
-one unless it is set): their function or what it uses in its module, the tests that must notice them, or they themselves. Of the others
-a fortieth runs, another one after each commit, and each is applied.
+`DPSQL_MUTANTS=all` runs every mutant. Otherwise those run that changed since `DPSQL_MUTANTS_BASE` (a commit; by default the
+fifteenth before this one): their function or what it uses in its module, the tests that must detect them, or their entry. Of the
+others, one in forty runs, a different share at each commit; all are applied.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ BASE = os.environ.get("DPSQL_MUTANTS_BASE", "HEAD~15")
 EVERY = os.environ.get("DPSQL_MUTANTS") == "all"
 TABLE = "guarantee/mutants.py"
 SHARES = 40
-"""Of the mutants that nothing touched, one in so many runs."""
+"""Of the mutants that no change touched, one in so many runs."""
 
 
 def git(*command: str) -> str | None:
-    """Return what a git command prints; None where it fails."""
+    """Return what a git command prints, or None if it fails."""
     done = subprocess.run(["git", *command], cwd=ROOT, capture_output=True, text=True, check=False)
     return done.stdout if done.returncode == 0 else None
 
 
 @dataclass(frozen=True)
 class Changes:
-    """Modules that changed since the base, by their place in a folder, before (None: it is new) and now; the names of mutants that
-    are new in the table or changed there; how many commits there are."""
+    """Modules that changed since the base, by path within a folder, before (None if new) and now; names of mutants whose entries
+    are new or changed; the number of commits."""
 
     package: tuple[dict[str, Code | None], dict[str, Code]]
     tests: tuple[dict[str, Code | None], dict[str, Code]]
@@ -54,7 +54,7 @@ class Changes:
 
 
 def moved(folder: str) -> dict[str, str]:
-    """Return where each file of a folder was at the base that stands somewhere else now, by its place now."""
+    """Return the base's path of each renamed file of a folder, by its current path."""
     listed = git(
         "diff", "--name-status", "--find-renames", "--diff-filter=R", f"--relative={folder}", BASE, "--", folder
     )
@@ -62,8 +62,8 @@ def moved(folder: str) -> dict[str, str]:
 
 
 def changed_modules(folder: str) -> tuple[dict[str, Code | None], dict[str, Code]] | None:
-    """Return the modules of a folder that changed, before and now; None where git cannot say. A file that has moved is compared with
-    what it was in its former place."""
+    """Return the changed modules of a folder, before and now, or None if git cannot tell. A renamed file is compared with its
+    former version."""
     listed = git("diff", "--name-only", "--find-renames", f"--relative={folder}", BASE, "--", folder)
     if listed is None:
         return None
@@ -78,7 +78,7 @@ def changed_modules(folder: str) -> tuple[dict[str, Code | None], dict[str, Code
 
 @cache
 def changes() -> Changes | None:
-    """Return what changed since the base; None where git cannot say."""
+    """Return what changed since the base, or None if git cannot tell."""
     package, tests = changed_modules("dpsql"), changed_modules("tests")
     table, commits = git("show", f"{BASE}:tests/{TABLE}"), git("rev-list", "--count", "HEAD")
     if package is None or tests is None or table is None or commits is None:
@@ -91,7 +91,7 @@ def changes() -> Changes | None:
 
 
 def is_touched(mutant: Mutant, since: Changes) -> bool:
-    """Return whether what the mutant is about changed."""
+    """Return whether a change touches the mutant's code, tests or entry."""
     old, new = since.package
     if mutant.file in new and differs(old[mutant.file], new[mutant.file], mutant.function):
         return True
@@ -99,7 +99,7 @@ def is_touched(mutant: Mutant, since: Changes) -> bool:
 
 
 def is_run(mutant: Mutant) -> bool:
-    """Return whether the tests of the mutant run, or it is only applied."""
+    """Return whether to run the mutant's tests; otherwise the mutant is only applied."""
     since = None if EVERY else changes()
     return (
         since is None or is_touched(mutant, since) or (zlib.crc32(mutant.name.encode()) - since.commits) % SHARES == 0
@@ -108,8 +108,8 @@ def is_run(mutant: Mutant) -> bool:
 
 @pytest.fixture(scope="session")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a copy of the package beside the tests, with what is compiled of both. Each mutant is put into it and taken
-    out again: a copy of its own for each would be a thousand files more to write and to remove."""
+    """Return the folder of a copy of the package and the tests, including bytecode. Each mutant is applied to this copy and then
+    reverted: a separate copy for each would mean writing and removing a thousand more files."""
     folder = tmp_path_factory.mktemp("copy")
     for name in ("dpsql", "tests"):
         shutil.copytree(ROOT / name, folder / name)
@@ -118,8 +118,8 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @contextmanager
 def replaced(file: Path, text: str) -> Iterator[None]:
-    """Have `text` in a module while the block runs. Python takes what is compiled of a module by the module's time and size: each
-    text has a time of its own here, and in the end the module has its own again."""
+    """Replace a module's text while the block runs. Python matches bytecode to a module by its time and size, so each text has a
+    distinct time here, and the original time is restored at the end."""
     before, times = file.read_bytes(), file.stat()
     file.write_text(text, encoding="utf-8")
     os.utime(file, (times.st_atime, zlib.crc32(text.encode()) // 2))
@@ -131,8 +131,8 @@ def replaced(file: Path, text: str) -> Iterator[None]:
 
 
 def run(folder: Path, own: Path, tests: list[str], only: str) -> tuple[int, str]:
-    """Return the exit status of some tests in a copy (0: all passed, 1: some failed) and what they printed. `own`: an empty folder
-    for what they write."""
+    """Run some tests in a copy and return their exit status (0: all passed, 1: some failed) and their output. `own`: an empty
+    folder for files that they write."""
     mine = {"PYTHONPATH": os.pathsep.join([str(folder), str(folder / "tests")]), "DPSQL_STATE": str(own / "state")}
     command = ["-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=line"]
     command += [f"--basetemp={own / 'tests'}"]
@@ -167,7 +167,8 @@ SELECTIONS = EVERY_SELECTION if EVERY else [("unit/privacy/mechanisms/test_expon
 
 @pytest.mark.parametrize(("tests", "only"), SELECTIONS)
 def test_without_a_mutant_its_tests_are_green(tests: str, only: str, copy: Path, tmp_path: Path) -> None:
-    """In the copy as well: tests that cannot run there would notice every mutant. With `DPSQL_MUTANTS=all` those of each mutant."""
+    """Tests pass in the copy: tests that cannot run there would seem to detect every mutant. `DPSQL_MUTANTS=all` checks every
+    mutant's tests."""
     status, printed = run(copy, tmp_path, tests.split(), only)
     assert status == 0, printed[-2000:]
 
@@ -257,7 +258,7 @@ def check(): assert True
     ],
 )
 def test_a_change_of_a_test_touches_what_selects_it(old: str, new: str, left_out: set[str]) -> None:
-    """A word that is in no test's name may be a value of a parameter of any of them."""
+    """A word that occurs in no test's name may be a parameter value of any of them."""
     before, now = {"t.py": Code(TESTS_BEFORE)}, {"t.py": Code(TESTS_BEFORE.replace(old, new))}
     words = {"", "words", "rows and hold", "rows or words", "hold and some_case", "not words", "words and rows"}
     touched = {only for only in words if asks_differently(before, now, "other.py t.py", only)}

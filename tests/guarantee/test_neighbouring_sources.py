@@ -1,11 +1,11 @@
-"""The law of neighbours over real sources: no row may change how others are read.
+"""Neighbour tests over real sources: no row may change how other rows are read.
 
-A source with one hostile unit more, or without it: every vector of exact sums moves within what is claimed and charged, an
-error never stands on one side alone, and price, plan, notes, engine SQL and catalog are the same. Where the bounded
-view is prepared, questions find the rows that they find without.
+The pairs are sources with and without one hostile unit. Every vector of exact sums moves within what is claimed and charged, an
+error never occurs on only one side, and price, plan, notes, engine SQL and catalog are equal. Where the bounded view is prepared,
+queries read the same rows as without it.
 
-`DPSQL_NEIGHBOUR_PAIRS` says how many pairs a run compares at least (1,000 unless it is set),
-`DPSQL_NEIGHBOUR_SEED` chooses others.
+`DPSQL_NEIGHBOUR_PAIRS` is the minimum number of pairs that a run compares (default 1,000); `DPSQL_NEIGHBOUR_SEED` selects other
+pairs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SEED = int(os.environ.get("DPSQL_NEIGHBOUR_SEED", "0"))
 SEEDS = range(SEED, SEED + -(-PAIRS // (UNITS * QUESTIONS * len(KINDS))))
 
 ALWAYS = 3
-"""Questions at the beginning of ROWS that are asked of every source; others are drawn."""
+"""The first queries of ROWS, which run on every source; the others are sampled."""
 ROWS = (
     "SELECT COUNT(*), SUM(amount), AVG(number), COUNT(day), COUNT(moment) FROM events",
     "SELECT kind, COUNT(*), SUM(number), VAR_POP(amount) FROM events GROUP BY kind",
@@ -101,7 +101,7 @@ CATALOG = ("SHOW TABLES", *(f"DESCRIBE {table}" for table in COLUMNS), "SHOW dp.
 
 @dataclass(frozen=True)
 class Side:
-    """One side of a pair: a source in a folder of its own, with prepared views of its own."""
+    """One side of a pair: a source in its own folder, with its own prepared views."""
 
     world: World
     folder: Path
@@ -112,7 +112,7 @@ class Side:
             yield
 
     def observe(self, sql: str, options: list[str]) -> Observed:
-        """One run. Names of the folder are the same on both sides."""
+        """Run a query once. The folder's name is replaced, so that it is equal on both sides."""
         with self.at_home(options):
             seen = self.world.observe(sql)
         seen.engine_sql = [text.replace(str(self.folder), "FOLDER") for text in seen.engine_sql]
@@ -137,7 +137,7 @@ class Side:
 
 @dataclass
 class Place:
-    """One source of a kind, and the same with each of some hostile units more."""
+    """One source of a kind, and the same source with each of several additional hostile units."""
 
     kind: Kind
     seed: int
@@ -158,7 +158,7 @@ class Place:
         self.rng = rng
 
     def side(self, unit: Hostile | None, name: str, planner: Any = None) -> Side:
-        """The source with this unit, in a folder of its own."""
+        """Return the source with this unit, in its own folder."""
         folder = self.folder / name
         rows = {table: list(rows) for table, rows in self.base.items()}
         for table in ("people", "events"):
@@ -177,7 +177,7 @@ class Place:
             yield sql, [] if "DISTINCT" in sql and "FROM (SELECT DISTINCT" in sql else options
 
     def said(self, sql: str, options: list[str], unit: Hostile) -> str:
-        """All that is needed to see a failure again."""
+        """Return everything needed to reproduce a failure."""
         return (
             f"{self.kind.name}, seed {self.seed}, {'one row' if self.by_rows else 'unit'} {unit.name}, in {self.folder}\n"
             f"{options} {sql}\ntypes: {self.types}\nrows: {unit.rows}\nlines: {unit.lines}"
@@ -185,7 +185,7 @@ class Place:
 
 
 def problems(price: Price, pair: Pair) -> list[str]:
-    """What two neighbours may not differ in, and how far apart they may be."""
+    """Return observable differences between two neighbours, and distances beyond the claims."""
     left, right = same_stages(price, pair.left, pair.right)
     verdict = same_outcome(left, right)
     if not verdict.problems:

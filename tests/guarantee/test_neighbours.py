@@ -1,7 +1,7 @@
-"""The law of neighbours on generated databases and generated questions.
+"""Neighbour tests on generated databases and generated queries.
 
-At the limit of a huge epsilon the answer is that of plain DuckDB over clamped columns; and taking one patient away moves every
-vector of exact sums within the claimed L0, L1, L2 and Linf, and within what is charged.
+At the limit of a huge epsilon the answer equals plain DuckDB's over clamped columns, and removing one patient moves every vector
+of exact sums within the claimed L0, L1, L2 and Linf, and within what is charged.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from support.random_questions import CLAMPED, Question, clamp, question
 from support.recording_session import World
 
 from dpsql.audit.distances import compare
+from dpsql.engine.duckdb.dialect import DUCKDB
 from dpsql.policy import Table
 
 QUESTIONS_EACH = 14
@@ -67,7 +68,7 @@ def test_generated_questions_move_within_the_claim(seed: int) -> None:
 
 
 def test_missing_and_infinite_values_count_as_nothing() -> None:
-    """Missing values, NaN and infinities, by name: counted as nothing by SUM and AVG, never as a bound."""
+    """SUM and AVG ignore NULL, NaN and infinities; these are never replaced by a bound."""
     place = Place(0)
     for table, columns in CLAMPED.items():
         for column in columns:
@@ -80,10 +81,10 @@ def test_missing_and_infinite_values_count_as_nothing() -> None:
 
 
 def test_ties_follow_from_a_units_own_rows() -> None:
-    """Which of a patient's rows is first does not depend on the order of rows, nor on whose rows stand beside.
+    """Which of a patient's rows comes first depends neither on the order of rows nor on other patients' rows.
 
-    So small a table comes to the window in the same order each time, so the text is looked at too: a hash keyed by
-    the patient orders ties, and every column those of the hash.
+    Such a small table reaches the window in the same order each time, so the SQL is checked too: a hash keyed by the patient
+    orders ties, and all columns order equal hashes.
     """
     place = Place(3)
     window = "OVER (PARTITION BY patient_id ORDER BY ward IS NULL)"
@@ -94,14 +95,14 @@ def test_ties_follow_from_a_units_own_rows() -> None:
     bounded(place, f"SELECT nights, COUNT(*) FROM ({numbered}) AS t WHERE c = 7 GROUP BY nights")
     (text,) = place.whole.observe(f"SELECT COUNT(*) FROM ({numbered}) AS t WHERE n = 2 AND c = 1").engine_sql
     orders = re.findall(r'PARTITION BY "#unit" ORDER BY \("ward" IS NULL\) ASC NULLS LAST, (.*?)\) AS', text)
-    content = [*columns_of(place.whole.session.policy.tables["visits"]), 'signbit("cost")', 'signbit("change")']
+    content = [*columns_of(place.whole.session.policy.tables["visits"]), *map(DUCKDB.sign_of, ('"cost"', '"change"'))]
     ties = ", ".join(content)
     hashed = rf"hash\(hash\('\w+', \"#unit\", {re.escape(ties)}\)\), {re.escape(ties)}"
     assert len(orders) == 2 and all(re.fullmatch(hashed, order) for order in orders), orders
 
 
 def test_rows_of_nobody_admit_keys_as_units_do() -> None:
-    """Above DISTINCT one patient moves a group by up to 20 rows, which admit its key as one patient would."""
+    """Above DISTINCT one patient moves a group by up to 20 rows; this many rows admit a key as one patient would."""
     place = Place(1)
     sql = "SELECT diagnosis, SUM(nights) FROM (SELECT DISTINCT diagnosis, nights, day FROM visits) AS t GROUP BY diagnosis"
     bounded(place, sql)
@@ -118,7 +119,7 @@ def test_enough_neighbours_are_compared() -> None:
 
 
 def bounded(place: Place, sql: str) -> int:
-    """Compare the whole hospital with each that lacks one patient; returns how many pairs there were."""
+    """Compare the whole hospital with each that lacks one patient, and return the number of pairs."""
     whole = place.whole.observe(sql)
     assert whole.outcome == "answered", f"{sql}\n{whole.outcome}"
     price = place.whole.session.plan(place.whole.session.planner.parse(sql, None)).price
@@ -131,7 +132,7 @@ def bounded(place: Place, sql: str) -> int:
 
 
 def same_as_plain(place: Place, asked: Question) -> None:
-    """Every group that plain DuckDB has, with its numbers; the other listed groups are empty."""
+    """Check that each group of plain DuckDB occurs with its numbers and that the other listed groups are empty."""
     answer = rows(place.exact.session.execute(asked.asked).table)
     plain = rows(place.exact.connection.sql(asked.meant).to_arrow_table())
     width = len(asked.keys)
@@ -139,7 +140,7 @@ def same_as_plain(place: Place, asked: Question) -> None:
     listed = [[*values, None] if outer and None not in values else values for values in asked.keys]
     expected = {row[:width]: row[width:] for row in plain if all(k in v for k, v in zip(row, listed, strict=False))}
     shown, every = [row[:width] for row in answer], list(itertools.product(*listed))
-    # Conditions may leave listed keys out, but none that a row has.
+    # Conditions may exclude listed keys, but none that a row has.
     assert shown == (
         every if "WHERE" not in asked.asked and "JOIN" not in asked.asked else [k for k in every if k in shown]
     )
@@ -156,5 +157,5 @@ def same_as_plain(place: Place, asked: Question) -> None:
 
 
 def rows(table: Any) -> list[tuple[Any, ...]]:
-    """Rows of an Arrow table as tuples."""
+    """Return the rows of an Arrow table as tuples."""
     return list(zip(*(column.to_pylist() for column in table.columns), strict=True))

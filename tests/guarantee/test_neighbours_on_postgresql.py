@@ -1,6 +1,6 @@
-"""Deterministic replay on PostgreSQL: one question of each way in which rows are bounded, on pairs of neighbours.
+"""Deterministic replay on PostgreSQL: one query for each way in which rows are bounded, on pairs of neighbours.
 
-As tests/guarantee/test_replay.py, shorter: what reaches the noise gate differs by no more than was claimed, nothing else
+A shorter version of tests/guarantee/test_replay.py: the inputs of the noise gate differ by no more than claimed, nothing else
 that an analyst sees differs, and the pairs come near the claims.
 """
 
@@ -29,7 +29,7 @@ ROWS = ("aggregates-sum_real", "private_keys-no_aggregate")
 
 
 class ServedHospital(Hospital):
-    """Every world is a database of the server."""
+    """A hospital whose worlds are databases of the server."""
 
     def __init__(self, name: str, server: Server) -> None:
         self._server = server

@@ -1,6 +1,6 @@
-"""Deterministic replay on Spark: one question of each way in which rows are bounded there, on pairs of neighbours.
+"""Deterministic replay on Spark: one query for each way in which rows are bounded there, on pairs of neighbours.
 
-As test_neighbours_on_postgresql.py, and shorter, since Spark plans and compiles each question anew.
+A shorter version of test_neighbours_on_postgresql.py, because Spark plans and compiles each query anew.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ROWS = ("aggregates-sum_real",)
 
 
 class NamedAlike(SparkWorld):
-    """Views of every engine have a random prefix in their names, which is left out of what is compared."""
+    """Views with the random prefix of each engine removed from their names, so that texts can be compared."""
 
     def observe(self, sql: str, parameters: Any = None) -> Observed:
         observed = super().observe(sql, parameters)
@@ -40,7 +40,7 @@ class NamedAlike(SparkWorld):
 
 
 class SparkHospital(Hospital):
-    """Every world is a set of views of the application."""
+    """A hospital whose worlds are sets of views of the application."""
 
     def __init__(self, name: str, spark: Any) -> None:
         self._spark = spark

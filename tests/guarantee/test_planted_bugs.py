@@ -1,7 +1,7 @@
-"""`dpsql audit` finds bugs that are planted in a copy of the installed package. The whole table: `guarantee.planted_bugs`.
+"""`dpsql audit` detects bugs planted in a copy of the installed package. For the complete table see `guarantee.planted_bugs`.
 
-Each bug takes seconds of processor time: one is hunted for each way in which the audit finds bugs, and at night
-further ones of distances.
+Each bug takes seconds of processor time, so there is one for each of the audit's methods of detection; further bugs of distances
+run at night.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from guarantee.planted_bugs import BUGS, FURTHER, PlantedBug, hunt
 
 ONE_OF_EACH_WAY = (
     "half the L1 sensitivity",  # distances between exact sums of neighbours
-    "EXPLAIN counts rows",  # what is said before anything is charged
-    "a ledger that is gone is made anew",  # what real sessions pay
+    "EXPLAIN counts rows",  # output before anything is charged
+    "a ledger that is gone is made anew",  # charges of real sessions
     "ties of a window broken by the engine",  # the same rows in another order, in files
 )
 FURTHER_DISTANCES = ("clipped one step too far out", "a window over everybody")

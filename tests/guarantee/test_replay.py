@@ -1,7 +1,7 @@
 """Deterministic replay at the noise gate (audit.md, level L0): every accepted query on many pairs of neighbours.
 
-With the gate's outputs frozen, nothing an analyst sees may differ between neighbours, and what came to the gate may differ by
-no more than was claimed and charged. The pairs must come near the claims, or they prove little.
+With the gate's outputs fixed, nothing that an analyst sees may differ between neighbours, and the gate's inputs may differ by no
+more than claimed and charged. The pairs must come near the claims, or they prove little.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dpsql.privacy.mechanisms.laplace import Laplace
 
 
 def wanted(case: Case) -> Fraction:
-    """The share of its claimed L1 that every term of a query must have moved."""
+    """Return the share of its claimed L1 that every term of a query must reach."""
     return Fraction((case.mark("loose") or "1/2").split()[0])
 
 
@@ -36,13 +36,13 @@ def hospital(name: str) -> Hospital:
 
 
 def read(price: Price) -> list[str]:
-    """Protected tables that the question reads."""
+    """Return the protected tables that the query reads."""
     known = {"patients", "visits", "labs"}
     return sorted(known & {table for one in price.blocks for table in tables(one.block.source)})
 
 
 def replay(place: Hospital, case: Case, enough: Fraction) -> Verdict:
-    """All fixed pairs; then units made for this query, as long as a term has not moved near its claim."""
+    """Compare all fixed pairs, then units constructed for this query until every term comes near its claim."""
     prices = place.prices(case)
     named = read(prices["pure"])
     if not named:
@@ -71,7 +71,7 @@ def test_one_entity_moves_sums_within_the_claim(case: Case) -> None:
 
 @lru_cache(maxsize=1)
 def weighing_hospital() -> Hospital:
-    """One whose runs are observed under zCDP, where units have other weights than under pure privacy."""
+    """Return a hospital whose runs are observed under zCDP, where units have other weights than under pure privacy."""
     return Hospital("hospital", "zcdp")
 
 
@@ -95,7 +95,7 @@ def test_one_entity_moves_private_keys_within_the_claim_under_zcdp(case: Case) -
     ids=lambda case: case.id,
 )
 def test_one_entity_moves_sums_of_variances_within_the_claim_under_zcdp(case: Case) -> None:
-    """Squares and products are measured apart there, and share each row under pure accounting."""
+    """Under zCDP, squares and products are measured separately; under pure accounting they share each row."""
     place = weighing_hospital()
     prices = place.prices(case)
     reached = Verdict()
@@ -109,7 +109,7 @@ def test_one_entity_moves_sums_of_variances_within_the_claim_under_zcdp(case: Ca
 
 
 def with_laplace(case: Case) -> Case:
-    """The same question with Laplace noise, which `auto` takes under zCDP for a large epsilon alone."""
+    """Return the same query with Laplace noise, which `auto` chooses under zCDP only for a large epsilon."""
     return replace(case, marks={**case.marks, "set": [*case.marks.get("set", []), "dp.mechanism = laplace"]})
 
 
@@ -123,7 +123,7 @@ def test_one_entity_moves_sums_within_the_rho_of_laplace_noise(case: Case) -> No
 
 
 OVER_ROWS = [case for case in ACCEPTED if not (case.mark("rows") or "refused").startswith("refused")]
-"""What is accepted under row privacy, where the same code claims and measures as for entities."""
+"""Queries accepted under row privacy, where the same code claims and measures as for entities."""
 
 
 @pytest.mark.parametrize("case", by_day(spread(OVER_ROWS), OVER_ROWS), ids=lambda case: case.id)

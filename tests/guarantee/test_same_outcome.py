@@ -1,7 +1,7 @@
-"""What can be seen of every query is the same on D' and the empty database: outcome, price, plan, columns, engine SQL.
+"""Everything observable of each query is the same on D' and on the empty database: outcome, price, plan, columns, engine SQL.
 
-D' has one unit more than D; that both show the same, `test_replay.py` finds beside how far sums move. Of queries that are refused
-`sql/test_refused.py` shows it (`test_refusals_do_not_depend_on_data`).
+D' has one unit more than D; `test_replay.py` checks that both show the same, in addition to how far sums move. For refused
+queries, `sql/test_refused.py` checks it (`test_refusals_do_not_depend_on_data`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dpsql.audit.observation import RecordingGate
 
 @lru_cache(maxsize=1)
 def worlds() -> list[World]:
-    """Worlds that share nothing, not even a planner."""
+    """Return worlds that share nothing, not even a planner."""
     found = []
     for data in (together(crowd(), unit(FIXED[3], 900), seed=5), {**PUBLIC}):
         found.append(World(policy("hospital")))
@@ -27,7 +27,7 @@ def worlds() -> list[World]:
 
 
 def seen(world: World, case: Case) -> tuple[object, ...]:
-    """All but the noisy numbers and, for private keys, the rows."""
+    """Return everything observable except the noisy numbers and, for private keys, the rows."""
     with world.options(case.marks.get("set", [])):
         observed = world.observe(case.sql, case.parameters)
         outcome = observed.outcome
@@ -38,7 +38,7 @@ def seen(world: World, case: Case) -> tuple[object, ...]:
     cells = [block.keys for block in observed.blocks if block.public]
     private = any(not block.public for block in observed.blocks)
     shown = None if private else observed.answer
-    # What a block over released private keys measures depends on which of them there are.
+    # The SQL of a block over released private keys depends on these keys.
     asked = observed.engine_sql if not private or not later else observed.engine_sql[:later]
     priced = (
         None if plan is None else (plan.outputs, plan.loss, plan.charged, plan.columns, plan.engine_sql, plan.remaining)
@@ -53,7 +53,7 @@ def test_outcomes_do_not_depend_on_data(case: Case) -> None:
 
 
 def test_statements_about_the_session_do_not_depend_on_data() -> None:
-    """Catalog, options and budget are answered from policy and ledger."""
+    """The catalog, options and budget are answered from policy and ledger alone."""
     for sql in (
         "SHOW TABLES",
         "DESCRIBE visits",
@@ -68,7 +68,7 @@ def test_statements_about_the_session_do_not_depend_on_data() -> None:
 
 
 def test_a_broken_promise_gives_no_answer() -> None:
-    """Stability was computed from `primary_key`: where the data break it, nothing leaves and the charge stays."""
+    """Stability is computed from `primary_key`: if the data violate it, nothing is released and the charge stays."""
     world = World(policy("hospital"))
     world.load({**together(crowd(), {}), "regions": PUBLIC["regions"] * 2})
     observed = world.observe("SELECT COUNT(*) FROM patients AS p JOIN regions AS r USING (region)")
@@ -86,7 +86,7 @@ def test_a_broken_promise_about_the_first_rows_of_a_public_table_gives_no_answer
 
 
 def test_a_public_table_that_has_grown_since_it_was_read_gives_no_answer() -> None:
-    """Every protected row meets all rows of it, whose number is part of the sensitivity."""
+    """Every protected row is joined with all rows of the public table, whose number determines the sensitivity."""
     world = World(policy("hospital"))
     world.load(together(crowd(), {}))
     question = "SELECT COUNT(*) FROM patients CROSS JOIN regions"

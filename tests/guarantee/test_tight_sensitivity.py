@@ -1,7 +1,7 @@
-"""No claim is larger than a unit can be: for every relation shape some pair moves each norm by exactly what is claimed.
+"""Every claim is tight: for each relation shape, some pair moves each norm by exactly the claimed amount.
 
-A pair set that does not reach the claims proves little: a claim that is too small by a part of it would pass. So a shape
-of the grammar without a unit that fills its bounds is a failure, and so is a relation of the corpus without a shape.
+Pairs that do not reach the claims prove little: a claim that is slightly too small would pass. Therefore a shape of the grammar
+without a unit that reaches its bounds is a failure, and so is a relation of the corpus without a shape.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NORMS = ("l0", "l1", "l2_squared", "linf")
 
 @cache
 def worlds() -> dict[str, World]:
-    """The crowd alone (""), and with each of the units."""
+    """Return the crowd alone (""), and the crowd with each of the units."""
     first = World(policy("hospital"))
     first.load(together(crowd(), {}))
     found = {"": first}
@@ -41,7 +41,7 @@ def planned(world: World, sql: str) -> Price:
 
 
 def settings(shape: Shape) -> list[tuple[str, list[str]]]:
-    """Heads of questions with their options: the whole, by group, and by group with caps that drop rows."""
+    """Return SELECT clauses with their options: the whole, by group, and by group with caps that drop rows."""
     found: list[tuple[str, list[str]]] = [("SELECT COUNT(*) FROM {}", [])]
     if shape.key:
         grouped = f"SELECT {shape.key}, COUNT(*) FROM {{}} GROUP BY {shape.key}"
@@ -52,7 +52,8 @@ def settings(shape: Shape) -> list[tuple[str, list[str]]]:
 
 
 def reached(head: str, options: list[str], texts: tuple[str, ...]) -> dict[tuple[int, str, str], tuple[int, int]]:
-    """For each block, term and norm the farthest that a unit moved it, and the claim. Looks on while one is not reached."""
+    """Return for each block, term and norm the largest distance that a unit moved it, and the claim. Try texts until all claims
+    are reached."""
     most: dict[tuple[int, str, str], tuple[int, int]] = {}
     for text in texts:
         base, price = observed("", head.format(text), options)
@@ -81,7 +82,7 @@ def observed(name: str, sql: str, options: list[str]) -> tuple[Observed, Price]:
 
 
 def farthest(terms: Any, left: Measured, right: Measured) -> dict[str, tuple[dict[str, int], Sensitivity]]:
-    """How far each term moved in each norm, and its claim. Terms that share each row are one vector, with one claim."""
+    """Return how far each term moved in each norm, and its claim. Terms that share each row form one vector with one claim."""
     sizes: dict[str, list[int]] = {}
     claims = {}
     for term in terms:
@@ -105,7 +106,7 @@ def test_every_claim_is_reached(shape: Shape) -> None:
 
 
 def test_every_relation_of_the_corpus_has_a_shape() -> None:
-    """What the corpus's plans are made of stands in a shape whose claims are reached."""
+    """Every relation in the corpus's plans occurs in a shape whose claims are reached."""
     world = worlds()[""]
     tight = set()
     for shape in SHAPES:

@@ -1,4 +1,4 @@
-"""max_values: which different values of a unit are counted, and how far one unit moves their number."""
+"""max_values: which distinct values of a unit are counted, and how far one unit moves their number."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ Visit = dict[str, Any]
 
 
 def visits(rng: random.Random, people: int) -> list[Visit]:
-    """Few codes, which people share, have several times and in several wards; some have none, some are in no listed ward."""
+    """Return visits with few codes, which people share and have several times and in several wards; some have none, some are in
+    no listed ward."""
     rows: list[Visit] = []
     for person in range(people):
         for _ in range(rng.choice([0, 1, 2, 5, 12, 20])):
@@ -71,7 +72,7 @@ def measured(rows: list[Visit], sql: str, *settings: str) -> Measured:
 
 
 def counted(block: Measured) -> dict[Any, int]:
-    """The first term of each group that is not empty."""
+    """Return the nonzero values of the first term by group."""
     return {key: count for key, count in block.terms["t0"].items() if count}
 
 
@@ -79,7 +80,7 @@ def counted(block: Measured) -> dict[Any, int]:
 
 
 def by_definition(pairs: dict[Any, set[Any]], order: dict[Any, Any], most: int) -> dict[Any, int]:
-    """How many values each group has of those that are among the first `most` pairs of somebody."""
+    """Return each group's number of values that are among some person's first `most` pairs."""
     taken: dict[Any, set[Any]] = defaultdict(set)
     for person, own in pairs.items():
         for group, value in sorted(own, key=lambda pair: order[person, *pair])[:most]:
@@ -88,12 +89,12 @@ def by_definition(pairs: dict[Any, set[Any]], order: dict[Any, Any], most: int) 
 
 
 def hashes(pairs: list[tuple[Any, ...]], key: str) -> dict[Any, Any]:
-    """The keyed hash of each person and pair, from DuckDB alone."""
+    """Return the keyed hash of each person and pair, computed by DuckDB alone."""
     con = plain_duckdb()
     people, groups, values = zip(*pairs, strict=True)
     types = {"person": pa.int64(), "ward": pa.string(), "value": pa.int64()}
     con.register("p", pa.table([people, groups, values], schema=pa.schema(list(types.items()))))
-    # The text is the one of `keyed_order`, over columns of the names that it is given.
+    # The expression comes from `keyed_order`, over columns with the given names.
     order = DUCKDB.keyed_order(key, ["person", "ward", "value"])
     return {row[:3]: row[3] for row in con.sql(f"SELECT person, ward, value, {order} FROM p").fetchall()}
 
@@ -101,7 +102,8 @@ def hashes(pairs: list[tuple[Any, ...]], key: str) -> dict[Any, Any]:
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("most", [1, 2, 3, 7, 19])
 def test_the_values_counted_are_the_first_of_each_person(seed: int, most: int) -> None:
-    """The definition in Python, over generated visits: repetitions, missing values and unlisted wards take no place."""
+    """The counts equal a Python definition over generated visits: repetitions, missing values and unlisted wards do not use up
+    max_values."""
     rows = visits(random.Random(seed), 12)
     opened = world(rows)
     with opened.options([f"dp.max_values = {most}"]):
@@ -134,7 +136,7 @@ def test_of_one_person_as_many_are_counted_as_there_are_places() -> None:
 
 @pytest.mark.parametrize("empty", [{"code": None}, {"ward": "attic"}, {"nights": 0}])
 def test_rows_that_do_not_count_take_no_place(empty: Visit) -> None:
-    """Beside nineteen of them the one value is counted, whichever their hashes are."""
+    """With nineteen such rows, the single countable value is counted, whatever the rows' hashes."""
     for person in range(6):
         rows = [
             {"visit_id": n, "patient_id": person, "ward": "er", "code": 100 + n, "nights": 3} | empty for n in range(19)
@@ -144,7 +146,8 @@ def test_rows_that_do_not_count_take_no_place(empty: Visit) -> None:
 
 
 def test_people_choose_differently() -> None:
-    """Of 20 values that all have, people with one place each take many: an order of values alone would leave one of them."""
+    """40 people share 20 values, each with max_values = 1, and many values are counted; an order of values alone would leave
+    one."""
     rows = [
         {"visit_id": 20 * person + n, "patient_id": person, "ward": "er", "code": n}
         for person in range(40)
@@ -154,7 +157,7 @@ def test_people_choose_differently() -> None:
     assert 10 <= taken <= 20  # 17.4 on average, and fewer than 10 in less than one of 10**6 orders
 
 
-# --- how far one unit moves it --------------------------------------------------------------------------------------
+# --- how far one unit moves the counts ------------------------------------------------------------------------------
 
 
 SETTINGS: tuple[tuple[str, ...], ...] = (
@@ -169,7 +172,7 @@ SETTINGS: tuple[tuple[str, ...], ...] = (
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_unit_moves_distinct_counts_within_the_claim(seed: int) -> None:
-    """Taking one patient away moves every exact vector within the claimed norms."""
+    """Removing one patient moves every exact vector within the claimed norms."""
     place = Place(seed)
     for settings in SETTINGS:
         for sql in (TOTAL, BY_WARD, BY_DIAGNOSIS, PRESENT):
@@ -186,7 +189,8 @@ def test_a_unit_moves_distinct_counts_within_the_claim(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_people_who_share_values_move_no_group_by_more_than_their_places(seed: int) -> None:
-    """With each person away in turn: the total by l at most, never upward, and all groups together by l."""
+    """Removing each person in turn lowers the total by at most max_values, never raises it, and lowers all groups together by at
+    most that."""
     rows = visits(random.Random(100 + seed), 9)
     for most in (1, 2, 4):
         for sql in (TOTAL, BY_WARD):
@@ -202,7 +206,7 @@ def test_people_who_share_values_move_no_group_by_more_than_their_places(seed: i
 @pytest.mark.parametrize("most", [1, 2, 7, 19])
 @pytest.mark.parametrize("sql", [TOTAL, BY_WARD])
 def test_the_claim_is_reached_and_is_no_larger(most: int, sql: str) -> None:
-    """A newcomer with twenty values of their own moves the number by l exactly, wherever they are."""
+    """A newcomer with twenty unique values moves the number by exactly max_values, wherever they are."""
     base = visits(random.Random(5), 6)
     newcomer = [
         {"visit_id": 1000 + n, "patient_id": 77, "ward": WARDS[n % 3], "code": 500 + n, "nights": 2} for n in range(20)

@@ -1,6 +1,6 @@
-"""max_values on PostgreSQL and Spark: the values counted are those of the definition, under the engine's own order and in every
-collation; under one common order they are DuckDB's, and so is the answer; and one unit moves their number by no more than its
-places."""
+"""max_values on PostgreSQL and Spark: the counted values are those of the definition, under the engine's own order and in every
+collation; under one common order they equal DuckDB's, and so does the answer; and one unit moves their number by at most
+max_values."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from guarantee.test_value_places import (
 
 __all__ = ["server", "spark"]
 TEXTS = [None, "flu", "FLU", "Flu", "flu ", "", "é", "e\N{COMBINING ACUTE ACCENT}", "ß", "ss"]
-"""Texts that some collation takes for one of the others."""
+"""Texts that some collation treats as equal."""
 CASES = {
     "integers": (BY_WARD, "ward", "code", Type.INTEGER),
     "texts": ("SELECT ward, COUNT(DISTINCT diagnosis) FROM visits GROUP BY ward", "ward", "diagnosis", Type.TEXT),
@@ -49,18 +49,18 @@ CASES = {
     "reals": ("SELECT ward, COUNT(DISTINCT cost) FROM visits GROUP BY ward", "ward", "cost", Type.REAL),
     "reals by texts": (BY_DIAGNOSIS, "diagnosis", "cost", Type.REAL),
 }
-"""Each with its key, the column of values and their type."""
+"""Queries, each with its key, the column of values and their type."""
 ENGINES = ("postgresql", "icu", "spark")
 
 
 def generated(seed: int, people: int) -> list[Visit]:
-    """The visits of the tests on DuckDB, with more texts."""
+    """Return the visits of the tests on DuckDB, with additional texts."""
     rng = random.Random(f"texts {seed}")
     return [row | {"diagnosis": rng.choice(TEXTS)} for row in visits(random.Random(seed), people)]
 
 
 class Opened:
-    """An engine under test: sessions with a gate of one's own, each over tables of its own."""
+    """An engine under test: sessions with separate gates, each over its own tables."""
 
     def __init__(self, name: str, source: Any) -> None:
         self.name, self._source, self._numbers = name, source, 0
@@ -100,7 +100,7 @@ def opened(request: pytest.FixtureRequest) -> Iterator[Opened]:
 
 
 def typed(dialect: Dialect, value: Any, type_: Type) -> str:
-    """A constant, and one form of those reals that are equal."""
+    """Return a constant; equal reals have the same form."""
     if value is None:
         return f"CAST(NULL AS {dialect.types[type_]})"
     text = dialect.constant(value)
@@ -108,7 +108,7 @@ def typed(dialect: Dialect, value: Any, type_: Type) -> str:
 
 
 def order_of(engine: Any, key: str, pairs: list[tuple[Any, ...]], keyed: bool, type_: Type) -> dict[Any, int]:
-    """The places of persons' pairs of a group and a value in the engine's own keyed order."""
+    """Return the rank of each person's pairs of group and value in the engine's own keyed order."""
     text = engine.dialect
     rows = ", ".join(
         f"({number}, {text.constant(person)}, {typed(text, group, Type.TEXT)}, {typed(text, value, type_)})"
@@ -122,7 +122,7 @@ def order_of(engine: Any, key: str, pairs: list[tuple[Any, ...]], keyed: bool, t
 
 
 def own_pairs(rows: list[Visit], key: str, value: str) -> dict[int, set[Any]]:
-    """The different pairs of each person: missing values and NaN are none, and no listed ward is no group."""
+    """Return the distinct pairs of each person, without missing values, NaN and unlisted wards."""
     pairs: dict[int, set[Any]] = defaultdict(set)
     for row in rows:
         if row[value] is not None and row[value] == row[value] and not (key == "ward" and row[key] == "attic"):
@@ -150,7 +150,7 @@ def test_the_values_counted_are_the_first_of_each_person(opened: Opened, case: s
 
 
 def test_the_two_zeros_are_one_value_and_nan_is_none(opened: Opened) -> None:
-    """Twenty persons with both zeros, NaN and a value of their own: two places are enough for all of them."""
+    """Twenty persons have both zeros, NaN and a unique value: max_values = 2 is enough to count all of them."""
     rows = [
         {"visit_id": 4 * person + n, "patient_id": person, "ward": "er", "cost": cost}
         for person in range(20)
@@ -170,14 +170,14 @@ SHA256 = {
 
 
 def common_order(self: Dialect, key: str, content: list[str]) -> str:
-    """In place of the engine's own hash: one of all engines, over texts in which a whole real has no fraction."""
+    """Replace the engine's own hash by one that all engines share, over texts in which integral reals have no fraction."""
     texts = [f"coalesce(replace(CAST({item} AS {self.types[Type.TEXT]}), '.0', ''), '-')" for item in content]
     return f"({SHA256[self.name].format(' || '.join(texts))})"
 
 
 @pytest.fixture
 def one_order(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let all engines order values alike."""
+    """Make all engines order values alike."""
     dialects: list[type[Dialect]] = [DuckDBDialect, PostgreSQLDialect]
     if opened.name == "spark":
         from dpsql.engine.spark.dialect import SparkDialect
@@ -188,7 +188,7 @@ def one_order(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def answers(world: ObservedSession, questions: list[tuple[tuple[str, ...], str]]) -> list[Any]:
-    """The rows of each answer, without noise."""
+    """Return the rows of each answer, without noise."""
     seen = []
     for settings, sql in questions:
         with world.options([*settings, "dp.shrinkage = off"]):
@@ -197,12 +197,12 @@ def answers(world: ObservedSession, questions: list[tuple[tuple[str, ...], str]]
 
 
 def test_the_answer_without_noise_is_that_of_duckdb(opened: Opened, one_order: None) -> None:
-    """Of values with many repetitions, in texts, reals and integers; rows that a bound drops are dropped alike."""
+    """The answers agree for texts, reals and integers with many repetitions; all engines drop the same rows."""
     bounds = [settings for settings in SETTINGS if opened.name != "spark" or "dp.max_count = 3" not in settings]
     asked = [(settings, sql) for settings in bounds for sql in (TOTAL, BY_WARD, BY_DIAGNOSIS, PRESENT)]
     asked += [(("dp.max_values = 2",), sql) for sql, *_ in CASES.values()]
     if opened.name == "spark":
-        asked = asked[::4] + asked[-3:]  # Spark compiles each text anew
+        asked = asked[::4] + asked[-3:]  # Spark compiles each query anew
     there, here = opened.world(NoiselessGate(2)), World(policy("hospital"), NoiselessGate(2))
     data = database(generated(5, 40))
     for world in (there, here):
@@ -210,21 +210,21 @@ def test_the_answer_without_noise_is_that_of_duckdb(opened: Opened, one_order: N
     ours, theirs = answers(there, asked), answers(here, asked)
     for (settings, sql), left, right in zip(asked, ours, theirs, strict=True):
         assert left == right, f"{sql}\n{settings}"
-    assert len({repr(rows) for rows in theirs}) >= 5  # they are not all empty
+    assert len({repr(rows) for rows in theirs}) >= 5  # not all of them are empty
 
 
-# --- how far one unit moves it --------------------------------------------------------------------------------------
+# --- how far one unit moves the counts ------------------------------------------------------------------------------
 
 
 def test_people_who_share_values_move_no_group_by_more_than_their_places(opened: Opened) -> None:
-    """With each person away in turn: the total by l at most, never upward, and all groups together by l. On Spark one hospital is
-    enough, as each text is compiled anew there."""
+    """Removing each person in turn lowers the total by at most max_values, never raises it, and lowers all groups together by at
+    most that. Spark tests only one hospital, because it compiles each query anew."""
     for seed in (101,) if opened.name == "spark" else (101, 102):
         move_no_group_by_more(opened, generated(seed, 9))
 
 
 def move_no_group_by_more(opened: Opened, rows: list[Visit]) -> None:
-    """Compare the numbers of one hospital with those without each of its people (Spark: some of them)."""
+    """Compare the numbers of one hospital with those after removing each of its people (on Spark: some of them)."""
     short, world = opened.name == "spark", opened.recording
     questions = [(most, sql) for most in ((2,) if short else (1, 2, 4)) for sql in (TOTAL, CASES["texts"][0])]
 
@@ -249,7 +249,7 @@ def move_no_group_by_more(opened: Opened, rows: list[Visit]) -> None:
 
 @pytest.mark.parametrize("sql", [TOTAL, BY_WARD])
 def test_the_claim_is_reached_and_is_no_larger(opened: Opened, sql: str) -> None:
-    """A newcomer with twenty values of their own moves the number by l exactly, wherever they are."""
+    """A newcomer with twenty unique values moves the number by exactly max_values, wherever they are."""
     base, world = generated(5, 6), opened.recording
     newcomer = [
         {"visit_id": 1000 + n, "patient_id": 77, "ward": WARDS[n % 3], "code": 500 + n, "nights": 2} for n in range(20)

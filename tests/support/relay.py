@@ -1,4 +1,5 @@
-"""A network between a client and a PostgreSQL server that can be cut, or lose all packets: at once, or when a text passes."""
+"""A network between a client and a PostgreSQL server that can be cut or lose all packets, immediately or when given bytes
+pass."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ _PATIENCE_SECONDS = 240.0
 
 
 class Relay:
-    """A socket in `folder` whose bytes go to the server's socket in `server_folder`, and back."""
+    """A socket in `folder` that forwards bytes to and from the server's socket in `server_folder`."""
 
     def __init__(self, folder: Path, server_folder: str) -> None:
         self._place, self._target = folder / _SOCKET, f"{server_folder}/{_SOCKET}"
@@ -27,19 +28,20 @@ class Relay:
         self.mend()
 
     def mend(self) -> None:
-        """Let clients connect. Connections that stalled stay as they are: neither end hears that the other is gone."""
-        self._silent = False
-        if self._is_stalled:
-            self._is_stalled = False
-            return
-        self._place.unlink(missing_ok=True)
-        self._listener = socket.socket(socket.AF_UNIX)
-        self._listener.bind(str(self._place))
-        self._listener.listen()
+        """Let clients connect. Stalled connections stay stalled: neither end learns that the other is gone."""
+        with self._lock:  # a cut that a client has noticed may still be removing the former socket
+            self._silent = False
+            if self._is_stalled:
+                self._is_stalled = False
+                return
+            self._place.unlink(missing_ok=True)
+            self._listener = socket.socket(socket.AF_UNIX)
+            self._listener.bind(str(self._place))
+            self._listener.listen()
         threading.Thread(target=self._accept, args=(self._listener,), daemon=True).start()
 
     def cut(self) -> None:
-        """End every connection and take no new one."""
+        """End every connection and accept no new one."""
         with self._lock:
             self.cuts += 1
             self._markers = ()
@@ -51,7 +53,7 @@ class Relay:
             self._place.unlink(missing_ok=True)
 
     def stall(self) -> None:
-        """Forward nothing more, and end no connection: new ones are taken, too, and never answered."""
+        """Forward nothing further without ending any connection; accept new connections, but never answer them."""
         with self._lock:
             self.cuts += 1
             self._markers, self._is_stalled = (), True
@@ -59,13 +61,13 @@ class Relay:
             self._pairs = []
 
     def close(self) -> None:
-        """End every connection, stalled ones too."""
+        """End every connection, including stalled ones."""
         self.cut()
         for end in self._stalled:
             end.close()
 
     def cut_at(self, *markers: bytes, passes: bool, stalls: bool = False) -> None:
-        """Cut when a client has sent all `markers` in their order; `passes`: the server still receives the last, and its
+        """Cut when a client has sent all `markers` in this order. `passes`: the server still receives the last marker, but its
         reply is lost; `stalls`: stall instead of cutting."""
         self._markers, self._passes, self._stalls = markers, passes, stalls
 
@@ -102,7 +104,7 @@ class Relay:
                 if {source, target} & self._stalled:
                     return
                 if self._silent and not from_client:
-                    self._replied.set()  # the server has done it, and the client never hears of it
+                    self._replied.set()  # the server has done it, but the client never learns that
                 else:
                     target.sendall(data)
             target.shutdown(socket.SHUT_RDWR)

@@ -40,7 +40,9 @@ class DuckDBDialect(Dialect):
         return f"(CASE WHEN isnan({value}) THEN 'nan'::DOUBLE ELSE {value} + 0e0::DOUBLE END)"
 
     def sign_of(self, value: str) -> str:
-        return f"signbit({value})"
+        """Return whether a number is negative; false for NaN. A question cannot see the sign of NaN, and some versions of
+        DuckDB (1.4) lose it when they sort."""
+        return f"(signbit({value}) AND NOT isnan({value}))"
 
     def moved_to_grid(self, value: str, lower: float, upper: float, centre: float, grid: int, type_: str) -> str:
         """Return the unclamped value on the grid. Subtraction is monotone and the scaling exact, so order is kept, and doubles

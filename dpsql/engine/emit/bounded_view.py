@@ -118,7 +118,7 @@ def bounded_view(dialect: Dialect, policy: Policy, source: Callable[[str], Sourc
     assert most is not None
     tables, unit = _unit_path(dialect, policy, source, table)
     every = f"SELECT {', '.join([*items, f'{unit} AS {dialect.identifier(UNIT)}'])} FROM {tables}"
-    # 0.0 and -0.0 (and NaN of either sign) are equal for the hash and the order, but differ as text.
+    # 0.0 and -0.0 are equal for the hash and the order, but a question can tell them apart (1 / x).
     signs = tuple(dialect.sign_of(dialect.identifier(column.name)) for column in columns if column.type == "real")
     rows = f"{every} WHERE {unit} IS NOT NULL"
     joined = bool(policy.unit_joins(table))

@@ -69,8 +69,7 @@ def types_of(node: Relation) -> dict[str, Type | None]:
 
 
 def content_of(node: Relation, dialect: Dialect) -> list[str]:
-    """Return the columns that distinguish rows of one unit: every column, and the signs of zeros and NaN, which sort
-    as equal."""
+    """Return the columns that distinguish rows of one unit: every column, and the signs of zeros, which sort as equal."""
     types = types_of(node)
     signs = [dialect.sign_of(dialect.identifier(name)) for name, type_ in types.items() if type_ is Type.REAL]
     return [*map(dialect.identifier, types), *signs]

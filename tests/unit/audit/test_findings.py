@@ -1,4 +1,4 @@
-"""What a finding names: the rule of docs/privacy.md that is broken, and statements that make the very databases again."""
+"""Contents of a finding: the violated rule of docs/privacy.md, and statements that recreate the same databases."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ def in_duckdb(statements: list[str], names: list[str]) -> dict[str, list[str]]:
     with duckdb.connect() as connection:
         for statement in statements:
             connection.execute(statement)
-        return {name: rows_of(connection.execute(f'SELECT * FROM "{name}"').to_arrow_table()) for name in names}
+        return {name: list(map(repr, connection.execute(f'SELECT * FROM "{name}"').fetchall())) for name in names}
 
 
 def rows_of(rows: pa.Table) -> list[str]:
-    """Every row as text, in which negative zero, NaN and the smallest number differ from others."""
+    """Return every row as text that distinguishes negative zero, NaN and the smallest number from other values."""
     return [repr(tuple(row.values())) for row in rows.to_pylist()]
 
 
@@ -92,7 +92,7 @@ def test_names_of_columns_are_quoted(policy: Policy) -> None:
 def test_the_databases_of_a_replaced_unit_are_those_that_were_compared(
     policy: Policy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Under change_one both sides hold a unit beside the crowd, each another one."""
+    """Under change_one, both sides contain one unit in addition to the crowd, each a different one."""
     changing = replace(policy, neighbours=Neighbours.CHANGE_ONE)
     replay = Replay(changing)
     verdicts = []
@@ -137,7 +137,7 @@ def test_a_finding_is_whole_in_text_json_and_html() -> None:
 def test_what_explain_says_differs_again_and_again_before_it_is_a_finding(
     policy: Policy, monkeypatch: pytest.MonkeyPatch, differing: int, found: bool
 ) -> None:
-    """A machine that stands still for half a minute changes what is expected of an answer once."""
+    """A machine that pauses for half a minute changes an expected answer once."""
     replay, said = Replay(policy), iter([*([0, 1] * differing), *([0] * 9)])
     monkeypatch.setattr(ObservedSession, "explained", lambda self, question: next(said))
     done = Replayed(Question("SELECT COUNT(*) AS n FROM visits"), "answered")

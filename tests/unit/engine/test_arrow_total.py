@@ -1,4 +1,4 @@
-"""Arrow values that DuckDB cannot read become NULL, each alone; all others stay what they are."""
+"""Arrow values that DuckDB cannot read become NULL individually; all others stay unchanged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def cast(numbers: list[int | None], type_: pa.DataType, storage: pa.DataType | N
 
 
 def texts(*values: bytes | None) -> pa.Array:
-    """Texts from bytes, unread."""
+    """Return texts from bytes, without validation."""
     return pa.Array.from_buffers(pa.string(), len(values), pa.array(values, pa.binary()).buffers())
 
 

@@ -1,4 +1,4 @@
-"""Texts are equal when their bytes are, and generated texts mean the same, whatever a source or a connection is set to."""
+"""Texts are equal when their bytes are, and generated SQL means the same, under any settings of a source or connection."""
 
 from __future__ import annotations
 
@@ -98,11 +98,11 @@ CASES = {
         [(201,)],
     ),
 }  # fmt: skip
-"""Two hundred persons with the words A and b, and one person more, whose name differs by case alone, with a and b."""
+"""Two hundred persons with the words A and b, and one more person, whose name differs only in case, with a and b."""
 
 
 def fill(connection: duckdb.DuckDBPyConnection, text: str) -> None:
-    """Tables whose texts have the type `text`."""
+    """Create tables whose texts have the type `text`."""
     connection.execute(f"CREATE TABLE persons (person {text})")
     connection.execute(f"CREATE TABLE codes (code {text}, kind {text})")
     connection.execute(
@@ -144,7 +144,7 @@ def session(policy: Policy, tmp_path: Path, request: pytest.FixtureRequest) -> I
 
 
 def odd(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
-    """Set all that can be set otherwise; the values are returned."""
+    """Change every setting that affects meaning, and return the new values."""
     others = {
         "default_collation": "nocase", "default_null_order": "NULLS_FIRST", "default_order": "DESC", "TimeZone": "Asia/Tokyo",
         "integer_division": "true", "ieee_floating_point_ops": "false", "scalar_subquery_error_on_multiple_rows": "false",
@@ -160,8 +160,8 @@ def odd(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
 
 
 def settings(connection: duckdb.DuckDBPyConnection, names: list[str]) -> dict[str, Any]:
-    """Values of the settings that this version of DuckDB knows. Each is asked for by itself: those that DuckDB has deprecated can
-    be set, and are in no list."""
+    """Return values of the settings that this version of DuckDB knows. Each is queried individually, because deprecated settings
+    can be set but are in no list."""
     values = {}
     for name in names:
         with suppress(duckdb.CatalogException):
@@ -193,12 +193,12 @@ def test_the_owner_of_a_connection_notices_nothing(policy: Policy, tmp_path: Pat
         session.execute("SELECT COUNT(*) FROM notes")
         assert settings(connection, list(before)) == before
         assert connection.execute("SELECT 'a' = 'A', 7 / 2").fetchall() == [(True, 3)]
-        connection.execute("SET GLOBAL default_collation = 'noaccent'")  # what is set later is pinned as well
+        connection.execute("SET GLOBAL default_collation = 'noaccent'")  # later changes are overridden as well
         assert list(session.execute("SELECT COUNT(*) FROM notes WHERE word || '' = 'á'").rows()) == [(0,)]
 
 
 def test_every_setting_that_changes_meaning_exists() -> None:
-    """A name that no version knows would be left out silently."""
+    """A name that no version knows would be silently left out."""
     later = {
         "error_on_division_by_zero", "regex_match_operator_semantics", "dialect_compatibility_mode", "legacy_disable_null_type",
     }  # fmt: skip
@@ -207,7 +207,7 @@ def test_every_setting_that_changes_meaning_exists() -> None:
 
 
 def test_settings_that_duckdb_lists_no_more_are_pinned() -> None:
-    """DuckDB 2.0.1 took `error_on_division_by_zero` and others out of its list, and still obeys them."""
+    """DuckDB 2.0.1 removed `error_on_division_by_zero` and others from its list, but still obeys them."""
     connection = duckdb.connect()
     changed = odd(connection)
     cursor = connection.cursor()

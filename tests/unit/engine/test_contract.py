@@ -1,4 +1,4 @@
-"""DuckDB keeps the contract of engines: over a file, and over a connection given in Python."""
+"""DuckDB satisfies the engine contract, over a file and over a connection given in Python."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class TestFile(EngineContract):
 
 
 class TestMemory(EngineContract):
-    """A connection given in Python, which its owner may write to."""
+    """A connection given in Python, which its owner may use for writing."""
 
     @pytest.fixture
     def source(self, tmp_path: Path) -> Iterator[Loaded]:
@@ -60,7 +60,8 @@ class TestMemory(EngineContract):
         engine.close()
 
     def test_nothing_can_be_written(self, source: Loaded) -> None:
-        """The connection is its owner's; a text of several statements is no query, so none ends one of ours and writes."""
+        """The connection belongs to its owner. A text with several statements is not a query, so none can end dpsql's query and
+        write."""
         with pytest.raises(Error):
             source.engine.run(EngineQuery("SELECT 1 AS m0; DROP TABLE wards", (), ("m0",)))
         assert source.engine.columns("wards") is not None

@@ -56,7 +56,7 @@ def test_preparing_changes_no_answer(tmp_path: Path, seed: int, most: int) -> No
 
 
 def everything(session: Session) -> list[object]:
-    """The exact numbers of all questions, as they are and clipped."""
+    """Return the exact numbers of all queries, unclipped and clipped."""
     found: list[object] = [exact(session, sql) for sql in QUESTIONS]
     options = session.options
     for mechanism in ("laplace", "gaussian"):
@@ -68,7 +68,7 @@ def everything(session: Session) -> list[object]:
 
 
 def test_sums_between_the_policys_bounds_read_integers_of_the_copy(tmp_path: Path) -> None:
-    """The test above has power over the kept integers only where questions read them, and they do where they may."""
+    """The test above has power over the stored integers only if queries read them, which they do where permitted."""
     fill(tmp_path / "clinic.duckdb", rows(0))
     with open_clinic(clinic(tmp_path)) as session:
         states(session, copy=True)
@@ -109,7 +109,7 @@ def test_rows_that_are_somebody_else_are_copied(tmp_path: Path, seed: int) -> No
 
 
 def test_rows_really_are_dropped(tmp_path: Path) -> None:
-    """The test above has power only when the bounded view is smaller than the table."""
+    """The test above has power only if the bounded view is smaller than the table."""
     fill(tmp_path / "clinic.duckdb", rows(0))
     with open_clinic(clinic(tmp_path, 4)) as session:
         assert states(session)["visits"] == "written"
@@ -138,7 +138,7 @@ def test_prepared_text_has_no_window_and_does_not_tell_copy_from_source(tmp_path
     weighted = [bool(of_max_rows.search(text)) for text in texts[0]]
     assert any(weighted) and not all(weighted)
     few, every = ([re.sub(r' [0-9a-f]{12}"', '"', of_max_rows.sub("", text)) for text in each] for each in texts)
-    assert few == every  # but for the views' names, which differ as the policies do
+    assert few == every  # except for the views' names, which differ like the policies
 
 
 def test_no_unit_is_kept_that_belongs_to_nobody_and_no_number_repeats(tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_an_index_of_other_rows_is_not_used(tmp_path: Path) -> None:
 
 
 def test_a_file_that_was_put_in_place_of_the_open_one_is_noticed(tmp_path: Path) -> None:
-    """Size and time of change tell nothing, and the session that opened the old file goes on with the new one."""
+    """Size and time of change are equal, and the session that opened the old file continues with the new one."""
     file, policy = tmp_path / "clinic.duckdb", clinic(tmp_path, 100)
     fill(file, rows(0))
     with open_clinic(policy) as old:
@@ -202,7 +202,7 @@ def test_rows_of_the_same_size_and_time_are_other_rows(tmp_path: Path) -> None:
 
 
 def swap(file: Path, tables: dict[str, list[str]]) -> None:
-    """Other rows in a file of the same name, size and time of change."""
+    """Put other rows into a file with the same name, size and time of change."""
     before = file.stat()
     fill(file.with_name("other.duckdb"), tables)
     os.utime(file.with_name("other.duckdb"), ns=(before.st_atime_ns, before.st_mtime_ns))
@@ -228,7 +228,7 @@ def test_an_index_of_another_policy_is_not_used(tmp_path: Path, change: str) -> 
 
 
 def test_policies_of_one_ledger_leave_each_other_s_copies(tmp_path: Path) -> None:
-    """Two servers that prepare one source by themselves would else write copies for ever, each in place of the other's."""
+    """Otherwise two servers that prepare one source automatically would write copies forever, each replacing the other's."""
     file = tmp_path / "clinic.duckdb"
     fill(file, rows(0))
     with open_clinic(clinic(tmp_path)) as session:
@@ -253,7 +253,7 @@ def test_policies_of_one_ledger_leave_each_other_s_copies(tmp_path: Path) -> Non
 
 
 def test_a_copy_and_a_mark_of_an_earlier_version_are_both_removed(tmp_path: Path) -> None:
-    """They have one name but for its ending."""
+    """Their names differ only in the ending."""
     file = tmp_path / "clinic.duckdb"
     fill(file, rows(0))
     with open_clinic(clinic(tmp_path)) as session:
@@ -284,7 +284,7 @@ def test_an_index_of_another_ledger_is_not_used(tmp_path: Path) -> None:
 
 
 def test_a_source_that_changes_while_it_is_its_own_view_gives_no_answer(tmp_path: Path) -> None:
-    """Parquet is not locked: identity is taken again after the query."""
+    """Parquet files are not locked, so their identity is checked again after the query."""
     from dpsql.engine.emit.emitter import Emitter
 
     with open_parquet(tmp_path, 100) as session:
@@ -335,7 +335,7 @@ def open_parquet(folder: Path, most: int) -> object:
 
 
 def test_a_view_in_the_database_is_left(tmp_path: Path) -> None:
-    """Its rows may come from anywhere: the file's identity says nothing of them."""
+    """Its rows may come from anywhere, so the file's identity does not determine them."""
     file = tmp_path / "clinic.duckdb"
     fill(file, rows(0))
     with duckdb.connect(str(file)) as connection:
@@ -425,7 +425,7 @@ def test_a_change_during_the_work_is_a_fault(tmp_path: Path) -> None:
 
 
 def test_a_change_just_before_is_waited_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two changes within one tick of the clock of records would look like one."""
+    """Two changes within one tick of the file system's clock would look like one."""
     monkeypatch.setattr("dpsql.engine.contribution_index.SETTLED_SECONDS", 0.8)
     fill(tmp_path / "clinic.duckdb", rows(0))
     written = time.time()

@@ -1,4 +1,4 @@
-"""The files of a table are one dataset of texts; files that cannot be read or differ are refused, by the table's name."""
+"""The files of a table form one dataset of texts; unreadable or differing files are refused by the table's name."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_a_truncated_compressed_file_is_refused_before_it_is_scanned(tmp_path: P
 
 
 def test_a_quote_that_is_never_closed_is_refused_in_public_tables(tmp_path: Path) -> None:
-    """Of a private table it is not read ahead: whether it is closed is known of its rows alone."""
+    """A private table is not read ahead: whether a quote is closed depends on its rows."""
     paths = written(tmp_path, 'id,name\n1,"a\n' + "2,b\n" * (MOST_LINE // 4 + 1))
     dialect = CsvDialect(multiline=True)
     assert refusal_of(files(paths, dialect, public=True)) == "source_table_unreadable"

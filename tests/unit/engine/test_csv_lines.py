@@ -51,7 +51,7 @@ def read(text: bytes, of: CellLayout, block_bytes: int = 64) -> tuple[Rows, Brok
 
 
 def plainly(text: bytes, of: CellLayout) -> tuple[Rows, Broken]:
-    """The rules of the module, one line after the other."""
+    """Apply the module's rules to one line after the other."""
     rows: Rows = Counter()
     broken = Broken()
     for line in (ended.removesuffix(b"\r") for ended in text.split(b"\n")):
@@ -76,7 +76,7 @@ each_dialect = pytest.mark.parametrize("dialect", DIALECTS, ids=["default", "sem
 def test_a_block_is_read_as_its_lines_are(
     dialect: CsvDialect, text: bytes, tail: bytes, width: int, block_bytes: int
 ) -> None:
-    """Rows and the owner's counts, with and without a line feed at the end."""
+    """Rows and the owner's counts are equal, with and without a line feed at the end."""
     of = layout(dialect, width)
     expected = plainly(text + tail, of)
     rows, broken = read(text + tail, of, block_bytes)
@@ -138,7 +138,7 @@ def test_a_multiline_record_that_never_ends_is_an_error() -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_both_readers_call_the_same_bytes_text(size: int) -> None:
-    """Every text of two or three bytes that begins beyond ASCII, and the edges of those of four."""
+    """Every text of two or three bytes that begins beyond ASCII, and the boundary cases with four bytes."""
     starts = [bytes([first, second]) for first in range(128, 256) for second in range(128, 256)]
     tails: Callable[[bytes], list[bytes]] = {
         1: lambda start: [start],
@@ -176,7 +176,7 @@ def test_a_line_is_parted_into_cells_as_duckdb_parts_it(line: bytes, found: list
 
 
 def test_many_blocks_and_packed_files_hold_the_same_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """More blocks than are parsed ahead, two files, and a scan that is left in the middle."""
+    """More blocks than are parsed ahead, two files, and a scan that is abandoned in the middle."""
     monkeypatch.setattr("dpsql.engine.csv_files.whole_lines", lambda read, dialect: whole_lines(read, dialect, 1000))
     lines = [f'{n},"name, {n}"' if n % 3 else f"{n},name" for n in range(5000)] + ['17,"', "x,y,z", "\0,1"]
     text = ("a,b\n" + "\n".join(lines)).encode()

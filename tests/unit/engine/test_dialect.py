@@ -1,4 +1,5 @@
-"""What the texts of every engine have in common: no more than is declared of a function, never too long, NULL without arguments."""
+"""Properties of the SQL of every engine: a function's arguments repeated at most as declared, bounded length, NULL without
+arguments."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ def by_name(dialect: Dialect) -> str:
 
 
 def nested(outer: Call, place: int, depth: int) -> Expr:
-    """Return the call with itself as its argument, so often."""
+    """Return the call nested `depth` times in itself at an argument."""
     inner: Expr = outer
     for _ in range(depth):
         inner = replace(outer, arguments=(*outer.arguments[:place], inner, *outer.arguments[place + 1 :]))
@@ -35,7 +36,7 @@ def nested(outer: Call, place: int, depth: int) -> Expr:
 
 
 def calls() -> Iterator[tuple[Call, int]]:
-    """Yield calls of every function, with the places of arguments that it may be itself."""
+    """Yield calls of every function, with the positions of arguments at which it may be nested."""
     rng = random.Random(3)
     for spec in SPECS:
         for drawn in [apply(rng, spec, 1) for _ in range(5)]:
@@ -45,7 +46,7 @@ def calls() -> Iterator[tuple[Call, int]]:
 
 
 def test_duckdb_writes_arguments_as_often_as_is_declared() -> None:
-    """Weight and time of a question are bounded by what the register says: each level of nesting adds that much more."""
+    """Weight and time of a query are bounded by the registered values: each level of nesting adds that much more."""
     for drawn, place in calls():
         lengths = [len(DUCKDB.expression(nested(drawn, place, depth))) for depth in range(4)]
         first, second = lengths[2] - lengths[1], lengths[3] - lengths[2]
@@ -76,7 +77,7 @@ def test_an_argument_that_spark_needs_four_times_is_refused_when_it_is_deep() ->
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=by_name)
 def test_a_call_of_a_bare_null_is_a_null_of_its_type(dialect: Dialect) -> None:
-    """No engine has to choose an overload by an argument without a type."""
+    """No engine has to choose an overload for an argument without a type."""
     sums = Call("add", (COLUMNS["integer1"], NULL), Facts(I))
     assert is_always_null(sums)
     assert dialect.expression(sums) == f"CAST(NULL AS {dialect.types[I]})"

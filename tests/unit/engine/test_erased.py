@@ -1,4 +1,4 @@
-"""After a person was erased from the source no prepared copy has them, and the owner is told what stays."""
+"""After a person was erased from the source no prepared copy contains them, and the owner is told what remains."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def copies(folder: Path) -> list[Path]:
 
 
 def has_person(file: Path) -> bool:
-    """Whether a value of any table of a DuckDB file is the person's key."""
+    """Return whether a value in any table of a DuckDB file is the person's key."""
     with duckdb.connect(str(file), read_only=True) as connection:
         tables = [row[0] for row in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()]
         return any(

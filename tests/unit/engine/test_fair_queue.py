@@ -1,4 +1,4 @@
-"""Places are given in turns of askers."""
+"""Places are granted to askers in turn."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dpsql.engine.fair_queue import FairQueue
 
 
 class Worker:
-    """Holds a place in a thread until it is told to leave it."""
+    """A thread that holds a place until the test tells it to leave."""
 
     def __init__(self, queue: FairQueue, asker: str, entered: list[str]) -> None:
         self.leave = threading.Event()
@@ -18,7 +18,7 @@ class Worker:
         self._thread = threading.Thread(target=self._work, args=(queue, asker, entered))
         before = queue.waiting + queue.taken
         self._thread.start()
-        while queue.waiting + queue.taken == before:  # it stands in the queue, or has a place
+        while queue.waiting + queue.taken == before:  # until it waits in the queue or has a place
             self.inside.wait(0.001)
 
     def _work(self, queue: FairQueue, asker: str, entered: list[str]) -> None:

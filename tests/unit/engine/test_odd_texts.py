@@ -1,5 +1,5 @@
-"""Texts with NUL, and bytes that are no text, in Parquet files: DuckDB (from a prepared copy) and Spark count the same rows, as
-values, as keys of groups and as keys of persons."""
+"""Texts with NUL, and bytes that are not text, in Parquet files: DuckDB (from a prepared copy) and Spark count the same rows, as
+values, as group keys and as keys of persons."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ QUESTIONS = (
 
 
 def texts(values: list[bytes | None]) -> pa.Array:
-    """Bytes as a column of texts, whatever they are."""
+    """Return bytes as a column of texts, without validation."""
     return pc.cast(pa.array(values, pa.binary()), options=pc.CastOptions(pa.string(), allow_invalid_utf8=True))
 
 
 @pytest.mark.slow
 def test_duckdb_and_spark_count_the_same_rows(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows whose person is no text belong to nobody, and words that are no text are NULL, in every function."""
+    """Rows whose person is not valid text belong to no one, and words that are not valid text are NULL, in every function."""
     monkeypatch.setenv("DPSQL_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     words = [*WORDS, *NO_TEXTS]

@@ -1,4 +1,4 @@
-"""Engines are opened by the scheme of the source alone, and no module outside engine/ names one."""
+"""Engines are opened by the source's scheme alone, and no module outside engine/ names one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ENGINES = ("duckdb", "postgresql", "spark")
 
 
 def imported(file: Path) -> set[str]:
-    """Every module that a file imports, at load or later."""
+    """Return every module that a file imports, at load or later."""
     found = set()
     for node in nodes(file):
         if isinstance(node, ast.Import):
@@ -47,7 +47,7 @@ def test_only_the_registry_the_sandbox_and_the_page_of_engines_import_an_engine(
         if file.relative_to(ROOT).parts[:2] not in [("engine", name) for name in ENGINES]
         and any(name.startswith(tuple(f"dpsql.engine.{engine}" for engine in ENGINES)) for name in imported(file))
     }
-    # The sandbox runs released numbers in a DuckDB of its own, whatever engine holds the data.
+    # The sandbox computes on released numbers in a separate DuckDB, whatever engine holds the data.
     assert importers == {"engine/registry.py", "engine/page.py", "release/sandbox.py"}
 
 

@@ -1,6 +1,6 @@
-"""Facts of a source, and prepared views, where one thread reads them at the moment when another one changes them.
+"""Facts of a source, and prepared views, which one thread reads while another one changes them.
 
-Nothing here waits: what another thread does in between is done by the same one, at the step where it would come.
+These tests do not wait: the other thread's work is done by the same thread, at the step where it would interfere.
 """
 
 from __future__ import annotations
@@ -46,20 +46,20 @@ def _places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def counted(session: Session, query: EngineQuery) -> int:
-    """The exact number of rows that a question counts."""
+    """Return the exact number of rows that a query counts."""
     (row,) = engine_of(session).run(query).unseal().to_pylist()
     return int(row[query.terms[0]])
 
 
 def replaced(folder: Path, tables: dict[str, list[str]]) -> None:
-    """Another file in place of the source."""
+    """Replace the source by another file."""
     fill(folder / "new.duckdb", tables)
     os.replace(folder / "new.duckdb", folder / "clinic.duckdb")
 
 
 def test_questions_under_two_policies_of_one_server_read_each_its_own_view(tmp_path: Path) -> None:
-    """As after a reload with fewer rows of a unit, while a question that began before it is asked. Were they to share a view,
-    the answer of one would hold more rows of a unit than its noise covers."""
+    """This happens after a reload with a smaller max_rows, while an earlier query still runs. If they shared a view, the answer
+    of one would include more rows of a unit than its noise covers."""
     fill(tmp_path / "clinic.duckdb", MANY)
     wide, narrow = clinic(tmp_path, most=9), clinic(tmp_path, most=2, name="narrow")
     narrow.write_text(narrow.read_text().replace("narrow", "clinic"))
@@ -79,8 +79,8 @@ def test_questions_under_two_policies_of_one_server_read_each_its_own_view(tmp_p
 def test_a_question_that_was_late_does_not_put_a_former_view_in_the_place_of_the_present_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The former one was read in place, of a file in which no unit had too many rows; the present one has too many, and a
-    question that reads a copy does not look afterwards whether the file changed."""
+    """The former view was read in place, from a file in which no unit had too many rows. In the present file some unit has, and a
+    query that reads a copy does not check afterwards whether the file changed."""
     (tmp_path / "visits").mkdir()
     policy = clinic(tmp_path, most=4)
     policy.write_text(policy.read_text().replace("  visits:\n", "  visits:\n    source: visits/visits.parquet\n"))
@@ -117,7 +117,7 @@ def test_a_question_that_was_late_does_not_put_a_former_view_in_the_place_of_the
 def test_a_question_whose_text_is_written_is_answered_from_its_copy_where_the_file_is_replaced(
     tmp_path: Path, copied: bool
 ) -> None:
-    """It may be charged already. `copied`: while the copy is there, else it is gone and the present file is read, bounded."""
+    """It may be charged already. `copied`: the copy still exists; otherwise it is gone and the present file is read, bounded."""
     fill(tmp_path / "clinic.duckdb", rows(1))
     policy = clinic(tmp_path)
     with open_clinic(policy) as session:
@@ -135,7 +135,7 @@ def test_a_question_whose_text_is_written_is_answered_from_its_copy_where_the_fi
 
 
 def test_a_view_that_was_read_in_place_is_bounded_in_the_file_that_followed(tmp_path: Path) -> None:
-    """Whoever runs the text learns by `unchanged` that the file is another one; this is what holds where it does not look."""
+    """Callers detect by `unchanged` that the file is another one; this test checks what holds without that check."""
     fill(tmp_path / "clinic.duckdb", FEW)
     policy = clinic(tmp_path, most=4)
     with open_clinic(policy) as session:
@@ -151,7 +151,7 @@ def test_a_view_that_was_read_in_place_is_bounded_in_the_file_that_followed(tmp_
 def test_a_view_of_a_file_that_was_replaced_is_not_opened_in_the_next_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A thread that was about to open one read in place may find the database of the file that followed."""
+    """A thread about to open a view read in place may meet the database of the next file."""
     fill(tmp_path / "clinic.duckdb", FEW)
     policy = clinic(tmp_path, most=4)
     with open_clinic(policy) as session:
@@ -207,7 +207,7 @@ def test_facts_of_a_file_that_was_replaced_are_not_kept_as_those_of_the_next_one
 def test_whether_the_rows_are_those_of_the_table_is_told_while_the_file_is_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another thread forgets all that is known of the former file, at the moment when this one has found it out."""
+    """Another thread discards all facts of the former file just after this thread has determined one."""
     fill(tmp_path / "clinic.duckdb", FEW)
     engine = open_duckdb(load_policy(clinic(tmp_path)))
     tables = engine._sources
@@ -231,7 +231,7 @@ def test_whether_the_rows_are_those_of_the_table_is_told_while_the_file_is_repla
 def test_a_text_that_names_files_read_value_by_value_finds_them_while_they_are_looked_at_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, again: str
 ) -> None:
-    """Moments in milliseconds, which DuckDB's own reader may fail at. Two first questions look at the files at once."""
+    """Timestamps in milliseconds, on which DuckDB's own reader may fail. Two first queries inspect the files at once."""
     columns = {"moment": pa.array([1, 2, 3], pa.timestamp("ms")), "i": [1, 2, 3]}
     pq.write_table(pa.table(columns), tmp_path / "t.parquet", version="1.0")
     (tmp_path / "t.yaml").write_text(MOMENTS)

@@ -1,4 +1,4 @@
-"""The thread that interrupts statements past their time is shared by all threads of a process."""
+"""All threads of a process share the thread that interrupts statements past their time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ THREADS = 8
 
 
 class Work:
-    """Notes when it is interrupted."""
+    """Work that records its interruption."""
 
     def __init__(self) -> None:
         self.interrupted = threading.Event()
@@ -28,12 +28,12 @@ class Work:
 
 
 def test_threads_that_ask_first_at_the_same_time_get_the_same_watchdog(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else the work of one of them enters one watchdog and leaves another, which ended a question with an incident."""
+    """Otherwise a thread's work would enter one watchdog and leave another, which ends a query with an incident."""
     started = []
 
     class SlowToStart(Watchdog):
         def __init__(self) -> None:
-            time.sleep(0.05)  # long enough that each thread asks before the first watchdog is there
+            time.sleep(0.05)  # long enough that each thread asks before the first watchdog exists
             super().__init__()
             started.append(self)
 

@@ -1,4 +1,4 @@
-"""The engine by itself: deadlines, closing under load, and texts that are kept parsed."""
+"""The engine alone: deadlines, closing under load, and cached parsed texts."""
 
 from __future__ import annotations
 

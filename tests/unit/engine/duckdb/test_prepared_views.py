@@ -1,4 +1,4 @@
-"""A DuckDB database of ours is opened again after many queries: nothing that a question may notice changes."""
+"""dpsql reopens its DuckDB database after many queries: nothing that a query can observe changes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run_until_reopened(engine: DuckDBEngine) -> bool:
-    """Run questions of others; return whether the database is another one now."""
+    """Run unrelated queries; return whether the database was reopened."""
     before = engine._connection
     for _ in range(3):
         assert engine.run(ONE).unseal().to_pydict() == {"n": [1]}
@@ -70,7 +70,7 @@ def test_questions_are_answered_as_before(tmp_path: Path, prepared: bool) -> Non
 def test_a_text_that_names_a_prepared_view_finds_it_after_the_database_was_opened_again(
     tmp_path: Path, copy: bool
 ) -> None:
-    """Such a question may be charged already. `copy`: of every table, else `patients` is read in place."""
+    """Such a query may be charged already. `copy`: copy every table; otherwise `patients` is read in place."""
     fill(tmp_path / "clinic.duckdb", rows(2))
     policy = clinic(tmp_path)
     with open_clinic(policy) as session:
@@ -160,8 +160,8 @@ MANY = FEW | {"visits": [f"('p1', {n}, 1.0, 'a', DATE '2024-01-02')" for n in ra
 
 
 def test_a_view_of_a_former_file_does_not_replace_that_of_the_present_one(tmp_path: Path) -> None:
-    """Another thread opens a replaced file, and its views, between the end of the last question over the former one and the
-    moment when its database is opened again. The former was read in place, which would not bound the rows of the present one."""
+    """Another thread opens a replaced file, and its views, between the end of the last query over the former file and the moment
+    when its database is reopened. The former was read in place, which would not bound the rows of the present file."""
     file, policy = tmp_path / "clinic.duckdb", clinic(tmp_path, most=4)
     fill(file, FEW)
     with open_clinic(policy) as session:
@@ -189,7 +189,7 @@ def test_a_view_of_a_former_file_does_not_replace_that_of_the_present_one(tmp_pa
 def test_not_while_the_structure_of_a_table_is_read_or_a_view_is_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Closing the database would close the cursor of another thread that reads it. Later it is opened again."""
+    """Closing the database would close the cursor of another thread that reads it. The database is reopened later."""
     replaced = clinic(tmp_path)
     fill(tmp_path / "clinic.duckdb", rows(1))
     engine = open_duckdb(load_policy(replaced))
@@ -245,7 +245,7 @@ def charges(session: Session) -> int:
 
 
 def always_one(engine: DuckDBEngine) -> duckdb.DuckDBPyConnection:
-    """Return the cursor of a question that runs on while so many others have run that new ones wait for its end."""
+    """Return the cursor of a query that keeps running while enough others have run that new ones wait for its end."""
     running = engine._sources.enter()
     for _ in range(2 * sources.MOST_RUNS):
         engine.run(ONE)
@@ -255,8 +255,8 @@ def always_one(engine: DuckDBEngine) -> duckdb.DuckDBPyConnection:
 def test_new_questions_wait_for_those_that_run_where_there_always_is_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without waiting, the question that runs here would never have ended before the next one began. What is charged already
-    does not wait."""
+    """Without waiting, the running query would never have ended before the next one began. Queries that are charged already do
+    not wait."""
     fill(tmp_path / "clinic.duckdb", rows(1))
     monkeypatch.setattr(sources, "DRAIN_SECONDS", 300.0)
     engine = open_duckdb(load_policy(clinic(tmp_path)))
@@ -303,7 +303,8 @@ def test_a_question_that_takes_longer_holds_others_up_for_a_moment_alone(
 def test_who_is_cancelled_while_others_end_is_not_charged_and_does_not_wait_for_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As by Ctrl-C, a cancel request, a statement timeout and the end of a connection, which all end the waiting of a session."""
+    """The same for Ctrl-C, a cancel request, a statement timeout and the end of a connection, which all end a session's
+    waiting."""
     fill(tmp_path / "clinic.duckdb", rows(1))
     monkeypatch.setattr(sources, "DRAIN_SECONDS", 300.0)
     with open_clinic(clinic(tmp_path)) as session:
@@ -335,7 +336,8 @@ def test_who_is_cancelled_while_others_end_is_not_charged_and_does_not_wait_for_
 
 @pytest.mark.parametrize("how", ["removed", "replaced"])
 def test_a_question_whose_text_is_written_is_answered_where_its_prepared_copy_is_gone(tmp_path: Path, how: str) -> None:
-    """It may be charged: what it names is made of the source, with the same rows within max_rows, and memory is given back."""
+    """It may be charged already: the view is recreated from the source, with the same rows within max_rows, and memory is
+    released."""
     fill(tmp_path / "clinic.duckdb", rows(2))
     policy = clinic(tmp_path)
     with open_clinic(policy) as session:
@@ -385,7 +387,7 @@ def test_a_copy_that_is_prepared_again_after_it_was_gone_is_read_again(tmp_path:
 
 
 def lose_copies(folder: Path, how: str) -> None:
-    """Remove all prepared copies, or let something else stand in their place."""
+    """Remove all prepared copies, or replace them by something else."""
     for file in list(folder.rglob("*.duckdb")):
         if file.name != "clinic.duckdb":
             file.unlink()
@@ -406,15 +408,15 @@ def test_free_memory_is_given_back_once_the_database_is_opened_again(
 
 
 def test_a_copy_is_attached_once_and_never_by_words_at_which_the_engine_may_wait_for_ever(tmp_path: Path) -> None:
-    """Two databases of one process that attached a file by IF NOT EXISTS kept a core at work, for ever, about once in some hundred
-    times."""
+    """Two databases of one process that attach a file with IF NOT EXISTS keep a core busy forever, about once in some hundred
+    attempts."""
     copy = tmp_path / "copy.duckdb"
     with duckdb.connect(str(copy)) as connection:
         connection.execute("CREATE TABLE about AS SELECT 7 AS units")
     statements: list[str] = []
 
     class Noted:
-        """A cursor that keeps what it is told."""
+        """A cursor that records its statements."""
 
         def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
             self.cursor = cursor

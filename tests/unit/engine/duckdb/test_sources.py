@@ -1,4 +1,4 @@
-"""Whole questions over real sources: no row changes how others are read, and no source that is away costs anything."""
+"""Whole queries over real sources: no row changes how others are read, and an unavailable source costs nothing."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def make(tmp_path: Path) -> Make:
 
 
 def counts(session: Session) -> dict[str, int]:
-    """How many rows have each value of the domain; rows without a value are a group besides."""
+    """Return the number of rows with each value of the domain; rows without a value are a separate group."""
     found = session.execute(SUM).table.to_pydict()
     return {n: c for n, c in zip(found["n"], found["c"], strict=True) if n is not None}
 
@@ -89,10 +89,10 @@ ROWS = b"".join(b'%d,"n"\n' % number for number in range(500))
 def test_no_line_of_a_csv_file_changes_how_others_are_read(
     tmp_path: Path, make: Make, unit: str, line: bytes, more: int, packed: bool
 ) -> None:
-    """The line stands first, in the middle or last; nobody else's row is lost, doubled or changed."""
+    """The line is first, in the middle or last; no row of anyone else is lost, duplicated or changed."""
     name = "t.csv.gz" if packed else "t.csv"
     if unit != "row" and not line.startswith(b"501"):
-        more = 0  # the key does not read as an integer: a row of nobody
+        more = 0  # the key is not an integer, so the row belongs to no one
     path, create = make(name, unit), True
     for text in (line + b"\n" + ROWS, ROWS + line, ROWS.replace(b"250,", line + b"\n250,")):
         (tmp_path / name).write_bytes((gzip.compress if packed else bytes)(b"i,n\n" + text))
@@ -114,7 +114,7 @@ def test_no_line_of_a_csv_file_changes_how_others_are_read(
 def test_no_value_of_a_parquet_file_changes_how_rows_with_nan_are_counted(
     tmp_path: Path, make: Make, before: list[float], asked: str, most: int
 ) -> None:
-    """The statistics of a file leave NaN out, and change with the row that is added."""
+    """The statistics of a file ignore NaN and change with the added row."""
     path, found = make("t.parquet", type="real", domain="lower: 0, upper: 256"), []
     for number, values in enumerate((before, [*before, 200.0])):
         rows = [*values, *([float("nan")] * 50)]
@@ -144,7 +144,7 @@ def test_refreshes_while_the_source_is_away_cost_nothing(tmp_path: Path, make: M
 
 def write(folder: Path, source: str, columns: str = "i, 'n' AS n", rows: int = 500) -> None:
     name = source.removeprefix("duckdb:///")
-    file = folder / f"new {name}"  # another process would write; in this one DuckDB knows the path as open
+    file = folder / f"new {name}"  # another process would write it; in this process DuckDB knows the path as open
     select = f"SELECT {columns} FROM range({rows}) t(i)"
     if source.startswith("duckdb"):
         with duckdb.connect(str(file)) as connection:
@@ -170,7 +170,7 @@ def test_a_source_that_lost_a_column_or_is_damaged_costs_nothing(tmp_path: Path,
         whole = file.read_bytes()
         for damaged in (b"", whole[: len(whole) // 2]):
             if damaged and source == "t.csv":
-                continue  # half of a CSV file is a CSV file
+                continue  # half of a CSV file is a valid CSV file
             file.unlink()
             file.write_bytes(damaged)
             with pytest.raises(Error) as caught:
@@ -198,7 +198,7 @@ def test_files_of_one_glob_have_one_header(tmp_path: Path, make: Make, second: b
 
 
 def test_parquet_files_of_one_glob_may_have_different_types(tmp_path: Path, make: Make) -> None:
-    """The first file's type would raise at a value of the second."""
+    """With the first file's type, a value of the second would raise an error."""
     write(tmp_path, "t1.parquet", "i::TINYINT AS i, 'n' AS n", 100)
     write(tmp_path, "t2.parquet", "i + 500 AS i, 'n' AS n")
     with open_session(make('"t*.parquet"'), create_ledger=True) as session:
@@ -294,11 +294,11 @@ def test_no_value_given_by_arrow_ends_a_question(make: Make, type_: str) -> None
 
 @pytest.mark.parametrize("type_", ["text", "date", "timestamp"])
 def test_no_value_of_a_parquet_file_ends_a_question(tmp_path: Path, make: Make, type_: str) -> None:
-    """Texts that are not UTF-8 need rows that the owner has prepared; everything else is read as it is."""
+    """Texts that are not UTF-8 need rows that the owner has prepared; everything else is read directly."""
     create = True
     for kind, values in extremes().items():
         if kind == "dictionary" or kind.endswith(" s") or kind == "list of times":
-            continue  # Parquet has no seconds, and Arrow itself does not read such a dictionary
+            continue  # Parquet has no seconds, and Arrow itself cannot read such a dictionary
         pq.write_table(pa.table({"i": pa.array(range(len(values))), "n": values}), tmp_path / "t.parquet")
         with open_session(make("t.parquet", "{table: t, column: i}", type=type_), create_ledger=create) as session:
             create = False
@@ -333,7 +333,7 @@ def test_a_starter_policy_reads_the_header_alone(tmp_path: Path, delimiter: str)
 
 
 def test_too_many_open_files_tell_no_path(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The state directory and the id of the ledger are the owner's."""
+    """The state directory and the ledger's id are only for the owner."""
     import errno
     import os
 

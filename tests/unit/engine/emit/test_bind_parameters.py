@@ -1,4 +1,4 @@
-"""Questions that differ in what they compare with are one text for the engine, with the values beside it."""
+"""Queries that differ only in the constants of comparisons are one text for the engine, with the values as parameters."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def blocks(place: World, sql: str, parameters: Any = None) -> list[Any]:
 
 @cache
 def queries(name: str, number: int) -> list[tuple[EngineQuery, EngineQuery]]:
-    """Each block of an accepted query as it is shown and as it is asked; none of a question that is refused here."""
+    """Return each block of an accepted query as EXPLAIN shows it and as the engine runs it; none for a query refused under this
+    policy."""
     place, case = world(name), ACCEPTED[number]
     emitter = Emitter(place.policy, place.engine.dialect, place.engine.source, place.session.context.index.views())
     try:
@@ -54,7 +55,7 @@ def queries(name: str, number: int) -> list[tuple[EngineQuery, EngineQuery]]:
 
 @pytest.mark.parametrize("name", by_day(["hospital"], ["hospital", "hospital_rows"]))
 def test_values_put_back_give_the_text_that_is_shown(name: str) -> None:
-    """Types are those of the constants: nothing but the value itself is left out."""
+    """Types are those of the constants: only the value itself is left out."""
     handed = 0
     for number, case in enumerate(ACCEPTED):
         for shown, asked in queries(name, number):
@@ -83,7 +84,7 @@ def test_answers_are_those_of_the_text_that_is_shown(name: str) -> None:
 
 
 def test_every_value_that_is_handed_over_stands_in_the_text() -> None:
-    """A count that follows from its set of terms never writes its own filter, in which constants of the value stand."""
+    """A count derived from its set of terms never writes its own filter, which contains constants of the value."""
     place = world("hospital")
     sql = "SELECT COUNT(*) AS n, AVG(CASE WHEN cost > 500 THEN nights END) AS m FROM visits"
     for (block,) in (blocks(place, sql),):
@@ -162,7 +163,7 @@ def test_long_lists_stay_text() -> None:
 
 
 def test_the_engine_plans_with_a_bound_value_as_with_a_constant() -> None:
-    """It is a constant when filters are pushed into the scan, as it is in the text."""
+    """It is a constant when filters are pushed into the scan, as in the text."""
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE t AS SELECT range AS i FROM range(10)")
         sql = "EXPLAIN SELECT count(*) FROM t WHERE i < CAST({} AS BIGINT)"
@@ -207,7 +208,7 @@ def test_what_is_explained_has_its_constants() -> None:
     assert "CAST(3 AS BIGINT)" in sql and "'er'" in sql and "$" not in sql
 
 
-# --- columns that nobody reads --------------------------------------------------------------------------------------
+# --- unused columns -------------------------------------------------------------------------------------------------
 
 
 def scans(node: Any) -> list[Scan]:
@@ -232,7 +233,7 @@ def test_of_no_column_one_stays() -> None:
 
 
 def test_rows_told_apart_keep_all_their_columns() -> None:
-    """Below DISTINCT a column that nobody reads makes two rows of one."""
+    """Below DISTINCT, an unused column still distinguishes rows."""
     sql = "SELECT COUNT(*) FROM (SELECT DISTINCT ward, diagnosis FROM visits WHERE nights > 1) AS t"
     (block,) = blocks(world("hospital"), sql)
     source: Any = narrowed(block).source

@@ -1,4 +1,4 @@
-"""Shares of units are the largest that keep their sums within the norm, whatever rows are filtered, absent or of one sign."""
+"""Shares of units are the largest that keep their sums within the norm, whether rows are filtered, missing or of one sign."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def clipped_term(kind: TermKind, most: int, norm: Norm | None, low: int = 0, hig
 
 
 def added(rows: list[Row], kind: TermKind, *, filtered: bool, present: bool) -> dict[int, dict[str, int]]:
-    """What each unit adds to each group before clipping."""
+    """Return what each unit adds to each group before clipping."""
     vectors: dict[int, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for group, unit, value, passes in rows:
         if (filtered and not passes) or (present and value is None):
@@ -45,7 +45,7 @@ def added(rows: list[Row], kind: TermKind, *, filtered: bool, present: bool) -> 
 
 
 def scaled(vectors: dict[int, dict[str, int]], most: int, norm: Norm) -> dict[str, int]:
-    """The definition: each unit times the largest share of 2**FINER with which its norm is at most `most`."""
+    """Return the definition's result: each unit times the largest multiple of 2**-FINER at which its norm is at most `most`."""
     total: dict[str, int] = defaultdict(int)
     for vector in vectors.values():
         size = sum(map(abs, vector.values())) if norm is Norm.L1 else math.sqrt(sum(v * v for v in vector.values()))
@@ -99,7 +99,7 @@ def test_the_sign_is_that_around_the_centre(low: int, high: int, centre: int, ev
 
 
 def test_several_terms_have_their_shares_side_by_side() -> None:
-    """A term whose norm needs its groups makes all of them need theirs; units within every bound are left out."""
+    """A term whose norm needs its groups makes all terms use theirs; units within every bound are left out."""
     total, count = (
         clipped_term(TermKind.SUM, 16 * 20, Norm.L2, -30, 30),
         clipped_term(TermKind.COUNT, 16 * 2, Norm.L1),
@@ -120,7 +120,7 @@ def test_several_terms_have_their_shares_side_by_side() -> None:
 
 
 def test_without_keys_each_term_is_a_sum_over_units() -> None:
-    """UNITS and sums without a clip as they are, others cut at both ends of what a unit may add."""
+    """UNITS and unclipped sums are unchanged; others are clamped at both ends of what a unit may add."""
     cut = clipped_term(TermKind.SUM, 7, Norm.L2, -30, 30)
     whole = Term("t1", TermKind.SUM, None, None, 1)
     units = Term("t2", TermKind.UNITS, None, None, 1)

@@ -1,4 +1,4 @@
-"""Columns of each relation, keys under which equal rows are equal in every bit, and the condition for public groups."""
+"""Columns of each relation, keys under which equal rows are bitwise equal, and the condition for public groups."""
 
 from __future__ import annotations
 
@@ -79,6 +79,14 @@ def test_rows_are_told_apart_by_every_column_and_the_signs_of_reals() -> None:
     assert content_of(WARDS, DUCKDB) == ['"c"']
 
 
+def test_rows_are_not_told_apart_by_the_sign_of_nan() -> None:
+    """No question sees it, and DuckDB 1.4 loses it in sorted copies: it must not decide which rows of a unit are kept."""
+    content = ", ".join(content_of(VISITS, DUCKDB))
+    rows = "(VALUES (1, 'nan'::DOUBLE), (1, '-nan'::DOUBLE)) AS t(a, b)"
+    found = plain_duckdb().execute(f"SELECT hash({content}), {content} FROM {rows}").fetchall()
+    assert len({str(row) for row in found}) == 1
+
+
 def test_equal_reals_have_one_key() -> None:
     values = ["0", "-0", "nan", "-nan", "1.5", "inf"]
     rows = ", ".join(f"('{value}'::DOUBLE)" for value in values)
@@ -101,7 +109,7 @@ def key(values: tuple[Any, ...] | None, name: str = "k0") -> Key:
 
 
 def inside(condition: str, values: list[Any]) -> list[Any]:
-    """Which of some values of k0 meet a condition."""
+    """Return those values of k0 that satisfy a condition."""
     rows = ", ".join(f"({'NULL' if value is None else DUCKDB.constant(value)})" for value in values)
     return [
         row[0]

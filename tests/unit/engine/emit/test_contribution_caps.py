@@ -1,4 +1,4 @@
-"""Which rows contribution bounds keep: other ones for each unit, so that no value is lost for all units at once."""
+"""The rows that contribution bounds keep differ between units, so that no value is lost for all units at once."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ tables:
       shop: {type: text, domain: [a, b, c, d], nullable: false}
 """
 SIX_DEVIATIONS = 82
-"""Of a number of units in one shop of four, 250 expected."""
+"""Six deviations of the number of units in one shop of four, where 250 are expected."""
 
 
 @pytest.fixture
 def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
-    """A thousand persons, each with a row of 0 and one of 7 in each of four shops; no noise."""
+    """Yield a noiseless session over a thousand persons, each with a row of 0 and one of 7 in each of four shops."""
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     path = tmp_path / "shops.yaml"
     path.write_text(POLICY)
@@ -62,7 +62,7 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session
 
 
 def shared_out(rows: list[tuple[object, ...]]) -> None:
-    """Every shop keeps about a quarter of the units, and together they keep each unit once."""
+    """Check that every shop keeps about a quarter of the units, and that together they keep each unit once."""
     counts = [int(str(count)) for _, count in rows]
     assert sum(counts) == UNITS
     assert all(abs(count - UNITS / 4) <= SIX_DEVIATIONS for count in counts), counts
@@ -95,7 +95,7 @@ def test_windows_break_ties_differently_for_each_unit(session: Session) -> None:
 
 @pytest.mark.parametrize("count", [3, 5, 6])
 def test_all_orders_of_few_values_are_alike(count: int) -> None:
-    """The engine's hash of several arguments joins theirs by XOR, after which some values are first far too often."""
+    """The engine's hash of several arguments combines their hashes by XOR, after which some values come first far too often."""
     ranked = rank(DUCKDB, "key", ['"#unit"'], ("v",))
     rows = f"SELECT u AS \"#unit\", 'value ' || v AS v FROM range(60000) u(u), range({count}) v(v)"
     first = f"SELECT count(*) FROM (SELECT *, {ranked} AS r FROM ({rows})) WHERE r = 1 GROUP BY v ORDER BY v"

@@ -1,4 +1,4 @@
-"""Companions of joint sums are what their definitions say of each row's integer, added up row by row in Python."""
+"""Companions of joint sums match their definitions for each row's integer, added up row by row in Python."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def computed(text: str, rows: list[int | None] | None = None) -> int:
     return int(connection.execute(f"SELECT {text} FROM joint").fetchall()[0][0])
 
 
-# --- which sum a term is computed from --------------------------------------------------------------------------------
+# --- the sum from which a term is computed ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("companion", [HIGH, COUNT], ids=lambda companion: companion.name)
@@ -158,7 +158,7 @@ def test_sums_of_powers_without_weight_are_not_computed() -> None:
 
 
 WIDTHS = [(V, W), (2**30, 2**10), (2**20, 2**20), (2**10, 2**30), (2**25, 2**15), (2**15, 2**25)]
-"""The largest have 40 bits together, which is what pricing lets through."""
+"""The largest have 40 bits together, the most that pricing allows."""
 
 
 @pytest.mark.parametrize("powers", list(product(range(3), range(3))))

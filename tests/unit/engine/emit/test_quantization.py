@@ -1,4 +1,4 @@
-"""The integer that the engine adds for a row is Python's own, never beyond the magnitude that noise is made for."""
+"""The integer that the engine adds for a row equals Python's and never exceeds the magnitude for which the noise is scaled."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ TERMS = list(terms())
 
 
 def values(rng: random.Random, term: Term) -> list[Any]:
-    """Within, at, beside and far beyond the bounds."""
+    """Return values within, at, near and far beyond the bounds."""
     lower, upper = term.lower, term.upper
     if term.value is not None and term.value.facts.type is Type.INTEGER:
         low, high = int(term.value.facts.lower), int(term.value.facts.upper)
@@ -72,7 +72,7 @@ def values(rng: random.Random, term: Term) -> list[Any]:
 
 
 def expected(term: Term, value: Any) -> int | None:
-    """clamp, move to the centre, scale, round half to even; the rounding computed exactly."""
+    """Return the result of clamping, shifting to the centre, scaling, and rounding half to even, computed exactly."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     if isinstance(term.lower, int):
@@ -121,7 +121,7 @@ def test_each_row_has_the_same_integer_on_postgresql(server: Server) -> None:
 
 @pytest.mark.parametrize("at", range(0, len(TERMS), 3))
 def test_the_sum_is_exact_in_any_order(at: int) -> None:
-    """Six thousand copies of the ends and of random rows, shuffled, on four threads: one integer."""
+    """Six thousand copies of the ends and of random rows, shuffled, on four threads, give one integer."""
     term, rng = TERMS[at], random.Random(at)
     rows = values(rng, term) * 100
     total = sum(q for q in (expected(term, value) for value in rows) if q is not None)
@@ -139,9 +139,9 @@ def test_the_sum_is_exact_in_any_order(at: int) -> None:
 @pytest.mark.parametrize("bits", [KEPT_BITS, GRID_BITS])
 @pytest.mark.parametrize("centred", [False, True])
 def test_the_answer_is_near_the_true_sum(centred: bool, bits: int) -> None:
-    """Half a step a row at most, and 2**-bits of what a row may add: a bit less, or no centre, goes red here."""
+    """Half a step per row at most, and 2**-bits of what a row may add: one bit less, or no centre, would fail."""
     rng = random.Random(5)
-    # 64.5 away from the centre, or from zero: a grid that is nearly as coarse as it gets.
+    # 64.5 from the centre, or from zero: the grid is nearly as coarse as possible.
     low, high = (-69, 60) if centred else (-9, Fraction(129, 2))
     term = summed(Column("x", Facts(Type.REAL, Fraction(low), Fraction(high))), None, centred, bits)[0]
     rows = [rng.uniform(low, float(high)) for _ in range(1000)]
@@ -155,8 +155,8 @@ def test_the_answer_is_near_the_true_sum(centred: bool, bits: int) -> None:
 
 
 def test_columns_are_kept_narrow_and_expressions_are_not() -> None:
-    """Squares, what is computed, and a clip below what one row may add have more bits; those of clips are besides 20
-    finer ones, of the 62 that 60 rows share."""
+    """Squares, computed expressions, and a clip below what one row may add have more bits; those of clips also have 20 finer
+    ones, of the 62 that 60 rows share."""
     column = Column("x", Facts(Type.REAL, Fraction(0), Fraction(500)))
     bits = {None: summed(column, None, False)[0], "square": summed(call("mul", column, column), None, True)[0]}
     bits |= {total: clipped(column, None, Fraction(total), 60) for total in (499, 500)}

@@ -1,4 +1,4 @@
-"""Statistics of samples: those of DuckDB over the same rows, total, and the same to the bit in every order of rows."""
+"""Statistics of samples equal DuckDB's over the same rows, are total, and are bitwise equal in every order of rows."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ CALLS = [
 
 
 class NotingGate(NoiselessGate):
-    """Keeps the histograms of samples' values."""
+    """A gate that keeps the histograms of samples' values."""
 
     histograms: Histograms
 
@@ -62,7 +62,7 @@ World = tuple[duckdb.DuckDBPyConnection, Session, NotingGate]
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """One session for all calls: it keeps nothing of a question."""
+    """Yield one session for all calls, which keeps nothing of a query."""
     folder = tmp_path_factory.mktemp("statistics")
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("DPSQL_STATE", str(folder))
@@ -76,13 +76,14 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 @pytest.fixture
 def world(opened: World) -> World:
-    """All rows in one of two samples; the other one has no value."""
+    """Return a world with all rows in one of two samples; the other sample has no value."""
     opened[0].execute("DELETE FROM t")
     return opened
 
 
 def sample_value(world: World, call: str, near: float) -> float | None:
-    """The value of the only sample with rows, as a cell of a grid of a millionth around `near`; None in the middle cell."""
+    """Return the value of the only sample with rows, as a cell of a grid of a millionth around `near`; None for the middle
+    cell."""
     _, session, gate = world
     width = 1e-4 * max(1.0, abs(near))
     low, high = near - width, near + 2 * width
@@ -133,7 +134,7 @@ SHUFFLED = ("corr(y, x)", "skewness(y)", "kurtosis(y)", "entropy(y)", "avg(y)", 
 
 @pytest.mark.parametrize("call", SHUFFLED)
 def test_no_order_of_rows_and_no_number_of_threads_changes_a_bit(world: World, call: str) -> None:
-    """Seen in a window around the value that is about as wide as ten roundings of a double."""
+    """The test looks through a window around the value that is about as wide as ten roundings of a double."""
     connection, session, gate = world
     connection.execute(
         "INSERT INTO t SELECT i // 5, 'a', CAST(i % 97 AS INTEGER) - 40, sin(i) * 40 + 30, abs(cos(i)) / 2, i % 2 = 0 "

@@ -1,4 +1,4 @@
-"""A PostgreSQL server that is not heard any more, or whose table another session has locked: questions end in bounded time."""
+"""A PostgreSQL server that has become unreachable, or whose table another session has locked: queries end in bounded time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dpsql.errors.exceptions import Error
 
 __all__ = ["server"]
 NEVER_SECONDS = 60.0
-"""What has not ended by then waits for TCP, which takes a quarter of an hour and more."""
+"""Anything that has not ended by then waits for TCP, which takes a quarter of an hour or more."""
 QUESTION = EngineQuery("SELECT count(*) AS m0 FROM public.visits", (), ("m0",))
 
 
@@ -45,7 +45,7 @@ def relay(server: Server, tmp_path: Path) -> Iterator[Relay]:
 
 @pytest.fixture
 def behind(server: Server, url: str, relay: Relay, tmp_path: Path) -> Iterator[PostgreSQLEngine]:
-    """The engine over a network that can be stalled."""
+    """Yield the engine over a network that can be stalled."""
     source = url.replace(f"host={server.folder}", f"host={tmp_path / 'network'}")
     engine = PostgreSQLEngine(contract_policy(tmp_path, source=source))
     yield engine
@@ -53,7 +53,7 @@ def behind(server: Server, url: str, relay: Relay, tmp_path: Path) -> Iterator[P
 
 
 def failure(act: Callable[[], Any], end: Callable[[], Any]) -> Error:
-    """Return the error of what must end by itself; `end` ends what does not."""
+    """Return the error of an action that must end without help; `end` ends it otherwise."""
     errors: list[Error] = []
 
     def run() -> None:

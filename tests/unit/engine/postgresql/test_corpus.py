@@ -1,4 +1,4 @@
-"""Every accepted question of the corpus has the same exact rows on PostgreSQL as on DuckDB, or is refused with its reason."""
+"""Every accepted query of the corpus has the same exact rows on PostgreSQL as on DuckDB, or is refused with its reason."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def pair(request: pytest.FixtureRequest, server: Server) -> Iterator[Pair]:
 
 
 def one_sample(self: Dialect, key: str, content: list[str], samples: int) -> str:
-    """In place of the hash by which samples are made: all units are in the same one."""
+    """Replace the hash that assigns samples: all units are in the same one."""
     return "CAST(0 AS bigint)"
 
 
@@ -51,7 +51,7 @@ def test_samples_have_the_same_statistics(pair: Pair, monkeypatch: pytest.Monkey
 
 
 def same_order(self: Dialect, key: str, content: list[str]) -> str:
-    """In place of the hash: rows and values of a unit are in the order of their content, which both engines have."""
+    """Replace the hash: rows and values of a unit are in the order of their content, which both engines share."""
     return "CAST(0 AS bigint)"
 
 

@@ -1,4 +1,4 @@
-"""PostgreSQL keeps the contract of engines on a real server; awkward data count as they should; its errors quote nothing."""
+"""PostgreSQL satisfies the engine contract on a real server; awkward data are counted correctly; its errors quote nothing."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def url(server: Server) -> str:
 
 
 class TestContract(EngineContract):
-    """Everything that every engine promises."""
+    """Contract tests of every engine."""
 
     @pytest.fixture(params=["moment", "declared"])
     def source(self, url: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Loaded]:
@@ -83,7 +83,7 @@ def one(engine: PostgreSQLEngine, sql: str) -> Any:
 
 
 def test_many_groups_come_back_in_pieces(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Never is more of their text held than a piece; no key is cut in two, whatever quotes and line ends are in it."""
+    """Never more than one piece of their text is held; no key is split, whatever quotes and line ends it contains."""
     engine, sizes, parse = PostgreSQLEngine(contract_policy(tmp_path, source=url)), [], rows_module._parsed
     monkeypatch.setattr(rows_module, "PIECE_BYTES", 1000)
     monkeypatch.setattr(rows_module, "_parsed", lambda piece, schema: sizes.append(len(piece)) or parse(piece, schema))
@@ -101,7 +101,7 @@ def test_many_groups_come_back_in_pieces(url: str, tmp_path: Path, monkeypatch: 
 
 @pytest.mark.parametrize("size", [1, 3, 64])
 def test_a_record_may_come_in_any_blocks(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A message of the server is a row today; nothing promises that."""
+    """The server sends one row per message, but nothing guarantees that."""
     monkeypatch.setattr(rows_module, "PIECE_BYTES", 1)
     records = [b'"a\n",1\n', b'"""\n""",2\n', b",3\n", b'"\n",4\n']
     text = b"".join(records)
@@ -114,7 +114,7 @@ def test_a_record_may_come_in_any_blocks(size: int, monkeypatch: pytest.MonkeyPa
 
 
 class TestAwkwardColumns:
-    """Every type of a column is read as the policy says, byte by byte, in UTC, within the calendar; no value fails."""
+    """Every type of a column is read as the policy states: by bytes, in UTC, within the calendar; no value fails."""
 
     POLICY: ClassVar[dict[str, Any]] = {
         "dataset": "awkward", "privacy_unit": "row", "budget": {"epsilon": 9, "delta": 1e-6, "accountant": "pure"},
@@ -122,7 +122,7 @@ class TestAwkwardColumns:
     }  # fmt: skip
 
     def values(self, server: Server, folder: Path, ddl: str, type_: str, values: str, options: str = "") -> list[Any]:
-        """What a column of the server is to dpsql, in the order of its rows."""
+        """Return the values of a server column as dpsql reads them, in the order of its rows."""
         import json
 
         from dpsql.policy import parse_policy
@@ -204,7 +204,7 @@ class TestAwkwardColumns:
 
 
 def test_settings_of_the_database_and_the_role_change_no_meaning(server: Server, url: str, tmp_path: Path) -> None:
-    """Time zone, formats, NULL comparisons, a table and a function of the engine's names in the role's search path."""
+    """Time zone, formats, NULL comparisons, and a table and a function with the engine's names in the role's search path."""
     database = url.split("?", maxsplit=1)[0].rsplit("/", 1)[1]
     with psycopg.connect(url, autocommit=True) as owner:
         for setting in (
@@ -230,7 +230,7 @@ def test_settings_of_the_database_and_the_role_change_no_meaning(server: Server,
 
 
 def test_texts_are_ordered_by_code_point_in_every_database(server: Server, tmp_path: Path) -> None:
-    """The server of these tests is built without ICU, so the column's collation is one of its C library."""
+    """The server of these tests is built without ICU, so the column's collation is one of its C library's."""
     policy = contract_policy(tmp_path, source=server.database("LOCALE 'C.utf8'"))
     engine = PostgreSQLEngine(policy)
     constants = [engine.dialect.constant(value) for value in ("b", "B", "é", "a", "Z")]
@@ -242,11 +242,11 @@ def test_texts_are_ordered_by_code_point_in_every_database(server: Server, tmp_p
     engine.close()
 
 
-# --- what is asked of the server, and what it says ------------------------------------------------------------------
+# --- queries sent to the server, and its replies --------------------------------------------------------------------
 
 
 class Wire:
-    """A socket between a client and the server that notes every byte that the server sends."""
+    """A socket between a client and the server that records every byte that the server sends."""
 
     def __init__(self, folder: Path, server_folder: str) -> None:
         self.heard = bytearray()
@@ -289,7 +289,7 @@ ASKED = frozenset(
 
 
 def test_no_row_of_a_person_leaves_the_server(server: Server, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Keys of units and cells of columns that are no group keys are canaries: none is among the bytes that the server sends."""
+    """Keys of units and cells of columns that are not group keys are canaries: none is among the bytes that the server sends."""
     from sql.corpus import ACCEPTED
     from support.corpus_neighbours import Hospital
     from support.neighbouring_hospitals import together
@@ -315,7 +315,7 @@ def test_no_row_of_a_person_leaves_the_server(server: Server, tmp_path_factory: 
                 answered += 1
     assert answered > 130
     heard = bytes(wire.heard)
-    assert b"COPY" in heard and b"north" in heard  # group keys do leave
+    assert b"COPY" in heard and b"north" in heard  # group keys are sent
     for canary in (b"7310000", b"137.0625"):
         assert canary not in heard, canary
     wire.close()
@@ -323,7 +323,7 @@ def test_no_row_of_a_person_leaves_the_server(server: Server, tmp_path_factory: 
 
 
 def role(server: Server, url: str, name: str, *grants: str) -> str:
-    """The URL of a new role with these rights."""
+    """Return the URL of a new role with these rights."""
     database = url.split("?", maxsplit=1)[0].rsplit("/", 1)[1]
     with psycopg.connect(url, autocommit=True) as owner:
         owner.execute(f"DROP ROLE IF EXISTS {name}")
@@ -334,7 +334,7 @@ def role(server: Server, url: str, name: str, *grants: str) -> str:
 
 
 class TestFaults:
-    """What is wrong with the server, the role or a table is said before anything is charged, in words of the register."""
+    """Faults of the server, the role or a table are reported before anything is charged, with registered messages."""
 
     def slug(self, act: Any) -> str:
         with pytest.raises(Error) as error:
@@ -354,7 +354,7 @@ class TestFaults:
 
     @pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
     def test_a_database_that_is_not_in_utf8_is_refused(self, server: Server, tmp_path: Path, encoding: str) -> None:
-        """A database without an encoding holds any bytes."""
+        """SQL_ASCII means no encoding: such a database holds any bytes."""
         url = server.database(f"ENCODING '{encoding}' LOCALE 'C'")
         assert self.slug(lambda: open_engine(contract_policy(tmp_path, source=url))) == "source_server"
 
@@ -396,7 +396,7 @@ class TestFaults:
         engine.close()
 
     def test_rights_below_a_view_are_missed_before_the_charge(self, server: Server, url: str, tmp_path: Path) -> None:
-        """The server looks at the tables of a view and at its functions when it plans a query."""
+        """The server checks the tables of a view and its functions when it plans a query."""
         with psycopg.connect(url, autocommit=True) as owner:
             owner.execute("ALTER TABLE visits RENAME TO visits_of_all")
             owner.execute("CREATE VIEW visits WITH (security_invoker = true) AS SELECT * FROM visits_of_all")
@@ -458,7 +458,7 @@ def test_nothing_is_charged_for_a_text_that_the_server_does_not_plan(
 
 
 class TestCheck:
-    """`dpsql check` over a server: structure, and rights of the role that reading does not need."""
+    """`dpsql check` over a server: structure, and rights of the role that reading does not require."""
 
     def notes(self, folder: Path, url: str) -> tuple[list[str], list[str]]:
         import json
@@ -502,7 +502,7 @@ class TestCheck:
     def test_missing_rights_and_types_that_are_not_read_are_problems(
         self, server: Server, url: str, tmp_path: Path
     ) -> None:
-        """What a question would meet before its charge; each is said once."""
+        """Each problem that a query would meet before its charge is reported once."""
         grants = ("GRANT SELECT ON people TO half", "GRANT SELECT (id, ward, day) ON visits TO half")
         reader = role(server, url, "half", *grants)
         with psycopg.connect(url, autocommit=True) as owner:

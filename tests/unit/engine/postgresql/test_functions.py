@@ -1,4 +1,4 @@
-"""Row functions on a real PostgreSQL server mean what `evaluate` says, and no data makes an error."""
+"""Row functions on a real PostgreSQL server agree with `evaluate`, and no data raises an error."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ ROWS = [
 ]
 LIBM = {"ln", "log10"}
 CASE_MAPPED_SINCE = "\u1c89\u1c8a\ua7cb\ua7cc\ua7cd\ua7da\ua7db\ua7dc\u019b\u0264"
-"""Letters whose other case Unicode named after version 14, besides the alphabet Garay (U+10D50 on)."""
+"""Letters whose other case was added after Unicode 14, in addition to the alphabet Garay (from U+10D50)."""
 
 
 class Rows:
-    """Table `sample` with the rows above, and table `ends` with dates and times that Python cannot hold."""
+    """Table `sample` with the rows above, and table `ends` with dates and times beyond Python's range."""
 
     def __init__(self, url: str) -> None:
         self.connection = psycopg.connect(url, autocommit=True)
@@ -65,7 +65,7 @@ class Rows:
             raise AssertionError(f"{text}\n{error}") from error
 
     def text(self, expression: Any) -> str | None:
-        """None where the dialect refuses the expression."""
+        """Return the SQL of an expression, or None if the dialect refuses it."""
         try:
             return self.dialect.expression(expression)
         except Refusal as refusal:
@@ -114,7 +114,7 @@ def test_trees_of_functions_mean_what_python_says(rows: Rows, seed: int) -> None
 
 
 def test_no_date_of_the_server_raises(rows: Rows) -> None:
-    """Dates at the server's ends and infinite ones: as values, as conditions, as keys of groups."""
+    """Dates at the server's limits and infinite ones, as values, as conditions, and as group keys."""
     rng = random.Random(7)
     trees = [apply(rng, spec, 1) for spec in SPECS] + [
         grow(rng, type_, 2) for type_ in (B, D, S, I, R, T) for _ in range(6)
@@ -141,7 +141,8 @@ REALS = [
 
 
 def test_arithmetic_of_doubles_is_that_of_ieee_754(rows: Rows) -> None:
-    """Every pair of numbers around the places where the server raises; one unit of the smallest double is let pass."""
+    """Every pair of numbers around the values at which the server raises; a difference of one unit of the smallest double is
+    tolerated."""
     listed = ", ".join(f"('{value!r}'::float8)" for value in REALS)
     pairs = f"(VALUES {listed}) AS l (x), (VALUES {listed}) AS r (y)"
     columns = [

@@ -1,4 +1,4 @@
-"""On a PostgreSQL server with ICU, whose columns hold upper and lower case for equal, no answer is another one."""
+"""On a PostgreSQL server with ICU, whose columns treat upper and lower case as equal, no answer changes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def url() -> Iterator[str]:
     with icu_server() as running:
         with psycopg.connect(running, autocommit=True) as owner:
             owner.execute(FILL)
-            assert owner.execute("SELECT count(DISTINCT word) FROM notes").fetchone() == (2,)  # A and a are one
+            assert owner.execute("SELECT count(DISTINCT word) FROM notes").fetchone() == (2,)  # A and a are equal
         yield running
 
 
@@ -60,7 +60,7 @@ def test_no_collation_changes_an_answer(session: Session, case: str) -> None:
 
 
 def test_patterns_and_places_are_those_of_bytes(session: Session) -> None:
-    """The server itself refuses patterns and places in texts of such a collation."""
+    """The server itself refuses patterns and positions in texts with such a collation."""
     for condition, rows in (
         ("word LIKE 'A%'", 200), ("person LIKE 'P_'", 2), ("strpos(person, 'P') = 1", 2), ("word > 'B'", 202),
         ("replace(word, 'a', 'c') = 'c'", 1), ("split_part(person, 'P', 2) = '7'", 2), ("contains(word, 'a')", 1),

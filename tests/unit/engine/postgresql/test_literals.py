@@ -1,4 +1,5 @@
-"""PostgreSQL's constants carry their types, and casts of source columns stand behind the conditions under which they have values."""
+"""PostgreSQL constants carry their types, and casts of source columns are guarded by the conditions under which they have
+values."""
 
 from __future__ import annotations
 
@@ -76,7 +77,7 @@ def test_texts_are_compared_byte_by_byte() -> None:
 
 
 def test_the_limits_of_doubles_and_integers() -> None:
-    """Half of the smallest double rounds to even, which is zero; the text lies above it."""
+    """Half of the smallest double rounds to even, which is zero; the text is slightly greater."""
     assert float(LARGEST) * 1 == 2.0**1023 * (2 - 2.0**-52)
     half = Fraction(1, 2**1075)
     assert half < Fraction(SMALLEST) < half * (1 + Fraction(1, 10**15)) and float(SMALLEST) == 5e-324
@@ -121,7 +122,7 @@ def test_doubles_beyond_64_bits_are_null() -> None:
 
 
 def test_numbers_beyond_64_bits_are_null() -> None:
-    """Rounded first: what rounds to an integer of 64 bits is inside."""
+    """Numbers are rounded first: a number that rounds to a 64-bit integer is inside."""
     values = [
         "7.4",
         "-7.5",
@@ -135,7 +136,7 @@ def test_numbers_beyond_64_bits_are_null() -> None:
 
 
 def test_numbers_are_the_nearest_doubles_and_never_an_error() -> None:
-    """The order of the cases counts: NaN is greater than every number, and is tested first."""
+    """The order of the cases matters: NaN is greater than every number, so it is tested first."""
     assert number_to_real("x") == (
         "(CASE WHEN x IN ('NaN', 'Infinity', '-Infinity') THEN CAST(x AS double precision) "
         "WHEN x > 1.7976931348623157e308 THEN CAST('Infinity' AS double precision) "

@@ -1,4 +1,4 @@
-"""Copies on a PostgreSQL server: the same answers with and without them, one transaction, and no copy of other data."""
+"""Prepared copies on a PostgreSQL server: the same answers with and without them, one transaction, and no copy of other data."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KEY = b"k" * 32
 
 
 def many_rows(policy: Policy) -> Data:
-    """The crowd, and beside it persons with more rows than stay."""
+    """Return the crowd and persons with more rows than max_rows keeps."""
     data: Data = crowd()
     tables = [name for name in policy.tables if policy.is_protected(name)]
     for number, profile in enumerate(FIXED):
@@ -50,7 +50,8 @@ def world(request: pytest.FixtureRequest, server: Server) -> Iterator[ServerWorl
 
 
 def test_answers_are_the_same_with_and_without_copies(world: ServerWorld) -> None:
-    """Exact rows, prices, notices and charges of every kind of question, and of all in which a hash says which rows stay."""
+    """Exact rows, prices, notices and charges, for every kind of query and for all queries in which a hash decides which rows
+    stay."""
     chosen = covering(Hospital("hospital")) | BY_HASH
     rows = world.policy.privacy_unit is None
     cases: list[Case] = [
@@ -81,11 +82,11 @@ def test_answers_are_the_same_with_and_without_copies(world: ServerWorld) -> Non
     assert read > 0.8 * sum(bool(one.engine_sql) for one in before.values())
     assert {state.state for state in world.session.context.index.prepare()} == {"there already"}
     drops_rows = world.policy.privacy_unit is not None
-    assert (dropped(world) > 0) is drops_rows  # else nothing was compared
+    assert (dropped(world) > 0) is drops_rows  # otherwise nothing was compared
 
 
 def dropped(world: ServerWorld) -> int:
-    """How many rows of visits the copy has less than the source."""
+    """Return how many rows of visits the copy lacks compared with the source."""
     (every,) = (
         world.connection.execute("SELECT count(*) FROM public.visits WHERE patient_id IS NOT NULL").fetchone() or ()
     )
@@ -95,7 +96,7 @@ def dropped(world: ServerWorld) -> int:
 
 
 def copies(connection: psycopg.Connection[Any]) -> dict[str, list[str]]:
-    """Names of the copies, and their columns."""
+    """Return names of the copies, and their columns."""
     listed = connection.execute(
         "SELECT table_name, array_agg(column_name::text) FROM information_schema.columns "
         f"WHERE table_schema = '{SCHEMA}' GROUP BY table_name"
@@ -108,7 +109,8 @@ def copies(connection: psycopg.Connection[Any]) -> dict[str, list[str]]:
 
 @pytest.fixture
 def reader(server: Server, url: str) -> Iterator[psycopg.Connection[Any]]:
-    """Roles: `copy_reader` may read, `copy_writer` may read and make the schema of copies. Yields the owner's connection."""
+    """Create the roles `copy_reader`, which may read, and `copy_writer`, which may read and create the schema of copies. Yield
+    the owner's connection."""
     with psycopg.connect(url, autocommit=True) as owner:
         database = (owner.execute("SELECT current_database()").fetchone() or ("",))[0]
         for name in ("copy_reader", "copy_writer"):
@@ -119,7 +121,7 @@ def reader(server: Server, url: str) -> Iterator[psycopg.Connection[Any]]:
 
 
 def opened(server: Server, url: str, folder: Path, version: str = "spring", writer: str | None = "copy_writer") -> Any:
-    """The index of a policy of which `copy_reader` is the role, and its engine."""
+    """Return the index of a policy with the role `copy_reader`, and its engine."""
     from support.engine_contract import contract_policy
 
     database = url.split("?", maxsplit=1)[0].rsplit("/", 1)[1]
@@ -160,12 +162,12 @@ def test_a_copy_is_of_one_version_of_the_data_and_of_one_ledger(
     other_ledger = ContributionIndex(engine._policy, engine, lambda: b"other" * 8)
     assert other_ledger.unprepared() == ("people", "visits")
     other_ledger.prepare()
-    assert len(copies(reader)) == 4  # of another ledger: neither read nor removed
+    assert len(copies(reader)) == 4  # a copy of another ledger is neither read nor removed
     later, later_engine = opened(server, url, tmp_path, "summer")
     assert later.unprepared() == ("people", "visits")
     later.prepare()
     assert len(copies(reader)) == 4 and not first & set(copies(reader))
-    assert index.unprepared() == ("people", "visits")  # a proxy of the earlier version reads the source
+    assert index.unprepared() == ("people", "visits")  # a proxy with the earlier version reads the source
     engine.close()
     later_engine.close()
 
@@ -173,7 +175,7 @@ def test_a_copy_is_of_one_version_of_the_data_and_of_one_ledger(
 def test_a_policy_that_is_read_again_names_the_version_anew(
     server: Server, url: str, tmp_path: Path, reader: psycopg.Connection[Any]
 ) -> None:
-    """Neither a copy nor a check of a promise outlives the name of the data that it is of."""
+    """Neither a copy nor a checked promise is used under another data_version than its own."""
     index, engine = opened(server, url, tmp_path)
     index.prepare()
     unique = "SELECT 1 AS broken FROM public.people GROUP BY id HAVING count(*) > 1 LIMIT 1"
@@ -192,8 +194,8 @@ def test_a_policy_that_is_read_again_names_the_version_anew(
 def test_a_copy_is_of_the_table_that_the_policy_names(
     server: Server, url: str, tmp_path: Path, reader: psycopg.Connection[Any]
 ) -> None:
-    """A policy that takes a table, or one on its way to the unit, from elsewhere reads no copy of before, whatever it calls
-    the version; nor does it read the earlier place."""
+    """After a policy takes a table, or one on its path to the unit, from another place, it reads no earlier copy, even with the
+    same version, and it does not read the earlier place."""
 
     def moved(policy: Policy, table: str) -> Policy:
         return replace(policy, tables={**policy.tables, table: replace(policy.tables[table], source="guests")})
@@ -227,7 +229,7 @@ def test_all_copies_are_removed_where_rows_were_erased(
 
 
 def of_other_bounds(engine: PostgreSQLEngine, most: int, **more: Any) -> ContributionIndex:
-    """The index of the same policy with other max_rows of visits, over the same source and ledger."""
+    """Return the index of the same policy with other max_rows of visits, over the same source and ledger."""
     visits = engine._policy.tables["visits"]
     bounded = replace(visits, bounds=replace(visits.bounds, max_rows=most))
     policy = replace(engine._policy, tables={**engine._policy.tables, "visits": bounded}, **more)
@@ -237,11 +239,11 @@ def of_other_bounds(engine: PostgreSQLEngine, most: int, **more: Any) -> Contrib
 def test_policies_of_one_ledger_leave_each_other_s_copies(
     server: Server, url: str, tmp_path: Path, reader: psycopg.Connection[Any]
 ) -> None:
-    """Each prepare drops earlier versions of its own views; `erased` drops all."""
+    """Each `prepare` drops earlier versions of its own views; `erased` drops all."""
     index, engine = opened(server, url, tmp_path)
     other = of_other_bounds(engine, 1)
     index.prepare()
-    assert other.unprepared() == ("visits",)  # people is the same view for both
+    assert other.unprepared() == ("visits",)  # both policies have the same view of people
     other.prepare()
     index.prepare()
     assert index.unprepared() == other.unprepared() == () and len(copies(reader)) == 3
@@ -251,7 +253,7 @@ def test_policies_of_one_ledger_leave_each_other_s_copies(
     assert len(places) == 2 and sorted(counts) == [3, 5]
     later = of_other_bounds(engine, 1, data_version="summer")
     later.prepare()
-    assert index.unprepared() == ("people",)  # which both prepare: of two versions there is the last that was written
+    assert index.unprepared() == ("people",)  # both prepare people, and only the last version written remains
     assert later.unprepared() == () and len(copies(reader)) == 3
     assert later.remove_outdated() == 3 and copies(reader) == {} and later.copies_of_other_policies() == 0
     engine.close()
@@ -283,7 +285,7 @@ def test_a_copy_is_of_the_roles_that_fill_and_read_it(
 def test_names_of_copies_are_of_a_length_that_the_server_keeps(
     server: Server, url: str, tmp_path: Path, reader: psycopg.Connection[Any]
 ) -> None:
-    """Longer names are cut, and would never be found again. Tables of the format before marks are dropped."""
+    """Longer names are truncated and could not be found again. Tables in the format without marks are dropped."""
     index, engine = opened(server, url, tmp_path)
     index.prepare()
     (name, *_) = names = copies(reader)
@@ -310,7 +312,7 @@ def test_without_the_right_to_write_nothing_is_left_and_questions_go_on(
 def test_a_copy_that_fails_half_way_is_not_there(
     server: Server, url: str, tmp_path: Path, reader: psycopg.Connection[Any]
 ) -> None:
-    """The source fails after the first rows; the definition is made before them."""
+    """The source fails after the first rows; the definition precedes them."""
     reader.execute("ALTER TABLE visits RENAME TO rows_of_visits")
     reader.execute(
         "CREATE VIEW visits AS SELECT id, ward, day, CASE WHEN cost = 7 THEN 1 / (cost - 7) ELSE cost END AS cost "
@@ -354,7 +356,7 @@ def test_definitions_do_not_hold_the_key_of_the_order(
 def test_a_server_that_prepares_by_itself_says_nothing_of_it(
     server: Server, url: str, tmp_path: Path, reader: psycopg.Connection[Any]
 ) -> None:
-    """How soon a copy is there depends on the rows, so EXPLAIN does not tell."""
+    """The time at which a copy becomes available depends on the rows, so EXPLAIN does not mention it."""
     index, engine = opened(server, url, tmp_path)
     automatic = replace(engine._policy, prepare=replace(engine._policy.prepare, automatic=True))
     told = ContributionIndex(automatic, engine, lambda: KEY)

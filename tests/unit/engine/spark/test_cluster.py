@@ -1,5 +1,5 @@
-"""Spark with executors of their own: questions are answered as in one process, and an executor that is killed while one runs
-costs at most that question, once."""
+"""Spark with separate executors: queries are answered as in one process, and killing an executor while a query runs costs at most
+that query, once."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ PROGRAM = TESTS / "support" / "spark_cluster.py"
 
 
 def outcome_with(folder: Path, attempts: int) -> dict[str, Any]:
-    """What happened in an application of two executors in which a task is tried so often. It has a process of its own, since a
-    process has one application."""
+    """Return the outcome in an application of two executors in which a task has this many attempts. It runs in a separate
+    process, because a process has only one application."""
     needs_spark()
     settings = [f"spark.task.maxFailures {attempts}", "spark.sql.shuffle.partitions 4"]
     settings += [f"spark.{process}.extraJavaOptions {JAVA_OPTIONS}" for process in ("driver", "executor")]
@@ -40,16 +40,16 @@ def outcome_with(folder: Path, attempts: int) -> dict[str, Any]:
 
 
 def test_a_question_outlives_an_executor_that_is_killed(tmp_path: Path) -> None:
-    """Spark runs its tasks again; the answer is that of all rows, and charged once. The start prints nothing."""
+    """Spark runs the tasks again; the answer is over all rows and charged once. The start prints nothing."""
     outcome = outcome_with(tmp_path, 4)
-    assert (outcome["stderr"], outcome["most"]) == ("", "0")  # no answer is too large for Spark after its charge
+    assert (outcome["stderr"], outcome["most"]) == ("", "0")  # no size limit fails a charged answer
     assert (outcome["executors"], outcome["killed"], outcome["charged"]) == (2, True, 1)
     assert outcome["undisturbed"] == outcome["disturbed"] == outcome["afterwards"] == outcome["expected"]
 
 
 @pytest.mark.nightly
 def test_a_question_that_may_not_be_tried_again_fails_and_is_charged_once(tmp_path: Path) -> None:
-    """The settings forbid a second attempt. No part of an answer is given, and the next question is answered."""
+    """The settings forbid a second attempt. No partial answer is released, and the next query is answered."""
     outcome = outcome_with(tmp_path, 1)
     assert (outcome["killed"], outcome["slug"], outcome["charged"]) == (True, "engine_failed", 1)
     assert "disturbed" not in outcome and outcome["afterwards"] == outcome["expected"]

@@ -1,8 +1,8 @@
-"""Accepted questions of the corpus have the same exact rows in Spark as in DuckDB, or are refused with their reason.
+"""Accepted queries of the corpus have the same exact rows in Spark as in DuckDB, or are refused with their reason.
 
-Spark compiles every query anew, so the questions are those that cover every group, aggregate, relation, and kind of key and of
-term (`support.corpus_traits`), and over rows every group, relation, and kind of caps and of measurement;
-the nightly run compares all of them.
+Spark compiles every query anew, so the queries are those that cover every group, aggregate, relation, and kind of key and of term
+(`support.corpus_traits`), and under row privacy every group, relation, and kind of caps and of measurement; the nightly run
+compares all of them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ REFUSED = frozenset({
     "value_places-beside_clips", "value_places-a_total_beside_clips", "value_places-chosen_beside_a_total",
     *(case.id for case in ACCEPTED if case.group in ("samples", "clipping")),
 })  # fmt: skip
-"""A clip binds in every question about clipping: the persons of these hospitals may have 5,000 rows each."""
+"""In every query about clipping, a clip binds: the persons of these hospitals may have 5,000 rows each."""
 
 
 @pytest.fixture(scope="module", params=["hospital", "hospital_rows"])
@@ -37,7 +37,7 @@ def pair(request: pytest.FixtureRequest, spark: Any) -> Iterator[Pair]:
 
 @cache
 def questions(by_rows: bool) -> frozenset[str]:
-    """Return the questions that are compared where persons are protected, or rows."""
+    """Return the queries to compare, for protected persons or for protected rows."""
     if NIGHTLY:
         return frozenset(case.id for case in ACCEPTED)
     return covering(Hospital("hospital"), OF_BOUNDING if by_rows else None)

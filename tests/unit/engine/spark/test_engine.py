@@ -1,4 +1,4 @@
-"""Spark keeps the contract of engines in a real application; awkward data count as they should; its errors quote nothing."""
+"""Spark satisfies the engine contract in a real application; awkward data are counted correctly; its errors quote nothing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TABLES = {
 
 
 class TestContract(EngineContract):
-    """Everything that every engine promises."""
+    """Contract tests of every engine."""
 
     @pytest.fixture(params=["moment", "declared", "parquet"])
     def source(self, spark: Any, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Loaded]:
@@ -38,7 +38,7 @@ class TestContract(EngineContract):
         engine = open_engine(policy, spark)
 
         def execute(statement: str) -> None:
-            """DROP TABLE, of a view or of a folder of files."""
+            """Run DROP TABLE, for a view or a folder of files."""
             name = statement.rsplit(" ", 1)[1]
             if request.param == "parquet":
                 (tmp_path / f"{name}.parquet").unlink()
@@ -65,7 +65,7 @@ class TestContract(EngineContract):
 
 
 def single(engine: Any, sql: str) -> Any:
-    """The only value of a query."""
+    """Return the only value of a query."""
     return engine.run(EngineQuery(sql, (), ("m0",))).unseal().column(0)[0].as_py()
 
 
@@ -136,7 +136,7 @@ def test_signed_zeros_are_one_group_and_differ_as_content(engine: Any) -> None:
 
 @pytest.mark.parametrize("most", [2**22 - 1, 2**43 - 1, 2**63])
 def test_limbs_of_a_sum_add_up_to_the_sum(engine: Any, most: int) -> None:
-    """At both ends of what each number of limbs is used for, with signs, NULL and a FILTER."""
+    """Both limits of each number of limbs, with signs, NULL and a FILTER."""
     ends = [most - 1, -most, 0, 1, -1, most // 2, -(most // 3), 2**21 % most, -(2**21 % most) - 1]
     rows = ", ".join(f"({engine.dialect.constant(value)}, {number})" for number, value in enumerate(ends))
     total = engine.dialect.exact_sum("v", " FILTER (WHERE p < 100)", most)
@@ -202,7 +202,7 @@ def test_footers_are_read_again_only_where_files_changed(
     opened = open_engine(many, spark)
 
     def counted() -> tuple[list[str], int]:
-        """The tables whose footers were read for a question, and the rows that it finds."""
+        """Return the tables whose footers were read for a query, and the number of rows that it counts."""
         read.clear()
         opened.check_readable(("visits",))
         return list(read), int(single(opened, f"SELECT count(*) AS m0 FROM {opened.source('visits').sql}"))
@@ -215,7 +215,7 @@ def test_footers_are_read_again_only_where_files_changed(
     pq.write_table(TABLES["visits"].slice(0, 1), folder / "b.parquet")  # another length under the same name
     assert counted() == (["visits"], rows + 1)
     written = (folder / "b.parquet").stat()
-    os.utime(folder / "b.parquet", ns=(written.st_atime_ns, written.st_mtime_ns + 10**9))  # another time alone
+    os.utime(folder / "b.parquet", ns=(written.st_atime_ns, written.st_mtime_ns + 10**9))  # only another time
     assert counted() == (["visits"], rows + 1)
     assert counted() == ([], rows + 1)
     (folder / "a.parquet").unlink()
@@ -235,22 +235,23 @@ def test_a_query_runs_as_it_was_rehearsed_and_is_planned_once(engine: Any, monke
     query, equal = (EngineQuery("SELECT sum(id) AS m0 FROM range(4)", (), ("m0",)) for _ in range(2))
     engine.rehearse(query)
     assert [engine.run(query).unseal().column(0)[0].as_py() for _ in range(2)] == [6, 6]
-    assert len(planned) == 2  # the second run of one query has a plan of its own
+    assert len(planned) == 2  # the second run of one query is planned separately
     engine.rehearse(query)
     assert engine.run(equal).unseal().column(0)[0].as_py() == 6
-    assert len(planned) == 4  # another query of the same text was not rehearsed
+    assert len(planned) == 4  # another query with the same text was not rehearsed
     assert len(engine._rehearsed) == 1
     del query
-    assert len(engine._rehearsed) == 0  # nothing is kept of a question that was refused or given up
+    assert len(engine._rehearsed) == 0  # nothing is kept for a query that was refused or abandoned
 
 
-# --- settings, and what is said --------------------------------------------------------------------------------------
+# --- settings and messages -------------------------------------------------------------------------------------------
 
 
 def test_settings_of_the_given_session_change_no_meaning(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Time zone, ANSI, case, escapes, substitution of variables, a function of the engine's names; and it is not changed."""
+    """Time zone, ANSI, case, escapes, variable substitution, and a function with the engine's names; the given session is
+    unchanged."""
     hostile = {
         "spark.sql.session.timeZone": "Pacific/Kiritimati", "spark.sql.ansi.enabled": "false",
         "spark.sql.caseSensitive": "false", "spark.sql.parser.escapedStringLiterals": "true",
@@ -281,8 +282,8 @@ def test_settings_of_the_given_session_change_no_meaning(
 
 
 def test_many_groups_come_back_in_pieces(spark: Any, tmp_path: Path) -> None:
-    """A million groups are never in one piece, whatever the given session says, and stand in their order. The application has
-    one gigabyte of memory."""
+    """A million groups are never in one piece, whatever the given session's settings, and come in order. The application has one
+    gigabyte of memory."""
     policy = TestContract().policy(tmp_path, "moment", spark)
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "0")  # all of a partition at once
     opened = open_engine(policy, spark)
@@ -323,7 +324,7 @@ def test_a_text_that_spark_refuses_is_not_charged(engine: Any) -> None:
 
 @pytest.mark.parametrize("refused", [True, False])
 def test_an_application_that_has_ended_is_named(engine: Any, monkeypatch: pytest.MonkeyPatch, refused: bool) -> None:
-    """A question that comes later, one that is planned and one that runs then all say that dpsql has to be started again."""
+    """Later queries, planned queries and running queries all report that dpsql has to be restarted."""
     from py4j.protocol import Py4JNetworkError
 
     def fail(*_: object) -> None:
@@ -348,7 +349,7 @@ def test_an_application_that_has_ended_is_named(engine: Any, monkeypatch: pytest
 def test_what_another_question_would_meet_too_is_a_fault_of_the_source(
     engine: Any, monkeypatch: pytest.MonkeyPatch, text: str, of_source: bool
 ) -> None:
-    """The tables of such a question are closed to others for a while, so an executor that ended must not count for one."""
+    """The tables of such a query are closed to other queries for a while, so a lost executor must not count as one."""
     from pyspark.errors import PySparkException
 
     def fail(*_: object) -> None:
@@ -363,7 +364,7 @@ def test_what_another_question_would_meet_too_is_a_fault_of_the_source(
 def test_without_java_nothing_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     needs_spark()
     policy = contract_policy(tmp_path, source="spark://local[2]")
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))  # where it is wrong, Spark does not look at the PATH
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))  # if it is wrong, Spark does not look at the PATH
     with pytest.raises(Fault, match="JAVA_HOME names") as wrong:
         open_engine(policy)
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -398,9 +399,7 @@ def test_bounds_that_clip_or_fail_are_noted_for_the_owner(spark: Any, tmp_path: 
     clipping = {**visits, "max_count": 2, "columns": {**visits["columns"], "cost": cost}}
     opened = open_engine(contract_policy(tmp_path, tables={**POLICY["tables"], "visits": clipping}), spark)
     notes = opened.advice()
-    assert any(
-        "more than 1g fails after it was charged" in note for note in notes
-    )  # the bound of a session that is given
+    assert any("more than 1g fails after it was charged" in note for note in notes)  # the limit of a given session
     bounds = [note.split(":")[0] for note in notes if "clipped" in note]
     assert bounds == ["max_count of table visits", "max_total of visits.cost"]
     opened.close()

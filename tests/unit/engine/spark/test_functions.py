@@ -1,4 +1,4 @@
-"""Row functions in Spark mean what `evaluate` says, and no data makes an error."""
+"""Row functions in Spark agree with `evaluate`, and no data raises an error."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["spark"]
 ROWS = random_rows(random.Random(20240229), 160)
 ARROW = {I: pa.int64(), R: pa.float64(), T: pa.string(), B: pa.bool_(), D: pa.date32(), S: pa.timestamp("us")}
 TOGETHER = 25
-"""Expressions of one query: Spark compiles each query anew."""
+"""Number of expressions per query: Spark compiles each query anew."""
 
 
 class Rows:
@@ -103,7 +103,8 @@ def test_conditions_filter_and_group_without_an_error(rows: Rows) -> None:
 
 
 def test_case_of_every_letter_is_that_of_python(rows: Rows) -> None:
-    """Many letters in one text, as rows are what takes time; those of ASCII, which have another text, by themselves too."""
+    """Many letters in one text, because rows are what takes time; ASCII letters, which are translated differently, also
+    separately."""
     every = [chr(code) for code in range(1, 0x110000) if not 0xD800 <= code < 0xE000]
     together = ["".join(every[start : start + 500]) for start in range(0, len(every), 500)]
     texts = ["".join(every[:127]), *together]
@@ -118,7 +119,7 @@ def test_case_of_every_letter_is_that_of_python(rows: Rows) -> None:
 
 
 def test_like_is_exact_and_takes_no_time_to_fail(rows: Rows) -> None:
-    """A pattern with many % over a long text that almost matches: going back would take years."""
+    """A pattern with many % on a long text that almost matches: backtracking would take years."""
     texts = ["a" * 20_000, "a\nb", "a\r\n", "ab", "", "\u2028", "👍🏽", "a\\b", "$", "x^"]
     show(rows.session, "long_texts", pa.table({"t": texts}))
     patterns = ["%a%a%a%a%a%a%a%a%b", "a_b", "a__", "%_", "__", "%\\%", "%$", "_^", "%%%", "a%b%c", "", "%a%"]

@@ -1,4 +1,4 @@
-"""Spark's constants carry their types and hide nothing from its lexer; casts of source columns never overflow."""
+"""Spark constants carry their types and hide nothing from its lexer; casts of source columns never overflow."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_constants_have_types(value: Any, text: str) -> None:
 
 
 def read_back(literal: str) -> str:
-    """What Spark's lexer makes of a text: only numbered characters are escaped."""
+    """Return Spark's reading of a literal: only numbered characters are escaped."""
     assert literal[0] == literal[-1] == "'"
     numbers = re.compile(r"\\u([0-9a-f]{4})|\\U([0-9a-f]{8})")
     return numbers.sub(lambda match: chr(int(match.group(1) or match.group(2), 16)), literal[1:-1])
@@ -108,7 +108,7 @@ def test_a_type_is_told_without_its_length(engine_type: str, name: str) -> None:
 
 def computed(expression: str, values: list[str], type_: str) -> list[Any]:
     rows = ", ".join(f"({place}, '{value}'::{type_})" for place, value in enumerate(values))
-    # DuckDB writes doubles without a letter, and has another name for rounding half to even.
+    # DuckDB writes doubles without a suffix, and has another name for rounding half to even.
     text = re.sub(r"(?<=\d)D\)", ")", expression).replace("rint(x)", "round_even(x, 0)")
     sql = f"SELECT {text} FROM (VALUES {rows}) AS t(place, x) ORDER BY place"
     return [row[0] for row in plain_duckdb().execute(sql).fetchall()]

@@ -1,4 +1,5 @@
-"""Copies that Spark keeps as folders of Parquet files: the same answers with and without them, whole or not there at all."""
+"""Copies that Spark stores as folders of Parquet files: the same answers with and without them, and copies that are whole or
+absent."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ KEY = b"k" * 32
 
 
 class FilesWorld(ObservedSession):
-    """One policy over Parquet files in a folder, and copies in another one."""
+    """One policy over Parquet files in a folder, with copies in another folder."""
 
     def __init__(self, policy: Policy, spark: Any, folder: Path) -> None:
         from dpsql.engine.spark.engine import SparkEngine
@@ -53,7 +54,7 @@ class FilesWorld(ObservedSession):
         super().__init__(served, self.spark_engine)
 
     def load(self, data: Mapping[str, list[dict[str, Any]]]) -> None:
-        """Put files in place of those of before."""
+        """Replace the files of the last run."""
         (self.folder / "data").mkdir(exist_ok=True)
         for table, schema in SCHEMAS.items():
             rows = zoned(pa.Table.from_pylist(data.get(table, []), schema))
@@ -61,16 +62,16 @@ class FilesWorld(ObservedSession):
 
     @property
     def index(self) -> ContributionIndex:
-        """The index of the policy under a key of its own."""
+        """Return the index of the policy under a separate key."""
         return ContributionIndex(self.policy, self.spark_engine, lambda: KEY)
 
     def entries(self) -> list[str]:
-        """What the folder of copies holds, without checksums."""
+        """Return the contents of the folder of copies, without checksums."""
         copies = self.folder / "copies"
         return sorted(name for name in os.listdir(copies) if not name.startswith(".")) if copies.exists() else []
 
     def later(self, **changes: Any) -> tuple[ContributionIndex, Any]:
-        """The index and the engine of a later version of the policy."""
+        """Return the index and the engine of a later version of the policy."""
         policy = replace(self.policy, **changes)
         engine = self.spark_engine.under(policy)
         return ContributionIndex(policy, engine, lambda: KEY), engine
@@ -99,11 +100,12 @@ def count(engine: Any, place: str | None) -> int:
 
 
 def test_answers_are_the_same_with_and_without_copies(compared: FilesWorld) -> None:
-    """Exact rows, prices, notices and charges of every kind of question, and of all in which a hash says which rows stay."""
+    """Exact rows, prices, notices and charges, for every kind of query and for all queries in which a hash decides which rows
+    stay."""
     rows = compared.policy.privacy_unit is None
     if NIGHTLY:
         chosen = frozenset(case.id for case in ACCEPTED)
-    else:  # all that cover every kind are compared unprepared with DuckDB, and prepared on PostgreSQL
+    else:  # queries of every kind are compared unprepared with DuckDB, and prepared on PostgreSQL
         chosen = frozenset(sorted(covering(Hospital("hospital")))[::18]) | (
             set() if rows else set(sorted(BY_HASH)[::2])
         )
@@ -137,7 +139,7 @@ def test_answers_are_the_same_with_and_without_copies(compared: FilesWorld) -> N
     assert read > 0.8 * sum(bool(run.engine_sql) for run in before.values())
     assert {state.state for state in index.prepare()} == {"there already"}
     visits = count(compared.engine, compared.engine.source("visits").sql)
-    assert (count(compared.engine, index.views()("visits").sql) < visits) is not rows  # else nothing was compared
+    assert (count(compared.engine, index.views()("visits").sql) < visits) is not rows  # otherwise nothing was compared
 
 
 def test_a_copy_is_of_one_version_and_the_next_prepare_removes_it(world: FilesWorld) -> None:
@@ -151,7 +153,7 @@ def test_a_copy_is_of_one_version_and_the_next_prepare_removes_it(world: FilesWo
     assert len(later.unprepared()) == protected
     later.prepare()
     assert later.unprepared() == () and not set(first) & set(world.entries()) and len(world.entries()) == len(first)
-    assert len(world.index.unprepared()) == protected  # a process of the earlier version reads the source
+    assert len(world.index.unprepared()) == protected  # a process with the earlier version reads the source
     assert later.remove_outdated() == protected and world.entries() == []
     engine.close()
 
@@ -191,7 +193,7 @@ def test_a_later_policy_reads_the_place_that_it_names(world: FilesWorld, tmp_pat
 
 
 def test_what_was_not_finished_is_not_read_and_is_removed_later(world: FilesWorld) -> None:
-    """A folder without the small file beside it, that file without its folder, half of its text, and its draft."""
+    """A folder without its pointer file, a pointer file without its folder, half of its text, and its draft."""
     world.index.prepare()
     place = world.index.views()("visits").sql
     name = next(
@@ -217,7 +219,7 @@ def test_what_was_not_finished_is_not_read_and_is_removed_later(world: FilesWorl
 
 
 def test_what_a_killed_preparation_left_goes_after_a_day(world: FilesWorld) -> None:
-    """Marks of today, of a killed preparation of the day before, and of one that was killed after its copy could be found."""
+    """Marks of today, of a preparation killed a day ago, and of one that was killed after its copy could be found."""
     world.index.prepare()
     copies, before = world.folder / "copies", world.entries()
     pointer = next(copies / entry for entry in before if entry.endswith(".copy"))
@@ -269,7 +271,7 @@ def test_a_copy_whose_folder_another_process_took_for_left_is_not_found(
 
 
 def _write_anew(file: Path, text: str) -> None:
-    """Put a file in place of one of its name, without the checksum of that."""
+    """Replace a file, and remove the checksum of its earlier text."""
     file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
     file.write_text(text)
 
@@ -277,7 +279,7 @@ def _write_anew(file: Path, text: str) -> None:
 def test_a_preparation_that_fails_leaves_the_copies_of_before(
     world: FilesWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The rows fail half way; then all are written, and the small file cannot be."""
+    """First the rows fail half way; then all are written, but the pointer file cannot be."""
     from dpsql.engine.spark import stored_views
 
     world.index.prepare()
@@ -304,7 +306,7 @@ def test_a_preparation_that_fails_leaves_the_copies_of_before(
 
 
 def test_temporary_views_are_not_prepared(spark: Any, world: FilesWorld) -> None:
-    """Another process has not the same."""
+    """Another process does not have the same view."""
     spark.read.parquet(str(world.folder / "data" / "labs.parquet")).createOrReplaceTempView("of_this_process")
     spark.read.parquet(str(world.folder / "data" / "labs.parquet")).createOrReplaceGlobalTempView("of_this_application")
     for source in ("of_this_process", "Global_temp.of_this_application"):

@@ -1,4 +1,4 @@
-"""`dpsql check` over servers tells the owner why: the reason of a fault stands in its report, as in the custodian's log."""
+"""`dpsql check` over servers gives the owner the reason of a fault in its report, as the custodian's log does."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ __all__ = ["server"]
 
 @pytest.fixture
 def checked(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Findings]:
-    """Check the policy of the engines' contract over a database with its tables, as it is or with other entries."""
+    """Return a function that checks the policy of the engine contract over a database with its tables, optionally with other
+    entries."""
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     url = server.database()
     with psycopg.connect(url, autocommit=True) as owner:
@@ -59,8 +60,8 @@ def test_a_table_is_missed_where_the_policy_says_that_it_is(checked: Callable[..
 
 
 def test_the_state_of_a_ledger_on_a_server_is_told(server: Server, checked: Callable[..., Findings]) -> None:
-    """A database that is not there; a role that may read and not write; one that may not use the schema, for which the ledger
-    is not gone."""
+    """A missing database; a role that may read but not write; a role that may not use the schema, for which the ledger is not
+    missing."""
     database = server.database().split("?", maxsplit=1)[0].rsplit("/", 1)[1]
     server.admin.execute("DROP ROLE IF EXISTS bookkeeper; CREATE ROLE bookkeeper LOGIN")
     book, owned = server.url_of(database, "bookkeeper"), server.url_of(database)

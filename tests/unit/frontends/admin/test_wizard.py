@@ -1,10 +1,11 @@
-"""`dpsql init` as a conversation: from answers in a file, or typed; what it writes is a policy that `dpsql check` accepts."""
+"""`dpsql init` as a conversation, with answers from a file or typed: it writes a policy that `dpsql check` accepts."""
 
 from __future__ import annotations
 
 import os
 import re
 import shutil
+import sys
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -61,7 +62,7 @@ tables:
 
 
 def write_folder(rows: bool = True) -> None:
-    """Three CSV files; without `rows`, their headers alone."""
+    """Write three CSV files; without `rows`, only their headers."""
     Path("night").mkdir(exist_ok=True)
     files = {
         "patients": "patient id;region;age;name\n" + "".join(f"{n};north;91;Secret\n" for n in range(300) if rows),
@@ -87,7 +88,7 @@ def test_answers_from_a_file_make_a_policy_that_answers(bare_clinic: Clinic, dps
 
 
 def fits(policy: str) -> str:
-    """How many questions at its own price the policy's budget allows, as EXPLAIN says."""
+    """Return how many queries at the policy's default price its budget allows, according to EXPLAIN."""
     with open_session(policy, create_ledger=True) as session:
         lines = "\n".join(session.explain("SELECT COUNT(*) FROM patients").lines)
     (number,) = re.findall(r"([0-9]+) (?:questions )?like this one", lines)
@@ -253,7 +254,7 @@ def test_delta_is_far_below_one_over_the_number_of_people(people: int, delta: st
     assert delta_for(people) == delta and float(delta) * people <= 0.1
 
 
-# --- what the policy is worth -------------------------------------------------------------------------------------------
+# --- value of the policy --------------------------------------------------------------------------------------------------
 
 
 def _bars(policy_text: str, people: int) -> dict[str, float]:
@@ -293,7 +294,8 @@ def test_the_simulation_opens_no_source_and_keeps_no_charge(bare_clinic: Clinic)
 
 
 def test_a_policy_with_everything_is_simulated(bare_clinic: Clinic) -> None:
-    """Keys of two columns, tables two links away, key words as names, dates and truth values, more rows than are made up."""
+    """Keys of two columns, tables two links away, keywords as names, dates and booleans, and more rows than the simulation
+    generates."""
     text = """\
 dataset: d
 source: duckdb:///d.duckdb
@@ -327,14 +329,20 @@ tables:
     assert said.count("only; with all of them means are known better") == 3
 
 
-# --- typed ----------------------------------------------------------------------------------------------------------------
+# --- typed answers ----------------------------------------------------------------------------------------------------------
 
 
 def _terminal(clinic: Clinic) -> pexpect.spawn:
     environment = os.environ | {"TERM": "dumb", "PROMPT_TOOLKIT_NO_CPR": "1", "LANG": "C.UTF-8", "COLUMNS": "200"}
-    arguments = ["init", "--from", "clinic.duckdb", "--out", "typed.yaml"]
+    arguments = ["-m", "dpsql", "init", "--from", "clinic.duckdb", "--out", "typed.yaml"]
     return pexpect.spawn(
-        "dpsql", arguments, cwd=clinic.folder, encoding="utf-8", timeout=60, dimensions=(50, 200), env=environment
+        sys.executable,
+        arguments,
+        cwd=clinic.folder,
+        encoding="utf-8",
+        timeout=60,
+        dimensions=(50, 200),
+        env=environment,
     )
 
 
