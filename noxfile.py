@@ -1,4 +1,4 @@
-"""Checks in environments of their own: `nox -s lint`, `nox -s tests`, `nox -s coverage`, `nox -s oldest`, `nox -s duckdb`."""
+"""Checks in separate environments: `nox -s lint`, `nox -s tests`, `nox -s coverage`, `nox -s oldest`, `nox -s duckdb`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def tests(session: nox.Session) -> None:
 
 @nox.session(python="3.11")
 def coverage(session: nox.Session) -> None:
-    """Run the suite and print which share of the package's lines and branches it runs."""
+    """Run the suite and print the share of the package's lines and branches that it covers."""
     session.install("-e", ".[test]")
     session.run(
         "python",
@@ -57,7 +57,7 @@ def oldest(session: nox.Session) -> None:
 @nox.session(python="3.11")
 @nox.parametrize("version", ["1.4", "2.0"])
 def duckdb(session: nox.Session, version: str) -> None:
-    """Run the suite with one line of DuckDB's versions."""
+    """Run the suite with one DuckDB release series."""
     session.install("-e", ".[test]")
     session.install(f"duckdb=={version}.*")
     session.run("python", "-m", "pytest", "-n", "2", "-m", "not nightly", *session.posargs)

@@ -1,1 +1,1 @@
-"""Benchmarks: dpsql beside the same query on plain DuckDB, in turn in one process. `python -m benchmarks --help`."""
+"""Benchmarks: dpsql and the same query on plain DuckDB, alternating in one process. `python -m benchmarks --help`."""

@@ -1,4 +1,4 @@
-"""The one command: `python -m benchmarks`. Numbers go to the folder of --out, progress to stderr."""
+"""The command `python -m benchmarks`. It writes results to the folder of --out and progress to stderr."""
 
 from __future__ import annotations
 
@@ -107,9 +107,9 @@ def _peers(context: click.Context, parameter: click.Parameter, value: str | None
 )
 @click.option("--out", default="benchmarks/results", show_default=True, type=click.Path(path_type=Path))
 def main(**given: Any) -> None:
-    """Time the workload on plain DuckDB and on dpsql, in turn; write PART.json, results.md and charts.
+    """Time the workload on plain DuckDB and on dpsql, alternating; write PART.json, results.md and charts.
 
-    Parts that are named are measured; without any, --workload and --fixed.
+    Measure the named parts; without any, --workload and --fixed.
     """
     out: Path = given["out"]
     command = " ".join(["python -m benchmarks", *without_places(sys.argv[1:])])
@@ -117,7 +117,7 @@ def main(**given: Any) -> None:
         folder = (Path(scratch) if given["data"] is None else given["data"]).resolve()
         folder.mkdir(parents=True, exist_ok=True)
         failed: list[str] = []
-        # The heads of these ledgers, and the indexes of Parquet files, stay with the data.
+        # Keep the ledgers' heads and the indexes of Parquet files with the data.
         os.environ |= {"DPSQL_STATE": str(folder / "state"), "DPSQL_CACHE": str(folder / "cache")}
         for part, work in _parts(given, folder).items():
             before = os.getloadavg()[0]
@@ -125,9 +125,7 @@ def main(**given: Any) -> None:
             if part in ("errors", "ranks") and given["gate"]:
                 failed += _gate(found, given, folder)
             _say(f"wrote {report.write(out, part, command, (before, os.getloadavg()[0]), found)}")
-            if (
-                part == "audit"
-            ):  # beside results.md and never in docs: what is found in other software is told there first
+            if part == "audit":  # not in the docs: findings in other software go to its maintainers first
                 (out / "audit.md").write_text(audit_peers.as_markdown(found), encoding="utf-8")
     for path in [*report.render(out), *(report.rewrite_docs(out, PAGE) if given["docs"] else [])]:
         _say(f"wrote {path}")
@@ -136,7 +134,8 @@ def main(**given: Any) -> None:
 
 
 def _gate(found: list[dict[str, Any]], given: dict[str, Any], folder: Path) -> list[str]:
-    """A sentence for each comparison that dpsql loses, measured once more; or one where nothing could be compared."""
+    """Return a sentence for each comparison that dpsql loses in two measurements, or a sentence that no other system could be
+    compared."""
     if not any(record["ratio"] for record in found):
         return ["no other system could be compared"]
 
@@ -156,7 +155,7 @@ def _gate(found: list[dict[str, Any]], given: dict[str, Any], folder: Path) -> l
 
 
 def without_places(arguments: list[str]) -> list[str]:
-    """The command as it is told: which folders it used, and that it wrote the page, says nothing about the numbers."""
+    """Return the arguments without folders and without --docs, which do not affect the numbers."""
     told: list[str] = []
     words = iter(arguments)
     for word in words:
@@ -168,7 +167,7 @@ def without_places(arguments: list[str]) -> list[str]:
 
 
 def _parts(given: dict[str, Any], folder: Path) -> dict[str, Callable[[], Any]]:
-    """The parts asked for, in the order in which they run."""
+    """Return the requested parts in the order in which they run."""
     repeat: int = given["repeat"]
     asked = [one for one in WORKLOAD if not given["question"] or one.name in given["question"]]
 

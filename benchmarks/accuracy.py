@@ -1,4 +1,4 @@
-"""What noise and bounds cost in accuracy: AVG and VAR beside the composition by hand, and users with heavy tails."""
+"""Accuracy lost to noise and to bounds: AVG and VAR against their composition by hand, and users with heavy tails."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ FORMS: dict[str, tuple[tuple[str, ...], Callable[..., float]]] = {
     "AVG": (("sum", "n"), lambda total, n: total / n),
     "VAR_POP": (("squares", "sum", "n"), lambda squares, total, n: squares / n - (total / n) ** 2),
 }
-"""Aggregate -> what is asked for it by hand, each by a question of its own with an even part of the budget."""
+"""Aggregate -> the sums to query for it by hand, each in a separate query with an equal part of the budget, and their
+combination."""
 CLAMPED = "greatest(least(amount, 500), 0)) FILTER (WHERE amount IS NOT NULL)"
 EXACT = {"AVG": f"avg({CLAMPED}", "VAR_POP": f"var_pop({CLAMPED}"}
 HEAVY_USERS = 20_000
@@ -46,7 +47,7 @@ MAX_TOTAL = (300, 1_000, 3_000, 10_000)
 
 @dataclass(frozen=True)
 class Composition:
-    """Median absolute error over groups and repeats of the aggregate and of the same by hand, same epsilon."""
+    """Median absolute errors, over groups and repeats, of the aggregate and of its composition by hand, at the same epsilon."""
 
     aggregate: str
     own: float
@@ -54,14 +55,14 @@ class Composition:
 
     @property
     def ratio(self) -> float:
-        """Own to naive."""
+        """Return the error of the aggregate divided by that of the composition."""
         return self.own / self.naive
 
 
 @dataclass(frozen=True)
 class Heavy:
-    """SUM by region over users whose numbers of rows have a heavy tail: median relative error to the sum of all rows,
-    and its bias (median signed), for a bound."""
+    """SUM by region, under one bound, over users whose numbers of rows have a heavy tail: median relative error against the sum
+    of all rows, and its bias (the median signed error)."""
 
     bound: str
     error: float
@@ -69,7 +70,8 @@ class Heavy:
 
 
 def composition(folder: Path, repeat: int, rows: int = ROWS) -> list[Composition]:
-    """Row privacy, epsilon 1 a question: by hand each of k questions has 1 / k of what the accountant counts."""
+    """Measure row privacy at epsilon 1 per aggregate. By hand, each of k queries gets 1 / k of the budget in the accountant's
+    unit."""
     data = build(folder, rows)
     found = []
     for accountant in ("pure", "zcdp"):
@@ -106,7 +108,7 @@ def _columns(table: pa.Table) -> dict[str, float]:
 
 
 def build_heavy(folder: Path, users: int) -> Path:
-    """A DuckDB file with the table `visits`: a user has floor(3 * Pareto(1.2)) + 1 rows, at most `MOST_ROWS`."""
+    """Write a DuckDB file with the table `visits`: a user has floor(3 * Pareto(1.2)) + 1 rows, at most `MOST_ROWS`."""
     path = folder / f"heavy-{users}.duckdb"
     if not path.exists():
         random = np.random.default_rng(users)
@@ -124,7 +126,8 @@ def build_heavy(folder: Path, users: int) -> Path:
 
 
 def heavy(folder: Path, repeat: int, users: int = HEAVY_USERS) -> list[Heavy]:
-    """Users as privacy units, epsilon 1 a question: rows beyond a bound dropped, and totals clipped instead."""
+    """Measure users as privacy units at epsilon 1 per query: under max_rows, which drops rows, and under max_total, which clips
+    totals."""
     data = build_heavy(folder, users)
     text = "SELECT region, sum(amount) AS v FROM visits GROUP BY region"
     with duckdb.connect(str(data), read_only=True) as raw:

@@ -1,13 +1,13 @@
-"""The audit of other systems from outside, on the questions of the benchmarks: samples of their answers over neighbours.
+"""A black-box audit of other systems on the benchmarks' queries: samples of their answers on neighbouring databases.
 
-Nothing of another system is taken apart: it is asked through the adapter that also times it (`peers/`), with the epsilon, bounds
-and public keys of one question. Each of 50 regions is a trial: people have rows in one region alone, and in one of the databases
-every region has one person more. So an answer by region holds 50 answers about neighbours, and what a region shows is bounded by
-epsilon alone as long as other regions' people do not change it. Since that is an assumption about the other system, whatever is
-found so is asked again over one pair of databases that differ in one person (`confirmed`), where none is needed.
+Each system is queried through the adapter that also times it (`peers/`), with the epsilon, bounds and public keys of one query.
+Each of 50 regions is a trial: people have rows in only one region, and in one of the databases every region has one more person.
+One answer by region therefore contains 50 answers about neighbours, and the output for a region is bounded by epsilon alone if
+people of other regions do not affect it. That is an assumption about the other system, so each finding is repeated on one pair of
+databases that differ in one person (`confirmed`), which needs no such assumption.
 
-What is found in other projects' software goes to their maintainers before it goes anywhere else: results are written to --out,
-which neither the repository nor a release holds.
+Findings in other projects' software go to their maintainers before they go anywhere else: results are written to --out, which is
+neither in the repository nor in a release.
 """
 
 from __future__ import annotations
@@ -34,22 +34,23 @@ from dpsql.session.opening import open_session
 
 QUESTIONS = HEAVY[:2]
 ASKED, ASKED_AGAIN = 40, 1_000
-"""Answers of each side: of 50 regions each, and of the one pair that confirms a finding."""
+"""Answers per side: in the first round, each for 50 regions, and on the single pair that confirms a finding."""
 ALPHA = 1e-6
-"""The probability with which one lower bound is too high by chance."""
+"""The probability that one lower bound is too high by chance."""
 UPPER, MAX_ROWS, ROWS = 500, 6, 1_000
-"""Bounds that every system is told; ROWS: a number of rows that none of the databases exceeds, which some need to be told."""
+"""Bounds given to every system. ROWS: an upper bound on the number of rows of each database, which some systems require."""
 USUAL = (120.0, 250.0, 30.0)
-"""Amounts of the three people that every region has."""
+"""Amounts of the three people in every region."""
 NOT_A_NUMBER = 1e300
-"""Stands below all numbers for NULL, NaN and a region that is not shown, and above all for infinity."""
+"""Its negative stands for NULL, NaN and a region that is not shown, below all numbers; it also caps infinity, above all
+numbers."""
 Say = Callable[[str], None]
 Ask = Callable[[Question], Rows]
 
 
 @dataclass(frozen=True)
 class Newcomer:
-    """One person more: the amounts of their rows."""
+    """The additional person: the amounts of their rows."""
 
     name: str
     amounts: tuple[float | None, ...]
@@ -73,9 +74,9 @@ NEWCOMERS = {
 
 @dataclass(frozen=True)
 class Audited:
-    """One system, question and person. `bound`: no smaller epsilon is true but for a probability of `ALPHA`; `confirmed`: the
-    same over one pair of databases that differ in one person, None where nothing was found. `outcome`: "answered", or what the
-    sides say where one alone is answered (`found`: that depends on the person), or why there is no number."""
+    """One system, query and person. `bound`: the true epsilon is at least this, except with probability `ALPHA`; `confirmed`: the
+    same for one pair of databases that differ in one person, None without a finding. `outcome`: "answered"; the two outcomes,
+    where only one side is answered (then `found`: this depends on the person); or the reason why there is no number."""
 
     system: str
     level: str
@@ -91,7 +92,7 @@ class Audited:
 
 
 def audit(folder: Path, environments: Path, names: Sequence[str], say: Say, asked: int = ASKED) -> list[dict[str, Any]]:
-    """One record for each system (dpsql first), privacy unit, question and newcomer."""
+    """Return one record for each system (dpsql first), privacy unit, query and newcomer."""
     records = []
     for system in ("dpsql", *names):
         for level, newcomers in NEWCOMERS.items():
@@ -106,7 +107,7 @@ def audit(folder: Path, environments: Path, names: Sequence[str], say: Say, aske
 
 
 def line(record: Audited) -> str:
-    """One record in words."""
+    """Return a description of one record."""
     head = f"{record.system}, privacy unit {record.level}, {record.question}, {record.newcomer}: "
     if not record.trials:
         return f"{head}{'FOUND ' if record.found else ''}{record.outcome}"
@@ -144,7 +145,7 @@ def _of_system(
 def _confirmed(
     folder: Path, environments: Path, system: str, level: str, newcomer: Newcomer, question: Question
 ) -> float:
-    """The lower bound over two databases that differ in one person, of the first region's numbers."""
+    """Return the lower bound from the first region's numbers on two databases that differ in one person."""
     sides = []
     for person in (newcomer, None):
         answers = _answers(folder, environments, system, level, person, ASKED_AGAIN, (question,), alone=True)
@@ -165,8 +166,8 @@ def _answers(
     questions: Sequence[Question] = QUESTIONS,
     alone: bool = False,
 ) -> dict[str, list[float] | str]:
-    """For each question the numbers of all regions in turn, answer by answer, or why there is none. `alone`: the newcomer is in
-    the first region only."""
+    """Return for each query the numbers of all regions in order, answer by answer, or the reason why there are none. `alone`: the
+    newcomer is in the first region only."""
     data = folder / "audited.parquet"
     pq.write_table(database(newcomer, region_names()[: 1 if alone else None]), data)
     answers: dict[str, list[float] | str] = {}
@@ -185,7 +186,7 @@ def _answers(
 
 
 def _system(stack: ExitStack, folder: Path, environments: Path, system: str, level: str, data: Path) -> Ask:
-    """How a system is asked over `data`. Raises Unusable."""
+    """Return the function that queries a system over `data`. Raises Unusable."""
     if system == "dpsql":
         return _own(stack, folder, level, data)
     facts = {
@@ -217,7 +218,8 @@ def _own(stack: ExitStack, folder: Path, level: str, data: Path) -> Ask:
 
 
 def database(newcomer: Newcomer | None, regions: Sequence[str]) -> pa.Table:
-    """Three people in every region, each with one row, and one more with all rows of `newcomer` in each of `regions`."""
+    """Return a table with three people in every region, one row each, and one more in each of `regions`, with all rows of
+    `newcomer`."""
     rows: list[tuple[int, str, float | None]] = []
     for number, region in enumerate(region_names()):
         rows += [(10 * number + person, region, amount) for person, amount in enumerate(USUAL)]
@@ -238,7 +240,7 @@ def database(newcomer: Newcomer | None, regions: Sequence[str]) -> pa.Table:
 
 
 def numbers_of(rows: Rows) -> list[float]:
-    """The number of each region; what is no finite number stands at an end of all numbers."""
+    """Return the number of each region, with non-finite and missing numbers moved to the ends of the range."""
     numbers = []
     for region in region_names():
         (value, *_) = rows.get((region,), [None])
@@ -250,7 +252,7 @@ def numbers_of(rows: Rows) -> list[float]:
 
 
 def reproduction(level: str, newcomer: Newcomer, question: Question) -> str:
-    """What to do to see a finding again."""
+    """Return instructions to reproduce a finding."""
     unit = (
         "each row is a privacy unit" if level == "row" else f"user_id is the privacy unit, at most {MAX_ROWS} rows each"
     )
@@ -265,7 +267,7 @@ def reproduction(level: str, newcomer: Newcomer, question: Question) -> str:
 
 
 def as_markdown(records: Sequence[Mapping[str, Any]]) -> str:
-    """A table of everything that was tried, and what was found with how to see it again."""
+    """Return a table of all audited cases, and the findings with instructions to reproduce them."""
     lines = [
         "# Other systems, audited from outside",
         "",

@@ -1,8 +1,8 @@
-"""The fixed cost of a question before and after: two commits, asked in turn over 1,000 rows, by processor time.
+"""The fixed cost of a query before and after a change: two commits, alternating over 1,000 rows, in processor time.
 
-`python -m benchmarks.before_after BASE` checks BASE out beside this tree, asks five kinds of question of both in processes of
-their own, and prints for each kind the ratio of processor times (after / before) with an interval of 99 % confidence. It exits
-with 1 where a whole interval is above 1.03. Processor time may be measured on a busy machine, wall time may not.
+`python -m benchmarks.before_after BASE` checks BASE out next to this tree, runs five kinds of query on both in separate
+processes, and prints for each kind the ratio of processor times (after / before) with a 99 % confidence interval. It exits with 1
+if a whole interval is above 1.03. Processor time can be measured on a busy machine, wall time cannot.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ KINDS = {
     "stored answer": ("row", QUESTION.format(literal=7), ("SET dp.reuse = on",)),
     "EXPLAIN": ("row", f"EXPLAIN {QUESTION}", ()),
 }
-"""What is asked: the way of `data.WAYS`, the text ({literal}: another number each time), and the settings before it."""
+"""Kinds of queries: the entry of `data.WAYS`, the text ({literal}: another number each time), and the settings before it."""
 ASKER = """
 import sys, time
 from itertools import count
@@ -59,12 +59,13 @@ for line in sys.stdin:
         session.execute(question).table
     print(repr((time.process_time() - begun) * 1000 / int(asked)), flush=True)
 """
-"""Reads kinds of questions, a line for each, and prints the milliseconds of processor time of one of them."""
+"""A program that reads kinds of queries, one per line, and prints the milliseconds of processor time of one query of that
+kind."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """The ratio of a kind of question after a change to that before it, and the interval that holds it."""
+    """The ratio of processor times of one kind of query after and before a change, and its confidence interval."""
 
     kind: str
     before: float
@@ -80,7 +81,8 @@ class Change:
 
 
 def change_of(kind: str, before: Sequence[float], after: Sequence[float]) -> Change:
-    """Return the geometric mean of the ratios of pairs, at least two, in an interval by Student's law of their logarithms."""
+    """Return the geometric mean of the ratios of pairs, at least two, with an interval from Student's t distribution of their
+    logarithms."""
     logs = [math.log(new / old) for old, new in zip(before, after, strict=True)]
     middle = statistics.fmean(logs)
     half = student.ppf((1 + CONFIDENCE) / 2, len(logs) - 1) * statistics.stdev(logs) / math.sqrt(len(logs))
@@ -89,10 +91,10 @@ def change_of(kind: str, before: Sequence[float], after: Sequence[float]) -> Cha
 
 
 class Asker:
-    """A process that asks questions of one tree."""
+    """A process that runs queries of one tree."""
 
     def __init__(self, tree: Path, folder: Path) -> None:
-        """`folder`: an empty one for data and ledger."""
+        """Start the process. `folder`: an empty folder for data and ledger."""
         folder.mkdir()
         environment = {**os.environ, "PYTHONPATH": str(tree), "DPSQL_STATE": str(folder / "state")}
         self.process = subprocess.Popen(
@@ -105,7 +107,7 @@ class Asker:
         )
 
     def milliseconds(self, kind: str, asked: int = ASKED) -> float:
-        """Return the processor time of one question. Raises RuntimeError where the process has ended."""
+        """Return the mean processor time of `asked` queries, in milliseconds. Raises RuntimeError if the process has ended."""
         way, text, settings = KINDS[kind]
         assert self.process.stdin is not None and self.process.stdout is not None
         self.process.stdin.write("\t".join((way, str(asked), text, *settings)) + "\n")
@@ -121,7 +123,7 @@ class Asker:
 
 
 def compared(trees: tuple[Path, Path], folder: Path, pairs: int) -> list[Change]:
-    """Return the change of each kind of question from the first tree to the second one, in turn first and second in each pair."""
+    """Return the change of each kind of query from the first tree to the second. The trees alternate in being first in a pair."""
     with ExitStack() as stack:
         askers = [Asker(tree, folder / str(number)) for number, tree in enumerate(trees)]
         for asker in askers:

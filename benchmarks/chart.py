@@ -1,4 +1,4 @@
-"""Charts of what was measured, as SVG. Needs matplotlib (the extra `benchmark`)."""
+"""Charts of the measurements, as SVG. Needs matplotlib (the extra `benchmark`)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TARGET = 1.3
 
 
 def draw_workload(timings: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Bars of the ratio to plain DuckDB at the largest size, one group of bars a question (logarithmic)."""
+    """Draw bars of the ratio to plain DuckDB at the largest size, one group of bars per query (logarithmic)."""
     most = max(one["rows"] for one in timings)
     shown = [one for one in timings if one["rows"] == most and not one["refused"]]
     questions = list(dict.fromkeys(one["question"] for one in shown))
@@ -50,7 +50,7 @@ def draw_workload(timings: Sequence[Mapping[str, Any]], path: Path) -> None:
 
 
 def draw_growth(points: Sequence[Point], path: Path) -> None:
-    """Milliseconds over rows, groups and units, both logarithmic; the exponent of each curve stands in the legend."""
+    """Draw milliseconds against rows, groups and units, both logarithmic; the legend states the exponent of each curve."""
     axes_names = [axis for axis in ("rows", "groups", "units") if any(point.axis == axis for point in points)]
     figure, panels = _figure(4.6 * len(axes_names), 4.4, len(axes_names))
     for panel, axis in zip(panels if len(axes_names) > 1 else [panels], axes_names, strict=True):
@@ -69,7 +69,7 @@ def draw_growth(points: Sequence[Point], path: Path) -> None:
 
 
 def draw_peers(records: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Time over error of every question and system, both logarithmic, one panel a privacy unit: low and left is good."""
+    """Draw time against error of every query and system, both logarithmic, one panel per privacy unit: low and left is good."""
     levels = list(dict.fromkeys(one["level"] for one in records))
     figure, panels = _figure(5.2 * len(levels), 4.6, len(levels))
     for panel, level in zip(panels if len(levels) > 1 else [panels], levels, strict=True):
@@ -91,7 +91,7 @@ def draw_peers(records: Sequence[Mapping[str, Any]], path: Path) -> None:
 
 
 def draw_errors(records: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """dpsql's median error as a multiple of each other system's, with its interval; one panel a case, left of 1 is good."""
+    """Draw dpsql's median error relative to each other system's, with its interval; one panel per case, left of 1 is good."""
     compared = [one for one in records if one["ratio"]]
     cases = list(dict.fromkeys(one["case"] for one in compared))
     across = 2
@@ -124,7 +124,7 @@ def _figure(width: float, height: float, panels: int = 1, rows: int = 1) -> Any:
     import matplotlib
 
     matplotlib.use("svg")
-    matplotlib.rcParams["svg.hashsalt"] = "dpsql"  # equal numbers, equal files
+    matplotlib.rcParams["svg.hashsalt"] = "dpsql"  # equal numbers give equal files
     import matplotlib.pyplot as plt
 
     return plt.subplots(rows, panels, figsize=(width, height), layout="constrained")

@@ -1,4 +1,4 @@
-"""Many clients at once in one process: questions per second beside plain DuckDB, rounds in turn."""
+"""Many simultaneous clients in one process: queries per second compared with plain DuckDB, in alternating rounds."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ QUESTIONS = (
 
 @dataclass(frozen=True)
 class Clients:
-    """Questions per second of `clients` at once (median round); `share` of plain DuckDB's in the same round;
-    `cpu`: processor milliseconds of one question."""
+    """Queries per second of `clients` simultaneous clients (median round); `share` of plain DuckDB's rate in the same round;
+    `cpu`: processor milliseconds per query."""
 
     way: str
     clients: int
@@ -45,8 +45,8 @@ class Clients:
 def concurrent(
     folder: Path, clients: int, rounds: int, each: int, say: Callable[[str], None], rows: int = ROWS
 ) -> list[Clients]:
-    """Ways: plain DuckDB (a cursor for each client); dpsql, with and without `dpsql prepare`, charged for a literal that
-    was never asked before (`new text`) and for texts planned before (`again`); and answered from the store."""
+    """Measure plain DuckDB (a cursor for each client); dpsql, with and without `dpsql prepare`, charged for a new literal (`new
+    text`) and for texts planned before (`again`); and dpsql answering from the store."""
     data = build(folder, rows)
     literals = count(time.time_ns())
     fixed = [next(literals) for _ in QUESTIONS]

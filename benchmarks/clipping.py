@@ -1,8 +1,8 @@
 """Dropping rows against clipping, at equal epsilon, on data with heavy tails: `python -m benchmarks.clipping`.
 
-Each question is tuned first (`dpsql.tuning`, charged), then asked at one epsilon with the policy's own max_rows, with the
-best max_rows that tuning found for dropping alone, and with the recommended clips. Errors are relative to the exact answers:
-the median over groups, the median of several measurements. A Markdown table goes to standard output.
+Each query is first tuned (`dpsql.tuning`, charged), then run at one epsilon with the policy's own max_rows, with the best
+max_rows that tuning found for dropping alone, and with the recommended clips. Errors are relative to the exact answers: the
+median over groups, then the median over several measurements. A Markdown table goes to standard output.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ tables:
 
 @dataclass(frozen=True)
 class Case:
-    """`table` is the protected one whose max_rows is tuned; the question has one key, a COUNT and a SUM."""
+    """`table` is the protected table whose max_rows is tuned; the query has one key, a COUNT and a SUM."""
 
     name: str
     policy: str
@@ -54,7 +54,7 @@ class Case:
 
 
 def build_shop(place: Path) -> None:
-    """20,000 customers; orders for each of them and amounts are log-normal."""
+    """Write 20,000 customers; the numbers of their orders and the amounts are log-normal."""
     rng = np.random.default_rng(5)
     orders = np.minimum(np.ceil(rng.lognormal(1.2, 1.3, 20_000)).astype(int), 20_000)
     rows = int(orders.sum())
@@ -77,13 +77,13 @@ CASES = (
 
 
 def dropping(advice: Advice, of: str) -> int:
-    """The best max_rows where rows are dropped: of the table for COUNT or SUM."""
+    """Return the best max_rows if rows are dropped, for COUNT or for SUM (`of`)."""
     best = next(t.recommended for t in advice.tables if t.setting == "max_rows" and t.of.startswith(of))
     return int(best.value) if best is not None else 1
 
 
 def errors(session: Session, case: Case, settings: dict[str, float], epsilon: str, times: int) -> tuple[float, float]:
-    """Relative error of COUNT and of SUM: the median over groups, the median over `times` measurements."""
+    """Return the relative errors of COUNT and of SUM: the median over groups, then the median over `times` measurements."""
     tables = dict(session.policy.tables)
     if "max_rows" in settings:
         tables[case.table] = replace(tables[case.table], bounds=ContributionBounds(max_rows=int(settings["max_rows"])))
@@ -104,7 +104,7 @@ def errors(session: Session, case: Case, settings: dict[str, float], epsilon: st
 
 
 def measure(case: Case, folder: Path, epsilon: str, times: int) -> list[str]:
-    """Rows of the table for one data set."""
+    """Return the table's rows for one data set."""
     policy = replace(parse_policy(case.policy, folder=folder), ledger="sqlite:///ledger.db")
     policy = replace(policy, budget=replace(policy.budget, epsilon=Fraction(1000)))
     policy = replace(policy, per_query=replace(policy.per_query, max_epsilon=None), session=None, analysts={})
@@ -130,7 +130,7 @@ def measure(case: Case, folder: Path, epsilon: str, times: int) -> list[str]:
 
 
 def main() -> None:
-    """Measure everything; epsilon 1 for each question unless another is named."""
+    """Measure everything, with epsilon 1 for each query unless another is given."""
     epsilon = sys.argv[1] if len(sys.argv) > 1 else "1"
     print(f"| epsilon {epsilon} | bound | error of COUNT | error of SUM |\n| --- | --- | ---: | ---: |")
     for case in CASES:

@@ -1,4 +1,4 @@
-"""Wall and processor time of work asked in turn, so that whatever else the machine does falls on all sides."""
+"""Wall and processor time of alternating work, so that other load on the machine affects all sides alike."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Sample:
-    """One run: milliseconds on the wall, and of processor time of all threads of this process."""
+    """One run: wall milliseconds, and milliseconds of processor time of all threads of this process."""
 
     wall: float
     cpu: float
@@ -28,7 +28,7 @@ class Summary:
 
 
 def timed(work: Callable[[], Any]) -> Sample:
-    """One run of `work`."""
+    """Run `work` once and return its times."""
     cpu, wall = time.process_time(), time.perf_counter()
     work()
     return Sample((time.perf_counter() - wall) * 1000, (time.process_time() - cpu) * 1000)
@@ -37,7 +37,7 @@ def timed(work: Callable[[], Any]) -> Sample:
 def in_turn(
     ways: Mapping[str, Callable[[], Any]], repeat: int, few: Mapping[str, int] | None = None
 ) -> dict[str, list[Sample]]:
-    """`repeat` rounds, each way once a round and in this order; a way in `few` takes part in that many rounds only."""
+    """Run `repeat` rounds with each way once per round, in this order; a way in `few` takes part in only that many rounds."""
     found: dict[str, list[Sample]] = {name: [] for name in ways}
     for at in range(repeat):
         for name, work in ways.items():
@@ -47,7 +47,7 @@ def in_turn(
 
 
 def summary(samples: Sequence[Sample]) -> Summary:
-    """Medians and the least."""
+    """Return medians and the least wall time."""
     return Summary(
         statistics.median(one.wall for one in samples),
         min(one.wall for one in samples),
@@ -57,5 +57,5 @@ def summary(samples: Sequence[Sample]) -> Summary:
 
 
 def ratio(samples: Sequence[Sample], base: Sequence[Sample]) -> float:
-    """Median of the ratios of wall times within each round; `samples` may have fewer rounds."""
+    """Return the median of the ratios of wall times within each round; `samples` may have fewer rounds."""
     return statistics.median(one.wall / other.wall for one, other in zip(samples, base, strict=False))

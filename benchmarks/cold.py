@@ -1,4 +1,4 @@
-"""Cold start: a new process for each run, and which imports its time goes to."""
+"""Cold start: a new process for each run, and the imports that take its time."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _LINE = re.compile(r"import time:\s+(\d+) \|\s+(\d+) \| (\s*)(\S+)")
 
 @dataclass(frozen=True)
 class Cold:
-    """A command: median and least milliseconds of a new process, the target (0: none), and the slowest imports as
-    (module, own milliseconds with all below that are not listed themselves)."""
+    """A command: median and least milliseconds of a new process, the target (0: none), and the slowest imports as (module,
+    milliseconds of its own including imports below it that are not listed separately)."""
 
     command: str
     median: float
@@ -34,7 +34,7 @@ class Cold:
 
 
 def cold(folder: Path, repeat: int) -> list[Cold]:
-    """`python -c pass`, `dpsql --help` and `dpsql query` on a table of a thousand rows."""
+    """Measure `python -c pass`, `dpsql --help` and `dpsql query` on a table of a thousand rows."""
     policy = write_policy(folder, build(folder, ROWS), "row")
     open_session(policy, create_ledger=True).close()
     asked = "SELECT region, count(*) AS n FROM purchases GROUP BY region"
@@ -67,7 +67,7 @@ def _start(given: list[str], *before: str) -> subprocess.CompletedProcess[str]:
 
 
 def slowest(report: str) -> tuple[tuple[str, float], ...]:
-    """From the report of `-X importtime`: own milliseconds by package (`a.b` counts for `a`; ours by module)."""
+    """Return own milliseconds by package from the report of `-X importtime` (`a.b` counts for `a`; dpsql's by module)."""
     own: dict[str, float] = {}
     for microseconds, _, _, module in _LINE.findall(report):
         name = module if module.startswith("dpsql") else module.partition(".")[0]

@@ -1,4 +1,4 @@
-"""dpsql beside other systems: the same data, epsilon, delta, privacy unit and bound, asked in turn; time and error."""
+"""dpsql compared with other systems: the same data, epsilon, delta, privacy unit and bound, alternating; time and error."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dpsql.session.opening import open_session
 from dpsql.session.session import Session
 
 LEVELS = {"row": "row_copy", "user": "copy"}
-"""Privacy unit -> how dpsql reads it: prepared, as the others have loaded and shaped their data."""
+"""Privacy unit -> dpsql's entry of WAYS: prepared, because the other systems have loaded and converted their data."""
 EPSILON, DELTA = 1.0, 1e-9
 QUESTIONS = tuple(question for question in WORKLOAD if question.name != "Q8")
 
@@ -29,9 +29,9 @@ QUESTIONS = tuple(question for question in WORKLOAD if question.name != "Q8")
 def compare(
     folder: Path, environments: Path, names: Sequence[str], *, rows: int, repeat: int, say: Callable[[str], None]
 ) -> list[dict[str, Any]]:
-    """One record for each level, question and system: milliseconds, and median relative error of each column.
+    """Return one record for each level, query and system: milliseconds, and median relative error of each column.
 
-    The error is to the exact answer over all rows, so that rows dropped by a bound count; a missing group has error 1.
+    The error is relative to the exact answer over all rows, so rows dropped by a bound count; a missing group has error 1.
     """
     data, copy = build(folder, rows), build_parquet(folder, rows)
     found = []
@@ -115,7 +115,7 @@ def _own(work: Callable[[], Any]) -> tuple[Sample, Rows]:
 
 
 def by_key(table: Any) -> Rows:
-    """Rows of an Arrow table: texts and dates are the key, numbers the values."""
+    """Return the rows of an Arrow table: texts and dates form the key, numbers the values."""
     keys = [at for at, name in enumerate(table.column_names) if name in ("region", "day", "merchant")]
     values = [at for at in range(table.num_columns) if at not in keys]
     columns = [column.to_pylist() for column in table.columns]
@@ -130,7 +130,7 @@ def _number(value: Any) -> float | None:
 
 
 def errors(exact: Rows, answers: Sequence[Rows]) -> list[float]:
-    """For each column the median over groups and repeats of |answer - exact| / |exact|."""
+    """Return for each column the median over groups and repeats of |answer - exact| / |exact|."""
     width = len(next(iter(exact.values())))
     found: list[list[float]] = [[] for _ in range(width)]
     for rows in answers:

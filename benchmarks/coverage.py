@@ -1,8 +1,9 @@
-"""How often error bars hold the exact answer: every class of output, asked through the public API with its real noise.
+"""Coverage of error bars: how often they contain the exact answer, for every class of output, through the public API with real
+noise.
 
-A bar says 95 % (50 %, 99 %); here the share of bars that hold the exact answer is counted over groups and repeated
-measurements. The exact answer is that of plain DuckDB for the same text: no value is outside its bounds, no row is dropped.
-Bars of one answer share their noise, so the error of a share is that of its answers, not of its bars (`Covered.error`).
+A bar states 95 % (50 %, 99 %); this counts the share of bars that contain the exact answer, over groups and repeated
+measurements. The exact answer is plain DuckDB's for the same text: no value is outside its bounds, no row is dropped. Bars of one
+answer share their noise, so the error of a share depends on the number of answers, not of bars (`Covered.error`).
 """
 
 from __future__ import annotations
@@ -31,38 +32,38 @@ from dpsql.session.session import Session
 
 CONFIDENCES = (0.5, 0.95, 0.99)
 ENOUGH = 0.004
-"""Standard error of a share of 95 % bars at which no more are counted."""
+"""Standard error of the share of 95 % bars at which counting stops."""
 _LEDGERS = count()
 LEAST_ANSWERS, MOST_ANSWERS = 30, 2_000
 MOST_WITHOUT_ANY = 100
-"""Answers after which no more are asked for where none has shown a row."""
+"""Maximum number of answers if none of them shows a row."""
 LEAST_OF_MANY, LEAST_BARS = 3, 600
-"""Answers with many rows that are enough, and the bars in `LEAST_ANSWERS` of those with few."""
+"""Sufficient number of answers with many rows, and the number of bars in `LEAST_ANSWERS` answers with few rows."""
 EVERY = 3
-"""Of answers with a single row one in so many is counted at all confidences, the others at 95 %."""
+"""Of answers with a single row, one in this many is counted at all confidences, the others only at 95 %."""
 
 
 @dataclass
 class Covered:
-    """Counts of bars of one class by confidence: for each answer its bars, and those that hold the exact answer. `unknown`: bars
-    of 95 % without information (no ends, or all that bounds allow)."""
+    """Counts of bars of one class by confidence: for each answer, its bars and those that contain the exact answer. `unknown`: 95
+    % bars without information (without ends, or as wide as the bounds allow)."""
 
     unknown: int = 0
     answers: dict[float, list[tuple[int, int]]] = field(default_factory=lambda: {one: [] for one in CONFIDENCES})
 
     @property
     def bars(self) -> int:
-        """How many bars of 95 % there were."""
+        """Return the number of 95 % bars."""
         return sum(number for number, _ in self.answers[0.95])
 
     def share(self, confidence: float) -> float:
-        """Share of bars that hold the exact answer."""
+        """Return the share of bars that contain the exact answer."""
         return sum(held for _, held in self.answers[confidence]) / max(1, sum(n for n, _ in self.answers[confidence]))
 
     @property
     def error(self) -> float:
-        """Standard error of the share at 95 %: of a ratio of sums over independent answers (Cochran 1977, 2.11), no less than
-        that of independent bars with four added to the count (Agresti and Coull 1998)."""
+        """Return the standard error of the share at 95 %: that of a ratio of sums over independent answers (Cochran 1977, 2.11),
+        but at least that of independent bars with four added to the count (Agresti and Coull 1998)."""
         answers, number, share = self.answers[0.95], self.bars, self.share(0.95)
         added = (share * number + 2) / (number + 4)
         binomial = sqrt(added * (1 - added) / (number + 4))
@@ -72,7 +73,7 @@ class Covered:
         return max(binomial, sqrt(residues * len(answers) / (len(answers) - 1)) / number)
 
     def settled(self, wanted: int) -> bool:
-        """Whether enough bars are counted: `wanted`, or fewer where their share is known well."""
+        """Return whether enough bars are counted: `wanted`, or fewer if their share is known precisely."""
         answers = len(self.answers[0.95])
         enough = self.bars >= wanted or (self.bars > 0 and self.error <= ENOUGH)
         least = max(LEAST_OF_MANY, min(LEAST_ANSWERS, LEAST_BARS * answers // max(1, self.bars)))
@@ -81,7 +82,7 @@ class Covered:
 
 
 def cover(folder: Path, setting: Setting, question: Question, wanted: int) -> dict[str, Covered]:
-    """`question` asked until every class has `wanted` bars, or enough; the data of `setting` are in `folder`."""
+    """Run `question` until every class has `wanted` bars, or enough; the data of `setting` are in `folder`."""
     covered = {name: Covered() for name in question.classes}
     sql = setting.filled(question.sql)
     with duckdb.connect(str(folder / f"{setting.name}.duckdb"), read_only=True) as raw:
@@ -96,12 +97,12 @@ def cover(folder: Path, setting: Setting, question: Question, wanted: int) -> di
 
 
 def _large(setting: Setting) -> bool:
-    """One answer has bars enough."""
+    """Return whether one answer has enough bars."""
     return setting.groups > 10_000
 
 
 def _releases(folder: Path, setting: Setting, question: Question, sql: str) -> Iterator[Release]:
-    """Answers with noise of their own. One that is derived needs a store in which there is nothing else."""
+    """Yield answers with independent noise. A derived answer needs a store that contains only the answer to `question.before`."""
     while question.before:
         with _session(folder, setting) as session:
             session.execute("SET dp.reuse = derive")
@@ -120,7 +121,7 @@ def _releases(folder: Path, setting: Setting, question: Question, sql: str) -> I
 
 @contextmanager
 def _session(folder: Path, setting: Setting) -> Iterator[Session]:
-    """With a ledger of its own, so that no question finds the budget spent, or an answer stored."""
+    """Open a session with a new ledger, so that no query meets an exhausted budget or a stored answer."""
     ledger = f"-{os.getpid()}-{next(_LEDGERS)}"
     with open_session(write_policy(folder, setting, ledger), create_ledger=True) as session:
         yield session
@@ -153,14 +154,14 @@ def _count(
 def coverage(
     folder: Path, repeat: int, say: Callable[[str], None], settings: Sequence[Setting] = SETTINGS
 ) -> list[dict[str, Any]]:
-    """Every question in each of `settings`, on all cores: 100 bars of each class for each unit of `repeat`, fewer where the
-    share at 95 % is known within half a point by then."""
+    """Run every query in each of `settings`, on all cores: 100 bars of each class per unit of `repeat`, or fewer if the share at
+    95 % is known within half a point before that."""
     work = [(setting, question) for setting in settings for question in QUESTIONS
             if question.when(setting) and (not setting.classes or setting.classes & {*question.classes})]  # fmt: skip
     for setting in settings:
         write_data(folder, setting)
     rows: dict[int, list[dict[str, Any]]] = {}
-    # Not forked: a copy of a process whose engine runs threads may end at any moment.
+    # Do not fork: the engine runs threads, and a copy of such a process may end at any moment.
     with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as pool:
         waiting = {pool.submit(_facts, folder, *pair, 100 * repeat): place for place, pair in enumerate(work)}
         for done in as_completed(waiting):
@@ -182,7 +183,7 @@ def _facts(folder: Path, setting: Setting, question: Question, wanted: int) -> l
 
 
 def surely(held: int, bars: int, confidence: float = 0.99) -> tuple[float, float]:
-    """Return the interval of Clopper and Pearson (1934) for a probability of which `held` of independent `bars` were seen."""
+    """Return the interval of Clopper and Pearson (1934) for a probability, given that `held` of `bars` independent bars held."""
     tail = (1 - confidence) / 2
     low = 0.0 if held == 0 else _where(lambda share: _at_least(held, bars, share) >= tail)
     high = 1.0 if held == bars else _where(lambda share: _at_least(held + 1, bars, share) > 1 - tail)
@@ -190,7 +191,7 @@ def surely(held: int, bars: int, confidence: float = 0.99) -> tuple[float, float
 
 
 def _where(reached: Callable[[float], bool]) -> float:
-    """Return the smallest share in [0, 1] at which something that stays true is."""
+    """Return the smallest share in [0, 1] that satisfies a monotone condition."""
     low, high = 0.0, 1.0
     for _ in range(40):
         middle = (low + high) / 2

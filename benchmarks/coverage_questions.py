@@ -1,4 +1,4 @@
-"""What `coverage` asks, and of which data: settings, a table of skewed values, and a question for every class of outputs."""
+"""Queries and data of `coverage`: settings, a table of skewed values, and a query for every class of outputs."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import duckdb
 import numpy as np
 
 HIGHEST = 1000
-"""Upper bound of x and y; values are mostly far below it."""
+"""Upper bound of x and y; most values are far below it."""
 ROWS_OF_A_PERSON = 3
 
 
 @dataclass(frozen=True)
 class Setting:
-    """Data and policy: `groups` with about `rows` rows each; under entity privacy a person has three rows anywhere.
+    """Data and policy: `groups` groups with about `rows` rows each; under entity privacy a person has three rows anywhere.
 
-    `classes`: the outputs that are counted here, none: all.
+    `classes`: the outputs to count; empty: all.
     """
 
     groups: int
@@ -33,24 +33,24 @@ class Setting:
 
     @property
     def name(self) -> str:
-        """For files."""
+        """Return a name for files."""
         return "-".join(word.replace(" ", "").replace(",", "").replace(".", "") for word in self.label.split(", "))
 
     @property
     def label(self) -> str:
-        """Words for the table."""
+        """Return a description for the table."""
         words = [f"{self.groups:,} groups of {self.rows:,} rows", f"epsilon {self.epsilon:g}", self.accountant]
         words += [f"{ROWS_OF_A_PERSON} rows a person"] * self.entity + ["private keys"] * self.private
         return ", ".join(words)
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What tells it from other settings, for a report."""
+        """Return the properties that distinguish this setting, for a report."""
         return {name: getattr(self, name) for name in ("groups", "rows", "epsilon", "accountant", "entity", "private")}
 
     def filled(self, sql: str) -> str:
-        """`sql` with the sizes of this setting: `{rows}` of a group, `{some}` that nearly every group has more of, `{clip}`
-        that a third of the people exceed."""
+        """Return `sql` with the sizes of this setting: `{rows}` of a group; `{some}`, which nearly every group exceeds; `{clip}`,
+        which a third of the people exceed."""
         sizes = {"rows": self.rows, "some": self.rows // 4, "clip": 200}
         for word, size in sizes.items():
             sql = sql.replace(f"{{{word}}}", str(size))
@@ -83,10 +83,11 @@ def _with_public_keys(setting: Setting) -> bool:
 
 @dataclass(frozen=True)
 class Question:
-    """Some classes of outputs in one question: `sql` gives `keys` columns that say which row it is, then a column for each.
+    """Several classes of outputs in one query: `sql` returns `keys` columns that identify the row, then a column for each class.
 
-    `exact`: what plain DuckDB is asked instead. `before`: asked (and charged) first. `options`: what is SET. `wide` and `narrow`:
-    why bars may hold more often than they say, and less often. `when`: in which settings.
+    `exact`: the query for plain DuckDB, if it differs. `before`: a query that is run (and charged) first. `options`: values for
+    SET. `wide` and `narrow`: reasons why bars may hold more or less often than they state. `when`: the settings in which to run
+    it.
     """
 
     classes: tuple[str, ...]
@@ -203,7 +204,7 @@ _MOST_ROWS = 1_000_000
 
 
 def _combination(groups: int, epsilon: float, accountant: str, entity: bool, private: bool) -> Setting:
-    """A setting with as many rows of a group as are needed for private keys to be shown, otherwise fewer the more groups."""
+    """Return a setting whose groups have enough rows to be shown under private keys; otherwise fewer rows with more groups."""
     shown = (250 if entity else 45) * round(1 / epsilon)
     rows = shown if private else {10: 300, 300: 100, 3_840: 30, 20_000: 10}[groups]
     return Setting(groups, rows, epsilon, accountant, entity, private, _EVERYWHERE)
@@ -215,7 +216,7 @@ COMBINATIONS = tuple(
     for accountant, epsilon in product(("pure", "zcdp"), (0.1, 1.0))
     if (setting := _combination(groups, epsilon, accountant, entity, private)).rows * groups <= _MOST_ROWS
 )
-"""Every combination of privacy unit, accountant, keys, number of groups and epsilon, where a million rows are enough."""
+"""Every combination of privacy unit, accountant, keys, number of groups and epsilon for which a million rows are enough."""
 _PEOPLE = """
   people:
     max_rows: 1
@@ -228,7 +229,7 @@ _PEOPLE = """
 
 def write_data(folder: Path, setting: Setting) -> Path:
     """Write a DuckDB file with table t: key k (0..), x skewed within [0, 1000], y with a correlation of about a half, three rows
-    a person; the people, each with an age; and a public table that halves the keys."""
+    per person; the people, each with an age; and a public table that halves the keys."""
     random = np.random.default_rng([setting.groups, setting.rows])
     sizes = np.maximum(1, np.round(setting.rows * (0.7 + 0.6 * random.random(setting.groups)))).astype(int)
     k = np.repeat(np.arange(setting.groups), sizes)
@@ -246,7 +247,7 @@ def write_data(folder: Path, setting: Setting) -> Path:
 
 
 def write_policy(folder: Path, setting: Setting, ledger: str = "") -> Path:
-    """The policy file of a setting, over the file that `write_data` wrote."""
+    """Write the policy file of a setting, over the file that `write_data` wrote."""
     unit = "{table: people, column: person}" if setting.entity else "row"
     keys = "" if setting.private else f", domain: [{', '.join(map(str, range(setting.groups)))}]"
     text = f"""

@@ -1,4 +1,4 @@
-"""The data of the benchmarks, made up with a fixed seed, and the policies that protect it."""
+"""Synthetic data of the benchmarks, generated with a fixed seed, and the policies that protect it."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ MAX_ROWS = 60
 FIRST_DAY = date(2024, 1, 1)
 LAST_DAY = FIRST_DAY + timedelta(days=DAYS - 1)
 WAYS = ("row", "row_copy", "unprepared", "copy", "in_place")
-"""Privacy unit row, without an index and with one; user, without an index, with a copy (a few users have more rows than
-MAX_ROWS), and in place (nobody has more than the bound, which is larger)."""
+"""Privacy unit row, without and with an index; privacy unit user, without an index, with a copy (a few users have more rows than
+MAX_ROWS), and in place (no one has more rows than the bound, which is larger)."""
 _CHUNK_ROWS = 1_000_000
 
 
 def region_names() -> list[str]:
-    """All regions: public keys."""
+    """Return all regions, the public keys."""
     return [f"region-{at:05}" for at in range(REGIONS)]
 
 
 def build(folder: Path, rows: int) -> Path:
-    """A DuckDB file with the table `purchases` of `rows` rows; the same file for the same number of rows.
+    """Write a DuckDB file with the table `purchases` of `rows` rows; the file depends only on the number of rows.
 
-    Users are unequal: with u uniform in (0, 1), rows go to user floor(u**1.5 * users), so that a few have more than
-    `MAX_ROWS` rows and most have fewer. One amount in fifty is NULL, a few lie outside the policy's bounds.
+    Users are unequal: with u uniform in (0, 1), rows go to user floor(u**1.5 * users), so that a few have more than `MAX_ROWS`
+    rows and most have fewer. One amount in fifty is NULL, a few lie outside the policy's bounds.
     """
     path = folder / f"purchases-{rows}.duckdb"
     if path.exists():
@@ -51,7 +51,7 @@ def build(folder: Path, rows: int) -> Path:
 
 
 def build_parquet(folder: Path, rows: int) -> Path:
-    """The same rows as a Parquet file, written a chunk at a time."""
+    """Write the same rows as a Parquet file, one chunk at a time."""
     path = folder / f"purchases-{rows}.parquet"
     if path.exists():
         return path
@@ -67,7 +67,7 @@ def build_parquet(folder: Path, rows: int) -> Path:
 
 
 def chunks(rows: int) -> Iterator[pa.Table]:
-    """The rows, at most a million at a time."""
+    """Yield the rows, at most a million at a time."""
     for start in range(0, rows, _CHUNK_ROWS):
         yield _chunk(start, min(_CHUNK_ROWS, rows - start), rows)
 
@@ -105,7 +105,7 @@ COLUMNS = (
 
 
 def write_policy(folder: Path, data: Path, way: str, accountant: str = "zcdp") -> Path:
-    """The policy file over `purchases` in one of `WAYS`."""
+    """Write the policy file over `purchases` for one of `WAYS`."""
     most = {"row": None, "row_copy": None, "unprepared": MAX_ROWS, "copy": MAX_ROWS, "in_place": 10**6}[way]
     name = f"{data.name.replace('.', '-')}-{way}-{accountant}"
     return table_policy(folder, name, "purchases", data, COLUMNS, most, accountant=accountant)
@@ -122,9 +122,9 @@ def table_policy(
     accountant: str = "zcdp",
     epsilon: float = 1,
 ) -> Path:
-    """A policy file over one table in the DuckDB or Parquet file `data`. Its budget cannot run out soon.
+    """Write a policy file over one table in the DuckDB or Parquet file `data`, with a budget that lasts for long.
 
-    `max_rows` None: every row is a privacy unit; else the column user_id names it.
+    `max_rows` None: every row is a privacy unit; otherwise the column user_id identifies it.
     """
     kind = "duckdb:///" if data.suffix == ".duckdb" else ""
     lines = [

@@ -1,6 +1,6 @@
-"""The error of dpsql beside other systems: the same data, epsilon, delta, privacy unit, bounds and public keys.
+"""Errors of dpsql compared with other systems: the same data, epsilon, delta, privacy unit, bounds and public keys.
 
-Only answers count here, not time, so that this part may run on a busy machine.
+This part measures answers and not time, so it may run on a busy machine.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ from dpsql.session.opening import open_session
 from dpsql.session.session import Session
 
 CELLS = 2_000
-"""Errors of each column to be measured, groups times repeats; a system that is slow has as many as fit into the time it is
-given, but no fewer repeats than the least."""
+"""Target number of errors per column, groups times repeats. A slow system contributes as many as fit into its time, but at least
+the minimum number of repeats."""
 LEAST_REPEATS = 4
 SECONDS = 60.0
 CONFIDENCE = 0.99
 REPLICATES = 20_000
 HEAVY_ROWS = 320
 ROWS_OF_REGION = 2
-"""Of a user, where a system has to bound keys and rows of each key instead of all rows together."""
+"""A user's rows per region, for systems that must bound keys and rows per key instead of all rows together."""
 PRIVATE = Question("Q9", "COUNT by 50 private regions", "SELECT region, count(*) AS n FROM purchases GROUP BY region")
 HEAVY = (
     Question("Q10", "COUNT by region", "SELECT region, count(*) AS n FROM purchases GROUP BY region"),
@@ -70,13 +70,13 @@ _LEDGERS = count()
 
 @dataclass(frozen=True)
 class Case:
-    """Data, privacy unit and noise of a comparison. `max_rows`: None where every row is a privacy unit.
+    """Data, privacy unit and noise of a comparison. `max_rows`: None if every row is a privacy unit.
 
-    `private`: no system is told the regions. `gaussian`: the noise of every system that has it is Gaussian, (EPSILON,
-    DELTA) reached through zCDP here. `totals`: dpsql is also asked with these bounds on a user's total. `rows_of_region`: also
-    with this bound on a user's rows of a region, as systems of CAPPED_BY_REGION are, whose numbers are compared with these:
-    under Gaussian noise it bounds a user by less (in L2) than `max_rows` alone. `ranked`: order statistics of data of their own,
-    in which nobody has more than `max_rows` rows.
+    `private`: no system receives the regions. `gaussian`: every system that supports it uses Gaussian noise, and dpsql reaches
+    (EPSILON, DELTA) through zCDP. `totals`: dpsql also runs with these bounds on a user's total. `rows_of_region`: dpsql also
+    runs with this bound on a user's rows per region, for comparison with the systems of CAPPED_BY_REGION, which have such a
+    bound: under Gaussian noise it bounds a user more tightly (in L2) than `max_rows` alone. `ranked`: order statistics of
+    separate data, in which no one has more than `max_rows` rows.
     """
 
     name: str
@@ -93,7 +93,7 @@ class Case:
 
     @property
     def regions(self) -> list[str]:
-        """All regions, which systems are told unless they are private."""
+        """Return all regions, which systems receive unless they are private."""
         return region_names()[: REGIONS if self.ranked else None]
 
 
@@ -116,13 +116,13 @@ CASES = (
 
 @dataclass(frozen=True)
 class Error:
-    """One column of one question by one system.
+    """One column of one query by one system.
 
-    `error`: median over groups and repeats of |answer - exact| / |exact|, exact over all rows; a group that is not shown
-    has error 1. Of order statistics (column `rows`) it is the mean share of a group's rows between the two. `noise`: the same
-    to the exact answer that is expected after bounding. `bias`: median of the signed relative error. `ratio`: error of dpsql
-    (with the same caps, see `twin_of`) to this one, with its interval of `CONFIDENCE`; `noise_ratio` likewise. `note`: what
-    the system does otherwise than it was asked to. `problem`: why there is no number.
+    `error`: median over groups and repeats of |answer - exact| / |exact|, exact over all rows; a group that is not shown has
+    error 1. For order statistics (column `rows`), the mean share of a group's rows between the two. `noise`: the same against the
+    exact answer expected after bounding. `bias`: median of the signed relative error. `ratio`: error of dpsql (with the same
+    caps, see `twin_of`) divided by this one, with its interval of `CONFIDENCE`; `noise_ratio` likewise. `note`: how the system
+    deviates from the request. `problem`: the reason why there is no number.
     """
 
     case: str
@@ -145,7 +145,7 @@ def compare_errors(
     folder: Path, environments: Path, names: Sequence[str], *, rows: int, seconds: float, say: Say,
     cells: int = CELLS, cases: Sequence[Case] = CASES,
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """One record for each case, question, column and system. `seconds`: for each question and system."""
+    """Return one record for each case, query, column and system. `seconds`: the time for each query and system."""
     found = []
     for case in cases:
         data = (
@@ -168,13 +168,13 @@ def compare_errors(
 
 
 def answers_nothing(record: Mapping[str, Any]) -> bool:
-    """Return whether half of what a system answered is nothing: groups that it does not show, or zeros."""
+    """Return whether at least half of a system's answers are empty: groups that it does not show, or zeros."""
     return not record["problem"] and record["error"] == 1.0
 
 
 def behind(records: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, str, str]]:
-    """Case, question, column and system where dpsql's error is above the other's beyond chance (the whole interval of the
-    ratio), though the other does what it was asked to."""
+    """Return case, query, column and system where dpsql's error is significantly above the other's (the whole interval of the
+    ratio is above 1), although the other does what was requested."""
     return [
         (record["case"], record["question"], record["column"], record["system"])
         for record in records
@@ -188,8 +188,8 @@ def behind(records: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, str, st
 def behind_twice(
     records: Sequence[Mapping[str, Any]], again: Callable[[Sequence[Case]], Sequence[Mapping[str, Any]]]
 ) -> list[tuple[str, str, str, str]]:
-    """Return those `behind` that are so once more when their questions are measured `again`: with many comparisons some interval
-    misses by luck, with CONFIDENCE hardly one twice."""
+    """Return those of `behind` that recur when their queries are measured `again`: among many comparisons, some intervals miss by
+    chance, but with CONFIDENCE hardly one misses twice."""
     first = behind(records)
     asked = {(case, question) for case, question, _, _ in first}
     cases = [
@@ -205,12 +205,12 @@ Ask = Callable[[Question], Rows]
 
 
 def _twin(case: Case) -> str | None:
-    """Return the name of dpsql with a bound on a user's rows of a region, if it is asked so."""
+    """Return the name of dpsql with a bound on a user's rows per region, or None if the case does not include it."""
     return None if case.rows_of_region is None else f"dpsql, {case.rows_of_region} rows of a region"
 
 
 def twin_of(case: Case, system: str, question: str) -> str:
-    """Return what dpsql is called with the caps that a system has in a question."""
+    """Return the name of the dpsql variant with the same caps as a system in a query."""
     twin = _twin(case)
     return twin if twin is not None and (system, question) in CAPPED_BY_REGION else "dpsql"
 
@@ -218,7 +218,7 @@ def twin_of(case: Case, system: str, question: str) -> str:
 def _systems(
     stack: ExitStack, folder: Path, data: Path, environments: Path, names: Sequence[str], case: Case
 ) -> tuple[dict[str, Ask], dict[str, str]]:
-    """How each system is asked, dpsql first; and why some cannot be."""
+    """Return the functions that query each system, dpsql first, and the reasons why others are unusable."""
     policy = _policy(folder, data, case)
     asked: dict[str, Ask] = {"dpsql": _own(stack, policy)}
     for total in case.totals:
@@ -245,7 +245,7 @@ def _systems(
 
 
 def _rho() -> Fraction:
-    """The rho that gives (EPSILON, DELTA) without anything of delta for selection."""
+    """Return the rho that gives (EPSILON, DELTA) without using any delta for selection."""
     return epsilon_to_rho(Fraction(EPSILON), Fraction(str(DELTA)))
 
 
@@ -256,7 +256,7 @@ def _policy(folder: Path, data: Path, case: Case) -> Path:
     if case.ranked:
         columns = tuple(column.replace(", ".join(region_names()), ", ".join(case.regions)) for column in columns)
     name = f"{data.stem}-{case.name.replace(', ', '-').replace(' ', '-').replace('.', '')}"
-    name += f"-{os.getpid()}-{next(_LEDGERS)}"  # no run finds the budget spent by another
+    name += f"-{os.getpid()}-{next(_LEDGERS)}"  # no run meets a budget that another has spent
     accountant = "zcdp" if case.gaussian else "pure"
     epsilon = math.sqrt(2 * float(_rho())) * (1 - 1e-9) if case.gaussian else case.epsilon
     return table_policy(
@@ -291,7 +291,7 @@ def _count(data: Path) -> int:
 
 
 def _heavy_parquet(folder: Path) -> Path:
-    """The users with heavy tails of `accuracy`, with the columns of the workload."""
+    """Write the users with heavy tails of `accuracy`, with the columns of the workload."""
     source = build_heavy(folder, 5_000)
     path = source.with_suffix(".parquet")
     if not path.exists():
@@ -305,8 +305,9 @@ def _heavy_parquet(folder: Path) -> Path:
 
 @dataclass(frozen=True)
 class _Measure:
-    """One column of a report: `signed` gives the error to the answer over all rows for each group and answer, `noise` that to
-    what bounding leaves of it, `ratio` compares absolute errors of two systems, `middle` is their mean or median."""
+    """One column of a report: `signed` returns the error against the answer over all rows for each group and answer, `noise` the
+    error against the answer expected after bounding; `ratio` compares absolute errors of two systems, and `middle` is their mean
+    or median."""
 
     column: str
     signed: Callable[[Sequence[Rows]], np.ndarray]
@@ -316,7 +317,7 @@ class _Measure:
 
 
 def _measures(case: Case, question: Question, data: Path) -> tuple[int, list[_Measure]]:
-    """The number of groups of a question, and what is measured of its answers."""
+    """Return the number of groups of a query, and the measures of its answers."""
     truth, columns = exact(data, question)
     random = np.random.default_rng(0)
     of_medians = partial(ratio, random=random)
@@ -337,7 +338,7 @@ def _measures(case: Case, question: Question, data: Path) -> tuple[int, list[_Me
 def _question(
     case: Case, question: Question, data: Path, asked: dict[str, Ask], cells: int, seconds: float
 ) -> list[Error]:
-    """All systems on one question."""
+    """Measure all systems on one query."""
     groups, measures = _measures(case, question, data)
     repeats = max(LEAST_REPEATS, math.ceil(cells / groups))
     answers: dict[str, list[Rows]] = {}
@@ -370,7 +371,7 @@ def _question(
 
 
 def _answers(ask: Callable[[], Rows], repeats: int, seconds: float) -> list[Rows]:
-    """At most `repeats` answers within about `seconds`, at least LEAST_REPEATS."""
+    """Return at most `repeats` answers within about `seconds`, but at least LEAST_REPEATS."""
     found: list[Rows] = []
     end = time.monotonic() + seconds
     while len(found) < LEAST_REPEATS or (len(found) < repeats and time.monotonic() < end):
@@ -379,7 +380,7 @@ def _answers(ask: Callable[[], Rows], repeats: int, seconds: float) -> list[Rows
 
 
 def relative(truth: Rows, answers: Sequence[Rows], at: int) -> np.ndarray:
-    """(answer - truth) / |truth| of column `at` for every group and repeat; -1 where a group or number is not there."""
+    """Return (answer - truth) / |truth| of column `at` for every group and repeat; -1 if the group or number is missing."""
     found = []
     for rows in answers:
         for key, values in truth.items():
@@ -393,17 +394,17 @@ def relative(truth: Rows, answers: Sequence[Rows], at: int) -> np.ndarray:
 
 
 def mean_relative(truth: Rows, answers: Sequence[Rows], columns: int) -> np.ndarray:
-    """The mean over `columns` of |answer - truth| / |truth| for every group and repeat, with the sign of their sum."""
+    """Return the mean over `columns` of |answer - truth| / |truth| for every group and repeat, with the sign of their sum."""
     each = np.array([relative(truth, answers, at) for at in range(columns)])
     return np.copysign(np.abs(each).mean(axis=0), each.sum(axis=0))
 
 
 def ratio(own: np.ndarray, other: np.ndarray, random: np.random.Generator) -> tuple[float, float, float]:
-    """Median of `own` over median of `other`, and the percentile bootstrap interval of it.
+    """Return the median of `own` divided by the median of `other`, and its percentile bootstrap interval.
 
-    Noise is independent from cell to cell and from repeat to repeat, so cells are resampled one by one. The median of a
-    resample of n sorted values is the one at floor(n B), B ~ Beta(k, n + 1 - k), k the middle rank: the k-th smallest of
-    n uniform numbers picks it. The whole bootstrap is then a draw of B (Maritz and Jarrett 1978).
+    Noise is independent between cells and repeats, so cells are resampled individually. The median of a resample of n sorted
+    values is the one at floor(n B), B ~ Beta(k, n + 1 - k), where k is the middle rank: the k-th smallest of n uniform numbers
+    selects it. The whole bootstrap is then a draw of B (Maritz and Jarrett 1978).
     """
     tops, bottoms = (_resampled(values, random) for values in (own, other))
     ends = [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]
@@ -419,7 +420,7 @@ def _resampled(values: np.ndarray, random: np.random.Generator) -> np.ndarray:
 
 
 def _quotient(top: np.ndarray, bottom: np.ndarray) -> np.ndarray:
-    """1 where both are 0 (no error on either side); MOST where only the other has none."""
+    """Return 1 where both are 0 (no error on either side), and MOST where only the other has no error."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(bottom == 0, np.where(top == 0, 1.0, MOST), np.minimum(top / bottom, MOST))
 

@@ -1,4 +1,4 @@
-"""What estimates gain over plain ratios of released sums: mean squared error and bias of the same releases shown both ways."""
+"""The gain of estimates over plain ratios of released sums: mean squared error and bias of the same releases shown both ways."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Values = npt.NDArray[np.float64]
 @dataclass(frozen=True)
 class Gain:
     """Errors of one aggregate over groups of about `rows` rows and repeated releases: root mean squared error and mean error of
-    the plain formula and of the estimate, in the unit of the answer, over `numbers` that neither leaves NULL."""
+    the plain formula and of the estimate, in the unit of the answer, over the `numbers` results that are NULL in neither."""
 
     aggregate: str
     accountant: str
@@ -44,7 +44,7 @@ class Gain:
 
     @property
     def ratio(self) -> float:
-        """Mean squared error of the estimate over that of the plain formula."""
+        """Return the mean squared error of the estimate divided by that of the plain formula."""
         return (self.estimate / self.plain) ** 2
 
 
@@ -55,7 +55,7 @@ def estimates(
     rows: Sequence[int] = ROWS,
     epsilons: Sequence[float] = EPSILONS,
 ) -> list[Gain]:
-    """Every aggregate, `repeat` releases of it in every setting, each charged once and shown both ways."""
+    """Measure every aggregate with `repeat` releases in every setting, each charged once and shown both ways."""
     gains = []
     for accountant in ACCOUNTANTS:
         for size in rows:

@@ -1,7 +1,7 @@
-"""Tables of randomised rows beside Parquet files of the same columns as they are, written by plain DuckDB.
+"""Exports of randomised rows compared with plain DuckDB writing the same columns unchanged to Parquet files.
 
-In one process, in turn: a whole `dpsql export` (planned, charged durably, read, randomised, shuffled, written); and as processes
-of their own, start included.
+Both alternate in one process, with a whole `dpsql export` each time (planned, durably charged, read, randomised, shuffled,
+written); and they run as separate processes, including the start.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from dpsql.session.session import Session
 
 ROWS = 1_000_000
 TARGET = 3.0
-"""Times what writing the rows as they are takes."""
+"""Target as a multiple of the time to write the rows unchanged."""
 FEW = 20
-"""One in so many rows is enough where each is written as hundreds of values."""
+"""One in this many rows is exported if each is written as hundreds of values."""
 COLUMNS = (
     "region: {type: text, domain: [north, east, south, west], nullable: false}",
     f"ward: {{type: text, domain: [{', '.join(f'ward {number:02}' for number in range(16))}], nullable: false}}",
@@ -39,18 +39,18 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Case:
-    """Columns that are exported together, for epsilon 1 each, of all rows or of one in `of`."""
+    """Columns that are exported together, at epsilon 1 each, for all rows or for one in `of`."""
 
     columns: tuple[str, ...]
     of: int = 1
 
     @property
     def table(self) -> str:
-        """`few` has one in FEW rows."""
+        """Return the table to export; `few` has one in FEW rows."""
         return "people" if self.of == 1 else "few"
 
     def raw(self, place: Path) -> str:
-        """The statement that writes the rows as they are."""
+        """Return the statement that writes the rows unchanged."""
         return f"COPY (SELECT {', '.join(self.columns)} FROM {self.table}) TO '{place}' (FORMAT parquet)"
 
 
@@ -64,8 +64,8 @@ CASES = {
 
 @dataclass(frozen=True)
 class Export:
-    """Medians of milliseconds on the wall and of processor time, of plain DuckDB (`raw`) and of dpsql; medians of the ratios
-    within each round: `ratio` of the wall, `cpu_ratio` of processor time. `how`: within a process, or as a process."""
+    """Medians of milliseconds of wall and processor time, of plain DuckDB (`raw`) and of dpsql; medians of the ratios within each
+    round: `ratio` of wall time, `cpu_ratio` of processor time. `how`: within a process, or as a process."""
 
     case: str
     how: str
@@ -79,7 +79,7 @@ class Export:
 
 
 def exports(folder: Path, repeat: int, say: Callable[[str], None], rows: int = ROWS) -> list[Export]:
-    """All cases within one process, then the first one as processes."""
+    """Measure all cases within one process, then the first one as processes."""
     data = _build(folder, rows)
     policy = _policy(folder, data)
     measured = []
@@ -126,7 +126,7 @@ def _build(folder: Path, rows: int) -> Path:
 
 
 def _policy(folder: Path, data: Path) -> Path:
-    """A policy over both tables of the same columns; every row is a privacy unit."""
+    """Write a policy over both tables, which have the same columns; every row is a privacy unit."""
     path = table_policy(folder, data.stem, "people", data, COLUMNS, None)
     text = path.read_text(encoding="utf-8")
     _, _, table = text.partition("  people:\n")
@@ -159,7 +159,7 @@ def _export_command(folder: Path, policy: Path, case: Case) -> list[str]:
 
 
 def _process(given: Sequence[str]) -> Sample:
-    """Wall and processor time of a new process of Python, in milliseconds."""
+    """Return wall and processor time of a new Python process, in milliseconds."""
     before = os.times()
     subprocess.run([sys.executable, *given], check=True, capture_output=True)
     after = os.times()

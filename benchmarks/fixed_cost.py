@@ -1,4 +1,4 @@
-"""The fixed cost of one question on a small table: beside plain DuckDB, and step by step."""
+"""The fixed cost of one query on a small table: compared with plain DuckDB, and by step."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ QUESTION = (
     "WHERE items < {literal} GROUP BY region ORDER BY n DESC"
 )
 TARGETS = {"distinct": 5.0, "again": 5.0, "stored": 2.0}
-"""Milliseconds above plain DuckDB."""
+"""Target milliseconds above plain DuckDB."""
 
 
 @dataclass(frozen=True)
 class FixedCost:
-    """One way of asking. `median`, `cpu`: milliseconds of whole questions asked in turn with plain DuckDB (`raw`,
-    `raw_cpu`); `over`: median of the differences within each round; `steps`: own milliseconds of each step (median)."""
+    """One way of querying. `median`, `cpu`: milliseconds of whole queries, alternating with plain DuckDB (`raw`, `raw_cpu`);
+    `over`: median of the differences within each round; `steps`: own milliseconds of each step (median)."""
 
     way: str
     median: float
@@ -42,11 +42,11 @@ class FixedCost:
 
 
 def fixed_cost(folder: Path, repeat: int) -> list[FixedCost]:
-    """`distinct`: another literal each time; `again`: planned before, charged and computed each time; `stored`:
-    answered from the stored release."""
+    """Measure `distinct`: another literal each time; `again`: planned before, charged and computed each time; `stored`: answered
+    from the stored release."""
     database = build(folder, ROWS)
     policy = write_policy(folder, database, "row")
-    literals = count(time.time_ns())  # asked by nobody before, whatever the store of releases holds
+    literals = count(time.time_ns())  # never used before, whatever the store of releases contains
     sessions = {way: open_session(policy, create_ledger=True) for way in TARGETS}
     raw = duckdb.connect(str(database), read_only=True)
     try:

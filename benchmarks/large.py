@@ -1,4 +1,5 @@
-"""Out of core: a hundred million rows of Parquet under a memory limit; and how cost grows with rows, groups and units."""
+"""Out-of-core queries: a hundred million rows of Parquet under a memory limit; and the growth of cost with rows, groups and
+units."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from dpsql.session.opening import open_session
 
 MEMORY = "4GiB"
 ROOM = 200
-"""Bytes of disk for each row: Parquet (10), two copies (30 each), and what a window over all rows spills."""
+"""Bytes of disk per row: Parquet (10), two copies (30 each), and what a window over all rows spills."""
 GROUPED = {
     10: "shop // 100", 100: "shop // 10", 1_000: "shop", 10_000: "shop, article // 100", 100_000: "shop, article // 10",
     1_000_000: "shop, article",
@@ -39,7 +40,7 @@ OWNED_COLUMNS = (
 
 @dataclass(frozen=True)
 class Point:
-    """One point of a growth curve: milliseconds of a question in one way at `x` rows, groups or units."""
+    """One point of a growth curve: milliseconds of a query in one way at `x` rows, groups or units."""
 
     axis: str
     x: int
@@ -49,7 +50,7 @@ class Point:
 
 
 def large(folder: Path, rows: int, repeat: int, say: Say) -> dict[str, Any]:
-    """The workload at `rows` rows of Parquet, under row privacy and prepared by a copy, and Q4 unprepared, once."""
+    """Run the workload at `rows` rows of Parquet, under row privacy and prepared by a copy, and Q4 once unprepared."""
     free = shutil.disk_usage(folder).free
     if free < rows * ROOM:
         raise OSError(f"{rows:,} rows need about {rows * ROOM / 1e9:.0f} GB in {folder}, which has {free / 1e9:.0f} GB")
@@ -80,7 +81,7 @@ def large(folder: Path, rows: int, repeat: int, say: Say) -> dict[str, Any]:
 
 
 def growth(folder: Path, most: int, repeat: int, say: Say) -> list[Point]:
-    """Curves over rows (up to `most`), groups and units (at `most` rows)."""
+    """Measure curves over rows (up to `most`), groups and units (at `most` rows)."""
     points = [*_by_rows(folder, most, repeat), *_by_groups(folder, most, repeat), *_by_units(folder, most, repeat)]
     for point in points:
         say(f"{point.x:>12,} {point.axis}, {point.way}: {point.median:.1f} ms")
@@ -88,7 +89,7 @@ def growth(folder: Path, most: int, repeat: int, say: Say) -> list[Point]:
 
 
 def slope(points: Sequence[Point]) -> float:
-    """The exponent of growth: slope of the straight line through log(milliseconds) over log(x), its last three points."""
+    """Return the exponent of growth: the slope of a line through the last three points of log(milliseconds) over log(x)."""
     last = sorted(points, key=lambda point: point.x)[-3:]
     if len(last) < 2:
         return float("nan")
@@ -96,7 +97,7 @@ def slope(points: Sequence[Point]) -> float:
 
 
 def _by_rows(folder: Path, most: int, repeat: int) -> list[Point]:
-    """COUNT, SUM and AVG by region at a thousandth, a hundredth, a tenth and all of `most` rows."""
+    """Measure COUNT, SUM and AVG by region at a thousandth, a hundredth, a tenth and all of `most` rows."""
     (question,) = [question for question in WORKLOAD if question.name == "Q4"]
     points = []
     for rows in sorted({max(1, most // 10**power) for power in range(4)}):
@@ -118,7 +119,7 @@ def _by_rows(folder: Path, most: int, repeat: int) -> list[Point]:
 
 
 def _by_groups(folder: Path, rows: int, repeat: int) -> list[Point]:
-    """COUNT and SUM of as many rows in 10 to a million public groups."""
+    """Measure COUNT and SUM of a fixed number of rows in 10 to a million public groups."""
     side = 1_000
     data = build_visits(folder, rows, side)
     columns = tuple(column.format(last=side - 1) for column in VISIT_COLUMNS)
@@ -141,7 +142,7 @@ def _by_groups(folder: Path, rows: int, repeat: int) -> list[Point]:
 
 
 def _by_units(folder: Path, rows: int, repeat: int) -> list[Point]:
-    """SUM and COUNT DISTINCT of as many rows owned by a ten-thousandth to all of as many users."""
+    """Measure SUM and COUNT DISTINCT of `rows` rows that belong to between `rows` / 10,000 and `rows` users."""
     points = []
     for users in sorted({max(1, rows // 10**power) for power in range(5)}):
         data = _owned(folder, rows, users)

@@ -1,8 +1,8 @@
-"""Why a sum of reals that nothing has prepared cannot cost what SUM costs: a ladder of single steps in plain DuckDB.
+"""Why a sum of unprepared reals cannot be as fast as SUM: a ladder of single steps in plain DuckDB.
 
-Every rung is one aggregate over the same column, run in turn in one process: what an exact sum of clamped reals has to do
-(scale, clamp, cast), each alone in the cheapest forms there are, then what dpsql writes. Rungs that are not exact say so:
-they stand here to show what the exact one could win at most.
+Every rung is one aggregate over the same column, alternating in one process: each operation that an exact sum of clamped reals
+needs (scale, clamp, cast), alone in its cheapest forms, then dpsql's own text. Rungs that are not exact are labelled so: they
+show how much an exact one could gain at most.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ RUNGS = (
      "values beyond 31 bits are left out"),
     ("dpsql, not prepared", f"sum({row_integer(TERM, SCALED, DUCKDB)})", "exact"),
 )  # fmt: skip
-"""Name, aggregate over `amount`, what it does and does not do."""
+"""Name, aggregate over `amount`, and what it does and does not do."""
 KEPT = ("dpsql, prepared", "sum(kept)", "exact: the integers of a copy")
 
 
@@ -50,7 +50,8 @@ KEPT = ("dpsql, prepared", "sum(kept)", "exact: the integers of a copy")
 class Rung:
     """One step at one size; milliseconds, and medians of the ratios to the first rung within each round.
 
-    `ratio` over all rows, `grouped` by 50 regions; `cpu` and `grouped_cpu`: least processor time to that of the first rung.
+    `ratio` over all rows, `grouped` by 50 regions; `cpu` and `grouped_cpu`: least processor time divided by that of the first
+    rung.
     """
 
     name: str
@@ -64,7 +65,7 @@ class Rung:
 
 
 def limits(folder: Path, repeat: int, say: Callable[[str], None], rows: int = ROWS) -> list[Rung]:
-    """All rungs, in turn, over the workload's table of `rows` rows."""
+    """Measure all rungs, alternating, over the workload's table of `rows` rows."""
     kept = folder / f"limits-{rows}.duckdb"
     kept.unlink(missing_ok=True)
     with plain(build(folder, rows), folder) as connection:
@@ -82,7 +83,7 @@ def limits(folder: Path, repeat: int, say: Callable[[str], None], rows: int = RO
         found = {}
         for keys, clause in (("", ""), ("region, ", " GROUP BY region")):
             works = {name: partial(ask, f"SELECT {keys}{sql} FROM {table}{clause}") for name, sql, _, table in every}
-            for work in works.values():  # once, to warm caches
+            for work in works.values():  # one run to warm caches
                 work()
             found[keys] = in_turn(works, repeat)
     kept.unlink()

@@ -1,4 +1,4 @@
-"""The workload: every question on plain DuckDB and in every way of dpsql, in turn in one process."""
+"""The workload: every query on plain DuckDB and in every way on dpsql, alternating in one process."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from dpsql.session.opening import open_session
 from dpsql.session.session import Session
 
 SLOW_ROWS = 1_000_000
-"""From here on what is unprepared is asked in two rounds only: it takes seconds."""
+"""From this size on, unprepared queries run in two rounds only, because they take seconds."""
 SLOW_ROUNDS = 2
 
 
 @dataclass(frozen=True)
 class Timing:
-    """One question at one size in one way; milliseconds. `ratio` to plain DuckDB within each round, median.
+    """One query at one size in one way; milliseconds. `ratio`: median over rounds of the ratio to plain DuckDB.
 
-    `raw`, `raw_cpu`: of the base, which under users as privacy units counts users too where groups are private.
-    `refused`: the slug of a question that dpsql does not answer, or that failed; its numbers are 0 then.
+    `raw`, `raw_cpu`: times of plain DuckDB, which also counts users if users are the privacy units and groups are private.
+    `refused`: the slug of a query that dpsql refuses or that failed; its numbers are 0 then.
     """
 
     question: str
@@ -48,7 +48,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What `dpsql prepare` took; `state` says what it made."""
+    """The cost of `dpsql prepare`; `state` is its result."""
 
     rows: int
     way: str
@@ -64,7 +64,7 @@ Say = Callable[[str], None]
 def opened(
     folder: Path, data: Path, ways: Sequence[str], rows: int, found: list[Prepared], memory: str | None = None
 ) -> Iterator[dict[str, Session]]:
-    """A session for each way; what needs an index gets one. Every answer is charged and computed (dp.reuse = off)."""
+    """Open a session for each way and create indexes where needed. Every answer is charged and computed (dp.reuse = off)."""
     with ExitStack() as stack:
         sessions = {}
         for way in ways:
@@ -85,13 +85,13 @@ def _prepare(session: Session, memory: str | None, states: list[str]) -> None:
 
 
 def limit(connection: duckdb.DuckDBPyConnection, memory: str, folder: Path) -> None:
-    """Hold DuckDB to `memory`; what does not fit goes to `folder`."""
+    """Limit DuckDB to `memory`; data that do not fit are spilled to `folder`."""
     connection.execute(f"SET memory_limit = '{memory}'")
     connection.execute(f"SET temp_directory = '{folder / 'spill'}'")
 
 
 def plain(data: Path, folder: Path, memory: str | None = None) -> duckdb.DuckDBPyConnection:
-    """Plain DuckDB over the same file, in which the table is called `purchases`."""
+    """Return plain DuckDB over the same file, with the table under the name `purchases`."""
     connection = duckdb.connect()
     if memory:
         limit(connection, memory, folder)
@@ -104,7 +104,7 @@ def plain(data: Path, folder: Path, memory: str | None = None) -> duckdb.DuckDBP
 
 
 def another(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
-    """A cursor of a connection of `plain`."""
+    """Return a cursor of a connection from `plain`."""
     cursor = connection.cursor()
     cursor.execute("USE plain")
     return cursor
@@ -121,7 +121,7 @@ def run(
     parquet: bool = False,
     memory: str | None = None,
 ) -> tuple[list[Timing], list[Prepared]]:
-    """Every question at every size in every way."""
+    """Measure every query at every size in every way."""
     timings: list[Timing] = []
     prepared: list[Prepared] = []
     for rows in sizes:
@@ -154,7 +154,7 @@ def _question(
             continue
         works[way] = partial(_attempt, session, question.sql, way, refused)
     few = {"unprepared": SLOW_ROUNDS} if rows >= SLOW_ROWS else {}
-    for way, work in works.items():  # once, to warm caches and plans
+    for way, work in works.items():  # one run to warm caches and plans
         if way not in few:
             work()
     samples = in_turn(works, repeat, few)
@@ -170,12 +170,12 @@ def _question(
 
 
 def answer(session: Session, sql: str) -> pa.Table:
-    """The rows of a question."""
+    """Return the rows of a query."""
     return session.execute(sql).table
 
 
 def _attempt(session: Session, sql: str, way: str, failed: dict[str, str]) -> None:
-    """A question that fails (memory, disk) does not end the run: the table says so."""
+    """Run a query. If it fails (memory, disk), record the error for the table instead of ending the run."""
     try:
         answer(session, sql)
     except Error as error:

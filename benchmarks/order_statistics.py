@@ -1,4 +1,4 @@
-"""Medians, quantiles and deciles in the comparison of `errors`: their data, and how many rows off an answer is."""
+"""Medians, quantiles and deciles in the comparison of `errors`: their data, and the rank error of an answer in rows."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from benchmarks.rank_errors import rank_error
 from benchmarks.workload import Question
 
 ORDER = "order statistics"
-"""In the names of the cases that ask for them."""
+"""Part of the names of cases with order statistics."""
 REGIONS, ROWS_OF_A_REGION, ROWS_OF_A_USER = 20, 500, 3
 HIGHEST = 500
 MOST = 1_000.0
-"""Larger ratios are shown as this."""
+"""Larger ratios are shown as this value."""
 _NINE = tuple(part / 10 for part in range(1, 10))
 SHARES: Mapping[str, tuple[int, tuple[float, ...]]] = {
     "Q13": (0, (0.5,)), "Q14": (0, (0.9,)), "Q15": (0, _NINE), "Q16": (1, (0.5,)), "Q17": (1, (0.9,)), "Q18": (1, _NINE),
 }  # fmt: skip
-"""Question -> how many keys lead each row, and the shares of rows at or below the values that are asked for."""
+"""Query -> the number of leading key columns, and the requested quantiles as shares of rows."""
 STEPS = (64_000, 8_000)
-"""Into how many steps dpsql divides the bounds of a question without keys and by region; systems that have to be told candidates
-are told these ends of steps."""
+"""The numbers of steps into which dpsql divides the bounds of a query without keys and of one by region. Systems that require
+candidates receive the ends of these steps."""
 Values = Mapping[tuple[str, ...], npt.NDArray[np.float64]]
 """Key of a group -> its values, ascending."""
 
@@ -47,8 +47,8 @@ QUESTIONS = tuple(map(_question, SHARES))
 
 
 def build_ranked(folder: Path) -> Path:
-    """Write a Parquet file with the columns of the workload: amounts of a gamma law, dense below and sparse above, and three
-    rows a user, as many as any user may have."""
+    """Write a Parquet file with the columns of the workload: gamma-distributed amounts, dense below and sparse above, and three
+    rows per user, the maximum."""
     path = folder / f"ranked-{REGIONS * ROWS_OF_A_REGION}.parquet"
     if path.exists():
         return path
@@ -81,8 +81,8 @@ def sorted_values(data: Path, question: Question) -> Values:
 
 
 def rows_off(values: Values, question: Question, answers: Sequence[Rows]) -> npt.NDArray[np.float64]:
-    """Return for every group and answer how many rows lie between what was released and what was asked for, as a share of the
-    rows of the group, on average over the shares asked for; 1 where a group or value is not there."""
+    """Return for every group and answer how many rows lie between the released and the exact quantile, as a share of the group's
+    rows, averaged over the requested quantiles; 1 if a group or value is missing."""
     _, shares = SHARES[question.name]
     wanted = [Fraction(str(share)) for share in shares]
     off = []
@@ -100,11 +100,12 @@ def rows_off(values: Values, question: Question, answers: Sequence[Rows]) -> npt
 def ratio_of_means(
     own: npt.NDArray[np.float64], other: npt.NDArray[np.float64], deviations: float
 ) -> tuple[float, float, float]:
-    """Return mean of `own` over mean of `other`, and its interval in logarithms, of so many normal `deviations` on each side.
+    """Return the mean of `own` divided by the mean of `other`, and its interval, which in logarithms extends by so many normal
+    `deviations` to each side.
 
-    The deviation of the logarithm is that of the delta method (Cochran 1977, 6.3), the quantile that of Student's law with the
-    smaller number of errors. Means and not medians, since a rank error is a small whole number of rows, whose median jumps. 1
-    without any width where neither is ever off, and nothing certain where one of them never is.
+    The deviation of the logarithm follows from the delta method (Cochran 1977, 6.3), the quantile from Student's t distribution
+    with the smaller number of errors. Means are used because a rank error is a small integer, whose median jumps. The result is 1
+    with zero width if neither side has errors, and an uninformative interval if only one side has none.
     """
     means = own.mean(), other.mean()
     if not all(means):
@@ -116,6 +117,7 @@ def ratio_of_means(
 
 
 def _student(normal: float, freedom: int) -> float:
-    """Return the quantile of Student's law at the probability of a `normal` quantile (Abramowitz and Stegun 26.7.5)."""
+    """Return the quantile of Student's t distribution at the probability of a `normal` quantile (Abramowitz and Stegun
+    26.7.5)."""
     second = (5 * normal**5 + 16 * normal**3 + 3 * normal) / (96 * freedom**2)
     return normal + (normal**3 + normal) / (4 * freedom) + second

@@ -1,4 +1,4 @@
-"""How many rows lie between a released quantile and the exact one: several quantiles together and apart, and beside OpenDP."""
+"""Rank errors of released quantiles in rows: several quantiles together, separately, and with OpenDP."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ SHARES = {
 }
 HIGHEST = (1 << 14) - 1
 ANSWERS = 10
-"""Answers of each setting for a repeat."""
+"""Answers of each setting per repeat."""
 Values = npt.NDArray[np.int64]
 Answer = Callable[[Sequence[Fraction], float], Sequence[int]]
-"""(shares, epsilon of all of them together) to one value for each share."""
+"""A function of (shares, epsilon of all of them together) that returns one value for each share."""
 
 
 @dataclass(frozen=True)
 class RankError:
-    """Rows between released and exact quantiles of `rows` values: their mean over quantiles and `answers`, its standard
-    deviation, and the mean over answers of that of an answer's worst quantile.
+    """Rank errors, in rows, between released and exact quantiles of `rows` values: their mean over quantiles and `answers`, its
+    standard deviation, and the mean over answers of each answer's worst quantile.
 
-    `way`: "together" in one question, "apart" in one for each with an equal part of epsilon, "OpenDP" apart there.
+    `way`: "together" in one query, "apart" in a query for each with an equal part of epsilon, "OpenDP" apart there.
     """
 
     quantiles: str
@@ -56,7 +56,7 @@ def rank_errors(
     rows: Sequence[int] = ROWS,
     epsilons: Sequence[float] = EPSILONS,
 ) -> list[RankError]:
-    """Every set of quantiles, with `ANSWERS` times `repeat` answers in every setting, each charged."""
+    """Measure every set of quantiles in every setting, with `ANSWERS` times `repeat` answers, each charged."""
     errors = []
     for size in rows:
         values = _values(size)
@@ -77,7 +77,7 @@ def rank_errors(
 
 
 def rank_error(values: Values, share: Fraction, answer: int) -> float:
-    """How many of the ascending `values` lie between `answer` and the quantile `share`."""
+    """Return how many of the ascending `values` lie between `answer` and the quantile `share`."""
     wanted = float(share * values.size)
     below, through = np.searchsorted(values, answer), np.searchsorted(values, answer, side="right")
     return max(0.0, float(below) - wanted, wanted - float(through))
@@ -94,7 +94,7 @@ def _error(name: str, way: str, epsilon: float, values: Values, answers: Sequenc
 
 
 def _values(rows: int) -> Values:
-    """Log-normal integers, ascending: dense at the lower end and sparse at the upper one, as incomes and durations are."""
+    """Return ascending log-normal integers: dense at the lower end and sparse at the upper one, like incomes and durations."""
     drawn = np.random.default_rng(rows).lognormal(7.0, 1.0, rows)
     return np.sort(np.minimum(np.round(drawn), HIGHEST).astype(np.int64))
 
@@ -140,7 +140,7 @@ def _decimal(share: Fraction) -> str:
 
 
 def _opendp(values: Values) -> Answer:
-    """OpenDP's noisy choice among the same values, scored by how near their ranks are."""
+    """Return OpenDP's noisy choice among the same values, scored by the distance of their ranks."""
     import opendp.prelude as dp
 
     dp.enable_features("contrib")

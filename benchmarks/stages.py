@@ -1,4 +1,4 @@
-"""Where the time of one question goes: a stopwatch that is put around the steps of the staircase."""
+"""The time of each step of one query, measured by a stopwatch around the pipeline's functions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ REST = "session"
 
 
 class Stopwatch:
-    """Own milliseconds of each step: a step inside another one (the sandbox in the release) is taken off the outer."""
+    """Own milliseconds of each step: a nested step (the sandbox in the release) is subtracted from the outer one."""
 
     def __init__(self) -> None:
         self.samples: list[dict[str, float]] = []
@@ -48,7 +48,7 @@ class Stopwatch:
         self._inside: list[float] = []
 
     def step(self, label: str, work: Callable[..., Any]) -> Callable[..., Any]:
-        """`work`, timed under `label`."""
+        """Return `work`, timed under `label`."""
 
         def timed(*arguments: Any, **named: Any) -> Any:
             self._inside.append(0.0)
@@ -64,13 +64,13 @@ class Stopwatch:
         return timed
 
     def time(self, work: Callable[[], object]) -> None:
-        """One question; its steps become one sample."""
+        """Run one query; its steps become one sample."""
         self._now.clear()
         self.step(REST, work)()
         self.samples.append(dict(self._now))
 
     def medians(self, warm: int = 0) -> dict[str, float]:
-        """Step -> median milliseconds without the first `warm` questions, in the order of `STEPS`, and "total"."""
+        """Return step -> median milliseconds without the first `warm` queries, in the order of `STEPS`, and "total"."""
         samples = self.samples[warm:]
         labels = [*(label for _, _, label in STEPS), REST]
         rows = {label: statistics.median(sample.get(label, 0.0) for sample in samples) for label in labels}
@@ -80,7 +80,7 @@ class Stopwatch:
 
 @contextmanager
 def stopwatch() -> Iterator[Stopwatch]:
-    """A stopwatch around every step, taken off again at the end."""
+    """Yield a stopwatch around every step; remove it at the end."""
     watch, before = Stopwatch(), [(place, name, getattr(place, name)) for place, name, _ in STEPS]
     try:
         for place, name, label in STEPS:

@@ -1,4 +1,4 @@
-"""What each part found, as Markdown tables."""
+"""Results of each part as Markdown tables."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ TITLES = {
 
 
 LEAST_COVERED = 0.94
-"""The share of bars of 95 % that has to hold: the nominal one less a point."""
+"""Least share of 95 % bars that must hold: the nominal share minus one percentage point."""
 
 
 def grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table; columns of numbers are set to the right."""
+    """Return a table with numeric columns aligned to the right."""
     lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def workload(found: Mapping[str, Any]) -> str:
-    """One table for each size: milliseconds of plain DuckDB, then of each way with its ratio; then preparing."""
+    """Return one table per size: milliseconds of plain DuckDB, then of each way with its ratio; then the cost of preparing."""
     parts = ["Milliseconds are medians; a ratio is the median of dpsql / plain DuckDB within each round."]
     timings = found["timings"]
     for rows in dict.fromkeys(one["rows"] for one in timings):
@@ -63,7 +63,7 @@ def _prepared(found: Sequence[Mapping[str, Any]]) -> str:
 
 
 def limits(found: Sequence[Mapping[str, Any]]) -> str:
-    """The ladder: each step to SUM(x), over all rows and by region, on the wall and in processor time."""
+    """Return the ladder: each step relative to SUM(x), over all rows and by region, in wall and processor time."""
     head = [f"{found[0]['rows']:,} rows", "does", "ms", "to SUM(x)", "processor", "by 50 regions", "processor"]
     rows = [
         [one["name"].replace("|", "\\|"), one["does"], f"{one['median']:.1f}"]
@@ -74,7 +74,7 @@ def limits(found: Sequence[Mapping[str, Any]]) -> str:
 
 
 def fixed(found: Sequence[Mapping[str, Any]]) -> str:
-    """Whole questions beside plain DuckDB with the targets, then where each millisecond goes."""
+    """Return whole queries compared with plain DuckDB and the targets, then the time of each step."""
     rows = [
         [one["way"], *(f"{one[name]:.2f}" for name in ("raw", "median", "over")), f"{one['target']:.0f}",
          f"{one['raw_cpu']:.2f}", f"{one['cpu']:.2f}"]
@@ -92,7 +92,7 @@ def _number(value: float | None) -> str:
 
 
 def wide(found: Sequence[Mapping[str, Any]]) -> str:
-    """Milliseconds, ratio to plain DuckDB, processor time and the process's peak of memory."""
+    """Return milliseconds, the ratio to plain DuckDB, processor time and the process's peak memory."""
     rows = [
         [f"{one['question']} keys to {one['sink']}", one["way"], f"{one['groups']:,}", f"{one['median']:.0f}",
          f"{one['ratio']:.2f}", f"{one['cpu']:.0f}", f"{one['peak']:.0f}"]
@@ -102,7 +102,7 @@ def wide(found: Sequence[Mapping[str, Any]]) -> str:
 
 
 def large(found: Mapping[str, Any]) -> str:
-    """The workload out of core."""
+    """Return the tables of the out-of-core workload."""
     facts = (
         f"{found['rows']:,} rows, {found['file_gb']:.2f} GB of Parquet, memory limit of the engine {found['memory']}, "
     )
@@ -111,7 +111,7 @@ def large(found: Mapping[str, Any]) -> str:
 
 
 def growth(found: Sequence[Mapping[str, Any]]) -> str:
-    """One table for each axis, with the exponent of the last three points below."""
+    """Return one table per axis, with the exponent of the last three points below."""
     points = [Point(**one) for one in found]
     parts = []
     for axis in dict.fromkeys(point.axis for point in points):
@@ -127,7 +127,7 @@ def growth(found: Sequence[Mapping[str, Any]]) -> str:
 
 
 def clients(found: Sequence[Mapping[str, Any]]) -> str:
-    """Questions per second."""
+    """Return the table of queries per second."""
     rows = [
         [one["way"], str(one["clients"]), f"{one['per_second']:.1f}", f"{one['share']:.2f}", f"{one['cpu']:.1f}"]
         for one in found
@@ -136,7 +136,7 @@ def clients(found: Sequence[Mapping[str, Any]]) -> str:
 
 
 def cold(found: Sequence[Mapping[str, Any]]) -> str:
-    """New processes, then the slowest imports of each."""
+    """Return the times of new processes, then the slowest imports of each."""
     rows = [[one["command"], f"{one['median']:.0f}", f"{one['least']:.0f}", _target(one["target"])] for one in found]
     parts = [grid(["command, ms", "median", "least", "target"], rows)]
     for one in found:
@@ -147,7 +147,7 @@ def cold(found: Sequence[Mapping[str, Any]]) -> str:
 
 
 def exports(found: Sequence[Mapping[str, Any]]) -> str:
-    """Milliseconds on the wall and of processor time beside plain DuckDB's, with their ratios."""
+    """Return wall and processor milliseconds next to plain DuckDB's, with their ratios."""
     rows = [
         [f"{one['case']}, {one['how']}", f"{one['rows']:,}"]
         + [f"{one[name]:.0f}" for name in ("raw", "median", "raw_cpu", "cpu")]
@@ -163,7 +163,7 @@ def _target(target: float) -> str:
 
 
 def peers(found: Sequence[Mapping[str, Any]]) -> str:
-    """One table of times for each privacy unit; what could not be measured, and why."""
+    """Return one table of times per privacy unit, and the reasons for missing measurements."""
     parts = []
     for level in dict.fromkeys(one["level"] for one in found):
         own = [one for one in found if one["level"] == level]
@@ -189,13 +189,14 @@ def _by_system(
 
 
 def errors(found: Sequence[Mapping[str, Any]]) -> str:
-    """One table for each case to the exact answer, and one to what bounding leaves of it where that is another number."""
+    """Return for each case a table of errors against the exact answer, and one against the answer expected after bounding, where
+    it differs."""
     parts = [_verdict([one for one in found if one["ratio"]])]
     for case in dict.fromkeys(one["case"] for one in found):
         own = [one for one in found if one["case"] == case and one["question"]]
         parts.append(f"**Privacy unit {case}**, error to the answer over all rows:")
         parts.append(_by_column(own, "error", "ratio"))
-        if case.startswith("user") and ORDER not in case:  # nobody has more rows there than the bound
+        if case.startswith("user") and ORDER not in case:  # no one has more rows than the bound there
             parts.append(f"Privacy unit {case}, error to what is expected after bounding (noise alone):")
             parts.append(_by_column(own, "noise", "noise_ratio"))
     notes = dict.fromkeys(f"- {one['system']} {one['question']}: {one['note']}" for one in found if one["note"])
@@ -210,7 +211,8 @@ def errors(found: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _verdict(compared: Sequence[Mapping[str, Any]]) -> str:
-    """How many comparisons with other systems dpsql wins and loses; those that answer something else, or nothing, are apart."""
+    """Return how many comparisons with other systems dpsql wins and loses. Systems that answer another query, or nothing, are
+    listed separately."""
     compared = [one for one in compared if not one["system"].startswith("dpsql")]
     nothing = [one for one in compared if answers_nothing(one)]
     other = [one for one in compared if one["note"] and not answers_nothing(one)]
@@ -246,7 +248,7 @@ def _compared(one: Mapping[str, Any] | None, error: str, ratio: str) -> str:
 
 
 def accuracy(found: Mapping[str, Any]) -> str:
-    """AVG and VAR beside the composition by hand; SUM over users with a heavy tail under several bounds."""
+    """Return AVG and VAR next to their composition by hand, and SUM over users with a heavy tail under several bounds."""
     rows = [
         [one["aggregate"], f"{one['own']:.4g}", f"{one['naive']:.4g}", f"{one['own'] / one['naive']:.2f}"]
         for one in found["composition"]
@@ -260,14 +262,14 @@ def accuracy(found: Mapping[str, Any]) -> str:
 
 
 def coverage(found: Sequence[Mapping[str, Any]]) -> str:
-    """How often bars hold the exact answer: a table for each setting."""
+    """Return how often bars contain the exact answer, in a table per setting."""
     settings = dict.fromkeys(one["setting"] for one in found)
     return "\n\n".join(_covered(setting, [one for one in found if one["setting"] == setting]) for setting in settings)
 
 
 def combinations(found: Sequence[Mapping[str, Any]]) -> str:
-    """How often bars of 95 % hold in every combination: a line for each, a column for each class with its Clopper-Pearson
-    interval of 99 %, in bold where that is below what has to hold; then what was not run."""
+    """Return how often 95 % bars hold in every combination: a row for each, a column for each class with its 99 % Clopper-Pearson
+    interval, in bold if it is below the required share; then the combinations that did not run."""
     classes = list(dict.fromkeys(one["question"] for one in found))
     measured: dict[str, dict[str, Mapping[str, Any]]] = {}
     for one in found:
@@ -286,7 +288,7 @@ def _combination(facts: Mapping[str, Any]) -> str:
 
 
 def _surely(one: Mapping[str, Any] | None) -> str:
-    """The share of bars of 95 % that hold, its interval, and the number of bars."""
+    """Return the share of 95 % bars that hold, its interval, and the number of bars."""
     if one is None or not one["bars"]:
         return "nothing shown"
     share = one["shares"][1]
@@ -296,7 +298,7 @@ def _surely(one: Mapping[str, Any] | None) -> str:
 
 
 def estimates(found: Sequence[Mapping[str, Any]]) -> str:
-    """Mean squared errors of estimates over those of plain formulas, and the biases of both."""
+    """Return mean squared errors of estimates relative to those of plain formulas, and the biases of both."""
     squares = _by_rows(found, lambda cell: f"**{(cell['estimate'] / cell['plain']) ** 2:.2f}** of {cell['plain']:.3g}")
     biased = [cell for cell in found if cell["aggregate"] in ("AVG", "VAR_SAMP", "CORR")]
     biases = _by_rows(biased, lambda cell: f"{cell['plain_bias']:+.2g}, {cell['bias']:+.2g}")
@@ -304,8 +306,8 @@ def estimates(found: Sequence[Mapping[str, Any]]) -> str:
 
 
 def quantiles(found: Sequence[Mapping[str, Any]]) -> str:
-    """Mean rank errors of each set of quantiles with their standard deviations, and those of the worst of a set; a column for
-    each way."""
+    """Return mean rank errors of each set of quantiles with their standard deviations, and those of the worst quantile of a set;
+    a column for each way."""
     ways = sorted({cell["way"] for cell in found}, key=("together", "apart", "OpenDP").index)
     cells = {(cell["quantiles"], cell["epsilon"], cell["rows"], cell["way"]): cell for cell in found}
 
@@ -320,7 +322,7 @@ def quantiles(found: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _by_rows(found: Sequence[Mapping[str, Any]], text: Callable[[Mapping[str, Any]], str]) -> str:
-    """A line for each aggregate, accountant and epsilon, a column for each number of rows."""
+    """Return a row for each aggregate, accountant and epsilon, with a column for each number of rows."""
     sizes = tuple(dict.fromkeys(cell["rows"] for cell in found))
     cells = {(cell["aggregate"], cell["accountant"], cell["epsilon"], cell["rows"]): cell for cell in found}
     lines = [
@@ -349,7 +351,7 @@ def _covered(setting: str, found: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _remark(row: Mapping[str, Any]) -> str:
-    """What is off, and why: too few bars hold, or more than .99 of those of 95 % where there is information."""
+    """Return a remark with the reason if too few bars hold, or more than .99 of the 95 % bars that carry information."""
     half, most, nearly_all = row["shares"]
     few = [word for word, share, least in (("50 %", half, 0.49), ("95 %", most, 0.94), ("99 %", nearly_all, 0.98))
            if share < least]  # fmt: skip
@@ -357,5 +359,5 @@ def _remark(row: Mapping[str, Any]) -> str:
         return f"**too few: {', '.join(few)}**{row['narrow'] and ': '}{row['narrow']}"
     if row["unknown"] > 0.9:
         return "no information"
-    informed = (most - row["unknown"]) / (1 - row["unknown"])  # unknown ones always hold
+    informed = (most - row["unknown"]) / (1 - row["unknown"])  # unknown bars always hold
     return f"wide: {row['wide'] or 'not explained'}" if informed > 0.99 else ""

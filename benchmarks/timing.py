@@ -1,7 +1,7 @@
-"""What the time of an answer tells of one person's secret bit, at the least epsilon of a question.
+"""Information about one person's secret bit in the time of an answer, at the least epsilon of a query.
 
-The attack of docs/privacy.md, section 10: a condition that costs nothing for everybody, and as much as is accepted for one
-person whose bit is set. The attacker calibrates a threshold on people whose bits are known, and guesses the others'.
+The attack of docs/privacy.md, section 10: a condition that costs nothing for everyone else, and as much as is accepted for one
+person if their bit is set. The attacker calibrates a threshold on people whose bits are known, and guesses the others'.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PADDED, CONSTANT = "padded", "{constant_seconds: 0.4}"
 TIMINGS = ("plain", PADDED, CONSTANT)
 ROWS_OF_ONE = (1, 20)
 CALLS = 4
-"""Of a condition, the dearest that is accepted (`dpsql.functions.row_costs`)."""
+"""Calls in a condition, the most expensive one that is accepted (`dpsql.functions.row_costs`)."""
 _POLICY = """
 dataset: timing
 source: duckdb:///timing.duckdb
@@ -42,8 +42,8 @@ tables:
 
 @dataclass(frozen=True)
 class Leak:
-    """`right` of `guesses` were right; `bits` is what one guess tells, 1 - H(error); `milliseconds`: by how much an answer
-    comes later where the bit is set, at the median."""
+    """`right` of `guesses` guesses were right; `bits` is the information of one guess, 1 - H(error); `milliseconds`: the median
+    delay of an answer if the bit is set."""
 
     timing: str
     rows_of_one: int
@@ -54,7 +54,7 @@ class Leak:
 
 
 def timing(folder: Path, questions: int, say: Callable[[str], None]) -> list[Leak]:
-    """The leak under each timing, each from `questions` questions; one half calibrates, the other is guessed."""
+    """Measure the leak under each timing, each with `questions` queries; one half calibrates, the other half is guessed."""
     return [_leak(folder, one, rows, questions, say) for one in TIMINGS for rows in ROWS_OF_ONE]
 
 
@@ -94,7 +94,7 @@ def _build(place: Path, rows: int) -> list[bool]:
 
 
 def _seconds(session: Session, person: int) -> float:
-    """How long the answer took; infinity for one that did not come in time."""
+    """Return how long the answer took, or infinity if it did not arrive in time."""
     dear = " AND ".join(f"length(replace(words, '{chr(97 + at % 2)}', '{'c' * 18}')) <> {at}" for at in range(CALLS))
     sql = f"SELECT COUNT(*) FROM people WHERE CASE WHEN person = {person} AND bit THEN {dear} ELSE FALSE END"
     started = time.perf_counter()
@@ -108,12 +108,12 @@ def _seconds(session: Session, person: int) -> float:
 
 
 def _best(seen: list[tuple[float, bool]]) -> float:
-    """The threshold that separates the calibrated answers best."""
+    """Return the threshold that best separates the calibration answers."""
     return max((seconds for seconds, _ in seen), key=lambda cut: sum((seconds > cut) == bit for seconds, bit in seen))
 
 
 def _bits(share: float) -> float:
-    """1 - H(error) of a guess that is right with this share; nothing where it is no better than a coin."""
+    """Return 1 - H(error) of a guess that is right with this share; 0 if it is no better than a coin."""
     error = min(1 - share, 0.5)
     return 1.0 if error == 0 else 1 + error * math.log2(error) + (1 - error) * math.log2(1 - error)
 

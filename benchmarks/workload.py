@@ -1,4 +1,4 @@
-"""The questions that are timed."""
+"""Queries of the timed workload."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Question:
-    """`sql` is asked of both sides as it stands.
+    """`sql` runs unchanged on both sides.
 
-    `counted`: what plain DuckDB must ask as well to know which merchants may be shown when users are the privacy units.
+    `counted`: the query for plain DuckDB that also determines which merchants may be shown if users are the privacy units.
     """
 
     name: str

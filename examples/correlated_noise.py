@@ -2,18 +2,18 @@
 
     python examples/correlated_noise.py
 
-The idea: an answer is the series plus sqrt(W) G, W from an exponential law and G from a normal law with the covariance C of
-the series; a repeated question keeps its G and draws a new W, so that the mean of many repeats does not tend to the series.
-Two things are wrong with it:
+The idea: an answer is the series plus sqrt(W) G, with W from an exponential law and G from a normal law with the covariance C of
+the series; a repeated query keeps its G and draws a new W, so that the mean of many repeats does not converge to the series. This
+has two flaws:
 
-1. It is said to be epsilon-DP. In two or more dimensions it is not: the privacy loss is that of normal noise of deviation
-   sqrt(W), which is unbounded, and W is near 0 at times. What can be proven, as if W were published: delta(epsilon) is the
-   mean over W of the Gaussian mechanism's (Balle and Wang 2018), with the Mahalanobis distance sqrt(d' C^-1 d) as
+1. It is claimed to be epsilon-DP. In two or more dimensions it is not: the privacy loss is that of normal noise of deviation
+   sqrt(W), which is unbounded, and W is sometimes near 0. The provable guarantee, as if W were published: delta(epsilon) is the
+   mean over W of the Gaussian mechanism's delta (Balle and Wang 2018), with the Mahalanobis distance sqrt(d' C^-1 d) as
    sensitivity, and C public.
-2. Repeats lie on one line, series + a G with unknown a = sqrt(W) >= 0. Whoever fits the law of a to the places of the answers
-   on the line finds where a = 0 would be: the error falls with the square root of the number of repeats.
+2. Repeats lie on one line, series + a G with unknown a = sqrt(W) >= 0. By fitting the law of a to the positions of the answers
+   on the line, anyone can locate a = 0: the error falls with the square root of the number of repeats.
 
-dpsql answers a repeat from its store instead: the same numbers again, which cost nothing and tell nothing.
+dpsql answers a repeat from its store instead: the same numbers again, which cost nothing and reveal nothing new.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 TUPLES, REPEATS = 32_768, 50
 SENSITIVITY, EPSILON, DELTA = 18.0, 1.0, 1e-6
 CORRELATION = 0.9
-"""Of neighbouring numbers of the series."""
+"""Correlation of neighbouring numbers of the series."""
 MEAN_ROOT = math.sqrt(math.pi) / 2
 """E sqrt(W)."""
 _below = NormalDist().cdf
@@ -50,7 +50,7 @@ def correlated_delta(scale: float, epsilon: float) -> float:
     steps = 4000
     low, high = math.log(1e-12), math.log(60.0)
     width = (high - low) / steps
-    total = 1e-12  # all of the smaller W
+    total = 1e-12  # the whole range of smaller W
     for step in range(steps):
         w = math.exp(low + (step + 0.5) * width)
         total += width * w * math.exp(-w) * gaussian_delta(scale * math.sqrt(w), epsilon)
@@ -71,20 +71,20 @@ def normal_series(random: np.random.Generator) -> Floats:
     series = random.normal(size=TUPLES) * math.sqrt(1 - CORRELATION**2)
     series[0] = random.normal()
     reach = 1
-    while reach < TUPLES:  # each number has taken in `reach` of those up to it, and now twice as many
+    while reach < TUPLES:  # each number has summed `reach` numbers up to itself; now twice as many
         series[reach:] += CORRELATION**reach * series[:-reach]
         reach *= 2
     return series
 
 
 def on_the_line(answers: Floats) -> Floats:
-    """Return where the series is on the line through repeated answers, one row each: their mean, moved by the mean of sqrt(W).
-    The deviation of their places on the line is that of sqrt(W), which tells its scale."""
+    """Return the position of the series on the line through repeated answers, one row each: their mean, shifted by the mean of
+    sqrt(W). The deviation of the answers' positions on the line equals that of sqrt(W), which gives the scale."""
     middle = answers.mean(axis=0)
     _, _, directions = np.linalg.svd(answers - middle, full_matrices=False)
     places = (answers - middle) @ directions[0]
     deviation = math.sqrt(1 - MEAN_ROOT**2)
-    # The law of sqrt(W) leans to the right, which tells the two directions of the line apart.
+    # The law of sqrt(W) is skewed to the right, which distinguishes the two directions of the line.
     side = np.sign(float(np.mean(places**3)))
     step = side * float(places.std(ddof=1)) / deviation
     return np.asarray(middle - MEAN_ROOT * step * directions[0])
@@ -92,7 +92,7 @@ def on_the_line(answers: Floats) -> Floats:
 
 def figures(seed: int = 11) -> dict[str, tuple[float, float, float]]:
     """Return for each way the mean absolute error of one answer, of the mean of all repeats, and of the best fit to them. Every
-    way keeps (epsilon, delta) = (1, 1e-6) for one answer; independent noise shares it between the repeats."""
+    way satisfies (epsilon, delta) = (1, 1e-6) for one answer; independent noise divides it among the repeats."""
     random = np.random.default_rng(seed)
     series = 100 * normal_series(random)
     gaussian = SENSITIVITY * least_scale(gaussian_delta)

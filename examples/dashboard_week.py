@@ -2,9 +2,9 @@
 
     python examples/dashboard_week.py
 
-A real policy, ledger and store in a temporary folder; every question goes through a session. Each night the data
-change once. Under `on` and `derive` all refreshes after the first of a day are the same store look-up, so a sample of
-them is really made (`SAMPLED` per day and analyst) and checked to be free; `off` is asked until its budget is gone.
+This uses a real policy, ledger and store in a temporary folder; every query goes through a session. Each night the data change
+once. Under `on` and `derive`, all refreshes after the first of a day are the same store look-up, so only a sample of them runs
+(`SAMPLED` per day and analyst), and the program checks that it is free; `off` runs until its budget is spent.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ TILES = (
 
 @contextmanager
 def world() -> Iterator[Path]:
-    """A folder with policy and data, and the ledger's second place inside it."""
+    """Yield a folder with policy and data, which also contains the state directory."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         os.environ["DPSQL_STATE"] = str(folder / "state")
@@ -73,7 +73,7 @@ def world() -> Iterator[Path]:
 
 
 def write_data(folder: Path, day: int) -> None:
-    """The data of one day, put in the place of those of the day before."""
+    """Write the data of one day in place of the previous day's."""
     part = folder / f"day{day}.duckdb"
     with duckdb.connect(str(part)) as connection:
         connection.execute(
@@ -85,7 +85,7 @@ def write_data(folder: Path, day: int) -> None:
 
 
 def refresh(session: Session) -> tuple[list[object], int]:
-    """All tiles once: their rows, and how many of them were charged."""
+    """Refresh all tiles once; return their rows, and the number of charged tiles."""
     rows, charged = [], 0
     for tile in TILES:
         release = session.execute(tile)
@@ -95,7 +95,7 @@ def refresh(session: Session) -> tuple[list[object], int]:
 
 
 def simulate(reuse: str) -> str:
-    """One week; a line of the result."""
+    """Simulate one week; return a line of the result."""
     refreshes = charges = 0
     with world() as folder:
         for day in range(DAYS):
@@ -120,13 +120,13 @@ def simulate(reuse: str) -> str:
 
 
 def line(reuse: str, session: Session, refreshes: int, remark: str) -> str:
-    """What a week cost."""
+    """Return a description of the week's cost."""
     spent = float(session.budget().spent["dataset"]["epsilon"])
     return f"dp.reuse = {reuse:6}  {refreshes:5} refreshes of {len(TILES)} tiles  epsilon {spent:6.1f}  {remark}"
 
 
 def average() -> list[str]:
-    """What averaging refreshes gains: the error of the mean of 10 answers to each of 40 questions of epsilon 0.1."""
+    """Return the gain from averaging refreshes: the error of the mean of 10 answers to each of 40 queries at epsilon 0.1."""
     lines = []
     for reuse in ("off", "on"):
         errors = []
@@ -146,7 +146,7 @@ def average() -> list[str]:
 
 
 def main() -> None:
-    """Print the week."""
+    """Print the result of the week."""
     start = time.monotonic()
     whole = DAYS * REFRESHES * len(ANALYSTS)
     print(

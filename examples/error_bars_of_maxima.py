@@ -1,9 +1,9 @@
-"""Bars of the largest of k noisy numbers: how often they hold, and how wide they are, by four methods.
+"""Error bars of the largest of k noisy numbers: how often they hold, and how wide they are, by four methods.
 
     python examples/error_bars_of_maxima.py
 
-Noise is Laplace of scale 1, added to each of k exact numbers; a bar of 95 % is for the largest exact number. Everything is
-simulated with floats. Bars of dpsql are of the second kind for counts and sums and of the first one for means: docs/accuracy.md.
+Laplace noise of scale 1 is added to each of k exact numbers; a 95 % bar is for the largest exact number. Everything is simulated
+in floats. dpsql's bars are of the second kind for counts and sums and of the first for means: docs/accuracy.md.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 MISSED = 0.05
 FAR_BEHIND = MISSED / 2 / 20
-"""The chance that a number is thought too small to be the largest one."""
+"""The probability that the largest number is excluded because it seems too small."""
 DRAWS = 20_000
 _RANDOM = np.random.default_rng(13)
 NUMBERS: dict[str, Callable[[int], Floats]] = {
@@ -31,7 +31,7 @@ NUMBERS: dict[str, Callable[[int], Floats]] = {
 
 
 def exceeded(missed: float | Floats) -> Floats:
-    """Return what noise exceeds with the probability `missed`, at most a half."""
+    """Return the distance that noise exceeds with probability `missed`, at most one half."""
     return -np.log(2 * np.asarray(missed))
 
 
@@ -48,8 +48,8 @@ def all_groups(noisy: Floats) -> tuple[Floats, Floats]:
 
 
 def without_those_behind(noisy: Floats) -> tuple[Floats, Floats]:
-    """Return the same with low ends that allow less for groups that are far behind (`dpsql.release.error_bars.extreme_ends` says
-    why they hold)."""
+    """Return the same, with low ends that allow less for groups that are far behind (`dpsql.release.error_bars.extreme_ends`
+    proves that they hold)."""
     largest, k = noisy.max(axis=1), noisy.shape[1]
     behind = largest[:, None] - noisy - exceeded(FAR_BEHIND / k)
     allowed = MISSED / 2 - FAR_BEHIND
@@ -62,13 +62,13 @@ def without_those_behind(noisy: Floats) -> tuple[Floats, Floats]:
 
 
 def leader_alone(noisy: Floats) -> tuple[Floats, Floats]:
-    """Return the bar of the group that is shown, as if noise had not chosen it."""
+    """Return the bar of the group that is shown, ignoring that noise selected it."""
     largest = noisy.max(axis=1)
     return largest - exceeded(MISSED / 2), largest + exceeded(MISSED / 2)
 
 
 def drawn_again(noisy: Floats) -> tuple[Floats, Floats]:
-    """Return the middle 95 % of the largest of the noisy numbers less new noise, for the first 1,000 answers."""
+    """Return the middle 95 % of the maximum of the noisy numbers minus new noise, for the first 1,000 answers."""
     ends = []
     for numbers in noisy[:1_000]:
         again = (numbers - _RANDOM.laplace(0, 1, (400, len(numbers)))).max(axis=1)

@@ -2,9 +2,9 @@
 
     python examples/local_sensitivity.py
 
-dpsql has all three; docs/examples.md compares them as they are. Here they are simulated with floats, under ideal noise: the mean
+dpsql has all three; docs/examples.md compares its implementations. This simulates them in floats, under ideal noise: the mean
 absolute error over 60 draws, as a share of the bounds [0, 1], under epsilon and, for the last two, delta = 1e-6.
-Propose-test-release is given the best bound there is, the smallest one that passes its test in most cases, which nobody knows
+Propose-test-release gets the best possible bound, the smallest one that passes its test in most cases, which no one can know
 without looking at the data.
 """
 
@@ -28,7 +28,8 @@ LAWS: dict[str, Callable[[int], Floats]] = {
 
 
 def local(x: Floats, distance: int) -> float:
-    """Return the local sensitivity of the median of sorted values at so many changed rows (Nissim and others 2007, 3.1)."""
+    """Return the local sensitivity of the median of sorted values at distance `distance`, in changed rows (Nissim and others
+    2007, 3.1)."""
     n, middle, t = x.size, x.size // 2, np.arange(0, distance + 2)
 
     def at(index: NDArray[np.int64]) -> Floats:
@@ -48,15 +49,15 @@ def smooth(x: Floats, epsilon: float) -> float:
 
 
 def propose_test_release(x: Floats, epsilon: float) -> float:
-    """Return an error of propose-test-release: half of epsilon for the test, whose threshold is ln(1 / (2 delta)) over that
-    half, and half for Laplace noise in proportion to the bound."""
+    """Return an error of propose-test-release: half of epsilon for the test, whose threshold is ln(1 / (2 delta)) divided by that
+    half, and half for Laplace noise proportional to the bound."""
     half = epsilon / 2
     distance = math.ceil(math.log(1 / (2 * DELTA)) / half + math.log(10) / half)
     return abs(float(_RANDOM.laplace(0, local(x, distance) / half)))
 
 
 def exponential(x: Floats, epsilon: float) -> float:
-    """Return an error of the exponential mechanism over all numbers between the bounds, as dpsql has it on a grid."""
+    """Return an error of the exponential mechanism over all numbers between the bounds, which dpsql implements on a grid."""
     ends = np.concatenate([[0.0], x, [1.0]])
     rank = np.abs(np.arange(x.size + 1) - x.size / 2)
     weight = np.diff(ends) * np.exp(-epsilon * (rank - rank.min()))

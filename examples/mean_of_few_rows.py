@@ -2,11 +2,11 @@
 
     python examples/mean_of_few_rows.py
 
-Sums of the distances from both bounds have Laplace noise of scale 1000 / epsilon each, as AVG has under the pure accountant. The
-first estimator has no bias, as it is told the exact number of rows and may leave the bounds; the second is the plain ratio of
-what is released; the third is what dpsql shows (`dpsql/aggregates/estimates.py`); the fourth draws the sum toward the lower
-bound, too, while it is below 1.5 deviations of its noise; the last one is the mean of what mean and number of rows may be,
-given the noisy sums and their law, where all means within the bounds and all numbers of rows are as likely beforehand.
+The sums of the distances from each bound have Laplace noise of scale 1000 / epsilon, like AVG under the pure accountant. The
+first estimator has no bias, because it receives the exact number of rows and may leave the bounds; the second is the plain ratio
+of the released sums; the third is dpsql's (`dpsql/aggregates/estimates.py`); the fourth also shrinks the sum toward the lower
+bound while it is below 1.5 deviations of its noise; the last is the posterior mean of the mean, jointly with the number of rows,
+given the noisy sums and their law, with a uniform prior on means within the bounds and on numbers of rows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ UPPER, EPSILON, DRAWS = 1_000.0, 0.5, 100_000
 ASSUMED = UPPER / 4
 DEVIATIONS = 1.5
 OF_POSTERIOR = 3_000
-"""Draws for the last estimator, which takes longer."""
+"""Number of draws for the last estimator, which takes longer."""
 _RANDOM = np.random.default_rng(3)
 
 
@@ -35,7 +35,7 @@ def plain(above: Floats, below: Floats, rows: int) -> Floats:
 
 
 def shown(above: Floats, below: Floats, rows: int) -> Floats:
-    """Return the estimate of `dpsql.aggregates.estimates`: a small denominator gives way to assumed rows."""
+    """Return the estimate of `dpsql.aggregates.estimates`: assumed rows are added to a small denominator."""
     above, below = np.maximum(above, 0), np.maximum(below, 0)
     number, limit = (above + below) / UPPER, DEVIATIONS * np.sqrt(2) / EPSILON
     inside = np.clip(number, 0, limit)
@@ -44,13 +44,13 @@ def shown(above: Floats, below: Floats, rows: int) -> Floats:
 
 
 def drawn_to_the_bound(above: Floats, below: Floats, rows: int) -> Floats:
-    """Return the same of a sum that is drawn toward 0 while it is within so many deviations of its noise."""
+    """Return the same for a sum that is shrunk toward 0 while it is below so many deviations of its noise."""
     share = np.clip(above / (DEVIATIONS * np.sqrt(2) * UPPER / EPSILON), 0, 1)
     return shown(above * share * (2 - share), below, rows)
 
 
 def posterior_mean(above: Floats, below: Floats, rows: int) -> Floats:
-    """Return the mean of the posterior law of the mean, over a grid, for the first draws."""
+    """Return the posterior mean of the mean, over a grid, for the first draws."""
     means = (np.arange(80) + 0.5) * UPPER / 80
     result = []
     for high, low in zip(above[:OF_POSTERIOR], below[:OF_POSTERIOR], strict=True):

@@ -1,14 +1,16 @@
-"""A series of 32,768 numbers and 100 questions, half of them repeats, at epsilon 1 and delta 1e-6 in all: what noise is left.
+"""A series of 32,768 numbers and 100 queries, half of them repeats, at a total of epsilon 1 and delta 1e-6: the remaining noise.
 
     python examples/repeated_series.py [FOLDER]
 
-asks through real sessions and prints a table; with FOLDER it draws the picture of docs/accuracy.md there (extra `plot`). One
-person adds up to 18 to one number of the series. Fifty different questions are asked, then the first of them fifty times more, in
-four ways: with Gaussian and with multivariate Laplace noise (`dp.mechanism = 'correlated_laplace'`), and each with repeats from
-the store, which are free, or with `dp.reuse = off`, where every repeat is charged and has new noise. Each way spends one budget.
+runs the queries through real sessions and prints a table; with FOLDER it draws the picture of docs/accuracy.md there (extra
+`plot`). One person adds up to 18 to one number of the series. Fifty different queries run, then the first of them fifty more
+times, in four ways: with Gaussian and with multivariate Laplace noise (`dp.mechanism = 'correlated_laplace'`), and each with
+repeats from the store, which are free, or with `dp.reuse = off`, where every repeat is charged and has new noise. Each way spends
+one budget.
 
-Who averages repeats gains nothing from the store. Of noise that is drawn anew, and paid for, the mean of the answers is nearer;
-of multivariate Laplace noise a weighted mean is nearer still, as the size of each answer's noise shows in 32,768 residuals.
+Averaging repeats from the store gains nothing. If noise is drawn anew, and paid for, the mean of the answers is more accurate;
+for multivariate Laplace noise a weighted mean is even more accurate, because 32,768 residuals reveal the size of each answer's
+noise.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ ESTIMATES = ("one answer", "mean of all repeats", "weighted mean")
 
 @contextmanager
 def opened(tuples: int) -> Iterator[tuple[Session, Floats]]:
-    """A session over rows of one person each, ten for each number of the series, and the exact series of their sum."""
+    """Yield a session over rows of one person each, ten for each number of the series, and the exact series of their sums."""
     amounts = np.random.default_rng(7).integers(0, SENSITIVITY + 1, (tuples, 10))
     data = {"tuple": np.repeat(np.arange(1, tuples + 1), 10), "amount": amounts.reshape(-1)}
     columns = {
@@ -77,14 +79,14 @@ def opened(tuples: int) -> Iterator[tuple[Session, Floats]]:
 
 
 def epsilon_of_each(session: Session, questions: int) -> str:
-    """Return the epsilon, rounded down, with which so many questions, each of rho = epsilon**2 / 2, spend the budget."""
+    """Return the epsilon, rounded down, with which `questions` queries, each of rho = epsilon**2 / 2, spend the budget."""
     (remaining,) = session.budget().remaining.values()
     return f"{math.floor(math.sqrt(2 * Fraction(remaining['rho']) / questions) * 10**6) / 10**6:.6f}"
 
 
 def answers_of(way: str, tuples: int, questions: int) -> tuple[Floats, Floats]:
-    """Return the errors of all answers, one row each: to the different questions, and to the repeats of the first of them. Raises
-    Refusal where the budget does not last for all questions."""
+    """Return the errors of all answers, one row each: to the different queries, and to the repeats of the first. Raises Refusal
+    if the budget does not suffice for all queries."""
     mechanism, stored = WAYS[way]
     different = questions // 2
     with opened(tuples) as (session, series):
@@ -103,8 +105,8 @@ def answers_of(way: str, tuples: int, questions: int) -> tuple[Floats, Floats]:
 
 
 def weighted_mean(answers: Floats) -> Floats:
-    """Return the mean of the answers (or of their errors, which is the same less the series), each weighted by the inverse of its
-    variance around that mean, 20 times over."""
+    """Return the mean of the answers (or of their errors, which differ from it by the series), each weighted by the inverse of
+    its variance around that mean, in 20 iterations."""
     weights = np.ones(len(answers))
     for _ in range(20):
         middle = weights @ answers / weights.sum()
@@ -115,7 +117,7 @@ def weighted_mean(answers: Floats) -> Floats:
 
 
 def figures(tuples: int = TUPLES, questions: int = QUESTIONS) -> dict[str, tuple[float, float, float]]:
-    """Return for each way the mean absolute errors of the `ESTIMATES`, the first over all different questions."""
+    """Return for each way the mean absolute errors of the `ESTIMATES`, the first over all different queries."""
     numbers = {}
     for way in WAYS:
         different, repeated = answers_of(way, tuples, questions)
@@ -126,7 +128,7 @@ def figures(tuples: int = TUPLES, questions: int = QUESTIONS) -> dict[str, tuple
 
 
 def main(folder: Path | None) -> None:
-    """Print a table, and draw it where there is a folder."""
+    """Print a table, and draw it if a folder is given."""
     errors = figures()
     print(f"{f'mean absolute error, {QUESTIONS // 2 + 1} times the same question':50} " + "  ".join(ESTIMATES))
     for way, numbers in errors.items():

@@ -1,14 +1,14 @@
-"""How far running totals of a year are off, by the strategy with which its days are measured, at one price.
+"""Errors of a year's running totals, by the strategy with which its days are measured, at one privacy loss.
 
     python examples/running_totals.py
 
-A line has the root mean square error of the 365 running totals, in deviations of a day when days alone are measured
-with the same noise: from the matrix of what is measured, its largest column (by which noise is calibrated, in L2 for
-Gaussian noise and in L1 for Laplace noise, where a person is in one day), and least squares. "Best shares" are of
-tables by ranges of one width each, some also moved by a part of it, which share a budget of Gaussian noise so that the
-error is least (Silvey, Titterington and Torsney 1978, "An algorithm for optimal designs on a finite design space"). The
-square root of the matrix of running totals, which dpsql plans where Gaussian noise may be used, is that of Henzinger,
-Upadhyay and Upadhyay (2023, "Almost tight error bounds on differentially private continual counting").
+A line gives the root mean square error of the 365 running totals, in deviations of a day when only days are measured with the
+same noise. It follows from the strategy matrix, its largest column norm (which calibrates the noise, in L2 for Gaussian noise and
+in L1 for Laplace noise, where a person is in one day), and least squares. "Best shares" uses tables by ranges of one width each,
+some also shifted by a part of it, which divide a budget of Gaussian noise so that the error is minimal (Silvey, Titterington and
+Torsney 1978, "An algorithm for optimal designs on a finite design space"). The square root of the matrix of running totals, which
+dpsql plans where Gaussian noise may be used, is that of Henzinger, Upadhyay and Upadhyay (2023, "Almost tight error bounds on
+differentially private continual counting").
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def by_ranges(base: int) -> Floats:
 def with_best_shares(base: int, parts: int, rounds: int = 25) -> float:
     """Return the error of running totals from days and ranges of `base`, `base`**2, ... days with Gaussian noise.
 
-    Each table of ranges is measured `parts` times, moved by one part of its width more each time (1: as it is).
+    Each table of ranges is measured `parts` times, each time shifted by one more part of its width (1: unshifted only).
     """
     widths = [base**level for level in range(1, DAYS) if base**level < DAYS]
     tables = [(1, 0), *dict.fromkeys((width, width * part // parts) for width in widths for part in range(parts))]
@@ -51,14 +51,14 @@ def with_best_shares(base: int, parts: int, rounds: int = 25) -> float:
 
 
 def square_root() -> Floats:
-    """Return the square root of the matrix of running totals: factors (2k choose k) / 4**k of k days ago."""
+    """Return the square root of the matrix of running totals, with weight (2k choose k) / 4**k for the day k days ago."""
     factors = np.cumprod(np.append(1.0, (2 * np.arange(1, DAYS) - 1) / (2 * np.arange(1, DAYS))))
     ago = np.subtract.outer(np.arange(DAYS), np.arange(DAYS))
     return np.where(ago >= 0, factors[np.abs(ago)], 0.0)
 
 
 def running_error(measured: Floats, power: int) -> float:
-    """Return the root mean square error of running totals; `power`: 2 of Gaussian noise, 1 of Laplace noise."""
+    """Return the root mean square error of running totals; `power`: 2 for Gaussian noise, 1 for Laplace noise."""
     moved = float((np.abs(measured) ** power).sum(axis=0).max() ** (1 / power))
     totals = np.tril(np.ones((DAYS, DAYS)))
     covariance = totals @ np.linalg.inv(measured.T @ measured) @ totals.T

@@ -1,9 +1,9 @@
-"""Statistics without a known sensitivity, by sample and aggregate, of 17,549 real patients (the demo's NAFLD study).
+"""Statistics without a known sensitivity, by sample and aggregate, on 17,549 real patients (the demo's NAFLD study).
 
     pip install "dpsql[demo]"
     python examples/samples_of_patients.py
 
-Each line compares SAMPLE_AGGREGATE at epsilon 0.4 (zCDP) with the exact value, which only the owner of the data may see.
+Each line compares SAMPLE_AGGREGATE at epsilon 0.4 (zCDP) with the exact value, which only the data owner may see.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SAMPLES = 100
 
 
 def compared(folder: Path) -> list[tuple[str, float, float]]:
-    """Return the name, the private and the exact value of each question."""
+    """Return the name, the private and the exact value of each query."""
     os.environ["DPSQL_STATE"] = str(folder / "state")
     policy = build_demo("nafld", folder)
     rows = []

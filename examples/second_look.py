@@ -1,12 +1,12 @@
-"""A median in one look at equal cells, and in two: a second grid inside the cell that the first look chose, at the same price.
+"""A median in one look at equal cells, and in two: a second grid inside the cell that the first look chose, at the same epsilon.
 
     python examples/second_look.py
 
-Rows lie evenly around the median, `density` of them in a cell of the first grid, as far as 4,096 cells reach; there are none
-elsewhere. A line has the mean error of the value in widths of a cell of the first grid, by the law of the exponential mechanism:
-of one look, of two looks that share epsilon, and of one look at cells 16 times as fine. The second grid divides the chosen cell
-and its two neighbours into 64 cells each; its epsilon and that of the first add up (sequential composition: the second grid is
-a function of the first answer).
+Rows are spaced evenly around the median, `density` of them per cell of the first grid, over 4,096 cells; there are none
+elsewhere. A line gives the mean error in widths of a cell of the first grid, under the exponential mechanism: of one look, of two
+looks that share epsilon, and of one look at cells 16 times as fine. The second grid divides the chosen cell and its two
+neighbours into 64 cells each; its epsilon and that of the first add up (sequential composition: the second grid is a function of
+the first answer).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 CELLS, FINER, INSIDE = 4_096, 16, 64
 SHARES = (0.5, 0.25, 0.1)
-"""Of epsilon, for the second look."""
+"""Shares of epsilon for the second look."""
 
 
 def choice(centres: Floats, density: float, rows: int, epsilon: float) -> Floats:
-    """Return the probability of each cell around `centres`, by how many rows lie between its centre and the median at 0. Of a
-    median, one row moves the utility by a half at most, so that the rate is epsilon for each row."""
+    """Return the probability of each cell around `centres`, from the number of rows between its centre and the median at 0. For a
+    median, one row changes the utility by at most one half, so the rate is epsilon per row."""
     between = np.minimum(np.floor(np.abs(centres) * density + 0.5), rows / 2)
     weights = np.exp(-epsilon * between)
     return np.asarray(weights / weights.sum())
@@ -35,7 +35,7 @@ def one_look(offset: float, density: float, rows: int, epsilon: float, finer: in
 
 
 def two_looks(offset: float, density: float, rows: int, epsilon: float, share: float) -> float:
-    """Return the mean error where `share` of epsilon chooses inside three cells around the first choice."""
+    """Return the mean error if `share` of epsilon is used for a choice inside three cells around the first choice."""
     centres = np.arange(CELLS) - CELLS // 2 + offset
     first = choice(centres, density, rows, (1 - share) * epsilon)
     inside = (np.arange(3 * INSIDE) + 0.5) / INSIDE - 1.5
@@ -48,7 +48,7 @@ def two_looks(offset: float, density: float, rows: int, epsilon: float, share: f
 
 
 def main() -> None:
-    """Print a line for each number of rows in a cell and epsilon."""
+    """Print a line for each epsilon and number of rows per cell."""
     random = np.random.default_rng(5)
     print(
         f"{'rows in a cell':>14} {'epsilon':>8} {'one look':>9}",

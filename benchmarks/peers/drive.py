@@ -1,4 +1,4 @@
-"""Making a peer's environment, and asking it: all that can go wrong becomes a reason that the report shows."""
+"""Setup of a peer's environment, and queries to it: every failure becomes a reason that the report shows."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ PEERS = {
     "diffprivlib": ("diffprivlib_tools", ("diffprivlib>=0.6", "scikit-learn<1.6", "duckdb>=1.4,<2")),
     "qrlew": ("qrlew", ("pyqrlew", "duckdb>=1.4,<2")),
 }
-"""Name -> module that runs in its environment, and what is installed there. SmartNoise and Qrlew order windows by
-random(), which DuckDB 2 refuses; diffprivlib 0.6 imports what scikit-learn 1.6 has no more."""
+"""Name -> module that runs in its environment, and the packages installed there. SmartNoise and Qrlew order windows by random(),
+which DuckDB 2 refuses; diffprivlib 0.6 imports a name that scikit-learn 1.6 has removed."""
 WITHOUT_QUANTILES, QUANTILES_ALONE = frozenset({"smartnoise", "qrlew"}), frozenset({"diffprivlib"})
-"""Systems that are not asked for order statistics, and that are asked for nothing else."""
+"""Systems that do not run order statistics, and systems that run nothing else."""
 Rows = dict[tuple[str, ...], list[float | None]]
 
 
 class Unusable(Exception):
-    """Why a peer, or one question of it, cannot be measured: a sentence."""
+    """The reason why a peer, or one of its queries, cannot be measured, as a sentence."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What one question took, and its rows by key."""
+    """The cost of one query, and its rows by key."""
 
     sample: Sample
     rows: Rows
 
 
 def environment(name: str, folder: Path) -> Path:
-    """The Python of the peer's environment below `folder`, made when it is not there. Raises Unusable."""
+    """Return the Python of the peer's environment below `folder`, created if necessary. Raises Unusable."""
     place = folder / name
     python = place / "bin" / "python"
     if (place / "ready").exists():
@@ -65,10 +65,10 @@ def environment(name: str, folder: Path) -> Path:
 
 
 class Peer:
-    """One process in a peer's environment. Use as a context."""
+    """One process in a peer's environment. Use it as a context manager."""
 
     def __init__(self, name: str, python: Path, facts: dict[str, Any]) -> None:
-        """Raises Unusable when it does not start."""
+        """Start the process. Raises Unusable if it does not start."""
         self.name = name
         environ = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
         command = [str(python), "serve.py", PEERS[name][0]]
@@ -85,7 +85,7 @@ class Peer:
             raise
 
     def ask(self, question: str) -> Answer:
-        """One question. Raises Unusable."""
+        """Run one query. Raises Unusable."""
         found = self._say({"question": question})
         rows = {tuple(keys): values for keys, values in found["rows"]}
         return Answer(Sample(found["wall"], found["cpu"]), rows)

@@ -1,4 +1,4 @@
-"""Where a system answers with less protection than it was asked for, or another question: shown beside its numbers."""
+"""Queries for which a system gives less protection than requested, or answers another query: shown next to its numbers."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ NOTES: dict[tuple[str, ...], str] = {
 }
 """(system, question), or (system, question, column) -> a sentence."""
 CAPPED_BY_REGION = frozenset({("pipelinedp", "Q4")})
-"""(system, question) where a user is bounded by keys and rows of each key, as there is no bound on all rows together."""
+"""(system, question) where a user is bounded by keys and by rows of each key, because the system has no bound on all rows
+together."""
 
 
 def note_of(system: str, question: str, column: str) -> str:
-    """Return the sentence about a column of a question, "" if the system does what it was asked to."""
+    """Return the sentence about a column of a query, or "" if the system does what was requested."""
     return NOTES.get((system, question, column)) or NOTES.get((system, question), "")

@@ -1,4 +1,4 @@
-"""OpenDP's Polars interface over a data frame in memory; quantiles by the scores and the noisy choice behind it."""
+"""OpenDP's Polars interface over an in-memory data frame; quantiles through its underlying scores and noisy choice."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ dp.enable_features("contrib")
 
 
 class Peer:
-    """A data frame; every question gets a context of its own with the whole budget of one question."""
+    """A data frame; every query gets a separate context with the whole budget of one query."""
 
     def __init__(self, facts: dict[str, Any]) -> None:
         self._facts = facts
@@ -25,7 +25,7 @@ class Peer:
         self._regions, self._cells = regions, regions.join(days, how="cross")
 
     def ask(self, question: str) -> list[tuple[list[Any], list[Any]]]:
-        """Rows of a question. AVG is the quotient of a sum and a count, as in OpenDP's own examples."""
+        """Return the rows of a query. AVG is the quotient of a sum and a count, as in OpenDP's own examples."""
         amount = pl.col("amount")
         total = amount.fill_null(0.0).dp.sum((0.0, float(self._facts["upper"]))).alias("total")
         count, known = dp.len(signed=True).alias("n"), amount.dp.count(signed=True).alias("known")
@@ -52,9 +52,9 @@ class Peer:
         return self._by_region(query.group_by("region"), question, count, total, known)
 
     def _quantiles(self, keys: int, shares: list[float]) -> list[tuple[list[Any], list[Any]]]:
-        """Each quantile with an even part of epsilon, for as many rows as a user has: regions share no row, so that the losses
-        of a user's rows add up to it. Candidates are those of dpsql. Scores are computed once: through Polars an answer takes
-        seconds."""
+        """Return quantiles, each with an equal part of epsilon, calibrated to max_rows changed rows: regions share no row, so the
+        losses of a user's rows add up to it. The candidates are dpsql's. Scores are computed once, because an answer through
+        Polars takes seconds."""
         regions = self._facts["regions"] if keys else [None]
         epsilon = self._facts["epsilon"] / len(shares)
         return [
@@ -80,7 +80,7 @@ class Peer:
     def _by_region(
         self, query: Any, question: str, count: Any, total: Any, known: Any
     ) -> list[tuple[list[Any], list[Any]]]:
-        """One aggregate by region, under private keys or listed ones."""
+        """Return one aggregate by region, under private or listed keys."""
         chosen = {"Q9": (count,), "Q10": (count,), "Q11": (total,), "Q12": (total, known)}[question]
         query = query.agg(*chosen)
         found = (query if self._facts["private"] else query.with_keys(self._regions)).release().collect()
@@ -89,7 +89,8 @@ class Peer:
         return _rows(found.select("region", pl.exclude("region")), 1)
 
     def _query(self, question: str) -> Any:
-        """`max_length`: float sums are noisier for it, so it is that of the groups of the question, tenfold."""
+        """Return a query in a new context. Float sums become noisier with `max_length`, so it is ten times the mean group size of
+        the question."""
         groups = {"Q1": 10, "Q2": 10, "Q3": 10, "Q5": self._cells.select(pl.len()).collect().item()}.get(question, 50)
         by_user = self._facts["level"] == "user"
         unit = dp.unit_of(contributions=1, identifier=pl.col("user_id")) if by_user else dp.unit_of(contributions=1)
@@ -104,7 +105,7 @@ class Peer:
         return query.truncate_per_group(self._facts["max_rows"]) if by_user else query
 
     def _loss(self) -> Any:
-        """(epsilon, delta), or the rho that gives them, for Gaussian noise."""
+        """Return (epsilon, delta), or the rho that implies them, for Gaussian noise."""
         if self._facts.get("rho"):
             return dp.loss_of(rho=self._facts["rho"])
         return dp.loss_of(epsilon=self._facts["epsilon"], delta=self._facts["delta"])

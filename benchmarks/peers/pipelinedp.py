@@ -15,11 +15,11 @@ QUESTIONS: dict[str, tuple[tuple[int, ...], list[Any]]] = {
     "Q7": ((MERCHANT,), [COUNT]), "Q9": ((REGION,), [COUNT]), "Q10": ((REGION,), [COUNT]), "Q11": ((REGION,), [SUM]),
     "Q12": ((REGION,), [MEAN]),
 }  # fmt: skip
-"""Columns of the key, and the metrics in the order of the question's columns."""
+"""Columns of the key, and the metrics in the order of the query's columns."""
 
 
 class Peer:
-    """Rows in memory; every question gets an accountant of its own with the whole budget of one question."""
+    """Rows in memory; every query gets a separate accountant with the whole budget of one query."""
 
     def __init__(self, facts: dict[str, Any]) -> None:
         self._facts = facts
@@ -30,8 +30,8 @@ class Peer:
         self._rows_with_amount = [row[:-1] for row in rows if not row[-1]]
 
     def ask(self, question: str) -> list[tuple[list[Any], list[Any]]]:
-        """Rows of a question. PipelineDP knows no NULL: a mean alone is of rows with an amount, beside a count of all rows a
-        missing amount counts as 0."""
+        """Return the rows of a query. PipelineDP has no NULL: a mean alone uses only rows with an amount; next to a count of all
+        rows, a missing amount counts as 0."""
         ranked = question in self._facts["quantiles"]
         if ranked:
             keys, shares = self._facts["quantiles"][question]
@@ -53,7 +53,7 @@ class Peer:
             bounds = {"max_contributions": facts["max_rows"]}
             if not columns or MEAN in metrics:
                 bounds = _apart(facts, columns)
-            elif ranked:  # three rows of a user in twenty regions seldom share one
+            elif ranked:  # a user's three rows in twenty regions seldom share one
                 bounds = {"max_partitions_contributed": facts["max_rows"], "max_contributions_per_partition": 1}
             if question == "Q6":
                 bounds = {"max_partitions_contributed": len(facts["regions"]), "max_contributions_per_partition": 1}
@@ -79,9 +79,10 @@ class Peer:
 
 
 def _apart(facts: dict[str, Any], columns: tuple[int, ...]) -> dict[str, int]:
-    """Bounds on keys and on rows of each key, where there is none on all rows of a user together (MEAN, private keys).
+    """Return bounds on keys and on rows per key, for use where a bound on all rows of a user is not available (MEAN, private
+    keys).
 
-    Their product is that bound. Few rows of a user share a region, none a merchant: two and one lose the fewest.
+    Their product equals that bound. Few rows of a user share a region and none share a merchant, so two and one drop the fewest.
     """
     keys = {(): 1, (MERCHANT,): facts["max_rows"]}.get(columns, facts["max_rows"] // 2)
     return {"max_partitions_contributed": keys, "max_contributions_per_partition": facts["max_rows"] // keys}

@@ -1,4 +1,4 @@
-"""Qrlew: the question is rewritten to SQL that adds the noise itself; an in-memory DuckDB runs it."""
+"""Qrlew: it rewrites the query to SQL that adds the noise itself, and an in-memory DuckDB runs it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ EMPTY = (
 
 
 class Peer:
-    """The data in DuckDB, their shape from an empty SQLite table, and rewritten texts, one for each question."""
+    """The data in DuckDB, their schema from an empty SQLite table, and one rewritten text per query."""
 
     def __init__(self, facts: dict[str, Any]) -> None:
         self._facts = facts
@@ -55,7 +55,7 @@ class Peer:
         self._texts: dict[str, str] = {}
 
     def ask(self, question: str) -> list[tuple[list[Any], list[Any]]]:
-        """Rows of a question; its text is rewritten once."""
+        """Return the rows of a query; its text is rewritten once."""
         keys, sql = QUESTIONS[question]
         if question not in self._texts:
             self._texts[question] = self._rewritten(sql)

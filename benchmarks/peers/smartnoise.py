@@ -26,11 +26,11 @@ QUESTIONS = {
     "Q11": (1, f"SELECT region, sum(amount) AS total FROM {TABLE} GROUP BY region"),
     "Q12": (1, f"SELECT region, avg(amount) AS mean FROM {TABLE} GROUP BY region"),
 }
-"""How many keys lead each row, and the text. `day` is a word of its grammar, so the column has another name."""
+"""Number of leading key columns, and the text. `day` is a keyword of SmartNoise's grammar, so the column has another name."""
 
 
 class Peer:
-    """One database, and a reader with and one without the censoring of rare keys (public keys need none)."""
+    """One database, and readers with and without the censoring of rare keys (public keys need none)."""
 
     def __init__(self, facts: dict[str, Any]) -> None:
         connection = duckdb.connect()
@@ -43,7 +43,7 @@ class Peer:
         self._readers: dict[str, Any] = {}
 
     def ask(self, question: str) -> list[tuple[list[Any], list[Any]]]:
-        """Rows of a question; the budget of one question is split by SmartNoise's own reckoning of its price."""
+        """Return the rows of a query. The budget of one query is divided by the price that SmartNoise itself states."""
         if self._facts.get("rho"):
             raise ValueError("Laplace noise only where one user has several rows")
         keys, sql = QUESTIONS[question]
@@ -68,7 +68,7 @@ class Peer:
 
 
 class _OverDuckDB(PostgresReader):  # type: ignore[misc]
-    """DuckDB reads what is written for PostgreSQL, but has no transaction to roll back."""
+    """A reader for DuckDB, which accepts SQL written for PostgreSQL but has no transaction to roll back."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         super().__init__(conn=connection)

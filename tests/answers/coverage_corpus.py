@@ -1,11 +1,11 @@
-"""The corpus of SQL as people write it: three SQL files beside this one, and docs/coverage.md.
+"""The corpus of SQL as people write it: three SQL files in this folder, and docs/coverage.md.
 
-Each query follows a line `-- query: NAME`; further marks in front of or behind its text:
-`what` (title), `refused` (the slug expected), `why` (why the refusal is inherent, or what an expert should know of the
-answer), `gap` (a refusal that a later version should lift), `compare` (the SQL whose plain answer is the expected one,
-where it is not the query itself), `empty` (why the expected answer has no rows).
+Each query follows a line `-- query: NAME`; further marks before or after its text: `what` (title), `refused` (the slug expected),
+`why` (why the refusal is inherent, or what an expert should know about the answer), `gap` (a refusal that a later version should
+lift), `compare` (the SQL whose plain answer is the expected one, if it is not the query itself), `empty` (why the expected answer
+has no rows).
 
-`python tests/answers/coverage_corpus.py` writes docs/coverage.md anew.
+`python tests/answers/coverage_corpus.py` regenerates docs/coverage.md.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MARK = re.compile(r"-- (query|what|refused|why|gap|compare|empty): (.+)")
 
 @dataclass(frozen=True)
 class Case:
-    """One query of the corpus; marks that are not there are empty."""
+    """One query of the corpus; missing marks are empty."""
 
     theme: str
     name: str
@@ -36,7 +36,7 @@ class Case:
 
 
 def cases(theme: str) -> list[Case]:
-    """The queries of one theme in file order. Raises ValueError for a mark that is not known."""
+    """Return the queries of one theme in file order. Raises ValueError for an unknown mark."""
     found: list[Case] = []
     whole = (HERE / f"{theme}.sql").read_text(encoding="utf-8")
     for part in re.split(r"^(?=-- query: )", whole, flags=re.MULTILINE)[1:]:

@@ -1,8 +1,8 @@
-"""Small data with the shapes of TPC-H, ClickBench and a web shop, made from `range` and `hash` inside DuckDB.
+"""Small data with the schemas of TPC-H, ClickBench and a web shop, generated with `range` and `hash` inside DuckDB.
 
-Values stay within the bounds of tests/policies/*.yaml and rows per person below max_rows, so that a plain query
-over the same tables has the answer that the private one has before noise. Popular values are much more popular than
-others: a "top ten" has no ties.
+Values stay within the bounds of tests/policies/*.yaml and rows per person below max_rows, so a plain query over the same tables
+has the answer that the private one has before noise. Popular values are much more frequent than others, so a "top ten" has no
+ties.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ POLICIES = {"tpch": "tpch", "clickbench": "clickbench", "bi": "shop"}
 
 
 def build(theme: str) -> duckdb.DuckDBPyConnection:
-    """The data of one theme in memory."""
+    """Return a database in memory with the data of one theme."""
     connection = duckdb.connect()
     connection.execute(_MACROS + _BUILDERS[theme])
     return connection

@@ -1,4 +1,4 @@
-"""Random aggregates over random small tables: without noise they are the engine's own, group by group."""
+"""Random aggregates over random small tables: without noise they equal the engine's, group by group."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ UNSTABLE = ("CORR", "REGR_SLOPE", "REGR_INTERCEPT", "REGR_R2")
 
 @dataclass(frozen=True)
 class Aggregate:
-    """One output; `pair` are the arguments of an aggregate of two."""
+    """One output; `pair`: the arguments of an aggregate that takes two, otherwise empty."""
 
     call: str
     condition: str
@@ -100,7 +100,7 @@ def test_aggregates_without_noise_are_the_engines(
 
 
 def _singular(connection: duckdb.DuckDBPyConnection, one: Aggregate, where: str, group: str | None) -> bool:
-    """Quotients of variances mean something only where neither variance is 0: one of rounding error is no variance."""
+    """Return whether a variance in a quotient is 0 apart from rounding error: such a quotient is meaningless."""
     if not one.pair:
         return False
     y, x = one.pair

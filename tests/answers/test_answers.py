@@ -1,6 +1,6 @@
-"""Whole answers at the limit of no noise beside DuckDB's own: values, and what claims to be exact.
+"""Whole answers in the limit of no noise compared with DuckDB's: values, and outputs that claim to be exact.
 
-Statements of which each output is asked for what it says: `noisy = false` must be the engine's value.
+Each output is compared according to its own claim: `noisy = false` must give the engine's value.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ World = tuple[duckdb.DuckDBPyConnection, Session]
 
 
 def build() -> duckdb.DuckDBPyConnection:
-    """900 rows of 300 people: no row has the codes r and s, some have none. Every other table lacks some keys of a."""
+    """Return 900 rows of 300 people: no row has the codes r and s, some have none. Every other table lacks some keys of a."""
     connection = duckdb.connect()
     connection.execute(
         "CREATE TABLE a AS SELECT (i // 3)::BIGINT AS uid, CASE WHEN i % 13 <> 0 THEN (i * 7 % 11)::BIGINT END AS x, "
@@ -57,7 +57,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 def check(world: World, sql: str) -> None:
-    """The rows of the engine, in whatever order."""
+    """Compare the rows with the engine's, in any order."""
     connection, session = world
     expected = [tuple(float(v) if isinstance(v, int) else v for v in row) for row in connection.execute(sql).fetchall()]
     answer = rows_of(session.execute(sql))
@@ -110,7 +110,7 @@ def test_spread_of_wide_integers_is_computed_on_a_grid_of_reals(world: World, va
     for word in ("VAR_POP", "STDDEV", "CORR", "COVAR_POP", "REGR_SLOPE", "REGR_INTERCEPT", "REGR_R2"):
         arguments = value if word in ("VAR_POP", "STDDEV") else f"{value}, x"
         (row,) = session.execute(f"SELECT {word}({arguments}) FROM a").rows()
-        # On the grid of such squares these values do not spread, and what does not spread has no correlation, as in SQL.
+        # On the grid of such squares these values have no variance, and without variance there is no correlation, as in SQL.
         is_lost = word in ("CORR", "REGR_R2") and value != WIDE[2]
         assert (row[0] is None) if is_lost else isinstance(row[0], float)
     ((exact,),) = connection.execute("SELECT VAR_POP(big) FROM a").fetchall()
@@ -149,13 +149,13 @@ RIGHT_USING = (
 
 @pytest.mark.parametrize("sql", RIGHT_USING)
 def test_merged_columns_of_a_right_join_are_those_of_the_preserved_side(world: World, sql: str) -> None:
-    """They are those of the side that is preserved: groups that the other side lacks keep their keys, and their bounds."""
+    """Groups that the other side lacks keep their keys and their bounds."""
     connection, session = world
     assert difference(session.execute(sql), connection.execute(sql).fetchall()) is None
 
 
 def test_what_a_full_join_merges_has_no_bounds(world: World) -> None:
-    """Neither side's bounds and values are those of the merged column: nothing is answered with either."""
+    """The bounds and values of neither side hold for the merged column, so no answer relies on either."""
     _, session = world
     for item in ("SUM(r.k)", "r.k, COUNT(*)"):
         sql = f"SELECT {item} FROM a JOIN {_MERGED.replace('RIGHT', 'FULL')} ON a.x = r.k"
@@ -165,7 +165,7 @@ def test_what_a_full_join_merges_has_no_bounds(world: World) -> None:
 
 
 def test_a_refused_condition_on_the_preserved_side_answers_when_written_as_the_hint_says(world: World) -> None:
-    """The refusal says how to write them: in WHERE they would leave rows out."""
+    """Moving these conditions to WHERE would drop rows; the refusal states a form that keeps them."""
     connection, session = world
     for source, way in (
         ("a LEFT JOIN codes AS c ON a.code = c.code AND a.x > 2", "CASE WHEN a.x > 2 THEN a.code END = c.code"),
@@ -181,14 +181,15 @@ def test_a_refused_condition_on_the_preserved_side_answers_when_written_as_the_h
 
 
 def test_sums_of_values_outside_their_bounds(world: World) -> None:
-    """Different first, then clamped: 0 to 10 become four times 0 (0 to 3 less 3) and so on."""
+    """DISTINCT applies before clamping: x = 0 to 3 each give x - 3 clamped to 0, which counts four times, and so on."""
     _, session = world
     sql = "SELECT SUM(DISTINCT clamp(x - 3, 0, 5)), COUNT(DISTINCT clamp(x - 3, 0, 5)) FROM a"
     assert rows_of(session.execute(sql)) == [(15.0, 6.0)]
 
 
 def test_the_number_of_groups_is_not_exact(world: World) -> None:
-    """The domain has four codes, the data two: every door says that the number is noisy, and how to ask instead."""
+    """The domain has four codes, the data two: every front end states that the number is noisy, and which query to use
+    instead."""
     connection, session = world
     sql = "SELECT COUNT(*) FROM (SELECT kind FROM a WHERE kind <> 'q' GROUP BY kind) AS q"
     release = session.execute(sql)
@@ -210,7 +211,7 @@ def test_the_number_of_groups_is_not_exact(world: World) -> None:
 
 
 def test_results_are_rounded_as_bi_tools_write_it(world: World) -> None:
-    """Casts of released numbers to numbers with digits: values, types, and error bars that are there."""
+    """Released numbers cast to types with fixed digits keep their values, types and error bars."""
     connection, session = world
     sql = "SELECT kind, ROUND(AVG(x)::numeric, 2) AS a, CAST(SUM(x) AS DECIMAL(12,1)) AS s, COUNT(*)::numeric AS n FROM a GROUP BY kind"
     expected = {row[0]: [float(value) for value in row[1:]] for row in connection.execute(sql).fetchall()}

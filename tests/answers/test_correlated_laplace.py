@@ -1,4 +1,4 @@
-"""Multivariate Laplace noise from the text to the answer: what is charged, stored, explained and refused, and its error bars."""
+"""Multivariate Laplace noise from SQL to answer: charges, storage, EXPLAIN, refusals, and error bars."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ CORRELATED = "SET dp.mechanism = 'correlated_laplace'"
 
 
 def opened(path: Path, accountant: str = "zcdp", neighbours: str = "add_remove") -> Session:
-    """Forty wards of 100 people."""
+    """Open a session over forty wards of 100 people."""
     path.mkdir(exist_ok=True)
     with duckdb.connect(str(path / "wards.duckdb")) as data:
         data.execute(
@@ -92,7 +92,7 @@ def test_reuse_off_draws_anew_and_charges_anew(session: Session) -> None:
 
 
 def test_nothing_is_derived_from_it(session: Session) -> None:
-    """Sums of cells of one vector share its W."""
+    """Cells of one vector share W, so sums of them cannot be derived."""
     session.execute(BY_WARD)
     session.execute("SET dp.reuse = derive")
     assert not session.execute("SELECT COUNT(*) AS n FROM people").reused
@@ -110,14 +110,14 @@ def test_explain_says_what_the_default_is_like(session: Session) -> None:
     lines = [str(row[0]) for row in session.execute(f"EXPLAIN {BY_WARD}").rows()]
     line = "is 36 times narrower, for the same price; with dp.correlation = 0 it is 4.16 times narrower"
     assert any(line in text for text in lines), lines
-    session.execute("SET dp.correlation = 0.01")  # taken down to 0
+    session.execute("SET dp.correlation = 0.01")  # rounded down to 0
     assert any(str(row[0]).endswith("for the same price") for row in session.execute(f"EXPLAIN {BY_WARD}").rows())
     session.execute("SET dp.mechanism = auto")
     assert not any("dp.mechanism = auto" in str(row[0]) for row in session.execute(f"EXPLAIN {BY_WARD}").rows())
 
 
 def test_a_lone_number_does_not_pay_for_a_correlation(session: Session) -> None:
-    """It is as exact without one; the same question with another correlation is the same question, and free."""
+    """It is equally exact without a correlation; repeating the query with another correlation is the same query, and free."""
     lone, grouped = "SELECT COUNT(*) AS n, SUM(age) AS s FROM people", BY_WARD
     plain = [[output.error_95 for output in session.explain(text).outputs] for text in (lone, grouped)]
     first = session.execute(lone)
@@ -174,7 +174,7 @@ def test_private_keys_and_needless_deltas_are_refused(tmp_path: Path, session: S
 
 
 def test_tables_are_not_measured_as_one(session: Session) -> None:
-    """Least squares needs noise that is independent in the cells of a table."""
+    """Least squares needs noise that is independent between the cells of a table."""
     session.execute("SET dp.workload = on")
     answer = session.execute("SELECT ward, COUNT(*) AS n FROM people GROUP BY ROLLUP(ward)")
     rows = dict(answer.rows())
@@ -182,7 +182,7 @@ def test_tables_are_not_measured_as_one(session: Session) -> None:
 
 
 def test_small_groups_and_bounds_of_totals_go_with_it(session: Session) -> None:
-    """Groups below `dp.min_units` are left out by the noisy number that is shown; bounds of totals keep the price."""
+    """Groups below `dp.min_units` are removed by their noisy count, which is shown; bounds on totals keep the price."""
     session.execute("SET dp.min_units = 100")
     counts = [n for _, n in session.execute(BY_WARD).rows()]
     assert 0 < len(counts) < 40 and min(counts) >= 100
@@ -195,7 +195,7 @@ def test_small_groups_and_bounds_of_totals_go_with_it(session: Session) -> None:
 
 
 def test_questions_of_little_epsilon_are_answered_with_a_correlation(tmp_path: Path) -> None:
-    """What needs Gaussians of deviations above 2**20: a mean at epsilon 0.1 under pure accounting."""
+    """Such queries need Gaussians with deviations above 2**20: a mean at epsilon 0.1 under pure accounting."""
     with opened(tmp_path / "pure", "pure") as session:
         session.execute(CORRELATED)
         session.execute("SET dp.correlation = 0.9")
@@ -213,8 +213,8 @@ def test_the_audit_asks_with_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("correlation", by_day(["0.9"], ["0", "0.9"]))
 def test_bars_of_totals_over_groups_keep_their_word(session: Session, correlation: str) -> None:
-    """Over 400 answers at 80 %, by 5 standard errors. With a correlation of 0.9 a total over 40 groups has about 4 times the
-    deviation that it has of independent groups: replicates without it would cover 25 %."""
+    """At 80 %, over 400 answers, within 5 standard errors. With a correlation of 0.9, a total over 40 groups has about 4 times
+    the deviation of independent groups: replicates without the correlation would cover 25 %."""
     for setting in ("dp.reuse = off", "dp.confidence = 0.8", f"dp.correlation = {correlation}"):
         session.execute(f"SET {setting}")
     covered = []

@@ -1,4 +1,4 @@
-"""Random questions beside DuckDB: rows, groups, types, and what claims to be exact or to have a known error."""
+"""Random queries compared with DuckDB: rows, groups, types, and outputs that claim to be exact or to have a known error."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from answers.test_answers import World, build
 from dpsql.errors.exceptions import Error
 
 REFUSED = {"unit_sets"}
-"""What no question of the generator may be refused for, but for these."""
+"""The only refusals that queries of the generator may meet."""
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def test_generated_answers_without_noise_are_the_engines(world: World, kind: str
         try:
             expected = connection.execute(sql).fetchall()
         except Exception:
-            continue  # a set operation of types that do not meet
+            continue  # a set operation of incompatible types
         try:
             release = session.execute(sql)
         except Error as refusal:

@@ -1,4 +1,5 @@
-"""Answers whose groups are not every combination of their keys: the groups of SQL, in caps, prices and stored releases too."""
+"""Answers whose groups are not all combinations of their keys: the same groups as in SQL, also for caps, prices and stored
+releases."""
 
 from __future__ import annotations
 
@@ -63,7 +64,7 @@ def fill(path: Path, most: int = 400) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A place of their own for notes of ledgers: the folders of an earlier run have the same names."""
+    """Use a separate state directory: folders of an earlier run have the same names."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DPSQL_STATE", str(tmp_path_factory.mktemp("state")))
         yield
@@ -132,13 +133,14 @@ def test_which_combinations_appear_does_not_depend_on_data(session: Session, tmp
 
 
 def test_a_unit_is_in_no_more_groups_than_there_are(session: Session) -> None:
-    """Two combinations of eighteen: the bound, and so the noise, is that of two."""
+    """Two of eighteen combinations remain, so the bound, and with it the noise, is for two."""
     plan = session.explain(f"SELECT a, b, COUNT(*) FROM sales WHERE {BOTH} GROUP BY a, b")
     assert [output.l0 for output in plan.outputs] == [2]
 
 
 def test_rows_of_groups_that_having_left_out_use_up_no_cap(session: Session) -> None:
-    """Everybody has rows with a = 3 and a = 6, all of them with b = z, and may be in one group: it is the one that is shown."""
+    """Everyone has rows with a = 3 and a = 6, all with b = z, and may be in one group: they are counted in the group that is
+    shown."""
     session.execute("SET dp.max_groups = 1")
     try:
         found = rows(
@@ -156,7 +158,7 @@ def test_stored_releases_know_which_combinations_they_lack(tmp_path: Path) -> No
     with open_session(tmp_path / "shop.yaml", create_ledger=True) as session:
         session.execute("SET dp.reuse = derive")
         first = session.execute(f"SELECT a, b, COUNT(*) FROM sales GROUP BY a, b HAVING {BOTH}")
-        # Rows with a = 3 have another b too, of which nothing is stored.
+        # Rows with a = 3 also have other values of b, for which nothing is stored.
         for sql in (
             "SELECT COUNT(*) FROM sales WHERE a = 3 AND b = 'x'",
             "SELECT COUNT(*) FROM sales WHERE a IN (3, 4) AND b = 'x'",

@@ -1,4 +1,4 @@
-"""Laplace noise under zCDP from the text to the answer: which mechanism is chosen, what is charged, and how far answers are off."""
+"""Laplace noise under zCDP from SQL to answer: the choice of mechanism, the charge, and the error of answers."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def opened(folder: Path, unit: str = "row", rows: int = 1, neighbours: str = "ad
 
 
 def cost(epsilon: float) -> float:
-    """rho of continuous Laplace noise of the scale 1 / epsilon."""
+    """Return rho of continuous Laplace noise of scale 1 / epsilon."""
     return epsilon + math.exp(-epsilon) - 1
 
 
 def test_answers_are_off_by_the_scale_that_two_of_rho_buys_and_explain_says_so(shops: Path) -> None:
-    """rho = 2 buys epsilon 2.948. The mean of 2,000 errors has a deviation of 2.2 % of the scale: 15 % is seven of them."""
+    """rho = 2 buys epsilon 2.948. The mean of 2,000 errors has a deviation of 2.2 % of the scale: 15 % is seven deviations."""
     with opened(shops) as connection:
         (row,) = connection.explain(SUMS).outputs
         assert row.mechanism == "laplace" and row.rho == pytest.approx(2, rel=1e-9) and row.rho <= 2
@@ -79,8 +79,8 @@ def test_the_mechanism_is_the_one_that_errs_less(shops: Path, epsilon: str, sums
 
 @pytest.mark.parametrize("neighbours", ["add_remove", "change_one"])
 def test_a_unit_is_charged_for_the_worst_split_of_its_rows_over_groups(shops: Path, neighbours: str) -> None:
-    """Five rows, at most two in a group: two groups of two rows and one of one; twice as many where a unit is replaced, each of
-    which may then move by four rows: two groups of four and one of two."""
+    """Five rows, at most two per group: two groups of two rows and one of one. If a unit is replaced, there are twice as many
+    groups, each of which may move by four rows: two groups of four and one of two."""
     wanted = [2, 2, 1] if neighbours == "add_remove" else [4, 4, 2]
     with opened(shops, "{table: sales, column: buyer}", 5, neighbours) as connection:
         for setting in ("dp.mechanism = laplace", "dp.max_rows_per_group = 2", "dp.epsilon = 2"):
@@ -93,7 +93,7 @@ def test_a_unit_is_charged_for_the_worst_split_of_its_rows_over_groups(shops: Pa
 
 
 def test_a_target_is_reached_at_the_price_of_the_exact_divergence(shops: Path) -> None:
-    """A half width of 100 at 95 % is a scale of 100 / ln 20."""
+    """A half width of 100 at 95 % implies a scale of 100 / ln 20."""
     with opened(shops) as connection:
         connection.execute("SET dp.mechanism = laplace")
         connection.execute("SET dp.target_error = 100")

@@ -1,4 +1,4 @@
-"""Noise by local sensitivity from the text to the answer: what is charged, stored, explained, refused, and how near it is."""
+"""Noise by local sensitivity from SQL to answer: charges, storage, EXPLAIN, refusals, and accuracy."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ SMOOTH, PROPOSED = "SET dp.mechanism = smooth_sensitivity", "SET dp.mechanism = 
 
 
 def wards(path: Path, accountant: str = "pure", neighbours: str = "add_remove") -> Path:
-    """Nobody is in ward c."""
+    """Write a policy and data in which ward c is empty."""
     with duckdb.connect(str(path / "wards.duckdb")) as data:
         data.execute(
             "CREATE TABLE people AS SELECT CAST(i AS INTEGER) AS person, chr(97 + CAST(i % 2 AS INTEGER)) AS ward, "
@@ -80,7 +80,7 @@ def rows(connection: dpsql.Connection, sql: str) -> list[dict[str, Any]]:
 def test_a_question_costs_its_epsilon_and_its_delta(
     accountant: str, neighbours: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Replacing a person may move twice as many rows of twice as many groups, so noise grows and the price does not."""
+    """Replacing a person may move twice as many rows in twice as many groups, so the noise grows and the price does not."""
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     factor = 1 if neighbours == "add_remove" else 2
     with dpsql.connect(wards(tmp_path, accountant, neighbours), create_ledger=True) as opened:
@@ -111,7 +111,7 @@ def test_medians_and_means_are_near_the_exact_ones(connection: dpsql.Connection)
 
 
 def test_without_noise_they_are_duckdbs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The lower of two middle values, and means on the grid."""
+    """The median is the lower of two middle values, and means are rounded to the grid."""
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path))
     policy = dpsql.policy.load_policy(wards(tmp_path))
     data = duckdb.connect(str(tmp_path / "wards.duckdb"))
@@ -178,7 +178,7 @@ def test_the_least_proposal_that_is_named_can_be_made(connection: dpsql.Connecti
 
 @pytest.mark.statistical
 def test_bars_of_tested_numbers_hold(connection: dpsql.Connection) -> None:
-    """At 80 %: of 150 questions with two bars each about 120 hold them, and hardly ever all."""
+    """At 80 %, about 120 of the 150 bars of each output hold, and hardly ever all of them."""
     settings = (PROPOSED, "SET dp.proposed_sensitivity = 3", "SET dp.reuse = off", "SET dp.confidence = 0.8")
     for setting in settings:
         connection.execute(setting)
@@ -236,7 +236,7 @@ def test_no_error_bar_follows_from_a_secret_scale(connection: dpsql.Connection) 
 
 
 def test_a_public_table_and_a_table_without_rows_are_answered_alike(connection: dpsql.Connection) -> None:
-    """Nothing that is seen but noise tells an empty group."""
+    """Only noise distinguishes an empty group."""
     connection.execute(SMOOTH)
     answer = rows(connection, "SELECT ward, MEDIAN(age) AS m FROM people WHERE weight > 200 GROUP BY ward")
     assert len(answer) == 3 and all(0 <= row["m"] <= 120 for row in answer)
@@ -252,7 +252,8 @@ def test_options_name_the_mechanisms(connection: dpsql.Connection) -> None:
 
 
 def test_the_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    """Its table has every way, law, number of rows and epsilon; the exponential mechanism is nearest on average."""
+    """Its table has every way, distribution, number of rows and epsilon; the exponential mechanism is the most accurate on
+    average."""
     source = (ROOT / "examples" / "local_sensitivity.py").read_text(encoding="utf-8")
     module: dict[str, Any] = {"__name__": "example"}
     exec(compile(source.replace("DRAWS = 60", "DRAWS = 6"), "local_sensitivity.py", "exec"), module)

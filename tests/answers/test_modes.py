@@ -1,4 +1,4 @@
-"""MODE, ARG_MAX and ARG_MIN, and MIN and MAX of texts, from the text to the answer."""
+"""MODE, ARG_MAX and ARG_MIN, and MIN and MAX of texts, from SQL to answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WARDS = ("day", "er", "icu")
 
 
 def hospital_with_visits() -> duckdb.DuckDBPyConnection:
-    """600 patients with 3,000 visits, of which half are in ward icu, the dearest ones in er; 40 are in a ward that is not listed."""
+    """Return 600 patients with 3,000 visits; half are in ward icu, the most expensive ones in er, and 40 in an unlisted ward."""
     data = duckdb.connect()
     data.execute(
         "CREATE TABLE patients AS SELECT i AS patient_id, ['north', 'south', 'east'][1 + i % 3] AS region, "
@@ -100,7 +100,7 @@ def test_a_mode_is_charged_once_and_given_again_free(noisy: Session) -> None:
 
 
 def test_answers_under_noise_are_frequent_values_of_the_list(noisy: Session) -> None:
-    """At epsilon 4 and 20 rows a person, 1,500 visits in icu and fewer than 800 in each other ward."""
+    """At epsilon 4 and 20 rows per person, with 1,500 visits in icu and fewer than 800 in every other ward."""
     noisy.set_option("dp.epsilon", "4")
     release = noisy.execute("SELECT MODE(ward), MIN(ward), ARG_MIN(ward, cost) FROM visits")
     ((mode, least, key),) = release.rows()
@@ -111,8 +111,8 @@ def test_answers_under_noise_are_frequent_values_of_the_list(noisy: Session) -> 
 def test_the_key_of_rows_that_lead_by_enough_is_named_among_values_finer_than_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At epsilon 2 and 20 rows a person, a lead of 74 of 222 rows is enough in 95 % of cases for 3 wards. The value of every row
-    is its own, and of the 400 rows with the largest ones, 300 are of ward er."""
+    """At epsilon 2 and 20 rows per person, a lead of 74 of 222 rows is enough in 95 % of cases for 3 wards. Every row has a
+    unique value, and of the 400 rows with the largest values, 300 are in ward er."""
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path))
     data = hospital_with_visits()
     data.execute("DELETE FROM visits")
@@ -131,11 +131,11 @@ def test_the_key_of_rows_that_lead_by_enough_is_named_among_values_finer_than_ro
 def test_explain_says_by_how_many_rows_a_mode_may_be_wrong(noisy: Session) -> None:
     row, key = noisy.explain("SELECT MODE(sex), ARG_MAX(sex, age) FROM patients").outputs
     assert (row.mechanism, row.l1_sensitivity, row.error_95, row.epsilon) == ("permute-and-flip", 1.0, None, 0.5)
-    # Epsilon of one half, of which one row costs all, and no factor of 2: the counts of a list move in one direction.
+    # Epsilon is one half, one row costs all of it, and there is no factor of 2: the counts of a list move in one direction.
     assert row.noise_scale == 2.0
     bound = math.log((2 - 1) / 2 / 0.05) * 2
     assert f"at most {bound:.4g} rows less frequent than the most frequent value in 95%" in row.bound
-    # Epsilon of one half again, of which a row that pushes another one out moves two keys.
+    # Epsilon is again one half, but a row that displaces another one moves two keys.
     assert (key.mechanism, key.l1_sensitivity, key.noise_scale) == ("permute-and-flip", 1.0, 4.0)
     assert key.aggregate == "sex of the rows with the largest age"
     assert f"most of the {math.ceil(3 * math.log(1 / 2 / 0.05) * 4)} rows with the largest age have" in key.bound

@@ -1,4 +1,4 @@
-"""Policy key `outside`: values outside a column's domain or bounds form one more group, in keys and nowhere else."""
+"""Policy key `outside`: values outside a column's domain or bounds form one additional group, in keys and nowhere else."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def fill(path: Path, most: int = 6000) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A place of their own for notes of ledgers: the folders of an earlier run have the same names."""
+    """Use a separate state directory: folders of an earlier run have the same names."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DPSQL_STATE", str(tmp_path_factory.mktemp("state")))
         yield
@@ -175,7 +175,7 @@ def test_prepared_copies_have_the_same_groups(
 
 
 def test_which_groups_appear_does_not_depend_on_data(session: Session, tmp_path: Path) -> None:
-    """The same groups over no rows at all, and over one row less."""
+    """An empty table, and one with one row less, have the same groups."""
     (tmp_path / "keys.yaml").write_text(POLICY)
     fill(tmp_path / "keys.duckdb", 0)
     with open_session(tmp_path / "keys.yaml", create_ledger=True) as empty:
@@ -199,7 +199,7 @@ def test_the_limit_on_the_grid_counts_the_label(folder: Path, tmp_path: Path) ->
                 assert len(opened.execute("SELECT age, COUNT(*) FROM people GROUP BY age")) == 102
 
 
-# --- the note -----------------------------------------------------------------------------------------------------------
+# --- the notice ---------------------------------------------------------------------------------------------------------
 
 DROPS = "belong to no group"
 
@@ -215,7 +215,7 @@ DROPS = "belong to no group"
         ("SELECT code, COUNT(*) FROM people WHERE code = 'q' GROUP BY code", ""),
         ("SELECT region, COUNT(*) FROM people GROUP BY region", ""),
         ("SELECT age // 10 AS d, COUNT(*) FROM people GROUP BY d", ""),
-        ("SELECT day, COUNT(*) FROM people GROUP BY day", "day"),  # NULL, which the policy says is never there
+        ("SELECT day, COUNT(*) FROM people GROUP BY day", "day"),  # NULL, which the policy excludes
         ("SELECT day, COUNT(*) FROM people WHERE day IS NOT NULL GROUP BY day", ""),
         ("SELECT CASE WHEN code = 'p' THEN 'p' ELSE 'rest' END AS c, COUNT(*) FROM people GROUP BY c", ""),
         ("SELECT COUNT(*) FROM people", ""),
@@ -248,7 +248,7 @@ def test_answers_that_may_leave_rows_out_say_so(session: Session, sql: str, name
 
 
 def test_keys_that_compare_with_a_result_have_the_groups_of_their_rows(session: Session) -> None:
-    """What is not known before it is released is in no cell."""
+    """A value that is unknown before its release has no cell."""
     sql = "SELECT CASE WHEN age > (SELECT AVG(age) FROM people) THEN 'above' ELSE 'below' END AS c, COUNT(*) FROM people {} GROUP BY c"
     assert [key for key, _ in session.execute(sql.format("")).rows()] == ["above", "below"]
     assert [key for key, _ in session.execute(sql.format("WHERE age > 3")).rows()] == ["above", "below"]
@@ -309,7 +309,7 @@ def condition(chance: random.Random, depth: int) -> Expr:
 
 @pytest.mark.parametrize("seed", seeds(12, 3))
 def test_narrowing_is_sound_and_no_row_with_a_label_is_lost(seed: int) -> None:
-    """A key that was left out is that of no row that passes, and where no note is due every such row has a key."""
+    """A removed key occurs in no row that passes, and if no notice is due, every such row has a key."""
     chance = random.Random(seed)
     for key in keys():
         for _ in range(8):
@@ -326,7 +326,7 @@ def test_narrowing_is_sound_and_no_row_with_a_label_is_lost(seed: int) -> None:
 
 
 def test_labels_are_in_the_domain_of_whole_expressions() -> None:
-    """Every raw value of a column with `outside` has a public key, whatever is computed of it; the grid has no gaps."""
+    """Every raw value of a column with `outside` has a public key in any expression over it; the grid has no gaps."""
     for key in keys()[:8]:
         values = domain_of(key)
         (name,) = named(key)

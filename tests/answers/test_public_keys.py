@@ -1,4 +1,4 @@
-"""Whole answers of questions with public keys: which groups are shown, and that they add up to what SQL says."""
+"""Whole answers of queries with public keys: the groups that are shown, and that they add up as in SQL."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ tables:
 
 @pytest.fixture(scope="module", autouse=True)
 def state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A place of their own for notes of ledgers: the folders of an earlier run have the same names."""
+    """Use a separate state directory: folders of an earlier run have the same names."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DPSQL_STATE", str(tmp_path_factory.mktemp("state")))
         yield
@@ -46,7 +46,8 @@ def state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def folder(state: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """1500 people: 300 without x, ages 0 to 119 (20 of them beyond the bounds) and NULL, one visit for every second."""
+    """Write 1500 people: 300 without x, ages 0 to 119 (20 of them beyond the bounds) and NULL, and one visit for every second
+    person."""
     place = tmp_path_factory.mktemp("keys")
     with duckdb.connect(str(place / "keys.duckdb")) as connection:
         connection.execute(
@@ -117,7 +118,7 @@ def test_a_filter_that_all_aggregates_share_removes_no_group(session: Session) -
 
 
 def test_a_promise_that_the_data_break_leaves_rows_out_and_nothing_else(folder: Path, tmp_path: Path) -> None:
-    """`nullable: false` over rows with NULL: they belong to no group, in caps neither, and nothing fails."""
+    """With `nullable: false` over rows with NULL: these rows belong to no group, not even in caps, and nothing fails."""
     text = POLICY.replace("domain: [a, b]", "domain: [a, b], nullable: false").replace(
         "keys.duckdb", f"{folder}/keys.duckdb"
     )
@@ -136,7 +137,7 @@ def test_parameters_narrow_as_literals_do(session: Session) -> None:
 
 
 def test_a_grid_is_as_large_as_what_is_left(folder: Path, tmp_path: Path) -> None:
-    """The limit on combinations of public keys counts what remains."""
+    """The limit on combinations of public keys counts only those that remain."""
     text = POLICY.replace("delta: 1e-9}", "max_public_groups: 50}").replace("keys.duckdb", f"{folder}/keys.duckdb")
     (tmp_path / "keys.yaml").write_text(text.replace(", delta: 1e-6", ""))
     with open_session(tmp_path / "keys.yaml", create_ledger=True) as session:
@@ -147,7 +148,7 @@ def test_a_grid_is_as_large_as_what_is_left(folder: Path, tmp_path: Path) -> Non
 
 
 def test_which_groups_appear_does_not_depend_on_data(folder: Path, tmp_path: Path) -> None:
-    """The same groups over no rows at all."""
+    """An empty table has the same groups."""
     with duckdb.connect(str(tmp_path / "keys.duckdb")) as connection:
         connection.execute(f"ATTACH '{folder}/keys.duckdb' AS old (READ_ONLY)")
         for table in ("people", "visits"):

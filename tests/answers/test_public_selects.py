@@ -1,4 +1,4 @@
-"""Joins with what is selected from public tables, stars over merged columns, and sets of keys that have the unit's key."""
+"""Joins with SELECTs from public tables, stars over merged columns, and grouping sets that contain the unit's key."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ SETS = (
 
 @pytest.mark.parametrize("change", ["REPLACE ('p' AS code)", "EXCLUDE (code) RENAME (label AS code)"])
 def test_a_star_that_gives_a_key_other_values_promises_nothing_of_them(world: World, change: str) -> None:  # noqa: F811
-    """Rows that all match one key would be counted once each."""
+    """Otherwise, rows that all match one key would be counted once each."""
     with pytest.raises(Error) as caught:
         world[1].execute(f"SELECT COUNT(*) FROM a JOIN (SELECT * {change} FROM codes) c USING (code)")
     assert caught.value.slug == "join" and not caught.value.charged
@@ -94,7 +94,7 @@ def test_keys_of_a_table_are_those_of_what_is_selected_from_it_and_no_others(wor
 
 
 def test_sets_of_a_units_keys_move_by_as_many_rows_as_they_have(world: World) -> None:  # noqa: F811
-    """At most five rows in each of two sets, one in the set of the unit's key alone."""
+    """At most five rows in each of two sets, and one in the set of the unit's key alone."""
     _, session = world
     for form, rows in (
         ("uid, CUBE(kind)", 6),

@@ -1,4 +1,4 @@
-"""Lists of quantiles: the same numbers as single calls, and a list in every format."""
+"""Lists of quantiles: the same numbers as single calls, and list values in every format."""
 
 from __future__ import annotations
 

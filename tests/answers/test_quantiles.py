@@ -1,4 +1,4 @@
-"""Quantiles from the text to the answer: what is charged, stored, explained, and how near the answers are."""
+"""Quantiles from SQL to answer: charges, storage, EXPLAIN, and accuracy."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ POLICIES = Path(__file__).parent.parent / "policies"
 
 
 def visits_in_february() -> duckdb.DuckDBPyConnection:
-    """50 patients with 280 visits, ten on each day from the first to the 28th."""
+    """Return 50 patients with 280 visits, ten on each day from the first to the 28th."""
     data = duckdb.connect()
     data.execute(
         "CREATE TABLE patients AS SELECT i AS patient_id, 'north' AS region, 'f' AS sex, 40 AS age, 70.0::DOUBLE AS weight, "
@@ -65,8 +65,8 @@ def test_a_quantile_is_charged_once_and_given_again_free(connection: dpsql.Conne
 
 
 def test_answers_are_near_the_exact_ones_and_in_order(connection: dpsql.Connection) -> None:
-    """1,000 patients, one row each, of ages from 20 to 79 in equal parts: at epsilon 4 for four numbers a rank error of 60 rows (4
-    years) has a chance of 61 cells times exp(-30)."""
+    """1,000 patients, one row each, with ages evenly distributed from 20 to 79: at epsilon 4 for four numbers, a rank error of 60
+    rows (4 years) has a probability of 61 cells times exp(-30)."""
     connection.execute("SET dp.epsilon = 4")
     sql = "SELECT MIN(age), QUANTILE_CONT(age, 0.25), MEDIAN(age), QUANTILE_DISC(age, 0.75) FROM patients"
     ((low, first, middle, third),) = connection.execute(sql).release.rows()
@@ -186,7 +186,7 @@ def test_dates_and_times_come_back_as_such(tmp_path: Path, monkeypatch: pytest.M
     assert row[:3] == (date(2024, 2, 1), date(2024, 2, 28), date(2024, 2, 14))
     assert row[3] == datetime(2024, 2, 14)
     assert [c.type.value for c in release.columns] == ["date", "date", "date", "timestamp", "timestamp"]
-    step = timedelta(seconds=1024)  # 366 days in 2**16 cells or fewer, each a power of two of seconds
+    step = timedelta(seconds=1024)  # 366 days in at most 2**16 cells, each a power of two of seconds
     assert abs(row[4] - datetime(2024, 2, 1, 6)) <= step / 2
 
 
@@ -200,7 +200,7 @@ MONTHS = (
 def test_quantiles_of_months_are_months_and_those_outside_the_bounds_count_at_the_ends(
     value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without noise the engine's own; with it the start of some month, where a day or a second in it was shown before."""
+    """Without noise, the engine's own quantiles; with noise, the start of a month and not a day or second within it."""
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path))
     data = visits_in_february()
     data.execute(
@@ -230,8 +230,8 @@ PERIODS = {
 def test_quantiles_of_many_periods_are_starts_of_periods(
     value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """More than are listed one by one: 366 days of a year, its hours and minutes. Without noise the engine's own, of minutes to a
-    step of the grid; with noise the start of some period as well."""
+    """For periods too many to be listed: 366 days of a year, its hours and minutes. Without noise, the engine's own quantiles,
+    for minutes up to a step of the grid; with noise, the start of a period."""
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path))
     data = visits_in_february()
     data.execute(
@@ -254,7 +254,7 @@ def test_quantiles_of_many_periods_are_starts_of_periods(
 
 
 def test_error_bars_of_quantiles_are_measured_where_the_question_asks_for_them(connection: dpsql.Connection) -> None:
-    """Two more parts of the budget; beside 1,000 ages in equal parts from 20 to 79 the bar is a few years wide."""
+    """The bar costs two more parts of the budget; for 1,000 ages evenly distributed from 20 to 79 it is a few years wide."""
     sql = "SELECT MEDIAN(age) AS m, DP_INTERVAL_LOW(MEDIAN(age)) AS l, DP_ERROR(MEDIAN(age)) AS e, COUNT(*) AS n FROM patients"
     assert connection.execute(sql).release.low.to_pylist()[0]["m"] is None
     connection.execute("SET dp.quantile_bars = on")

@@ -1,4 +1,4 @@
-"""Every query of the corpus is answered with the engine's own value at a huge epsilon, or refused as its mark says."""
+"""Every query of the corpus is answered with the engine's own value at a huge epsilon, or refused as its mark states."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from dpsql.session.session import Session
 
 CASES = {f"{case.theme}-{case.name}": case for theme in corpus.THEMES for case in corpus.cases(theme)}
 EPSILON = {"tpch": 1000, "clickbench": 13_000, "bi": 4500}
-"""Units in few private keys have larger weights than those in as many as 500 or 200, which tends to none as epsilon grows: here
-it is less than a factor of 2, so that the gate tells two units from one (`NoiselessGate`)."""
+"""Units in few private keys have larger weights than those in as many as 500 or 200 keys. The ratio tends to one as epsilon
+grows; here it is below 2, so that the gate distinguishes two units from one (`NoiselessGate`)."""
 World = tuple[duckdb.DuckDBPyConnection, Session]
 
 
 @pytest.fixture(scope="module")
 def worlds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, World]]:
-    """Data and a session without noise for each theme."""
+    """Yield data and a noiseless session for each theme."""
     folder = tmp_path_factory.mktemp("coverage")
     made: dict[str, World] = {}
     with pytest.MonkeyPatch.context() as patch:
@@ -53,7 +53,7 @@ def test_each_query_has_its_answer_or_refusal(worlds: dict[str, World], name: st
 
 
 def test_each_refusal_has_a_reason() -> None:
-    """A refusal has its reason, inherent or a gap; an answer is not a gap; names are used once."""
+    """Every refusal has a reason, inherent or a gap; an answered query is not a gap; names are unique."""
     for case in CASES.values():
         assert case.what and case.sql
         assert not case.refused or bool(case.why) != bool(case.gap), case.name
@@ -62,11 +62,11 @@ def test_each_refusal_has_a_reason() -> None:
 
 
 def test_the_corpus_has_all_of_its_queries() -> None:
-    """All of TPC-H, all of ClickBench, and what BI tools send."""
+    """All of TPC-H, all of ClickBench, and queries of BI tools."""
     assert [len(corpus.cases(theme)) for theme in ("tpch", "clickbench")] == [22, 43]
     assert len(corpus.cases("bi")) >= 60
 
 
 def test_the_page_is_that_of_the_corpus() -> None:
-    """docs/coverage.md is that of the corpus; `python tests/answers/coverage_corpus.py` writes it anew."""
+    """docs/coverage.md is current; `python tests/answers/coverage_corpus.py` regenerates it."""
     assert Path(corpus.DOCUMENT).read_text(encoding="utf-8") == corpus.document()

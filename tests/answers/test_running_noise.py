@@ -1,5 +1,5 @@
-"""Noise by the square root of the matrix of running totals, from the text to the answer: when it is taken, what is charged and stored,
-how far totals, ranges, days and differences are off, and that their error bars hold."""
+"""Noise by the square root of the matrix of running totals, from SQL to answer: when it is chosen, what is charged and stored,
+the errors of totals, ranges, days and differences, and whether their error bars hold."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def runs(
     neighbours: str = "add_remove",
     rows: int = 1,
 ) -> Session:
-    """Rows on 100 listed days, of which every tenth has none, and on ten days after them."""
+    """Open a session over rows on 100 listed days, every tenth of which is empty, and on ten days after them."""
     path = folder / "runs.yaml"
     path.write_text(POLICY.format(accountant=accountant, neighbours=neighbours, rows=rows))
     connection = duckdb.connect(str(folder / "runs.duckdb"))
@@ -86,7 +86,7 @@ def priced(opened: Session, sql: str) -> Price:
 
 
 def rooted(price: Price) -> list[int]:
-    """The lengths of the vectors of all sums that have noise for running totals."""
+    """Return the vector lengths of all sums with noise for running totals."""
     noises = [term.noise for block in price.blocks for term in block.noise.terms]
     return [noise.length for noise in noises if isinstance(noise, SquareRoot)]
 
@@ -126,8 +126,8 @@ def test_which_tables_have_it(tmp_path: Path, sql: str, expected: list[int]) -> 
 
 
 def test_it_is_taken_where_its_error_is_least(tmp_path: Path) -> None:
-    """Of a person with many rows, bounds on groups decide; of much epsilon nothing is drawn below a step; ranges of Laplace noise
-    where Gaussian noise needs a delta that is not asked for."""
+    """With many rows per person, bounds on groups decide; with a large epsilon, no noise below one step is drawn; ranges with
+    Laplace noise are chosen where Gaussian noise needs a delta that the query does not have."""
     opened = runs(tmp_path, rows=40)
     assert rooted(priced(opened, BY_DAY)) == [100], "all rows may be on one day"
     opened.execute("SET dp.max_rows_per_group = 1")
@@ -251,8 +251,8 @@ SHAPES = {
 
 @pytest.mark.parametrize("shape", by_day(("totals", "weeks", "changes", "shares"), list(SHAPES)))
 def test_errors_are_as_claimed_and_bars_hold(tmp_path: Path, shape: str) -> None:
-    """Forty answers; errors of one answer go together, so that the means over answers are looked at. What is a sum of days has the
-    bar of its own deviation, from the covariance of the noise."""
+    """Forty answers; the errors within one answer are correlated, so the test uses means over answers. A sum of days has the bar
+    of its own deviation, from the covariance of the noise."""
     sql, position, exact_of, widest = SHAPES[shape]
     opened = runs(tmp_path, Gate(Keyed(f"running noise {shape}")))
     opened.execute("SET dp.reuse = off")

@@ -1,4 +1,4 @@
-"""SAMPLE_AGGREGATE from the text to the answer: what is charged, stored, explained, who is in which sample, how near it is."""
+"""SAMPLE_AGGREGATE from SQL to answer: charges, storage, EXPLAIN, the assignment to samples, and accuracy."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ PEOPLE, EACH = 2000, 4
 
 
 def sales(path: Path, unit: str, rows: int, accountant: str = "pure") -> Path:
-    """Shop c sells nothing."""
+    """Write a policy and data in which shop c sells nothing."""
     with duckdb.connect(str(path / "shops.duckdb")) as data:
         data.execute(
             f"CREATE TABLE sales AS SELECT CAST(i // {EACH} AS INTEGER) AS person, chr(97 + CAST(i % 2 AS INTEGER)) AS shop, "
@@ -61,8 +61,8 @@ def connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dpsq
 
 
 def test_the_answer_is_near_that_of_all_rows_where_samples_agree(connection: dpsql.Connection) -> None:
-    """A sample has 80 rows with a deviation of 7, so its mean one of 0.8: the median of 100 of them is within 1 of 50, whatever
-    the choice does among the middle half of them."""
+    """A sample has 80 rows with a deviation of 7, so its mean has one of 0.8: the median of 100 such means is within 1 of 50,
+    whatever the mechanism chooses in the middle half of them."""
     connection.execute("SET dp.epsilon = 8")
     sql = "SELECT SAMPLE_AGGREGATE(AVG(price), 0, 100), SAMPLE_AGGREGATE(STDDEV(price), 0, 50) FROM sales"
     ((mean, deviation),) = connection.execute(sql).release.rows()
@@ -103,8 +103,8 @@ MEAN = "SELECT shop, SAMPLE_AGGREGATE(AVG(price), 0, 100, 50, 'mean') AS m FROM 
 
 
 def test_the_mean_of_samples_is_charged_once_and_has_an_error_bar(connection: dpsql.Connection) -> None:
-    """Samples of shops a and b agree to a few units, and shop c is in the middle. The noise of 50 samples has a scale of 0.3 in the
-    unit of the answer, as a person may buy in three shops: beyond 6 once in 10**8 answers."""
+    """Samples of shops a and b agree to a few units, and shop c is in the middle. Noise over 50 samples has a scale of 0.3 in the
+    unit of the answer, since a person may buy in three shops: it exceeds 6 once in 10**8 answers."""
     connection.execute("SET dp.epsilon = 20")
     release = connection.execute(MEAN).release
     assert release.epsilon == "20" and len(release) == 3
@@ -122,7 +122,7 @@ def test_the_mean_of_samples_is_charged_once_and_has_an_error_bar(connection: dp
 def test_a_mean_is_answered_from_the_store_at_another_confidence_with_a_bar_of_its_own(
     connection: dpsql.Connection,
 ) -> None:
-    """The end of a bar at 0.5 is ln(2) / ln(20) of that at 0.95 from the mean, but for the rounding to steps of the grid."""
+    """The half width at 0.5 is ln(2) / ln(20) of that at 0.95, except for rounding to steps of the grid."""
     first = connection.execute(MEAN).release
     connection.execute("SET dp.confidence = 0.5")
     assert connection.explain(MEAN).loss.epsilon == 1 and connection.explain(MEAN).charged.epsilon == 0
@@ -143,7 +143,7 @@ def test_a_mean_is_answered_from_the_store_at_another_confidence_with_a_bar_of_i
 def test_a_mean_is_answered_from_the_store_where_the_mechanism_that_is_named_adds_its_noise(
     connection: dpsql.Connection, first: str, then: str
 ) -> None:
-    """Where epsilon is charged, all of them add Laplace noise."""
+    """If epsilon is charged, all mechanisms add Laplace noise."""
     connection.execute(f"SET dp.mechanism = '{first}'")
     charged = connection.execute(MEAN).release
     connection.execute(f"SET dp.mechanism = '{then}'")
@@ -155,8 +155,8 @@ def test_a_mean_is_answered_from_the_store_where_the_mechanism_that_is_named_add
 def test_a_named_mechanism_is_measured_where_a_mean_with_another_noise_is_stored(
     named: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Under zCDP each mechanism adds its own noise; a question that names none takes what is stored if it is as exact. One of the
-    two noises is the narrower, so in one of the orders the stored mean would be exact enough for the second question."""
+    """Under zCDP each mechanism adds its own noise; a query that names none uses the stored mean if it is as exact. One of the
+    two noises is narrower, so in one of the orders the stored mean would be exact enough for the second query."""
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     policy = sales(tmp_path, "{table: sales, column: person}", EACH, "zcdp")
     with dpsql.connect(policy, create_ledger=True) as opened:
@@ -173,7 +173,7 @@ def test_the_median_is_what_is_meant_without_a_word(connection: dpsql.Connection
 
 
 def test_the_exact_mean_of_samples_is_that_of_their_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without noise: the number of rows of a sample, on average over 20 samples of 8,000 rows, is 400, whoever is in which."""
+    """Without noise, the mean number of rows over 20 samples of 8,000 rows is 400, whatever the assignment."""
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path))
     policy = dpsql.policy.load_policy(sales(tmp_path, "row", 1))
     session = exact_session(policy, duckdb.connect(str(tmp_path / "shops.duckdb")), tmp_path / "exact.db")
@@ -193,7 +193,7 @@ def test_explain_of_a_mean_says_its_bar_and_how_exact_the_median_would_be(connec
 
 
 class Samples(NoiselessGate):
-    """Keeps the histograms of samples' values."""
+    """A gate that keeps the histograms of samples' values."""
 
     histograms: Histograms
 
@@ -212,8 +212,8 @@ def values(histograms: Histograms) -> list[dict[int, int]]:
 def test_samples_are_even_disjoint_and_all_of_a_person_is_in_one(
     unit: str, rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Numbers of people in 20 samples: they add up to all, and none is far from its share. Under row privacy, where rows that
-    are equal in all that is read belong to different people, they are spread as well."""
+    """The numbers of people in 20 samples add up to all people, and none is far from its share. Under row privacy, where rows
+    that are equal in all read columns belong to different people, they are spread as well."""
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path))
     policy = dpsql.policy.load_policy(sales(tmp_path, unit, rows))
     gate = Samples(2)
@@ -229,7 +229,7 @@ def test_samples_are_even_disjoint_and_all_of_a_person_is_in_one(
 
 
 def test_equal_rows_are_spread_over_samples_under_row_privacy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the sample followed from what is read alone, no sample would have both values."""
+    """If the sample followed from the read columns alone, no sample would have both values."""
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path))
     policy, gate = dpsql.policy.load_policy(sales(tmp_path, "row", 1)), Samples(2)
     session = exact_session(policy, duckdb.connect(str(tmp_path / "shops.duckdb")), tmp_path / "exact.db", gate)

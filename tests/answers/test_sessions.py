@@ -1,5 +1,5 @@
-"""Questions that are asked one after another: what a stored release answers is what a measurement would say without noise, prices are
-those of EXPLAIN, and nothing else comes than answers and refusals."""
+"""Sequences of queries: answers from stored releases equal noiseless measurements, prices equal EXPLAIN's, and every outcome is
+an answer or a refusal."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Numbers = dict[str, list[Any]]
 
 @contextmanager
 def session_over(table: RandomTable, seed: int, folder: Path) -> Iterator[Session]:
-    """Yield a session without noise, where keys of one privacy unit appear."""
+    """Yield a noiseless session in which keys of a single privacy unit appear."""
     path = folder / f"sessions{seed}.yaml"
     path.write_text(json.dumps(table.policy(seed)))
     policy = load_policy(path)
@@ -53,7 +53,7 @@ def session_over(table: RandomTable, seed: int, folder: Path) -> Iterator[Sessio
 
 
 class Measurements:
-    """All blocks that sessions measured, and the sums that derived answers are made of."""
+    """All blocks that sessions measured, and the sums from which derived answers are computed."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.blocks: list[tuple[str, str, PricedBlock, NoisyAnswer]] = []
@@ -74,7 +74,7 @@ class Measurements:
         monkeypatch.setattr(DisjointSums, "released", noted_released)
 
     def derived(self, priced: PricedBlock, stored: Stored) -> Numbers | None:
-        """Return the numbers that a stored release says of a block; None where it cannot answer it."""
+        """Return the numbers of a block as derived from a stored release, or None if it cannot answer the block."""
         if derive(priced, stored, 0.95) is None:
             return None
         sums = self.sums[-1]
@@ -92,7 +92,7 @@ def measured(noisy: NoisyAnswer) -> Numbers:
 
 
 def as_stored(priced: PricedBlock, noisy: NoisyAnswer) -> Stored:
-    """Return a measured block as it is read from the store."""
+    """Return a measured block in the form in which the store returns it."""
     facts = {"receipt": "r", "loss": "", "analyst": "owner", **description(priced)}
     stored = opened(StoredRelease(ReleaseNote("key", "", "", json.loads(json.dumps(facts))), packed(noisy)))
     assert stored is not None
@@ -100,7 +100,7 @@ def as_stored(priced: PricedBlock, noisy: NoisyAnswer) -> Stored:
 
 
 def agree(wanted: list[Any], numbers: list[Any], chosen: bool) -> bool:
-    """Return whether numbers are the measured ones: choices are equal, sums up to the grids that reals are rounded on."""
+    """Return whether numbers equal the measured ones: choices exactly, sums up to the grids on which reals are rounded."""
     if chosen or len(wanted) != len(numbers):
         return wanted == numbers
     return bool(np.allclose(np.asarray(numbers, dtype=float), np.asarray(wanted, dtype=float), rtol=3e-4, atol=3e-4))
@@ -109,7 +109,7 @@ def agree(wanted: list[Any], numbers: list[Any], chosen: bool) -> bool:
 def test_what_follows_from_a_stored_release_is_what_is_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every block of a session is derived from every release of it that can answer it."""
+    """Every block of a session is derived from every one of its releases that can answer it."""
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     answered = 0
     for seed, (name, source) in enumerate(examples("sessions/derived", 4)):
@@ -123,7 +123,7 @@ def test_what_follows_from_a_stored_release_is_what_is_measured(
             for release, (other, its_family, _, _) in zip(stored, measurements.blocks, strict=True):
                 numbers = measurements.derived(priced, release) if its_family == family else None
                 for term, values in (numbers or {}).items():
-                    if term in wanted:  # ends of quantiles that follow from counts of each value are others
+                    if term in wanted:  # quantile ends derived from counts of each value differ
                         assert agree(wanted[term], values, term not in counted), (name, other, sql, term)
                 answered += numbers is not None and other != sql
         monkeypatch.undo()
@@ -157,7 +157,7 @@ def test_sessions_end_in_answers_and_refusals_at_the_price_of_explain(
 
 
 def _asked(session: Session, questions: SessionQuestions, source: random.Random, name: str) -> str:
-    """Ask one question or set one option; return what came of it, once it is checked."""
+    """Run one query or set one option, check the outcome, and return it."""
     if source.random() < 0.2:
         _set(session, questions)
         return "set"

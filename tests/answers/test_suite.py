@@ -1,4 +1,4 @@
-"""Hand-written statements of all kinds, without noise, have DuckDB's own answers: rows, groups, types, order."""
+"""Hand-written statements of all kinds have DuckDB's own answers without noise: rows, groups, types, order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from answers.test_answers import World, build
 
 
 def statements() -> list[tuple[str, str]]:
-    """Database and text of each statement of suite.sql."""
+    """Return database and text of each statement of suite.sql."""
     found: list[tuple[str, str]] = []
     database = ""
     for line in (Path(__file__).parent / "suite.sql").read_text(encoding="utf-8").splitlines():
@@ -54,7 +54,7 @@ def test_statements_without_noise_are_the_engines(worlds: dict[str, World], data
     assert types(release, expected) is None
     answer = rows_of(release)
     shown = [at for at, column in enumerate(release.columns) if not column.of_groups]
-    assert shown  # else nothing was compared
+    assert shown  # otherwise nothing was compared
     if sqlglot.parse_one(sql, read="duckdb").args.get("order") is not None:
         wanted = [tuple(map(plain, row)) for row in expected]
         present = [row for row in answer if any(same(row[shown[0]], other[shown[0]]) for other in wanted)]

@@ -1,4 +1,4 @@
-"""A served clinic for all tests that leave it as it was, and one whose server a test starts and stops itself."""
+"""A served clinic for all tests that leave it unchanged, and one whose server a test starts and stops itself."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Which client was tried with what: written down beside the tests, shown in docs/bi.md.
+"""The table of clients and the steps tried with each, recorded next to the tests and shown in docs/bi.md.
 
-`PYTHONPATH=tests python -m clients.matrix` writes the table of docs/bi.md anew.
+`PYTHONPATH=tests python -m clients.matrix` regenerates the table in docs/bi.md.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ Test = TypeVar("Test", bound=Callable[..., Any])
 
 
 def tries(client: str, **steps: str) -> Callable[[Test], Test]:
-    """The decorated test does these steps with a client: columns (with _ for a blank) to what is done, in words."""
+    """Record that the decorated test performs these steps with a client: column names (_ for a blank) and descriptions of the
+    steps."""
 
     def marked(test: Test) -> Test:
         for column, words in steps.items():
@@ -33,13 +34,13 @@ def tries(client: str, **steps: str) -> Callable[[Test], Test]:
 
 
 def add(client: str, column: str, words: Iterable[str]) -> None:
-    """One more thing that a test does with a client."""
+    """Record further steps that a test performs with a client."""
     found = _tried.setdefault(client, {name: [] for name in COLUMNS})[column]
     found.extend(word for word in words if word not in found)
 
 
 def table() -> str:
-    """The table of clients and steps."""
+    """Return the table of clients and steps."""
     for room in ROOMS:
         importlib.import_module(f"clients.{room}")
     lines = [f"| client | {' | '.join(COLUMNS)} |", f"| {' | '.join(['---'] * (len(COLUMNS) + 1))} |"]
@@ -51,12 +52,12 @@ def table() -> str:
 
 
 def page(text: str) -> str:
-    """The text of docs/bi.md with the table of now. Raises ValueError where its place is not marked."""
+    """Return the text of docs/bi.md with the current table. Raises ValueError if the place of the table is not marked."""
     start, end = text.index(_HEAD) + len(_HEAD), text.index(_TAIL)
     return text[:start] + table() + text[end:]
 
 
 if __name__ == "__main__":
-    from clients.matrix import page  # the tests' own copy of this module, not the one that runs
+    from clients.matrix import page  # the copy that the tests import, not this __main__ module
 
     PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,6 +1,6 @@
-"""Clients that are programs of their own and do not come from PyPI.
+"""Clients that are separate programs and do not come from PyPI.
 
-Without one, its tests are left out with the reason, unless `DPSQL_EVERY_CLIENT` is set, as `.ci/run` does: then they fail.
+Without a program, its tests are skipped with the reason; with `DPSQL_EVERY_CLIENT`, as `.ci/run` sets it, they fail instead.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import pytest
 
 
 def needs(*programs: str) -> pytest.MarkDecorator:
-    """Marks tests that run programs (commands, files, or shared libraries as `lib:NAME`)."""
+    """Mark tests that run programs (commands, files, or shared libraries as `lib:NAME`)."""
     reason = left_out(*programs)
     return pytest.mark.skipif(bool(reason), reason=reason)
 
 
 def left_out(*programs: str) -> str:
-    """Why tests that run these programs are left out here; "" when they are not."""
+    """Return the reason to skip tests that run these programs, or "" if they can run."""
     absent = [program for program in programs if not _is_there(program)]
     told = absent and "DPSQL_EVERY_CLIENT" not in os.environ
     return f"not on this machine: {', '.join(absent)}" if told else ""

@@ -1,4 +1,4 @@
-"""Clients that are programs of their own: they print one line of JSON for each step, {"step": NAME, "error": TEXT or null}."""
+"""Clients that are separate programs and print one line of JSON for each step, {"step": NAME, "error": TEXT or null}."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ CLIENTS = Path(__file__).parent / "sources"
 
 
 def run_steps(command: Sequence[str], environment: Mapping[str, str] | None = None) -> dict[str, str | None]:
-    """What became of each step; a program that ends early or says nothing is an error."""
+    """Run the program and return the error of each step, None where it passed. A program that ends early or prints nothing is an
+    error."""
     found = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240, check=False)
     assert found.returncode == 0, found.stdout + found.stderr
     lines = [json.loads(line) for line in found.stdout.splitlines() if line.startswith("{")]

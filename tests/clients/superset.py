@@ -1,7 +1,7 @@
-"""Apache Superset against the served clinic: database, datasets, charts, filters, dashboard, refresh, through its REST API.
+"""Apache Superset against the served clinic: database, datasets, charts, filters, dashboard and refresh, through its REST API.
 
-`PYTHONPATH=.:tests python -m clients.superset FOLDER` where FOLDER is a virtual environment with sources/superset.txt installed;
-Superset has dependencies that fit nobody else, so this is a step of its own and no test of pytest. Ends with 1 when a step fails.
+`PYTHONPATH=.:tests python -m clients.superset FOLDER`, where FOLDER is a virtual environment with sources/superset.txt installed.
+Superset's dependencies conflict with all others, so this is a separate step and no pytest test. Exits with 1 if a step fails.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ STEPS = {
     "filters": "asks", "error_bars": "asks", "add_dashboard": "asks", "refresh": "asks", "prices": "errors and notices",
     "refusals": "errors and notices",
 }  # fmt: skip
-"""Steps of clients/superset_client.py, and the column of the table in docs/bi.md that each belongs to."""
+"""Steps of clients/superset_client.py, each with its column of the table in docs/bi.md."""
 for _step, _column in STEPS.items():
     add("Apache Superset 6.1 (psycopg2)", _column, [_step.replace("_", " ")])
 
@@ -42,7 +42,7 @@ START_SECONDS = 180
 
 @contextmanager
 def running(programs: Path, folder: Path) -> Iterator[str]:
-    """A Superset of its own with an empty store; its address."""
+    """Run a new Superset with an empty metadata database, and yield its address."""
     (folder / "superset_config.py").write_text(CONFIG.format(folder=folder))
     environment = {
         **os.environ, "FLASK_APP": "superset", "SUPERSET_HOME": str(folder),
@@ -75,7 +75,7 @@ def running(programs: Path, folder: Path) -> Iterator[str]:
 
 
 def _wait(address: str, server: subprocess.Popen[bytes]) -> None:
-    """Until the server answers."""
+    """Wait until the server answers. Raises SystemExit if it does not start."""
     end = time.monotonic() + START_SECONDS
     while time.monotonic() < end and server.poll() is None:
         try:
@@ -87,7 +87,7 @@ def _wait(address: str, server: subprocess.Popen[bytes]) -> None:
 
 
 def main(environment: Path) -> int:
-    """Run all steps; 1 when one failed."""
+    """Run all steps. Return 1 if one failed."""
     from support.served_clinic import PASSWORD, build_clinic
 
     with tempfile.TemporaryDirectory() as name:

@@ -1,4 +1,4 @@
-"""Real clients against the served clinic: connect, look around, ask, and the tricks each of them has."""
+"""Real clients against the served clinic: they connect, read the catalog, run queries, and use each client's special features."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""pgJDBC in its ways of asking against the served clinic, as clients/Steps.java asks."""
+"""pgJDBC in its query modes against the served clinic; clients/Steps.java runs the queries."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from clients.programs import needs
 from clients.steps import CLIENTS, run_steps
 
 DRIVER = "/usr/share/java/postgresql.jar"
-"""Where Debian's libpostgresql-jdbc-java puts it."""
+"""Path where Debian's libpostgresql-jdbc-java installs the driver."""
 pytestmark = needs("java", "javac", DRIVER)
 MODES = ("simple", "extended", "extendedCacheEverything")
 STEPS = {
@@ -23,16 +23,16 @@ STEPS = {
     "errors": "errors and notices", "transaction": "errors and notices", "read_only": "errors and notices",
     "notices": "errors and notices", "timeout": "stops", "cancel": "stops",
 }  # fmt: skip
-"""Steps of the program, and the column of the table in docs/bi.md that each belongs to."""
+"""Steps of the program, each with its column of the table in docs/bi.md."""
 TRIED = [(mode, step) for mode in MODES for step in STEPS if (mode, step) != ("simple", "describe")]
-"""Columns alone cannot be asked for in pgJDBC's simple mode, whatever the server."""
+"""pgJDBC cannot describe columns in its simple mode, whatever the server."""
 for _mode, _step in TRIED:
     add(f"pgJDBC 42, {_mode}", STEPS[_step], [_step.replace("_", " ")])
 
 
 @pytest.fixture(scope="module")
 def jdbc(served: Served, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str | None]]:
-    """What became of each step in each mode."""
+    """Return the outcome of each step in each mode."""
     compiled = tmp_path_factory.mktemp("compiled")
     subprocess.run(["javac", "-cp", DRIVER, "-d", compiled, CLIENTS / "Steps.java"], check=True, timeout=240)
     url = f"jdbc:postgresql://127.0.0.1:{served.port}/nafld?sslmode=require&preferQueryMode="

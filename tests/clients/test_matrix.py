@@ -1,4 +1,4 @@
-"""docs/bi.md shows what the tests with real clients do."""
+"""docs/bi.md lists the steps that the tests with real clients perform."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from clients.matrix import COLUMNS, PAGE, _tried, page
 
 
 def test_the_table_of_clients_is_up_to_date() -> None:
-    """`PYTHONPATH=tests python -m clients.matrix` writes it anew."""
+    """The table is current; `PYTHONPATH=tests python -m clients.matrix` regenerates it."""
     text = PAGE.read_text(encoding="utf-8")
     assert page(text) == text
 

@@ -1,4 +1,4 @@
-"""node-pg (with its cursor and its stream) against the served clinic, as clients/client.js asks."""
+"""node-pg (with its cursor and its stream) against the served clinic; clients/client.js runs the queries."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STEPS = {
     "errors": "errors and notices", "transaction": "errors and notices", "notices": "errors and notices",
     "timeout": "stops",
 }  # fmt: skip
-"""Steps of the program, and the column of the table in docs/bi.md that each belongs to."""
+"""Steps of the program, each with its column of the table in docs/bi.md."""
 for _step, _column in STEPS.items():
     add("node-pg 8", _column, [_step.replace("_", " ")])
 

@@ -1,4 +1,4 @@
-"""ODBC (psqlODBC in its three ways of fetching) and ADBC against the served clinic."""
+"""ODBC (psqlODBC in its three fetch modes) and ADBC against the served clinic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much is tried: DPSQL_FUZZ multiplies the numbers of examples (default 1), DPSQL_FUZZ_SEED chooses others."""
+"""Numbers of examples: DPSQL_FUZZ multiplies them (default 1), DPSQL_FUZZ_SEED selects other examples."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ SEED = os.environ.get("DPSQL_FUZZ_SEED", "0")
 
 @cache
 def trial(policy: str) -> Trial:
-    """The sessions of one policy of tests/policies, opened once."""
+    """Return the sessions of one policy of tests/policies, opened once."""
     return Trial(load_policy(POLICIES / f"{policy}.yaml"))
 
 
 def examples(what: str, count: int) -> Iterator[tuple[str, random.Random]]:
-    """`count` (times DPSQL_FUZZ) sources of random choices, each with a name to ask for it again."""
+    """Yield `count` (times DPSQL_FUZZ) sources of randomness, each with a name from which it can be recreated."""
     for number in range(count * TIMES):
         name = f"{SEED}/{what}/{number}"
         yield name, random.Random(name)

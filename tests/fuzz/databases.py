@@ -1,6 +1,6 @@
-"""Small random databases for any policy, that keep every promise the policy makes: bounds, domains, keys, max_rows.
+"""Small random databases for any policy that satisfy all of its promises: bounds, domains, keys, max_rows.
 
-Each privacy unit's rows depend on its own number alone, so a database without it is the neighbour.
+The rows of a privacy unit depend only on its number, so the database without it is a neighbour.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ UNITS = range(1, 17)
 
 
 def database(policy: Policy, units: Iterable[int] = UNITS) -> dict[str, pa.Table]:
-    """Tables for the given privacy units; the public ones are always the same."""
+    """Return tables with the given privacy units; the public tables are always the same."""
     data: dict[str, Rows] = {name: _public_rows(table) for name, table in policy.tables.items() if table.public}
     protected = sorted((name for name in policy.tables if policy.is_protected(name)), key=lambda n: _depth(policy, n))
     data.update({name: [] for name in protected})
@@ -43,7 +43,7 @@ def database(policy: Policy, units: Iterable[int] = UNITS) -> dict[str, pa.Table
 
 
 def connect(tables: dict[str, pa.Table]) -> duckdb.DuckDBPyConnection:
-    """A DuckDB that holds the tables, and `clamp` as plain DuckDB would write it."""
+    """Return a DuckDB connection with the tables and a `clamp` macro in plain DuckDB SQL."""
     connection = duckdb.connect(config={"threads": 1})
     connection.execute("CREATE SCHEMA public")
     for name, rows in tables.items():
@@ -56,7 +56,7 @@ def connect(tables: dict[str, pa.Table]) -> duckdb.DuckDBPyConnection:
 
 
 def _depth(policy: Policy, name: str) -> int:
-    """How many foreign keys a table is away from the furthest of its protected parents."""
+    """Return the length of the longest chain of foreign keys from a table through protected parents."""
     parents = {table for table, _ in policy.tables[name].foreign_keys.values() if policy.is_protected(table)} - {name}
     return max((1 + _depth(policy, parent) for parent in parents), default=0)
 
@@ -73,7 +73,7 @@ def _rows_of_unit(policy: Policy, name: str, unit: int, data: dict[str, Rows]) -
             if row[key] is not None and table.columns[key].type == "integer":
                 row[key] = unit * 100 + at if len(table.primary_key) == 1 else at + 1
         for key, (parent, column) in table.foreign_keys.items():
-            # Rows that belong to this unit refer to its own rows; public parents may be anybody's.
+            # Rows that belong to this unit refer to its own rows; rows of public parents may be shared.
             known = [
                 r[column] for r in data[parent] if policy.tables[parent].public or _belongs(policy, parent, r, unit)
             ]
@@ -86,7 +86,7 @@ def _rows_of_unit(policy: Policy, name: str, unit: int, data: dict[str, Rows]) -
 
 
 def _belongs(policy: Policy, name: str, row: dict[str, Any], unit: int) -> bool:
-    """Whether a parent's row is of this unit: keys of units are numbered from them."""
+    """Return whether a parent's row belongs to this unit, whose number is in its unit column or times 100 in its key."""
     column = policy.unit_column(name) if policy.privacy_unit is not None and not policy.unit_joins(name) else None
     if column is not None and column in row:
         return bool(row[column] == unit)
@@ -112,7 +112,7 @@ def _public_rows(table: Table) -> Rows:
 
 
 def _meet_domains(table: Table, rows: Rows) -> None:
-    """Texts that protected tables refer to are there: the values of the domains in tests/policies."""
+    """Set keys of public rows to the texts that protected tables refer to: the domains in tests/policies."""
     known = {"region": ["north", "south", "east", "west"], "code": ["AT", "BR", "DE", "FR", "IN", "US"]}
     for key in table.primary_key:
         for row, value in zip(rows, known.get(key, []), strict=False):

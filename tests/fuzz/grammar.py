@@ -1,4 +1,4 @@
-"""Random questions over the tables of a policy: mostly well typed, with shapes of `odd_sql` mixed in."""
+"""Random queries over a policy's tables: mostly well typed, mixed with shapes from `odd_sql`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from fuzz import odd_sql
 
 MOST_DEPTH = 4
 Columns = list[tuple[str, str]]
-"""Names as they are written in the question, with their types."""
+"""Column names as written in the query, with their types."""
 
 
 class Writer:
-    """Writes one question. `wild`: the share of parts that are taken from `odd_sql` (0: all is meant to be answered)."""
+    """A writer of one query. `wild`: the share of parts taken from `odd_sql` (0: dpsql should answer everything)."""
 
     def __init__(self, rng: random.Random, policy: Policy, wild: float) -> None:
         self.rng = rng
@@ -24,7 +24,7 @@ class Writer:
         self.here: Columns = [("x", "integer")]
 
     def statement(self) -> str:
-        """A question; now and then something else."""
+        """Return a query, or occasionally another statement."""
         if self._oddly(0.3):
             return self._filled(self.rng.choice(odd_sql.STATEMENTS), MOST_DEPTH)
         sql = self.query(MOST_DEPTH)[0]
@@ -33,7 +33,7 @@ class Writer:
     # --- queries ------------------------------------------------------------------------------------------------------
 
     def query(self, depth: int) -> tuple[str, Columns]:
-        """A query whose rows may leave, and its columns."""
+        """Return a query whose rows may be released, and its columns."""
         if depth <= 0 or self._oddly():
             shape = self.rng.choice(odd_sql.QUERIES) if depth > 0 else "SELECT COUNT(*) AS x FROM {t}"
             return self._filled(shape, depth - 1), [("x", "integer")]
@@ -54,7 +54,7 @@ class Writer:
         return f"{one} {word} {one}", columns
 
     def aggregated(self, depth: int) -> tuple[str, Columns]:
-        """Aggregates of protected rows, grouped or not."""
+        """Return a query that aggregates protected rows, grouped or not."""
         source, self.here = self._source(depth)
         where = f" WHERE {self._expression('boolean', depth)}" if self.rng.random() < 0.4 else ""
         keys = [self._key(depth) for _ in range(self.rng.choice([0, 0, 1, 1, 1, 2]))]
@@ -90,7 +90,7 @@ class Writer:
         return " GROUP BY ALL" if kind < 0.6 else f" GROUP BY {', '.join(keys)}"
 
     def _after(self, call: str, type_: str) -> str:
-        """Arithmetic over an aggregate: the public remainder."""
+        """Return arithmetic over an aggregate, for the public remainder."""
         if type_ not in ("integer", "real") or self.rng.random() < 0.7:
             return call
         return self.rng.choice([f"round({call}, 2)", f"{call} * 2 + 1", f"coalesce({call}, 0)", f"CASE WHEN {call} > 1 THEN {call} ELSE -1 END",
@@ -130,7 +130,7 @@ class Writer:
     # --- sources ------------------------------------------------------------------------------------------------------
 
     def _source(self, depth: int) -> tuple[str, Columns]:
-        """What FROM holds, over protected rows, and the columns it offers."""
+        """Return an item of FROM over protected rows, and its columns."""
         table = self.rng.choice([name for name in self.policy.tables if self.policy.is_protected(name)])
         if self._oddly(0.5) and depth > 0:
             return self._filled(self.rng.choice(odd_sql.SOURCES), depth - 1), self._columns(table, "")
@@ -158,7 +158,7 @@ class Writer:
         return f"({side} UNION ALL {side} WHERE {where}) AS b", chosen
 
     def _join(self, table: str) -> tuple[str, Columns]:
-        """Along one declared foreign key, if there is one."""
+        """Return a join along a declared foreign key, if the table has one."""
         keys = self.policy.tables[table].foreign_keys
         if not keys:
             return table, self._columns(table, "")
@@ -194,7 +194,8 @@ class Writer:
         return call, type_
 
     def _chosen(self, number: str, depth: int) -> Columns:
-        """Aggregates whose result is chosen among values: quantiles, the most frequent value, the key of an extreme row."""
+        """Return aggregates whose result is chosen among values: quantiles, the most frequent value, the key of an extreme
+        row."""
         whole = f"clamp({self._expression('integer', depth - 1)}, 0, {self.rng.choice([1, 9, 300])})"
         truth = self._expression("boolean", depth - 1)
         share = self.rng.choice(["0", "0.25", "0.5", "0.9", "1"])
@@ -205,7 +206,7 @@ class Writer:
         ]  # fmt: skip
 
     def _bounded(self, depth: int) -> str:
-        """A number with bounds: clamped, where it is not a column that has them."""
+        """Return a number with bounds: a column that has them, or a clamped expression."""
         text = self._expression(self.rng.choice(["integer", "real"]), depth - 1)
         low = self.rng.choice([-10, 0, 1])
         return f"clamp({text}, {low}, {low + self.rng.choice([1, 9, 1000])})"
@@ -219,7 +220,7 @@ class Writer:
         return self._expression(type_, depth - 1), type_
 
     def _expression(self, type_: str, depth: int) -> str:
-        """A row expression of `type_` over the columns in scope."""
+        """Return a row expression of `type_` over the columns in scope."""
         if self._oddly(0.3) and depth > 0:
             return f"({self._filled(self.rng.choice(odd_sql.EXPRESSIONS), depth - 1)})"
         known = [name for name, of in self.here if of == type_]
@@ -237,7 +238,7 @@ class Writer:
         return self.rng.random() < self.wild * share
 
     def _filled(self, shape: str, depth: int) -> str:
-        """A shape of `odd_sql` with its holes filled."""
+        """Return a shape of `odd_sql` with its holes filled."""
         parts = []
         for literal, hole, _, _ in string.Formatter().parse(shape):
             parts.append(literal)

@@ -1,7 +1,7 @@
-"""Short or long texts that ask for much work: each is answered or refused within bounded memory and processor time.
+"""Short or long texts that demand much work: each is answered or refused within bounded memory and processor time.
 
-Run as a program by test_limits: limits of memory and processor time are set for the whole process, and one line is printed
-for each text, its name and outcome.
+test_limits runs this as a program. It limits memory and processor time of the whole process, and prints the name and the outcome
+of each text on one line.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from support.places import TESTS
 
 GIGABYTES = 1 << 30
 ADDRESS_SPACE = 6 * GIGABYTES
-"""Of the process: libraries and their thread pools reserve two before the first question; the sandbox may use one."""
+"""Limit of the process: libraries and their thread pools reserve two gigabytes before the first query; the sandbox may use
+one."""
 SECONDS = 60
 
 
 def texts() -> dict[str, str]:
-    """The texts by name."""
+    """Return the texts by name."""
     count = "SELECT COUNT(*) FROM visits"
     times = range(1, 31)
     many = "SELECT COUNT(*) FROM visits WHERE "
@@ -92,13 +93,13 @@ def _nested(steps: list[str], innermost: str, outermost: str) -> str:
 
 
 def _common(first: str, step: str, last: str = "SELECT COUNT(*) FROM c30") -> str:
-    """WITH c0 AS (first), c1 AS (a step over c0), ... : each twice the one before."""
+    """Return WITH c0 AS (first), c1 AS (a step over c0), ..., where each entry is twice as large as the previous one."""
     entries = [f"c0 AS ({first})", *(f"c{n} AS ({step.format(f'c{n - 1}')})" for n in range(1, 31))]
     return f"WITH {', '.join(entries)} {last}"
 
 
 def main() -> None:
-    """Ask every text whose name is given (all of them when none is)."""
+    """Send the named texts (all of them if none is named)."""
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
     from dpsql.policy import load_policy
     from fuzz.laws import Trial

@@ -1,7 +1,7 @@
-"""What must hold of any input whatever: the laws, and the sessions they are tried on.
+"""Properties (laws) that must hold for any input, and the sessions on which they are checked.
 
-`Trial.check` asks one text of sessions over a database, its neighbour and the empty database, and of a session without
-noise whose answer is compared with plain DuckDB's. `Broken` carries what does not hold.
+`Trial.check` sends one text to sessions over a database, its neighbour and the empty database, and to a noiseless session whose
+answer is compared with plain DuckDB's. `Broken` reports a violated law.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ ENGINE_WORDS = re.compile(
     re.IGNORECASE,
 )
 _CATEGORY = re.compile(r"\([a-z ]+ error\)")
-"""The kinds of errors of the sandbox, which sandbox_query names."""
+"""The sandbox's error categories, which the refusal sandbox_query names."""
 OUR_FAULTS = {"unexpected", "engine_failed", "sandbox_broken", "sandbox_time", "noise_plan", "noise_answer"}
-"""What no text an analyst sends may bring about."""
+"""Errors that no text from an analyst may cause."""
 
 
 class Broken(AssertionError):
-    """A law that does not hold."""
+    """A law was violated."""
 
 
 class _Forgetful:
-    """A store of releases that finds none."""
+    """A store of releases that never finds one."""
 
     is_local = True
 
@@ -67,7 +67,7 @@ class _Forgetful:
 
 @dataclass
 class Seen:
-    """All that one run shows but its numbers: the refusal's text or the columns, the charges, the engine's SQL."""
+    """Everything that one run shows except its numbers: the refusal's text or the columns, the charges, the engine's SQL."""
 
     outcome: str
     columns: tuple[tuple[str, bool], ...]
@@ -79,7 +79,7 @@ class Seen:
 
 
 class Place:
-    """One session over one database; its ledger takes every charge and keeps notes."""
+    """One session over one database; its ledger accepts and records every charge."""
 
     def __init__(self, policy: Policy, connection: duckdb.DuckDBPyConnection, gate: Gate) -> None:
         self.connection = connection
@@ -91,7 +91,7 @@ class Place:
         self.options = self.session.options = self.session.options.with_value("reuse", "off", policy)
 
     def ask(self, sql: str, parameters: Any = None) -> Seen:
-        """Execute, and note what can be seen. Anything but our own exceptions passes through."""
+        """Execute a text and return everything observable. Exceptions other than dpsql's own propagate."""
         self.engine.queries, self.ledger.charges = [], []
         if isinstance(self.gate, RecordingGate):
             self.gate.blocks = []
@@ -110,7 +110,7 @@ class Place:
 
 
 def generous(policy: Policy, most_public_groups: int) -> Policy:
-    """`policy` with a budget that is never used up, and its grids of public keys at most so long."""
+    """Return `policy` with a budget that is never used up and at most `most_public_groups` groups in its grids of public keys."""
     budget = replace(policy.budget, epsilon=Fraction(10**6), delta=Fraction(1, 10**3), accountant="pure")
     per_query = replace(
         policy.per_query, epsilon=Fraction(100), max_epsilon=None, delta=Fraction(1, 10**9), timeout_seconds=20,
@@ -120,8 +120,8 @@ def generous(policy: Policy, most_public_groups: int) -> Policy:
 
 
 class Trial:
-    """Sessions of one policy: over a database, over it without one privacy unit, over the empty one; and one without
-    noise, in which no grid of public keys stands, so that its groups are those of plain GROUP BY."""
+    """Sessions of one policy: over a database, over it without one privacy unit, and over the empty one; and a noiseless one
+    without grids of public keys, so that its groups are those of plain GROUP BY."""
 
     def __init__(self, policy: Policy) -> None:
         self.policy = generous(policy, 2_000)
@@ -129,11 +129,11 @@ class Trial:
         others = [connect(database(policy, UNITS[:-1])), connect(database(policy, ()))]
         self.places = [Place(self.policy, connection, RecordingGate()) for connection in (here, *others)]
         self.exact = Place(generous(policy, 1), here, NoiselessGate(1))
-        self.exact.options = self.exact.options.with_value("shrinkage", "off", policy)  # no noise is drawn there
+        self.exact.options = self.exact.options.with_value("shrinkage", "off", policy)  # it draws no noise
         self.compared = 0
 
     def check(self, sql: str, parameters: Any = None, settings: Iterable[str] = ()) -> Seen:
-        """Every law on one text; what the first session showed. Raises Broken."""
+        """Check every law on one text, and return what the first session showed. Raises Broken."""
         seen = []
         for place in self.places:
             place.session.options = place.options
@@ -154,14 +154,14 @@ class Trial:
         return first
 
     def look(self, sql: str) -> str:
-        """One text asked once; the slug of its refusal, or "answered"."""
+        """Send one text once, and return the slug of its refusal, or "answered"."""
         seen = self.places[0].ask(sql)
         law_of_outcome(sql, seen)
         return "answered" if seen.error is None else seen.error.slug
 
 
 def law_of_outcome(sql: object, seen: Seen) -> None:
-    """A refusal is one of the register, says nothing was charged, points into the text, and nothing was charged."""
+    """Check that a refusal is registered, states correctly whether anything was charged, and has a position inside the text."""
     error = seen.error
     if error is None:
         return
@@ -184,19 +184,19 @@ def law_of_outcome(sql: object, seen: Seen) -> None:
 
 
 def law_of_neighbours(sql: str, seen: list[Seen]) -> None:
-    """A database, its neighbour and the empty one cannot be told apart by anything but released numbers."""
+    """Check that only released numbers distinguish a database, its neighbour and the empty database."""
     shown = []
     for one in seen:
-        # After the charge the remainder works on released numbers: what it says depends on them alone.
+        # After the charge the remainder works on released numbers only, so its output may differ.
         outcome = "charged" if one.charges else one.outcome
-        # A later stage reads what was released: private keys, which the gate of these sessions lets through unhidden.
+        # A later stage reads released results: private keys, which the gate of these sessions releases exactly.
         asked = one.asked[:1] if one.private else one.asked
         shown.append((outcome, one.columns if outcome == "answered" else (), one.charges, asked))
     _hold(shown[0] == shown[1] == shown[2], f"told apart: {shown}", sql)
 
 
 def law_of_doors(session: Session, sql: str, parameters: Any, seen: Seen) -> None:
-    """`explain` and `describe` agree with what execution did: the same refusal, the same price, the same columns."""
+    """Check that `explain` and `describe` agree with the execution: the same refusal, price and columns."""
     told: list[str] = []
     for look in (session.describe, session.explain):
         try:
@@ -214,7 +214,7 @@ def law_of_doors(session: Session, sql: str, parameters: Any, seen: Seen) -> Non
             _hold(rehearsed == {d: a for d, a in seen.charges[0].items() if a}, f"price {rehearsed}", sql)
     looked_at = (
         not isinstance(sql, str) or _SETTING.match(sql) is None
-    )  # options are looked at where they are set alone
+    )  # options are inspected only where they stand alone
     if seen.error is not None and not seen.error.charged and seen.error.slug not in _LATER and looked_at:
         _hold(seen.outcome in told, f"executed: {seen.outcome}; looked at: {told}", sql)
     if seen.error is None and seen.charges:
@@ -225,17 +225,18 @@ _SETTING = re.compile(r"\s*(RE)?SET\b", re.IGNORECASE)
 _LATER = {
     "option_unknown", "option_value", "option_limit", "unknown_table", "sandbox_value", "sandbox_rows",
 }  # fmt: skip
-"""Refusals of SET, SHOW and DESCRIBE, and of values found in public tables, which only execution meets."""
+"""Refusals of SET, SHOW and DESCRIBE, and of values in public tables, which occur only in execution."""
 
 
 # --- values -----------------------------------------------------------------------------------------------------------
 
 
 def law_of_values(sql: str, place: Place, release: Release) -> int:
-    """Where plain DuckDB answers the same text, the answers are the same multiset of rows. Returns 1 if compared.
+    """Check that the rows equal plain DuckDB's as multisets if DuckDB answers the same text. Return 1 if they were compared,
+    otherwise 0.
 
-    What an aggregate of no rows is differs (a noisy sum of nothing is a number), so the reference puts a number in place
-    of NULL, and an answer that depends on which one is not compared.
+    Aggregates of no rows differ (a noisy sum of nothing is a number), so the reference replaces their NULL by a number, and an
+    answer that depends on the choice of this number is not compared.
     """
     statement = parse(sql)
     tree = statement.query
@@ -259,7 +260,7 @@ def law_of_values(sql: str, place: Place, release: Release) -> int:
         return 0
     missing, left = _unmatched([tuple(map(plain, row)) for row in release.rows()], theirs)
     if any(join.side for join in tree.find_all(exp.Join)):
-        # The keys are private here: public rows that no unit meets are groups that nobody is in, which are not shown.
+        # Keys are private here, so groups of public rows without any unit are not shown.
         missing = [
             row for row in missing if any(value != 0 for value in row if isinstance(value, (int, float, Decimal)))
         ]
@@ -268,8 +269,8 @@ def law_of_values(sql: str, place: Place, release: Release) -> int:
 
 
 def _is_exact(block: Block) -> bool:
-    """Whether the session without noise chooses what the engine would: whole numbers and listed values, of which each is a cell, and
-    no quantile between two values (tests/answers/test_quantiles compares those)."""
+    """Return whether the noiseless session chooses the engine's value: integers and booleans, of which each is a cell, and no
+    quantile that interpolates between two values (tests/answers/test_quantiles compares those)."""
     chosen = [measure for measure in block.measures if measure.aggregate in _CHOSEN]
     return all(
         measure.aggregate == "quantile_disc" and measure.arguments[0].facts.type in (Type.INTEGER, Type.BOOLEAN)
@@ -281,7 +282,7 @@ _CHOSEN = {"quantile_cont", "quantile_disc", "mode", "arg_max", "arg_min"}
 
 
 def _unmatched(ours: list[Row], theirs: list[Row]) -> tuple[list[Row], list[Row]]:
-    """Rows of `theirs` without a match in `ours`, and what is left of `ours`."""
+    """Return the rows of `theirs` without a match in `ours`, and the unmatched rows of `ours`."""
     left, missing = list(ours), []
     for row in theirs:
         at = next((at for at, other in enumerate(left) if _equal(other, row)), None)
@@ -297,7 +298,7 @@ def _differ(one: list[Row], other: list[Row]) -> bool:
 
 
 def _nothing_is(tree: exp.Query, which: int) -> str:
-    """The query with one of two values for each aggregate that is NULL."""
+    """Return the query with each NULL result of an aggregate replaced by a value; `which` selects one of two."""
     tree = tree.copy()
     for node in list(tree.find_all(exp.AggFunc)):
         inner = node.parent if isinstance(node.parent, exp.Filter) else node
@@ -317,11 +318,12 @@ _NOT_COMPARED = (
     exp.Lead, exp.FirstValue, exp.LastValue, exp.NthValue, exp.Ntile, exp.First, exp.Last, exp.AnyValue, exp.ArgMax,
     exp.ArgMin, exp.Mode, exp.ApproxQuantile, exp.WithinGroup, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist,
 )  # fmt: skip
-"""The clock, parameters, and what has several right answers where rows tie."""
+"""Nodes that depend on the clock or on parameters, or that have several correct results if rows tie."""
 
 
 def _ambiguous(node: exp.Expr) -> bool:
-    """Parts that mean something else to the engine, or several things: where it divides by zero it has an infinity."""
+    """Return whether the node has several correct results, or another meaning in the engine, such as infinity for a division by
+    zero."""
     if isinstance(node, exp.Anonymous):
         return str(node.this).lower().startswith("dp_")
     if isinstance(node, exp.WindowSpec):
@@ -330,14 +332,14 @@ def _ambiguous(node: exp.Expr) -> bool:
         by = node.expression.unnest()
         return not (isinstance(by, exp.Nullif) or (isinstance(by, exp.Literal) and float(by.name) != 0))
     if isinstance(node, exp.Literal) and not node.is_string:
-        return abs(float(node.name)) >= 1e9  # the grid of numbers so wide is coarser than what is compared
+        return abs(float(node.name)) >= 1e9  # the grid of such wide numbers is coarser than the comparison
     if isinstance(node, (exp.Ln, exp.Log, exp.Sqrt)):
         return not isinstance(node.this, exp.Greatest)
     return isinstance(node, _NOT_COMPARED)
 
 
 def plain(value: Any) -> Any:
-    """Numbers are floats, and NULL where they are none; whatever has no number of its own is its text."""
+    """Return numbers as floats, non-finite ones as None, NULL and booleans unchanged, and any other value as text."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, (int, float, Decimal)):
@@ -347,7 +349,7 @@ def plain(value: Any) -> Any:
 
 
 def _equal(ours: Row, theirs: Row) -> bool:
-    """Equal up to rounding."""
+    """Return whether the rows are equal up to rounding."""
     for mine, its in zip(ours, theirs, strict=True):
         if isinstance(mine, float) and isinstance(its, float):
             if not math.isclose(mine, its, rel_tol=1e-6, abs_tol=1e-6):

@@ -1,4 +1,4 @@
-"""Questions of the corpora with a few of their tokens deleted, repeated, swapped, or taken from another question."""
+"""Queries of the corpora with a few tokens deleted, repeated, swapped, or taken from another query."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _TOKEN = re.compile(r"\s+|--[^\n]*|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\w+|::|<=|
 _WORD = re.compile(r"\w+\Z")
 _COVERAGE = TESTS / "answers"
 MOST_TOKENS = 400
-"""Texts of the corpus that are long on purpose are tried by themselves (test_limits)."""
+"""Longer texts of the corpus are deliberately long and are tested separately (test_limits)."""
 
 
 def tokens(text: str) -> list[str]:
-    """The tokens of a text, white space as its own; they add up to it."""
+    """Return the tokens of a text, with white space as separate tokens; joined, they are the text."""
     return _TOKEN.findall(text)
 
 
 def corpus() -> dict[str, list[str]]:
-    """The texts of tests/sql and tests/answers by the policy that they ask about."""
+    """Return the texts of tests/sql and tests/answers by the policy that they use."""
     found: dict[str, list[str]] = {"hospital": [], "hospital_rows": []}
     for case in (*ACCEPTED, *REFUSED):
         found["hospital_rows" if case.mark("policy") == "rows" else "hospital"].append(case.sql)
@@ -60,14 +60,14 @@ def _splice(rng: random.Random, one: list[str], other: list[str]) -> list[str]:
 
 
 def _exchange(rng: random.Random, one: list[str], other: list[str]) -> list[str]:
-    """A word for another word, a number for a number, an operator for an operator: most of these still parse."""
+    """Replace a word by another word, a number by a number, or an operator by an operator: most results still parse."""
     at = rng.randrange(len(one))
     same = [token for token in other if bool(_WORD.match(token)) == bool(_WORD.match(one[at])) and not token.isspace()]
     return [*one[:at], rng.choice(same), *one[at + 1 :]] if same and not one[at].isspace() else one
 
 
 def _operand(rng: random.Random, one: list[str], other: list[str]) -> list[str]:
-    """A bracketed part in place of another one: a subquery where arguments stood, a CASE in a list."""
+    """Replace a bracketed part by another one: a subquery in place of arguments, a CASE in a list."""
     here, there = _bracketed(one), _bracketed(other)
     if not here or not there:
         return one
@@ -94,7 +94,7 @@ CHANGES: tuple[Change, ...] = (_delete, _repeat, _swap, _splice, _exchange, _exc
 
 
 def mutated(rng: random.Random, texts: list[str]) -> str:
-    """One text of the corpus after one to three changes."""
+    """Return one text of the corpus after one to three changes."""
     one = tokens(rng.choice(texts))
     for _ in range(rng.choice([1, 1, 2, 3])):
         other = tokens(rng.choice(texts))

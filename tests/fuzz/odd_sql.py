@@ -1,7 +1,7 @@
-"""Shapes of SQL beyond what is answered: everything sqlglot reads, and some things it does not.
+"""Shapes of SQL beyond what dpsql answers: everything that sqlglot reads, and some that it does not.
 
-Holes in braces are filled by `grammar.Writer`: e expression, c column, t table, q query, a aggregate, w window, n number,
-s string, i identifier, y type. Doubled braces stand for themselves.
+`grammar.Writer` fills the holes in braces: e expression, c column, t table, q query, a aggregate, w window, n number, s string, i
+identifier, y type. Doubled braces stand for themselves.
 """
 
 from __future__ import annotations

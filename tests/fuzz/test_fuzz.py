@@ -1,6 +1,7 @@
-"""Whatever is asked: only our own exceptions leave, refusals are whole, neighbours look alike, answers are DuckDB's own.
+"""For any input: only dpsql's own exceptions are raised, refusals are complete, neighbours are indistinguishable, answers equal
+DuckDB's.
 
-The laws stand in `laws`; they are tried on random questions, mutated questions of the corpora, rubbish, and odd values.
+The laws are defined in `laws`; they are checked on random queries, mutated queries of the corpora, arbitrary text and odd values.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ CORPUS = mutations.corpus()
 
 
 def tried(name: str, sql: object, attempt: Callable[[], object]) -> None:
-    """Run one attempt; whatever comes out tells which example it was."""
+    """Run one attempt; any failure names the example."""
     try:
         attempt()
     except BaseException as error:
@@ -37,20 +38,20 @@ def tried(name: str, sql: object, attempt: Callable[[], object]) -> None:
     [("hospital", 10), ("hospital_rows", 12), ("shop", 6), ("tpch", 3), ("numbers", 5), ("clickbench", 3)],
 )
 def test_generated_questions_are_answered_as_the_engine_does(policy: str, count: int) -> None:
-    """Questions that are meant to be answered, so that answers are compared; most of them are."""
+    """Queries that dpsql should answer, so that answers are compared; most of them are answered."""
     here = trial(policy)
     compared = here.compared
     for name, rng in examples(f"question/{policy}", count):
         sql = Writer(rng, here.policy, 0.0).statement()
         tried(name, sql, lambda sql=sql: here.check(sql))  # type: ignore[misc]
-    assert here.compared > compared or count < 6  # few examples of wide tables: nothing is promised of them
+    assert here.compared > compared or count < 6  # few examples over wide tables may all be refused
 
 
 @pytest.mark.parametrize(
     ("policy", "count"), [("hospital", 45), ("hospital_rows", 20), ("shop", 25), ("tpch", 8), ("numbers", 15)]
 )
 def test_odd_questions_are_answered_or_refused(policy: str, count: int) -> None:
-    """Questions with shapes in them that are not answered, or not anywhere."""
+    """Queries with shapes that dpsql does not answer, or not in that place."""
     here = trial(policy)
     for name, rng in examples(f"odd/{policy}", count):
         sql = Writer(rng, here.policy, rng.choice([0.1, 0.3, 0.6])).statement()
@@ -101,7 +102,7 @@ def test_any_parameters_are_taken_or_refused() -> None:
 
 
 def test_a_cursor_raises_its_own_errors() -> None:
-    """A cursor raises PEP 249's classes, and goes on after any of them."""
+    """A cursor raises the classes of PEP 249 and remains usable after each of them."""
     place = trial("hospital").places[0]
     cursor = Connection(place.session).cursor()
     for name, rng in examples("cursor", 150):

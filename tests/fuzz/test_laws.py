@@ -1,4 +1,4 @@
-"""The laws themselves notice what they are there for: each is shown a session that breaks it."""
+"""Each law detects its violation: a session is made to violate it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_bad_refusals_break_the_law(facts: dict[str, Any]) -> None:
 
 
 def test_a_refusal_that_depends_on_rows_is_noticed() -> None:
-    """A refusal that depends on rows is told from the same question on neighbours."""
+    """A refusal that depends on rows differs from the outcome of the same query on neighbours."""
     here = Trial(trial("numbers").policy)
     place = here.places[1]
     ask = place.session.execute
@@ -62,7 +62,7 @@ def test_a_refusal_that_depends_on_rows_is_noticed() -> None:
 
 
 def test_a_wrong_answer_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One too many is noticed; so is a group too few."""
+    """A value that is one too large is detected, and so is a missing group."""
     here = trial("numbers")
     compared = here.compared
     for sql in (
@@ -109,7 +109,7 @@ def test_other_exceptions_pass_through(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_databases_of_tests_keep_their_promises() -> None:
-    """All policies of the tests are opened, and their databases keep the promises they are read with."""
+    """All policies of the tests can be opened, and their databases satisfy the promises on which planning relies."""
     for file in sorted(POLICIES.glob("*.yaml")):
         here = trial(file.stem)
         for table in here.policy.tables.values():
@@ -128,7 +128,7 @@ def test_databases_of_tests_keep_their_promises() -> None:
 
 
 def test_an_error_is_printable() -> None:
-    """A terminal does not obey the analyst's text, and every text can be encoded."""
+    """An analyst's text cannot control the terminal, and every text can be encoded."""
     for sql in ("SELECT '\ud800", "SELECT \x1b[31m FROM", "SELECT x\u202e FROM visits"):
         with pytest.raises(Error) as refusal:
             trial("hospital").places[0].session.execute(sql)

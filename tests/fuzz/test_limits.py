@@ -1,4 +1,4 @@
-"""Texts made to be heavy are answered or refused within limits that the operating system holds, not a clock of ours."""
+"""Deliberately heavy texts are answered or refused within limits that the operating system enforces, not a clock in the test."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SLOW_REFUSALS = {"sandbox_time", "stopped", "unexpected", "engine_failed", "sand
 
 
 def test_heavy_texts_end_within_their_limits() -> None:
-    """One process asks them all: where memory runs out or a text takes too much processor time, it ends before the last."""
+    """One process sends all texts. If memory runs out or a text takes too much processor time, it ends before the last text."""
     asked = subprocess.run(
         [sys.executable, "-m", "fuzz.heavy"], capture_output=True, text=True, cwd=ROOT / "tests", check=False,
         env={"PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}", "OMP_NUM_THREADS": "1"},

@@ -1,4 +1,4 @@
-"""Random texts that are hardly SQL: bytes, Unicode, and single pieces repeated."""
+"""Random texts that are barely SQL: bytes, Unicode, and single pieces repeated."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WORDS = (
 
 
 def random_text(rng: random.Random) -> str:
-    """One of three kinds of rubbish."""
+    """Return one of three kinds of arbitrary text."""
     kind = rng.random()
     if kind < 0.4:
         return "".join(rng.choice(_WORDS) for _ in range(rng.choice([1, 2, 5, 10, 30])))

@@ -1,4 +1,4 @@
-"""Random values where a client gives them: options in SET and in OPTIONS (...), and parameters of a driver."""
+"""Random values in the places where a client supplies them: options in SET and in OPTIONS (...), and parameters of a driver."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ QUESTIONS = (
 
 
 def settings(rng: random.Random) -> tuple[list[str], str]:
-    """Some SETs, and a question that is asked under them."""
+    """Return some SET statements and a query to run under them."""
     chosen = [
         f"dp.{rng.choice(OPTIONS[:9])}" if rng.random() < 0.9 else rng.choice(OPTIONS)
         for _ in range(rng.choice([1, 1, 2, 3]))
@@ -45,11 +45,11 @@ def settings(rng: random.Random) -> tuple[list[str], str]:
 
 
 class Word(str):
-    """A text with a type of its own."""
+    """A string subclass."""
 
 
 class Number(IntEnum):
-    """A number with a type of its own."""
+    """An integer subclass."""
 
     ONE = 1
 
@@ -70,7 +70,7 @@ PLACES = (
 
 
 def parameters(rng: random.Random) -> tuple[str, Any]:
-    """A question with places for values, and values: often too few, too many, or given in another way."""
+    """Return a query with placeholders, and values for them: often too few, too many, or in an unexpected form."""
     style: Callable[[int], str] = rng.choice(
         [lambda at: "?", lambda at: f"${at + 1}", lambda at: f":p{at}", lambda at: f"$p{at}"]
     )

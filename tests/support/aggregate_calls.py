@@ -1,4 +1,4 @@
-"""Calls of every registered aggregate over the table of tests/policies/numbers.yaml, made from its registration."""
+"""Calls of every registered aggregate over the table of tests/policies/numbers.yaml, derived from its registration."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ ARGUMENTS = {
     Arguments.PAIR: ("y, x", "z, y"),
     Arguments.UNIT_VALUE: ("x", "y"),
     Arguments.QUANTILE: ("x",),
-    # No two values are equally frequent in the rows below: the engine would answer any of them.
+    # No two values are equally frequent in the rows below; on ties, the engine could return any of them.
     Arguments.MODE: ("x > 30", "CASE WHEN x < -20 THEN 'low' ELSE 'high' END"),
     Arguments.END_ROW: ("grp, y", "flag, y"),
     Arguments.SAMPLES: ("CORR(y, x), -1, 1, 20", "AVG(y) / AVG(z), -50, 100", "SKEWNESS(y), -3, 3, 30, 'mean'"),
 }
-"""How each way of reading arguments is tried. A rule that is added needs a line."""
+"""Example arguments for each rule of reading arguments. A new rule needs a line here."""
 BY_ANOTHER_RULE: dict[str, tuple[str, ...]] = {
-    # Continuous quantiles are interpolated by the engine alone, so that only its ends are the same.
+    # The engine alone interpolates continuous quantiles, so only the extremes are equal.
     "quantile_cont": (
         "QUANTILE_CONT(x, 0)",
         "QUANTILE_CONT(y, 1)",
@@ -45,18 +45,19 @@ BY_ANOTHER_RULE: dict[str, tuple[str, ...]] = {
     ),
     "listed_quantile_cont": ("QUANTILE_CONT(x, [0])",),
     "listed_quantile_disc": ("QUANTILE_DISC(x, [1])",),
-    TOTAL_CUT: (),  # of `dp.max_total = auto`, which no question names
+    TOTAL_CUT: (),  # chosen by `dp.max_total = auto`; no query names it
     "count_units": ("COUNT(DISTINCT person)",),
     "count_distinct": ("COUNT(DISTINCT x)", "COUNT(DISTINCT y)"),
 }
-"""Calls of aggregates that are not made of a spelling and its arguments alone."""
+"""Calls of aggregates that need more than a spelling and its arguments."""
 MEASURED = [aggregate for aggregate in aggregates() if aggregate.formula is not None and aggregate.word != TOTAL_CUT]
-"""Those that a question can name (a bound on totals is chosen for `dp.max_total = auto`, tests/unit/planning/test_total_cuts.py)."""
+"""Aggregates that a query can name. (TOTAL_CUT is chosen for `dp.max_total = auto`, see
+tests/unit/planning/test_total_cuts.py.)"""
 OF_UNIT = [aggregate for aggregate in aggregates() if aggregate.of_unit is not None]
 
 
 def calls(aggregate: Aggregate) -> list[str]:
-    """Calls under every spelling, with DISTINCT where that is understood."""
+    """Return calls under every spelling, with DISTINCT where the aggregate accepts it."""
     found = list(BY_ANOTHER_RULE.get(aggregate.word, ()))
     for spelling, rule in aggregate.spellings.items():
         if rule is Arguments.QUANTILE:
@@ -69,14 +70,14 @@ def calls(aggregate: Aggregate) -> list[str]:
 
 
 def create(connection: duckdb.DuckDBPyConnection) -> None:
-    """The empty table t."""
+    """Create the empty table t."""
     connection.execute(
         "CREATE OR REPLACE TABLE t (person INTEGER, grp TEXT, x INTEGER, y DOUBLE, z DOUBLE, flag BOOLEAN)"
     )
 
 
 def fill(connection: duckdb.DuckDBPyConnection, seed: int, people: int = 40) -> None:
-    """Five random rows of each person within the policy's bounds; x, y and flag have NULLs, y has NaN."""
+    """Insert five random rows per person, within the policy's bounds; x, y and flag contain NULL, y also NaN."""
     connection.register("drawn", rows(seed, people))
     connection.execute("DELETE FROM t")
     connection.execute("INSERT INTO t SELECT * FROM drawn")
@@ -97,7 +98,7 @@ def rows(seed: int, people: int) -> pa.Table:
 
 
 def engines_own(sql: str) -> str:
-    """The same question for plain DuckDB: NaN counts as NULL."""
+    """Return the equivalent query for plain DuckDB, in which NaN counts as NULL."""
     return f"WITH t AS (SELECT * REPLACE (CASE WHEN NOT isnan(y) THEN y END AS y) FROM t) {sql}"
 
 
@@ -117,7 +118,7 @@ tables:
 
 
 def policy_file(folder: Path) -> Path:
-    """A policy for real noise on a table of numbers."""
+    """Write a policy over a table of numbers, for tests with real noise, and return its path."""
     path = folder / "policy.yaml"
     path.write_text(POLICY, encoding="utf-8")
     return path

@@ -1,4 +1,5 @@
-"""Parts of questions about the hospital, bound one by one, and relations written as short texts that tests can hold by hand."""
+"""Binding of single parts of queries over the hospital, and short texts that describe relations and expressions for
+comparison."""
 
 from __future__ import annotations
 
@@ -32,13 +33,14 @@ from dpsql.sql.parse import parse
 from support.places import POLICIES
 
 HOSPITAL = load_policy(POLICIES / "hospital.yaml")
-"""Patients (a row each), visits (20), labs (12): all protected; regions and prices (at most 3 for a ward) are public."""
+"""Patients (one row each), visits (at most 20) and labs (at most 12), all protected; regions and prices (at most 3 per ward),
+public."""
 HOSPITAL_ROWS = load_policy(POLICIES / "hospital_rows.yaml")
-"""The same tables, where every row is a privacy unit."""
+"""The same tables with single rows as the privacy unit."""
 
 
 def select(sql: str) -> exp.Select:
-    """The tree of a SELECT."""
+    """Return the syntax tree of a SELECT."""
     query = parse(sql).query
     assert isinstance(query, exp.Select)
     return query
@@ -49,7 +51,7 @@ def binder_of(node: exp.Query, policy: Policy = HOSPITAL) -> QueryBinder:
 
 
 def sources_of(binder: QueryBinder, node: exp.Select) -> list[tuple[str, Bound]]:
-    """The items of FROM, each bound alone, in the order of the text."""
+    """Return the items of FROM, each bound separately, in textual order."""
     items = [node.args["from_"].this, *(join.this for join in node.args.get("joins") or ())]
     return [binder.source(item, binder.environment(node, Environment())) for item in items]
 
@@ -59,20 +61,20 @@ def planned(sql: str, policy: Policy = HOSPITAL) -> Plan:
 
 
 def refusal(sql: str, policy: Policy = HOSPITAL) -> Error:
-    """The error that binding a question raises."""
+    """Return the error that binding a query raises."""
     with pytest.raises(Error) as caught:
         planned(sql, policy)
     return caught.value
 
 
 def only_source(plan: Plan) -> Relation:
-    """The relation that the only block of a plan measures."""
+    """Return the relation that the only block of a plan measures."""
     (block,) = plan.blocks
     return block.source
 
 
 def in_words(expression: Expr) -> str:
-    """A row expression: names, constants as Python writes them, and calls."""
+    """Describe a row expression: names, constants as Python literals, and calls."""
     if isinstance(expression, (Column, ReleasedValue)):
         return expression.name
     if isinstance(expression, Literal):
@@ -82,7 +84,8 @@ def in_words(expression: Expr) -> str:
 
 
 def described(relation: Relation) -> str:
-    """A relation: tables by name, and around them what is done. Columns of projections and windows are not written."""
+    """Describe a relation: tables by name inside the operations applied to them, without the columns of projections and
+    windows."""
     if isinstance(relation, Scan):
         return relation.table
     if isinstance(relation, Filter):

@@ -1,7 +1,7 @@
-"""What of a module changed between two texts of it: which functions compute something else, and which tests ask something else.
+"""Comparison of two versions of a module: which functions compute something else, and which tests check something else.
 
-A function's own syntax tree is compared, and the trees of all that it uses of its module by name: other functions, classes, constants
-and imports, and what these use. What it uses of other modules is not, nor are docstrings.
+A function's own syntax tree is compared, together with the trees of all names of its module that it uses, directly or indirectly:
+functions, classes, constants and imports. Code of other modules and docstrings are not compared.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _BLOCKS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 class Code:
-    """One text of a module."""
+    """One version of a module."""
 
     def __init__(self, source: str) -> None:
         module = without_docstrings(ast.parse(source))
@@ -33,8 +33,8 @@ class Code:
         self._trees: dict[str, frozenset[str]] = {}
 
     def trees(self, function: str) -> frozenset[str]:
-        """Return the trees on which a function or class (a dotted name; "": the module) depends in this module; none where nothing
-        has that name."""
+        """Return the trees in this module on which a function or class depends (a dotted name; "" is the module), or an empty set
+        if no such name exists."""
         if function not in self._trees:
             self._trees[function] = frozenset(map(ast.dump, self._nodes(function)))
         return self._trees[function]
@@ -43,7 +43,7 @@ class Code:
         parts = function.split(".")
         outside = [".".join(parts[:length]) for length in range(1, len(parts))]
         waiting: list[ast.AST] = list(self._scopes.get(function, ()))
-        for name in outside:  # what a function inside another one uses of it
+        for name in outside:  # names of the enclosing scope that a nested function uses
             waiting += [scope for scope in self._scopes.get(name, ()) if not isinstance(scope, ast.ClassDef)]
         classes = [
             name for name in outside if any(isinstance(scope, ast.ClassDef) for scope in self._scopes.get(name, ()))
@@ -58,12 +58,12 @@ class Code:
             for inner in ast.walk(node):
                 if isinstance(inner, ast.Name):
                     waiting += self._binding.get(inner.id, ())
-                elif isinstance(inner, ast.Attribute):  # methods beside this one
+                elif isinstance(inner, ast.Attribute):  # methods of the same class
                     waiting += [scope for name in classes for scope in self._scopes.get(f"{name}.{inner.attr}", ())]
 
 
 def without_docstrings(module: ast.Module) -> ast.Module:
-    """Return the tree without strings that stand as statements: docstrings of modules, functions, classes and attributes."""
+    """Return the tree without string statements: docstrings of modules, functions, classes and attributes."""
     for node in ast.walk(module):
         body = getattr(node, "body", None)
         if isinstance(body, list):
@@ -76,7 +76,7 @@ def _is_text(line: ast.stmt) -> bool:
 
 
 def _bound(statement: ast.stmt) -> Iterator[str]:
-    """Yield the names that a statement of a module binds."""
+    """Yield the names that a module-level statement binds."""
     if isinstance(statement, _BLOCKS):
         yield statement.name
         return
@@ -88,12 +88,12 @@ def _bound(statement: ast.stmt) -> Iterator[str]:
 
 
 def differs(old: Code | None, new: Code, function: str) -> bool:
-    """Return whether a function computes something else than in `old`; a module that is new does."""
+    """Return whether a function computes something else than in `old`; always True for a new module."""
     return old is None or old.trees(function) != new.trees(function)
 
 
 def entries(source: str, called: str) -> dict[str, str]:
-    """Return the trees of all calls of `called` in a text whose first argument is a text, by that text."""
+    """Return the trees of all calls of `called` whose first argument is a string, keyed by that string."""
     calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call) and node.args]
     named = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == called]
     return {
@@ -104,8 +104,8 @@ def entries(source: str, called: str) -> dict[str, str]:
 
 
 def may_select(only: str, test: str, tests: list[str]) -> bool:
-    """Return whether pytest's `-k only` may select `test` of a file that has `tests`. Words that no test has in its name are taken
-    for values of parameters, which any test may have."""
+    """Return whether pytest's `-k only` may select `test` of a file that has `tests`. A word that occurs in no test's name is
+    taken for a parameter value, which any test may have."""
     words = set(re.findall(r"[^\s()]+", only)) - {"and", "or", "not"}
     holds = [word in test or not any(word in other for other in tests) for word in words]
     if not words or re.search(r"\bnot\b", only):
@@ -114,8 +114,8 @@ def may_select(only: str, test: str, tests: list[str]) -> bool:
 
 
 def asks_differently(old: Mapping[str, Code | None], new: Mapping[str, Code], selection: str, only: str) -> bool:
-    """Return whether a test that pytest selects changed. `selection`: files with or without `::NAME`, apart by spaces; `old` and
-    `new`: the texts of those files that changed."""
+    """Return whether a test that pytest selects has changed. `selection`: files with or without `::NAME`, separated by spaces;
+    `old` and `new`: the texts of the changed files."""
     for place in selection.split():
         file, _, name = place.partition("::")
         if file not in new:

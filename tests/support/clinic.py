@@ -1,4 +1,4 @@
-"""A small clinic in a DuckDB file with a policy beside it, for tests that need the whole staircase."""
+"""A small clinic in a DuckDB file with a policy, for tests that run the complete pipeline."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CREATE TABLE visits AS SELECT i % 1000 AS patient_id, 10.0 * (i % 7) AS cost FRO
 
 
 def build(folder: Path, epsilon: int = 1000) -> Path:
-    """The data and the policy file in `folder`."""
+    """Write the data and the policy file to `folder`."""
     create_database(folder / "clinic.duckdb", DATA)
     path = folder / "clinic.yaml"
     path.write_text(POLICY.format(epsilon=epsilon))

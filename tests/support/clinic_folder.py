@@ -1,4 +1,4 @@
-"""A small clinic in a folder of its own, and the command line run in this process or as a real one."""
+"""A small clinic in a folder of its own, and the command line, run in this process or as a separate one."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ CREATE TABLE numbers AS SELECT CAST(range AS INTEGER) AS patient_id, range % 10 
 
 @dataclass
 class Clinic:
-    """The folder, with clinic.yaml and its data; no ledger yet."""
+    """The folder with clinic.yaml and its data, without a ledger."""
 
     folder: Path
     state: Path
@@ -68,19 +68,19 @@ class Clinic:
         open_ledger(policy.ledger_url(), policy.dataset, create=True).close()
 
     def charges(self) -> int:
-        """How many charges the ledger holds."""
+        """Return the number of charges in the ledger."""
         policy = load_policy(self.policy)
         with open_ledger(policy.ledger_url(), policy.dataset) as ledger:
             return sum(entry.kind == "charge" for entry in ledger.history())
 
     def spent(self) -> int:
-        """Epsilon spent by the data set, in units of 10^-18."""
+        """Return the epsilon spent by the data set, in units of 10^-18."""
         policy = load_policy(self.policy)
         with open_ledger(policy.ledger_url(), policy.dataset) as ledger:
             return ledger.spent()["epsilon"]
 
     def make_slow(self) -> None:
-        """A data set whose table takes minutes to read, for Ctrl-C."""
+        """Create a data set whose table takes minutes to read, to test Ctrl-C."""
         with duckdb.connect(str(self.folder / "clinic.duckdb")) as connection:
             connection.execute("DROP TABLE numbers")
             connection.execute(
@@ -94,7 +94,7 @@ class Clinic:
 
 @pytest.fixture
 def bare_clinic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Clinic]:
-    """Policy and data, no ledger; the test runs in the folder."""
+    """Yield a clinic with policy and data but no ledger; the test runs in its folder."""
     folder = tmp_path / "clinic"
     folder.mkdir()
     (folder / "clinic.yaml").write_text(POLICY)
@@ -108,7 +108,7 @@ def bare_clinic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cli
 
 @pytest.fixture
 def clinic(bare_clinic: Clinic) -> Clinic:
-    """With a new ledger."""
+    """Return the clinic with a new ledger."""
     bare_clinic.create_ledger()
     return bare_clinic
 
@@ -135,8 +135,8 @@ def dpsql(capfd: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
 
 
 def process(*arguments: str, script: str | None = None, new: bool = False, **options: Any) -> subprocess.Popen[str]:
-    """The command line as a process of its own; `script` is Python to run instead, with the same arguments; `new`: an interpreter
-    that has imported nothing."""
+    """Start the command line as a separate process. `script`: Python code to run instead, with the same arguments; `new`: start
+    an interpreter that has imported nothing."""
     start = ["-c", script] if script is not None else ["-m", "dpsql"]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "PROMPT_TOOLKIT_NO_CPR": "1"}
     command, streams = [*start, *map(str, arguments)], {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}

@@ -1,4 +1,4 @@
-"""A small policy that is right; tests change one place of it."""
+"""A small valid policy; each test changes one part of it."""
 
 from __future__ import annotations
 

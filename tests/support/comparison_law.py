@@ -1,4 +1,4 @@
-"""The exact law of the answers of AboveThreshold, from its definition: floats summed over the noise of the threshold."""
+"""The exact distribution of AboveThreshold's answers, from its definition, in floats: a sum over the threshold's noise."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 from dpsql.privacy.mechanisms.laplace import Laplace
 
 Answers = tuple[int, int | None]
-"""The number of the question that is above, from 1, with its gap; (0, None): none is."""
+"""The number of the query that is above the threshold, counted from 1, and its gap; (0, None) if there is none."""
 _TELLING = 20
-"""Gaps are told of the first and of the last questions: those between are like their neighbours."""
+"""Gaps are listed for only so many of the first and of the last queries: those between them behave like their neighbours."""
 
 
 def answers_law(noise: Laplace, sums: Sequence[int], threshold: int, gaps: int = 120) -> dict[Answers, float]:
-    """The probability of answers to questions with these exact sums: a gap below `gaps` in one of the first or last questions,
-    or none above."""
+    """Return the probabilities of answers to queries with these exact sums: each gap below `gaps` in one of the first or last
+    queries, and the answer that no query is above."""
     rate = noise.s / noise.t
     ratio = math.exp(-rate)
     reach = math.ceil(45 / rate)

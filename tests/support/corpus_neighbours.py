@@ -1,4 +1,4 @@
-"""Neighbouring databases for every query of the corpus, each loaded once, and what is observed of them."""
+"""Neighbouring databases for every query of the corpus, each loaded once, and the outputs observed on them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _TRIES = 60
 
 @dataclass(frozen=True)
 class Pair:
-    """Two runs that differ in one privacy unit; `changed`: replaced by another one, not added."""
+    """Two runs on databases that differ in one privacy unit. `changed`: the unit was replaced by another one, not added."""
 
     name: str
     left: Observed
@@ -48,10 +48,11 @@ class Pair:
 
 
 class Hospital:
-    """One policy: worlds with base data and one unit more, sharing a planner; and the policies it is priced under."""
+    """One policy: worlds of base data with and without one more unit, which share a planner, and the policies under which to
+    price."""
 
     def __init__(self, name: str, accountant: str = "pure") -> None:
-        """`accountant`: that of the runs that are observed."""
+        """Create the worlds. `accountant` is the accountant of the observed runs."""
         known = policy(name)
         self.policy = replace(known, budget=replace(known.budget, accountant=accountant))
         self.by_rows = self.policy.privacy_unit is None
@@ -76,7 +77,8 @@ class Hospital:
         return world
 
     def prices(self, case: Case, observed: bool = True) -> dict[str, Price]:
-        """The price of a question under each of the policies; `observed`: of those alone whose counts the runs have."""
+        """Return the price of a query under each policy. With `observed`, leave out policies whose selection counts the runs do
+        not have."""
         with self.none.options(case.marks.get("set", [])):
             statement = self.planner.parse(case.sql, case.parameters)
             options = self.none.session.options
@@ -91,12 +93,12 @@ class Hospital:
             return {name: found for name, found in prices.items() if found is not None}
 
     def observe(self, case: Case, world: World) -> Observed:
-        """One run under the options of the case."""
+        """Run the case once under its options."""
         with world.options(case.marks.get("set", [])):
             return world.observe(case.sql, case.parameters)
 
     def units(self, profile: Profile, tables: list[str]) -> Iterator[tuple[str, Data]]:
-        """The privacy units of a profile: a patient with everything, or under row privacy one row of each table."""
+        """Yield the privacy units of a profile: a patient with all rows, or under row privacy one row of each table."""
         if not self.by_rows:
             yield profile.name, unit(profile, NEWCOMER)
             return
@@ -104,14 +106,16 @@ class Hospital:
             yield f"{profile.name} ({table})", row(profile, table)
 
     def fixed_units(self, profile: Profile, tables: list[str]) -> list[tuple[str, Data]]:
-        """Return the units of one of the `FIXED` profiles, which are made once for all questions; nobody changes them."""
+        """Return the units of one of the `FIXED` profiles. They are created once and shared by all queries, so they must not be
+        changed."""
         key = (profile.name, *(tables if self.by_rows else ()))
         if key not in self._units:
             self._units[key] = list(self.units(profile, tables))
         return self._units[key]
 
     def pairs(self, case: Case, tables: list[str]) -> Iterator[Pair]:
-        """The crowd and nobody, each with and without one more unit; the crowd with one unit instead of another."""
+        """Yield the crowd and the empty database, each with and without one more unit, and the crowd with one unit replaced by
+        another."""
         crowd, none = self.observe(case, self.crowd), self.observe(case, self.none)
         before: list[tuple[str, Observed]] = []
         for profile in FIXED:
@@ -125,7 +129,8 @@ class Hospital:
                     yield Pair(f"{name} alone", none, self.observe(case, self._fixed(name, False, rows)), False)
 
     def sharper(self, case: Case, tables: list[str], start: Profile) -> Iterator[tuple[Profile, Pair]]:
-        """Units that the query itself suggests, one change at a time; whoever iterates says where to go on from."""
+        """Yield units that the query itself suggests, with one change at a time; the caller decides from which profile to
+        continue."""
         crowd = self.observe(case, self.crowd)
         best = replace(
             start,
@@ -147,9 +152,9 @@ class Hospital:
 
 
 def _admitting_alike(other: Price, own: Price, planner: Planner, options: Options, observed: bool) -> Price | None:
-    """`other` with the counts that admit private keys in `own`, under which the runs were observed: rows, units or their
-    weights. None where `planner` takes another count whatever it is given: units have other weights under other laws. Where it
-    measures other terms (variances share rows under pure accounting alone), it prices those of the runs."""
+    """Return the price `other` with the counts that admit private keys in `own` (rows, units or their weights), under which the
+    runs were observed. Return None if `planner` insists on another count: under other noise, units have other weights. If `other`
+    measures other terms (variances share rows only under pure accounting), price the terms of the runs."""
     if _kinds(other) != _kinds(own):
         other = price(tuple(priced.block for priced in own.blocks), options, planner.policy, planner.accountant)
     columns = [priced.block.selection_term for priced in own.blocks]
@@ -177,7 +182,7 @@ def _changing(known: Policy) -> Policy:
 
 
 def judge(prices: dict[str, Price], pairs: Iterator[Pair]) -> Verdict:
-    """Everything that must hold of every pair, under every policy; reached shares are those of add_remove."""
+    """Check everything that must hold for each pair under every policy; the reached shares are those under add_remove."""
     verdict = Verdict()
     for whole in pairs:
         left, right = same_stages(prices["pure"], whole.left, whole.right)
@@ -196,5 +201,5 @@ def judge(prices: dict[str, Price], pairs: Iterator[Pair]) -> Verdict:
 
 
 def weakest(verdict: Verdict) -> Fraction:
-    """The smallest share of a claimed L1 that any pair reached, over all terms."""
+    """Return the smallest share of a claimed L1 sensitivity that any pair reached, over all terms."""
     return min(verdict.reached.values(), default=Fraction(1))

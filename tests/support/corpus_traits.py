@@ -1,4 +1,4 @@
-"""What a question asks of an engine, or says, and the first questions of the corpus that together ask or say all of it."""
+"""Traits of a corpus query (what it requires of an engine, or what its text contains) and small subsets that cover all traits."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from support.corpus_neighbours import Hospital
 from support.neighbouring_hospitals import tree_of
 
 BESIDE = 12
-"""Of questions that say nothing new, one in so many is chosen as well."""
+"""Of the queries without new syntax, one in this many is chosen as well."""
 
 
 def traits(hospital: Hospital, case: Case) -> set[tuple[Any, ...]]:
-    """Group of the corpus, aggregates, relations, kinds of keys and of terms, caps and other measurements of a question."""
+    """Return the query's corpus group, aggregates, relations, kinds of keys and of terms, caps and further measurements."""
     with hospital.none.options(case.marks.get("set", [])):
         statement = hospital.planner.parse(case.sql, case.parameters)
         planned = hospital.planner.plan(statement, hospital.none.session.options, not case.parameters)
@@ -55,11 +55,11 @@ def _relations(node: Any) -> Iterator[Any]:
 
 
 OF_BOUNDING = ("group", "relation", "caps", "measurement")
-"""Kinds of traits of which rows are bounded, and what is measured of them: keys and terms are the same under every privacy unit."""
+"""Kinds of traits that concern how rows are bounded and measured. Keys and terms are the same under every privacy unit."""
 
 
 def covering(hospital: Hospital, kinds: Container[str] | None = None) -> frozenset[str]:
-    """Return every question of the corpus that has a trait (of these kinds, unless None) which none before it has."""
+    """Return every query of the corpus that has a trait (of these kinds, unless None) which no earlier query has."""
     seen: set[tuple[Any, ...]] = set()
     chosen = []
     for case in ACCEPTED:
@@ -72,8 +72,9 @@ def covering(hospital: Hospital, kinds: Container[str] | None = None) -> frozens
 
 
 def words(case: Case) -> Iterator[tuple[Any, ...]]:
-    """Yield the theme, the kind of keys, the settings and bounds of a question, and each kind of expression that its text has, joins
-    and functions by their names; of a text that our parser alone reads that it is this one. Nothing is planned for it."""
+    """Yield the theme, the kind of keys, the settings and the bounds of a query, and each kind of expression in its text, with
+    joins and functions by name. A text that only dpsql's own parser reads yields its identifier instead. The query is not
+    planned."""
     yield "theme", case.group, case.mark("keys")
     yield from (("setting", setting) for setting in case.marks.get("set", []))
     yield from (("bounds", name) for name in re.findall(r"contribution_bounds_per_\w+|\bmax_\w+", case.sql))
@@ -88,7 +89,7 @@ def words(case: Case) -> Iterator[tuple[Any, ...]]:
 
 
 def spread(cases: Iterable[Case]) -> list[Case]:
-    """Return every question that says something which none before it says, and every twelfth of the others."""
+    """Return every query with syntax that no earlier query has, and every twelfth of the others."""
     seen: set[tuple[Any, ...]] = set()
     chosen, others = [], 0
     for case in cases:

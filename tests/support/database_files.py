@@ -1,4 +1,4 @@
-"""DuckDB files that many tests begin with: each is made once in a process, and copied."""
+"""DuckDB files with which many tests start: each is created once per process, and copied."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import duckdb
 
 @cache
 def _made(statements: str) -> bytes:
-    """The file that the statements make of an empty one: the same each time, so its bytes are kept by their text."""
+    """Return the database file that the statements create. The result is always the same, so it is cached by their text."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "made.duckdb"
         with duckdb.connect(str(file)) as connection:
@@ -20,5 +20,5 @@ def _made(statements: str) -> bytes:
 
 
 def create_database(file: Path, statements: str) -> None:
-    """Write a database with what `statements` create to `file`. They read nothing but themselves."""
+    """Write a database with what `statements` create to `file`. The statements must not read anything else."""
     file.write_bytes(_made(statements))

@@ -1,6 +1,6 @@
-"""How much the tests do: a night's work where DPSQL_NIGHTLY is set, otherwise what a change has time for.
+"""The extent of the tests: a subset by default, everything in a nightly run, where DPSQL_NIGHTLY is set.
 
-A test that a change has no time for at all, or a case of it, is marked with `nightly`; `pytest -m nightly` runs these.
+A test or case that is too slow for every change is marked `nightly`; `pytest -m nightly` runs these.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ Case = TypeVar("Case")
 
 
 def by_day(chosen: Container[Case], cases: Sequence[Case]) -> list[Any]:
-    """Return cases for `parametrize`, of which those that are not `chosen` run at night alone."""
+    """Return cases for `parametrize`; those that are not `chosen` run only at night."""
     return [case if case in chosen else night(case) for case in cases]
 
 
 def night(*values: Any) -> Any:
-    """Return a case for `parametrize` that runs at night alone."""
+    """Return a case for `parametrize` that runs only at night."""
     return pytest.param(*values, marks=pytest.mark.nightly)

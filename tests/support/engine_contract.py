@@ -1,6 +1,6 @@
-"""What every engine promises to `session`, as tests that each engine inherits with a source of its own.
+"""Contract tests of engines: what `session` requires. Each engine inherits them and supplies a source.
 
-A subclass gives the fixture `source`: a `Loaded` engine over the tables `people` (unit), `visits` and the public `wards`.
+A subclass defines the fixture `source`: a `Loaded` engine over the tables `people` (unit), `visits` and the public `wards`.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ SECRET = "CANARY-8f3a"
 
 @dataclass
 class Loaded:
-    """An engine over the rows above, its policy, and ways to change the source behind its back."""
+    """An engine over the rows above, its policy, and ways to change the source without the engine's knowledge."""
 
     policy: Policy
     engine: Engine
@@ -79,14 +79,14 @@ class Loaded:
     broken: str
     """A SELECT that fails with an error that quotes `SECRET`."""
     execute: Any
-    """Runs a statement as the owner."""
+    """A function that runs a statement as the owner."""
 
 
 class EngineContract:
-    """Inherited by the tests of each engine."""
+    """Tests that every engine inherits."""
 
     def query(self, source: Loaded, sql: str) -> EngineQuery:
-        """The engine's text for the one block of a question."""
+        """Return the engine's SQL for the single block of a query."""
         planner = Planner(source.policy, source.engine)
         planned = planner.plan(planner.parse(sql, None), Options.of_policy(source.policy), False)
         emitter = Emitter(source.policy, source.engine.dialect, source.engine.source, lambda table: View("k" * 64))

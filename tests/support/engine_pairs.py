@@ -1,4 +1,4 @@
-"""The same hospital in DuckDB and in another engine, and the comparison of what both measure for the corpus."""
+"""The same hospital in DuckDB and in another engine, and the comparison of their exact answers over the corpus."""
 
 from __future__ import annotations
 
@@ -22,18 +22,20 @@ BY_HASH = {
     "quantiles-capped_groups", "modes-mode_with_capped_rows_per_group", "min_units-an_option_of_the_select",
     *(case.id for case in ACCEPTED if case.group in ("samples", "value_places")),
 }  # fmt: skip
-"""Rows that are dropped, first among equals, or in one sample, by the keyed hash: each engine has its own, so others stay."""
+"""Queries whose kept rows, first row among equals, or sample depends on the keyed hash. Each engine has its own hash, so the rows
+differ."""
 OPTIONS_OF_UNITS = ("clip_rows", "values_rows")
-"""Refusals of options that bound a unit of several rows."""
+"""Refusals of options that bound a unit with several rows."""
 
 
 def takes_its_options(case: Case, rows: bool) -> bool:
-    """Return whether a case's options are taken under the policy, which protects single `rows` or not."""
+    """Return whether the policy accepts a case's options. `rows`: the policy protects single rows."""
     return not (rows and any(f"refused {slug}" in str(case.marks.get("rows")) for slug in OPTIONS_OF_UNITS))
 
 
 def unbounded(policy: Policy) -> Policy:
-    """No person has more rows than the policy keeps: which of them stay is the hash's to say, and engines' hashes differ."""
+    """Return the policy with max_rows so large that no row is dropped: the hash decides which rows stay, and engines' hashes
+    differ."""
     tables = {
         name: replace(table, bounds=replace(table.bounds, max_rows=5000)) if (table.bounds.max_rows or 0) > 1 else table
         for name, table in policy.tables.items()
@@ -42,7 +44,7 @@ def unbounded(policy: Policy) -> Policy:
 
 
 class Pair:
-    """The same hospital in both engines; `world` opens the other one over a policy."""
+    """The same hospital in both engines; `world` opens the other engine over a policy."""
 
     def __init__(self, name: str, world: Callable[[Policy], Any]) -> None:
         with pytest.MonkeyPatch.context() as patch:
@@ -63,7 +65,7 @@ def measured(observed: Observed) -> list[Any]:
 
 
 def check_group(pair: Pair, group: str, refused: frozenset[str], chosen: frozenset[str] | None = None) -> None:
-    """Questions of a group of the corpus (those of `chosen`, else all) have equal exact rows, or are refused with a reason where
+    """Check that the queries of a corpus group (or those of `chosen`) have equal exact rows, or are refused with a reason where
     `refused` names them."""
     compared = 0
     cases = [case for case in ACCEPTED if case.group == group and (chosen is None or case.id in chosen)]

@@ -1,9 +1,9 @@
-"""A session at the limit of a huge epsilon, and the comparison of its answers with those of plain DuckDB.
+"""A session at the limit of a huge epsilon, and the comparison of its answers with plain DuckDB's.
 
-Everything runs as for an analyst (plan, price, ledger, engine, remainder, release) except for the draws at the
-noise gate, which are what they tend to as epsilon grows: noise 0, and private keys that appear from two people on.
-With a share of epsilon for each term that makes the Laplace scale t grid steps, real noise differs from 0 with
-probability 2 / (1 + exp(1 / t)); the largest epsilon that an accountant takes would leave sums noisy.
+Everything runs as for an analyst (plan, price, ledger, engine, remainder, release) except for the draws at the noise gate, which
+are replaced by their limits as epsilon grows: noise 0, and private keys that appear from two people on. If each term has a share
+of epsilon that makes the Laplace scale t grid steps, real noise differs from 0 with probability 2 / (1 + exp(1 / t)); even the
+largest epsilon that an accountant accepts would leave sums noisy.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def exact_session(
     analyst: str | None = None,
     opened: Callable[..., Engine] = open_duckdb,
 ) -> Session:
-    """A session without noise on `connection`; `policy` may be the name of a file in tests/policies. `opened` opens the engine
-    of a policy over a connection; without a connection, over the policy's own source."""
+    """Return a session without noise on `connection`. `policy` may be the name of a file in tests/policies. `opened` opens a
+    policy's engine over a connection; without a connection, the session uses the policy's own source."""
     known = load_policy(POLICIES / f"{policy}.yaml") if isinstance(policy, str) else policy
     budget = replace(known.budget, epsilon=Fraction(10**6), delta=Fraction(1, 10**4), accountant="pure")
     per_query = replace(known.per_query, epsilon=Fraction(1000), max_epsilon=None, delta=Fraction(1, 10**9))
@@ -56,12 +56,12 @@ def exact_session(
         generous, opened(generous, *(() if connection is None else (connection,))), book, open_releases(book), gate=gate or NoiselessGate(2),
         analyst=analyst,
     )  # fmt: skip
-    session.execute("SET dp.shrinkage = off")  # the laws of noise still claim that of the policy's epsilon
+    session.execute("SET dp.shrinkage = off")  # the noise laws still claim the scale of the policy's epsilon
     return session
 
 
 def plain(value: Any) -> Any:
-    """A value with its engine's type forgotten: numbers are floats, midnight is its date."""
+    """Return a value independent of its engine's type: numbers become floats, midnight becomes its date."""
     if isinstance(value, bool) or value is None:
         return value
     if isinstance(value, (int, float, Decimal)):
@@ -73,7 +73,7 @@ def plain(value: Any) -> Any:
 
 
 def same(left: Any, right: Any) -> bool:
-    """Equal up to the rounding of the grid (2**-52 of the bounds a row) and of float sums."""
+    """Return whether two values are equal up to the rounding of the grid (2**-52 of the bounds per row) and of float sums."""
     if isinstance(left, float) and isinstance(right, float):
         return math.isclose(left, right, rel_tol=1e-7, abs_tol=1e-7)
     return bool(left == right)
@@ -84,14 +84,14 @@ def _equal(left: Row, right: Row) -> bool:
 
 
 def rows_of(release: Release) -> list[Row]:
-    """The rows of an answer as plain values."""
+    """Return the rows of an answer as plain values."""
     columns = [column.to_pylist() for column in release.table.columns]
     return [tuple(plain(value) for value in row) for row in zip(*columns, strict=True)]
 
 
 def assert_equal(sql: str, release: Release, expected: list[Row]) -> None:
-    """Every expected row is in the answer once. What else is there is an empty group of public keys: its keys are those
-    of no expected row, and its counts are 0. Rows stand in the order that the question asks for.
+    """Check that every expected row is in the answer once, and that every other row is an empty group of public keys: no expected
+    row has its keys, and its counts are 0. Rows must be in the order that the query asks for.
     """
     answer = rows_of(release)
     wanted = [tuple(plain(value) for value in row) for row in expected]
@@ -112,7 +112,7 @@ def assert_equal(sql: str, release: Release, expected: list[Row]) -> None:
 
 
 def _assert_ordered(sql: str, release: Release, answer: list[Row], empty: list[Row], wanted: list[Row]) -> None:
-    """Output columns that ORDER BY names have the same values, row by row, empty groups left out."""
+    """Check that output columns named by ORDER BY have the same values row by row, empty groups left out."""
     order = sqlglot.parse_one(sql, read="duckdb").args.get("order")
     names = [column.name.lower() for column in release.columns]
     kept = [row for row in answer if row not in empty]
@@ -124,7 +124,7 @@ def _assert_ordered(sql: str, release: Release, answer: list[Row], empty: list[R
 
 
 def _assert_named(sql: str, release: Release) -> None:
-    """Outputs with an alias carry it."""
+    """Check that outputs with an alias carry it."""
     tree = sqlglot.parse_one(sql, read="duckdb")
     for item, column in zip(tree.selects, release.columns, strict=False):
         if isinstance(item, exp.Star):

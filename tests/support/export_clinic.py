@@ -1,4 +1,4 @@
-"""Small tables to export, in memory, with a policy and a session of their own."""
+"""Small in-memory tables to export, with their own policy and session."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PEOPLE: dict[str, Any] = {
 
 
 def policy_facts(**changed: Any) -> dict[str, Any]:
-    """A policy with people (one row each), visits (up to five) and public wards."""
+    """Return a policy with people (one row each), visits (up to five) and public wards."""
     return {
         "dataset": "clinic",
         "privacy_unit": {"table": "people", "column": "patient_id"},
@@ -53,7 +53,7 @@ def policy_facts(**changed: Any) -> dict[str, Any]:
 
 
 def people(count: int) -> pa.Table:
-    """`count` people; every third has no ward, every fifth no age."""
+    """Return `count` people; every third has no ward, every fifth no age."""
     return duckdb.sql(
         f"""SELECT i AS patient_id, ['north', 'south', 'east', 'elsewhere'][1 + i % 4] AS region,
         CASE WHEN i % 3 = 0 THEN NULL ELSE ['A', 'B'][1 + i % 2] END AS ward, 'job ' || (i % 25) AS job,
@@ -64,7 +64,7 @@ def people(count: int) -> pa.Table:
 
 
 def visits(people_count: int, each: int) -> pa.Table:
-    """`each` visits of every person."""
+    """Return `each` visits for every person."""
     return duckdb.sql(
         f"SELECT i % {max(1, people_count)} AS patient_id, ['in', 'out'][1 + i % 2] AS kind "
         f"FROM range({people_count * each}) t(i)"

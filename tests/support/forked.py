@@ -1,7 +1,7 @@
-"""Python programs that are forked from a process which has imported what they need, and done nothing else.
+"""Python programs forked from a process that has imported what they need and has done nothing else.
 
-A new interpreter would import all of it anew, about a second of computing for each program that a test starts. What is run is what
-`python -m MODULE ...` or `python -c CODE ...` would run, with streams, environment, folder, signals and an end of its own.
+A new interpreter would repeat these imports, about a second of computing for each program that a test starts. The forked program
+runs like `python -m MODULE ...` or `python -c CODE ...`, with its own streams, environment, folder, signals and exit status.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ LIBRARIES = (
     "sqlalchemy.dialects.sqlite", "sqlglot.optimizer", "sqlglot.dialects.duckdb", "sqlglot.dialects.postgres",
     "multiprocessing.forkserver", "concurrent.futures.thread", "asyncio", "http.server", "xml.etree.ElementTree",
 )  # fmt: skip
-"""What tests of a copy of the package need beside it."""
+"""Modules that tests of a copied package need in addition."""
 LARGEST_REQUEST = 1 << 17
 FORKS = not duckdb.__version__.startswith("1.")
-"""DuckDB 1 ends a forked process that used it with an abort: with it programs are started."""
+"""False under DuckDB 1, which aborts a forked process that used it; programs are then started instead of forked."""
 
 
 class Forked(subprocess.Popen[str]):
-    """A forked program: what `subprocess.Popen` would give for it. Its parent is not the caller, so the status of its end is read
-    from a pipe."""
+    """A forked program with the interface of `subprocess.Popen`. The caller is not its parent, so its exit status is read from a
+    pipe."""
 
     def __init__(
         self, arguments: Sequence[str], imported: tuple[str, ...] = COMMAND_LINE,
@@ -59,8 +59,8 @@ class Forked(subprocess.Popen[str]):
         )
 
     def _execute_child(self, arguments: list[str], *options: Any) -> None:
-        """Have the program forked instead of starting one. Of the options, the folder, the environment and the ends of the pipes
-        are used, in the order in which `subprocess` has them."""
+        """Fork the program instead of starting it. Of the options, only the folder, the environment and the ends of the pipes are
+        used, in the order in which `subprocess` passes them."""
         if not FORKS:
             super()._execute_child(arguments, *options)  # type: ignore[misc]
             return
@@ -106,8 +106,8 @@ class Forked(subprocess.Popen[str]):
 
 @cache
 def origin(imported: tuple[str, ...]) -> socket.socket:
-    """Start the process that programs are forked from, one for each tuple of modules, and return the way to it. It ends with the
-    caller, whose end of the way is then closed."""
+    """Start the process from which programs are forked, one for each tuple of modules, and return the socket that leads to it.
+    The process ends with the caller, whose end of the socket is then closed."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     code = f"from support.forked import serve; serve({theirs.fileno()}, {imported!r})"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), str(ROOT)])}
@@ -125,7 +125,7 @@ def origin(imported: tuple[str, ...]) -> socket.socket:
 
 
 def serve(place: int, imported: tuple[str, ...]) -> None:
-    """Import, then fork a program for each request until nobody can send one."""
+    """Import the modules, then fork a program for each request until every sender has closed the socket."""
     for module in imported:
         importlib.import_module(module)
     requests = socket.socket(fileno=place)
@@ -144,7 +144,7 @@ def serve(place: int, imported: tuple[str, ...]) -> None:
 
 
 def _watch(request: Any, streams: list[int]) -> None:
-    """Fork the program and report how it ended; return into the program alone."""
+    """Fork the program and report its exit status. Only the forked program returns from this function."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     program = os.fork()
     if program:
@@ -162,7 +162,7 @@ def _watch(request: Any, streams: list[int]) -> None:
 
 
 def _run(arguments: list[str], environment: dict[str, str], folder: str) -> None:
-    """What the interpreter does with a command line."""
+    """Run a command line as the interpreter would."""
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)

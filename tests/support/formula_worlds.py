@@ -1,4 +1,4 @@
-"""Formulas of aggregates over sums with noise that a test draws: many groups of one size at once, without an engine."""
+"""Formulas of aggregates over sums with simulated noise: many groups of the same size at once, without an engine."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def column(name: str) -> Column:
 
 @dataclass(frozen=True)
 class World:
-    """A formula and its terms. `widths`: how far one row moves a term, to which its noise is proportional."""
+    """A formula and its terms. `widths`: how much one row changes each term; its noise is proportional to that."""
 
     formula: Formula
     terms: tuple[Term, ...]
@@ -39,19 +39,20 @@ class World:
         return {term.name: _most(term) for term in self.terms}
 
     def sums(self, rows: Values) -> dict[str, float]:
-        """The exact terms of rows (a list of values by column)."""
+        """Return the exact terms of rows, given as a list of values per column."""
         return {term.name: sum(_entry(term, row) for row in _rows(rows)) for term in self.terms}
 
     def both(
         self, exact: Mapping[str, float], noise: Mapping[str, np.ndarray], deviations: Mapping[str, float]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """What is plugged in, and the estimate, under `noise` of these standard deviations."""
+        """Return the plug-in value and the estimate under `noise` with these standard deviations."""
         released = {name: exact[name] + noise[name] for name in exact}
         return numbers(plugged_in(self.formula), released), numbers(estimated(self.formula, deviations), released)
 
 
 def world(aggregate: str, shared: bool = False) -> World:
-    """One aggregate of y, or of y and x, within [0, 1000]. `shared`: terms share each row, as those of AVG and of pairs do."""
+    """Return a world for one aggregate of y, or of y and x, within [0, 1000]. `shared`: terms share each row, like those of AVG
+    and of pairs."""
     pair = aggregate.startswith(("co", "regr"))
     measure = Measure("m", aggregate, tuple(column(name) for name in ("y", "x")[: 1 + pair]), False, None)
     basis = TermBasis((measure,), False, 1, UNBOUNDED, shared, squares=shared and pair)
@@ -63,7 +64,7 @@ def world(aggregate: str, shared: bool = False) -> World:
 def noise_of(
     world: World, law: str, scale: float, groups: int, seed: int
 ) -> tuple[dict[str, np.ndarray], dict[str, float]]:
-    """Independent noise of each term, `scale` times its width wide, and its standard deviations."""
+    """Draw independent noise for each term, with scale `scale` times its width, and return it with its standard deviations."""
     random = np.random.default_rng(seed)
     draw = random.laplace if law == "laplace" else random.normal
     noise = {name: draw(0, scale * width, groups) for name, width in world.widths.items()}
@@ -76,7 +77,7 @@ def _rows(rows: Values) -> list[dict[str, float]]:
 
 
 def _entry(term: Term, row: dict[str, float]) -> float:
-    """What a row adds to a term."""
+    """Return the contribution of one row to a term."""
     if term.kind is TermKind.COUNT:
         return 1.0
     assert term.value is not None

@@ -1,4 +1,4 @@
-"""The clinic served by an engine whose scans end when a test lets them, so that no test depends on a clock."""
+"""The clinic served by an engine whose scans end when a test allows it, so that no test depends on a clock."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ PATIENCE = 240
 
 
 class Gated(DuckDBEngine):
-    """A scan waits for `go_on`; `interrupted` ends it with an error, as the engine's own interrupt does."""
+    """An engine whose scans wait for `go_on`. Setting `interrupted` ends a scan with an error, as the engine's own interrupt
+    does."""
 
     begun = threading.Event()
     go_on = threading.Event()
@@ -60,7 +61,8 @@ class Gated(DuckDBEngine):
 
 @contextmanager
 def gated(clinic: Served, policy: Path | None = None, limits: Limits | None = None) -> Iterator[int]:
-    """The port of the clinic, served from this process. Questions have lock files of their own: none waits for an unlike one."""
+    """Serve the clinic from this process and yield the port. Queries get separate lock files, so that no query waits for an
+    unrelated one."""
     state = open_server_state(policy or clinic.policy)
     state.engine.__class__ = Gated
     Gated.reset()

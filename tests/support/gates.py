@@ -25,22 +25,22 @@ Cells = NDArray[np.int64]
 
 
 def exact_quantile(law: Choice, cells: int, cell: Cells, count: Cells) -> int:
-    """The first cell up to which as many rows are as the target asks for; the first of all in a group without rows."""
+    """Return the first cell at which the cumulative count reaches the target rank; the first cell for a group without rows."""
     if not cell.size:
         return 0
-    law = replace(law, rank=min(law.rank, 1))  # a huge epsilon leaves nothing out of the smallest and the largest value
+    law = replace(law, rank=min(law.rank, 1))  # a huge epsilon leaves no rows out of MIN and MAX
     through = np.cumsum(count)
     wanted = law.targets(through[-1:])[0]
     return int(cell[min(np.searchsorted(through * law.denominator, wanted), cell.size - 1)])
 
 
 def exact_mode(law: MostFrequent, cells: int, cell: Cells, count: Cells) -> int:
-    """The first of the cells with the most rows; the first of all in a group without rows."""
+    """Return the first of the cells with the most rows; the first cell for a group without rows."""
     return int(cell[np.argmax(count)]) if cell.size else 0
 
 
 def exact_end_key(law: EndKey, cells: int, cell: Cells, count: Cells) -> int:
-    """The key of the row at the end; the first key in a group without rows."""
+    """Return the key of the row at the end; the first key for a group without rows."""
     return int(cell[-1 if law.last else 0]) % law.keys if cell.size else 0
 
 
@@ -59,14 +59,16 @@ EXACT_NUMBERS: dict[type[Any], Callable[[Any, int, Cells, Cells], int]] = {
     SmoothSensitivity: exact_median,
     ProposeTestRelease: exact_tested_number,
 }
-"""The number of a group without noise, from its law, how many cells it has, and the rows in those that are not empty."""
+"""Functions that return the noiseless number of a group, given its law, the number of cells, and the non-empty cells with their
+counts."""
 
 
 class NoiselessGate(Gate):
-    """The gate at the limit of a huge epsilon: noise is zero, and private keys that `least` privacy units share appear.
+    """The gate at the limit of a huge epsilon: noise is zero, and private keys that at least `least` privacy units share appear.
 
-    With delta fixed and small, both rules of selection show one unit's key with probability delta, and two units' with a
-    probability that tends to 1: that is `least` = 2; weights of units are then those of a unit in most keys. With 1 every key of the data appears, with None those that the rule admits.
+    With a fixed small delta, both selection rules show the key of one unit with probability delta, and that of two units with a
+    probability that tends to 1, which is `least` = 2; the weight of a unit is then that of a unit with the most keys. With 1,
+    every key in the data appears; with None, the selection rule itself decides.
     """
 
     def __init__(self, least: int | None = None) -> None:
@@ -82,7 +84,7 @@ class NoiselessGate(Gate):
         return counts.at_least(on_noise_grid(self.least * unit, selection.noise))
 
     def release_numbers(self, name: str, histograms: Histograms, law: Law, groups: Groups) -> NDArray[np.int64]:
-        """What the law of each group tends to as epsilon grows."""
+        """Return the limit of each group's law as epsilon grows."""
         histograms = histograms.taken_apart()
         numbers = np.zeros(groups.count, dtype=np.int64)
         for group, (start, end) in enumerate(zip(histograms.start, histograms.start[1:], strict=False)):
@@ -95,7 +97,7 @@ class NoiselessGate(Gate):
 
 
 class ShiftedGate(Gate):
-    """Adds `more` steps of 2**20 to every number: released rows that a test can choose."""
+    """A gate that adds `more` steps of 2**20 to every number, so that a test can choose the released rows."""
 
     def __init__(self, more: int = 0) -> None:
         super().__init__()

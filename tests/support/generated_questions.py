@@ -1,4 +1,4 @@
-"""Random questions over the table of `test_answers`, for which DuckDB's answer is known, and the comparison of whole answers."""
+"""Random queries over the table of `test_answers`, whose answers DuckDB computes exactly, and the comparison of whole answers."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ RENAMED = (
 
 
 class Questions:
-    """Random questions; `nullable`: keys that may be NULL too."""
+    """A generator of random queries; `nullable`: columns used as keys that may also be NULL."""
 
     def __init__(self, source: random.Random, nullable: bool = False) -> None:
         self.random = source
@@ -98,18 +98,18 @@ class Questions:
         self.sources: Sequence[str] = RENAMED
 
     def one(self) -> str:
-        """A question of any of the shapes."""
+        """Return a query of any shape."""
         return self._one((*self.shapes(), self.by_unit, self.sets))()
 
     def shapes(self) -> Sequence[Callable[[], str]]:
-        """What can be asked of any rows."""
+        """Return the generators of all shapes of queries."""
         return (self.grouped, self.over_groups, self.windows, self.united, self.joined, self.nested)
 
     def _one(self, of: Sequence):  # type: ignore[type-arg, no-untyped-def]
         return self.random.choice(of)
 
     def rows(self) -> str:
-        """FROM and WHERE, perhaps through renamings."""
+        """Return FROM and WHERE, sometimes with renamed tables."""
         where = " AND ".join(self.random.sample(self.conditions, self.random.choice((0, 0, 1, 1, 2))))
         return f"FROM {self._one(self.sources)}{f' WHERE {where}' if where else ''}"
 
@@ -123,7 +123,7 @@ class Questions:
 
     def block(self) -> str:
         having = self._one(("", "", " HAVING COUNT(*) > 20", " HAVING COUNT(DISTINCT uid) >= 10"))
-        # A group may have rows and no values to add: their sum is 0 here, also for what is computed from it.
+        # A group may have rows but no values to add. Its sum is then 0 in dpsql, also in expressions over it.
         return f"SELECT {self._one(self.keys)} AS g, coalesce({self._one(self.measures)}, 0) AS n {self.rows()} GROUP BY 1{having}"
 
     def over_groups(self) -> str:
@@ -179,7 +179,7 @@ class Questions:
 
 
 class TiedKeys(Questions):
-    """Random questions whose keys depend on each other, or are tied together by conditions; all groups are compared."""
+    """A generator of queries whose keys depend on each other or are tied by conditions; all groups are compared."""
 
     def one(self) -> str:
         keys = self.random.choice(TIED)
@@ -192,7 +192,7 @@ class TiedKeys(Questions):
             self._one(("", "", *(f" HAVING {one}" for one in JOINT[:5]))) if {"kind", "code", "x"} <= set(keys) else ""
         )
         items = [f"{key} AS k{at}" for at, key in enumerate(keys)]
-        compared = any(" = " in key or " > " in key for key in keys)  # sqlglot reads no comparison inside of ROLLUP
+        compared = any(" = " in key or " > " in key for key in keys)  # sqlglot reads no comparison inside ROLLUP
         form = "{}" if compared else self._one(("{}", "{}", "{}", "ROLLUP({})", "CUBE({})"))
         items += [] if form == "{}" else [f"GROUPING({', '.join(keys)}) AS g"]
         asked = f"SELECT {', '.join(items)}, COUNT(*) AS n FROM {self._one(RENAMED)}{clause} GROUP BY {form.format(', '.join(keys))}{having}"
@@ -200,7 +200,7 @@ class TiedKeys(Questions):
 
 
 class OuterJoins(Questions):
-    """Random questions over outer joins that leave rows without a partner: what the other side would say is NULL."""
+    """A generator of queries over outer joins with rows that have no partner; columns of the other side are NULL there."""
 
     def __init__(self, source: random.Random) -> None:
         super().__init__(source)
@@ -211,9 +211,11 @@ class OuterJoins(Questions):
 
 
 def difference(release: Release, expected: Sequence[Row]) -> str | None:
-    """What of an answer is not DuckDB's, None where all is; columns that say that their error is not known are left out.
+    """Return a description of the first difference from DuckDB's answer, or None. Columns whose error is stated as unknown are
+    left out.
 
-    Rows that DuckDB does not have are groups without rows: their counts and sums are 0, and no row has their exact values.
+    Rows that DuckDB does not return are groups without rows: their counts and sums are 0, and their exact values occur in no
+    other row.
     """
     shown = [at for at, column in enumerate(release.columns) if not column.of_groups]
     exact = [at for at in shown if not release.columns[at].noisy]
@@ -238,13 +240,14 @@ def difference(release: Release, expected: Sequence[Row]) -> str | None:
 
 
 def _alike(row: Row, other: Row, exact: Sequence[int], shown: Sequence[int]) -> bool:
-    """Whether two rows agree; a sum of no values is NULL in SQL and 0 here."""
+    """Return whether two rows agree; a sum of no values is NULL in SQL and 0 in dpsql."""
     noisy = (at for at in shown if at not in exact)
     return all(same(row[at], other[at]) for at in exact) and all(same(row[at] or 0.0, other[at] or 0.0) for at in noisy)
 
 
 def types(release: Release, expected: Sequence[Row]) -> str | None:
-    """A column that has values of another kind than DuckDB's (whole, real, boolean, text, date), None where all agree."""
+    """Return a description of a column whose values are of another kind than DuckDB's (whole, real, boolean, text, date), or
+    None."""
     for at, column in enumerate(release.columns):
         kinds = [{_kind(value) for value in values if value is not None}
                  for values in (release.table.column(at).to_pylist(), [row[at] for row in expected])]  # fmt: skip

@@ -1,4 +1,4 @@
-"""A hospital in a DuckDB file with a policy beside it: two protected tables with public keys, and its exact numbers."""
+"""A hospital in a DuckDB file with a policy: two protected tables with public keys, and its exact numbers."""
 
 from __future__ import annotations
 
@@ -50,26 +50,26 @@ FROM range(3 * {count}) t(i)
 
 
 def build_data(folder: Path, count: int = 1200) -> None:
-    """The data in `folder`, in place of what is there. Wards 5 and 6 are outside the policy's bounds."""
+    """Write the data to `folder`, replacing existing data. Wards 5 and 6 are outside the policy's bounds."""
     part = folder / "part.duckdb"
     create_database(part, f"{PATIENTS.format(count=count)};{_VISITS.format(count=count)}")
     os.replace(part, folder / "hospital.duckdb")
 
 
 def write_policy(folder: Path, **lines: str) -> Path:
-    """The policy in `folder` with more keys at its top: write_policy(f, reuse="{shared: false}")."""
+    """Write the policy to `folder` with further keys at the top, for example write_policy(f, reuse="{shared: false}")."""
     path = folder / "hospital.yaml"
     path.write_text("".join(f"{name}: {text}\n" for name, text in lines.items()) + POLICY)
     return path
 
 
 def build(folder: Path, **lines: str) -> Path:
-    """Data and policy."""
+    """Write data and policy."""
     build_data(folder)
     return write_policy(folder, **lines)
 
 
 def exact(folder: Path, sql: str) -> list[tuple[object, ...]]:
-    """What the engine answers without privacy."""
+    """Return the engine's answer without privacy."""
     with duckdb.connect(str(folder / "hospital.duckdb"), read_only=True) as connection:
         return connection.execute(sql).fetchall()

@@ -1,7 +1,7 @@
-"""Real sources for the law of neighbours: files, Arrow objects and databases with and without one hostile unit.
+"""Real sources for the neighbour tests: files, Arrow objects and databases with and without one hostile unit.
 
-The policy is the same for every kind of source; what the source's columns are differs. A hostile unit has texts that an
-adversary chooses and values at every edge of what a column can hold, in all rows that belong to it and in no other.
+The policy is the same for every kind of source; only the source's column types differ. A hostile unit has texts that an adversary
+chooses and values at every edge of what a column can hold. They occur in all of its rows and in no other rows.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dpsql.policy import Policy
 from dpsql.policy.load import parse_policy
 
 Cell = Any
-"""What a cell of a typed source holds, or the text (or raw bytes) of a cell of a CSV file."""
+"""A cell's value in a typed source, or the text (or raw bytes) of a cell in a CSV file."""
 Rows = dict[str, list[list[Cell]]]
 
 COLUMNS = {
@@ -82,7 +82,7 @@ KEYS = {
 
 
 def policy(folder: Path, ending: str = "", by_rows: bool = False) -> Policy:
-    """The policy over files with this ending, over a DuckDB file (".duckdb"), or over what is given in Python ("")."""
+    """Return the policy over files with this ending, over a DuckDB file (".duckdb"), or over Python objects ("")."""
     parts = {
         "source": "source: duckdb:///data.duckdb" if ending == ".duckdb" else "",
         "unit": "{table: people, column: person}",
@@ -103,7 +103,7 @@ TAGS = [["A", "x", 1], ["a", "y", 2], ["B", "x", 3], ["Straße", "y", 4], ["STRA
 
 
 def people(rng: random.Random) -> Rows:
-    """A dozen people with up to six events each (four of which count), and the public list of tags."""
+    """Return a dozen people with up to six events each (of which four count), and the public list of tags."""
     data: Rows = {"people": [], "events": [], "tags": TAGS}
     for number in range(12):
         key = f"p{number}"
@@ -147,30 +147,30 @@ RAW = [
     b"\xff\xfe", b"\xc3", b"\xed\xa0\x80", b'"unclosed', b'"un,closed', b'a"b', b'"a"b', b'"a""', b'"', b'""""', b"\x00", b"\x1a",
     b"\r", b"a\rb", b'"a\rb"', b"\xef\xbb\xbf", b"x" * 2_200_000, b"'a,b'", b";", b"\t", b"|", b"\\", b'\\"', b"#", b"",
 ]  # fmt: skip
-"""Bytes of CSV cells as they stand in the file, quoted or not."""
+"""Bytes of CSV cells exactly as in the file, quoted or not."""
 VARIANTS = ["a", "A", "b", "A", "B", "C", "ULM", "Köln", "STRASSE", "A B", "X,Y"]
 ACCENTS = ["á", "Á", "ä", "Ä", "b́", "B́", "koln", "úlm", "Strasse"]
-"""Texts that some collation takes for one of the others' texts."""
+"""Texts that some collation treats as equal to texts of other units."""
 NAMES = ["P1", "p1 ", "ṕ1", "person", "q", "P11", "NULL", "0", "infinity", "p", "ｐ1", "\u212a"]
-"""Keys of hostile units: near those of others, and nobody else's."""
+"""Keys of hostile units: similar to keys of other units, but unique."""
 
 
 @dataclass(frozen=True)
 class Hostile:
-    """One unit more: rows by table, and what makes it special. Under row privacy one row of one table."""
+    """One additional unit: its rows by table, and whole CSV lines. Under row privacy, one row of one table."""
 
     name: str
     rows: Rows
     lines: dict[str, list[bytes]]
-    """Of a CSV file: whole lines instead of rows."""
+    """Whole lines of a CSV file, used instead of rows."""
 
 
 def hostile(
     rng: random.Random, number: int, edges: dict[str, dict[str, list[Cell]]], by_rows: bool, lined: bool
 ) -> Hostile:
-    """The unit of that number; `edges` are the values that each column of the source may be given.
+    """Return the hostile unit with this number. `edges`: the values that each column of the source may take.
 
-    `lined`: the source is lines of text, which need not be well formed.
+    `lined`: the source consists of lines of text, which may be malformed.
     """
     key = NAMES[number % len(NAMES)]
     shown = {0: {"text": VARIANTS}, 1: {"text": ACCENTS}}.get(number, {})
@@ -180,7 +180,7 @@ def hostile(
             row = [rng.choice(shown.get(type_) or edges[table][name]) for name, type_ in COLUMNS[table].items()]
             rows[table].append([key, *row[1:]])
     if number == 2 and lined:
-        rows = {table: [[key, *list(COLUMNS[table])[1:]]] for table in rows}  # the header again
+        rows = {table: [[key, *list(COLUMNS[table])[1:]]] for table in rows}  # the header once more
     lines: dict[str, list[bytes]] = {}
     if lined and number >= 3 and rng.random() < 0.7:
         rows["events"], lines = [], {"events": [_line(rng, key) for _ in range(rng.choice([1, 2, 5]))]}
@@ -191,7 +191,7 @@ def hostile(
 
 
 def _line(rng: random.Random, key: str) -> bytes:
-    """A line of events with bytes of an adversary's, mostly with as many fields as there are columns."""
+    """Return a line of events with an adversary's bytes, usually with one field per column."""
     count = len(COLUMNS["events"]) - 1 + rng.choice([0, 0, 0, -1, 1, 30])
     cells = [rng.choice(RAW) for _ in range(max(count, 0))]
     if sum(map(len, cells)) > 5_000_000:
@@ -204,10 +204,11 @@ def _line(rng: random.Random, key: str) -> bytes:
 
 @dataclass(frozen=True)
 class Kind:
-    """`build(folder, rows, lines, types)`: an engine's source under a policy. `types`: for each column its source type's name.
+    """A kind of source. `build(folder, rows, lines, types)` returns the argument with which to open the engine; `types`: each
+    column's source type by name.
 
-    `choices`: source types for each type of the policy, by name, with the edges that cells may have; one name stands
-    for all where there is no choice.
+    `choices`: for each type of the policy, the source types by name, with the edge values that cells may take; a single name if
+    there is no choice.
     """
 
     name: str
@@ -217,7 +218,7 @@ class Kind:
     prepared: bool = False
 
     def of(self, column: str, type_: str) -> dict[str, list[Cell]]:
-        """Source types of a column with their edges."""
+        """Return the source types of a column with their edge values."""
         return self.choices.get(column) or self.choices[type_]
 
 
@@ -225,7 +226,7 @@ def _csv(ending: str) -> Callable[..., Any]:
     def build(folder: Path, rows: Rows, lines: dict[str, list[bytes]], types: Any) -> Any:
         for table, columns in COLUMNS.items():
             text = [_written(row) for row in rows[table]]
-            third = len(text) // 3  # most lines follow those of the hostile unit, which could be read into them
+            third = len(text) // 3  # most lines come after the hostile ones, with which a reader could merge them
             text[third:third] = lines.get(table, [])
             text = b"\n".join([",".join(columns).encode(), *text, b""])
             (folder / f"{table}{ending}").write_bytes(gzip.compress(text, 1) if ending.endswith("gz") else text)
@@ -234,7 +235,7 @@ def _csv(ending: str) -> Callable[..., Any]:
 
 
 def _written(row: list[Cell]) -> bytes:
-    """A line with every text in quotes; line breaks cannot stand in a line, so they are left out."""
+    """Return a line with every text quoted. Line breaks are removed, because a line cannot contain them."""
     cells = []
     for value in row:
         text = "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
@@ -272,11 +273,12 @@ PARQUET = {
     type_: {name: HOSTILE if values is BYTES else values for name, values in choices.items() if name != "timestamp[s]"}
     for type_, choices in ARROW.items()
 }
-"""Parquet has no seconds; texts that are not UTF-8 fail its reader, as docs/privacy.md says in section 9."""
+"""Arrow types in Parquet files: without seconds, which Parquet lacks, and without texts that are not UTF-8, which make its reader
+fail (docs/privacy.md section 9)."""
 
 
 def arrow_table(table: str, rows: list[list[Cell]], types: dict[str, str]) -> pa.Table:
-    """Rows as Arrow; integers stand for themselves in columns of dates and timestamps."""
+    """Return rows as an Arrow table. In columns of dates and timestamps, integers are taken as raw values."""
     arrays = []
     for at, name in enumerate(COLUMNS[table]):
         arrays.append(_array([row[at] for row in rows], types[name]))
@@ -358,7 +360,7 @@ DUCKDB = {
 
 
 def load(connection: duckdb.DuckDBPyConnection, rows: Rows, types: dict[str, dict[str, str]]) -> None:
-    """Tables of these column types; a text that is no value of the type is NULL."""
+    """Create tables with these column types; a text that is not a value of the type becomes NULL."""
     for table, columns in types.items():
         listed = ", ".join(f"{name} {type_}" for name, type_ in columns.items())
         connection.execute(f"CREATE TABLE {table} ({listed})")
@@ -380,7 +382,7 @@ def _duckdb_file(folder: Path, rows: Rows, lines: Any, types: dict[str, dict[str
 
 
 def _connection(folder: Path, rows: Rows, lines: Any, types: dict[str, dict[str, str]]) -> duckdb.DuckDBPyConnection:
-    """A connection of the owner's whose settings change what comparisons, orders and quotients mean."""
+    """Return a connection whose owner changed settings that affect comparisons, orders and quotients."""
     connection = duckdb.connect(config={"threads": 1})
     load(
         connection,
@@ -413,7 +415,7 @@ KINDS = {
 
 
 def source_types(kind: Kind, rng: random.Random) -> dict[str, dict[str, str]]:
-    """A type of the source for each column; keys are texts in both tables."""
+    """Return a source type for each column; keys are texts in both tables."""
     found = {
         table: {name: rng.choice(list(kind.of(name, type_))) for name, type_ in columns.items()}
         for table, columns in COLUMNS.items()
@@ -423,7 +425,7 @@ def source_types(kind: Kind, rng: random.Random) -> dict[str, dict[str, str]]:
 
 
 def edges(kind: Kind, types: dict[str, dict[str, str]]) -> dict[str, dict[str, list[Cell]]]:
-    """What cells of each column may hold in a hostile unit."""
+    """Return the values that cells of each column may take in a hostile unit."""
     return {
         table: {name: kind.of(name, COLUMNS[table][name])[type_] for name, type_ in columns.items()}
         for table, columns in types.items()
@@ -433,6 +435,6 @@ def edges(kind: Kind, types: dict[str, dict[str, str]]) -> dict[str, dict[str, l
 def opened(
     kind: Kind, known: Policy, folder: Path, rows: Rows, lines: dict[str, list[bytes]], types: dict[str, dict[str, str]]
 ) -> DuckDBEngine:
-    """The engine over these rows."""
+    """Return the engine over these rows."""
     folder.mkdir(parents=True, exist_ok=True)
     return open_duckdb(known, kind.build(folder, rows, lines, types))

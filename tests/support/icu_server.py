@@ -1,4 +1,4 @@
-"""A PostgreSQL server that knows ICU, made of the programs that a system has installed: the one that pip brings is built without."""
+"""A PostgreSQL server with ICU, run from programs installed on the system: the server that pip installs is built without ICU."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from support.server_folder import server_folder
 
 PATIENCE_SECONDS = 300
 LEAST_VERSION = 15
-"""From here on a whole database can have a collation of ICU."""
+"""The first version in which a whole database can have an ICU collation."""
 WITHOUT_CASE = "CREATE COLLATION without_case (PROVIDER = icu, LOCALE = 'und-u-ks-level2', DETERMINISTIC = false)"
 
 
 def programs() -> Path:
-    """Return the folder of the programs of an installed server with ICU. Skips the test where there is none, unless
-    DPSQL_EVERY_CLIENT says that nothing may be."""
+    """Return the folder with the programs of an installed server with ICU. Without one, skip the test, unless DPSQL_EVERY_CLIENT
+    forbids skipping."""
     installed = [*Path("/usr/lib/postgresql").glob("*/bin"), *(Path(p) for p in os.get_exec_path())]
     for folder in installed:
         if (folder / "initdb").exists() and (folder / "pg_config").exists():
@@ -39,8 +39,8 @@ def programs() -> Path:
 
 @contextmanager
 def icu_server() -> Iterator[str]:
-    """Run a server whose databases compare texts by letters alone unless bytes decide between equal ones, and in whose database
-    `postgres` there is the collation `without_case`, in which upper and lower case are equal. Yields the URL."""
+    """Run a server and yield its URL. Its databases compare texts by letters, and by bytes only between equal texts; the database
+    `postgres` also has the collation `without_case`, in which upper and lower case are equal."""
     bin_, user = programs(), "postgres" if os.getuid() == 0 else None
     with server_folder() as folder:
         data = folder / "data"
@@ -66,7 +66,7 @@ def icu_server() -> Iterator[str]:
 
 
 def _connected(url: str, server: subprocess.Popen[bytes]) -> psycopg.Connection[tuple[object, ...]]:
-    """Return a connection to a server that starts."""
+    """Return a connection to a server that is starting, retrying until it accepts."""
     last = time.monotonic() + PATIENCE_SECONDS
     while True:
         try:

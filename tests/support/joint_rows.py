@@ -1,6 +1,6 @@
-"""One table of values in and out of their bounds, for tests of sums that share each row (`pricing.joint_sums`).
+"""One table of values inside and outside their bounds, for tests of sums that share each row (`pricing.joint_sums`).
 
-All rows are in cell 1; the other 3,999 cells are groups without rows, whose answers are noise alone.
+All rows are in cell 1; the other 3,999 cells are groups without rows, so their answers are pure noise.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from dpsql.session.session import Session
 from support.database_files import create_database
 
 GROUPS = 4_000
-"""Cells of the policy's domain."""
+"""The number of cells of the policy's domain."""
 _VALUES = "(NULL), ('NaN'::DOUBLE), ('-Infinity'), ('Infinity'), (-9.5), (0), (0.1), (1e-300), (7 / 3.0), (11), (99)"
 SINGLES = (
     "SELECT 1 AS cell, v AS x, v AS y, TRY_CAST(v AS BIGINT) AS z, 4 AS w, 2 AS u, 0.55 AS v, 'even' AS part, 'a' AS name "
     f"FROM (VALUES {_VALUES}, (-3)) AS s(v)"
 )
-"""Each value in x and y."""
+"""Each value in x and in y."""
 PAIRS = (
     "SELECT 1 AS cell, s.v AS x, r.v AS y, TRY_CAST(r.v AS BIGINT) AS z, CASE WHEN s.v > 2 THEN 1 ELSE 4 END AS w, "
     "CASE WHEN r.v > 2 THEN -1 ELSE 3 END AS u, 0.55 AS v, CASE WHEN s.v > 2 THEN 'even' ELSE 'odd' END AS part, "
@@ -50,7 +50,7 @@ tables:
 
 
 def session_over(folder: Path, rows: str, accountant: str) -> Session:
-    """Return a session over the table `t` of a SELECT (`SINGLES`, `PAIRS`), which is written to `folder`."""
+    """Write the table `t` that a SELECT (`SINGLES`, `PAIRS`) returns to `folder`, and return a session over it."""
     create_database(folder / "sharing.duckdb", f"CREATE TABLE t AS {rows}")
     policy = folder / "policy.yaml"
     policy.write_text(_POLICY.replace("ACCOUNTANT", accountant), encoding="utf-8")
@@ -58,13 +58,13 @@ def session_over(folder: Path, rows: str, accountant: str) -> Session:
 
 
 def terms(session: Session, sql: str) -> list[tuple[str, str]]:
-    """Return kind and set of every term of a question with one block."""
+    """Return the kind and the set of every term of a query with one block."""
     (priced,) = session.planner.plan(session.planner.parse(sql, None), session.options, True).price.blocks
     return [(term.kind.value, term.shares) for term in priced.block.terms]
 
 
 def sums_of_each_row(session: Session, folder: Path, sql: str) -> list[tuple[int, ...]]:
-    """Return what the engine adds up for a question over each row of the table alone."""
+    """Return the sums that the engine computes for a query over each single row of the table."""
     (text,) = [written for _, written in session.explain(sql).engine_sql]
     with duckdb.connect() as connection:
         connection.execute(f"ATTACH '{folder / 'sharing.duckdb'}' AS sharing (READ_ONLY)")

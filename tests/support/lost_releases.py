@@ -1,4 +1,4 @@
-"""Stored releases that are lost, as when somebody deletes the file beside the ledger."""
+"""Loss of stored releases, as after someone deletes the file next to the ledger."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dpsql.reuse.store import ReleaseNote, ReleaseStore
 
 
 def lose_releases(store: ReleaseStore, lost: Callable[[ReleaseNote], bool] = lambda note: True) -> int:
-    """Delete the releases for which `lost` is true; return their number."""
+    """Delete the releases for which `lost` is true, and return their number."""
     keys = [note.key for note in store.notes() if lost(note)]
     with store._writing() as connection:
         for key in keys:

@@ -1,4 +1,4 @@
-"""What every mechanism keeps. A mechanism's suite derives from `MechanismContract` and says what its law is."""
+"""Contract tests of mechanisms. A mechanism's suite derives from `MechanismContract` and defines its law."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ CASES = list(itertools.product(MOVES, LIMITS))
 
 
 class MechanismContract:
-    """`word` is the mechanism's; `density` its law, by definition; `distance` how far its loss allows."""
+    """Tests that every mechanism must pass. `word`: the mechanism's name; `density`: its law, by definition."""
 
     word: str
 
     def density(self, noise: Noise, z: np.ndarray) -> np.ndarray:
-        """ln P(Z = z) up to a constant, z in noise-grid units."""
+        """Return ln P(Z = z) up to an additive constant, with z in noise-grid units."""
         raise AssertionError("a suite defines the law")
 
     def small(self) -> Noise:
-        """A law of a deviation of a few steps on the row grid itself, of sensitivity `ONE`."""
+        """Return a law with a deviation of a few steps on the row grid itself and with sensitivity `ONE`."""
         raise AssertionError("a suite makes one small law")
 
     def series(self) -> Noise:
-        """A law of vectors of some cells, if the mechanism is made for series."""
+        """Return a law of vectors with several cells, if the mechanism releases series."""
         raise AssertionError("a suite of a series makes a law of some cells")
 
     @property
@@ -52,7 +52,7 @@ class MechanismContract:
         return self.mechanism.calibrated(next(iter(self.mechanism.calibrations)), moved, most)
 
     def law(self, noise: Noise) -> tuple[np.ndarray, np.ndarray]:
-        """Points and probabilities of all but what is below any double."""
+        """Return points and their probabilities, except for those below any double."""
         reach = math.ceil(40 * noise.standard_deviation() / 2.0**noise.shift) + 40
         points = np.arange(-reach, reach + 1)
         logs = self.density(noise, points)
@@ -60,7 +60,7 @@ class MechanismContract:
         return points, mass / mass.sum()
 
     def cdf(self, noise: Noise, scale: float = 1.0):  # type: ignore[no-untyped-def]
-        """P(Z <= k) of the law stretched to `scale` times its width."""
+        """Return the function P(Z <= k) of the law stretched to `scale` times its width."""
         points, _ = self.law(noise)
         wide = np.arange(2 * points[0], 2 * points[-1] + 1)
         logs = self.density(noise, wide / scale)
@@ -68,7 +68,7 @@ class MechanismContract:
         cumulated /= cumulated[-1]
         return lambda k: float(cumulated[k - wide[0]])
 
-    # --- who it is ------------------------------------------------------------------------------------------------------
+    # --- identity -------------------------------------------------------------------------------------------------------
 
     def test_every_floor_has_its_part(self) -> None:
         mechanism = self.mechanism
@@ -78,7 +78,7 @@ class MechanismContract:
             mechanism.calibrations and set(mechanism.calibrations) <= {"epsilon", "rho"} and mechanism.norm is not None
         )
 
-    # --- what is drawn ----------------------------------------------------------------------------------------------------
+    # --- sampling ---------------------------------------------------------------------------------------------------------
 
     def test_sampler_has_the_law_and_no_other_scale(self) -> None:
         noise = self.small()
@@ -97,7 +97,7 @@ class MechanismContract:
         assert noise.standard_deviation() == pytest.approx(math.sqrt(mass @ points**2.0), rel=1e-6)
         assert noise.expected_error() == pytest.approx(mass @ np.abs(points), rel=0.02)
 
-    # --- what it costs ----------------------------------------------------------------------------------------------------
+    # --- privacy loss -----------------------------------------------------------------------------------------------------
 
     @pytest.mark.parametrize(("moved", "most"), CASES)
     def test_loss_is_at_most_what_was_asked_on_both_roads(self, moved: Sensitivity, most: Fraction) -> None:
@@ -109,7 +109,7 @@ class MechanismContract:
         assert (noise.loss.epsilon is not None) == self.mechanism.pure and noise.loss.delta == 0
 
     def test_loss_covers_the_law_moved_by_one(self) -> None:
-        """Renyi divergences of orders 2 to 64 are at most rho times the order, and the log ratio at most epsilon."""
+        """The Renyi divergences of orders 2 to 64 are at most rho times the order, and the log ratio is at most epsilon."""
         noise = self.small()
         _, mass = self.law(noise)
         p, q = mass[1:], mass[:-1]
@@ -154,7 +154,7 @@ class MechanismContract:
         assert noise.loss.rho is not None and noise.loss.rho * Fraction(999, 1000) <= rho <= noise.loss.rho
         assert epsilon == (noise.loss.epsilon or 0)
 
-    # --- what is told of its error ------------------------------------------------------------------------------------------
+    # --- stated error -------------------------------------------------------------------------------------------------------
 
     @pytest.mark.parametrize("confidence", [0.5, 0.9, 0.99])
     def test_half_width_covers_and_two_steps_less_does_not(self, confidence: float) -> None:
@@ -227,7 +227,7 @@ class MechanismContract:
         assert law.expected_error() == pytest.approx(sums.mean(), rel=0.02)
         assert law.normal == (law.normal and noise.normal)
 
-    # --- how it is stored -----------------------------------------------------------------------------------------------------
+    # --- storage --------------------------------------------------------------------------------------------------------------
 
     @pytest.mark.parametrize(("moved", "most"), CASES)
     def test_noise_read_back_from_json_is_equal(self, moved: Sensitivity, most: Fraction) -> None:

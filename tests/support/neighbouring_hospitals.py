@@ -1,7 +1,7 @@
-"""Neighbouring hospitals: base data that is awkward on purpose, and units built to move one query as far as they can.
+"""Neighbouring hospitals: deliberately awkward base data, and units designed to change one query's result as much as they can.
 
-A *profile* says what every row of a unit holds; a list stands for values that its rows take in turn. `rows` is how many
-visits (or, under row privacy, nothing: a unit is one row) and `labs` how many laboratory values each visit has.
+A *profile* defines the values in every row of a unit; a list holds values that its rows take in turn. `rows` is the number of
+visits (irrelevant under row privacy, where a unit is one row), and `labs` the number of laboratory values per visit.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ DAYS = [date(2024, 1, 1) + timedelta(days=29 * n) for n in range(13)]
 
 
 def policy(name: str) -> Policy:
-    """The policy of that name in tests/policies."""
+    """Return the policy of this name in tests/policies."""
     return load_policy(POLICIES / f"{name}.yaml")
 
 
@@ -69,7 +69,7 @@ PLAIN: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Profile:
-    """What the rows of one unit hold, besides `PLAIN`."""
+    """The values in the rows of one unit, where they differ from `PLAIN`."""
 
     name: str
     values: dict[str, Any]
@@ -82,7 +82,7 @@ class Profile:
 
 
 def unit(profile: Profile, number: int) -> Data:
-    """All rows of the privacy unit `number`: one patient, the visits and their laboratory values."""
+    """Return all rows of the privacy unit `number`: one patient, the visits and their laboratory values."""
     data: Data = {"patients": [_row("patients", profile, 0, {"patient_id": number})], "visits": [], "labs": []}
     for at in range(profile.rows):
         visit = number * 1000 + at
@@ -97,17 +97,17 @@ def _row(table: str, profile: Profile, at: int, keys: dict[str, Any]) -> dict[st
 
 
 ORPHAN, LOST_VISIT = 777, 888_000
-"""A patient and a visit that others refer to, and that are not there."""
+"""A patient and a visit that other rows refer to but that do not exist."""
 
 
 def row(profile: Profile, table: str) -> Data:
-    """One row of one table, as a unit of row privacy: the very row that others' rows refer to."""
+    """Return one row of one table as a unit of row privacy: the very row to which rows of others refer."""
     keys = {"patient_id": ORPHAN, "visit_id": LOST_VISIT}
     return {table: [_row(table, profile, 0, keys)]}
 
 
 def crowd() -> Data:
-    """Other people: heavy and light ones, two that are equal, missing values, extremes, keys in every group."""
+    """Return other people: heavy and light ones, two equal ones, missing values, extremes, and keys in every group."""
     rng = random.Random(11)
     data: Data = {table: [] for table in PROTECTED}
     for number in range(1, 15):
@@ -133,14 +133,14 @@ def crowd() -> Data:
 
 
 def merge(data: Data, more: Data) -> Data:
-    """Add the rows of `more` to `data`, and return it."""
+    """Add the rows of `more` to `data` and return it."""
     for table, rows in more.items():
         data.setdefault(table, []).extend(rows)
     return data
 
 
 def together(base: Data, more: Data, seed: int = 0) -> Data:
-    """`base` with `more`, in an order that has nothing to do with either: a table is a set of rows."""
+    """Return `base` with `more` in an order independent of both: a table is a set of rows."""
     data = merge({table: list(rows) for table, rows in base.items()}, more)
     shuffled = random.Random(seed)
     for rows in data.values():
@@ -191,7 +191,8 @@ FIXED = (
 
 
 def literals(sql: str) -> dict[str, list[Any]]:
-    """For each column what a predicate of the query compares it with, one less and one more: where it is sharp."""
+    """Return for each column the values with which a predicate of the query compares it, and those values plus and minus one:
+    results change there."""
     found: dict[str, list[Any]] = {}
     for test in tree_of(sql).find_all(exp.Predicate, exp.Between, exp.In):
         names = {column.name.lower() for column in test.find_all(exp.Column)} & set(PLAIN)
@@ -202,7 +203,7 @@ def literals(sql: str) -> dict[str, list[Any]]:
 
 
 def tree_of(sql: str) -> exp.Expr:
-    """The text as it is parsed, without the named arguments that only our own parser reads."""
+    """Return the parsed text, without the named arguments that only dpsql's own parser reads."""
     return sqlglot.parse_one(re.sub(r", contribution_bounds_per_\w+ => \([^)]*\)", "", sql), read="duckdb")
 
 
@@ -237,7 +238,7 @@ CORNERS: dict[str, list[Any]] = {
 
 
 def improvements(best: Profile, sql: str) -> Iterator[Profile]:
-    """`best` with one thing changed, for the things that the query names."""
+    """Yield `best` with one change at a time, for each thing that the query names."""
     named = {column.name.lower() for column in tree_of(sql).find_all(exp.Column)}
     sharp = literals(sql)
     for column in sorted(named & set(PLAIN)):

@@ -1,4 +1,4 @@
-"""Reference laws of the noise, computed from their definitions, and goodness of fit. Tests only."""
+"""Reference distributions of the noise, computed from their definitions, and goodness of fit. Tests only."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import numpy as np
 from scipy import stats
 
 ALPHA = 1e-9
-"""Chance of a false alarm of one accepted law."""
+"""Probability that the test of one correct distribution fails."""
 
 Cdf = Callable[[int], float]
 
 
 def laplace_cdf(scale: float) -> Cdf:
-    """P(Z <= k) of the discrete Laplace law of `scale`."""
+    """Return P(Z <= k) of the discrete Laplace distribution with this `scale`."""
     q = math.exp(-1 / scale)
 
     def cdf(k: int) -> float:
@@ -28,7 +28,8 @@ def laplace_cdf(scale: float) -> Cdf:
 
 
 def gaussian_cdf(sigma: float) -> Cdf:
-    """P(Z <= k) of the discrete Gaussian law, by summing its pmf (small sigma) or by the midpoint rule (large)."""
+    """Return P(Z <= k) of the discrete Gaussian distribution, by summing its pmf (small sigma) or by the midpoint rule (large
+    sigma)."""
     if sigma > 1000:
         return lambda k: float(stats.norm.cdf((k + 0.5) / sigma))
     reach = math.ceil(12 * sigma) + 2
@@ -39,7 +40,8 @@ def gaussian_cdf(sigma: float) -> Cdf:
 
 
 def exact_tails(level: Callable[[int], Fraction], count: int) -> list[Decimal]:
-    """P(V >= v), v = 0..count-1, where P(V = v) is proportional to exp(-level(v)): sums of 3,000 weights to 150 digits."""
+    """Return P(V >= v) for v = 0..count-1, where P(V = v) is proportional to exp(-level(v)): sums of 3,000 weights to 150
+    digits."""
     with localcontext(Context(prec=150)):
         total, sums = Decimal(0), []
         for x in reversed([level(v) for v in range(3_000)]):
@@ -49,7 +51,8 @@ def exact_tails(level: Callable[[int], Fraction], count: int) -> list[Decimal]:
 
 
 def fit(values: np.ndarray, cdf: Cdf, scale: float) -> float:
-    """p-value of a chi-square test of `values` against `cdf`, in about 60 cells of at least 20 expected values."""
+    """Return the p-value of a chi-square test of `values` against `cdf`, with about 60 cells of at least 20 expected values
+    each."""
     step = max(1, round(scale / 8))
     uppers = [k * step for k in range(-32, 33)]
     expected, observed, before, low = [], [], 0.0, -np.inf
@@ -68,7 +71,7 @@ def fit(values: np.ndarray, cdf: Cdf, scale: float) -> float:
 
 
 class Seeded:
-    """Repeatable bytes, for tests whose power and not whose randomness is in question."""
+    """Repeatable bytes, for tests of power and not of randomness."""
 
     def __init__(self, seed: str) -> None:
         self._seed = seed
@@ -82,7 +85,7 @@ class Seeded:
 
 
 class Scripted:
-    """Words from a list, one after the other."""
+    """Words from a list, in order."""
 
     def __init__(self, words: list[int]) -> None:
         self._words = list(words)

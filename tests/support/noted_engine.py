@@ -1,4 +1,4 @@
-"""A session on the real engine of DuckDB, which notes what was asked of it, and after which charges."""
+"""A session on the real DuckDB engine that records its queries and the charges that preceded them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dpsql.session.session import Session
 
 
 class NotedEngine(DuckDBEngine):
-    """The real engine, which notes what was spent when it was asked, and may fail at one of the questions."""
+    """The real engine, which records the spent budget at each query and can be made to fail at one of them."""
 
     session: Session
     asked: list[tuple[str, EngineQuery]]
@@ -32,7 +32,7 @@ class NotedEngine(DuckDBEngine):
 
 
 def noted_session(path: Path, gate: Gate | None = None, create: bool = True) -> tuple[Session, NotedEngine]:
-    """A session on the policy of a file. `create`: the ledger is a new one."""
+    """Return a session on the policy in a file, and its engine. `create`: create a new ledger."""
     policy = load_policy(path)
     connection = duckdb.connect(policy.source_path() or "", read_only=True)
     ledger = open_ledger(policy.ledger_url(), policy.dataset, create=create)
@@ -43,5 +43,5 @@ def noted_session(path: Path, gate: Gate | None = None, create: bool = True) -> 
 
 
 def spent(session: Session) -> str:
-    """The epsilon that the whole dataset has lost."""
+    """Return the epsilon that the whole dataset has lost."""
     return session.budget().spent["dataset"]["epsilon"]

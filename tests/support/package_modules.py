@@ -1,4 +1,4 @@
-"""The package's own modules as syntax trees, each read once in a process: several tests walk all of them."""
+"""Syntax trees of the package's own modules, each parsed once per process because several tests walk all of them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 @cache
 def nodes(file: Path) -> tuple[ast.AST, ...]:
-    """Return all nodes of a file's syntax tree, in the order of `ast.walk`; nobody changes them."""
+    """Return all nodes of a file's syntax tree in the order of `ast.walk`. The nodes are shared and must not be changed."""
     return tuple(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
 
 
 def nodes_of(file: Path, *kinds: type[Any]) -> Iterator[Any]:
-    """Yield the nodes of a file that are of these classes."""
+    """Yield the nodes of a file that belong to these classes."""
     return (node for node in nodes(file) if isinstance(node, kinds))

@@ -1,4 +1,4 @@
-"""One DuckDB in memory for all tests of a process that compare with it: making one takes 20 ms, most of what they ask less."""
+"""One in-memory DuckDB shared by all tests of a process that compare with it: creating one takes 20 ms, most queries less."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ def _database() -> duckdb.DuckDBPyConnection:
 
 
 def plain_duckdb() -> duckdb.DuckDBPyConnection:
-    """Return a new connection to it: a result that another test has not read to its end is in nobody's way. Who uses it says
-    CREATE OR REPLACE, and leaves its settings alone."""
+    """Return a new connection to the shared database, so that a result which another test has not read to its end does not
+    interfere. Callers must use CREATE OR REPLACE and must not change settings."""
     return _database().cursor()
 
 
 def answer_over(rows: str, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Return the names and the sorted rows of a statement over a table `t`, made of `rows` (an item of FROM)."""
+    """Return the column names and the sorted rows of a statement over a table `t`, defined by `rows` (an item of FROM)."""
     connection = plain_duckdb()
     connection.execute(f"CREATE OR REPLACE TABLE t AS FROM {rows}")
     answer = connection.execute(sql)

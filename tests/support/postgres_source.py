@@ -1,4 +1,4 @@
-"""Data on a real PostgreSQL server: a server for a session of tests, and a world of one policy over a database of it."""
+"""Data on a real PostgreSQL server: a server for a test session, and a world of one policy over one of its databases."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _numbers = itertools.count(1)
 
 
 class Server:
-    """One server; `database` makes an empty database and returns its URL.
+    """One server; `database` creates an empty database and returns its URL.
 
-    DPSQL_TEST_POSTGRES names its version (16 or 18), or is the URL of a superuser's database on a server that runs already:
-    postgresql://postgres:@/postgres?host=FOLDER, with the folder of its socket. Where that server knows ICU, every text is in
-    a collation in which upper and lower case are equal.
+    DPSQL_TEST_POSTGRES is its version (16 or 18), or the URL of a superuser's database on a running server:
+    postgresql://postgres:@/postgres?host=FOLDER, with the folder of its socket. If that server has ICU, every text is in a
+    collation in which upper and lower case are equal.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -61,7 +61,7 @@ class Server:
 
     @property
     def folder(self) -> str:
-        """Where the server's socket is."""
+        """Return the folder of the server's socket."""
         return self.url.split("host=")[1].split("&")[0]
 
     def close(self) -> None:
@@ -71,8 +71,8 @@ class Server:
 
 
 class _SharedServer:
-    """One server for the modules of a process that import `server`: pytest makes the fixture anew for each of them, and a server
-    takes seconds to start. It ends with the last of them."""
+    """One server for all modules of a process that import `server`: pytest creates the fixture anew for each of them, and a
+    server takes seconds to start. It stops with the last of them."""
 
     def __init__(self) -> None:
         self._users, self._end = 0, ExitStack()
@@ -100,13 +100,13 @@ _SHARED = _SharedServer()
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
-    """A real server for all tests of a session that need one."""
+    """Yield a real server for all tests of a session that need one."""
     with _SHARED.used() as running:
         yield running
 
 
 def load(connection: psycopg.Connection[Any], table: str, schema: pa.Schema, rows: list[dict[str, Any]]) -> None:
-    """A table with these rows in place of one of its name."""
+    """Create a table with these rows, replacing any table of that name."""
     types = [next(word for test, word in TYPES if test(field.type)) for field in schema]
     if connection.execute("SELECT 1 FROM pg_collation WHERE collname = 'und-x-icu'").fetchall():
         connection.execute(WITHOUT_CASE.replace("COLLATION", "COLLATION IF NOT EXISTS"))
@@ -120,7 +120,7 @@ def load(connection: psycopg.Connection[Any], table: str, schema: pa.Schema, row
 
 
 class ServerWorld(ObservedSession):
-    """One policy over a database of a server, whose tables are exchanged before every run."""
+    """One policy over a database on a server, whose tables are replaced before every run."""
 
     def __init__(
         self,
@@ -130,7 +130,7 @@ class ServerWorld(ObservedSession):
         planner: Planner | None = None,
         wire: str | None = None,
     ) -> None:
-        """`wire`: another URL of the database, by which the engine goes."""
+        """Open a world on the database. `wire`: another URL of the same database, which the engine uses."""
         self.connection = psycopg.connect(url, autocommit=True)
         for table, schema in SCHEMAS.items():
             load(self.connection, table, schema, [])
@@ -138,7 +138,7 @@ class ServerWorld(ObservedSession):
         super().__init__(served, PostgreSQLEngine(served), gate, planner)
 
     def load(self, data: Mapping[str, list[dict[str, Any]]]) -> None:
-        """Put rows in place of those of the last run."""
+        """Replace the rows of the last run."""
         for table, schema in SCHEMAS.items():
             load(self.connection, table, schema, data.get(table, []))
 

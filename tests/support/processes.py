@@ -1,6 +1,6 @@
-"""Processes that share nothing with the test but files: forked from one that has imported dpsql and done nothing else.
+"""Processes that share only files with the test: forked from a process that has imported dpsql and has done nothing else.
 
-A new interpreter for each would import everything anew, a second and a half of computing.
+A new interpreter for each would repeat all imports, a second and a half of computing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CLEAN.set_forkserver_preload([
 
 
 def clean_process(target: Callable[..., object], *arguments: object) -> ForkServerProcess:
-    """A process that calls `target` in the environment of now; not started yet."""
+    """Return a process that calls `target` in the current environment; it is not started yet."""
     return CLEAN.Process(target=_call, args=(dict(os.environ), target, arguments))
 
 

@@ -1,4 +1,4 @@
-"""Random row expressions over columns of every type, and rows full of the values that break naive code."""
+"""Random row expressions over columns of every type, and rows full of values that break naive code."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def one_of(*values: Any) -> Maker:
 
 
 def random_value(rng: random.Random, type_: Type) -> Any:
-    """A value of `type_`: half of them from the list of traps."""
+    """Return a random value of `type_`: in half of the cases, from the list of difficult values."""
     if rng.random() < 0.5:
         return rng.choice(POOLS[type_])
     if type_ is I:
@@ -133,7 +133,7 @@ def random_rows(rng: random.Random, count: int) -> list[dict[str, Any]]:
 
 
 def _literal_of(type_: Type) -> Maker:
-    """A literal that SQL text can hold: no NaN, infinity; reals are exact decimals."""
+    """Return a generator of literals that SQL text can express: neither NaN nor infinity; reals are exact decimals."""
 
     def make(rng: random.Random) -> Expr:
         value = random_value(rng, type_)
@@ -148,7 +148,7 @@ ANGLES = ("sin", "cos", "tan", "asin", "acos", "atan", "radians", "degrees")
 
 
 def _specs() -> list[Spec]:
-    """Every function of the register with every choice of argument types (fixed literals where it takes only these)."""
+    """Return every registered function with every choice of argument types (fixed literals where it accepts only these)."""
     specs: list[Spec] = []
     for name in ("add", "sub", "mul"):
         specs += [(name, I, (I, I)), (name, R, (R, R)), (name, R, (I, R)), (name, R, (R, I))]
@@ -246,11 +246,12 @@ def _specs() -> list[Spec]:
 SPECS = _specs()
 BY_TYPE = {type_: [spec for spec in SPECS if spec[1] is type_] for type_ in POOLS}
 LIBM = {"ln", "log10", "exp", "power", "atan2", *ANGLES}
-"""Their last digit is the C library's; trees have them at the root only, or a floor above them could differ by one."""
+"""Functions whose last digit depends on the C library. They occur only at the root of a tree: a FLOOR above them could differ by
+one."""
 
 
 def grow(rng: random.Random, type_: Type, depth: int, columns: dict[str, Column] = COLUMNS) -> Expr:
-    """A random expression of `type_`, `depth` calls deep at most."""
+    """Return a random expression of `type_`, at most `depth` calls deep."""
     if depth <= 0 or rng.random() < 0.1:
         if rng.random() < 0.25:
             return literal(None) if rng.random() < 0.15 else _literal_of(type_)(rng)
@@ -260,7 +261,7 @@ def grow(rng: random.Random, type_: Type, depth: int, columns: dict[str, Column]
 
 
 def apply(rng: random.Random, spec: Spec, depth: int, columns: dict[str, Column] = COLUMNS) -> Call:
-    """A call of `spec`, its arguments `depth - 1` calls deep at most."""
+    """Return a call of `spec` whose arguments are at most `depth - 1` calls deep."""
     name, result, wanted = spec
     while True:
         arguments = [grow(rng, w, depth - 1, columns) if isinstance(w, Type) else w(rng) for w in wanted]
@@ -272,7 +273,7 @@ def apply(rng: random.Random, spec: Spec, depth: int, columns: dict[str, Column]
 
 
 def same(ours: Any, theirs: Any, relative: float = 0.0) -> bool:
-    """Equal values and types; NaN equals NaN, the two zeros are equal."""
+    """Return whether values and types are equal; NaN equals NaN, and the two zeros are equal."""
     if isinstance(ours, float) and isinstance(theirs, float):
         both = math.isnan(ours) and math.isnan(theirs)
         return ours == theirs or both or math.isclose(ours, theirs, rel_tol=relative)

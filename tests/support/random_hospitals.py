@@ -1,4 +1,4 @@
-"""Random hospitals: a few patients each, values in and out of bounds, missing and odd ones."""
+"""Random hospitals: a few patients each, with values inside and outside the bounds, missing and unusual ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support.neighbouring_hospitals import PUBLIC, Data, merge
 
 
 def patient(rng: random.Random, number: int, visits: int) -> Data:
-    """One patient with `visits` visits and up to twelve laboratory values (more when there are many visits)."""
+    """Return one patient with `visits` visits and up to twelve laboratory values (more if there are many visits)."""
     real = [0.0, -0.0, 1.0, 2.5, 77.25, 999.5, 1000.0, 1e9, -3.0, -1e300, math.inf, -math.inf, math.nan, None]
     person: dict[str, Any] = {
         "patient_id": number, "region": rng.choice(["north", "south", "east", "west", "mars"]),
@@ -44,7 +44,7 @@ def patient(rng: random.Random, number: int, visits: int) -> Data:
 
 
 def hospital(rng: random.Random, heavy: bool) -> dict[int, Data]:
-    """Six patients by number. `heavy`: some have more rows than the policy lets count."""
+    """Return six patients by number. `heavy`: some have more rows than the policy counts."""
     sizes = [rng.choice([0, 1, 2, 5, 20]) for _ in range(6)]
     if heavy:
         sizes[:3] = [45, 33, 21]
@@ -52,7 +52,7 @@ def hospital(rng: random.Random, heavy: bool) -> dict[int, Data]:
 
 
 def database(patients: dict[int, Data], without: int | None = None, seed: int = 0) -> Data:
-    """All tables, rows in an order of their own."""
+    """Return all tables, with the rows shuffled by `seed`."""
     data: Data = {}
     for number, rows in patients.items():
         if number != without:

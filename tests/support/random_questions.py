@@ -1,7 +1,7 @@
-"""Random questions, each as a pair: what the analyst asks, and plain DuckDB SQL for the same over clamped columns.
+"""Random queries as pairs: the analyst's query, and equivalent plain DuckDB SQL over clamped columns.
 
-The reference is written by hand for each piece of the grammar and shares no code with the product. Columns named c_... are
-those of the base tables after clamping: NULL for NULL and NaN, else kept in the policy's bounds.
+The reference is written by hand for each piece of the grammar and shares no code with the product. Columns named c_... are those
+of the base tables after clamping: NULL for NULL and NaN, otherwise clamped to the policy's bounds.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ JOINS = (
     ("(SELECT * FROM visits AS v WHERE EXISTS (SELECT 1 FROM prices AS p WHERE p.ward = v.ward AND p.price < v.cost)) AS s",
      ("visits",), ""),
 )  # fmt: skip
-"""Text, tables whose columns are asked about, and the name that both sides have."""
+"""Text, tables whose columns the query may use, and the name that both sides have."""
 
 
 @dataclass
@@ -77,20 +77,20 @@ class Question:
 
 
 def clamp(column: str, table: str) -> str:
-    """The reference's own clamp, written as plain comparisons."""
+    """Return the reference's own clamp, written with plain comparisons."""
     low, high = CLAMPED[table][column.rsplit(".", maxsplit=1)[-1]]
     missing = f"{column} IS NULL" + (f" OR isnan({column})" if column in REAL else "")
     return f"(CASE WHEN {missing} THEN NULL WHEN {column} < {low} THEN {low} WHEN {column} > {high} THEN {high} ELSE {column} END)"
 
 
 def _absolute(column: str, table: str) -> str:
-    """Clamped last: what is summed is the clamped absolute value, not the absolute value of what was clamped."""
+    """Return the clamped absolute value: clamping comes last, so this is not the absolute value of the clamped value."""
     most = max(map(abs, CLAMPED[table][column]))
     return f"CASE WHEN {clamp(column, table)} IS NOT NULL THEN least(abs({column}), {most}) END"
 
 
 def question(rng: random.Random) -> Question:
-    """One random question over one table, a join, or a per-unit aggregation."""
+    """Return one random query over one table, a join, or a per-unit aggregation."""
     kind = rng.random()
     if kind < 0.07:
         return _within_groups(rng)
@@ -150,7 +150,7 @@ def _aggregate(rng: random.Random, tables: tuple[str, ...], both: str) -> tuple[
         (f"VAR_POP({column})", f"var_pop({inside})"),
     ]
     if column in REAL:
-        del choices[8]  # NaN is not NULL to coalesce; the product counts it as missing only where it is summed
+        del choices[8]  # COALESCE does not treat NaN as NULL; the product treats it as missing only in sums
     return rng.choice(choices)
 
 
@@ -165,7 +165,7 @@ WITHIN_GROUPS = (
     ),
     ("AVG({column}, contribution_bounds_per_group => ({low}, {high}))", "avg({inside})", "avg({clamped})"),
 )
-"""What one unit adds to each group: the text, the unit's own result, and the reference over all units."""
+"""Contribution of one unit to each group: the text, the unit's own result, and the reference over all units."""
 
 
 KEPT = (
@@ -180,7 +180,8 @@ KEPT = (
 
 
 def _kept(rng: random.Random) -> Question:
-    """Public rows with and without a partner, of which only pairs count; at times grouped by a column of the public side."""
+    """Return a query over public rows with and without a partner, where only pairs count; sometimes grouped by a column of the
+    public side."""
     source, table = rng.choice(KEPT)
     column = rng.choice(list(CLAMPED[table]))
     inside = clamp(column, table)
@@ -203,7 +204,7 @@ def _kept(rng: random.Random) -> Question:
 
 
 def _within_groups(rng: random.Random) -> Question:
-    """Aggregates of which each patient adds a bounded part to every group."""
+    """Return a query with aggregates to which each patient contributes a bounded part in every group."""
     table = rng.choice(["visits", "labs"])
     source = {"visits": "visits", "labs": "labs JOIN visits USING (visit_id)"}[table]
     column = rng.choice(list(CLAMPED[table]))
@@ -224,7 +225,7 @@ def _within_groups(rng: random.Random) -> Question:
 
 
 def _per_unit(rng: random.Random) -> Question:
-    """One row for each patient, aggregated again."""
+    """Return a query that aggregates one row per patient."""
     table = "visits"
     column = rng.choice(["cost", "change", "nights"])
     inside = clamp(column, table)
@@ -256,11 +257,11 @@ STAGED = (
     ("visits AS v", "v.nights >= (SELECT AVG({inner_nights}) FROM visits AS w WHERE w.ward = v.ward AND w.ward IN ('er', 'icu', 'day'))"),
     ("visits AS v", "v.nights >= (SELECT SUM({inner_nights}) FROM visits AS w WHERE w.patient_id = v.patient_id) / 3"),
 )  # fmt: skip
-"""Text of FROM and a condition, both with results inside. Nights are integers, so that no comparison hangs on rounding."""
+"""Text of FROM and a condition, both with results inside. Nights are integers, so that no comparison depends on rounding."""
 
 
 def _staged(rng: random.Random) -> Question:
-    """Visits compared with results that are released first."""
+    """Return a query that compares visits with results that are released first."""
     source, condition = rng.choice(STAGED)
     chosen = _filter(rng, "visits", "")
     parts = {
@@ -301,11 +302,11 @@ OWN_ROWS = (
     ("SUM({x})", f"visits AS v WHERE EXISTS (SELECT 1 FROM visits AS o WHERE {OTHER})"),
     ("SUM({x})", f"visits AS v WHERE NOT EXISTS (SELECT 1 FROM visits AS o WHERE {OTHER})"),
 )  # fmt: skip
-"""Aggregates, and text from FROM on: rows chosen, or values computed, by a look at the other rows of the same patient."""
+"""Aggregates, and the text from FROM on, in which rows are chosen or values computed from the other rows of the same patient."""
 
 
 def _own_rows(rng: random.Random) -> Question:
-    """One of OWN_ROWS over one column."""
+    """Return a query from OWN_ROWS over one column."""
     column = rng.choice(["cost", "change", "nights"])
     aggregates, rest = rng.choice(OWN_ROWS)
     parts = {

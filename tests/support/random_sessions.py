@@ -1,7 +1,7 @@
-"""Random tables with a policy for them, and random questions about them that often answer each other from the store.
+"""Random tables with a policy, and random queries over them that often can be answered from each other's stored releases.
 
-Rows keep the policy's promises (`nullable: false`, `domain`), on which answers from the store rely; values pass bounds, are NaN,
-infinite or missing.
+Rows satisfy the policy's promises (`nullable: false`, `domain`), on which answers from the store rely; values exceed bounds, are
+NaN, infinite or missing.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class RandomTable:
         self.rows = [self._row(person) for person in range(people) for _ in range(self.random.randint(0, 6))]
 
     def policy(self, seed: int) -> dict[str, Any]:
-        """Return the policy as the owner's file would say it."""
+        """Return the policy as the owner's file would state it."""
         bounds: dict[str, Any] = {"max_rows": 1 if self.by_rows else 6}
         if not self.by_rows:
             for name in self.random.sample(
@@ -95,7 +95,7 @@ class RandomTable:
 
 
 class SessionQuestions:
-    """Questions over few keys, conditions and aggregates, so that what is asked later often follows from what is stored."""
+    """A generator of queries over few keys, conditions and aggregates, so that stored releases often answer later queries."""
 
     def __init__(self, source: random.Random, columns: dict[str, dict[str, Any]]) -> None:
         self.random = source
@@ -113,7 +113,7 @@ class SessionQuestions:
         self.aggregates = ["COUNT(*)", *(self._aggregate() for _ in range(8))]
 
     def question(self) -> str:
-        """Return a question with many aggregates by several keys, or with one by fewer."""
+        """Return a query with many aggregates and several keys, or one with fewer of both."""
         rich = self.random.random() < 0.4
         keys = self.random.sample(self.keys, self._choice(1, 2, 3) if rich else self._choice(0, 1, 1))
         aggregates = self.random.sample(self.aggregates, self._choice(3, 5) if rich else 1)

@@ -1,4 +1,4 @@
-"""A client of bytes: what no driver does, done to the server. Its SCRAM is written from the RFC, not from ours."""
+"""A client that sends raw bytes, for behaviour that no driver shows. Its SCRAM follows the RFC and shares no code with dpsql."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ SYNC, FLUSH = framed(b"S"), framed(b"H")
 
 
 def free_port() -> int:
-    """A port that nobody listens on now."""
+    """Return a port on which no process listens."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         return int(taken.getsockname()[1])
 
@@ -64,7 +64,7 @@ class Client:
         self.socket.sendall(b"".join(data))
 
     def read(self) -> Message | None:
-        """The next message, None at the end of the connection."""
+        """Return the next message, or None at the end of the connection."""
         head = self._take(5)
         if len(head) < 5:
             return None
@@ -83,7 +83,7 @@ class Client:
         return found
 
     def until(self, *kinds: bytes) -> list[Message]:
-        """Messages up to and with the first of `kinds`, or the end of the connection."""
+        """Return messages up to and including the first of `kinds`, or up to the end of the connection."""
         found: list[Message] = []
         while (one := self.read()) is not None:
             found.append(one)
@@ -132,7 +132,7 @@ def kinds(messages: list[Message]) -> str:
 
 
 def fields(body: bytes) -> dict[str, str]:
-    """Fields of an error or notice."""
+    """Return the fields of an error or notice."""
     return {part[:1].decode(): part[1:].decode() for part in body.split(b"\0") if part}
 
 
@@ -155,7 +155,7 @@ def rows_of(messages: list[Message]) -> list[list[bytes | None]]:
 
 
 def columns_of(messages: list[Message]) -> list[tuple[str, int]]:
-    """Name and type OID of each column that was described."""
+    """Return the name and type OID of each described column."""
     body = next(body for kind, body in messages if kind == b"T")
     found, at = [], 2
     for _ in range(struct.unpack("!H", body[:2])[0]):

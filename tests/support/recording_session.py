@@ -1,4 +1,4 @@
-"""The sessions of `dpsql audit` over the hospitals of the corpora: tables are exchanged before every run."""
+"""Sessions of `dpsql audit` over the hospitals of the corpora, whose tables are replaced before every run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from support.neighbouring_hospitals import SCHEMAS
 
 
 class World(ObservedSession):
-    """One policy and one connection whose tables are exchanged before every run."""
+    """One policy and one connection whose tables are replaced before every run."""
 
     def __init__(
         self,
@@ -27,13 +27,13 @@ class World(ObservedSession):
         planner: Planner | None = None,
         engine: Engine | None = None,
     ) -> None:
-        """`engine`: over a source of its own, instead of one whose tables are loaded with `load`."""
+        """Open the world. `engine`: use its source instead of one whose tables `load` fills."""
         self.connection = duckdb.connect(config={"threads": 1})
         own = DuckDBEngine(self.connection, policy, "audit", owned=False)
         super().__init__(policy, own if engine is None else engine, gate, planner)
 
     def load(self, data: Mapping[str, list[dict[str, Any]]]) -> None:
-        """Put rows in place of those of the last run."""
+        """Replace the rows of the last run."""
         for table, schema in SCHEMAS.items():
             self.connection.register("rows", pa.Table.from_pylist(data.get(table, []), schema))
             self.connection.execute(f"CREATE OR REPLACE TABLE {table} AS SELECT * FROM rows")

@@ -1,6 +1,6 @@
-"""Every relation shape of the grammar as a question that counts its rows, and units whose rows fill every bound.
+"""Every relation shape of the grammar as a query that counts its rows, and units whose rows reach every bound.
 
-The list is read off the grammar's own tables, so that a new production is a new shape.
+The list is derived from the grammar's own tables, so a new production is a new shape.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from support.neighbouring_hospitals import PLAIN, SCHEMAS, Data
 from support.random_questions import CLAMPED, FURTHER_KEYS, JOINS, OWN_ROWS, PER_UNIT, STAGED
 
 NUMBER = 900
-"""The number of the unit that is added: nobody else in the hospitals has it."""
+"""The number of the added unit; no one else in the hospitals has it."""
 FEW = (30, 40)
-"""What STAGED compares released counts with; the fixed outputs of the recording gate lie around both."""
+"""Values with which STAGED compares released counts; the fixed outputs of the recording gate lie around both."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """`texts`: variants of FROM and WHERE with one claim, of which some pair must reach it. `key`: what to group by."""
+    """One shape. `texts`: variants of FROM and WHERE with one claimed stability, which some pair must reach. `key`: the column to
+    group by."""
 
     name: str
     texts: tuple[str, ...]
@@ -31,7 +32,7 @@ class Shape:
 
 
 def shapes() -> Iterator[Shape]:
-    """The shapes of the grammar."""
+    """Yield the shapes of the grammar."""
     for table in CLAMPED:
         yield Shape(table, (table,), _key((table,), ""))
     for text, tables, _ in JOINS:
@@ -58,7 +59,7 @@ def shapes() -> Iterator[Shape]:
 
 
 def _key(tables: tuple[str, ...], text: str) -> str:
-    """A column to group by that takes part in no condition, so that a unit's rows may be in any of its groups."""
+    """Return a column to group by that occurs in no condition, so that a unit's rows may be in any of its groups."""
     if tables == ("patients",):
         return "sex"
     if "visits" not in tables and "v" not in tables:
@@ -70,9 +71,9 @@ def _key(tables: tuple[str, ...], text: str) -> str:
 
 
 def unit(visits: int, labs: list[int], values: dict[str, list[Any]]) -> Data:
-    """A patient with so many visits, and a laboratory value on the visit of each number in `labs`.
+    """Return a patient with `visits` visits, and one laboratory value on the visit of each number in `labs`.
 
-    `values`: columns whose values the rows take in turn; all others are those of PLAIN.
+    `values`: columns whose values the rows take in turn; all other columns are those of PLAIN.
     """
 
     def rows(table: str, count: int, keys: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -112,14 +113,14 @@ UNITS: dict[str, Data] = {
     "spread, equal otherwise": unit(20, [], {**WARDS, "nights": [0]}),
     "a ward for each visit": unit(20, [], {**APART, "ward": [f"w{number}" for number in range(20)]}),
 }
-"""Units with exactly max_rows rows in every table, so that no choice of the bounded view matters."""
+"""Units with exactly max_rows rows in every table, so that the bounded view has no choice."""
 
 
-# --- what a plan is made of -----------------------------------------------------------------------------------------
+# --- parts of a plan ---------------------------------------------------------------------------------------------------
 
 
 def productions(relation: Relation) -> set[tuple[Any, ...]]:
-    """The relations of a plan, each with what its line in the table of stability depends on."""
+    """Return the relations of a plan, each with the properties on which its entry in the stability table depends."""
     found: set[tuple[Any, ...]] = set()
 
     def look(node: Any) -> None:

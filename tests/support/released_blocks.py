@@ -1,4 +1,4 @@
-"""Released blocks with real noise: exact numbers we choose, the package's own samplers, a keyed source of bytes."""
+"""Released blocks with real noise: chosen exact numbers, the package's own samplers, and a keyed source of bytes."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ T0, T1, T2 = NoisyValue("t0"), NoisyValue("t1"), NoisyValue("t2")
 
 
 def count_of(value: Formula) -> tuple[Formula, Type]:
-    """A value rounded to an integer, as COUNT and SUM of integers are."""
+    """Return a value rounded to an integer, like COUNT and SUM of integers."""
     return whole(value), Type.INTEGER
 
 
 class Keyed:
-    """Bytes that are the same in every run of a test."""
+    """A source of bytes that is the same in every run of a test."""
 
     def __init__(self, key: str) -> None:
         self.key = key
@@ -53,7 +53,7 @@ def gaussian_noise(rho: str, l2: int = 1) -> Noise:
 
 
 def drawn(noise: Noise, count: int, key: str) -> np.ndarray:
-    """`count` noise values in row-grid units, from the samplers that the gate uses."""
+    """Draw `count` noise values in row-grid units from the samplers that the gate uses."""
     if isinstance(noise, Constant):
         return np.zeros(count)
     if isinstance(noise, Gaussian):
@@ -64,7 +64,7 @@ def drawn(noise: Noise, count: int, key: str) -> np.ndarray:
 
 
 def noisy(name: str, exact: Sequence[float], noise: Noise, key: str, *, whole: bool, worse: float = 1.0) -> NoisyTerm:
-    """A released term; `worse` multiplies the noise behind the back of its claimed law."""
+    """Return a released term. `worse` multiplies the noise while the claimed law stays the same."""
     values = np.asarray(exact, dtype=np.float64) + worse * drawn(noise, len(exact), f"{key}/{name}")
     if whole:
         values = np.rint(values).astype(np.int64)
@@ -77,7 +77,7 @@ def block(
     formulas: Sequence[tuple[Formula, Type]],
     name: str = "dp_0",
 ) -> ReleasedBlock:
-    """Measures m0, m1, ...; the whole ones are counts."""
+    """Return a block with measures m0, m1, ...; measures of integer type are counts."""
     named = tuple((f"m{at}", formula, type_) for at, (formula, type_) in enumerate(formulas))
     groups = GroupFacts(counts=frozenset(label for label, _, type_ in named if type_ is Type.INTEGER))
     return ReleasedBlock(name, pa.table(keys), tuple(terms), named, len(terms[0].values), groups)
@@ -92,7 +92,7 @@ def counts(
     name: str = "dp_0",
     keys: Sequence[object] = (),
 ) -> ReleasedBlock:
-    """A block with key k0 (g0, g1, ...) and one count m0."""
+    """Return a block with key k0 (g0, g1, ...) and one count m0."""
     term = noisy("t0", exact, noise, f"{key}/{name}", whole=True, worse=worse)
     labels = keys or [f"g{at:05d}" for at in range(len(exact))]
     return block({"k0": labels}, [term], [count_of(T0)], name)
@@ -120,7 +120,7 @@ def release(
 
 
 def covered(found: Release, column: int, truth: Sequence[float]) -> np.ndarray:
-    """Which rows' intervals hold the truth; every row must have one."""
+    """Return for each row whether its interval contains the truth; every row must have an interval."""
     low, high = (np.asarray(t.column(column).to_numpy(), dtype=float) for t in (found.low, found.high))
     assert np.isfinite(low).all(), found.bars.notes
     assert np.isfinite(high).all()

@@ -1,4 +1,4 @@
-"""Seeds of tests over generated cases: `pytest` alone runs the first few of them, and all run where slow tests do."""
+"""Seeds of tests over generated cases: `pytest` alone runs the first few, and runs that include slow tests use all of them."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ import pytest
 
 
 def seeds(count: int, quick: int) -> list[Any]:
-    """Return the parameters 0, 1, ... of `count` seeds; those from `quick` on are slow."""
+    """Return `count` seeds 0, 1, ... as parameters; those from `quick` on are marked slow."""
     return [*range(quick), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(quick, count))]

@@ -1,4 +1,4 @@
-"""A served NAFLD clinic: `dpsql serve` as a process of its own, and its owner's view of the ledger."""
+"""A served NAFLD clinic: `dpsql serve` as a separate process, and its owner's view of the ledger."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ GROUPED = "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex ORDER BY sex"
 
 @dataclass
 class Served:
-    """One running server. `start` and `stop` may be used again on the same clinic."""
+    """One running server. `start` and `stop` may be used repeatedly on the same clinic."""
 
     policy: Path
     state: Path
@@ -62,7 +62,7 @@ class Served:
 
     @property
     def place(self) -> dict[str, Any]:
-        """What drivers take."""
+        """Return the connection parameters for drivers."""
         return {
             "host": "127.0.0.1",
             "port": self.port,
@@ -76,30 +76,30 @@ class Served:
         return f"research:{PASSWORD.replace(' ', '%20')}@127.0.0.1:{self.port}/nafld"
 
     def client(self, **parameters: str) -> Client:
-        """A raw connection, logged in."""
+        """Return a raw connection, logged in."""
         client = Client(self.port)
         client.login("research", PASSWORD, "nafld", **parameters)
         return client
 
     def charges(self) -> int:
-        """How many charges the ledger has."""
+        """Return the number of charges in the ledger."""
         return len(self.charged())
 
     def charged(self) -> list[dict[str, Any]]:
-        """What the ledger says of each charge, oldest first."""
+        """Return the ledger's description of each charge, oldest first."""
         policy = load_policy(self.policy)
         with open_ledger(policy.ledger_url(), policy.dataset, state=self.state) as ledger:
             return [entry.facts for entry in ledger.history() if entry.kind == "charge"]
 
     def outcomes(self) -> list[str]:
-        """What came of charges, oldest first."""
+        """Return the outcomes of the charges, oldest first."""
         policy = load_policy(self.policy)
         with open_ledger(policy.ledger_url(), policy.dataset, state=self.state) as ledger:
             return [entry.kind for entry in ledger.history() if entry.kind in ("committed", "failed")]
 
 
 def build_clinic(folder: Path) -> Served:
-    """The clinic in `folder`, with its ledger and a login, not served yet."""
+    """Create the clinic in `folder`, with its ledger and a login; it is not served yet."""
     if reason := left_out("openssl"):
         pytest.skip(reason)
     state = folder / "state"
@@ -117,8 +117,8 @@ def build_clinic(folder: Path) -> Served:
 
 @contextmanager
 def serving(state: ServerState, limits: Limits | None = None) -> Iterator[int]:
-    """The state served from this process, where its parts can be replaced, and closed at the end; the port. Processes for confined
-    statements start when they are needed, not before: most questions need none."""
+    """Serve the state from this process, where tests can replace its parts; yield the port, and close the state at the end.
+    Processes for confined statements start only on demand: most queries need none."""
     state.logins.prepare()
     loop = asyncio.new_event_loop()
     server = Server(state, limits=limits)
@@ -145,7 +145,7 @@ def serving(state: ServerState, limits: Limits | None = None) -> Iterator[int]:
 
 @pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """One server for all tests that leave it as it was."""
+    """Yield one server for all tests that leave it unchanged."""
     clinic = build_clinic(tmp_path_factory.mktemp("clinic")).start()
     yield clinic
     clinic.stop()
@@ -153,5 +153,5 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def own_clinic(tmp_path_factory: pytest.TempPathFactory) -> Served:
-    """A clinic whose server the tests start and stop themselves."""
+    """Return a clinic whose server the tests start and stop themselves."""
     return build_clinic(tmp_path_factory.mktemp("own_clinic"))

@@ -1,4 +1,4 @@
-"""A folder for the files of a server of a database."""
+"""A folder for the files of a database server."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 
 @contextmanager
 def server_folder() -> Iterator[Path]:
-    """A new folder, removed afterwards, outside the temporary folders of pytest: every pytest process that starts makes those
-    readable to its own user alone, and a server that root starts runs as another one."""
+    """Yield a new folder outside pytest's temporary folders, removed afterwards. Every pytest process makes its temporary folders
+    readable only to its own user, but a server that root starts runs as another user."""
     folder = Path(tempfile.mkdtemp(prefix="dpsql-server-"))
     try:
         yield folder

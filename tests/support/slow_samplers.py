@@ -1,4 +1,4 @@
-"""The samplers once more, a candidate at a time in fractions, from the same words. Tests only."""
+"""A second implementation of the samplers, one candidate at a time in exact fractions, from the same random words. Tests only."""
 
 from __future__ import annotations
 
@@ -11,38 +11,39 @@ from fractions import Fraction
 from support.noise_laws import Seeded, exact_tails
 
 STEPS = Fraction(1, 1 << 12)
-"""Chances of first looks are multiples of this."""
+"""Acceptance probabilities of the first coin are multiples of this."""
 
 
 class Tape:
-    """Words that a vectorised draw read, to be read again in the same portions."""
+    """The words that a vectorised draw read, to be read again in the same portions."""
 
     def __init__(self, seed: str) -> None:
         self._source = Seeded(seed)
         self._read: list[bytes] = []
 
     def read(self, size: int) -> bytes:
-        """New bytes, noted."""
+        """Return new bytes and record them."""
         self._read.append(self._source.read(size))
         return self._read[-1]
 
     def again(self, count: int, bits: int = 64) -> list[int]:
-        """The next portion, which must have been `count` words of `bits`."""
+        """Return the next portion, which must have been `count` words of `bits` bits."""
         raw, width = self._read.pop(0), bits // 8
         assert len(raw) == count * width
         return [int.from_bytes(raw[at : at + width], "little") for at in range(0, len(raw), width)]
 
     @property
     def used_up(self) -> bool:
-        """Whether everything was read again."""
+        """Return whether everything recorded was read again."""
         return not any(self._read)
 
 
 @dataclass(frozen=True)
 class Slow:
-    """P(y) proportional to exp(-steepness(y)) by blocks of `width` drawn with weights exp(-level(j)); exact fractions.
+    """A law P(y) proportional to exp(-steepness(y)), sampled by blocks of `width` that have weights exp(-level(j)), in exact
+    fractions.
 
-    `denominator`: of the excess, steepness(y) - level(j).
+    `denominator`: that of the excess, steepness(y) - level(j).
     """
 
     steepness: Callable[[int], Fraction]
@@ -51,24 +52,24 @@ class Slow:
     denominator: int
 
     def cap(self, j: int) -> Fraction:
-        """The least multiple of 2**-12, not below 2**-12 and not above 1, that no excess in block j is above."""
+        """Return the least multiple of 2**-12 between 2**-12 and 1 that no excess in block j exceeds; at most 1."""
         worst = self.steepness((j + 1) * self.width - 1) - self.level(j)
         return min(Fraction(1), max(STEPS, math.ceil(worst / STEPS) * STEPS))
 
 
 def laplace(t: int, blocks: int) -> Slow:
-    """Magnitudes with density exp(-y / t)."""
+    """Return the law of magnitudes with density exp(-y / t)."""
     return Slow(lambda y: Fraction(y, t), lambda j: Fraction(j, blocks), math.ceil(Fraction(t, blocks)), blocks * t)
 
 
 def gaussian(sigma: int) -> Slow:
-    """Magnitudes with density exp(-y**2 / (2 sigma**2))."""
+    """Return the law of magnitudes with density exp(-y**2 / (2 sigma**2))."""
     fine = 512 * sigma * sigma
     return Slow(lambda y: Fraction(y * y, 2 * sigma**2), lambda j: Fraction(j * j, 512), math.ceil(sigma / 16), fine)
 
 
 def candidates(size: int, law: Slow, divisor: int, tape: Tape) -> list[int]:
-    """What is kept of `size` candidates."""
+    """Return the accepted values among `size` candidates."""
     both = tape.again(2 * size, 16)
     begins, looks = both[:size], both[size:]
     bits = 32 if 2 * law.width <= 1 << 17 else 64
@@ -90,12 +91,12 @@ def candidates(size: int, law: Slow, divisor: int, tape: Tape) -> list[int]:
 
 
 def _inverted(begins: list[int], level: Callable[[int], Fraction], tape: Tape) -> list[int]:
-    """How many of P(V >= 1), P(V >= 2), ... are above each U that begins so."""
+    """Return for each U with these leading bits how many of P(V >= 1), P(V >= 2), ... exceed it."""
     chances = sorted(math.floor(chance * (1 << 192)) for chance in exact_tails(level, 900)[1:])
     by_bits = {bits: [chance >> 192 - bits for chance in chances] for bits in (16, 64)}
 
     def above(start: int, bits: int) -> tuple[int, int]:
-        """Of all of U that may follow, the highest and the lowest: no chance ends after so few bits."""
+        """Return that number for the highest and the lowest U with these leading bits: no probability ends after so few bits."""
         ends = by_bits[bits]
         return len(ends) - bisect_right(ends, start), len(ends) - bisect_left(ends, start)
 
@@ -110,7 +111,7 @@ def _inverted(begins: list[int], level: Callable[[int], Fraction], tape: Tape) -
 
 
 def _coins(pairs: list[tuple[int, int]], law: Slow, tape: Tape) -> list[bool]:
-    """For each (j, y) whose look succeeded, whether it survives."""
+    """Return for each (j, y) whose first coin succeeded whether it is accepted."""
     excess = [law.steepness(y) - law.level(j) for j, y in pairs]
     rests = [x - math.floor(x) for x in excess]
     first = [rest / law.cap(j) for (j, _), rest in zip(pairs, rests, strict=True)]
@@ -131,7 +132,7 @@ def _coins(pairs: list[tuple[int, int]], law: Slow, tape: Tape) -> list[bool]:
 
 
 def _tossed(chances: list[Fraction], bounds: list[int], tape: Tape) -> list[bool]:
-    """Coins: words are uniform below the largest multiple of the bound, others are drawn again."""
+    """Toss coins from words that are uniform below the largest multiple of the bound; draw other words again."""
     ends = [((1 << 64) - 1) // bound * bound for bound in bounds]
     drawn = tape.again(len(chances)) if chances else []
     outside = [at for at, word in enumerate(drawn) if word >= ends[at]]

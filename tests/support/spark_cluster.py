@@ -1,7 +1,7 @@
-"""A program: a Spark application of two executors, questions in it, and executors that are killed while a question runs.
+"""A program that runs queries in a Spark application with two executors and kills executors while a query runs.
 
-It prints one line of JSON; `tests/unit/engine/spark/test_cluster.py` reads it. The argument is a folder of its own; settings of
-the application are in the folder that SPARK_CONF_DIR names.
+It prints one line of JSON, which `tests/unit/engine/spark/test_cluster.py` reads. The argument is a separate folder; the folder
+named by SPARK_CONF_DIR holds the application's settings.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ SLOW_SQL = "SELECT SUM(age) AS total FROM people"
 
 
 def executors() -> list[int]:
-    """Processes below this one that are executors."""
+    """Return the descendant processes that are executors."""
     parents, executors_ = {}, []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
@@ -97,7 +97,7 @@ def main(folder: Path) -> None:
     (expected,) = spark.sql("SELECT CAST(sum(age) AS DOUBLE) FROM global_temp.people").collect()[0]
     said["expected"], said["undisturbed"] = expected, ask()
     said["executors"] = len(executors())
-    # On a busy machine an executor may die just after its task ended; where a death must fail a task, another one is killed then.
+    # On a busy machine an executor may die just after its task ended; if a death must fail a task, another one is killed then.
     for _ in range(5 if spark.sparkContext.getConf().get("spark.task.maxFailures") == "1" else 1):
         before, done = charges(), threading.Event()
         killer = threading.Thread(target=kill_one, args=(spark.sparkContext.statusTracker(), done, said))

@@ -1,4 +1,4 @@
-"""Data in a real Spark application: one application for a run of tests, and a world of one policy over views of it."""
+"""Data in a real Spark application: one application per test run, and a world of one policy over its views."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from support.neighbouring_hospitals import SCHEMAS
 
 _numbers = itertools.count(1)
 JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""A run of tests is too short for what Java's second compiler gains: without it, tests take half of the processor time."""
+"""A test run is too short to profit from Java's second compiler; without it, tests take half of the processor time."""
 
 
 def needs_spark() -> None:
-    """Skip the test without Java or pyspark, unless DPSQL_EVERY_CLIENT says that nothing may be."""
+    """Skip the test without Java or pyspark, unless DPSQL_EVERY_CLIENT forbids skipping."""
     if os.environ.get("DPSQL_EVERY_CLIENT") != "1":
         pytest.importorskip("pyspark")
         if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
@@ -33,7 +33,7 @@ def needs_spark() -> None:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
-    """A session of an application with two threads and little memory."""
+    """Yield a session of an application with two threads and little memory."""
     needs_spark()
     from pyspark.sql import SparkSession
 
@@ -52,7 +52,7 @@ def spark() -> Iterator[Any]:
 
 
 def zoned(table: pa.Table) -> pa.Table:
-    """Timestamps as Spark's own, in UTC."""
+    """Return the table with timestamps in Spark's own type, in UTC."""
     fields = [
         field.with_type(pa.timestamp("us", "UTC")) if pa.types.is_timestamp(field.type) else field
         for field in table.schema
@@ -61,12 +61,12 @@ def zoned(table: pa.Table) -> pa.Table:
 
 
 def show(session: Any, name: str, table: pa.Table) -> None:
-    """A table under a name that every session of the application sees."""
+    """Register a table under a name that every session of the application sees."""
     session.createDataFrame(zoned(table)).createOrReplaceGlobalTempView(name)
 
 
 class SparkWorld(ObservedSession):
-    """One policy over views of an application, which are exchanged before every run."""
+    """One policy over views of an application, which are replaced before every run."""
 
     def __init__(self, policy: Policy, spark: Any, gate: Gate | None = None, planner: Planner | None = None) -> None:
         from dpsql.engine.spark.engine import SparkEngine
@@ -81,7 +81,7 @@ class SparkWorld(ObservedSession):
         super().__init__(served, SparkEngine(served, spark), gate, planner)
 
     def load(self, data: Mapping[str, list[dict[str, Any]]]) -> None:
-        """Put rows in place of those of the last run."""
+        """Replace the rows of the last run."""
         for table, schema in SCHEMAS.items():
             show(self._spark, self._prefix + table, pa.Table.from_pylist(data.get(table, []), schema))
 

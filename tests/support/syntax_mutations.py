@@ -1,4 +1,5 @@
-"""Replace one expression, or a few statements in a row, of a function by others: as syntax trees, whatever the layout of the text."""
+"""Replacement of one expression, or of a few consecutive statements, in a function, as syntax trees regardless of the text's
+layout."""
 
 from __future__ import annotations
 
@@ -9,10 +10,10 @@ Scope = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def mutated(source: str, function: str, old: str, new: str) -> str:
-    """The module `source` with `new` in place of `old`, without comments and in the layout of `ast.unparse`.
+    """Return the module `source` with `new` in place of `old`, without comments and in the layout of `ast.unparse`.
 
-    `function`: the dotted name of the function or class that holds `old`, "" for the module. `old` is an expression or one or
-    more statements, and stands there exactly once; `new` is of the same kind. Raises AssertionError otherwise.
+    `function`: the dotted name of the function or class that contains `old`, "" for the module. `old` is an expression or one or
+    more statements that occur exactly once there; `new` is of the same kind. Raises AssertionError otherwise.
     """
     module = ast.parse(source)
     scopes = [scope for name, scope in scopes_of(module) if name == function]

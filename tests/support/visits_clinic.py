@@ -1,4 +1,4 @@
-"""Patients with unequal numbers of visits, full of what is hard to order: duplicates, NULLs, both zeros and NaN."""
+"""Patients with unequal numbers of visits and values that are hard to order: duplicates, NULLs, both zeros and NaN."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _COSTS = ["0.0", "-0.0", "NULL", "'nan'::DOUBLE", "-('nan'::DOUBLE)", "1.5", "1.
 
 
 def rows(seed: int, patients: int = 40) -> dict[str, list[str]]:
-    """Rows of each table as SQL tuples; a patient has 0 to 12 visits, some of them equal but for nothing."""
+    """Return the rows of each table as SQL tuples. A patient has 0 to 12 visits, which may be equal except for their number."""
     chance = random.Random(seed)
     found: dict[str, list[str]] = {"patients": [], "visits": [], "labs": []}
     visit = 0
@@ -80,7 +80,7 @@ def rows(seed: int, patients: int = 40) -> dict[str, list[str]]:
 
 
 def fill(file: Path, tables: dict[str, list[str]]) -> None:
-    """A DuckDB file with the rows, in place of what was there."""
+    """Write a DuckDB file with the rows, replacing its contents."""
     file.unlink(missing_ok=True)
     with duckdb.connect(str(file)) as connection:
         connection.execute("CREATE TABLE patients (patient_id TEXT, region TEXT)")
@@ -92,14 +92,14 @@ def fill(file: Path, tables: dict[str, list[str]]) -> None:
 
 
 def clinic(folder: Path, most: int = 4, name: str = "clinic", source: str = "duckdb:///clinic.duckdb") -> Path:
-    """The policy's file."""
+    """Write the policy and return its path."""
     path = folder / f"{name}.yaml"
     path.write_text(POLICY.format(name=name, most=most, source=source))
     return path
 
 
 def open_clinic(policy: Path) -> Session:
-    """A session that reuses nothing; its ledger is made when there is none."""
+    """Return a session that reuses no releases; its ledger is created if there is none."""
     new = not (policy.parent / f"{policy.stem}-ledger.db").exists()
     session = dpsql.open_session(policy, create_ledger=new)
     session.execute("SET dp.reuse = off")
@@ -107,12 +107,12 @@ def open_clinic(policy: Path) -> Session:
 
 
 def index_of(session: Session) -> ContributionIndex:
-    """The index of a session's policy and data."""
+    """Return the index of a session's policy and data."""
     return ContributionIndex(session.policy, session.context.engine, lambda: session.ledger.witness.key)
 
 
 def exact(session: Session, sql: str) -> list[list[tuple[str, ...]]]:
-    """The exact rows of each block, as the engine gives them, in an order of their own."""
+    """Return the exact rows of each block as the engine computes them, sorted as text."""
     planned = session.plan(session.planner.parse(sql, None))
     emitter = Emitter(
         session.policy, session.context.engine.dialect, session.context.engine.source, index_of(session).views()
@@ -120,7 +120,7 @@ def exact(session: Session, sql: str) -> list[list[tuple[str, ...]]]:
     found = []
     for one in planned.price.blocks:
         table = session.context.engine.run(emitter.block(one.block)).unseal()
-        # Groups outside public domains are never released, and a prepared view need not compute them.
+        # Groups outside public domains are never released, so a prepared view need not compute them.
         public = {key.name: {str(value) for value in key.values} for key in one.block.keys if key.values is not None}
         listed = [row for row in table.to_pylist() if all(str(row[name]) in there for name, there in public.items())]
         found.append(sorted((tuple(map(str, row.values())) for row in listed), key=str))
@@ -128,7 +128,7 @@ def exact(session: Session, sql: str) -> list[list[tuple[str, ...]]]:
 
 
 def engine_sql(session: Session, sql: str) -> str:
-    """What EXPLAIN shows of the text for the engine."""
+    """Return the engine's SQL as EXPLAIN shows it."""
     return "\n".join(text for _, text in session.explain(sql).engine_sql)
 
 
@@ -142,7 +142,7 @@ def engine_of(session: Session) -> DuckDBEngine:
 def written(
     session: Session, sql: str, index: ContributionIndex | None = None, policy: Policy | None = None
 ) -> EngineQuery:
-    """Return the text of a question's first block, over the prepared views of `index` (None: the session's) as they are now."""
+    """Return the SQL of a query's first block over the current prepared views of `index` (None: the session's)."""
     engine = engine_of(session)
     views = (index or index_of(session)).views()
     block = session.plan(session.planner.parse(sql, None)).price.blocks[0].block

@@ -1,4 +1,4 @@
-"""An answer whose rows and error bars a test writes down itself: what front ends show of it is then known in advance."""
+"""An answer whose rows and error bars a test chooses, so that the expected output of front ends is known in advance."""
 
 from __future__ import annotations
 
@@ -66,7 +66,8 @@ def written_release(
     receipt: Receipt | None = None,
     **remarks: Any,
 ) -> Release:
-    """Return an answer of (name, type, values), noisy in the columns that have `errors`: their bars reach so far on both sides."""
+    """Return an answer of (name, type, values), noisy in the columns in `errors`: their bars extend by that much on both
+    sides."""
     errors = errors or {}
     names = [name for name, _, _ in columns]
     arrays = [pa.array(values, ARROW[type_]) for _, type_, values in columns]

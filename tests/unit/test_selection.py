@@ -1,4 +1,4 @@
-"""Which test files are not imported: those of which the selection would run nothing."""
+"""Test files that are not imported because the selection would run none of their tests."""
 
 from __future__ import annotations
 

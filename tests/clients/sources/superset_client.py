@@ -1,7 +1,7 @@
-"""Apache Superset's REST API, step by step, against a served clinic; run by Superset's own Python.
+"""Steps against Apache Superset's REST API over a served clinic; run by Superset's own Python.
 
-`python superset_client.py URL` prints one line of JSON for each step, {"step": NAME, "error": TEXT or null}. The place of
-the clinic comes from PGHOST, PGPORT, PGUSER, PGPASSWORD and PGDATABASE.
+`python superset_client.py URL` prints one line of JSON for each step, {"step": NAME, "error": TEXT or null}. The address of the
+clinic comes from PGHOST, PGPORT, PGUSER, PGPASSWORD and PGDATABASE.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ REFUSED = (400, 403, 422, 500)
 
 
 class Superset:
-    """One logged-in browser; what earlier steps made is kept by name."""
+    """A logged-in browser session; identifiers of objects that earlier steps created are kept by name."""
 
     def __init__(self, url: str) -> None:
         self.url, self.made = url, dict[str, int]()
@@ -50,7 +50,7 @@ class Superset:
         return response.json()
 
     def question(self, dataset: str, force: bool = False, **query: Any) -> dict[str, Any]:
-        """What a chart of a dataset asks."""
+        """Return the request that a chart of a dataset sends."""
         whole = {"metrics": [], "columns": [], "filters": [], "orderby": [], "row_limit": 1000, **query}
         return {
             "datasource": {"id": self.made[dataset], "type": "table"}, "force": force, "queries": [whole],
@@ -58,7 +58,7 @@ class Superset:
         }  # fmt: skip
 
     def chart(self, dataset: str, wanted: int = 200, **query: Any) -> Any:
-        """The rows of a chart (or, for another status, its error)."""
+        """Return the rows of a chart (or, for another status, its error)."""
         found = self.post("chart/data", self.question(dataset, **query), wanted)
         if wanted != 200:
             return found
@@ -67,7 +67,7 @@ class Superset:
         return result["data"]
 
     def sql(self, text: str, wanted: int = 200) -> Any:
-        """What SQL Lab shows for a text."""
+        """Return SQL Lab's response to a text."""
         body = {
             "database_id": self.made["database"],
             "sql": text,
@@ -159,7 +159,7 @@ def prices(superset: Superset) -> None:
 
 
 def refusals(superset: Superset) -> None:
-    """What a person reads in Superset's own error boxes."""
+    """Check the messages that a person reads in Superset's own error boxes."""
     told = superset.sql("SELECT * FROM patients WHERE age > 30", REFUSED)
     assert_told(told, "nothing was charged", "choose a metric (count, average) and a dimension")
     preview = superset.post(
@@ -197,7 +197,7 @@ def add_dashboard(superset: Superset) -> None:
 
 
 def refresh(superset: Superset) -> None:
-    """The dashboard as often as one likes: equal rows, and the budget that was there before."""
+    """Refresh the dashboard repeatedly: rows stay equal, and the budget is unchanged."""
     shown = superset.get(f"dashboard/{superset.made['dashboard']}/charts")["result"]
     assert sorted(chart["slice_name"] for chart in shown) == ["how heavy", "how many"]
 

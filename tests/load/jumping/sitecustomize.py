@@ -1,4 +1,4 @@
-"""Makes `time.time` of a process jump: it adds the seconds that the file named by LOAD_CLOCK has at the moment."""
+"""Jumps of `time.time` in a process: it adds the number of seconds currently in the file named by LOAD_CLOCK."""
 
 import os
 import time

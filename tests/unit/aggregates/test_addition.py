@@ -1,4 +1,4 @@
-"""A new aggregate is one registration: it answers through `dpsql.connect`, and inherits every test of the contract."""
+"""A new aggregate needs one registration: it answers through `dpsql.connect` and inherits every contract test."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dpsql.plan.plan import Measure
 
 
 def _kurtosis(basis: Basis, measure: Measure) -> Formula:
-    """Fourth central moment over the square of the second, less 3, from sums of powers of x - centre."""
+    """Return the fourth central moment over the square of the second, minus 3, from sums of powers of x - centre."""
     value, condition = clamped(measure.arguments[0]), measure.filter
     s1, centre = basis.sum(value, condition, True)
     n = greatest(basis.count(value, condition), 1)
@@ -42,7 +42,7 @@ KURTOSIS = Aggregate("kurtosis_pop", {"kurtosis_pop": Arguments.NUMBER}, _kurtos
 
 @pytest.fixture
 def kurtosis() -> Iterator[Aggregate]:
-    """The whole addition."""
+    """Register the new aggregate; this is all that an addition needs."""
     register(KURTOSIS)
     yield KURTOSIS
     unregister(KURTOSIS.word)

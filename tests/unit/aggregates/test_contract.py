@@ -1,4 +1,4 @@
-"""What holds of every registered aggregate, whoever adds it: the tests ask the registry what there is."""
+"""Contract tests of every registered aggregate, whoever adds it: the tests read the registry."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ World = tuple[duckdb.DuckDBPyConnection, Session]
 CALLS = [(aggregate, call) for aggregate in MEASURED for call in calls(aggregate)]
 CHOSEN = ("quantile_cont", "quantile_disc", "mode", "arg_max", "arg_min", "sample_aggregate")
 OF_THE_ENGINE = [(aggregate, call) for aggregate, call in CALLS if aggregate.word != "sample_aggregate"]
-"""Calls that the engine understands too; the statistics of samples are compared in `unit/engine/emit/test_sample_statistics.py`."""
+"""Calls that the engine supports too; `unit/engine/emit/test_sample_statistics.py` compares the statistics of samples."""
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def close(ours: Any, theirs: Any) -> bool:
     return bool(ours == theirs)
 
 
-# --- no part is missing -----------------------------------------------------------------------------------------------
+# --- completeness -----------------------------------------------------------------------------------------------------
 
 
 def test_every_way_of_reading_arguments_has_a_rule() -> None:
@@ -150,7 +150,7 @@ def test_among_the_rows_of_a_unit_the_values_are_exact_and_within_their_facts(
 def test_a_noisy_answer_has_the_type_and_the_interval_of_its_facts(
     world: World, aggregate: Aggregate, call: str
 ) -> None:
-    """Whatever the noisy sums are: later blocks rely on both."""
+    """This holds for any noisy sums, because later blocks rely on type and interval."""
     _, session = world
     price = session.plan(session.planner.parse(f"SELECT {call} FROM t", None)).price
     measure = block_of(session, f"SELECT {call} FROM t").measures[0]
@@ -166,7 +166,7 @@ def test_a_noisy_answer_has_the_type_and_the_interval_of_its_facts(
             continue
         assert isinstance(measured, (RankHistogram, MostFrequentValue, EndRows))
         choices = measured.keys if isinstance(measured, EndRows) else measured.cells
-        cells = draw.integers(0, choices, scales.size).astype(float)  # a choice is one of the cells, and nothing else
+        cells = draw.integers(0, choices, scales.size).astype(float)  # a choice is always one of the cells
         table = pa.table(dict.fromkeys(sorted(terms_of(formula)), cells))
     deviations = dict.fromkeys(terms_of(formula), 1.0)
     for shown in (plugged_in(formula), estimated(formula, deviations)):
@@ -182,8 +182,8 @@ def test_a_noisy_answer_has_the_type_and_the_interval_of_its_facts(
 
 @pytest.mark.parametrize("aggregate", MEASURED, ids=lambda aggregate: aggregate.word)
 def test_every_number_has_an_error_bar_but_those_that_are_chosen(noisy_session: Session, aggregate: Aggregate) -> None:
-    """Under real noise that neither hides spreads nor rounds to 0; booleans have none. Of a choice nothing is known;
-    means of samples are not chosen."""
+    """The real noise neither hides spreads nor rounds to 0; booleans have no bars. Nothing is known about the error of a choice;
+    means of samples are not choices."""
     noisy_session.execute(f"SET dp.epsilon = {1 if aggregate.counts else 50}")
     for call in calls(aggregate):
         release = noisy_session.execute(f"SELECT {call} FROM t")
@@ -199,7 +199,7 @@ def test_every_number_has_an_error_bar_but_those_that_are_chosen(noisy_session: 
 
 @pytest.fixture(scope="module")
 def noisy_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
-    """The same table with real noise, drawn from a keyed stream."""
+    """Yield a session over the same table with real noise from a keyed stream."""
 
     folder = tmp_path_factory.mktemp("noisy")
     connection = duckdb.connect()
@@ -230,7 +230,7 @@ def test_over_results_the_sandbox_computes_it_with_the_type_of_its_facts(world: 
         assert known is None or answer.columns[0].type is known.type
 
 
-# --- what is not registered -------------------------------------------------------------------------------------------
+# --- unregistered aggregates ------------------------------------------------------------------------------------------
 
 
 def test_an_unknown_word_is_a_fault_of_ours() -> None:

@@ -1,4 +1,4 @@
-"""Which expressions may have no value in some row, and that rows without one are in counts of rows and in no sum."""
+"""Expressions that may be NULL in some rows: rows without a value are in counts of rows and in no sum."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROWS = (
     "SELECT 1 AS cell, 0.5 AS x, 1.5 AS y, 3 AS z, CASE WHEN i % 5 = 0 THEN -1 ELSE 1 + i % 4 END AS w, i % 3 AS u, 0.55 AS v, "
     "'even' AS part, 'a' AS name FROM range(100) AS r(i)"
 )
-"""w is -1 in a fifth of the rows, where the policy has it between 0 and 5."""
+"""w is -1 in a fifth of the rows, although the policy bounds it between 0 and 5."""
 CHOSEN = [
     "count(*), avg(100 // (w + 1))",
     "count(100 // (w + 1)), sum(100 // (w + 1)), count(*)",
@@ -28,10 +28,10 @@ CHOSEN = [
 
 @pytest.fixture
 def session(tmp_path: Path) -> Session:
-    """Without noise."""
+    """Return a noiseless session."""
     opened = session_over(tmp_path, ROWS, "pure")
     opened.context = replace(opened.context, gate=NoiselessGate())
-    opened.execute("SET dp.shrinkage = off")  # estimates follow the noise that there would be
+    opened.execute("SET dp.shrinkage = off")  # estimates depend on the claimed noise
     return opened
 
 

@@ -1,4 +1,4 @@
-"""Estimates err less than ratios of noisy sums where the noise is large, and are those ratios where it is small."""
+"""Estimates err less than ratios of noisy sums if the noise is large, and equal those ratios if it is small."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ AGGREGATES = (
     "avg", "var_pop", "stddev_samp", "covar_samp", "corr", "regr_slope", "regr_intercept", "regr_r2", "regr_avgx",
 )  # fmt: skip
 NOISES = [("laplace", 2.0), ("laplace", 40.0), ("normal", 4.0)]
-"""Law, and its scale in rows for each term."""
+"""Distribution, and its scale in rows for each term."""
 
 
 def values(rows: int) -> Values:
-    """Most of x is near the lower bound, as amounts are; y depends on x a little."""
+    """Return values with most of x near the lower bound, like amounts; y depends slightly on x."""
     x = np.minimum(-60 * np.log(1 - (np.arange(rows) + 0.5) / rows), UPPER)
     return {"y": list(0.4 * x + 0.6 * np.random.default_rng(14).permutation(x)), "x": list(x)}
 
@@ -42,7 +42,7 @@ def truth(aggregate: str, rows: Values) -> float:
 
 
 def errors(world: World, exact: float, rows: Values, law: str, scale: float) -> tuple[float, float]:
-    """Mean squared errors of the plug-in formula and of the estimate, over what neither leaves NULL."""
+    """Return mean squared errors of the plug-in formula and of the estimate, over results that are NULL in neither."""
     seed = zlib.crc32(f"{world.formula is None}/{law}/{scale}/{len(rows['x'])}".encode())
     noise, deviations = noise_of(world, law, scale, GROUPS, seed)
     plug_in, estimate = world.both(world.sums(rows), noise, deviations)
@@ -93,7 +93,8 @@ SPREADS = {
 @pytest.mark.parametrize("spread", SPREADS)
 @pytest.mark.parametrize("epsilon", by_day([0.5], [0.1, 0.5, 1.0]))
 def test_a_covariance_of_shared_rows_errs_no_more_than_one_beside_its_variances(spread: str, epsilon: float) -> None:
-    """Where noise hides a group and where it does not: six sums have a sixth of epsilon each, four that share rows all of it."""
+    """Both where noise hides a group and where it does not: six sums have a sixth of epsilon each, four that share rows all of
+    it."""
     shared, apart = world("covar_samp", shared=True), world("covar_samp")
     for size in (5, 10, 25, 100, 300, 1000, 3000):
         random = np.random.default_rng([size, len(spread)])
@@ -107,7 +108,7 @@ def test_a_covariance_of_shared_rows_errs_no_more_than_one_beside_its_variances(
         _, of_apart = errors(apart, exact, found, "laplace", 6 / epsilon)
         assert of_shared <= 1.1 * of_apart, (size, of_shared / of_apart)
         if spread == "everywhere" and size >= 1000:
-            assert of_shared < 0.3 * of_apart  # the laws say a ninth
+            assert of_shared < 0.3 * of_apart  # the distributions imply a ninth
 
 
 def test_a_covariance_within_its_noise_gives_way_and_one_beyond_stays() -> None:
@@ -119,7 +120,8 @@ def test_a_covariance_within_its_noise_gives_way_and_one_beyond_stays() -> None:
 
 
 def test_the_noise_of_a_covariance_is_told_wherever_the_means_lie() -> None:
-    """As far as it is linear in the sums: of 1,000 rows at both bounds, where the noise of four sums is weighted differently."""
+    """The stated noise is right as far as it is linear in the sums: for 1,000 rows at both bounds, where the noise of four sums
+    is weighted differently."""
     found = world("covar_pop", shared=True)
     for y, x in ((0.0, 0.0), (1000.0, 0.0), (500.0, 500.0), (300.0, 900.0)):
         rows = {"y": [y - 1e-3, y + 1e-3] * 500, "x": [x + 1e-3, x - 1e-3] * 500}
@@ -136,7 +138,7 @@ def test_the_noise_of_a_covariance_is_told_wherever_the_means_lie() -> None:
 
 
 def test_a_variance_is_none_that_no_values_with_the_released_mean_have() -> None:
-    """With a mean m it is (m - L)(U - m) at most, reached by values at both bounds alone."""
+    """With a mean m the variance is at most (m - L)(U - m), which only values at both bounds reach."""
     found, rows = world("var_pop"), {"y": [12.0] * 400, "x": [0.0] * 400}
     squares = max(found.widths, key=found.widths.__getitem__)
     noise = {name: np.full(1, 400 * 90_000.0 if name == squares else 0.0) for name in found.widths}
@@ -164,7 +166,7 @@ def test_where_noise_is_small_an_estimate_is_the_plain_formula_up_to_rounding(ag
 
 @pytest.mark.parametrize("aggregate", AGGREGATES)
 def test_terms_whose_noise_is_too_small_for_a_double_leave_an_estimate(aggregate: str) -> None:
-    """A huge epsilon gives the terms of one question noise of very different widths, some of them 0."""
+    """A huge epsilon gives the terms of one query noise of very different widths, in some cases 0."""
     found = world(aggregate)
     rows = values(40)
     for silent in found.widths:
@@ -176,7 +178,7 @@ def test_terms_whose_noise_is_too_small_for_a_double_leave_an_estimate(aggregate
 
 @pytest.mark.parametrize("aggregate", AGGREGATES)
 def test_an_estimate_has_no_jumps_as_the_count_grows(aggregate: str) -> None:
-    """The count goes from far below 0 to where the plain formula holds; the other sums stay."""
+    """The count rises from far below 0 to where the plain formula holds; the other sums are fixed."""
     found = world(aggregate)
     (count,) = (term.name for term in found.terms if term.kind is TermKind.COUNT)
     exact = found.sums(values(40))

@@ -1,5 +1,5 @@
-"""Lines through points that do not spread: no correlation and no fit. (SQL calls a fit to equal values perfect; a noisy spread of
-0 may be one of noise, so it says nothing here.)"""
+"""Lines through points without spread have no correlation and no fit. (SQL calls a fit to equal values perfect; a noisy spread of
+0 may be due to noise, so it is uninformative here.)"""
 
 from __future__ import annotations
 

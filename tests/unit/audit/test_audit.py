@@ -1,4 +1,4 @@
-"""`dpsql audit`: it finds what is planted, nothing on sound software, and says what it tried."""
+"""`dpsql audit` finds planted bugs, finds nothing in sound software, and states what it tried."""
 
 from __future__ import annotations
 
@@ -52,17 +52,17 @@ POLICY_NAMES = ("hospital", "hospital_rows", "shop", "tpch")
 ONE = Sensitivity(1, 1, 1, 1)
 FAR_AWAY = 1e12
 LOOSE = (*SEEN_ONLY, "distinct values", "quantiles", "ratio")
-"""Kinds that no rows of one unit may bring near their claim: nothing is counted; there are fewer rows than different values;
-inner quantiles are searched between outer ones that stay; a column divided by itself is 1 and not its bound."""
+"""Kinds for which no rows of one unit need to come near the claim: nothing is counted; there are fewer rows than distinct values;
+inner quantiles are searched between fixed outer ones; a column divided by itself is 1 and not its bound."""
 
 
 EVERY = 7
-"""Of how many questions one is replayed at night, beside the first of each kind."""
+"""One in this many queries is replayed at night, in addition to the first of each kind."""
 
 
 @cache
 def replayed() -> dict[str, list[Question]]:
-    """Questions about each corpus policy. Each kind is asked of one of the policies that have it, in turn."""
+    """Return queries over each corpus policy. Each kind runs under one of the policies that have it, in turn."""
     asked = {name: questions_of(load_policy(POLICIES / f"{name}.yaml")) for name in POLICY_NAMES}
     chosen = {name: questions[::EVERY] if NIGHTLY else [] for name, questions in asked.items()}
     kinds = sorted({question.kind for questions in asked.values() for question in questions})
@@ -75,7 +75,7 @@ def replayed() -> dict[str, list[Question]]:
 
 @pytest.mark.parametrize("name", POLICY_NAMES)
 def test_synthetic_databases_keep_what_is_promised_and_reach_what_is_claimed(name: str) -> None:
-    """No question about a corpus policy is refused for its data, and at least half of the claim of each term is reached."""
+    """No query on a corpus policy is refused because of its data, and at least half of each term's claim is reached."""
     replay = Replay(load_policy(POLICIES / f"{name}.yaml"))
     assert len(replayed()[name]) >= 8
     for question in replayed()[name]:
@@ -201,13 +201,13 @@ def test_noise_that_two_runs_share_is_noticed(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_noise_that_two_small_runs_share_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few cells take their bytes from another generator than many."""
+    """Few cells take their bytes from another generator than many cells."""
     monkeypatch.setattr(randomness.os, "urandom", lambda size: random.Random(size).randbytes(size))
     assert check_law(laplace.noise_for(ONE, Fraction(1, 10))).problem
 
 
 def test_the_order_of_rows_must_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A bounded view that takes rows as they come has other rows of the same database when it is read in another order."""
+    """A bounded view that takes rows as they come keeps other rows of the same database when it is read in another order."""
     policy = load_policy(POLICIES / "hospital.yaml")
     question = next(q for q in questions_of(policy) if q.kind == "sum" and "visits" in q.sql)
     assert not Replay(policy).replay(question, FAR_AWAY).findings
@@ -220,7 +220,7 @@ def test_the_order_of_rows_must_not_matter(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_terms_that_share_a_row_have_the_entries_of_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each term alone has no more entries than are claimed for it; the set, whose noise is charged once, has."""
+    """Each term alone has no more entries than claimed for it, but the set, whose noise is charged once, has."""
     policy = load_policy(POLICIES / "hospital.yaml")
     policy = replace(policy, budget=replace(policy.budget, accountant="zcdp"))
     question = Question("SELECT COUNT(*) AS n, SUM(cost) AS s FROM visits")
@@ -234,7 +234,7 @@ def test_terms_that_share_a_row_have_the_entries_of_all_of_them(monkeypatch: pyt
 
 
 def test_rows_that_are_read_in_place_stand_in_two_orders(tmp_path: Path) -> None:
-    """Nothing differs on sound software; a number that follows the order would."""
+    """Nothing differs in sound software, but a number that depended on the order would."""
     replay = SourceReplay(load_policy(POLICIES / "hospital.yaml"), tmp_path)
     try:
         refused = Question("SELECT * FROM visits"), Question("SELECT AVG(day) FROM visits")

@@ -1,4 +1,4 @@
-"""`dpsql audit --scratch URL`: synthetic tables in an empty database of PostgreSQL, and nothing written anywhere else."""
+"""`dpsql audit --scratch URL`: synthetic tables in an empty PostgreSQL database, and no writes anywhere else."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def priced(policy: Policy) -> list[tuple[Question, Price]]:
 
 
 def held(url: str) -> list[tuple[Any, ...]]:
-    """Every schema and relation that is not the server's own."""
+    """Return every schema and relation except the server's own."""
     with psycopg.connect(url) as connection:
         schemas = (
             "SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema' ORDER BY 1"
@@ -61,7 +61,7 @@ def held(url: str) -> list[tuple[Any, ...]]:
 def test_nothing_is_found_on_sound_software_and_nothing_is_left(
     policy: Policy, priced: list[tuple[Question, Price]], server: Server
 ) -> None:
-    """All profiles are compared, over the tables as they are and over prepared copies, and the source is not opened."""
+    """All profiles are compared, on the tables themselves and on prepared copies, and the source is not opened."""
     url = server.database()
     assert kind_of(policy) == "server" and len(priced) > 1
     with ScratchDatabase(url, policy) as scratch:
@@ -96,7 +96,7 @@ def test_a_copy_of_other_rows_is_found(
 def test_a_unit_with_more_rows_than_allowed_is_found(
     policy: Policy, priced: list[tuple[Question, Price]], server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The tables are read as they are, and of a prepared copy the rows beyond the bound are found, too."""
+    """The tables are read unprepared, and in a prepared copy the rows beyond the bound are found as well."""
     kept = BoundedView.within_max_rows
     monkeypatch.setattr(BoundedView, "within_max_rows", lambda view, *given: kept(replace(view, most=10**9), *given))
     with ScratchDatabase(server.database(), policy) as scratch:

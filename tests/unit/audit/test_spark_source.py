@@ -1,4 +1,4 @@
-"""A policy on Spark is audited over Parquet files by a Spark of this machine: nothing is found, and a copy of other rows is."""
+"""A policy on Spark is audited over Parquet files by a local Spark: nothing is found, but a copy of other rows is."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def priced(policy: Policy) -> Any:
 
 @pytest.mark.nightly
 def test_nothing_is_found_on_sound_software(spark: Any, policy: Policy, priced: Any) -> None:
-    """All profiles, over the files as they are and over prepared copies; the owner's cluster is not asked."""
+    """All profiles, on the files themselves and on prepared copies; the owner's cluster is not used."""
     assert kind_of(policy) == "spark"
 
     checked = check_sources(policy, priced, lambda: False)

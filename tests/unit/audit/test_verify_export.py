@@ -1,4 +1,4 @@
-"""What the program beside dpsql makes of the charges of a ledger: pure DP and zCDP, each by its own rules."""
+"""The standalone program's totals of a ledger's charges: pure DP and zCDP, each by its own rules."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_charges_of_rho_have_no_finite_epsilon_under_pure_privacy() -> None:
 
 @pytest.mark.parametrize("rho", [Fraction(1, 10**6), Fraction(1, 100), Fraction(1, 2), Fraction(30)])
 def test_rho_is_the_epsilon_that_dpsql_makes_of_it(rho: Fraction) -> None:
-    """Never smaller, since every order gives a true bound, and larger by the grid of orders alone."""
+    """It is never smaller, because every order gives a true bound, and larger only because the orders are a grid."""
     own, best = epsilon_of(float(rho)), float(rho_to_epsilon(rho, Fraction(str(DELTA))))
     assert best * (1 - 1e-9) <= own <= best * 1.001 + 1e-6
     assert epsilon_of(0) == 0

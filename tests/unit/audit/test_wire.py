@@ -1,4 +1,4 @@
-"""`dpsql audit --wire`: nothing is found on a sound server, and what a server alone could do wrong is."""
+"""`dpsql audit --wire`: nothing is found on a sound server, and errors that only a server can make are found."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def policy() -> Policy:
 
 @pytest.fixture(scope="module")
 def asked(policy: Policy) -> Asked:
-    """A count, a question with an option, private keys, one that is refused, and one that is a probe of columns."""
+    """Return a count, means and sums, a query with an option, a refused query, and one that probes columns."""
     replay = Replay(policy)
     texts = (
         Question("SELECT COUNT(*) AS n FROM visits"),
@@ -56,7 +56,7 @@ def without_samples(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_nothing_is_found_on_a_sound_server(policy: Policy, asked: Asked) -> None:
-    """The bound comes near the claim: with 4,000 trials of each side at most 0.6 of an epsilon of 1 is lost to chance."""
+    """The bound comes near the claim: with 4,000 trials per side, at most 0.6 of an epsilon of 1 is lost to chance."""
     done = check_server(policy, asked, FAR_AWAY)
     assert not done.findings
     assert done.compared == len(asked) + len(check.CATALOG)
@@ -93,7 +93,7 @@ def test_a_charge_for_a_description_is_found(policy: Policy, asked: Asked, monke
 
 
 def test_an_answer_below_its_price_is_found(policy: Policy, asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server whose sessions answer again what they have answered, though `dp.reuse` is off, is charged too little."""
+    """A server whose sessions repeat an earlier answer although `dp.reuse` is off is charged too little."""
     releases: dict[str, Any] = {}
 
     def kept(self: questions.Questions, prepared: Any, values: Any) -> Any:
@@ -110,14 +110,14 @@ def test_an_answer_below_its_price_is_found(policy: Policy, asked: Asked, monkey
 
 
 class QuietGate(Gate):
-    """A third of the noise that was ordered."""
+    """A gate with a third of the requested noise."""
 
     def draw(self, noises: Sequence[Any], groups: Any) -> Any:
         return [None if drawn is None else drawn // 3 for drawn in super().draw(noises, groups)]
 
 
 class KeptGate(Gate):
-    """The same noise for every answer of a shape."""
+    """A gate that adds the same noise to every answer of a shape."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -131,7 +131,7 @@ class KeptGate(Gate):
 
 
 def gated(monkeypatch: pytest.MonkeyPatch, gate: Gate) -> None:
-    """Servers with another gate, wherever it comes from."""
+    """Make servers use another gate unless one is given."""
     session = server.Session
     monkeypatch.setattr(
         server, "Session", lambda *parts, **more: session(*parts, **{**more, "gate": more["gate"] or gate})
@@ -185,7 +185,7 @@ def test_a_policy_without_keys_of_units_is_not_sampled(policy: Policy) -> None:
 
 
 def test_bounds_of_samples_hold_and_are_sharp() -> None:
-    """Laplace noise of epsilon 1: the bound is below 1, and above it where the noise is half as large."""
+    """Laplace noise of epsilon 1: the bound is below 1, and above 1 if the noise is half as large."""
     chance = np.random.default_rng(17)
     noise = [chance.laplace(0, 1, 4_000).tolist() for _ in range(2)]
     moved = [number + 1 for number in noise[1]]

@@ -1,4 +1,4 @@
-"""Exact figures of disclosure risk against their definitions, computed row by row in Python."""
+"""Exact figures of disclosure risk compared with their definitions, computed row by row in Python."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def policy(by_row: bool = False) -> Policy:
 
 
 def people(seed: int, several: bool) -> list[Row]:
-    """Random rows: NULLs, equal rows, rows of nobody; several rows a person, or one."""
+    """Return random rows: NULLs, equal rows, rows without a person; several rows per person, or one."""
     rng = random.Random(seed)
     persons = [None, *range(25)] if several else list(range(40))
     rows = [
@@ -83,7 +83,7 @@ def read(rows: list[Row], *columns: str, by_row: bool = False) -> PersonRows:
 
 
 def classes(rows: list[Row], columns: tuple[str, ...]) -> dict[tuple[Any, ...], set[int]]:
-    """Persons by their values."""
+    """Return persons by their values."""
     found = defaultdict(set)
     for number, row in enumerate(rows):
         person = number if row.get("alone") else row["id"]
@@ -93,7 +93,7 @@ def classes(rows: list[Row], columns: tuple[str, ...]) -> dict[tuple[Any, ...], 
 
 
 def smallest(rows: list[Row], columns: tuple[str, ...]) -> Counter[int]:
-    """Size of each person's smallest class -> persons."""
+    """Return size of each person's smallest class -> number of persons."""
     size: dict[int, int] = {}
     for members in classes(rows, columns).values():
         for person in members:

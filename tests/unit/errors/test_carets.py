@@ -1,4 +1,4 @@
-"""The line of a refused text that a message shows, and the caret under the place."""
+"""The line of a refused text that a message shows, and the caret under the position."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hints for unknown names: near names are proposed, others listed, and a long name costs no more than a short one."""
+"""Hints for unknown names: similar names are proposed, otherwise names are listed; a long name costs no more than a short one."""
 
 from __future__ import annotations
 

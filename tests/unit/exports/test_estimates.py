@@ -1,4 +1,4 @@
-"""Estimates from randomised rows: unbiased, with bars that hold, consistent, and refused where they would be wrong."""
+"""Estimates from randomised rows are unbiased, have bars that hold, are consistent, and are refused where they would be wrong."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
 
 
 def export_of(session: Session, plan: ExportPlan, gate: Gate | None = None) -> RandomisedRows:
-    """Randomised rows as `read_rows` gives them, without the charge and the file."""
+    """Return randomised rows like `read_rows`, without the charge and the file."""
     exact = session.context.engine.run(exported_rows(session.context.emitter(), plan))
     table = rows_table(plan, randomise(exact, plan, gate or Gate()))
     description = describe(plan, "clinic")
@@ -80,8 +80,8 @@ QUESTIONS = [
 def test_bars_hold_the_exact_value_and_estimates_have_its_mean(
     session: Session, epsilon: Fraction, confidence: float
 ) -> None:
-    """Over 600 exports of 450 rows each. Bars that hold as often as they say fail once in ten million times; at 0.95, bars that
-    held 0.8 of the time would fail in nearly all."""
+    """600 exports of 450 rows each. Bars with the stated coverage fail once in ten million runs; at 0.95, bars with a coverage of
+    0.8 would fail nearly always."""
     plan = plan_export(session.policy, "people", COLUMNS, epsilon, Fraction(1, 5))
     rounds = 600
     source = people(600)
@@ -100,14 +100,14 @@ def test_bars_hold_the_exact_value_and_estimates_have_its_mean(
     least = stats.binom.ppf(1e-7, rounds, confidence) / rounds
     assert (hits / rounds >= least).all(), dict(zip([sql for sql, _ in QUESTIONS], hits / rounds, strict=True))
     for index, (sql, _) in enumerate(QUESTIONS):
-        if "AVG" not in sql:  # a ratio, kept between its ends
+        if "AVG" not in sql:  # AVG is a ratio, limited to its ends
             away = abs(values[index].mean() - exact[index]) / (values[index].std() / np.sqrt(rounds))
             assert away < 6, (sql, values[index].mean(), exact[index])
 
 
 @pytest.mark.statistical
 def test_bars_are_not_wider_than_they_have_to_be(session: Session) -> None:
-    """A count's bar beside the deviation of its estimates: 1.96 of them, and what the number of rows leaves open."""
+    """The bar of a count, in deviations of its estimates: 1.96, plus the uncertainty from the number of rows."""
     plan = plan_export(session.policy, "people", ("grade",), ONE, Fraction(1000))
     bars = [
         estimate(export_of(session, plan), "SELECT COUNT(*) FROM people WHERE grade = 2").rows[0][0] for _ in range(200)
@@ -264,7 +264,7 @@ def test_an_empty_table_has_estimates_too(session: Session) -> None:
 
 
 def test_a_csv_file_of_values_with_line_breaks_is_read_again(tmp_path: Path) -> None:
-    """More than a block of the reader, which may not cut a value in two."""
+    """More than one block of the reader, which must not split a value."""
     names = ["a\nb" * 20, "c\r\nd" * 20, 'e"\n']
     column = CategoryColumn("note", "string", tuple(names), 1, 0.9, 0.05)
     written = pa.table({"note": pa.array(names * 20_000)})
@@ -279,7 +279,7 @@ def test_a_csv_file_of_values_with_line_breaks_is_read_again(tmp_path: Path) -> 
     [("COUNT(*) FROM rows WHERE grade = 2", 1), ("SUM(grade) FROM rows", 6), ("AVG(grade) FROM rows", 1.2)],
 )
 def test_rows_that_happen_to_be_alike_have_a_bar(sql: str, exact: float) -> None:
-    """Five rows, four of 1 and one of 2, become five of 1 in a third of all exports: no bar may be a point then."""
+    """Five rows, four of 1 and one of 2, become five of 1 in a third of all exports: even then, no bar may be a point."""
     column = CategoryColumn("grade", "int64", (1, 2), 1, 0.8, 0.2)
     rows = RandomisedRows(
         Description("clinic", "people", "1.38", 1, None, (column,)), 5, {"grade": np.zeros(5, dtype=np.int64)}
@@ -297,7 +297,7 @@ def test_a_file_that_is_not_there_is_told_with_its_reason(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("means", [(0.5, 0.5, 0.5), (0.1, 0.5, 0.9)])
 def test_the_estimated_variance_of_a_sum_is_on_average_no_less_than_the_variance(means: tuple[float, ...]) -> None:
-    """Over all outcomes of three independent rows that are 0 or 1; with equal means the average is exact."""
+    """The average is over all outcomes of three independent rows that are 0 or 1; with equal means it is exact."""
     expected = 0.0
     for outcome in product((0.0, 1.0), repeat=len(means)):
         chance = prod(mean if value else 1 - mean for value, mean in zip(outcome, means, strict=True))

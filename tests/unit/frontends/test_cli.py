@@ -1,4 +1,4 @@
-"""The command line as people and scripts use it: formats, exit status, streams, Ctrl-C, broken pipes, no tracebacks."""
+"""The command line for people and scripts: formats, exit status, streams, Ctrl-C, broken pipes, no tracebacks."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_help_loads_nothing_heavy() -> None:
 
 
 def test_a_query_does_without_pandas(clinic: Clinic) -> None:
-    """pandas is installed here, and would be half of the time that the command takes."""
+    """pandas is installed here, and would take half of the command's time."""
     script = ("import sys, atexit; from dpsql.frontends.cli import main; "
               "atexit.register(lambda: print('pandas', sys.modules.get('pandas'), file=sys.stderr)); main()")  # fmt: skip
     child = process("query", "-p", "clinic.yaml", BY_REGION, "-f", "csv", script=script, new=True)
@@ -199,7 +199,7 @@ def test_init_leaves_the_privacy_unit_open(bare_clinic: Clinic, dpsql: Run) -> N
 
 
 def test_a_unit_that_may_have_several_rows_is_asked_about(bare_clinic: Clinic, dpsql: Run) -> None:
-    """A table of visits: with max_rows 1 nobody would notice that most of its rows are left out."""
+    """For a table of visits with max_rows 1, no one would notice that most of its rows are left out."""
     Path("pbcseq.csv").write_text("id,day,bili\n1,0,14.5\n1,192,21.3\n")
     assert dpsql("init", "--from", "pbcseq.csv", "--unit", "pbcseq.id").status == 0
     text = Path("pbcseq.yaml").read_text()

@@ -1,4 +1,4 @@
-"""The cookbook: every question is asked of the demo, and what the page says of its outcome is true."""
+"""The cookbook: every query runs on the demo, and the page's statements about the outcome are true."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_every_outcome_is_as_the_page_says(tmp_path: Path, monkeypatch: pytest.M
             bars = [bar for bar in release.error.column(noisy).to_pylist() if bar is not None]
             said = re.match(r"Answered, to ± ([0-9]+(?:\.[0-9]+)?)", words)
             assert said or (words.startswith("Answered, without an error bar.") and not bars), number
-            if said:  # half and twice: bars of means follow the drawn noise
+            if said:  # half and twice: bars of means depend on the drawn noise
                 assert 0.5 < statistics.median(bars) / float(said[1]) < 2, (number, bars)
         assert len(INLINE) == 2
         for sql in (*INLINE, *README):

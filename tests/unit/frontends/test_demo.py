@@ -1,4 +1,4 @@
-"""The first minute: the demo answers at both levels, and again from the same ledger without charge."""
+"""The first minute: the demo answers at both levels, and repeats answers from the same ledger without charge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page for newcomers: what it lets people try works on the demo, and its budgets are budgets."""
+"""The page for newcomers: its examples work on the demo, and its budgets are correct."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_every_budget_of_the_page_is_one() -> None:
 def test_prices_in_the_table_are_those_of_the_demo(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The widths and shares of the table follow from the policy: EXPLAIN says them before anything is asked."""
+    """The widths and shares of the table follow from the policy: EXPLAIN states them before any query runs."""
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     run_demo(tmp_path / "demo")
     question = blocks("sql")[0]

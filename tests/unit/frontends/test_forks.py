@@ -1,4 +1,5 @@
-"""A connection in a process that forks (gunicorn, multiprocessing): a child is told to open its own, and ends as it should."""
+"""A connection in a process that forks (gunicorn, multiprocessing): a child is told to open its own connection, and ends
+normally."""
 
 from __future__ import annotations
 

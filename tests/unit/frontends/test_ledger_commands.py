@@ -1,4 +1,4 @@
-"""Commands about the life of a ledger: backup, restore, adopt, head, a second budget."""
+"""Commands for the life cycle of a ledger: backup, restore, adopt, head, a second budget."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_a_ledger_is_adopted_only_with_the_owners_word(
 
 @pytest.mark.parametrize("change", ["ledger", "folder", "name"])
 def test_a_second_full_budget_needs_a_reason(dpsql: Run, place: Path, tmp_path: Path, change: str) -> None:
-    """Another ledger's path, a folder that was copied, or another name for the same files, and --create-ledger."""
+    """The path of another ledger, a copied folder, or another name for the same files, each with --create-ledger."""
     assert dpsql("check", "--create-ledger")[0] == 0
     charge(place, 1)
     other = place.with_name("other.yaml")
@@ -136,7 +136,7 @@ def test_budget_show_compares_rules_of_composition(place: Path, dpsql: Run) -> N
 
 
 def full(*_: object) -> None:
-    """What SQLite says where its log files find no room."""
+    """Raise SQLite's error when its log files have no space."""
     error = sqlite3.OperationalError("database or disk is full")
     error.sqlite_errorname = "SQLITE_FULL"
     raise error

@@ -1,4 +1,4 @@
-"""Answers as text: error bars never claim too much, and no cell of data commands a terminal or breaks a format."""
+"""Answers as text: error bars never claim too much, and no cell of the data controls a terminal or breaks a format."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_csv_of_every_type_is_that_of_its_cells(batch: int, monkeypatch: pytest.
         written = text.getvalue().splitlines()[1]
         assert float(written) == value and ("." in written or "e" in written)
     texts = ["plain", "", "é", "a,b", "c", None, 'q"', "d", "x\ry", "e", "y\nz", "f"]
-    for at in range(len(texts)):  # quoting looks at the bytes of the texts that are written, and at no others
+    for at in range(len(texts)):  # quoting depends only on the bytes of the written texts
         for count in (1, 2, 5):
             part, alone, expected = pa.table({"t": texts}).slice(at, count), io.StringIO(), io.StringIO()
             output.write_csv(part, alone)
@@ -144,7 +144,7 @@ def test_a_table_that_does_not_fit_is_written_in_lines(clinic: Clinic) -> None:
 
 
 def test_one_column_that_does_not_fit_is_written_as_paragraphs() -> None:
-    """As EXPLAIN's lines are: each whole, within the width, and told from the next one by its indentation."""
+    """For example EXPLAIN's lines: each is whole, within the width, and distinguished from the next one by its indentation."""
     cells = ["price: 1.7 % of the budget; 59 questions like this one can still be asked", "short", ""]
     out = io.StringIO()
     shown.draw(["privacy_plan"], [cells], [False], out, 40)

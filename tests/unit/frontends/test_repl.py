@@ -1,4 +1,4 @@
-"""The prompt, at a terminal (through pexpect) and from a pipe."""
+"""The prompt, at a terminal (through pexpect) and with piped input."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_conversation_at_a_terminal_is_answered(terminal: Callable[..., Any], 
     child.send("SELECT half")
     child.expect("half")
     child.sendcontrol("c")
-    # The prompt that was there before may be matched, and between two prompts the terminal swallows Ctrl-D: press it again.
+    # The previous prompt may be matched, and between two prompts the terminal swallows Ctrl-D, so press it again.
     for _ in range(30):
         child.sendcontrol("d")
         if child.expect([pexpect.EOF, pexpect.TIMEOUT], timeout=3) == 0:
@@ -116,7 +116,7 @@ def test_an_error_in_piped_statements_sets_the_exit_status_and_the_rest_runs(cli
 
 
 LINE = ("slope", "intercept", "r2", "avgx", "avgy", "count")
-"""The last parts of names of the line of least squares."""
+"""Last parts of the names of least-squares functions."""
 
 
 def completions(completer: PolicyCompleter, text: str) -> list[str]:
@@ -163,8 +163,8 @@ Piped = Callable[..., tuple[str, str, int]]
 
 @pytest.fixture
 def piped(dpsql: Run, clinic: Clinic, monkeypatch: pytest.MonkeyPatch) -> Piped:
-    """What the prompt prints for a text from a pipe: standard output, standard error, exit status. In this process; processes
-    of their own are above."""
+    """Return a function that feeds a text to the prompt through a pipe and returns standard output, standard error and exit
+    status. It runs in this process; separate processes are tested above."""
 
     def run(text: str) -> tuple[str, str, int]:
         monkeypatch.setattr(sys, "stdin", io.StringIO(text))

@@ -1,6 +1,6 @@
-"""Wrong inputs with their whole messages: tests/unit/frontends/wrong_input/*.txt, each a command line and what it must say.
+"""Wrong inputs with their complete messages: tests/unit/frontends/wrong_input/*.txt, each a command line and its expected output.
 
-Rewrite one by hand when its message changes, and read it aloud.
+When a message changes, rewrite its file by hand and read it aloud.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FILES = {
 
 
 def comparable(text: str) -> str:
-    """Return the text as it is; without what click says of usage and of similar commands where it is older than these files."""
+    """Return the text unchanged, or with an older click without its usage lines and its suggestions of similar commands."""
     if tuple(map(int, version("click").split(".")[:2])) >= (8, 5):
         return text
     return re.sub(r"^Usage: .*\nTry .*\n", "", text, flags=re.MULTILINE).replace(" Did you mean 'query'?", "")

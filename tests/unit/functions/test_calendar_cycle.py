@@ -1,4 +1,4 @@
-"""What expressions without a year are on any days at all follows from fourteen years, and on few days from these alone."""
+"""Properties of expressions without a year, on any days, follow from fourteen years; on few days, from these days alone."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def of_every_day(first: date, last: date) -> set[tuple[object, ...]]:
 
 @pytest.mark.slow
 def test_fourteen_years_have_every_combination_of_four_hundred() -> None:
-    """The calendar repeats after 400 years, which have 97 leap days and whole weeks."""
+    """The calendar repeats after 400 years, which have 97 leap days and a whole number of weeks."""
     every = of_every_day(date(1900, 1, 1), date(2299, 12, 31))
     assert set(on_days(PARTS, "d", None, None)) == every
     assert set(on_days(PARTS, "d", date(2000, 1, 1), None)) == every

@@ -1,4 +1,4 @@
-"""evaluate() in Python and the text for DuckDB agree on every function and random trees; no data makes an error."""
+"""evaluate() in Python and the SQL for DuckDB agree on every function and on random trees; no data raises an error."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ROWS = random_rows(random.Random(20240229), 160)
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[duckdb.DuckDBPyConnection]:
-    """Table `rows` for values, table `wild` for what Python cannot hold, read as the emitter reads a source."""
+    """Yield table `rows` for values, and table `wild` for values beyond Python's range, read as the emitter reads a source."""
     connection = duckdb.connect()
     columns = {name: pa.array([row[name] for row in ROWS], ARROW[c.facts.type]) for name, c in COLUMNS.items()}
     given = pa.table({"place": range(len(ROWS)), **columns})
@@ -48,7 +48,7 @@ def engine() -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def computed(engine: duckdb.DuckDBPyConnection, expressions: list[Call]) -> list[list[Any]]:
-    """Per expression the engine's values in row order; an engine error names the expression."""
+    """Return the engine's values per expression in row order; an engine error names the expression."""
     items = [f"{emit.expression(expression)} AS c{at}" for at, expression in enumerate(expressions)]
     try:
         rows = engine.execute(f"SELECT {', '.join(items)} FROM sample ORDER BY place").fetchall()
@@ -63,7 +63,7 @@ def computed(engine: duckdb.DuckDBPyConnection, expressions: list[Call]) -> list
 
 
 def same(ours: Any, theirs: Any, relative: float) -> bool:
-    """Equal values and types; NaN equals NaN, the two zeros are equal."""
+    """Return whether values and types are equal; NaN equals NaN, and the two zeros are equal."""
     if isinstance(ours, float) and isinstance(theirs, float):
         return (
             ours == theirs or (math.isnan(ours) and math.isnan(theirs)) or math.isclose(ours, theirs, rel_tol=relative)
@@ -91,7 +91,7 @@ def test_every_function_of_the_register_is_tried() -> None:
 
 
 def test_every_fact_of_a_function_stands_in_its_entry() -> None:
-    """Only functions that look at NULL themselves mean something outside of it; a spelling or node belongs to one."""
+    """Only functions that handle NULL themselves have a meaning for it; each spelling and node belongs to one function."""
     without = {name for name, entry in REGISTRY.items() if entry.meaning is None}
     assert without == set(_LAZY)
     spellings = [word for entry in REGISTRY.values() for word in (*entry.spellings, *entry.nodes)]
@@ -107,7 +107,7 @@ def test_each_function_agrees_with_the_engine(engine: duckdb.DuckDBPyConnection)
 def test_rounding_to_digits_rounds_the_product(
     engine: duckdb.DuckDBPyConnection, value: float, digits: int, expected: float
 ) -> None:
-    """40.805 is a little less than its text, and the double nearest to 100 times as much is 4080.5: versions of DuckDB differ in
+    """40.805 is slightly less than its text, and the double nearest to 100 times as much is 4080.5: versions of DuckDB differ in
     what they round."""
     expression = call("round", literal(Fraction(value)), literal(digits))
     assert evaluate(expression, {}) == expected
@@ -121,7 +121,7 @@ def test_trees_of_functions_agree_with_the_engine(engine: duckdb.DuckDBPyConnect
 
 
 def test_no_data_raises_in_the_engine(engine: duckdb.DuckDBPyConnection) -> None:
-    """Dates at the engine's ends and infinite ones; as values, predicates, CASE conditions and group keys."""
+    """Dates at the engine's limits and infinite ones, as values, predicates, CASE conditions and group keys."""
     rng = random.Random(7)
     trees: list[Expr] = [grow(rng, type_, 3) for type_ in (B, D, S, I, R, T) for _ in range(12)]
     trees += [apply(rng, spec, 1) for spec in SPECS]
@@ -136,19 +136,19 @@ def test_no_data_raises_in_the_engine(engine: duckdb.DuckDBPyConnection) -> None
 
 
 def test_dates_outside_the_calendar_are_null(engine: duckdb.DuckDBPyConnection) -> None:
-    """So that every later function of them is total and every key can be shown."""
+    """This makes every later function of them total and every key representable."""
     left = engine.execute('SELECT count("date1"), count("timestamp1"), count(*) > 0 FROM wild').fetchone()
     assert left == (0, 0, True)
 
 
 def test_try_is_never_written(engine: duckdb.DuckDBPyConnection) -> None:
-    """TRY writes outside its vectors where CASE or COALESCE is below it (see emit.duckdb)."""
+    """TRY writes outside its vectors if CASE or COALESCE is below it (see emit.duckdb)."""
     rng = random.Random(8)
     assert not [spec for spec in SPECS if re.search(r"\bTRY\s*\(", emit.expression(apply(rng, spec, 3)))]
 
 
 def test_csv_text_that_is_no_number_is_null(tmp_path: Any) -> None:
-    """A bare TRY_CAST is pushed into the reader of CSV files and raises there, quoting the line."""
+    """A bare TRY_CAST is pushed into the CSV reader and raises there, quoting the line."""
     file = tmp_path / "t.csv"
     file.write_text("1,2024-01-01\nnope,never\n3,2024-01-02\n")
     number, day = emit.cast_column("a", I, "VARCHAR"), emit.cast_column("b", D, "VARCHAR")
@@ -162,7 +162,7 @@ def test_csv_text_that_is_no_number_is_null(tmp_path: Any) -> None:
               -math.inf, math.nan, 1.7976931348623157e308, "", "it's", 'a"b', "a\\b", "a\x00b", "é👍", True, None]
 )  # fmt: skip
 def test_constants_are_read_back_as_they_were(value: Any) -> None:
-    """Written with a type, and read back as they are."""
+    """They are written with a type and read back unchanged."""
     ((found,),) = duckdb.connect().execute(f"SELECT {emit.constant(value)}").fetchall()
     assert same(float(value) if isinstance(value, Fraction) else value, found, 0.0)
 
@@ -177,7 +177,7 @@ def test_like_agrees_with_a_regular_expression() -> None:
 
 
 def test_lower_upper_and_trim_treat_every_letter_as_the_engine_does() -> None:
-    """lower and upper of the whole of Unicode, which no sample would cover."""
+    """lower and upper are compared over all of Unicode, which no sample would cover."""
     letters = [chr(code) for code in range(1, 0x110000) if not 0xD800 <= code < 0xE000]
     ours = [c for c in letters if c != c.lower() or c != c.upper() or c != c.title() or c.isspace()]
     column = Column("c", Facts(Type.TEXT))
@@ -194,7 +194,7 @@ def test_lower_upper_and_trim_treat_every_letter_as_the_engine_does() -> None:
 
 
 def test_texts_do_not_grow_without_end() -> None:
-    """Doubled 40 times a text would be longer than any memory; only the people who have it would make the error."""
+    """Doubled 40 times, a text would exceed any memory, and the error would depend on the people whose text it is."""
     text: Expr = Column("t", Facts(Type.TEXT))
     for step in (call("concat", text, text), call("replace", text, literal("a"), literal("aaaaaaaaaa"))):
         sql = "SELECT 'aaaaaaaa' AS t"

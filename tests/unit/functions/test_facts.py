@@ -1,4 +1,4 @@
-"""What is claimed of an expression holds for every row within the declared facts: interval, NULL, and public keys."""
+"""Claims about an expression hold for every row within the declared facts: interval, NULL, and public keys."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Call, Column, Expr
 
 ROUNDING = {"floor", "ceil", "round", "to_integer", "intdiv", "width_bucket"}
-"""One unit beside the interval is forgiven above real arithmetic: 3 * 0.1 * 10 is a hair above 3."""
+"""One unit beyond the interval is tolerated above real arithmetic: 3 * 0.1 * 10 is slightly above 3."""
 FIXED = {
     "north": Facts(T, values=("north", "south", "É", "")), "kind": Facts(T, values=("b", "a"), nullable=False),
     "flag": Facts(B), "sure": Facts(B, nullable=False), "step": Facts(R, Fraction(-1), Fraction(2), (Fraction(-1),
@@ -31,7 +31,7 @@ FIXED = {
 
 
 def declared(rng: random.Random) -> dict[str, Column]:
-    """Columns with random declared facts, small and huge."""
+    """Return columns with random declared facts, small and huge."""
     facts = dict(FIXED)
     for number in range(2):
         low, wide = rng.choice((0, -5, 1, 10**6, -(2**62))), rng.choice((0, 1, 9, 120, 2**61))
@@ -80,7 +80,8 @@ def calls(expression: Expr) -> list[Call]:
 
 
 def slack(expression: Expr) -> Fraction:
-    """What double rounding may add: 1e-9 of the largest known bound, and one where reals are rounded to integers."""
+    """Return the most that double rounding may add: 1e-9 of the largest known bound, and one where reals are rounded to
+    integers."""
     parts = calls(expression)
     bounds = [abs(end) for part in parts for known in (part.facts, *(a.facts for a in part.arguments))
               for end in (known.lower, known.upper) if isinstance(end, Fraction)]  # fmt: skip
@@ -122,7 +123,7 @@ def test_values_lie_in_the_interval(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", seeds(6, 2))
 def test_public_keys_hold_every_value(seed: int) -> None:
-    """A REAL that is rounded to an integer above inexact arithmetic may fall beside the range: it is left out here."""
+    """A REAL rounded to an integer above inexact arithmetic may fall outside the range, so it is left out here."""
     rng = random.Random(seed + 50)
     columns = declared(rng)
     rows = [{name: value_within(rng, column.facts) for name, column in columns.items()} for _ in range(60)]
@@ -256,7 +257,7 @@ def test_nan_is_no_public_key() -> None:
 
 
 def test_wide_domains_are_cheap() -> None:
-    """No image is evaluated over more than MOST_STEPS calls; counted in calls, not in seconds."""
+    """No image is evaluated with more than MOST_STEPS calls, counted in calls and not in seconds."""
     wide = Column("w", Facts(I, Fraction(0), Fraction(MOST_VALUES - 1), nullable=False))
     days = Column("d", Facts(D, date(1900, 1, 1), date(2100, 1, 1), nullable=False))
     assert domain_of(wide) == tuple(range(MOST_VALUES))
@@ -289,7 +290,7 @@ def test_ends_of_the_calendar_and_long_fractions_are_inferred_without_error() ->
 @pytest.mark.parametrize(("first", "last"), [("29 23:59:30", "30 04:59:30"), ("28 23:59:30", "29 00:00:00"),
                                              ("27 12:00:00", "31 01:00:00"), ("27 12:00:00", "27 13:00:00")])  # fmt: skip
 def test_times_moved_to_the_last_day_of_a_month_stay_within_their_ends(first: str, last: str) -> None:
-    """The last days of a long month meet on one day, and the later of them may have the earlier time."""
+    """The last days of a long month map to one day, and the later of them may have the earlier time."""
     low, high = (datetime.fromisoformat(f"1969-03-{end}") for end in (first, last))
     moved = call("add_months", Column("t", Facts(S, low, high)), literal(-1))
     step = (high - low) / 997
@@ -322,6 +323,6 @@ NULLABLE: list[tuple[Call, bool]] = [
 
 @pytest.mark.parametrize("at", range(len(NULLABLE)))
 def test_facts_say_exactly_which_expressions_may_be_null(at: int) -> None:
-    """COUNT(x) shares COUNT(*) where x is never NULL: a wrong promise here is a wrong count."""
+    """COUNT(x) shares COUNT(*) if x is never NULL: a wrong claim here is a wrong count."""
     expression, nullable = NULLABLE[at]
     assert expression.facts.nullable is nullable

@@ -1,7 +1,8 @@
-"""Public keys that conditions leave, against brute force: rows of raw values, inside and outside the declared bounds.
+"""Public keys that remain under conditions, compared with brute force: rows of raw values, inside and outside the declared
+bounds.
 
-Sound: a value that was left out is the key of no row for which the conditions are true. Useful: for plain conditions
-exactly the keys of rows within the bounds remain.
+Sound: a removed value is the key of no row for which the conditions are true. Useful: for plain conditions exactly the keys of
+rows within the bounds remain.
 """
 
 from __future__ import annotations
@@ -56,14 +57,14 @@ INSIDE = {
 
 
 def rows_for(columns: set[str], chance: random.Random, raw: dict[str, Any], most: int = 400) -> list[dict[str, Any]]:
-    """Every combination of raw values, or as many as `most` of them by chance, of which alone rows are made."""
+    """Return every combination of raw values, or a random `most` of them; only these are made into rows."""
     names, total = sorted(columns), prod(len(raw[name]) for name in columns)
     numbers = range(total) if total <= most else chance.sample(range(total), most)
     return [numbered_row(names, raw, number) for number in numbers]
 
 
 def numbered_row(names: list[str], raw: dict[str, Any], number: int) -> dict[str, Any]:
-    """The combination of that number in the order of `itertools.product`."""
+    """Return the combination with this number in the order of `itertools.product`."""
     row = {}
     for name in reversed(names):
         number, place = divmod(number, len(raw[name]))
@@ -93,7 +94,7 @@ def keys() -> list[Expr]:
 
 
 def condition(chance: random.Random, depth: int, about: Expr | None = None) -> Expr:
-    """A condition, often on `about` or on a column of it."""
+    """Return a condition, often on `about` or on a column of it."""
     if depth and chance.random() < 0.6:
         word = chance.choice(("and", "or", "not"))
         if word == "not":
@@ -118,7 +119,7 @@ def condition(chance: random.Random, depth: int, about: Expr | None = None) -> E
 
 
 def sample(chance: random.Random, value: Expr) -> list[Any]:
-    """Literals near what the expression can be, ends of ranges among them."""
+    """Return literals near possible values of the expression, including ends of ranges."""
     known = [one for one in domain_of(value) or () if one is not None]
     if not known:
         known = [one for one in RAW.get(getattr(value, "name", ""), [3]) if one is not None and one == one]
@@ -216,7 +217,7 @@ def test_a_union_keeps_what_one_of_its_parts_may_have() -> None:
 
 @pytest.mark.parametrize("seed", seeds(6, 2))
 def test_what_an_expression_may_be_holds_what_it_is(seed: int) -> None:
-    """Rows whose columns lie in random cells: their value is among the possible ones."""
+    """Rows have columns in random cells: their value is among the possible ones."""
     chance = random.Random(seed + 100)
     for _ in range(150):
         expression = chance.choice([condition(chance, 2), chance.choice(keys())])

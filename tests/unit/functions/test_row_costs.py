@@ -1,4 +1,4 @@
-"""The bound on what a row can cost: every function has one, it grows with texts and programs, and what passes it is refused."""
+"""The bound on the cost of a row: every function has one, it grows with texts and programs, and anything beyond it is refused."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_longer_patterns_have_longer_programs(short: str, longer: str) -> None:
 
 
 def test_a_repetition_repeats_all_that_stands_before_it() -> None:
-    """RE2 copies what is repeated; its limit of 1,000 holds for one repetition, and products are counted here."""
+    """RE2 copies the repeated part; its limit of 1,000 applies to one repetition, and this bound counts products."""
     assert program("a.{480}z") > 2_400
     assert program("(a.{20}){20}") > 20 * program(".{20}")
     assert program("(?:[ab]{5}){3,9}") > 9 * 5 * 2
@@ -84,7 +84,7 @@ def _city() -> list[Expr]:
 
 
 def test_all_branches_count_towards_the_cost() -> None:
-    """One row takes one branch, and nobody knows which: the bound is that of their sum."""
+    """A row takes one branch, but which one is unknown: the bound is the sum of all."""
     one, two = (block(f"city ~ '{pattern}'") for pattern in ("a.b", "a.c"))
     both = block("CASE WHEN age > 30 THEN city ~ 'a.b' ELSE city ~ 'a.c' END")
     assert block_cost(both) >= block_cost(one) + block_cost(two) - 100
@@ -108,7 +108,7 @@ def test_the_way_out_is_one() -> None:
 
 
 def test_random_patterns_are_bounded_or_refused() -> None:
-    """Whatever is accepted is within the bound, and the bound follows from length times program."""
+    """Everything accepted is within the bound, and the bound follows from length times program."""
     random_ = random.Random(7)
     accepted = 0
     for _ in range(300):

@@ -1,7 +1,7 @@
-"""Combinations of public keys that conditions and public rows leave, against brute force over raw values.
+"""Combinations of public keys that remain under conditions and public rows, compared with brute force over raw values.
 
-Sound: a combination that was left out is that of no row for which the conditions are true. Useful: plain conditions leave
-exactly the combinations of rows within the bounds.
+Sound: a removed combination is that of no row for which the conditions are true. Useful: plain conditions leave exactly the
+combinations of rows within the bounds.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from unit.functions.test_key_narrowing import (
 
 
 def tuples(left: RemainingKeys) -> set[tuple[Any, ...]]:
-    """The combinations that remain."""
+    """Return the remaining combinations."""
     every = list(product(*left.values))
     return set(every) if left.numbers is None else {every[at] for at in left.numbers}
 
@@ -118,7 +118,7 @@ MOMENTS = [
 
 @pytest.mark.parametrize("seed", seeds(6, 2))
 def test_parts_of_dates_that_repeat_depend_on_each_other(seed: int) -> None:
-    """Days of any year, inside the bounds and far outside of them: their months have one name, and no more is shown."""
+    """Days of any year, inside the bounds and far outside of them: their months have one name, and nothing more is shown."""
     chance = random.Random(seed)
     chosen = tuple(chance.sample(MOMENTS, 2))
     days = [date(1, 1, 1) + timedelta(days=chance.randrange(3_652_000)) for _ in range(20_000)]
@@ -156,7 +156,7 @@ TOWN, LAND, SHOP = Column("a.b.town", TEXT), Column("b.name", TEXT), Column("a.a
 
 
 def brute(kind: str, other: str, where: Expr | None, chosen: Sequence[Expr]) -> set[tuple[Any, ...]]:
-    """The combinations over sales in every shop, and in shops that nobody knows of."""
+    """Return the combinations over sales in every shop, and in unknown shops."""
     found = set()
     for shop, age in product((*range(7), None), (*range(13), None)):
         met = [one for one in PUBLIC["shops"][1] if one[0] == shop] or ([(None, None, None)] if kind == "left" else [])
@@ -223,7 +223,7 @@ def test_a_public_table_that_is_too_long_to_look_at_leaves_every_value() -> None
 def test_work_grows_with_values_of_long_public_tables_and_not_with_their_rows(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A condition on a town is tried once for each town; that a shop is its own costs nothing."""
+    """A condition on a town is evaluated once for each town; the condition that a shop equals itself costs nothing."""
     towns = tuple(f"t{number}" for number in range(9))
     where = Filter(joined(kind, "left"), call("like", TOWN, literal("%1%")))
     tried: list[Expr] = []
@@ -268,7 +268,7 @@ def test_of_rows_that_meet_none_nothing_is_said_where_these_are_many(other: int,
 
 
 def test_many_values_are_narrowed_one_by_one() -> None:
-    """Two wide keys that are compared with each other: no more is looked at than may be."""
+    """Two wide keys that are compared with each other: no more combinations are examined than permitted."""
     wide = [Column(name, Facts(Type.INTEGER, lower=0, upper=2999)) for name in ("u", "v")]
     source = Filter(Scan("t", tuple(wide)), call("and", call("lt", *wide), call("ge", wide[0], literal(1000))))
     left = remaining(source, [(one, (*range(3000), None)) for one in wide], ())

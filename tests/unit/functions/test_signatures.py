@@ -1,4 +1,4 @@
-"""What an entry of the register says of a function's values holds for its meaning in Python."""
+"""A registered entry's claims about a function's values hold for its implementation in Python."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ def constant(rng: random.Random, type_: Type) -> Expr:
 
 
 def images(spec: Spec, varying: int, rng: random.Random) -> list[tuple[Any, Any]]:
-    """Return values of argument number `varying`, ascending, and the function's value for each, all else being literals."""
+    """Return values of argument number `varying`, ascending, and the function's value for each, with literals for all other
+    arguments."""
     name, _, wanted = spec
     type_ = wanted[varying]
     assert isinstance(type_, Type)
@@ -50,7 +51,7 @@ def images(spec: Spec, varying: int, rng: random.Random) -> list[tuple[Any, Any]
 
 
 def place(name: str, value: Any) -> Any:
-    """Return what is compared: of moments moved by months their day, as those of months' ends fall together."""
+    """Return the value to compare: for timestamps shifted by months their day, because ends of months coincide."""
     return date(value.year, value.month, value.day) if name == "add_months" and isinstance(value, datetime) else value
 
 

@@ -1,4 +1,4 @@
-"""Accounts: what fits and what remains, dimension by dimension, and that a row that was edited is not believed."""
+"""Accounts: what fits and what remains in each dimension, and rejection of an edited row."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ACCOUNT = Account("dataset", "pure", {"epsilon": 10, "delta": 3}, {"epsilon": 7,
 
 @pytest.fixture
 def connection(monkeypatch: pytest.MonkeyPatch) -> Iterator[Connection]:
-    """A database in memory, and no row of it known to be authentic."""
+    """Yield an in-memory database in which no row is known to be authentic."""
     monkeypatch.setattr(account_module, "_KNOWN", {})
     engine = sqlalchemy.create_engine("sqlite://", poolclass=StaticPool)
     with engine.connect() as opened:

@@ -1,4 +1,4 @@
-"""Backups: made while others charge, put back so that nothing that may have been spent is forgotten."""
+"""Backups made during charges, and restored so that nothing that may have been spent is forgotten."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def slug(call: object) -> str:
 
 
 def test_a_backup_that_is_made_while_others_charge_is_whole(sqlite_home: Home, tmp_path: Path) -> None:
-    """A plain copy of the file held one of thirteen entries: the others were in the log beside it."""
+    """A plain copy of the file can miss entries that are only in the log next to it, in one case twelve of thirteen."""
     ledger = sqlite_home.new(1000 * EPSILON)
     stop, charged = threading.Event(), threading.Semaphore(0)
 
@@ -61,7 +61,7 @@ def test_a_backup_that_is_made_while_others_charge_is_whole(sqlite_home: Home, t
 
 @pytest.fixture
 def lost(sqlite_home: Home, tmp_path: Path) -> Home:
-    """Two charges, a backup, one more charge, and then the file is gone."""
+    """Make two charges, a backup and one more charge, then delete the file."""
     ledger = sqlite_home.new()
     ledger.open_account("analyst:ann", "pure", {"epsilon": 5 * EPSILON, "delta": 0})
     for number in range(2):
@@ -108,7 +108,8 @@ def test_a_backup_that_ends_with_the_entry_seen_last_costs_nothing(sqlite_home: 
 
 
 def test_the_note_that_a_charge_was_answered_makes_no_difference(sqlite_home: Home, tmp_path: Path) -> None:
-    """The note of an outcome comes after the entry that was seen last: a backup made at once was charged everything."""
+    """The note of an outcome follows the last entry that the head has seen; a backup made at that moment must not count as fully
+    spent."""
     ledger = sqlite_home.new()
     ledger.reserve(charge(1)).commit()
     back_up(ledger, tmp_path / "backup")
@@ -172,7 +173,7 @@ backup.restore(Path(sys.argv[3]), sys.argv[4], "clinic", state=Path(sys.argv[5])
 def test_a_killed_restore_leaves_no_ledger_that_forgets(
     lost: Home, tmp_path: Path, step: str, when: str, fresh: bool
 ) -> None:
-    """Wherever it ends, the ledger cannot be used, or has been charged; asking again finishes the work."""
+    """Wherever it ends, the ledger is unusable or has been charged; repeating the command completes the work."""
     state = tmp_path / "fresh" if fresh else lost.state
     killed = Forked(["-c", KILLED, step, when, str(tmp_path / "backup"), lost.url, str(state)])
     assert killed.wait(timeout=240) == -signal.SIGKILL
@@ -198,7 +199,7 @@ def test_a_killed_restore_leaves_no_ledger_that_forgets(
 def test_a_head_kept_elsewhere_shows_that_ledger_and_state_were_turned_back_together(
     sqlite_home: Home, tmp_path: Path
 ) -> None:
-    """Nothing on the machine itself can notice that."""
+    """Nothing on the machine itself can detect that."""
     ledger = sqlite_home.new()
     ledger.reserve(charge(1))
     ledger.close()

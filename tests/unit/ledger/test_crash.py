@@ -26,7 +26,7 @@ CHARGING = (
 
 
 class Killer:
-    """A step hook that ends the process, with no chance to clean up, when `step` comes by for the nth time."""
+    """A step hook that ends the process without cleanup at the nth occurrence of `step`."""
 
     def __init__(self, step: str, nth: int) -> None:
         self.step = step
@@ -48,7 +48,7 @@ def killed(work: Callable[[], object]) -> None:
 
 
 def answer(ledger: Ledger, name: str, answers: Path, step: Callable[[str], None] = lambda name: None) -> None:
-    """What a session does: reserve, answer (one durable line), note."""
+    """Act like a session: reserve, answer (one durable line), note the outcome."""
     reservation = ledger.reserve(charge(name))
     with answers.open("a") as file:
         file.write(name + "\n")
@@ -63,7 +63,7 @@ def answered(answers: Path) -> int:
 
 
 def test_every_window_is_enumerated(sqlite_home: Home, tmp_path: Path) -> None:
-    """The steps below are those of the code, so that a new window cannot be left out."""
+    """The steps below are those in the code, so that a new window cannot be overlooked."""
     seen: list[str] = []
     ledger = sqlite_home.open(create=True, step=seen.append)
     assert tuple(dict.fromkeys(seen)) == CREATION
@@ -114,7 +114,7 @@ def test_killed_while_charging_no_answered_charge_is_lost(home: Home, tmp_path: 
 
 
 def test_a_process_killed_anywhere_loses_no_charge_of_the_others(home: Home, tmp_path: Path) -> None:
-    """Kills at moments nobody chose, four processes at a time."""
+    """Kills at random moments, four processes at a time."""
     home.new(limit=10**6 * EPSILON).close()
     answers = tmp_path / "answers"
 

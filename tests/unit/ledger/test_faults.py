@@ -1,4 +1,4 @@
-"""Storage that fails: a clear fault, nothing lost, nothing answered uncharged."""
+"""Storage failures: a clear fault, nothing lost, nothing answered uncharged."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NOBODY = 65534
 
 
 def in_child(work: Callable[[], str]) -> str:
-    """What `work` returns in a process of its own (whose limits and user may be changed)."""
+    """Return the result of `work` in a separate process (whose limits and user may be changed)."""
 
     def run(out: Any) -> None:
         try:
@@ -108,7 +108,7 @@ def test_a_stopped_process_is_a_fault_not_a_hang(sqlite_home: Home) -> None:
 
 
 def test_a_full_disk_is_a_fault_and_nothing_is_lost(sqlite_home: Home) -> None:
-    """No file may grow beyond what it has: the write fails as it does on a full disk."""
+    """No file may grow beyond its current size, so a write fails as on a full disk."""
     home = sqlite_home
     home.new(limit=1000 * EPSILON).close()
 
@@ -151,7 +151,7 @@ def test_a_database_that_may_not_grow_says_full(sqlite_home: Home) -> None:
 
 
 def as_nobody(home: Home, work: Callable[[], str]) -> str:
-    """Run `work` as a user whom file permissions bind (root is not bound), the owner of the second place."""
+    """Run `work` as a user who is bound by file permissions (root is not), and who owns the second place."""
 
     def run() -> str:
         if os.getuid() == 0:
@@ -225,7 +225,7 @@ def test_a_note_that_cannot_be_stored_does_not_take_the_answer(
 
 
 def lose(home: Home, ledger: Ledger, window: str) -> Callable[[str], None]:
-    """A step hook that cuts the ledger's connection on the server, once."""
+    """Return a step hook that cuts the ledger's connection on the server, once."""
     cut: list[str] = []
 
     def step(name: str) -> None:

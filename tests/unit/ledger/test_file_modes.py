@@ -1,4 +1,4 @@
-"""Files and folders that others may change are refused; where nothing can be written the owner can still look."""
+"""Files and folders that others may change are refused; where nothing can be written, the owner can still inspect the ledger."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOBODY = 65534
 
 @contextmanager
 def unprivileged(folder: Path) -> Iterator[None]:
-    """Modes mean nothing to root, who is somebody else meanwhile."""
+    """Run as another user meanwhile, because file modes do not bind root."""
     if os.geteuid() != 0:
         yield
         return
@@ -96,7 +96,7 @@ def test_a_link_in_place_of_a_log_file_of_the_stored_releases_is_named(sqlite_ho
 def test_a_ledger_on_a_read_only_mount_can_be_looked_at(
     sqlite_home: Home, tmp_path: Path, left: tuple[str, ...]
 ) -> None:
-    """With charges that are in the log beside it, with and without a -shm file that only reads, and closed in order."""
+    """The last charges are in the log next to it, with and without a read-only -shm file, or the ledger was closed normally."""
     ledger = sqlite_home.new()
     for number in range(3):
         ledger.reserve(charge(number)).commit()

@@ -1,4 +1,4 @@
-"""Ledgers and stores of every format ever released are read, or brought forward, by this version."""
+"""Ledgers and stores of every released format are read, or upgraded, by this version."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_ledger_of_that_format_goes_on_with_its_charges_and_releases(
 
 
 def test_an_older_ledger_is_brought_forward_with_a_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With steps of the test's own: there is one format so far."""
+    """The steps are the test's own, because only one format exists so far."""
     policy = load_policy(opened_copy(NUMBERS[-1], tmp_path / "copy"))
     state, url = tmp_path / "copy" / "state", policy.ledger_url()
     done: list[str] = []

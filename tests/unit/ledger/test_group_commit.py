@@ -1,4 +1,4 @@
-"""Charges of threads that come at the same time: one transaction, an outcome for each of them."""
+"""Simultaneous charges of several threads: one transaction, and an outcome for each."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Outcome = Reservation | BaseException
 
 
 class Waiting(list[Any]):
-    """Who waits; says when all the others do."""
+    """A list of waiting threads that signals when all the others wait."""
 
     def __init__(self, all_here: threading.Event, others: int) -> None:
         super().__init__()
@@ -44,8 +44,8 @@ def at_once(
     step: Callable[[str], None] = lambda name: None,
     done: Callable[[ChargeRequest, Reservation], None] = lambda request, reservation: None,
 ) -> list[Outcome]:
-    """What becomes of requests: the first is held in its transaction until all the others wait for its end, so that they
-    make one batch. `step` sees the steps of that batch; `done` is what a thread does with its reservation."""
+    """Return the outcomes of requests. The first is held in its transaction until all the others wait for its end, so that they
+    form one batch. `step` sees the steps of that batch; `done` is what a thread does with its reservation."""
     found: list[Outcome | None] = [None] * len(requests)
     all_here, begun = threading.Event(), threading.Event()
 
@@ -78,7 +78,7 @@ def at_once(
 
 
 class NoFlush:
-    """The driver's connection at its last statement: the disk does not take it, or the server is gone."""
+    """The driver's connection at its last statement, when the disk rejects it or the server is gone."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -212,7 +212,7 @@ def test_whoever_waits_too_long_was_not_charged(sqlite_home: Home) -> None:
 def test_a_batch_killed_while_charging_is_spent_as_a_whole_or_not_at_all(
     home: Home, tmp_path: Path, window: str
 ) -> None:
-    """Either all of a batch are spent or none is, and nobody has an answer that is not."""
+    """Either all charges of a batch are spent or none is, and no one has an answer whose charge is not."""
     home.new().close()
     answers = tmp_path / "answers"
 
@@ -221,7 +221,7 @@ def test_a_batch_killed_while_charging_is_spent_as_a_whole_or_not_at_all(
             with answers.open("a") as file:
                 file.write(request.id + "\n")
 
-        # The first thread comes by "reserved" too, whenever the scheduler lets it.
+        # The first thread may also reach "reserved" first, depending on the scheduler.
         at_once(home.open(), many(), Killer(window, 2 if window == "reserved" else 1), answer)
 
     killed(work)
@@ -234,7 +234,7 @@ def test_a_batch_killed_while_charging_is_spent_as_a_whole_or_not_at_all(
 
 
 class _Interrupted(Condition):
-    """Ctrl-C, once, right after the lock was let go."""
+    """Ctrl-C, once, right after the lock was released."""
 
     armed = True
 

@@ -1,4 +1,4 @@
-"""The contract of a ledger, on SQLite and on PostgreSQL."""
+"""Contract tests of the ledger, on SQLite and on PostgreSQL."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FORK = multiprocessing.get_context("fork")
 
 
 def reserve_some(ledger: Ledger, name: str, attempts: int) -> int:
-    """How many of `attempts` charges were made; the others were refused for the budget."""
+    """Return how many of `attempts` charges succeeded; the others were refused for lack of budget."""
     made = 0
     for attempt in range(attempts):
         try:
@@ -197,7 +197,7 @@ def test_twelve_processes_on_thirty_charges_get_thirty(home: Home) -> None:
 
 
 def machines(home: Home, elsewhere: Path) -> list[Ledger]:
-    """One ledger opened with two second places, so that only the database keeps the writers apart."""
+    """Return one ledger opened with two second places, so that only the database separates the writers."""
     ledger = home.new(limit=20 * EPSILON)
     shutil.copytree(home.state, elsewhere)
     (elsewhere / ledger.ledger_id / "head").unlink()
@@ -205,7 +205,7 @@ def machines(home: Home, elsewhere: Path) -> list[Ledger]:
 
 
 def race(ledgers: list[Ledger], attempts: int) -> int:
-    """How many charges were made in all when every ledger is charged by a thread at the same time."""
+    """Return the total number of charges when a thread for each ledger charges at the same time."""
     made: list[int] = []
     threads = [
         threading.Thread(target=lambda n=n, ledger=ledger: made.append(reserve_some(ledger, f"t{n}", attempts)))
@@ -226,7 +226,7 @@ def test_two_machines_share_one_budget(home: Home, tmp_path: Path) -> None:
 
 
 def test_a_second_machine_waits_from_the_first_statement_on(home: Home, tmp_path: Path) -> None:
-    """What the first read of the budget still holds when it writes: nobody else charges in between."""
+    """The budget that the first machine reads is unchanged when it writes: no one else charges in between."""
     ledger, _ = machines(home, tmp_path / "elsewhere")
     other = home.open(state=tmp_path / "elsewhere", timeout_seconds=0.1)
     refused: list[str] = []
@@ -256,7 +256,7 @@ def test_a_server_that_defaults_to_stale_snapshots_changes_nothing(postgres_home
 
 
 def test_the_head_never_moves_back(home: Home) -> None:
-    """A second process comes between the commit and the head of the first: it has to wait its turn."""
+    """A second process comes between the commit and the head of the first, and has to wait its turn."""
     ledger, other = home.new(), home.open(timeout_seconds=0.1)
 
     def intrude(step: str) -> None:
@@ -313,7 +313,7 @@ def test_threads_of_one_ledger_get_exactly_the_budget(home: Home) -> None:
 
 
 def test_a_ledger_survives_a_fork(home: Home) -> None:
-    """Parent and children go on with the same object at the same time, other threads of the parent in mid-charge."""
+    """Parent and children continue with the same object at the same time, while other threads of the parent are charging."""
     ledger = home.new(limit=100 * EPSILON)
     stop = threading.Event()
 
@@ -384,7 +384,7 @@ SCOPES = ("dataset", "analyst:ann", "analyst:bob", "session:s1")
 )
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_totals_follow_a_model(home: Home, actions: list[tuple[int, int, set[str], int]]) -> None:
-    """Charges, changed limits and reopening against a dictionary; amounts are beyond 64 bits."""
+    """Charges, changed limits and reopening compared with a dictionary; amounts exceed 64 bits."""
     ledger = home.open(create=True)
     unit = 10**30
     limits = {scope: account.limits["epsilon"] // unit for scope, account in ledger.accounts().items()}

@@ -1,4 +1,4 @@
-"""Ledger and state directory set back together are noticed by a head on another machine."""
+"""A head on another machine reveals that ledger and state directory were both reset to an earlier state."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dpsql.session.opening import open_session
 
 @pytest.fixture
 def share(tmp_path: Path) -> Path:
-    """A folder that stands for a share of another machine."""
+    """Return a folder that represents a share on another machine."""
     folder = tmp_path / "share"
     folder.mkdir()
     return folder
@@ -35,7 +35,7 @@ def witness(request: pytest.FixtureRequest, share: Path) -> str:
 
 @pytest.fixture
 def setting_back(sqlite_home: Home, tmp_path: Path) -> Callable[[], Callable[[], None]]:
-    """Return a function that copies this machine's files, and returns the one that puts the copies back."""
+    """Return a function that copies this machine's files and returns a function that restores the copies."""
 
     def copied() -> Callable[[], None]:
         assert sqlite_home.file is not None

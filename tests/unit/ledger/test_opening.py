@@ -1,4 +1,4 @@
-"""Opening a ledger: it is made on request alone, never in place of one that is gone, and a crash while it is made is mended."""
+"""Opening a ledger: it is created only on request, never in place of a missing one, and a crash during creation is repaired."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_of_two_that_make_a_ledger_at_once_the_first_stands(sqlite_home: Home) -
 
 
 def second(home: Home, dataset: str = "clinic", **options: Any) -> Any:
-    """Make another ledger beside the first one, with the same state."""
+    """Create another ledger next to the first one, with the same state."""
     assert home.file is not None
     url = f"sqlite:///{home.file.with_name('second.db')}"
     ledger = open_ledger(url, dataset, create=True, state=home.state, **options)
@@ -167,7 +167,7 @@ def test_an_empty_database_becomes_a_ledger_on_request(sqlite_home: Home) -> Non
     assert kinds(sqlite_home, create=True) == ["created"]
 
 
-# --- what does not hold -----------------------------------------------------------------------------------------------
+# --- invalid ledgers --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mode", [0o620, 0o602])

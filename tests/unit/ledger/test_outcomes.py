@@ -1,4 +1,4 @@
-"""Outcomes: written beside the next charge, by readers, at the end and after a second; never in the way of a charge."""
+"""Outcomes are written with the next charge, by readers, at the end and after a second, and never delay a charge."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FORK = multiprocessing.get_context("fork")
 
 
 class NoTimer:
-    """Stands for the thread that writes what waits; it is started here and never fires by itself."""
+    """A substitute for the thread that writes waiting outcomes: it is started here but never fires on its own."""
 
     made: list[NoTimer]
 
@@ -42,13 +42,13 @@ class NoTimer:
 
 @pytest.fixture(autouse=True)
 def no_timer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What waits is written when a test says so."""
+    """Write waiting outcomes only when a test requests it."""
     NoTimer.made = []
     monkeypatch.setattr(outcomes, "Timer", NoTimer)
 
 
 def written(home: Home) -> list[tuple[str, int | None]]:
-    """Kind and charge of the entries from the first charge on, as somebody else finds them in the database."""
+    """Return kind and charge of the entries from the first charge on, as another reader of the database sees them."""
     rows = home.sql("SELECT kind, resolves FROM dpsql_entries ORDER BY seq")
     return [(kind, resolves) for kind, resolves in rows if kind not in ("created", "account")]
 
@@ -161,7 +161,7 @@ def test_a_child_writes_its_own_outcomes_and_not_those_of_its_parent(home: Home)
 
 
 def test_an_outcome_that_is_there_already_does_not_stop_a_charge(home: Home, caplog: pytest.LogCaptureFixture) -> None:
-    """A process and its fork both note the same charge; the charge of the second one is as good as any."""
+    """A process and its fork both note the same charge; the second one's next charge is not affected."""
     ledger = home.new()
     both = ledger.reserve(charge("both"))
 
@@ -180,7 +180,7 @@ def test_an_outcome_that_is_there_already_does_not_stop_a_charge(home: Home, cap
 
 
 def test_a_commit_of_which_nobody_knows_writes_no_outcome_twice(home: Home) -> None:
-    """The transaction was written, and its writer never heard of it."""
+    """The transaction was written, but its writer never received the confirmation."""
     ledger = home.new()
     first = ledger.reserve(charge(1))
     first.commit()
@@ -201,7 +201,7 @@ def test_a_commit_of_which_nobody_knows_writes_no_outcome_twice(home: Home) -> N
 
 @pytest.mark.parametrize("window", ["before begin", "begun", "before commit", "after commit"])
 def test_killed_while_noting_the_charge_stays_spent(home: Home, window: str) -> None:
-    """Whatever is lost, the charges are spent, the chain holds, and the note is there exactly when it was committed."""
+    """Whatever is lost, the charges are spent, the chain is valid, and the note exists exactly if it was committed."""
     home.new().close()
 
     def work() -> None:

@@ -1,4 +1,4 @@
-"""A ledger that has charges keeps its privacy unit, unless the owner says otherwise, which is recorded."""
+"""A ledger with charges keeps its privacy unit, unless the owner orders otherwise, which is recorded."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ UNIT = "privacy_unit: {table: patients, column: patient_id}"
 
 
 def to_rows(text: str) -> str:
-    """Row privacy: the same table, of which each row is somebody else."""
+    """Return the policy under row privacy: the same table, in which each row is a separate unit."""
     return (
         text.replace(UNIT, "privacy_unit: row")
         .replace("    max_rows: 1\n", "")
@@ -32,7 +32,7 @@ def to_change_one(text: str) -> str:
 
 
 def to_visits(text: str) -> str:
-    """Whose privacy it is named by another column."""
+    """Return the policy with another column as the privacy unit."""
     return text.replace(UNIT, "privacy_unit: {table: patients, column: region}").replace(
         "primary_key: [patient_id]", "unique: [[patient_id]]"
     )

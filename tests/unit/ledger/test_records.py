@@ -1,4 +1,4 @@
-"""Records of the ledger: which requests, scopes and amounts are let in, and that amounts and ids are written without loss."""
+"""Records of the ledger: permitted requests, scopes and amounts, and lossless writing of amounts and ids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A network to the ledger that loses every packet and ends no connection: charges fail in bounded time, and nobody else waits."""
+"""A network to the ledger that loses every packet and ends no connection: charges fail in bounded time, and no one else waits."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from dpsql.ledger.ledger import Ledger
 
 pytestmark = pytest.mark.slow
 SECONDS = 2.0
-"""How long these ledgers wait for each other's locks, and as long again for a reply."""
+"""Time that these ledgers wait for each other's locks, and again for a reply."""
 WRITES = b"INSERT INTO dpsql_entries"
 NEVER_SECONDS = 60.0
-"""What has not ended by then waits for TCP, which takes a quarter of an hour and more."""
+"""Anything that has not ended by then waits for TCP, which takes a quarter of an hour or more."""
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def folder_of(url: str) -> str:
 
 @pytest.fixture
 def behind(postgres_home: Home, relay: Relay, tmp_path: Path) -> Iterator[Ledger]:
-    """The ledger of `postgres_home`, as a process reads it through the relay."""
+    """Yield the ledger of `postgres_home`, as a process reads it through the relay."""
     postgres_home.new(timeout_seconds=SECONDS)
     home = Home(postgres_home.url.replace(folder_of(postgres_home.url), str(tmp_path / "network")), postgres_home.state)
     yield home.open(timeout_seconds=SECONDS, adopt=True)
@@ -45,7 +45,7 @@ def behind(postgres_home: Home, relay: Relay, tmp_path: Path) -> Iterator[Ledger
 
 
 def failure(ledger: Ledger, request_id: str, network: Relay) -> Error:
-    """Return the error of a charge that must end by itself. One that does not ends with its connection."""
+    """Return the error of a charge that must end without help; otherwise, end its connection."""
     errors: list[Error] = []
 
     def reserve() -> None:
@@ -76,7 +76,7 @@ def failure(ledger: Ledger, request_id: str, network: Relay) -> Error:
 def test_a_charge_whose_packets_are_lost_fails_and_blocks_nobody(
     postgres_home: Home, behind: Ledger, relay: Relay, markers: tuple[bytes, ...], passes: bool, slug: str, left: int
 ) -> None:
-    """The transaction that was cut off holds the lock of all writers; the server still sees its connection."""
+    """The cut transaction holds the lock of all writers; the server still sees its connection."""
     behind.reserve(charge("before"))
     relay.cut_at(*markers, passes=passes, stalls=True)
     error = failure(behind, "lost", relay)

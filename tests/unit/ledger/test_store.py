@@ -1,4 +1,4 @@
-"""The store of a ledger in a SQLite file: what is written is whole or absent, failures are faults, and no file is made anew."""
+"""The store of a ledger in a SQLite file: writes are whole or absent, failures are faults, and no missing file is recreated."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def store(file: Path, steps: list[str]) -> Iterator[Store]:
 
 
 def numbers_in(file: Path) -> list[int]:
-    """What another process reads."""
+    """Return the numbers that another process reads."""
     connection = sqlite3.connect(file)
     try:
         return [n for (n,) in connection.execute("SELECT n FROM numbers ORDER BY n")]
@@ -54,7 +54,7 @@ def numbers_in(file: Path) -> list[int]:
 
 
 def pragma(store: Store, name: str) -> Any:
-    """The setting of the connection that the store has open."""
+    """Return the setting of the store's open connection."""
     return store._driver.execute(f"PRAGMA {name}").fetchone()[0]
 
 
@@ -245,7 +245,7 @@ def test_a_statement_over_a_table_that_is_gone_is_a_fault(store: Store, file: Pa
 
 
 def reader_of(file: Path) -> sqlite3.Connection:
-    """A transaction that reads a file without a log, so that nobody can give it one."""
+    """Return a transaction that reads a file without a log, so that no one can add one to it."""
     connection = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
     connection.execute("BEGIN")
     connection.execute("SELECT * FROM numbers").fetchall()
@@ -282,7 +282,7 @@ def test_a_store_that_was_closed_connects_again(store: Store) -> None:
 
 
 def test_a_read_only_file_is_read_with_its_log_and_nothing_is_written_beside_it(store: Store, file: Path) -> None:
-    """The last commits are in the log alone until it is copied into the file."""
+    """The last commits are only in the log until it is copied into the file."""
     store.write(INSERT, n=1)
     beside = sorted(os.listdir(file.parent))
     assert file.with_name("ledger.db-wal").stat().st_size > 0

@@ -1,4 +1,4 @@
-"""Edited, reordered, truncated, older and foreign ledgers are noticed by verify and refused when opened."""
+"""Edited, reordered, truncated, outdated and foreign ledgers are detected by verify and refused when opened."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dpsql.ledger.ledger import Ledger
 
 
 def filled(home: Home) -> Ledger:
-    """Entries: 1 created, 2 and 3 accounts, 4 charge, 5 committed, 6 charge, 7 charge."""
+    """Return a ledger with entries 1 created, 2 and 3 accounts, 4 charge, 5 committed, 6 charge, 7 charge."""
     ledger = home.new()
     ledger.open_account("analyst:ann", "pure", {"epsilon": 5 * EPSILON, "delta": 0})
     ledger.reserve(charge("a", 1, scopes=("dataset", "analyst:ann"))).commit()
@@ -41,7 +41,7 @@ def swap_two(home: Home) -> None:
 
 
 def rechain_without_key(home: Home) -> None:
-    """A whole new chain over an edited entry, by somebody who knows the format and not the key."""
+    """Write a new chain over an edited entry, as someone could who knows the format but not the key."""
     rows = home.sql("SELECT seq, body, digest FROM dpsql_entries ORDER BY seq")
     previous = "0" * 64
     for seq, body, _ in rows:
@@ -105,7 +105,7 @@ def test_an_open_ledger_notices_before_it_charges(home: Home, name: str) -> None
 
 
 def test_an_older_row_of_totals_is_noticed(home: Home) -> None:
-    """The older row has a true MAC; the entries say otherwise."""
+    """The older row has a valid MAC, but the entries contradict it."""
     ledger = filled(home)
     columns = "accountant, limits, spent, seq, mac"
     ((_, limits, spent, seq, mac),) = home.sql(f"SELECT {columns} FROM dpsql_accounts WHERE scope = 'dataset'")
@@ -154,7 +154,7 @@ def test_an_older_copy_is_refused_on_open_and_under_a_running_process(sqlite_hom
 
 
 def test_a_copy_used_beside_the_ledger_is_refused(sqlite_home: Home, tmp_path: Path) -> None:
-    """Two copies would each spend the whole budget; the head they share allows one of them only."""
+    """Two copies would each spend the whole budget; the head that they share permits only one of them."""
     home = sqlite_home
     assert home.file is not None
     filled(home).close()

@@ -36,7 +36,7 @@ def scopes(start: str) -> tuple[str, ...]:
 
 
 def spend(ledger: Ledger, start: str, name: str, attempts: int) -> int:
-    """How many of `attempts` charges of epsilon 1 fitted."""
+    """Return how many of `attempts` charges of epsilon 1 fitted."""
     made = 0
     for attempt in range(attempts):
         try:
@@ -168,7 +168,7 @@ def test_a_window_is_not_opened_as_another_account(home: Home) -> None:
 
 @pytest.mark.parametrize("start", [OCTOBER, "2026-09-01"])
 def test_verify_notices_a_window_that_was_opened_after_a_later_one(home: Home, start: str) -> None:
-    """Whoever has the key may write any entry; the order of windows is part of what has to hold."""
+    """Anyone with the key can write any entry; the order of windows is among the checked properties."""
     ledger = home.open(create=True)
     ledger.open_window(window(OCTOBER))
     ledger.open_window(window(NOVEMBER))
@@ -180,7 +180,7 @@ def test_verify_notices_a_window_that_was_opened_after_a_later_one(home: Home, s
 
 
 class Killer:
-    """Ends the process, with no chance to clean up, at the first step of a name."""
+    """A step hook that ends the process without cleanup at the first step with a given name."""
 
     def __init__(self, step: str) -> None:
         self.step = step

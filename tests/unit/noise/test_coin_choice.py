@@ -1,4 +1,4 @@
-"""The sampler of permute-and-flip has exactly its law: single coins, runs of coins, coins far away, and what is chosen of them."""
+"""The sampler of permute-and-flip has exactly its law: single coins, runs of coins, distant coins, and the choice among heads."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def choice(quantile: Fraction, epsilon: Fraction, mechanism: str = PERMUTE_AND_F
 
 
 def fit(drawn: np.ndarray, law: Choice | MostFrequent, rows: list[int]) -> float:
-    """p-value of a chi-square test of cells against a law; rare cells are taken together."""
+    """Return the p-value of a chi-square test of cells against a law, with rare cells pooled."""
     filled = {cell: count for cell, count in enumerate(rows) if count}
     expected = np.exp(log_law(law, len(rows), filled, list(range(len(rows))))) * drawn.size
     assert expected.sum() == pytest.approx(drawn.size, rel=1e-9)
@@ -76,7 +76,7 @@ def test_cells_have_their_chances_and_those_of_no_other_epsilon_or_mechanism(
     assert fit(drawn, law, rows) > ALPHA
     for share in (Fraction(7, 10), Fraction(13, 10)):
         assert fit(drawn, choice(quantile, epsilon * share), rows) < 1e-12
-    if len(rows) < 40 and rows[0] != 20:  # wide gaps leave hardly a difference
+    if len(rows) < 40 and rows[0] != 20:  # wide gaps make hardly any difference
         assert fit(drawn, choice(quantile, epsilon, EXPONENTIAL), rows) < 1e-12
 
 
@@ -136,7 +136,7 @@ def heads(runs: Runs, rate: Fraction, source: Seeded | Scripted) -> np.ndarray:
 
 
 def chance(rate: Fraction, distance: int) -> Decimal:
-    """exp(-rate distance), to 120 digits."""
+    """Return exp(-rate distance), to 120 digits."""
     with localcontext(Context(prec=120)):
         x = rate * distance
         return (-Decimal(x.numerator) / Decimal(x.denominator)).exp()
@@ -144,7 +144,7 @@ def chance(rate: Fraction, distance: int) -> Decimal:
 
 @pytest.mark.parametrize("rate", [HALF, Fraction(1, 7_000), Fraction(20), Fraction(1, 10**9)])
 def test_single_coins_show_heads_below_their_chance(rate: Fraction) -> None:
-    """The same words give the same heads as comparisons in 120 digits."""
+    """The same words give the same heads as comparisons with 120 digits."""
     distances = [0, *range(1, min(exp_tables(rate).last, 3000) + 1)]
     again = np.frombuffer(Seeded("coins").read(8 * (len(distances) - 1)), dtype="<u8")
     found = heads(some_runs(distances, [1] * len(distances), rate), rate, Seeded("coins")).tolist()
@@ -154,7 +154,7 @@ def test_single_coins_show_heads_below_their_chance(rate: Fraction) -> None:
 
 @pytest.mark.parametrize("width", [5, 64, 1000, 200_000])
 def test_coins_of_a_run_are_read_together_and_decided_apart(width: int) -> None:
-    """Coins whose words begin with the same bits as p are left; all other bits decide as they do for a single coin."""
+    """Coins whose words agree with the first bits of p remain undecided; any other bit decides as for a single coin."""
     rate, distance = Fraction(1, 3), 4
     exact = int(chance(rate, distance) * (1 << 32))
     source = Seeded(f"run {width}")
@@ -202,7 +202,7 @@ def test_a_run_has_a_binomial_number_of_heads(width: int, distance: int) -> None
 
 
 def test_bits_that_are_those_of_the_chance_are_read_further() -> None:
-    """U begins as p does: later bits decide, on both sides, and what they leave open raises."""
+    """U agrees with p in its first bits: later bits decide, on both sides, and a remaining tie raises."""
     rate = Fraction(1, 3)
     runs = some_runs([2], [1], rate)
     with localcontext(Context(prec=120)):
@@ -229,7 +229,8 @@ def test_a_chance_that_is_hardly_below_a_power_of_two_has_its_own_first_bits() -
 
 @pytest.mark.parametrize("count", [1, 2, 5, 1 << 29])
 def test_the_number_of_coins_that_begin_with_zeros_is_that_of_the_binomial_law(count: int) -> None:
-    """Of the bounds: P(K >= k) of a small count exactly; of a large one its leading term. Of U: on both sides of them."""
+    """The bounds: P(K >= k) exactly for a small count, and its leading term for a large one. The inversion of U: on both sides of
+    them."""
     tiny = Fraction(1, 1 << 64)
     for k in range(1, min(count, 3) + 1):
         low, high = coin_choice._at_least(k, count)
@@ -246,14 +247,14 @@ def test_the_number_of_coins_that_begin_with_zeros_is_that_of_the_binomial_law(c
 
 
 def choose_far(words: list[int]) -> list[int]:
-    """The cell that is chosen of 4, where all rows are in cell 1 and the other cells' chances are exp(-90)."""
+    """Return the cell chosen among 4, where all rows are in cell 1 and the other cells have probability exp(-90)."""
     law = Choice(ROW, HALF, Fraction(45), mechanism=PERMUTE_AND_FLIP)
     start, cell, count = np.array([0, 1]), np.array([1]), np.array([4])
     return choose(4, start, cell, count, law, 1, Scripted(words)).tolist()
 
 
 def test_cells_far_away_are_chosen_as_seldom_as_they_should_be() -> None:
-    """exp(-90) is 2**-129.8: beyond 64 zeros, a coin shows heads where it has another 65.8."""
+    """exp(-90) is 2**-129.8: after 64 zeros, a coin shows heads with another 65.8 zeros."""
     last = (ONES >> 28) << 28  # 1 - U is about 2**-100, so that one coin begins with zeros
     far = [ONES, last, 0, 0]
     assert choose_far([ONES - 4, 0, 0]) == [1], "no coin begins with zeros"

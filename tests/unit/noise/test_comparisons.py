@@ -1,4 +1,4 @@
-"""Comparisons through the installed gate: their law is that of the definition, and no other scale's."""
+"""Comparisons through the installed gate follow the law of the definition, and that of no other scale."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ STREAMS = {"five sums": ([0, 2, -1, 3, 1], 3), "one far above": ([40], 0)}
 
 
 class PooledGate(Gate):
-    """The installed gate, whose values are drawn many at a time."""
+    """The installed gate with values drawn in large batches."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ def answers(law: AboveThreshold, gate: Gate, sums: list[int], threshold: int) ->
 
 
 def distance(drawn: Counter[Answers], law: AboveThreshold, sums: list[int], threshold: int) -> float:
-    """The largest difference of distribution functions, with answers in the order of their gaps."""
+    """Return the largest difference of distribution functions, with answers in the order of their gaps."""
     expected = answers_law(law.noise, sums, threshold)
     total = math.fsum(expected.values())
     largest = through = real = 0.0
@@ -85,7 +85,8 @@ def test_answers_have_the_law_of_their_scale_and_of_no_other(stream: str) -> Non
 
 @pytest.mark.statistical
 def test_the_noise_of_a_threshold_is_drawn_once_for_a_run() -> None:
-    """Sums far above it tell the noise of one threshold; if it were drawn anew for each question, their means would be alike."""
+    """For sums far above it, the mean gap reveals a run's noisy threshold; with new noise for each query, all runs would have
+    similar means."""
     law, gate = law_of_scale(Fraction(4)), PooledGate()
 
     def mean_gap(secret: NoisyThreshold) -> float:
@@ -94,7 +95,7 @@ def test_the_noise_of_a_threshold_is_drawn_once_for_a_run() -> None:
 
     means = [mean_gap(noisy_threshold(law, gate)) for _ in range(40)]
     spread = math.sqrt(sum((mean - 1000) ** 2 for mean in means) / len(means))
-    assert spread > law.noise.standard_deviation() / 3  # a fifteenth of it if each question had one of its own
+    assert spread > law.noise.standard_deviation() / 3  # a fifteenth of it if each query had new noise
 
 
 def test_a_sum_that_reaches_the_threshold_is_above_it() -> None:

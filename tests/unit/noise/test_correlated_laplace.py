@@ -1,4 +1,4 @@
-"""Multivariate Laplace noise: one W for a vector, exact draws, and what its rho bounds."""
+"""Multivariate Laplace noise: one W per vector, exact draws, and the guarantee that its rho bounds."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_variance_out_of_range_is_not_drawn() -> None:
 
 
 def test_a_vector_has_one_w_of_the_discrete_exponential_law() -> None:
-    """The variance of 2,000 entries of a vector tells its W to 3 %, which has an exponential law: both ends are looked at."""
+    """The variance of 2,000 entries of a vector determines its W to 3 %. W has an exponential law; both tails are tested."""
     drawn = correlated_vectors(LAW, 3000, 2000, KernelRandomness())
     steps = drawn.astype(float).var(axis=1) / LAW.least_sigma**2
     for least in (8, 32, 64, 160, 320):
@@ -106,7 +106,8 @@ def test_no_v_that_192_bits_can_mean_is_out_of_range() -> None:
 
 @pytest.mark.parametrize("least_sigma", [MOST_NARROW + 2, 5 << 14, MOST_LEAST_SIGMA])
 def test_wide_noise_has_the_law_of_its_least_sigma(least_sigma: int) -> None:
-    """A lone entry: the mean over W of the Gaussians, by half widths of many levels, and of no other scale."""
+    """For a single entry, the half widths of many levels equal those of the mean of the Gaussians over W, and of no other
+    scale."""
     law = CorrelatedLaplace(ONE, 0, least_sigma)
     drawn = np.abs(correlated_vectors(law, 20_000, 1, KernelRandomness()))
     for confidence in (0.1, 0.5, 0.9, 0.99):
@@ -119,8 +120,8 @@ def test_wide_noise_has_the_law_of_its_least_sigma(least_sigma: int) -> None:
 @pytest.mark.parametrize("tie", [0, 57])
 @pytest.mark.parametrize("rho", [Fraction(1, 10**4), Fraction(1, 4 * 10**8)])
 def test_questions_of_little_epsilon_get_noise_of_the_ideal_width(rho: Fraction, tie: int) -> None:
-    """Sums that a person moves by 100 in one group: a coarser grid for a smaller u would add up to half as much again. The least rho
-    of a count without a correlation is that of Gaussian noise."""
+    """Sums that a person moves by 100 in one group: a coarser grid for a smaller u would add up to half as much again. The least
+    rho of a count without a correlation is that of Gaussian noise."""
     if tie and rho < Fraction(1, 10**8):
         with pytest.raises(Refusal, match="correlated_laplace") as refused:
             noise_for(Sensitivity(1, 100, 10_000, 100), rho, tie)
@@ -137,8 +138,8 @@ def test_questions_of_little_epsilon_get_noise_of_the_ideal_width(rho: Fraction,
 
 @pytest.mark.parametrize("tie", [1, 32, 57, 63])
 def test_no_combination_of_groups_is_more_exact_with_a_correlation(tie: int) -> None:
-    """As docs/accuracy.md says: the covariance of the noise less that of independent noise of the same price has no direction
-    below 0, and a difference between neighbouring groups has sqrt(1 + tie / 64) times the deviation."""
+    """As docs/accuracy.md states: the covariance of the noise minus that of independent noise at the same price has no negative
+    direction, and a difference between neighbouring groups has sqrt(1 + tie / 64) times the deviation."""
     size = 1 << 30
     series = tied(np.eye(40, dtype=np.int64) * size, tie).T.astype(float) / size
     covariance = (TIES + tie) ** 2 * series @ series.T
@@ -150,7 +151,8 @@ def test_no_combination_of_groups_is_more_exact_with_a_correlation(tie: int) -> 
 
 @pytest.mark.parametrize("cells", [1, 2, 3])
 def test_divergences_of_vectors_are_below_rho_and_come_near_it(cells: int) -> None:
-    """Of orders 2 to 4,096, from the definition, for W that is published: the worst way to see the answer. Each entry moved by 1."""
+    """Renyi divergences of orders 2 to 65,536, from the definition, if W is published, which is the worst case. Each entry moves
+    by 1."""
     moved = Sensitivity(cells, cells, cells, 1)
     law = CorrelatedLaplace(moved, 0, 40)
     assert law.loss.rho is not None
@@ -167,7 +169,7 @@ def test_divergences_of_vectors_are_below_rho_and_come_near_it(cells: int) -> No
 
 
 def test_the_hidden_w_tells_less_in_every_order() -> None:
-    """The law of one entry moved by 1, summed over all W, against rho times the order."""
+    """The law of one entry moved by 1, summed over all W, has a divergence below rho times the order."""
     law = CorrelatedLaplace(ONE, 0, 1)
     z = np.arange(-400, 401, dtype=float)
     mass = np.zeros(len(z))
@@ -182,8 +184,8 @@ def test_the_hidden_w_tells_less_in_every_order() -> None:
 
 @pytest.mark.parametrize("moved", [(1, 0), (1, 1), (2, -1), (3, 3)])
 def test_no_set_of_answers_is_likelier_than_epsilon_and_delta_allow(moved: tuple[int, int]) -> None:
-    """By brute force over the law of two entries, whole numbers in each: delta at the epsilon of rho, W hidden or published, by both
-    orders of neighbours."""
+    """By brute force over the law of two integer entries: delta at the epsilon implied by rho, with W hidden or published, in
+    both directions."""
     square = sum(step * step for step in moved)
     law = CorrelatedLaplace(Sensitivity(2, square, square, 3), 0, 2)
     rho, z = law.loss.rho, np.arange(-400, 401, dtype=float)
@@ -241,7 +243,7 @@ def test_bars_of_one_entry_and_replicates_of_vectors_cover_what_is_drawn(confide
 
 @pytest.mark.parametrize("tie", [1, 32, 58, 63])
 def test_tied_noise_is_what_a_series_of_noisy_differences_gives(tie: int) -> None:
-    """Post-processing in whole numbers, of y = B x + G, step by step as the proof says, is x plus the tied noise."""
+    """Integer post-processing of y = B x + G, step by step as in the proof, gives x plus the tied noise."""
     random = np.random.default_rng(tie)
     x, noise = random.integers(-(10**9), 10**9, 50).tolist(), random.integers(-(2**24), 2**24, (1, 50))
     first, one = math.isqrt(TIES**2 - tie**2 - 1) + 1, 1 << FRACTION
@@ -258,7 +260,7 @@ def test_tied_noise_is_what_a_series_of_noisy_differences_gives(tie: int) -> Non
 
 @pytest.mark.parametrize("tie", [1, 20, 58, 63])
 def test_differences_of_a_moved_vector_are_no_longer_than_the_price_says(tie: int) -> None:
-    """Of random vectors, and of the alternating one, which comes near; and both roads to the price agree."""
+    """For random vectors, and for the alternating one, which comes near; and both computations of the price agree."""
     random = np.random.default_rng(3)
     first = math.isqrt(TIES**2 - tie**2 - 1) + 1
     alternating = np.array([(-1) ** i for i in range(400)])
@@ -316,7 +318,7 @@ def test_the_audit_checks_whole_vectors_and_notices_another_scale(monkeypatch: p
 
 
 def test_a_lower_bound_of_what_is_drawn_is_below_the_price() -> None:
-    """At delta 1e-3, by the likelihood of whole vectors; the noise is drawn and read by two roads that know nothing of the other."""
+    """At delta 1e-3, from the likelihood of whole vectors; drawing and reading the noise share no code."""
     moved = Sensitivity(2, 2, 2, 1)
     for tie in (0, 32):
         law = noise_for(moved, Fraction(8), tie)

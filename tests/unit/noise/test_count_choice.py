@@ -1,4 +1,4 @@
-"""The choice of a frequent cell has exactly the law of the exponential mechanism over counts, whatever the histogram."""
+"""The choice of a frequent cell has exactly the law of the exponential mechanism over counts, for any histogram."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Counted:
 
 
 def chances(rows: Histogram, rate: Fraction) -> list[Decimal]:
-    """exp(rate h(c)) over the sum of all, to 120 digits."""
+    """Return exp(rate h(c)) divided by the sum over all cells, to 120 digits."""
     with localcontext(Context(prec=120)):
         scale = Decimal(rate.numerator) / Decimal(rate.denominator)
         weights = [(scale * (n - max(rows))).exp() for n in rows]
@@ -59,7 +59,7 @@ def chances(rows: Histogram, rate: Fraction) -> list[Decimal]:
 
 
 def fit(drawn: np.ndarray, law: list[Decimal]) -> float:
-    """p-value of a chi-square test over cells that are expected often enough."""
+    """Return the p-value of a chi-square test over cells with sufficient expected counts."""
     expected = np.array([float(chance) for chance in law]) * drawn.size
     seen = np.bincount(drawn, minlength=expected.size)
     often = expected >= 20
@@ -93,7 +93,7 @@ def test_an_empty_group_has_the_uniform_law_and_equal_counts_have_equal_chances(
 
 @pytest.mark.parametrize("last", [True, False])
 def test_keys_of_rows_at_an_end_have_their_chances_and_those_of_no_other_epsilon(last: bool) -> None:
-    """Six values of three keys: of the 7 rows at each end, those of a cell at the boundary are counted in part."""
+    """Six values of three keys: among the 7 rows at each end, rows of a boundary cell count in part."""
     rows = [2, 0, 1, 0, 3, 4, 0, 0, 90, 0, 5, 0, 0, 1, 2, 0, 0, 1]
     law = EndKey(Sensitivity(1, 1, 1, 1), Fraction(1), 3, 7, last)
     # Cells 17, 14, 13 and then 3 of the 5 rows in cell 10; cells 0, 2, 4 and then 1 of the 4 rows in cell 5.
@@ -117,7 +117,7 @@ def test_groups_with_fewer_rows_than_are_chosen_from_and_with_none_have_their_ow
 
 @pytest.mark.parametrize("rate", [Fraction(1, 2), Fraction(7, 100), Fraction(20)])
 def test_choices_are_those_of_120_digits(rate: Fraction) -> None:
-    """The same words lead to the same cell; a weight off by a part in 2**40 does not."""
+    """The same words lead to the same cell; a weight that is off by a part in 2**40 would not."""
     draw = np.random.default_rng(5)
     histograms = [
         (draw.integers(0, 30, 40) * (draw.random(40) < draw.choice([0.05, 0.3, 1.0]))).tolist() for _ in range(60)
@@ -138,7 +138,7 @@ def test_choices_are_those_of_120_digits(rate: Fraction) -> None:
 
 
 def test_bits_that_end_at_a_boundary_are_read_further() -> None:
-    """U begins as the boundary between two cells does: later bits decide, on both sides."""
+    """U agrees with the boundary between two cells in its first bits: later bits decide, on both sides."""
     rows, rate = [3, 1, 2], Fraction(1, 3)
     start, cell, count = laid_out([rows])
     with localcontext(Context(prec=120)):

@@ -19,7 +19,7 @@ wide = st.one_of(st.sampled_from(EDGES), st.integers(-(2**125), 2**125 - 1), sma
 
 
 def whole(values: pa.Array) -> Int128:
-    """Every element in a cell of its own, in order."""
+    """Return a vector with every element in a separate cell, in order."""
     return Int128.placed(values, np.arange(len(values)), len(values))
 
 

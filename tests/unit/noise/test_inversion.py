@@ -1,4 +1,4 @@
-"""Inversion reads as many bits as it needs, and finds the number that the whole of U means."""
+"""Inversion reads as many bits as it needs, and returns the number that the complete U determines."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from dpsql.noise.randomness import KernelRandomness, words
 
 TOP = (1 << 64) - 1
 LAWS = [(Fraction(1, blocks), Fraction(0)) for blocks in (1, 2, 4, 8, 16)] + [(Fraction(0), Fraction(1, 512))]
-"""All that the samplers use."""
+"""All laws that the samplers use."""
 
 
 def definition(linear: Fraction, square: Fraction, count: int) -> list[Decimal]:
-    """P(V >= v), v = 0..count-1."""
+    """Return P(V >= v) for v = 0..count-1."""
     return exact_tails(lambda v: linear * v + square * v * v, count)
 
 
@@ -37,7 +37,7 @@ def test_edges_are_the_chances_to_the_last_bit(linear: Fraction, square: Fractio
 
 @pytest.mark.parametrize(("linear", "square"), LAWS)
 def test_sixteen_bits_decide_what_they_can(linear: Fraction, square: Fraction) -> None:
-    """For every beginning: the numbers at both ends of what may follow; open just where they differ."""
+    """For every 16-bit prefix: the numbers at both ends of its continuations; undecided exactly where they differ."""
     law, edges = tails(linear, square), np.array(tail_edges(linear, square, 64), dtype=np.uint64)
     begins = np.arange(1 << 16, dtype=np.uint64) << np.uint64(48)
     highest = edges.size - edges.searchsorted(begins, side="left")
@@ -50,7 +50,7 @@ def test_sixteen_bits_decide_what_they_can(linear: Fraction, square: Fraction) -
 
 @pytest.mark.parametrize(("linear", "square"), LAWS)
 def test_what_is_open_is_read_further(linear: Fraction, square: Fraction) -> None:
-    """Both sides of each edge, at the 64th bit and at the last of the 192; what equals all of them raises."""
+    """Both sides of each edge, at the 64th bit and at the last of the 192; equality in all bits raises."""
     law, short, long = tails(linear, square), tail_edges(linear, square, 64), tail_edges(linear, square, 192)
 
     def drawn(number: int, *more: int) -> int:

@@ -46,7 +46,7 @@ def drawn(choice: Choice, rows: list[int], draws: int = DRAWS) -> np.ndarray:
 
 
 def fit(seen: np.ndarray, choice: Choice, rows: list[int]) -> float:
-    """p-value of a chi-square test of cells against the law of `dpsql.audit`; rare cells are taken together."""
+    """Return the p-value of a chi-square test of cells against the law of `dpsql.audit`, with rare cells pooled."""
     filled = {cell: count for cell, count in enumerate(rows) if count}
     expected = np.exp(log_law(choice, len(rows), filled)) * seen.size
     counts = np.bincount(seen, minlength=len(rows)).astype(float)
@@ -72,7 +72,7 @@ def test_cells_have_the_law_and_not_that_of_another_epsilon_or_lean(rows: list[i
 
 @pytest.mark.statistical
 def test_groups_are_chosen_each_for_itself() -> None:
-    """Two histograms in turn: each has its own law, and one says nothing of the other."""
+    """Two alternating histograms: each has its own law, and the choices are independent."""
     choice = law(CHOICE_MECHANISMS[0])
     both = [[0, 3, 0, 0], [1, 0, 0, 5]]
     groups = 20_000

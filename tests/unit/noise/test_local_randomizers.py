@@ -1,4 +1,4 @@
-"""Samplers of local randomizers follow their laws, and no other of 0.7 or 1.3 times the epsilon."""
+"""Samplers of local randomizers follow their laws, and not those at 0.7 or 1.3 times the epsilon."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.statistical
 
 
 def agree(observed: np.ndarray, law: np.ndarray) -> bool:
-    """Whether counts fit a law by a chi-square test; cells of few expected values are put together."""
+    """Return whether counts fit a law by a chi-square test, with cells of small expected counts pooled."""
     expected = law * observed.sum()
     few = expected < 20
     if few.any():
@@ -45,7 +45,7 @@ def agree(observed: np.ndarray, law: np.ndarray) -> bool:
 
 
 def sets_of(law: CategoryLaw, code: int, ratio: float) -> tuple[list[tuple[int, ...]], np.ndarray]:
-    """Every set, and its chance where the row has `code`."""
+    """Return every set, and its probability if the row has `code`."""
     sets = list(itertools.combinations(range(law.size), law.subset))
     weights = np.array([ratio if code in chosen else 1.0 for chosen in sets])
     return sets, weights / weights.sum()
@@ -53,7 +53,7 @@ def sets_of(law: CategoryLaw, code: int, ratio: float) -> tuple[list[tuple[int, 
 
 @pytest.fixture(params=["listed", "marked"])
 def _sets(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sets are taken from a list of all, or from marks in blocks of some thousand rows."""
+    """Take sets from a list of all, or from marks in blocks of several thousand rows."""
     if request.param == "marked":
         monkeypatch.setattr(local_randomizers, "_LISTED_CELLS", 0)
         monkeypatch.setattr(local_randomizers, "_BLOCK_CELLS", 1 << 17)
@@ -85,7 +85,7 @@ def test_large_sets_have_every_other_value_equally_often_alone_and_in_pairs(code
     own = has[:, code].mean()
     assert stats.binomtest(int(has[:, code].sum()), len(drawn), float(law.own_share)).pvalue > ALPHA
     others = np.delete(has, code, axis=1)
-    # Of uniform sets, the counts of values and of pairs have chi-square laws once they are scaled by what sets allow.
+    # For uniform sets, the counts of values and of pairs have chi-square laws after scaling for the fixed set size.
     share = (law.subset - own) / 99
     deviations = others.sum(axis=0) - share * len(drawn)
     scaled = float((deviations**2).sum() / (share * (1 - share) * len(drawn)) * 98 / 99)
@@ -98,7 +98,7 @@ def test_large_sets_have_every_other_value_equally_often_alone_and_in_pairs(code
 
 
 def test_blocks_of_rows_are_drawn_each_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows beyond the first block have the law of their own value, and no two blocks are alike."""
+    """Rows beyond the first block follow the law of their own value, and no two blocks are alike."""
     monkeypatch.setattr(local_randomizers, "_BLOCK_ROWS", 1_000)
     codes = np.arange(4_500) % 3
     drawn = draw_categories(codes, CategoryLaw.for_epsilon(Fraction(15), 3), R)
@@ -114,7 +114,7 @@ def test_blocks_of_rows_are_drawn_each_for_itself(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("factor", FACTORS, ids=float)
 @pytest.mark.parametrize("missing", [False, True])
 def test_numbers_follow_the_law_of_their_epsilon_alone(missing: bool, factor: Fraction) -> None:
-    """Value 1 of 0 to 4 is at place 1,024 exactly, and at the upper end once in four."""
+    """Value 1 of 0 to 4 is exactly at place 1,024, and at the upper end once in four."""
     claimed, ratio = NumberLaw.for_epsilon(Fraction(1), missing), float(np.exp(float(factor)))
     outputs, interval = draw_numbers(np.full(DRAWS, 1), np.zeros(DRAWS, bool), 4, claimed, R)
     assert interval.mean() == pytest.approx(float(claimed.interval_share), abs=0.01)
@@ -203,7 +203,7 @@ def test_every_order_is_equally_likely() -> None:
 
 @pytest.mark.usefixtures("_places")
 def test_equal_words_are_drawn_again() -> None:
-    """An order among equal words would be that of the sort, not of chance."""
+    """Otherwise the sort would order equal words, not chance."""
 
     class Twice:
         calls = 0

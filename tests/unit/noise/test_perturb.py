@@ -37,7 +37,7 @@ COUNT = TermNoise("n", EXACT, 0, True)
 
 
 class Recorder(Gate):
-    """Keeps what comes to the gate and answers the exact numbers; private keys are admitted from 2 units."""
+    """A gate that records its inputs and returns the exact numbers; private keys are admitted from 2 units."""
 
     def __init__(self) -> None:
         super().__init__(Seeded("recorder"))
@@ -98,7 +98,7 @@ def test_terms_get_noise_of_their_own() -> None:
 
 
 def test_terms_of_one_law_share_a_draw_and_no_value() -> None:
-    """A term without noise has none, whatever stands beside it; each law is drawn once, for all its terms."""
+    """A noiseless term has no noise, whatever other terms exist; each law is drawn once for all its terms."""
     asked: list[tuple[Noise, int]] = []
 
     class Counting(Gate):
@@ -136,7 +136,7 @@ def test_public_keys_show_every_combination_and_nothing_else() -> None:
 
 
 def test_listed_combinations_are_shown_and_no_others() -> None:
-    """Cells 1, 2 and 4 of the grid of two keys; rows of other cells, and of no cell, belong to no group."""
+    """Cells 1, 2 and 4 of the grid of two keys are listed; rows in other cells, or in no cell, belong to no group."""
     plan = NoisePlan(public(region=["s", "n"], sex=[1, 0, None]), (COUNT,), None, listed=np.array([1, 2, 4]))
     columns = {
         "n": pa.array([5, 7, 100, 200, 9], pa.int64()),
@@ -157,8 +157,8 @@ _ENDS = [-(1 << 63), -(1 << 63) + 1, -3, -1, 0, 1, 2, 5, (1 << 63) - 2, (1 << 63
 def test_integers_that_follow_each_other_are_found_by_their_distance(
     first: int, size: int, others: set[int], missing: bool, hole: bool
 ) -> None:
-    """As by looking them up: every value of the domain in its place, what is outside (NULL too) nowhere; and no hole in
-    the domain is overlooked."""
+    """The result equals a look-up: every value of the domain in its place, values outside (and NULL) nowhere; and a hole in the
+    domain is not overlooked."""
     listed = [*range(first, first + size), *([first + size + 1] if hole else [])]
     domain = [value for value in listed if value < 1 << 63]
     seen: list[int | None] = [*sorted(others), *([None] if missing else [])]
@@ -228,7 +228,7 @@ OBSERVED = {
 def test_private_keys_are_selected_and_sorted() -> None:
     gate = Recorder()
     result = answer(OBSERVED, PRIVATE, gate)
-    # The recorder passes exact numbers on, so the values below are those of the surviving rows, read on their grids.
+    # The recorder returns exact numbers, so the values below are those of the surviving rows, read on their grids.
     unit = 2.0 ** (EXACT.shift - 3)
     assert result.term("s").values.tolist() == [value * unit for value in (-80, 16, 240, 8)]
     assert result.term("n").values.tolist() == [10, 20, 30, 40]
@@ -262,7 +262,7 @@ _KEYS = {
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_rows_leave_in_key_order_from_every_order_of_the_engine(data: st.DataObject) -> None:
-    """The look whether the engine's rows are sorted already never lets another order through (NULL and NaN too)."""
+    """The check whether the engine's rows are already sorted never accepts another order (with NULL and NaN too)."""
     kinds = [_KEYS[name] for name in data.draw(st.lists(st.sampled_from(sorted(_KEYS)), min_size=1, max_size=3))]
     values = st.tuples(*(st.none() | one for one, _ in kinds))
     groups = data.draw(st.lists(values, max_size=6, unique_by=repr))
@@ -283,7 +283,7 @@ def test_the_threshold_reads_the_released_count() -> None:
     plan = NoisePlan((KeyColumn("k", None),), (TermNoise("n", noise, 0, True),), selection)
     columns = {"k": pa.array(range(5000)), "n": pa.array([selection.tau] * 5000, pa.int64())}
     result = answer(columns, plan)
-    assert 2400 < result.row_count < 2900  # P(Z >= 0) is a little above 1/2
+    assert 2400 < result.row_count < 2900  # P(Z >= 0) is slightly above 1/2
     assert result.terms[0].values.min() == selection.tau
     other = NoisePlan(plan.keys, (TermNoise("n", laplaces.noise_for(UNIT, Fraction(1)), 0, True),), selection)
     for wrong in (other, NoisePlan(plan.keys, (TermNoise("m", noise, 0, True),), selection)):
@@ -360,7 +360,7 @@ def test_huge_sums_saturate_and_never_wrap() -> None:
 
 
 def test_noise_moves_the_answer_by_exactly_what_was_drawn() -> None:
-    """The same seed on two exact vectors: the answers differ by the exact difference, nothing else."""
+    """The same seed on two exact vectors: the answers differ by exactly the exact difference."""
     noise = laplaces.noise_for(UNIT, Fraction(1, 10))
     plan = NoisePlan(public(k=list(range(50))), (TermNoise("n", noise, 0, True),), None)
     keys = pa.array(range(50))

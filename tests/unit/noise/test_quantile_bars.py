@@ -1,4 +1,4 @@
-"""Ends of error bars of quantiles: the exact quantile is between them as often as is said, whatever the data."""
+"""Ends of error bars of quantiles: the exact quantile is between them with the stated probability, whatever the data."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ GROUPS = 1500
 
 
 def bars(cells: list[int], quantile: Fraction, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Low end, quantile, high end of many groups with the same rows, whose values are cells."""
+    """Return low end, quantile, and high end of many groups with the same rows, given as cells."""
     cell, count = np.unique(np.array(cells, dtype=np.int64), return_counts=True)
     groups = Groups(pa.table({"k0": pa.array(np.arange(GROUPS))}), GROUPS, True)
     table = pa.table({
@@ -74,14 +74,14 @@ def test_the_exact_quantile_is_between_the_ends_as_often_as_is_said(kind: str, q
 
 @pytest.mark.statistical
 def test_the_worst_case_of_an_end_comes_near_its_chance() -> None:
-    """All rows in the first cell: every other cell is D rows and no more from the low end's target, and none is from there on."""
+    """All rows are in the first cell: every other cell is only D rows from the low end's target, and from there on none."""
     low, _, _ = bars([0] * 2000, Fraction(1, 2), 9)
     high = bars([CELLS - 1] * 2000, Fraction(1, 2), 9)[2]
     assert (low == 0).all() and (high == CELLS - 1).all()
     half = [0] * 1000 + [CELLS - 1] * 1000
     beyond = float(np.mean(bars(half, Fraction(1, 2), 4)[0] > 0))
     law = end_for(ROW, Fraction(1, 2), True, CELLS, PART, MISSED)
-    # The last cell of the rows is chosen unless one of the others, as far away as they can be, shows heads and is preferred.
+    # The last cell of the rows is chosen unless one of the others, as distant as possible, shows heads and is preferred.
     logs = log_law(law, CELLS, {0: 1000 - law.padding, CELLS - 1: 1000})
     exact = 1 - float(np.exp(logs[0]))
     assert stats.binomtest(round(beyond * GROUPS), GROUPS, exact).pvalue > ALPHA
@@ -111,7 +111,7 @@ def test_an_end_costs_its_part_whatever_its_padding(quantile: Fraction) -> None:
 @pytest.mark.parametrize("low", [True, False])
 @pytest.mark.parametrize("quantile", [Fraction(0), Fraction(1, 4), Fraction(1, 2), Fraction(1)], ids=str)
 def test_one_row_moves_the_law_of_an_end_within_its_range(quantile: Fraction, low: bool) -> None:
-    """Every pair of small histograms that differ in one row: the log ratio is epsilon_0 at most, and by the exponential
+    """Every pair of small histograms that differ in one row: the log ratio is at most epsilon_0, and under the exponential
     mechanism its range is."""
 
     law = end_for(ROW, quantile, low, 4, PrivacyLoss(Fraction(1), Fraction(0), None), Fraction(1, 4))

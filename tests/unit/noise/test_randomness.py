@@ -1,4 +1,4 @@
-"""Words are as wide as asked, and coins have exactly the chances they name."""
+"""Words have the requested width, and coins have exactly their stated probabilities."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def numbers(*values: int) -> np.ndarray:
 @pytest.mark.parametrize("bound", [1, 2, 3, 7, 10, 255, (1 << 40) - 1, 1 << 40, (1 << 62) - 1, 1 << 62])
 def test_every_value_owns_equally_many_words(bound: int) -> None:
     share = TOP // bound
-    assert share * bound > TOP // 2  # at most every other word is drawn again
+    assert share * bound > TOP // 2  # at most every other word is redrawn
     for value in {0, 1, bound // 2, bound - 1, bound}:
         # P(word < value * share) among accepted words is value / bound: the edge is sharp on both sides.
         first, last = value * share, value * share - 1
@@ -47,9 +47,9 @@ def test_coins_of_one_toss_have_bounds_of_their_own() -> None:
 @pytest.mark.parametrize(("x", "y"), [(1, 3), (2, 3), (0, 1), (1, 1), (5, 8), (1, 1000)])
 @pytest.mark.parametrize("look", [1, 3, 700, LOOK - 1, LOOK])
 def test_bernoulli_exp_takes_the_branches_of_the_series(x: int, y: int, look: int) -> None:
-    """Odd first failure k means True; branch k has probability x**(k-1)/(k-1)! (1 - x/k), summed as fractions.
+    """An odd first failure k means True; branch k has probability x**(k-1)/(k-1)! (1 - x/k), summed as fractions.
 
-    The look is the first part of the first coin: with its chance, the chances of the branches add up to exp(-x).
+    The look is the first part of the first coin: with its probability, the branches' probabilities add up to exp(-x).
     """
     fraction = Fraction(x, y)
     if Fraction(look, LOOK) < fraction:
@@ -58,7 +58,7 @@ def test_bernoulli_exp_takes_the_branches_of_the_series(x: int, y: int, look: in
     for k in range(1, 40):
         success = fraction * LOOK / look if k == 1 else fraction / k
         if success == 1:
-            continue  # no word lets this coin fail
+            continue  # no word makes this coin fail
         bounds = [y * look, *(y * step for step in range(2, k + 1))]
         script = Scripted([0] * (k - 1) + [TOP // bounds[k - 1] * bounds[k - 1] - 1])
         result = bool(bernoulli_exp(numbers(x), y, numbers(look), script)[0])
@@ -68,7 +68,7 @@ def test_bernoulli_exp_takes_the_branches_of_the_series(x: int, y: int, look: in
         if not chance:
             break
     assert abs(float(total) - math.exp(-x / y)) < 1e-15
-    # The first coin's edge, on both sides: its chance is that of A_1 over that of the look.
+    # The first coin's edge, on both sides: its probability is that of A_1 divided by that of the look.
     edge, last = x * LOOK * (TOP // (y * look)), TOP // (2 * y) * 2 * y - 1
     if edge < TOP // (y * look) * y * look:
         assert bernoulli_exp(numbers(x), y, numbers(look), Scripted([edge])).tolist() == [True]
@@ -78,7 +78,7 @@ def test_bernoulli_exp_takes_the_branches_of_the_series(x: int, y: int, look: in
 
 @pytest.mark.parametrize(("x", "y"), [(1, 3), (0, 1), (1, 1), (5, 8), (1, 1 << 55), ((1 << 55) - 1, 1 << 55)])
 def test_a_coin_without_a_look_takes_the_branches_of_the_series(x: int, y: int) -> None:
-    """As above, and the first coin has its edge where A_1 is x / y."""
+    """The same without a look: the first coin has its edge where A_1 is x / y."""
     total, chance = Fraction(0), Fraction(1)
     for k in range(1, 40):
         success = Fraction(x, y) / k

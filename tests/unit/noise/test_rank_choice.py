@@ -1,4 +1,4 @@
-"""The choice of a cell near a quantile has exactly the law of the exponential mechanism, whatever the histogram."""
+"""The choice of a cell near a quantile has exactly the law of the exponential mechanism, for any histogram."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Near:
 
 
 def laid_out(histograms: list[Histogram]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """`start`, `cell` and `count` of dense histograms."""
+    """Return `start`, `cell` and `count` of dense histograms."""
     cell = [place for rows in histograms for place, n in enumerate(rows) if n]
     count = [n for rows in histograms for n in rows if n]
     start = np.cumsum([0, *(sum(n > 0 for n in rows) for rows in histograms)])
@@ -64,7 +64,7 @@ def laid_out(histograms: list[Histogram]) -> tuple[np.ndarray, np.ndarray, np.nd
 
 
 def distances(rows: Histogram, quantile: Fraction) -> list[Fraction]:
-    """d(c) of every cell, by its definition."""
+    """Return d(c) of every cell, by definition."""
     n, found = sum(rows), []
     for c in range(len(rows)):
         below, above = sum(rows[:c]), sum(rows[c + 1 :])
@@ -73,7 +73,7 @@ def distances(rows: Histogram, quantile: Fraction) -> list[Fraction]:
 
 
 def law(rows: Histogram, quantile: Fraction, rate: Fraction) -> list[Decimal]:
-    """P(c) of every cell, to 120 digits."""
+    """Return P(c) of every cell, to 120 digits."""
     with localcontext(Context(prec=120)):
         weights = []
         for distance in distances(rows, quantile):
@@ -92,7 +92,7 @@ def drawn(rows: Histogram, quantile: Fraction, rate: Fraction, size: int) -> np.
 
 
 def fit(found: np.ndarray, chances: list[Decimal]) -> float:
-    """p-value of a chi-square test; rare cells are taken together."""
+    """Return the p-value of a chi-square test, with rare cells pooled."""
     expected = np.array([float(chance) for chance in chances]) * found.size
     seen = np.bincount(found, minlength=expected.size)
     rare = expected < 20
@@ -152,7 +152,7 @@ def some_histograms(count: int, seed: int) -> list[Histogram]:
 
 
 def decided(rows: Histogram, quantile: Fraction, rate: Fraction, u: Fraction) -> tuple[int, int]:
-    """First cell and width of the run that U = `u` chooses, by sums of 120 digits."""
+    """Return the first cell and the width of the run that U = `u` chooses, from sums with 120 digits."""
     chances = law(rows, quantile, rate)
     with localcontext(Context(prec=120)):
         total, place = Decimal(0), Decimal(u.numerator) / Decimal(u.denominator)
@@ -176,7 +176,7 @@ def near_runs(start: np.ndarray, cell: np.ndarray, count: np.ndarray, law: Near)
 @pytest.mark.parametrize("quantile", QUANTILES)
 @pytest.mark.parametrize("rate", RATES)
 def test_choices_are_those_of_120_digits(quantile: Fraction, rate: Fraction) -> None:
-    """The same words lead to the same cell; a sum or a distance off by a part in 2**40 does not."""
+    """The same words lead to the same cell; a sum or a distance that is off by a part in 2**40 would not."""
     histograms = some_histograms(60, 3)
     start, cell, count = laid_out(histograms)
     source, again = Seeded("choices"), Seeded("choices")
@@ -191,7 +191,7 @@ def test_choices_are_those_of_120_digits(quantile: Fraction, rate: Fraction) -> 
 
 @pytest.mark.parametrize(("rows", "quantile", "rate"), LAWS)
 def test_bits_that_end_at_a_boundary_are_read_further(rows: Histogram, quantile: Fraction, rate: Fraction) -> None:
-    """U begins as the boundary between two runs does: later bits decide, on both sides."""
+    """U agrees with the boundary between two runs in its first bits: later bits decide, on both sides."""
     start, cell, count = laid_out([rows])
     chances = law(rows, quantile, rate)
     runs = all_runs(rows, quantile)
@@ -213,7 +213,7 @@ def test_bits_that_end_at_a_boundary_are_read_further(rows: Histogram, quantile:
 
 
 def test_what_all_bits_leave_open_raises() -> None:
-    """U is as near to a boundary as its bits can say."""
+    """U is as near to a boundary as its bits can express."""
     start, cell, count = laid_out([[0, 3, 0]])
     chances = law([0, 3, 0], HALF, Fraction(1))
     with localcontext(Context(prec=120)):
@@ -262,7 +262,7 @@ def test_near_runs_have_lower_bounds_of_their_weights(quantile: Fraction, rate: 
 
 
 def test_large_ranks_do_not_wrap() -> None:
-    """2**42 rows and a quantile of six decimals: the cell that holds the quantile is found."""
+    """With 2**42 rows and a quantile of six decimals, the cell that contains the quantile is chosen."""
     n, quantile = 1 << 42, Fraction(666_667, 10**6)
     start, cell, count = laid_out([[n // 4, n // 4, 0, n // 4, n // 4]] * 50)
     assert (choose(5, start, cell, count, Near(quantile, Fraction(1)), 0, KernelRandomness()) == 3).all()
@@ -283,7 +283,8 @@ def test_targets_that_are_no_ranks_raise() -> None:
 
 
 def test_a_median_is_less_than_a_row_off_on_average() -> None:
-    """500 rows of a bell curve over 2**14 cells at epsilon 1: 0.9 rows on average; with twice the sensitivity it would be 2."""
+    """500 rows of a bell curve over 2**14 cells at epsilon 1: the error is 0.9 rows on average; with twice the sensitivity it
+    would be 2."""
     draw = np.random.default_rng(2)
     errors = []
     for _ in range(30):
@@ -376,7 +377,7 @@ def test_products_are_floors_of_exact_products() -> None:
         assert found == [x * y >> ONE_BITS for y in values]
 
 
-# --- the law that is priced is the law that is drawn ------------------------------------------------------------------
+# --- the priced law is the drawn law ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Histograms by group on the noise floor: what the engine returned is placed into the groups of the answer, then chosen from."""
+"""Histograms by group at the noise gate: the engine's result is assigned to the groups of the answer, then the choice is made."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def plan(*quantiles: Fraction, cells: int = 10) -> RankHistogramPlan:
 
 
 def listed(found: Histograms) -> list[dict[int, int]]:
-    """For each group its rows by cell."""
+    """Return for each group its rows by cell."""
     parts = [slice(a, b) for a, b in zip(found.start, found.start[1:], strict=False)]
     return [dict(zip(found.cell[at].tolist(), found.count[at].tolist(), strict=True)) for at in parts]
 
 
 class FixedGate(Gate):
-    """Chooses the numbers given, in the order of the quantiles, and notes the histograms."""
+    """A gate that chooses the given numbers, in the order of the quantiles, and records the histograms."""
 
     def __init__(self, *numbers: list[int]) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The samplers draw the laws they name, exactly, from any source, in any process."""
+"""The samplers draw exactly from their stated laws, from any source, in any process."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_words_that_would_favour_a_place_are_no_candidates(t: int, bits: int) ->
     class Portions:
         def __init__(self) -> None:
             places = [end - 1, end, (1 << bits) - 1, 0, share, 2 * share - 1, 2 * share, 3 * share]
-            # U begins with the highest bits: block 0. The look is above every cap: nobody looks back.
+            # U begins with the highest bits: block 0. The look is above every cap, so no candidate needs a second coin.
             self.left = [b"\xff" * 32, b"".join(place.to_bytes(bits // 8, "little") for place in places)]
 
         def read(self, size: int) -> bytes:
@@ -100,7 +100,7 @@ def test_words_that_would_favour_a_place_are_no_candidates(t: int, bits: int) ->
 @pytest.mark.parametrize("gauss", [False, True])
 @pytest.mark.parametrize("scale", [1, 3, 10, 12, 255, 256, 4097, 1 << 20])
 def test_what_is_proposed_is_never_too_rare(scale: int, gauss: bool) -> None:
-    """The excess is the fraction that it stands for, never below 0, and no look cuts off what an exact coin may tell."""
+    """The excess is the fraction that it represents, never below 0, and no look cuts off what an exact coin may decide."""
     law, vectors = slow(scale, gauss)
     assert (law.width, law.denominator) == (vectors.width, vectors.denominator)
     last = vectors.blocks.edges.size
@@ -116,7 +116,7 @@ def test_what_is_proposed_is_never_too_rare(scale: int, gauss: bool) -> None:
 
 
 def test_the_widest_numbers_do_not_wrap() -> None:
-    """The last block that 192 bits of U can mean, at the largest scales."""
+    """The last block that 192 bits of U can select, at the largest scales."""
     for (law, vectors), scale in ((slow(1 << 40, False), 1 << 40), (slow(1 << 20, True), 1 << 20)):
         j = len(tail_edges(vectors.blocks.linear, vectors.blocks.square, 192))
         y = (j + 1) * law.width - 1
@@ -155,7 +155,7 @@ def test_parent_and_child_draw_different_noise(size: int) -> None:
     ours, theirs = _drawn_after_fork(size)
     assert len(ours) == len(theirs) > 0
     assert ours != theirs
-    # Eight-byte values of scale 2**30: not one of them may be shared at its place.
+    # Eight-byte values of scale 2**30: no two draws may share one at the same place.
     assert not (np.frombuffer(ours, np.int64) == np.frombuffer(theirs, np.int64)).any()
 
 

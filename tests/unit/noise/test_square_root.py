@@ -1,4 +1,5 @@
-"""Noise by the square root of the matrix of running totals: its exact integers, its law, and what its rho bounds."""
+"""Noise by the square root of the matrix of running totals: its exact integers, its law, and the guarantee that its rho
+bounds."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ LONE = Sensitivity(1, 1, 1, 1)
 
 
 def matrix(length: int) -> np.ndarray:
-    """T, in whole numbers of any size."""
+    """Return T in integers of unlimited size."""
     numbers = factors(length)
     return np.array(
         [[numbers[i - j] if i >= j else 0 for j in range(length)] for i in range(length)], dtype=object
@@ -58,7 +59,7 @@ def test_factors_are_those_of_the_square_root_and_never_rise() -> None:
 
 
 def restored(measured: np.ndarray, length: int) -> list[int]:
-    """What whole numbers make of y, by the recursion of the module's text, with Python's own integers."""
+    """Return the integers computed from y by the recursion in the module's docstring, with Python's own integers."""
     numbers, shown = factors(length), []
     for place, number in enumerate(measured.tolist()):
         rest = number - sum(numbers[place - before] * shown[before] for before in range(place))
@@ -69,7 +70,7 @@ def restored(measured: np.ndarray, length: int) -> list[int]:
 @pytest.mark.parametrize("length", [1, 2, 63, 64, 65, 130])
 @pytest.mark.parametrize("size", [3, 1 << 40, 1 << 90], ids=["small", "large", "huge"])
 def test_released_sums_are_post_processing_of_the_measured_numbers(length: int, size: int) -> None:
-    """What is shown, x + e with e from the noise alone, is exactly a function of y = T x + z."""
+    """The released x + e, with e from the noise alone, is exactly a function of y = T x + z."""
     generator = np.random.default_rng(length)
     sums = np.array([int(number) * size for number in generator.integers(-9, 10, length)], dtype=object)
     noise = np.rint(generator.normal(0, 5 * ONE, length)).astype(np.int64)
@@ -99,7 +100,7 @@ def test_no_number_in_between_is_too_large_for_doubles() -> None:
 
 @pytest.mark.parametrize("sigma", [30 * ONE, MOST_WIDE], ids=["narrow", "wide"])
 def test_measured_numbers_have_independent_normal_noise_and_no_other_scale(sigma: int) -> None:
-    """T e is z but for rounding, which is at most half of c_0 in each."""
+    """T e equals z except for rounding, which is at most half of c_0 in each number."""
     law = SquareRoot(LONE, 0, sigma, 40)
     noise = running_vectors(law, 500, 80, KernelRandomness()).reshape(-1, 40)
     measured = noise.astype(float) @ matrix(40).astype(float).T / sigma
@@ -132,7 +133,7 @@ def test_the_gate_draws_each_term_a_vector_of_its_own() -> None:
 
 @pytest.mark.parametrize("length", [1, 2, 5])
 def test_no_unit_moves_the_measured_numbers_farther_than_claimed(length: int) -> None:
-    """Every vector of up to three entries in cells of two vectors: the largest |T u| is at most the claim, which is reached where all
+    """Every vector of up to three entries in cells of two vectors: the largest |T u| is at most the claim, and reaches it if all
     entries fit into one vector."""
     whole = np.kron(np.eye(2, dtype=object), matrix(length))
     places = range(2 * length)
@@ -156,7 +157,7 @@ def test_no_unit_moves_the_measured_numbers_farther_than_claimed(length: int) ->
 
 
 def most_by_splits(length: int, count: int) -> list[int]:
-    """The most that 1, 2, ..., `count` ones move y, by the best split of them among vectors (dynamic programming)."""
+    """Return the most that 1, 2, ..., `count` ones move y, under the best split among vectors (dynamic programming)."""
     squares = [int((matrix(length)[:, :ones].sum(axis=1) ** 2).sum()) for ones in range(1, length + 1)]
     most = [0]
     for ones in range(1, count + 1):
@@ -166,7 +167,7 @@ def most_by_splits(length: int, count: int) -> list[int]:
 
 @pytest.mark.parametrize("length", [1, 2, 5, 8, 40])
 def test_no_split_of_cells_among_vectors_moves_more(length: int) -> None:
-    """Whole vectors are not the worst: of 12 cells, 6 and 6 of two vectors of 8 move y farther than 8 and 4."""
+    """Whole vectors are not the worst: of 12 cells, 6 and 6 in two vectors of 8 move y farther than 8 and 4."""
     for count, most in enumerate(most_by_splits(length, 3 * length), 1):
         claim = square_moved(Sensitivity(count, count, count * 10, 1), 0, length)
         assert most <= claim <= most * 1.13
@@ -200,7 +201,7 @@ def test_vectors_bounded_in_l2_move_no_farther_than_claimed(length: int) -> None
 
 
 def test_a_coarser_grid_lets_every_entry_move_by_a_step_more() -> None:
-    """By all pairs of sums within 9 of each other, rounded down to multiples of 4."""
+    """All pairs of sums within 9 of each other, rounded down to multiples of 4."""
     distances = {(a + d) // 4 - a // 4 for a in range(4) for d in range(-9, 10)}
     claim = square_moved(Sensitivity(1, 9, 81, 9), 2, 5)
     assert max(distances) ** 2 * square_moved(LONE, 0, 5) == claim
@@ -270,7 +271,7 @@ def test_scales_are_bounded() -> None:
 
 @pytest.mark.parametrize("rho", [Fraction(1, 200), Fraction(1, 10**7)])
 def test_sums_of_wide_values_get_noise_of_the_ideal_width(rho: Fraction) -> None:
-    """On a coarser grid every entry may move by a step more, which costs little where sigma is wide."""
+    """On a coarser grid every entry may move by one more step, which costs little if sigma is wide."""
     wide = Sensitivity(3, 10 << 26, 100 << 52, 10 << 26)
     ideal = math.sqrt(square_moved(LONE, 0, 365) / ONE**2 / (2 * float(rho))) * (10 << 26)
     law = noise_for(wide, rho, 365, 0)

@@ -1,4 +1,4 @@
-"""Gaussians of deviations up to 2**27: what is proposed and kept has exactly their chances."""
+"""Gaussians of deviations up to 2**27: proposed and accepted candidates have exactly their probabilities."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from dpsql.noise.wide_gaussian import LEAST_SQUARE, MOST_BITS, wide_candidates, 
 
 
 class Bytes:
-    """A source of these bytes."""
+    """A source of given bytes."""
 
     def __init__(self, content: bytes) -> None:
         self.content = content
 
     def read(self, size: int) -> bytes:
-        """All of them."""
+        """Return all bytes."""
         assert size == len(self.content)
         return self.content
 
@@ -35,8 +35,8 @@ class Bytes:
 def test_what_is_kept_of_all_candidates_has_the_chances_of_the_law(
     square: int, bits: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every A from -3 to 3 with every word: the mass of z, from that of A and the chance of the coin, is exp(-f(z)) times a constant,
-    compared as fractions in the exponent. Each z is met in equally many words."""
+    """Every A from -3 to 3 with every word: the mass of z, from that of A and the coin's probability, is exp(-f(z)) times a
+    constant, compared as fractions in the exponent. Each z occurs for equally many words."""
     exponents: list[Fraction] = []
 
     def coins(numerators: np.ndarray, denominator: int, _: Randomness) -> np.ndarray:
@@ -83,7 +83,7 @@ def test_values_of_one_draw_are_independent_and_use_all_low_bits() -> None:
 
 @pytest.mark.parametrize("square", [LEAST_SQUARE, MOST_SIGMA**2])
 def test_the_widest_candidates_do_not_wrap(square: int) -> None:
-    """The last block that 192 bits of U can mean: the coin's x is at most 1, in numbers of 63 bits."""
+    """The last block that 192 bits of U can select: the coin's x is at most 1, in 63-bit numbers."""
     blocks = len(tail_edges(Fraction(0), Fraction(1, 512), 192))
     a = (blocks + 1) * -(-math.isqrt(square) // 16)
     b = (1 << MOST_BITS) - 1

@@ -1,7 +1,7 @@
-"""A further measurement works from SQL to the stored and audited answer by being registered, and in no other way.
+"""A new kind of measurement works from SQL to the stored and audited answer by registration alone.
 
-The double is honest: the value that the fewest rows have, by the exponential mechanism over h(c) - min h. One row moves every h(c)
-in one direction, as it does for the most frequent value, whose proof and price it has.
+The double is a valid measurement: the value with the fewest rows, by the exponential mechanism over h(c) - min h. One row moves
+every h(c) in one direction, as for the most frequent value, so it has the same proof and price.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from dpsql.session.session import Session
 RAREST = "rarest value"
 CELLS = 20
 EXAMPLE = {cell: cell // 3 for cell in range(3, CELLS)}
-"""Rows by cell: the chances of the fewest and of the most differ by the factor 20."""
+"""Rows by cell: the probabilities of the rarest and of the most frequent value differ by a factor of 20."""
 QUESTION = "SELECT RAREST(region) AS r FROM patients"
 
 
@@ -61,7 +61,7 @@ QUESTION = "SELECT RAREST(region) AS r FROM patients"
 
 @dataclass(frozen=True)
 class RarestValue:
-    """How many rows of each group have their `value` in each cell of a list, and the rarest one, released as its number."""
+    """The number of rows of each group with their `value` in each cell of a list, and the rarest cell, released as its number."""
 
     name: str
     value: Expr
@@ -80,7 +80,7 @@ class RarestValue:
 
 @dataclass(frozen=True)
 class Rarest(MostFrequent):
-    """The law: the weight of c falls by the rate for each row that c has more than the rarest one."""
+    """The law: the weight of c falls by the rate for each row that c has more than the rarest cell."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class RarestPlan(MostFrequentPlan):
     word = RAREST
 
 
-# --- one part for each floor ------------------------------------------------------------------------------------------
+# --- one part for each layer ------------------------------------------------------------------------------------------
 
 
 def requested(block: MeasuredBlock, measure: Measure) -> tuple[Formula, None]:
@@ -112,7 +112,7 @@ class RarestPricing(MostFrequentPricing):
 
 
 def drawn(law: Rarest, histograms: Histograms, draws: int, randomness: Randomness) -> NDArray[np.int64]:
-    """The most frequent of max h - h(c), over all cells."""
+    """Draw the most frequent cell of max h - h(c), over all cells."""
     groups = histograms.start.size - 1
     counts = np.zeros((groups, histograms.cells), dtype=np.int64)
     counts[np.repeat(np.arange(groups), np.diff(histograms.start)), histograms.cell] = histograms.count
@@ -140,7 +140,7 @@ class RarestRecord(MostFrequentRecord):
 
 
 def audited_law(law: Rarest, cells: int, rows: Rows, points: list[int] | None) -> list[float]:
-    """The exponential mechanism cell by cell, from the definition."""
+    """Return the exponential mechanism cell by cell, from the definition."""
     weights = -float(law.epsilon_0) * np.array([rows.get(cell, 0) for cell in range(cells)])
     return list(weights - np.log(np.exp(weights).sum()))
 
@@ -181,7 +181,7 @@ def add(monkeypatch: pytest.MonkeyPatch, without: str = "") -> None:
 
 @pytest.fixture
 def aggregate() -> Iterator[None]:
-    """The SQL spelling, with everything else that MODE says of itself."""
+    """Register the SQL spelling, with the other properties of MODE."""
     mode = aggregate_of("mode")
     register(
         replace(
@@ -202,7 +202,7 @@ def spent(session: Session) -> Fraction:
     return Fraction(session.budget().spent["dataset"]["epsilon"])
 
 
-# --- what it does then ------------------------------------------------------------------------------------------------
+# --- behaviour --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("aggregate")
@@ -245,7 +245,7 @@ def test_its_law_is_that_of_the_definition_and_of_no_other_epsilon(monkeypatch: 
 
 
 def test_a_row_moves_the_logarithm_of_every_chance_by_what_it_costs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The proof of the price, against the law itself: by epsilon_0 at most, for every cell that may get the row."""
+    """The proof of the price, checked on the law itself: at most epsilon_0, for every cell that may get the row."""
     add(monkeypatch)
     law = Rarest(Sensitivity(1, 1, 1, 1), Fraction(1, 2))
     before = np.array(log_law(law, CELLS, EXAMPLE))

@@ -1,4 +1,4 @@
-"""Row expressions in plans and notices are SQL, as the asker could have written it."""
+"""Row expressions in plans and notices are SQL, as an analyst could have written it."""
 
 from __future__ import annotations
 

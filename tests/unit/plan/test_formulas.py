@@ -1,4 +1,4 @@
-"""Formulas are trees of the arithmetic that was written, equal where they mean the same, and rebuilt part by part."""
+"""Formulas are trees of the written arithmetic, equal if they mean the same, and rebuilt part by part."""
 
 from __future__ import annotations
 

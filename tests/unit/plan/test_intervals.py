@@ -1,4 +1,4 @@
-"""Facts of columns and interval arithmetic: domains are listed in full, and each interval is the hull of all values in it."""
+"""Facts of columns and interval arithmetic: domains are listed completely, and each interval is the hull of all its values."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ OPEN: list[Interval] = [(None, None), (None, Fraction(2)), (Fraction(-1), None)]
 
 
 def points(interval: Interval) -> list[Fraction]:
-    """All quarters of an interval, its ends among them."""
+    """Return all quarters of an interval, including its ends."""
     return [Fraction(number, 4) for number in range(int(interval[0] * 4), int(interval[1] * 4) + 1)]
 
 

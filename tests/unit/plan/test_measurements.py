@@ -1,4 +1,4 @@
-"""Measurements of other kinds than sums: every floor has its part of every kind, and knows no other."""
+"""Measurements other than sums: every layer has its part for every kind and knows no other kind."""
 
 from __future__ import annotations
 
@@ -36,6 +36,6 @@ def test_an_unknown_measurement_is_refused(register: Register[object]) -> None:
 
 
 def test_a_block_without_measurements_is_named_as_before_there_were_any() -> None:
-    """Names of stored releases are made of this text."""
+    """Names of stored releases derive from this text."""
     block = BoundedBlock("", Scan("t", ()), (), (), (), None, Caps(1, 1))
     assert "measurements" not in canonical_text(block)

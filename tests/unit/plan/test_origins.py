@@ -1,4 +1,5 @@
-"""Rows of each relation as branches: columns over base columns, the conditions that rows meet, and the rows that they do not meet."""
+"""Rows of each relation as branches: columns over base columns, the conditions that rows satisfy, and the rows that they do not
+match."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ from dpsql.plan.plan import (
 )
 
 INTEGER = Facts(Type.INTEGER, 0, 9, (1, 2), nullable=False)
-"""Facts by which a column and what stands for its missing values differ in every field that may change."""
+"""Facts for which a column and its replacement for missing values differ in every field that may change."""
 
 
 def column(name: str, facts: Facts = INTEGER) -> Column:
@@ -63,7 +64,7 @@ def present(name: str, facts: Facts = INTEGER) -> Expr:
 
 
 def names(branch: Branch) -> dict[str, str]:
-    """The base column that each column of a branch is."""
+    """Return the base column of each column of a branch."""
     return {label: value.name for label, value in branch.columns.items() if isinstance(value, Column)}
 
 

@@ -49,7 +49,7 @@ def test_a_plan_is_written_as_it_always_was() -> None:
         f"keys=[Key(name=str:'k0',expression=Column(name=str:'ward',facts={WARD_TEXT}),left=str:'',whole=bool:True)],"
         "measures=[Measure(name=str:'m0',aggregate=str:'count',arguments=[],distinct=bool:False,filter=NoneType:None)])"
     )
-    for _ in range(2):  # the second time parts are known
+    for _ in range(2):  # the second time parts are cached
         assert canonical_text(block) == wanted
         assert fingerprint(block) == hashlib.sha256(wanted.encode()).hexdigest()
     assert canonical_text([TermKind.SUM, (1.5, "x")]) == "[TermKind.SUM,[float:1.5,str:'x']]"
@@ -63,7 +63,7 @@ def test_what_takes_no_part_in_equality_is_not_written() -> None:
 
 
 def test_a_copy_with_another_field_has_another_text() -> None:
-    """Facts and scans keep their text: it belongs to the very value, not to what is made from it."""
+    """Facts and scans cache their text: it belongs to this very value, not to values derived from it."""
     assert canonical_text(WARD) == WARD_TEXT and canonical_text(SCAN) == SCAN_TEXT
     assert canonical_text(replace(WARD, nullable=False)) == WARD_TEXT.replace("bool:True", "bool:False")
     assert canonical_text(WARD.without_values()) == WARD_TEXT.replace(
@@ -84,7 +84,7 @@ def test_a_table_is_one_scan_and_another_table_another() -> None:
 
 
 def test_long_domains_of_one_question_are_not_kept_as_text() -> None:
-    """A plan that is kept would hold them as often as it names the column."""
+    """A cached plan would hold them as often as it names the column."""
     short, long = (Facts(Type.INTEGER, values=tuple(range(count))) for count in (10, 10_000))
     for facts in (short, long):
         assert canonical_text(facts) == canonical_text(replace(facts)) and replace(facts) == facts

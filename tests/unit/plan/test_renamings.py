@@ -1,4 +1,4 @@
-"""A projection that only names columns anew leaves the block that it would be without it, and nothing else does."""
+"""A projection that only renames columns leaves the block unchanged, and no other projection does."""
 
 from __future__ import annotations
 

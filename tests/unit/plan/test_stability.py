@@ -1,4 +1,5 @@
-"""How many rows of each relation one unit moves, by hand and by brute force over small joins, and what the count relies on."""
+"""Stability, the number of rows of each relation that one unit moves, by hand and by brute force over small joins, and its
+assumptions."""
 
 from __future__ import annotations
 
@@ -70,7 +71,7 @@ tables:
 """
 ENTITY = parse_policy(TEXT)
 ROWS = replace(ENTITY, privacy_unit=None)
-"""The same tables where each row is a unit."""
+"""The same tables with each row as a unit."""
 
 
 def column(name: str, type_: Type = Type.INTEGER) -> Column:
@@ -168,7 +169,7 @@ def test_a_condition_on_the_row_number_leaves_as_many_rows_as_pass_it(function: 
     }[function]  # fmt: skip
     exact = sum(passes(number, bound) for number in range(1, 8))
     rows = rows_per_unit(Filter(NUMBERED, compared(function, column("w"), bound)), ENTITY)
-    # A count of 0 is never claimed, no equality is said to fail, and conditions from below are not used.
+    # A count of 0 is never claimed, no equality is claimed to fail, and conditions from below are not used.
     assert rows == {"le": max(1, exact), "lt": max(1, exact), "eq": 1}.get(function, 7)
 
 
@@ -209,7 +210,7 @@ def test_only_numbers_of_all_rows_of_a_unit_limit_them(relation: Relation, rows:
 
 
 def most_rows(left: int, right: int, multiplicity: int, back: int, outer: bool) -> int:
-    """The most rows of a join over every way in which the rows of both sides may meet."""
+    """Return the largest number of rows of a join, over every way in which the rows of both sides may match."""
     pairs = list(product(range(left), range(right)))
     most = 0
     for size in range(len(pairs) + 1):
@@ -232,7 +233,7 @@ def test_a_join_on_the_unit_has_no_more_rows_than_are_counted(left: int, right: 
         relation = joined(VISITS, LABS, multiplicity=multiplicity, kind=kind, on_unit=True, back=back)
         exact = most_rows(left, right, multiplicity, back, kind == "left")
         counted = rows_per_unit(relation, policy)
-        # Rows of `right` that fill up some rows of `left` leave fewer of them alone than the claim allows for.
+        # Rows of `right` that fill up some rows of `left` leave fewer unmatched rows than the claim allows for.
         is_tight = kind == "inner" or multiplicity == 1 or multiplicity >= right
         assert counted == exact if is_tight else exact <= counted <= exact + 1, (multiplicity, back)
 
@@ -283,7 +284,7 @@ def test_a_plan_that_the_binder_must_not_make_is_not_counted(relation: Relation,
     assert refused.value.slug == "internal"
 
 
-# --- whose rows -----------------------------------------------------------------------------------------------------
+# --- owners of rows -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Targets and EXPLAIN speak of the bars of outputs: what was promised before data was touched is what the answer has."""
+"""Targets and EXPLAIN refer to the bars of outputs: the answer has the bars promised before data was touched."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TOTAL = "SELECT SUM(n) AS s FROM (SELECT age, COUNT(*) AS n FROM patients GROUP 
 
 @pytest.fixture
 def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
-    """500 patients in each of two regions."""
+    """Return a session over 500 patients in each of two regions."""
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     with open_session(build(tmp_path), create_ledger=True) as opened:
         opened.execute("SET dp.assume_rows = 500")
@@ -33,7 +33,7 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session
 @pytest.mark.parametrize(
     ("sql", "target", "most"),
     [
-        # The terms of AVG within 3 would cost epsilon 300; the average itself has its error divided by 500 rows.
+        # The terms of AVG within 3 would cost epsilon 300; the error of the average itself is divided by 500 rows.
         ("SELECT region, AVG(weight) AS w FROM patients GROUP BY region", 3, 3),
         ("SELECT region, VAR_POP(age) AS v FROM patients GROUP BY region", 150, 8),
         (DIFFERENCE, 30, 1),
@@ -45,7 +45,7 @@ def test_a_target_is_that_of_the_output(session: Session, sql: str, target: int,
     release = session.execute(sql)
     errors = release.error.column(release.table.num_columns - 1).to_pylist()
     assert Fraction(release.loss.epsilon or 0) < most
-    # The noise of the rows moves the bar of a ratio a little; a target of terms would be met 10 times over or not at all.
+    # The noise of the row count changes the bar of a ratio slightly; a target for terms would be met 10 times over or not at all.
     assert 0.25 * target <= max(errors) <= 1.2 * target, errors
 
 
@@ -60,7 +60,7 @@ def test_targets_of_counts_and_sums_assume_nothing(session: Session, sql: str) -
 
 
 def test_a_target_is_reached_whatever_the_most_is_that_may_be_spent(session: Session) -> None:
-    """At epsilon 1,000 noise rounds to nothing, of which no bar can be simulated: that is no reason to refuse a wide target."""
+    """At epsilon 1,000 noise rounds to zero, for which no bar can be simulated; that is no reason to refuse a wide target."""
     limit = replace(session.policy.per_query, max_epsilon=Fraction(1000))
     generous = session.over(replace(session.policy, per_query=limit))
     generous.execute("SET dp.target_error = 3")
@@ -72,7 +72,7 @@ def test_a_target_is_reached_whatever_the_most_is_that_may_be_spent(session: Ses
 def test_a_target_takes_a_count_and_a_mean_of_two_blocks_apart(
     session: Session, aggregate: str, target: int, most: float
 ) -> None:
-    """The first measures of both blocks have one name: that one is a COUNT makes none of the other."""
+    """The first measures of both blocks have the same name, but that one is a COUNT does not make the other one a COUNT."""
     session.execute(f"SET dp.target_error = {target}")
     plan = session.explain(
         f"SELECT {aggregate} AS n FROM patients UNION ALL SELECT COUNT(*) FROM patients WHERE age > 40"
@@ -100,7 +100,7 @@ def test_explain_tells_how_wide_the_bars_of_outputs_will_be(session: Session) ->
 
 
 def errors(session: Session, sql: str) -> list[str]:
-    """What EXPLAIN says of each output, without its name."""
+    """Return EXPLAIN's statement on each output, without its name."""
     return [line.partition(": ")[2] for line in session.explain(sql).lines]
 
 
@@ -152,7 +152,7 @@ def test_explain_assumes_values_that_are_released_before(session: Session) -> No
 def test_bars_of_equal_groups_are_those_of_the_first(
     session: Session, monkeypatch: pytest.MonkeyPatch, sql: str, reduced: bool
 ) -> None:
-    """Made-up groups are alike, so that bars are computed for the first where no row depends on a key or on another group."""
+    """Simulated groups are alike, so bars are computed only for the first, if no row depends on a key or on another group."""
     computed: list[int] = []
     bars = expected_bars.bars
 

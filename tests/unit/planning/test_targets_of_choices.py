@@ -1,4 +1,4 @@
-"""`dp.target_error` of quantiles and most frequent values: so many rows of rank in the worst case, at the least epsilon."""
+"""`dp.target_error` of quantiles and most frequent values: a number of rows of rank in the worst case, at the least epsilon."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BY_REGION = "SELECT region, MEDIAN(age) AS m FROM patients GROUP BY region"
 
 @pytest.fixture
 def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
-    """500 patients in each of two regions; a patient is one row."""
+    """Return a session over 500 patients, one row each, in each of two regions."""
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     with open_session(build(tmp_path), create_ledger=True) as opened:
         yield opened
@@ -41,7 +41,7 @@ def epsilon(session: Session, sql: str) -> Fraction:
 def test_the_least_epsilon_that_reaches_the_rank_error_is_charged(
     session: Session, number: str, parts: int, most_move: float
 ) -> None:
-    """By hand: permute-and-flip is off by more than d rows with a probability of cells / 2 exp(-epsilon_0 d / (2 M)) at most."""
+    """By hand: permute-and-flip is off by more than d rows with probability at most cells / 2 exp(-epsilon_0 d / (2 M))."""
     cells = int(re.findall("over ([0-9]+) cells", session.explain(f"SELECT {number} FROM patients").to_text())[0])
     session.execute("SET dp.target_error = 25")
     charged = float(epsilon(session, f"SELECT {number} FROM patients"))
@@ -61,7 +61,7 @@ def test_twice_the_error_costs_half_and_a_surer_bound_more(session: Session) -> 
 
 
 def test_the_smallest_value_is_within_so_many_rows_of_the_first(session: Session) -> None:
-    """Its rank and the error in rank together."""
+    """Its target rank and the error in rank together."""
     session.execute("SET dp.target_error = 60")
     text = session.explain("SELECT MIN(age) AS low FROM patients").to_text()
     rank = int(re.findall("smallest value number ([0-9]+)", text)[0])
@@ -70,7 +70,7 @@ def test_the_smallest_value_is_within_so_many_rows_of_the_first(session: Session
 
 
 def test_every_output_is_within_the_target(session: Session) -> None:
-    """A count beside a median has its own half width; the dearer of both decides."""
+    """A count next to a median has its own half width; the more expensive of both decides."""
     session.execute("SET dp.target_error = 25")
     both = session.explain("SELECT MEDIAN(age) AS m, COUNT(*) AS n FROM patients")
     assert re.findall(r"rank error of at most (2[45][0-9.]*) rows", both.to_text())

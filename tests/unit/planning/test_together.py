@@ -1,4 +1,4 @@
-"""Questions measured together: never dearer than one after the other, each block once, and shares that follow the goal."""
+"""Queries measured jointly: never more expensive than one by one, each block once, and shares that follow the objective."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
 
 
 def planned(opened: Session, sql: str) -> Planned:
-    """`sql` may begin with settings: `dp.epsilon = 2; SELECT ...`."""
+    """Plan a query; `sql` may begin with settings: `dp.epsilon = 2; SELECT ...`."""
     *settings, text = sql.split("; ")
     before = opened.options
     for setting in settings:
@@ -87,7 +87,7 @@ def plans(opened: Session, texts: list[str], goal: Goal | None = None) -> tuple[
 
 
 def errors(plan: JointPlan) -> dict[str, tuple[float, float]]:
-    """Half widths by themselves and together of each table's first sum, by the table."""
+    """Return half widths, one by one and jointly, of each table's first sum, by table."""
     return {row.table: row.sums[0][1:] for row in tile_rows(plan.price, Fraction(95, 100))}
 
 
@@ -117,7 +117,7 @@ def test_questions_together_cost_no_more_than_one_by_one(
 
 
 def test_four_questions_are_the_cube_of_four_times_the_budget(session: Session) -> None:
-    """Each set of a CUBE at epsilon 4 has epsilon 1: the plans of four questions at epsilon 1 are made of the same releases."""
+    """Each set of a CUBE at epsilon 4 has epsilon 1: the plans of four queries at epsilon 1 consist of the same releases."""
     cube = (
         "dp.epsilon = 4; dp.workload = on; SELECT region, kind, COUNT(*) AS n FROM sales GROUP BY CUBE (region, kind)"
     )
@@ -240,7 +240,7 @@ def test_without_noise_answers_are_the_exact_ones(tmp_path: Path, monkeypatch: p
 
 
 def test_a_failed_measurement_is_charged_once(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The request of a plan is one charge for whichever question asks, also after the measurement failed in the middle."""
+    """A plan's request is one charge, whichever query triggers it, even after the measurement failed in the middle."""
     from dpsql.errors.exceptions import Error
     from dpsql.session import pipeline
 

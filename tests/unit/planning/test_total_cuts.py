@@ -1,4 +1,4 @@
-"""`dp.max_total = auto`: the bound on a unit's sums is chosen first, and both steps are one question with one price."""
+"""`dp.max_total = auto`: the bound on a unit's sums is chosen first, and both steps form one query with one price."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def rows(session: Session, sql: str) -> list[tuple[Any, ...]]:
     return list(session.execute(sql).rows())
 
 
-# --- one question in two steps ----------------------------------------------------------------------------------------
+# --- one query in two steps -------------------------------------------------------------------------------------------
 
 
 def test_both_steps_are_one_charge_that_is_reserved_before_the_first(opener: Opener) -> None:
@@ -87,7 +87,7 @@ def test_killed_between_the_steps_it_is_charged_once_and_goes_on(opener: Opener)
     assert caught.value.charged and "secret" not in caught.value.text() and spent(session) == "1"
     session, engine = opener(create=False)
     plan = session.explain(SUM)
-    assert plan.stored == ("dp_totals_0",) and plan.charged.epsilon == 0.5  # the bound was released, and is kept
+    assert plan.stored == ("dp_totals_0",) and plan.charged.epsilon == 0.5  # the bound was released and stored
     session.execute(SUM)
     assert len(engine.asked) == 1 and spent(session) == "1.5"
     assert session.execute(SUM).reused and spent(session) == "1.5"
@@ -107,7 +107,7 @@ def test_it_is_answered_from_the_store(opener: Opener) -> None:
     "sql", [SUM, BY_REGION, "SELECT AVG(cost) AS a, SUM(-cost) AS b, SUM(cost - 20) AS c FROM visits"]
 )
 def test_without_noise_nothing_is_cut(opener: Opener, sql: str) -> None:
-    """The largest total is chosen, and shares of it add up to the sum; a bound is the end of a cell, so no unit is above it."""
+    """The largest total is chosen, and shares of it add up to the sum; a bound is the end of a cell, so no unit exceeds it."""
     session, _ = opener(NoiselessGate())
     with duckdb.connect(session.policy.source_path() or "", read_only=True) as plain:
         exact = sorted(
@@ -123,7 +123,7 @@ def test_sums_of_integers_are_integers(opener: Opener) -> None:
     assert rows(session, "SELECT SUM(age) AS s FROM patients") == [(sum(20 + i % 60 for i in range(1000)),)]
 
 
-# --- what is chosen ---------------------------------------------------------------------------------------------------
+# --- the choice -------------------------------------------------------------------------------------------------------
 
 
 def test_totals_of_all_groups_count_and_tables_by_other_keys_share_one_bound(opener: Opener) -> None:
@@ -181,7 +181,7 @@ def test_the_grid_reaches_from_a_part_of_one_row_to_all_rows_of_a_unit(opener: O
     assert above == sorted(above, reverse=True) and above[0] > above[-1] + 40 and law.rank < above[-1] < 40
 
 
-# --- what is said and refused -------------------------------------------------------------------------------------------
+# --- notices and refusals -----------------------------------------------------------------------------------------------
 
 
 def test_explain_says_that_noise_follows_from_a_bound_that_is_chosen(opener: Opener) -> None:
@@ -200,8 +200,8 @@ def test_explain_says_that_noise_follows_from_a_bound_that_is_chosen(opener: Ope
 
 
 def test_where_too_few_have_values_the_bound_is_the_policys_own_and_that_is_told(opener: Opener) -> None:
-    """5 people at epsilon 1 are no more than the rank, so that any bound but the policy's has a chance of two in 100; of 5
-    answers with another one in each something is amiss."""
+    """5 people at epsilon 1 are no more than the rank, so any bound but the policy's has a probability of two in 100; if each of
+    5 answers has another bound, something is wrong."""
     session, _ = opener()
     session.execute("SET dp.reuse = off")
     few = f"{SUM} WHERE patient_id < 5"
@@ -214,8 +214,8 @@ def test_where_too_few_have_values_the_bound_is_the_policys_own_and_that_is_told
 
 
 def test_a_bound_follows_as_many_people_as_explain_says(opener: Opener) -> None:
-    """With 70 people of at most 150 each, of 5,000 that the policy allows, 1 in 40 choices is an empty cell at most, so that five
-    of ten are in 3 of a million cases."""
+    """With 70 people of at most 150 each, where the policy allows 5,000, at most 1 in 40 choices is an empty cell, so five of ten
+    are in 3 of a million cases."""
     session, _ = opener()
     session.execute("SET dp.reuse = off")
     answers = [session.execute(f"{SUM} WHERE patient_id < 70").receipt.notices for _ in range(10)]
@@ -223,7 +223,7 @@ def test_a_bound_follows_as_many_people_as_explain_says(opener: Opener) -> None:
 
 
 def test_the_cell_of_a_total_is_the_first_whose_end_is_no_smaller(opener: Opener) -> None:
-    """And 0 for a unit without values, which is above none of them."""
+    """The cell is 0 for a unit without values, which exceeds none of the bounds."""
     session, _ = opener()
     planned = session.plan(session.planner.parse(SUM, None)).plan
     cell, (cut,) = planned.blocks[0].measures[0].arguments[0], planned.cuts
@@ -301,13 +301,13 @@ def test_tune_measures_the_question_without_its_own_bound(opener: Opener) -> Non
     assert Tuning(session, SUM).plan.outputs
 
 
-# --- how exact it is ------------------------------------------------------------------------------------------------
+# --- accuracy -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.statistical
 def test_a_heavy_tail_costs_far_less_than_the_policy_allows(opener: Opener) -> None:
-    """1,000 people with three visits each of a few dozen: within the noise of a bound near the largest totals, and never that
-    of the policy's own. A mean of 30 answers, each of which errs by about two bounds, is compared with half of the latter."""
+    """1,000 people with three visits of a few dozen each: the noise is that of a bound near the largest totals, and never that of
+    the policy's own bound. A mean of 30 answers, each with an error of about two bounds, is compared with half of the latter."""
     session, _ = opener()
     session.execute("SET dp.reuse = off")
     (cut,) = session.plan(session.planner.parse(SUM, None)).plan.cuts

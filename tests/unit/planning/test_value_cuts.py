@@ -1,4 +1,4 @@
-"""`dp.max_values = auto`: how many values each unit brings is chosen first, and both steps are one question with one price."""
+"""`dp.max_values = auto`: the number of values per unit is chosen first, and both steps form one query with one price."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ def cut_of(session: Session, sql: str = COSTS) -> TotalCut:
 
 
 def released_places(engine: NotedEngine) -> int:
-    """The number of places that the last query was given."""
+    """Return max_values as passed to the last query."""
     table = engine.asked[-1][1].released["dp_places_0"]
     return int(table.column(0)[0].as_py())
 
 
-# --- one question in two steps ----------------------------------------------------------------------------------------
+# --- one query in two steps -------------------------------------------------------------------------------------------
 
 
 def test_both_steps_are_one_charge_that_is_reserved_before_the_first(opener: Opener) -> None:
@@ -86,7 +86,7 @@ def test_without_noise_the_answer_is_that_of_the_places_that_were_chosen(opener:
 
 @pytest.mark.parametrize("places", places_up_to(5))
 def test_noise_of_the_second_step_is_the_same_whatever_was_chosen(opener: Opener, places: int) -> None:
-    """One text, one price; each value adds a whole part of what noise is for, and l of them all of it."""
+    """One text, one price; each value adds an integral part of the sensitivity, and l values add all of it."""
     session, _ = opener()
     block = session.plan(session.planner.parse(COSTS, None)).price.blocks[1]
     (term,), (noisy,) = block.block.terms, block.noise.terms
@@ -142,7 +142,7 @@ def test_the_sandbox_has_the_number_of_each_cell(opener: Opener) -> None:
     assert sorted(ends) == sorted(cut_at(cut, cell) for cell in range(last_cell(cut) + 1))
 
 
-# --- what is said and refused -------------------------------------------------------------------------------------------
+# --- notices and refusals -----------------------------------------------------------------------------------------------
 
 
 def test_explain_says_that_noise_follows_from_a_number_that_is_chosen(opener: Opener) -> None:
@@ -194,14 +194,14 @@ def test_what_needs_to_know_the_noise_before_is_refused(opener: Opener, option: 
     assert not caught.value.charged and engine.asked == []
 
 
-# --- how exact it is ------------------------------------------------------------------------------------------------
+# --- accuracy -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.statistical
 def test_noise_has_the_scale_of_the_places_that_were_chosen(opener: Opener) -> None:
-    """1,000 people bring 7 costs whatever l is. The error over l is Laplace noise of scale 2 (half of epsilon 1): the mean of 150
-    sizes is within 0.5 of 2 but for one case in 400, which fails if it comes thrice, and 0.7 or 1.3 of the scale pass one
-    trial of three in three cases of a hundred."""
+    """1,000 people have 7 costs whatever l is. The error over l is Laplace noise of scale 2 (half of epsilon 1): the mean of 150
+    magnitudes is within 0.5 of 2 except in one case in 400; the test fails if that happens three times, and 0.7 or 1.3 of the
+    scale pass one trial of three in three cases of a hundred."""
     session, engine = opener()
     session.execute("SET dp.reuse = off")
     means = []
@@ -218,8 +218,8 @@ def test_noise_has_the_scale_of_the_places_that_were_chosen(opener: Opener) -> N
 
 @pytest.mark.statistical
 def test_the_number_chosen_follows_people_with_many_values(opener: Opener) -> None:
-    """Each of 1,000 people has three costs, of 2,000 rows that the policy allows: no choice is below 3, as all are above that, and
-    three of four are 3 or 4, so that 7 of 20 are but in one of ten thousand cases."""
+    """Each of 1,000 people has three costs, and the policy allows 2,000 rows: no choice is below 3, since all people exceed that,
+    and three of four choices are 3 or 4, so that fewer than 8 of 20 are in only one of ten thousand cases."""
     session, engine = opener(change=lambda text: text.replace("max_rows: 5", "max_rows: 2000"))
     session.execute("SET dp.reuse = off")
     law = session.plan(session.planner.parse(COSTS, None)).price.blocks[0].noise.measurements[0].laws[0][1]

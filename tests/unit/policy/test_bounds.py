@@ -1,4 +1,4 @@
-"""Contribution bounds: what is the smallest, and fingerprints that stored releases are found by."""
+"""Contribution bounds: the smallest one, and the fingerprints by which stored releases are found."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_bounds_by_group_alone_drop_rows_after_grouping(bounds: ContributionBoun
 
 
 def test_fingerprints_do_not_depend_on_how_bounds_are_held() -> None:
-    """Names of stored releases: the texts and digests are those of the version that held each bound in its owner."""
+    """They name stored releases: the texts and digests are those of the version that stored each bound in its owner."""
     caps = Caps(20, 4, ContributionBounds(max_groups=4, max_rows_per_group=2))
     assert canonical_text(caps) == "Caps(rows_per_unit=int:20,groups=int:4,max_groups=int:4,max_rows_per_group=int:2)"
     policy = load_policy(POLICIES / "hospital.yaml")

@@ -1,4 +1,4 @@
-"""What an accepted policy says: exact values, defaults, the way to the privacy unit, addresses, its version."""
+"""Contents of an accepted policy: exact values, defaults, the path to the privacy unit, addresses, its version."""
 
 from __future__ import annotations
 
@@ -284,7 +284,7 @@ def test_the_version_stays_with_what_does_not_matter(policy: Policy, tmp_path: P
 
 
 def test_the_version_knows_every_field_of_the_policy(policy: Policy) -> None:
-    """A field added later must not be forgotten: each one is changed here."""
+    """A new field must not be forgotten: the test changes each one."""
     for field in fields(Policy):
         other = replace(policy, **{field.name: "different"})
         assert (other.version == policy.version) == (field.name in ("description", "folder", "asker")), field.name

@@ -1,4 +1,4 @@
-"""Every way a policy can be wrong is refused with the place in the file, and a right one is not."""
+"""Every error in a policy is refused with its place in the file, and a valid policy is not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever stands in the file, the reader answers with problems or a policy, never with an exception."""
+"""For any file content, the reader returns problems or a policy, and never raises an exception."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a running server may take over: changes of the policy that promise no less than before."""
+"""Policy changes that a running server may adopt: those that promise no less than before."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_filter_may_come_but_not_change() -> None:
 
 
 def test_every_field_of_the_policy_is_compared() -> None:
-    """A field that is added later must be decided upon here."""
+    """A new field must be classified here."""
     decided = {
         "dataset", "source", "privacy_unit", "neighbours", "budget", "per_query", "ledger", "analysts", "session", "tables",
         "projects", "reuse", "timing", "constant_seconds", "witness",
@@ -131,7 +131,8 @@ def test_windows_of_a_budget_may_not_begin_sooner_or_add_up_to_more(changed: str
 
 
 def _budget(written: str) -> DatasetBudget:
-    """The budget of TEXT with `written` instead of its delta; a lifetime without windows is no policy, so built here."""
+    """Return the budget of TEXT with `written` instead of its delta. A lifetime without windows is not a valid policy, so it is
+    built here."""
     if "lifetime" in written and "every" not in written:
         return replace(parse_policy(TEXT.replace("delta: 1e-6,", WINDOWS, 1)).budget, every=None)
     return parse_policy(TEXT.replace("delta: 1e-6,", written, 1)).budget

@@ -1,4 +1,4 @@
-"""What a policy may say of its source follows from the kind of source alone."""
+"""The permitted settings of a source follow from its kind alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Which sums are compared with a threshold, in which direction a unit moves them, and what the law of a run allows and costs."""
+"""Sums compared with a threshold: which ones, in which direction a unit moves them, and what the law of a run permits and
+costs."""
 
 from __future__ import annotations
 

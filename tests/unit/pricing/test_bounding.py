@@ -1,4 +1,5 @@
-"""A block's basis keeps to the tightest contribution bounds, enforces those that change something, and shares rows where it pays."""
+"""A block's basis uses the tightest contribution bounds, enforces those that change something, and shares rows where that pays
+off."""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ TRUE = Literal(True, literal_facts(True))
 
 
 def key(count: int | None = None, name: str = "k0", expression: Expr = K) -> Key:
-    """A key with so many public values; a private one for None."""
+    """Return a key with this many public values, or a private key for None."""
     return Key(name, expression, None if count is None else tuple(range(count)))
 
 
@@ -242,7 +243,7 @@ def test_squares_change_nothing_where_no_measure_reads_them() -> None:
     assert without == with_squares
 
 
-# --- facts of groups, and what is measured beside sums ----------------------------------------------------------------
+# --- facts of groups, and measurements other than sums ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("keys", "complete"), [((), True), ((key(2),), True), ((key(2), key(None, "k1")), False)])

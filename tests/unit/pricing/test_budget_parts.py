@@ -1,4 +1,4 @@
-"""A question's budget is divided evenly over what it measures, each part buys noise within it, and delta goes where it is needed."""
+"""A query's budget is divided evenly over its measurements, each part buys noise within it, and delta goes where it is needed."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def block(words: str, *keys: Key, name: str = "b", squares: bool = False, local:
     return bounded(Block(name, Scan("t", (X, K)), keys, measures), POLICY, UNBOUNDED, local=request, squares=squares)
 
 
-# --- how many parts ---------------------------------------------------------------------------------------------------
+# --- number of parts --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_a_clip_is_in_the_norm_of_the_noise_and_left_out_where_it_never_binds(
     divided = BudgetParts((MANY,), options_for(mechanism), ZCDP)
     for most in (1, 6, 7, 8):
         term, noise = divided.measured(replace(CLIPPED, clip=Clip(most)), MANY, neighbours)
-        # All seven rows may be in one group, so that both norms of what a unit adds are 7.
+        # All seven rows may be in one group, so both norms of a unit's contribution are 7.
         assert term.clip == (Clip(most, norm) if most < 7 else None)
         factor, moved = neighbours.factor, noise.sensitivity  # type: ignore[attr-defined]
         l1 = {Norm.L1: min(most, 7), Norm.L2: min(7, isqrt(3 * most * most))}[norm] if most < 7 else 7
@@ -253,7 +253,7 @@ def test_noise_for_running_totals_is_taken_where_they_err_less(
     assert isinstance(noise, SquareRoot) is is_series
 
 
-# --- which mechanisms -------------------------------------------------------------------------------------------------
+# --- choice of mechanisms ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""How tiles share a budget: never more than they have, and with the errors that theory expects of known shapes."""
+"""Tiles share a budget: never more than they have, and with the errors that theory predicts for known shapes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PAIRS = Marginals(
 
 
 def after(marginals: Marginals, power: int, objective: Objective) -> np.ndarray:
-    """The variance of a cell of each tile; 1 apart."""
+    """Return the variance of a cell of each tile; 1 if measured separately."""
     count = len(marginals.tiles)
     chosen = shares(marginals, (1.0,) * count, power, objective)
     assert sum(chosen) <= count and min(chosen) >= LEAST_SHARE - 1 / STEPS

@@ -1,4 +1,5 @@
-"""Squares of pairs that share each row: what a row adds to all nine sums, who shares, at what price, and the law of what comes out."""
+"""Squares of pairs that share each row: contributions of a row to all nine sums, which terms share, the price, and the law of the
+results."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from dpsql.session.session import Session
 
 
 def pair(name: str) -> list[tuple[str, str]]:
-    """Kind and set of the terms of one pair."""
+    """Return kind and set of the terms of one pair."""
     return [("pair part", name)] * 9
 
 
@@ -31,7 +32,7 @@ APART = [("count", ""), *[("sum", "")] * 5]
 SHARED = {
     "corr(y, x)": pair("t0"),
     "regr_slope(z, w)": pair("t0"),
-    "regr_intercept(z * 40000000, w)": pair("t0"),  # of 29 bits, beside 3
+    "regr_intercept(z * 40000000, w)": pair("t0"),  # of 29 bits, next to 3
     "regr_slope(z * 400000000, w * 400000000)": pair("t0"),  # of more bits than a grid has
     "corr(y, x) FILTER (WHERE w > 1)": pair("t0"),
     "regr_r2(y, z), regr_avgx(y, z), regr_count(y, z), covar_samp(y, z)": pair("t0"),
@@ -40,7 +41,7 @@ SHARED = {
 TOGETHER = {
     "corr(y, x), corr(x, y)": [*pair("t0"), *pair("t9")],
     "corr(y, x), covar_pop(z, w)": [*pair("t0"), *[("product part", "t9")] * 4],
-    "corr(y, x), avg(y)": [*pair("t0"), ("sum", "t9"), ("sum", "t9")],  # rows without x have a y
+    "corr(y, x), avg(y)": [*pair("t0"), ("sum", "t9"), ("sum", "t9")],  # rows without x may have a y
     "corr(y, x), avg(w)": [*pair("t0"), ("sum", "t9"), ("sum", "t9")],
     "corr(x, 3)": APART,
 }
@@ -65,7 +66,8 @@ def test_nothing_is_shared_under_zcdp(session: Session) -> None:
 @pytest.mark.parametrize("session", ["pure"], indirect=True)
 @pytest.mark.parametrize("chosen", SHARED)
 def test_a_row_adds_the_square_of_both_widths_in_all(session: Session, tmp_path: Path, chosen: str) -> None:
-    """Every pair of values alone, as the engine adds it up: no part is negative, all are V^2 W^2, or nothing."""
+    """For each single pair of values, as the engine adds it up: no part is negative, and the parts add up to V^2 W^2, or to
+    nothing."""
     planned = session.planner.plan(session.planner.parse(f"SELECT {chosen} FROM t", None), session.options, True)
     (priced,) = planned.price.blocks
     (width,) = {term.magnitude for term in priced.block.terms}
@@ -85,8 +87,8 @@ def test_a_row_adds_the_square_of_both_widths_in_all(session: Session, tmp_path:
     [(2**20, 2**20), (2**20 - 1, 3), (7, 5), (2**15, 2**15), (2**15 + 1, 2**15), (2**30, 2**10), (2**10, 2**30)],
 )
 def test_parts_are_exact_up_to_the_most_bits(widths: tuple[int, int]) -> None:
-    """Each part of three rows, at both ends and between, is that of whole numbers in any size; two billion times as many rows have
-    38 digits."""
+    """Each part of three rows, at both ends and between, equals integer arithmetic of unlimited size; two billion times as many
+    rows have 38 digits."""
     factors = tuple(Term("", TermKind.SUM, None, None, width) for width in widths)
     rows = [(0, 0), (0, widths[1]), widths, (widths[0] // 3, widths[1] - 1), (widths[0] - 1, widths[1] // 2)]
     listed = ", ".join(f"({q}, {r}, true)" for q, r in rows)
@@ -112,7 +114,8 @@ def test_parts_are_exact_up_to_the_most_bits(widths: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize("session", ["pure"], indirect=True)
 def test_the_law_of_counts_and_products_of_pairs(session: Session) -> None:
-    """Empty groups: the count is the sum of nine Laplace laws, of variance 18. Rejects 0.7 and 1.3 of the scale by far."""
+    """In empty groups, the count is a sum of nine Laplace variables, of variance 18. The test rejects 0.7 and 1.3 of the scale by
+    far."""
     table = session.execute("SELECT cell, regr_count(y, x) AS n, corr(y, x) FROM t WHERE cell > 1 GROUP BY cell").table
     counts = np.array(table.column("n").to_pylist()[1:], dtype=float)
     # A variance of 18 from 4,000 values has a deviation of 18 sqrt((2 + 3 / 9) / 4,000), and rounding adds a twelfth.
@@ -120,7 +123,7 @@ def test_the_law_of_counts_and_products_of_pairs(session: Session) -> None:
 
 
 def test_answers_are_those_of_the_engine_without_noise(session: Session) -> None:
-    """Values outside the bounds count as the bounds, pairs with NULL or NaN not at all."""
+    """Values outside the bounds count as the bounds; pairs with NULL or NaN do not count."""
     session.context = replace(session.context, gate=NoiselessGate())
     chosen = (
         "corr({0}), regr_slope({0}), regr_intercept({0}), regr_r2({0}), covar_pop({0}), regr_count({0}), regr_avgx({0})"
@@ -143,7 +146,7 @@ def test_one_column_of_a_pair_has_its_own_statistics_without_noise(session: Sess
     session.context = replace(session.context, gate=NoiselessGate())
     chosen = "corr(w, u), count(*), avg(w), sum(u), var_pop(w), stddev_samp(u)"
     (answered,) = session.execute(f"SELECT {chosen} FROM t WHERE cell = 1").rows()
-    values = [False, True, False, True, False, False, False, False, True, True, True]  # above 2, NaN being the largest
+    values = [False, True, False, True, False, False, False, False, True, True, True]  # above 2; NaN is the largest
     w = np.repeat([1 if above else 4 for above in values], 11)
     u = np.tile([-1 if above else 3 for above in values], 11)
     assert answered == pytest.approx((0.0, 121, w.mean(), u.sum(), w.var(), u.std(ddof=1)), abs=1e-9)
@@ -175,7 +178,7 @@ def test_a_pair_that_was_released_is_not_measured_again(session: Session) -> Non
 
 @pytest.mark.parametrize("session", ["pure"], indirect=True)
 def test_totals_follow_from_squares_of_groups(session: Session) -> None:
-    """Each part is told from the others, and from those of the same columns in another order."""
+    """Each part is distinguished from the others, and from those of the same columns in the other order."""
     session.context = replace(session.context, gate=NoiselessGate())
     direct = session.execute("SELECT corr(y, x) AS c, regr_slope(y, x) AS s, regr_count(y, x) AS n FROM t WHERE w < y")
     session.execute("SET dp.reuse = derive")
@@ -186,7 +189,7 @@ def test_totals_follow_from_squares_of_groups(session: Session) -> None:
 
 
 def test_the_magnitude_of_a_part_is_the_most_that_nine_add() -> None:
-    """Of the identity itself: the products of (q + V - q)^2 and (r + W - r)^2 in thirds, exactly."""
+    """For the identity itself: the products of (q + V - q)^2 and (r + W - r)^2 in thirds, exactly."""
     for q, r in product([Fraction(k, 7) for k in range(8)], repeat=2):
         of_first, of_second = ([(1 - v) ** 2, 2 * v * (1 - v), v * v] for v in (q, r))
         parts = [a * b for a, b in product(of_first, of_second)]

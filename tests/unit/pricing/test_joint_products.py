@@ -1,4 +1,5 @@
-"""Products of pairs that share each row: what a row adds to all of them, who shares, at what price, and the law of what comes out."""
+"""Products of pairs that share each row: contributions of a row to all of them, which terms share, the price, and the law of the
+results."""
 
 from __future__ import annotations
 
@@ -26,14 +27,14 @@ SHARED = {
 TOGETHER = {
     "regr_count(y, x)": [("count", "")],
     "covar_pop(y, x), covar_pop(x, y)": [*PARTS, *[("product part", "t4")] * 4],
-    "covar_pop(y, x), corr(y, x)": [("pair part", "t0")] * 9,  # which reads squares, too
+    "covar_pop(y, x), corr(y, x)": [("pair part", "t0")] * 9,  # reads squares, too
     "covar_pop(y, x), covar_pop(z, w), corr(z, x), covar_pop(z, x)": [
         *[("pair part", "t0")] * 9,
         *[("product part", "t9")] * 4,
         *[("product part", "t13")] * 4,
     ],
     "covar_pop(y, x), avg(y)": [*PARTS, ("sum", "t4"), ("sum", "t4")],
-    "covar_pop(z * 400000000, w * 400000000)": APART,  # whose products have more than 60 bits
+    "covar_pop(z * 400000000, w * 400000000)": APART,  # products have more than 60 bits
     "covar_pop(x, 3)": APART,
 }
 
@@ -59,7 +60,8 @@ def test_nothing_is_shared_under_zcdp_and_means_of_pairs_measure_what_they_read(
 @pytest.mark.parametrize("session", ["pure"], indirect=True)
 @pytest.mark.parametrize("chosen", SHARED)
 def test_a_row_adds_the_product_of_both_widths_in_all(session: Session, tmp_path: Path, chosen: str) -> None:
-    """Every pair of values alone, as the engine adds it up: no part is negative, all are V W, or nothing where one is missing."""
+    """For each single pair of values, as the engine adds it up: no part is negative, and the parts add up to V W, or to nothing
+    if a value is missing."""
     planned = session.planner.plan(session.planner.parse(f"SELECT {chosen} FROM t", None), session.options, True)
     (priced,) = planned.price.blocks
     (width,) = {term.magnitude for term in priced.block.terms}
@@ -74,7 +76,8 @@ def test_a_row_adds_the_product_of_both_widths_in_all(session: Session, tmp_path
 
 @pytest.mark.parametrize("session", ["pure"], indirect=True)
 def test_the_law_of_counts_of_pairs(session: Session) -> None:
-    """Empty groups: the count is the sum of four Laplace laws over V W, E|sum| = 35/16. Rejects 0.7 and 1.3 of the scale by far."""
+    """In empty groups, the count is a sum of four Laplace variables over V W, with E|sum| = 35/16. The test rejects 0.7 and 1.3
+    of the scale by far."""
     table = session.execute(
         "SELECT cell, regr_count(y, x) AS n, covar_pop(y, x) FROM t WHERE cell > 1 GROUP BY cell"
     ).table
@@ -83,7 +86,7 @@ def test_the_law_of_counts_of_pairs(session: Session) -> None:
 
 
 def test_answers_are_those_of_the_engine_without_noise(session: Session) -> None:
-    """Values outside the bounds count as the bounds, pairs with NULL or NaN not at all."""
+    """Values outside the bounds count as the bounds; pairs with NULL or NaN do not count."""
     session.context = replace(session.context, gate=NoiselessGate())
     chosen = "regr_count({0}, {1}), regr_avgx({0}, {1}), regr_avgy({0}, {1}), covar_pop({0}, {1}), covar_samp({0}, {1})"
     (answered,) = session.execute(f"SELECT {chosen.format('y', 'x')} FROM t WHERE cell = 1").rows()
@@ -91,7 +94,7 @@ def test_answers_are_those_of_the_engine_without_noise(session: Session) -> None
     x = np.repeat(values, len(values))
     y = np.tile(np.clip(values, 0, 10.7), len(values))
     truth = (len(x), x.mean(), y.mean(), 0.0, 0.0)
-    assert answered == pytest.approx(truth, abs=1e-5)  # grids of products are that coarse
+    assert answered == pytest.approx(truth, abs=1e-5)  # grids of products are this coarse
 
 
 @pytest.mark.parametrize("session", ["pure"], indirect=True)
@@ -120,7 +123,7 @@ def test_a_pair_that_was_released_is_not_measured_again(session: Session) -> Non
 
 @pytest.mark.parametrize("session", ["pure"], indirect=True)
 def test_totals_follow_from_products_of_groups(session: Session) -> None:
-    """Each part is told from the others, and from those of the same columns in another order."""
+    """Each part is distinguished from the others, and from those of the same columns in the other order."""
     session.context = replace(session.context, gate=NoiselessGate())
     session.execute("SET dp.reuse = derive")
     session.execute("SELECT part, covar_pop(y, x) AS c, covar_pop(x, y) AS d FROM t GROUP BY part")

@@ -1,4 +1,4 @@
-"""Sums that share each row: what a row adds to all of them, who shares, at what price, and the law of what comes out."""
+"""Sums that share each row: contributions of a row to all of them, which terms share, the price, and the law of the results."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ SQUARES = {
     "var_pop(x), avg(y)": [*PARTS, *[("sum", "t3")] * 2],
     "var_pop(v) FILTER (WHERE w > 1)": PARTS,
 }
-"""Of Laplace noise that is paid in epsilon: under zCDP squares stay apart."""
+"""For Laplace noise under pure accounting: under zCDP squares stay separate."""
 
 
 @pytest.mark.parametrize("chosen", SHARED)
@@ -71,7 +71,7 @@ def test_variances_share_rows_where_laplace_noise_is_paid_in_epsilon(session: Se
 
 @pytest.mark.parametrize("session", ["pure"], indirect=True)
 def test_squares_that_would_be_too_large_stay_apart(session: Session) -> None:
-    """Of integers above 2**30, whose squares have more than 60 bits; reals have a grid of their own."""
+    """Integers above 2**30 have squares of more than 60 bits; reals have a separate grid."""
     for chosen, shared in (
         ("var_pop(z * 100000000)", True),
         ("var_pop(z * 200000000)", False),
@@ -82,7 +82,7 @@ def test_squares_that_would_be_too_large_stay_apart(session: Session) -> None:
 
 
 def test_a_count_that_admits_private_keys_is_not_shared(session: Session) -> None:
-    """A threshold on it costs delta alone."""
+    """A threshold on it costs only delta."""
     assert ("count", "") in terms(session, "SELECT name, count(*), sum(y) FROM t GROUP BY name")
 
 
@@ -94,8 +94,8 @@ def test_a_count_that_admits_private_keys_is_not_shared(session: Session) -> Non
     ],
 )
 def test_a_row_adds_its_width_in_all_and_the_set_is_charged_once(session: Session, tmp_path: Path, chosen: str) -> None:
-    """Every row alone, as the engine adds it up: |low| + |high| + missing is at most W, and is W where a row is counted; of squares
-    the parts, none of them negative, are W^2 in all."""
+    """For each single row, as the engine adds it up: |low| + |high| + missing is at most W, and equals W if the row is counted;
+    for squares the parts are non-negative and add up to W^2."""
     if chosen in SQUARES and session.policy.budget.accountant != "pure":
         return
     planned = session.planner.plan(session.planner.parse(f"SELECT {chosen} FROM t", None), session.options, True)
@@ -117,7 +117,8 @@ def test_a_row_adds_its_width_in_all_and_the_set_is_charged_once(session: Sessio
 
 
 def test_the_law_of_what_comes_out(session: Session) -> None:
-    """Empty groups: SUM has the noise of one sum, COUNT that of two over W. Rejects 0.7 and 1.3 of the scale by far."""
+    """In empty groups, SUM has the noise of one sum, and COUNT that of two divided by W. The test rejects 0.7 and 1.3 of the
+    scale by far."""
     table = session.execute("SELECT cell, count(*) AS n, sum(y) AS s FROM t WHERE cell > 1 GROUP BY cell").table
     off = np.abs(table.column("s").to_numpy()[1:]) / 10.7
     counts = np.abs(table.column("n").to_numpy()[1:])
@@ -130,8 +131,8 @@ def test_the_law_of_what_comes_out(session: Session) -> None:
 
 @pytest.mark.parametrize("session", ["pure"], indirect=True)
 def test_the_law_of_counts_and_sums_beside_a_variance(session: Session) -> None:
-    """Empty groups: a count is the sum of three Laplace laws over W^2, E|X + Y + Z| = 15/8, the sum of values from 0 on has the
-    weights 1/2 and 1. Rejects 0.7 and 1.3 of the scale by far."""
+    """In empty groups, a count is the sum of three Laplace variables divided by W^2, E|X + Y + Z| = 15/8; the sum of values from
+    0 has the weights 1/2 and 1. The test rejects 0.7 and 1.3 of the scale by far."""
     table = session.execute(
         "SELECT cell, count(w) AS n, sum(w) AS s, var_pop(w) FROM t WHERE cell > 1 GROUP BY cell"
     ).table
@@ -142,11 +143,11 @@ def test_the_law_of_counts_and_sums_beside_a_variance(session: Session) -> None:
 
 @pytest.mark.parametrize("session", ["pure"], indirect=True)
 def test_the_error_to_reach_beside_a_variance_is_that_of_the_count(session: Session) -> None:
-    """Not that of the sum of squares, nor of the sum of values that is not asked for, both in other units."""
+    """It is not that of the sum of squares, nor of the unrequested sum of values, which both have other units."""
     session.execute("SET dp.target_error = 200")
     session.execute("SET dp.assume_rows = 1000000")
     answer = session.execute("SELECT count(y) AS n, var_pop(y) AS d FROM t")
-    # Whole numbers are shown rounded: one more on either side.
+    # Integers are shown rounded: one more on either side.
     assert 150 <= answer.error.column("n")[0].as_py() <= 202
 
 
@@ -160,12 +161,12 @@ def test_answers_are_right_but_for_noise(session: Session) -> None:
     assert found == pytest.approx((12, sum(min(max(v, 0), 10.7) for v in inside)), abs=14)
 
 
-# --- the errors that are told before ----------------------------------------------------------------------------------
+# --- expected errors --------------------------------------------------------------------------------------------------
 
 
 @cache
 def million_draws(law: str) -> NDArray[np.float64]:
-    """Draws of nine independent noises (one in each row) of the scale 2**20."""
+    """Return draws of nine independent noises (one per row) of scale 2**20."""
     draw = np.random.default_rng(5)
     return draw.laplace(0, 1 << 20, (9, 10**6)) if law == "laplace" else draw.normal(0, 1 << 20, (9, 10**6))
 
@@ -180,7 +181,7 @@ def million_draws(law: str) -> NDArray[np.float64]:
 )  # fmt: skip
 @pytest.mark.parametrize("law", ["laplace", "gaussian"])
 def test_the_error_of_a_weighted_sum_is_that_of_its_law(law: str, weights: list[float]) -> None:
-    """Against a million sums that are drawn; another weight, or one left out, is off by several percent."""
+    """Compared with a million drawn sums; another weight, or a missing one, would be off by several percent."""
     one = Sensitivity(1, 1 << 20, 1 << 40, 1 << 20)
     noise = laplace.noise_for(one, Fraction(1)) if law == "laplace" else gaussian.noise_for(one, Fraction(1, 2))
     sums = np.abs(sum(weight * alone for weight, alone in zip(weights, million_draws(law), strict=False)))
@@ -213,14 +214,14 @@ def _explain_tells_the_bars(session: Session, chosen: str) -> None:
     answer = session.execute(sql)
     told["s"] = next(error for output, error in told.items() if "s" in output.split(", "))
     for name in sorted({"n", "c", "s"} & set(answer.table.column_names)):
-        # Whole numbers are shown rounded, |round(e)| <= h where |e| < h + 1/2; the answer's law is drawn 20,000 times.
+        # Integers are shown rounded, |round(e)| <= h where |e| < h + 1/2; the answer's law is drawn 20,000 times.
         assert abs(answer.error.column(name)[0].as_py() - told[name]) <= 0.5 + 0.02 * told[name], name
     again = {one.output: (one.stored_error_95, one.error_95) for one in session.explain(sql).outputs}
     assert all(stored == pytest.approx(fresh) for stored, fresh in again.values())
 
 
 def test_the_error_to_reach_is_that_of_what_is_shown(session: Session) -> None:
-    """Bounds 0.1 apart: a count is made of sums whose errors are a tenth of its own."""
+    """With bounds 0.1 apart, a count is computed from sums whose errors are a tenth of its own."""
     session.execute("SET dp.target_error = 20")
     answer = session.execute("SELECT count(*) AS n, sum(v) AS s FROM t")
     assert 15 <= answer.error.column("n")[0].as_py() <= 21

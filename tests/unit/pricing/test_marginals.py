@@ -1,4 +1,4 @@
-"""Least squares over tiles, part by part, against least squares with the whole matrix."""
+"""Least squares over tiles, part by part, compared with least squares over the whole matrix."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ SHAPES = {
 
 
 def margin(marginals: Marginals, tile: tuple[int, ...], table: np.ndarray) -> np.ndarray:
-    """A tile of a whole table, its axes in the tile's own order."""
+    """Return a tile of a whole table, with its axes in the tile's own order."""
     summed = table.sum(axis=tuple(key for key in range(table.ndim) if key not in tile))
     return summed.transpose([sorted(tile).index(key) for key in tile]).reshape(-1)
 
 
 def design(marginals: Marginals) -> np.ndarray:
-    """The matrix from whole tables to all tiles."""
+    """Return the matrix from whole tables to all tiles."""
     cells = int(np.prod(marginals.sizes))
     units = np.eye(cells).reshape(cells, *marginals.sizes)
     columns = [np.concatenate([margin(marginals, tile, unit) for tile in marginals.tiles]) for unit in units]
@@ -44,7 +44,7 @@ def test_parts_give_what_the_whole_matrix_gives(name: str) -> None:
     covariance = estimate @ np.linalg.inv(weights) @ estimate.T
     expected = np.split(np.diag(covariance), np.cumsum(counts)[:-1])
     for number, variance in enumerate(marginals.variances_after(variances)):
-        assert expected[number] == pytest.approx(variance)  # of every cell of the tile
+        assert expected[number] == pytest.approx(variance)  # for every cell of the tile
         summed = sum(w * w * n * variances[other] for other, w, n in marginals.weights(number, variances))
         assert summed == pytest.approx(variance)
     start = 0

@@ -1,4 +1,4 @@
-"""Each option reads the values that it may have and no others, keeps to the policy's limits, and is shown as it would be set."""
+"""Each option accepts its permitted values and no others, respects the policy's limits, and is shown as it would be set."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ READ: dict[str, dict[str, Any]] = {
     "correlation": {"0": 0, "0.99": Fraction(99, 100)},
     "project": {"flu": "flu", "none": None, "NULL": None, "": None},
 }  # fmt: skip
-"""For each option, texts and the values that they are."""
+"""For each option, texts and the values that they mean."""
 NO_BOUND = (
     "0",
     "-1",
@@ -107,7 +107,7 @@ UNREAD: dict[str, tuple[str, ...]] = {
     "workload": ("", "none", "derive"),
     "correlation": ("-0.1", "1", "none"),
 }
-"""For each option, texts that it cannot have."""
+"""For each option, invalid texts."""
 
 
 def with_value(name: str, text: str) -> Options:

@@ -1,5 +1,5 @@
-"""Tables by wider and wider ranges of an ordered key: which there are, over which rows, at what price, and how exact they make
-running totals."""
+"""Tables by wider and wider ranges of an ordered key: their number, their rows, their price, and the accuracy of running
+totals."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ DAYS = "SELECT day, COUNT(*) AS n, SUM(COUNT(*)) OVER (ORDER BY day) AS total FR
 
 
 def runs(folder: Path, gate: Gate | None = None) -> Session:
-    """Rows on 70 listed days and on ten days after them."""
+    """Return a session over rows on 70 listed days and on ten days after them."""
     path = folder / "runs.yaml"
     path.write_text(POLICY)
     connection = duckdb.connect(str(folder / "runs.duckdb"))
@@ -78,7 +78,7 @@ def priced(opened: Session, sql: str) -> Price:
 
 
 def workload(count: int, base: int) -> Workload:
-    """Tables of one count by ranges of 1, base, base**2, ... of `count` values."""
+    """Return tables of one count by ranges of 1, base, base**2, ... of `count` values."""
     levels = 1
     while base**levels < count:
         levels += 1
@@ -90,7 +90,7 @@ def workload(count: int, base: int) -> Workload:
 
 
 def mean_variance(count: int, base: int, power: int) -> float:
-    """Of a running total, in variances of a cell of one table alone."""
+    """Return the mean variance of a running total, in variances of a cell of the single table."""
     ranges = workload(count, base)
     levels = len(ranges.tiles)
     return mean_variances(ranges, [float(levels**power)] * levels)[0]
@@ -98,7 +98,7 @@ def mean_variance(count: int, base: int, power: int) -> float:
 
 @pytest.mark.parametrize(("power", "most"), [(1, 3.18), (2, 6.31)], ids=["rho", "epsilon"])
 def test_a_year_of_running_totals_has_the_expected_error(power: int, most: float) -> None:
-    """In deviations of one table alone, whose running totals err by 13.5 of them."""
+    """In deviations of the single table, whose running totals err by 13.5 of them."""
     widths = best_widths(365, 6, power)
     shares = best_shares(365, widths, power)
     variances = [float((len(widths) / share) ** power) for share in shares]
@@ -123,7 +123,7 @@ def test_widths_are_nearly_the_best_and_few(count: int, power: int) -> None:
 
 @pytest.mark.parametrize(("count", "base"), [(16, 4), (64, 8), (64, 4), (23, 4), (70, 8), (25, 5), (70, 5)])
 def test_digits_are_ranges(count: int, base: int) -> None:
-    """Least squares over digits, with places that are known to be empty, is unbiased and no less exact than is claimed."""
+    """Least squares over digits, with places that are known to be empty, is unbiased and at least as exact as claimed."""
     ranges = workload(count, base)
     marginals, levels = ranges.marginals, len(ranges.tiles)
     variances = np.linspace(1.0, 2.0, levels)
@@ -151,7 +151,7 @@ def test_digits_are_ranges(count: int, base: int) -> None:
 
 @pytest.mark.parametrize(("count", "base"), [(8, 5), (23, 4), (70, 5), (126, 5), (1000, 5)])
 def test_errors_of_totals_are_those_of_the_whole_matrix(count: int, base: int) -> None:
-    """Of least squares over the ranges of `count` values alone, of which the last ones may be short."""
+    """The reference is least squares over the ranges of `count` values alone, of which the last ones may be short."""
     ranges = workload(count, base)
     variances = np.linspace(2.0, 3.0, len(ranges.tiles))
     places = np.arange(count) // base ** np.arange(len(ranges.tiles))[:, None]
@@ -194,7 +194,7 @@ def test_each_table_has_its_share_and_the_same_sensitivity(session: Session) -> 
 @pytest.mark.parametrize("power", [1, 2])
 @pytest.mark.parametrize("count", [8, 23, 64, 90, 365, 1000])
 def test_shares_cost_no_more_than_even_ones_and_none_nearby_are_better(count: int, power: int) -> None:
-    """Moving a hundredth of an even share from any table to any other gains nothing: f is within 0.1 % of a least one."""
+    """Moving a hundredth of an even share from any table to any other gains nothing: f is within 0.1 % of the minimum."""
     widths = best_widths(count, 6, power)
     shares = best_shares(count, widths, power)
     ranges, number = workload(count, widths[1]), len(widths)
@@ -214,7 +214,8 @@ def test_shares_cost_no_more_than_even_ones_and_none_nearby_are_better(count: in
 
 @pytest.mark.parametrize("values", [64, 365])
 def test_ranges_of_values_err_less_by_the_laws_as_documented(values: int) -> None:
-    """Gaussian noise, all ranges of one to `values` values alike: 1.67 and 2.89 times less; running totals 2.28 and 4.26."""
+    """Gaussian noise, all ranges of one to `values` values weighted equally: 1.67 and 2.89 times less; running totals 2.28 and
+    4.26."""
     widths = best_widths(values, 6, 1)
     shares = best_shares(values, widths, 1)
     places = np.arange(values)
@@ -280,7 +281,7 @@ def test_ranges_are_measured_only_where_they_help() -> None:
     ids=["days", "two keys", "narrowed"],
 )
 def test_without_noise_the_answer_is_the_exact_one(session: Session, sql: str) -> None:
-    """Rows after the last listed day are in the last range, and have to be left out of it."""
+    """Rows after the last listed day are in the last range and have to be left out of it."""
     assert priced(session, sql).workloads
     together = sorted(session.execute(sql).rows())
     session.execute("SET dp.workload = off")
@@ -296,7 +297,7 @@ def test_without_noise_the_answer_is_the_exact_one(session: Session, sql: str) -
 
 @pytest.mark.parametrize("value", ["x", "x * 0.1"])
 def test_a_key_without_rows_adds_nothing_to_a_running_total_not_even_a_last_digit(session: Session, value: str) -> None:
-    """Without noise, and with other keys of hundreds: 0 is 0, and a total is that of the day before."""
+    """Without noise, and with other keys of hundreds: 0 is 0, and a total equals that of the previous day."""
     days = f"SELECT day, SUM({value}) AS s, SUM(SUM({value})) OVER (ORDER BY day) AS t FROM t WHERE region = 'a' GROUP BY day ORDER BY day"
     assert priced(session, days).workloads
     rows = list(session.execute(days).rows())
@@ -323,7 +324,7 @@ def test_running_totals_are_more_exact_and_their_bars_hold(tmp_path: Path, monke
             errors.append(values - exact)
             inside.append(np.abs(errors[-1]) <= np.array(release.error.column(2).to_pylist(), dtype=float))
         squares[word] = float(np.mean(np.square(errors)))
-        assert np.mean(inside) > 0.75  # running totals of one release err together
+        assert np.mean(inside) > 0.75  # errors of running totals of one release are correlated
     assert squares["running"] < squares["off"]
     plan = session.explain(DAYS)
     (line,) = [line for line in plan.lines if "its running totals about" in line]

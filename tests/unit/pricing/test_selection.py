@@ -1,4 +1,4 @@
-"""Which count admits private keys: that of the rows, released anyway, or one of the units, paid for by itself."""
+"""The count that admits private keys: that of the rows, released anyway, or one of the units, paid for separately."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ COUNT = "SELECT k, COUNT(*) AS n FROM t GROUP BY k"
 def session(
     folder: Path, rows: int, accountant: str = "pure", neighbours: str = "add_remove", nullable: bool = False
 ) -> Session:
-    """Key 1 has 2,000 rows of 1,000 persons, key 2 all rows of one person."""
+    """Open a session in which key 1 has 2,000 rows of 1,000 persons, and key 2 has all rows of one person."""
     database = folder / "keys.duckdb"
     if not database.exists():
         create_database(
@@ -78,7 +78,7 @@ def test_released_rows_admit_private_keys_for_delta_alone(tmp_path: Path, neighb
     assert isinstance(rule, Threshold) and rule.column == term.name
     assert term.noise.loss.epsilon == block.loss.epsilon == 1, "no part of epsilon goes to selection"
     assert rule.l0 == 12 * factor
-    # One person divides twelve rows among keys: each that nobody else has is shown when its noise reaches the threshold.
+    # One person divides twelve rows among unique keys: each is shown if its noise reaches the threshold.
     delta = Fraction(1, 10**6)
     assert factor * worst(12, rule.noise, rule.tau) <= delta
     assert neighbours == "change_one" or worst(12, rule.noise, rule.tau - 2) > delta, (
@@ -87,7 +87,7 @@ def test_released_rows_admit_private_keys_for_delta_alone(tmp_path: Path, neighb
 
 
 def worst(rows: int, noise: Noise, tau: int) -> Fraction:
-    """The largest sum of tails over all divisions of `rows` rows among keys."""
+    """Return the largest sum of tails over all divisions of `rows` rows among keys."""
     best = {0: Fraction(0)}
     for left in range(1, rows + 1):
         best[left] = max(noise.upper_tail(tau - count) + best[left - count] for count in range(1, left + 1))
@@ -114,8 +114,8 @@ def test_only_a_count_of_all_rows_admits_private_keys(tmp_path: Path, sql: str) 
 @pytest.mark.parametrize("accountant", ["pure", "zcdp"])
 @pytest.mark.parametrize("rows", [1, 3, 12, 200])
 def test_no_key_of_single_rows_is_shown_less_often_than_by_units(tmp_path: Path, accountant: str, rows: int) -> None:
-    """Of the question that counts rows alone, a key is shown of as few rows as the optimal rule for half of the budget, in which
-    all units count as much, shows of units."""
+    """For a query that counts only rows, a key is shown with as few rows as the number of units with which the optimal rule, at
+    half of the budget and with equal weights for all units, shows a key."""
     asked = session(tmp_path, rows, accountant)
     size, _ = shown_half_of_the_time(priced(asked, COUNT))
     part = priced(asked, "SELECT k, SUM(x) FROM t GROUP BY k").noise.terms[0].noise.loss
@@ -136,8 +136,8 @@ def test_a_count_of_units_is_paid_for_where_keys_get_smaller_by_more_than_noise_
 
 @pytest.mark.parametrize("accountant", ["pure", "zcdp"])
 def test_persons_with_very_many_rows_leave_a_usable_selection(tmp_path: Path, accountant: str) -> None:
-    """4,096 rows a person: 1,000 persons of one key show it under max_count, and a sum of theirs without it, whatever a
-    person with 4,096 keys would need."""
+    """At 4,096 rows per person, 1,000 persons with one key show it under max_count, and under a sum without it, whatever a person
+    with 4,096 keys would need."""
     asked = session(tmp_path, 4_096, accountant)
     summed = priced(asked, "SELECT k, SUM(x) FROM t GROUP BY k").noise.selection
     assert isinstance(summed, WeightedThreshold)
@@ -151,7 +151,7 @@ def test_persons_with_very_many_rows_leave_a_usable_selection(tmp_path: Path, ac
 
 @pytest.mark.parametrize("accountant", ["pure", "zcdp"])
 def test_a_unit_shares_one_weight_among_its_keys(tmp_path: Path, accountant: str) -> None:
-    """The exact counts that selection reads are sums of the weights, once for each person and key, NULL among the keys."""
+    """The exact counts that selection reads are sums of the weights, once for each person and key, including the NULL key."""
     database = tmp_path / "keys.duckdb"
     held = {1: [1, 1, None], 2: [1], 3: [None, 2, 3, 4, 5, 5], 4: [2]}
     with duckdb.connect(str(database)) as connection:
@@ -175,7 +175,7 @@ def test_a_unit_shares_one_weight_among_its_keys(tmp_path: Path, accountant: str
 
 
 def test_units_of_one_key_count_once(tmp_path: Path) -> None:
-    """With one key a unit there is nothing to share: units are counted, whatever the number of their rows."""
+    """With one key per unit there is nothing to share: units are counted, whatever their numbers of rows."""
     asked = session(tmp_path, 12)
     asked.execute("SET dp.max_groups = 1")
     gate = Noted()
@@ -185,7 +185,7 @@ def test_units_of_one_key_count_once(tmp_path: Path) -> None:
 
 
 class Noted(Gate):
-    """A gate that notes the exact counts that selection reads, with noise or without."""
+    """A gate that records the exact counts that selection reads, with or without noise."""
 
     counts: list[int]
 

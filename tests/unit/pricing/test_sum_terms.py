@@ -1,4 +1,4 @@
-"""SUM terms claim what a row adds on their grid, exactly for both ends, and leave a clipped unit room in 64 bits."""
+"""SUM terms claim a row's contribution on their grid, exactly at both ends, and leave room for a clipped unit in 64 bits."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def reals(lower: str | Fraction, upper: str | Fraction) -> Column:
 
 
 def computed(value: Column) -> Call:
-    """The same facts of an expression, which no copy stores."""
+    """Return an expression with the same facts, which no copy stores."""
     return Call("coalesce", (value,), value.facts)
 
 

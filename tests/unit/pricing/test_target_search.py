@@ -1,4 +1,4 @@
-"""The smallest epsilon within a target: the one that halving alone would find, with few prices."""
+"""The smallest epsilon within a target: the one that bisection alone would find, with few price computations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LEAST, MOST = Fraction(1, 1000), Fraction(10)
 
 
 def searched(width: Callable[[float], float], target: Fraction, most: Fraction = MOST) -> tuple[Fraction, int]:
-    """The epsilon, and how many prices it took, where bars at an epsilon are `width` wide."""
+    """Return the epsilon, and the number of prices computed, where bars at an epsilon are `width` wide."""
     asked: list[Fraction] = []
 
     def priced(epsilon: Fraction) -> Fraction:

@@ -1,4 +1,4 @@
-"""Which tables are measured as one, over which rows, and what each of them may spend."""
+"""Tables measured jointly: which ones, over which rows, and what each may spend."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def priced(opened: Session, sql: str) -> Price:
 
 
 def planned(opened: Session, sql: str) -> list[list[tuple[str, ...]]]:
-    """For each workload the terms of its tiles, by block."""
+    """Return for each workload the terms of its tiles, by block."""
     return [[(tile.block, *tile.terms) for tile in workload.tiles] for workload in priced(opened, sql).workloads]
 
 
@@ -111,7 +111,7 @@ def test_each_sum_is_a_workload_and_shared_rows_are_one(shop: Session) -> None:
     ],
 )  # fmt: skip
 def test_other_tables_are_measured_apart(shop: Session, sql: str) -> None:
-    """A question with such tables alone is planned as without the option."""
+    """A query with only such tables is planned as without the option."""
     price = priced(shop, sql)
     assert price.workloads == ()
     shop.execute("SET dp.workload = off")
@@ -148,7 +148,7 @@ def test_a_table_leaves_out_the_rows_that_others_have_no_group_for(shop: Session
 def test_tiles_cost_no_more_than_apart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, accountant: str, mechanism: str, neighbours: str, objective: str
 ) -> None:
-    """The second road is walked by pricing itself; here are the sum of the shares, their noise, and the charge."""
+    """Pricing itself runs the second computation; this test checks the sum of the shares, their noise, and the charge."""
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     with session(tmp_path, accountant, neighbours) as opened:
         opened.execute(f"SET dp.mechanism = {mechanism}")
@@ -199,7 +199,7 @@ def test_the_option_takes_an_objective(shop: Session) -> None:
 
 def test_free_plans_of_many_tables_do_their_work_once(shop: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     """EXPLAIN is free, so its work must not grow with sums times tables times prices: sums share weights and tails, a search
-    takes few prices, and a block is walked a fixed number of times."""
+    computes few prices, and a block is traversed a fixed number of times."""
     sums = ", ".join(f"SUM(paid) FILTER (WHERE kind <> {kind}) AS s{kind}" for kind in range(1, 7))
     cube = f"SELECT region, kind, {sums}, COUNT(*) AS n FROM sales GROUP BY CUBE (region, kind)"
     prices, walks = [], []

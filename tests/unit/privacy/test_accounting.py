@@ -1,4 +1,4 @@
-"""Exact sums, conversions that err on the safe side, infinite losses refused."""
+"""Exact sums, conversions that err on the safe side, and refusal of infinite losses."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ deltas = st.fractions(min_value=Fraction(1, 10**12), max_value=Fraction(1, 2), m
 
 
 def best_epsilon(rho: float, delta: float) -> float:
-    """CKS20, Corollary 13, by blind numeric search over log(alpha - 1)."""
+    """Return the epsilon of CKS20, Corollary 13, by numeric search over log(alpha - 1)."""
 
     def bound(u: float) -> float:
         x = math.exp(u)
@@ -79,7 +79,7 @@ def test_conversions_refuse_deltas_out_of_range(delta: object) -> None:
 
 
 def test_compositions_are_priced_no_lower_than_by_tighter_accounting() -> None:
-    """k Gaussians of sigma 10: our filter above the privacy loss distribution, at most 10 % above at 100 of them."""
+    """k Gaussians of sigma 10: dpsql's filter is above the privacy loss distribution, by at most 10 % at 100 of them."""
     for count in (1, 10, 100):
         event = dp_event.SelfComposedDpEvent(dp_event.GaussianDpEvent(10.0), count)
         ours = float(rho_to_epsilon(Fraction(count, 200), MILLIONTH))

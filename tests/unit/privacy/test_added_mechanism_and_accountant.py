@@ -1,6 +1,6 @@
-"""A further mechanism and a further accountant work from SQL to the stored answer by being registered, and in no other way.
+"""A new mechanism and a new accountant work from SQL to the stored answer by registration alone.
 
-Each double is honest: it has a law, a price and a proof, and keeps the contract of its seam.
+Each double is valid: it has a law, a price and a proof, and passes the contract tests of its interface.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def doubled_loss(noise: Doubled, steps: Sequence[int]) -> tuple[Fraction, Fracti
 
 @pytest.fixture
 def doubled(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The registrations of a mechanism: its law, its sampler, and the law that the audit holds it to."""
+    """Register a mechanism: its law, its sampler, and the law that the audit checks."""
     monkeypatch.setitem(
         MECHANISMS, "doubled", Mechanism("doubled", Doubled, None, Norm.L1, {"epsilon": Doubled.calibrated})
     )
@@ -91,7 +91,7 @@ class TestDoubled(MechanismContract):
 class Renyi:
     """Renyi differential privacy at order 16: the divergences add up (Mironov 2017, arXiv 1702.07476, Propositions 1, 3).
 
-    rho-zCDP costs 16 rho; a total of r is (r + ln(1/delta) / 15, delta)-DP. The dimension kept is rho = r / 16.
+    rho-zCDP costs 16 rho; a total of r is (r + ln(1/delta) / 15, delta)-DP. The stored dimension is rho = r / 16.
     """
 
     epsilon: Fraction
@@ -138,7 +138,7 @@ class Renyi:
 
 @pytest.fixture
 def renyi(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The one registration of an accountant."""
+    """Register an accountant, which needs one registration."""
     monkeypatch.setitem(ACCOUNTANTS, "renyi", Renyi)
 
 

@@ -1,4 +1,4 @@
-"""Losses are exact fractions that add up, and numbers are read and written without becoming other numbers."""
+"""Losses are exact fractions that add up, and numbers are read and written without change."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ZERO = Fraction(0)
 
 
 def loss(epsilon: int | None, delta: int, rho: int | None) -> PrivacyLoss:
-    """A loss of whole numbers of hundredths."""
+    """Return a loss in integral hundredths."""
     hundredths = [None if part is None else Fraction(part, 100) for part in (epsilon, rho)]
     return PrivacyLoss(hundredths[0], Fraction(delta, 100), hundredths[1])
 

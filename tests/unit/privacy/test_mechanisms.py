@@ -37,7 +37,7 @@ ONE = Sensitivity(1, 1, 1, 1)
 
 @st.composite
 def sensitivities(draw: st.DrawFn) -> Sensitivity:
-    """Any l0 entries, each moved by up to b."""
+    """Draw a sensitivity with any l0 entries, each moved by up to b."""
     l0 = draw(st.integers(1, 10**6))
     b = draw(st.one_of(st.integers(1, 50), st.integers(1, 2**52)))
     return Sensitivity(l0, l0 * b, l0 * b * b, b)
@@ -55,7 +55,7 @@ def test_laplace_costs_at_most_what_was_asked_and_hardly_less(sensitivity: Sensi
     assert noise.loss == noise.recomputed_loss()
     moved = Fraction(sensitivity.l1, 2**noise.shift)
     assert noise.noise_scale >= moved / epsilon
-    # Rounding up costs little wherever the scale is not absurdly small (2**40 steps are enough for all).
+    # Rounding up costs little unless the scale is absurdly small (2**40 steps are enough for all).
     rounding = Fraction(sensitivity.l0, 1) if noise.shift else 0
     assert noise.noise_scale <= (moved + rounding) / epsilon * (1 + Fraction(1, 2**10)) + Fraction(1, 2**39)
 
@@ -77,7 +77,7 @@ def test_gaussian_costs_at_most_what_was_asked_and_hardly_less(sensitivity: Sens
 
 @pytest.mark.parametrize("shift", [0, 1, 2, 3])
 def test_flooring_moves_no_further_than_claimed(shift: int) -> None:
-    """Every pair of vectors of two entries in a box: L1 and squared L2 after flooring, against the claim."""
+    """Every pair of vectors of two entries in a box: L1 and squared L2 after flooring, compared with the claim."""
     unit = 1 << shift
     worst: dict[tuple[int, int, int], tuple[int, int]] = {}
     for start in itertools.product(range(unit), repeat=2):
@@ -100,7 +100,7 @@ def test_flooring_moves_no_further_than_claimed(shift: int) -> None:
 
 
 def test_coarsening_counts_the_rounding() -> None:
-    """One step more for each touched entry; without it these vectors move further than is paid for."""
+    """One more step for each touched entry; without it these vectors move further than is paid for."""
     sensitivity = Sensitivity(5, 5, 5, 1)
     assert laplaces.steps_moved(sensitivity, 3) == 5  # five entries, each over a grid line
     assert gaussians.square_moved(sensitivity, 3) >= 5
@@ -235,7 +235,7 @@ def test_rational_bounds_enclose_exp_and_ln() -> None:
 
 
 def losses_of_others(noise: Noise, delta: float) -> float:
-    """epsilon at `delta` by privacy loss distributions, for one entry."""
+    """Return epsilon at `delta` by privacy loss distributions, for one entry."""
     moved = noise.sensitivity.l1
     if isinstance(noise, Laplace):
         law = pld.from_discrete_laplace_mechanism(noise.s / noise.t, moved, value_discretization_interval=1e-4)

@@ -1,4 +1,4 @@
-"""Pure privacy in zCDP: the exact rate of a randomised bit, and the way back."""
+"""Pure privacy in zCDP: the exact rate of a randomised bit, and the inverse."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ ORDERS = [1.0001, 1.01, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 40.0, 200.0]
 
 
 def divergence(p: np.ndarray, q: np.ndarray, order: float) -> float:
-    """Renyi divergence of two laws given by logarithms."""
+    """Return the Renyi divergence of two laws given by logarithms."""
     terms = order * p + (1 - order) * q
     return float((terms.max() + math.log(np.exp(terms - terms.max()).sum())) / (order - 1))
 
 
 def bit(epsilon: float) -> tuple[np.ndarray, np.ndarray]:
-    """Logarithms of the two laws of a randomised bit."""
+    """Return logarithms of the two laws of a randomised bit."""
     both = np.array([0.0, -epsilon]) - math.log1p(math.exp(-epsilon))
     return both, both[::-1]
 

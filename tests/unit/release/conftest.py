@@ -1,4 +1,4 @@
-"""One sandbox for all tests of this room, as in a running process."""
+"""One sandbox for all tests of this folder, as in a running process."""
 
 from __future__ import annotations
 

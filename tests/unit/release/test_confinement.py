@@ -16,7 +16,7 @@ from dpsql.release.sandbox import Sandbox
 EMPTY = DatabaseImage("empty")
 DOUBLED = "SELECT length(t) FROM (SELECT repeat('x', 1000000000) || repeat('y', 1000000000) AS t)"
 LONG = "SELECT length(replace(lpad('', 300000000, 'ab'), 'b', 'a'))"
-"""One function after the other, each for longer than the test waits, and none of them looks for an interrupt."""
+"""Nested functions, each of which runs for longer than the test waits, and none of which checks for an interrupt."""
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_rows_come_back_with_their_types(confined: ConfinedDuckDB) -> None:
         {"b": "y!", "a": None},
     ]
     with pytest.raises(ConfinedError, match="Catalog"):
-        asked(confined, "SELECT * FROM t")  # a statement's tables are gone with it
+        asked(confined, "SELECT * FROM t")  # a statement's tables are removed with it
 
 
 def test_memory_of_texts_is_bounded(confined: ConfinedDuckDB) -> None:
@@ -90,7 +90,7 @@ def test_an_interrupt_ends_what_runs(confined: ConfinedDuckDB, sql: str) -> None
 def test_the_process_has_no_environment_and_writes_no_file(
     confined: ConfinedDuckDB, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Even a database that nobody locked."""
+    """This holds even for a database that no one locked."""
     monkeypatch.setenv("DPSQL_SECRET", "a secret")
     assert asked(confined, "SELECT 1 AS x") == [{"x": 1}]
     tasks = [(task / "children").read_text().split() for task in Path("/proc/self/task").iterdir()]
@@ -106,7 +106,7 @@ def test_the_process_has_no_environment_and_writes_no_file(
 
 
 def test_the_pool_serves_askers_in_turns() -> None:
-    """With two processes one asker has one of them, whatever else they ask."""
+    """With two processes, one asker has at most one of them, however many queries it sends."""
     pool = ConfinedPool(2)
     order: list[str] = []
     with pool.lent("heavy", EMPTY):

@@ -1,4 +1,4 @@
-"""Estimates reach every road to an answer as the same number, and bars are those of the plain ratio."""
+"""Estimates are the same number in every path to an answer, and bars are those of the plain ratio."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROADS = (
 
 
 def means(rows: float, key: str = "means") -> ReleasedBlock:
-    """AVG of so many values of mean 53 in [0, 1000], in each of 60 groups, with noise of about 40 rows."""
+    """Return AVG over `rows` values of mean 53 in [0, 1000], in each of 60 groups, with noise of about 40 rows."""
     law, found = gaussian_noise("1/2048", 1000), world("avg", shared=True)
     exact = {"t0": rows * MEAN, "t1": rows * (MEAN - 1000)}
     terms = [noisy(name, [value] * GROUPS, law, key, whole=False) for name, value in exact.items()]

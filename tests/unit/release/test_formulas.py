@@ -1,4 +1,4 @@
-"""Formulas mean the same as SQL and in vectors, and stay what they are when they are written out over other terms."""
+"""Formulas mean the same in SQL and in vectors, and keep their meaning when they are written over other terms."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ RARE = [0.0, 0.5, -0.5, 1.5, 2.5, -2.5, 0.49999999999999994, 4503599627370497.5,
 
 
 def rows() -> dict[str, np.ndarray]:
-    """Rare doubles against each other, and drawn ones."""
+    """Return special doubles combined with each other, and random ones."""
     drawn = np.random.default_rng(11).normal(0, 1, (2, 500)) * 10.0 ** np.random.default_rng(12).integers(
         -9, 16, (2, 500)
     )

@@ -1,4 +1,4 @@
-"""Released tiles after least squares: what their bars claim is counted, and replicates of them have their joint law."""
+"""Released tiles after least squares: the coverage of their bars, and the joint law of their replicates."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def after(laws: tuple[Noise, ...], key: str = "one", worse: float = 1.0) -> list
 
 
 def errors(laws: tuple[Noise, ...], worse: float = 1.0) -> list[np.ndarray]:
-    """The errors of each tile after least squares over many releases, shape (runs, cells)."""
+    """Return the errors of each tile after least squares over many releases, shape (runs, cells)."""
     joint = after(laws)[0].joint
     noise = [
         np.rint(worse * drawn(law, RUNS * len(exact), f"runs/{number}")).reshape(RUNS, -1)

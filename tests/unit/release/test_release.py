@@ -1,4 +1,4 @@
-"""Remainders over released blocks: rows, order, DP_ functions, lineage, error bars' places, the Release object."""
+"""Remainders over released blocks: rows, order, DP_ functions, lineage, positions of error bars, the Release object."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ NAMES = ("north", "south", "east", "west")
 
 @pytest.fixture(scope="module")
 def made() -> ReleasedBlock:
-    """Keys out of alphabetical order: a declared domain is listed as the owner likes."""
+    """Return a block with keys out of alphabetical order: a declared domain is listed in the owner's order."""
     return counts([100.0, 400.0, 200.0, 300.0], LAPLACE, "release", keys=NAMES)
 
 
@@ -161,7 +161,7 @@ def test_a_constant_term_has_no_width(sandbox: Sandbox) -> None:
 
 
 def test_bars_are_the_same_for_the_same_numbers(sandbox: Sandbox, made: ReleasedBlock) -> None:
-    """A dashboard answered from stored releases has a new receipt and must not flicker."""
+    """A dashboard answered from stored releases gets a new receipt, but its bars must not flicker."""
     sql = "SELECT k0, m0 / sum(m0) OVER (), sqrt(abs(m0)) FROM dp_0"
     first, again = (release(sandbox, sql, [made], receipt=name).error for name in ("a", "b"))
     assert first.equals(again)
@@ -170,7 +170,7 @@ def test_bars_are_the_same_for_the_same_numbers(sandbox: Sandbox, made: Released
 
 
 def test_rows_that_noise_chose_keep_their_bars(sandbox: Sandbox) -> None:
-    """Each of eight equal groups is the first one in an eighth of the replicates only."""
+    """Each of eight equal groups comes first in only an eighth of the replicates."""
     equal = counts([500.0] * 8, LAPLACE, "chosen")
     for cut in ("ORDER BY m0 DESC LIMIT 1", "QUALIFY row_number() OVER (ORDER BY m0 DESC) = 1"):
         found = release(sandbox, f"SELECT k0, m0 / sum(m0) OVER () FROM dp_0 {cut}", [equal])
@@ -187,7 +187,8 @@ UNKNOWN = {
 
 @pytest.mark.parametrize("sql", UNKNOWN)
 def test_what_cannot_be_known_is_null(sandbox: Sandbox, made: ReleasedBlock, sql: str) -> None:
-    """Never a made-up number: text, rows that cannot be found again, values that are missing for many noises."""
+    """An unknown error is never a made-up number: text, rows that cannot be matched, values that are often missing in
+    replicates."""
     found = release(sandbox, sql, [made])
     last = found.table.num_columns - 1
     assert set(column(found.error, last)) == {None}
@@ -197,7 +198,7 @@ def test_what_cannot_be_known_is_null(sandbox: Sandbox, made: ReleasedBlock, sql
 def test_an_engine_that_does_not_repeat_the_answer_is_noticed(
     sandbox: Sandbox, made: ReleasedBlock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The last replicate is the answer itself; were it missing, the replicates would belong to another answer."""
+    """The last replicate is the answer itself; if it were missing, the replicates would belong to another answer."""
     from dpsql.release.error_bars import bootstrap
 
     found = release(sandbox, "SELECT sum(m0) FROM dp_0", [made])

@@ -1,4 +1,4 @@
-"""The sandbox by itself: what its configuration alone stops, limits, isolation, types."""
+"""The sandbox alone: operations that its configuration stops, limits, isolation, types."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ ATTACKS = {
 def test_configuration_alone_stops_every_attack(sandbox: Sandbox, name: str, tmp_path: Path) -> None:
     target = tmp_path / "secret.csv"
     target.write_text("ssn\n123-45-6789\n")
-    private = PRIVATE  # a local name that DuckDB would find, were it allowed to look
+    private = PRIVATE  # a local name that DuckDB would find if it were allowed to look
     with sandbox.room() as room, pytest.raises(duckdb.Error):
         room._connection.execute(ATTACKS[name].format(file=target)).fetchall()
     with pytest.raises(Error) as caught:
@@ -63,7 +63,7 @@ def test_configuration_alone_stops_every_attack(sandbox: Sandbox, name: str, tmp
 
 
 def test_settings_hold_in_every_room(sandbox: Sandbox) -> None:
-    """Some of DuckDB's settings belong to one connection: with a plain SET, rooms would find Python variables again."""
+    """Some of DuckDB's settings belong to one connection: with a plain SET, connections would find Python variables again."""
     off = ("python_enable_replacements", "enable_external_access", "autoload_known_extensions",
            "autoinstall_known_extensions", "allow_community_extensions")  # fmt: skip
     wanted = dict.fromkeys(off, False) | {"lock_configuration": True, "threads": 1, "temp_directory": ""}
@@ -124,7 +124,7 @@ def test_rows_are_limited_while_they_stream() -> None:
     [
         ("SELECT CAST('123-45' AS INTEGER)", "sandbox_value"),
         ("SELECT 9223372036854775807 + 1", "sandbox_value"),
-        *([] if duckdb.__version__.startswith("1.") else [("SELECT 1 // 0", "sandbox_value")]),  # it is NULL there
+        *([] if duckdb.__version__.startswith("1.") else [("SELECT 1 // 0", "sandbox_value")]),  # NULL there
         ("SELECT error('123-45')", "sandbox_value"),
         ("SELECT nothing FROM t", "sandbox_query"),
         ("SELECT 1 + DATE '2020-01-01' + 'x'", "sandbox_query"),
@@ -315,7 +315,7 @@ def test_days_that_no_client_can_write_are_null(sandbox: Sandbox, type_: str) ->
 
 @pytest.mark.parametrize("type_", [pa.int64(), pa.float64(), pa.date32(), pa.timestamp("us"), pa.bool_()])
 def test_nothing_remains_under_null(type_: pa.DataType) -> None:
-    """The engine leaves old memory under its NULLs; Arrow's formats would carry it to whoever reads the answer."""
+    """The engine leaves old memory under its NULLs; Arrow formats would transmit it to anyone who reads the answer."""
     remains = pa.py_buffer(b"\x06\0\0\0" * 6)
     array = pa.Array.from_buffers(type_, 3, [pa.py_buffer(b"\x02"), remains])
     found = plain(pa.chunked_array([array]))
@@ -342,5 +342,5 @@ def test_nothing_remains_under_null(type_: pa.DataType) -> None:
 def test_values_without_a_type_of_ours_are_written_as_sql_writes_them(
     sandbox: Sandbox, sql: str, text: str | None
 ) -> None:
-    """MAX(seen) - MIN(seen) was answered as MonthDayNano(months=0, ...), after its charge."""
+    """MAX(seen) - MIN(seen) must not be answered as MonthDayNano(months=0, ...), after its charge."""
     assert plain(sandbox.query(f"SELECT {sql} AS v", {}).column(0)).to_pylist() == [text]

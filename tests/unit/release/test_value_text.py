@@ -1,4 +1,4 @@
-"""Numbers as people read them: no line of three hundred digits."""
+"""Numbers in human-readable form: no line of three hundred digits."""
 
 from __future__ import annotations
 

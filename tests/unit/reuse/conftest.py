@@ -1,4 +1,4 @@
-"""Each test has a folder of its own with data, policy, ledger and the ledger's second place."""
+"""Fixtures: each test has a separate folder with data, policy, ledger and the ledger's state directory."""
 
 from __future__ import annotations
 

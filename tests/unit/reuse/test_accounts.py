@@ -1,4 +1,4 @@
-"""Projects as accounts, the forecast, and the export that anybody can add up again."""
+"""Projects as accounts, the forecast, and the export whose sums anyone can check."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_an_edited_export_is_found_out(projects: Path) -> None:
 
 
 def test_the_week_of_the_dashboard_has_its_questions_answered(tmp_path: Path) -> None:
-    """One day of the simulated week: twelve charges without derivation, two with it, and nothing for refreshes."""
+    """One day of the simulated week: twelve charges without derivation, two with it, and none for refreshes."""
     script = (
         f"import sys; sys.path.insert(0, {str(WEEK.parent)!r}); import dashboard_week as w; w.DAYS = 1; w.SAMPLED = 1\n"
         "print(w.simulate('on')); print(w.simulate('derive'))"
@@ -168,7 +168,7 @@ def test_sql_chooses_a_project_where_the_session_has_none(projects: Path) -> Non
     ],
 )  # fmt: skip
 def test_no_sql_leaves_the_project_that_a_session_was_opened_for(projects: Path, sql: str) -> None:
-    """Whoever opened it for a project set a limit to all that is asked in it."""
+    """The person who opened the session for a project limited everything that runs in it."""
     with dpsql.connect(projects, analyst="ann", project="flu") as connection:
         with pytest.raises(Error) as caught:
             connection.execute(sql)

@@ -1,4 +1,4 @@
-"""A stored release that was read before is answered from memory, and only while the store still holds that very one."""
+"""A stored release that was read before is answered from memory, but only while the store still holds the same release."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def session(policy: Path) -> Iterator[Session]:
 
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The statements that the sandbox runs."""
+    """Return a list of the statements that the sandbox runs."""
     seen: list[str] = []
     query = Sandbox.query
 
@@ -69,7 +69,7 @@ def _forget(session: Session) -> None:
 
 
 def _exchange(session: Session) -> None:
-    """Another release under the same key: forgotten, and measured by somebody else."""
+    """Replace the release under the same key: forget it, and have another session measure it."""
     _forget(session)
     with open_session(session.policy) as other:
         other.execute(SQL)

@@ -1,4 +1,4 @@
-"""What belongs to one asker is no other's: releases that are not shared, and request ids."""
+"""Data of one asker are not available to others: unshared releases, and request ids."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Opener = Callable[[str | None], Session]
 
 @pytest.fixture
 def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Opener]:
-    """Sessions of one ledger; releases are not shared, and one analyst is called as the owner is."""
+    """Yield a function that opens sessions of one ledger; releases are not shared, and one analyst has the name `owner`."""
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     path = build(tmp_path, reuse="{shared: false}")
     path.write_text(path.read_text().replace("analysts: {", "analysts: {owner: {epsilon: 100}, "))
@@ -57,7 +57,7 @@ def test_an_analyst_called_owner_has_no_part_in_the_owners_releases(opened: Open
     [
         (first, second)
         for first, second in product(["ann", "owner", None], ["bob", "owner", None])
-        if first != second  # the same asker otherwise
+        if first != second  # equal names are the same asker
     ],
 )
 def test_a_request_id_tells_nothing_to_others_and_cannot_be_taken_from_its_asker(

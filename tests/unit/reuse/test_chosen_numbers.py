@@ -1,4 +1,4 @@
-"""Quantiles and most frequent values from stored releases: the stored numbers, for the same rows and cells alone."""
+"""Quantiles and most frequent values from stored releases: the stored numbers, only for the same rows and cells."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_quantile_of_a_stored_list_is_the_stored_number_and_free(deriving: Ses
     ],
 )
 def test_any_part_of_what_was_chosen_is_free(deriving: Session, sql: str) -> None:
-    """Whatever the numbers were called in the release: its histograms and quantiles come in another order."""
+    """This holds whatever the names of the numbers in the release, where histograms and quantiles come in another order."""
     whole = deriving.execute(
         "SELECT QUANTILE_CONT(slot, 0.1) AS s1, MAX(slot) AS s2, QUANTILE_CONT(age, 0.9) AS a9, MEDIAN(age) AS a5, "
         "MIN(age) AS a0, MODE(ward) AS o, COUNT(*) AS n FROM patients"
@@ -133,7 +133,7 @@ def test_keys_in_another_order_have_their_own_numbers(deriving: Session) -> None
 
 
 def test_private_keys_have_the_numbers_of_their_groups(deriving: Session) -> None:
-    deriving.execute("SET dp.epsilon = 3")  # so that no group is shown later than by the answer's own rule
+    deriving.execute("SET dp.epsilon = 3")  # so that no group would be shown only under the answer's own rule
     stored = deriving.execute("SELECT city, QUANTILE_DISC(age, [0.1, 0.5]) AS q FROM patients GROUP BY city")
     deriving.execute("SET dp.epsilon = 1")
     answer = deriving.execute("SELECT city, QUANTILE_DISC(age, 0.5) AS q FROM patients GROUP BY city")

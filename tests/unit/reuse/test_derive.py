@@ -1,4 +1,4 @@
-"""Answers computed from stored releases: the sums of what was released, with error bars that hold, and nothing else."""
+"""Answers computed from stored releases: sums of released numbers, with error bars that hold, and nothing else."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def rows(session: Session, sql: str) -> list[tuple[object, ...]]:
 Cell = tuple[str, str | None, bool, int, int, int]
 
 CASES: list[tuple[str, Callable[[Cell], object], Callable[[Cell], bool], tuple[int, ...]]] = [
-    # question, its group, which cells are in it, which released columns it sums
+    # query, its group, its cells, the released columns that it sums
     ("SELECT region, COUNT(*) FROM patients GROUP BY region", lambda c: c[:1], lambda c: True, (3,)),
     ("SELECT COUNT(*), SUM(age) FROM patients", lambda c: (), lambda c: True, (3, 4)),
     ("SELECT smoker, region, SUM(age) FROM patients GROUP BY 1, 2", lambda c: (c[2], c[0]), lambda c: True, (4,)),
@@ -84,16 +84,16 @@ def test_a_derived_answer_is_the_sum_of_released_cells(
     keys = len(next(iter(sums)))  # type: ignore[arg-type]
     assert [row[:keys] for row in answer.rows()] == sorted(sums, key=lambda group: [(v is None, v) for v in group])  # type: ignore[attr-defined]
     for row in answer.rows():
-        # Twelve cells at most, each rounded by at most one half, and the sum once more
+        # At most twelve cells, each rounded by at most one half, and the rounding of the sum
         assert list(row[keys:]) == pytest.approx(sums[row[:keys]], abs=6.5)
 
 
 REFUSED = [
-    "SELECT region, COUNT(*) FROM patients WHERE age > 30 GROUP BY region",  # a condition on what is no key
-    "SELECT COUNT(*) FROM patients WHERE plan = 'gold'",  # no cell has it, rows may
-    "SELECT COUNT(DISTINCT plan) FROM patients",  # was not measured
-    "SELECT SUM(patient_id % 10) FROM patients",  # was not measured
-    "SELECT region, COUNT(*) FROM patients GROUP BY region, ward",  # a key that is not there
+    "SELECT region, COUNT(*) FROM patients WHERE age > 30 GROUP BY region",  # a condition on a column that is no key
+    "SELECT COUNT(*) FROM patients WHERE plan = 'gold'",  # no cell has it, but rows may
+    "SELECT COUNT(DISTINCT plan) FROM patients",  # not measured
+    "SELECT SUM(patient_id % 10) FROM patients",  # not measured
+    "SELECT region, COUNT(*) FROM patients GROUP BY region, ward",  # a key that was not measured
     "SELECT COUNT(*) FROM visits",  # another relation
     "SELECT COUNT(*) FROM patients WHERE CASE WHEN smoker THEN age ELSE 1 END > 2",
     "SELECT city, COUNT(*) FROM patients GROUP BY city",  # private keys
@@ -115,7 +115,7 @@ def test_a_filtered_release_does_not_answer_for_all_rows(deriving: Session) -> N
 
 
 def test_bounded_keys_are_not_summed_over_because_bounds_promise_nothing(deriving: Session) -> None:
-    """Wards 5 and 6 exist in the data and are no group; a third of the patients would be missing from the sum."""
+    """Wards 5 and 6 exist in the data but are no groups; a third of the patients would be missing from the sum."""
     released = rows(deriving, "SELECT ward, COUNT(*) FROM patients GROUP BY ward")
     assert sum(int(str(n)) for _, n in released) < 900
     total = deriving.execute("SELECT COUNT(*) FROM patients")
@@ -190,7 +190,7 @@ def test_private_keys_answer_for_the_same_groups_only(deriving: Session) -> None
 
 
 def test_private_keys_that_would_be_shown_earlier_are_measured_anew(deriving: Session) -> None:
-    """A release of small epsilon admits only large groups; a dearer question would show smaller ones."""
+    """A release with small epsilon admits only large groups; a query with larger epsilon would show smaller ones."""
     deriving.execute("SET dp.epsilon = 0.2")
     deriving.execute("SELECT city, COUNT(*) AS n, SUM(age) AS s FROM patients GROUP BY city")
     deriving.execute("SET dp.epsilon = 5")
@@ -223,7 +223,7 @@ def test_error_bars_of_derived_answers_hold(policy: Path, truth: str, mechanism:
         for setting in ("reuse = derive", "epsilon = 3", f"mechanism = {mechanism}", "confidence = 0.8"):
             session.execute(f"SET dp.{setting}")
         for number in range(4):
-            # A condition that every row passes makes another question with noise of its own.
+            # A condition that every row satisfies makes another query with separate noise.
             where = f"age IS NULL OR age <> {-1 - number}"
             base = f"SELECT slot, region, COUNT(*), SUM(age), COUNT(age) FROM patients WHERE {where} GROUP BY 1, 2"
             session.execute(base)
@@ -232,7 +232,7 @@ def test_error_bars_of_derived_answers_hold(policy: Path, truth: str, mechanism:
             columns = (answer.table.column(0), answer.low.column(1), answer.high.column(1))
             for slot, low, high in zip(*(column.to_pylist() for column in columns), strict=True):
                 inside += low - 1e-6 <= true[slot] <= high + 1e-6
-    # 0.8 of 400, and six standard errors; half of a bar, or that of one cell instead of three, holds in less
+    # 0.8 of 400, and six standard errors; half of a bar, or that of one cell instead of three, has a lower coverage
     assert 272 <= inside <= 396
 
 
@@ -240,14 +240,14 @@ def test_error_bars_of_derived_answers_hold(policy: Path, truth: str, mechanism:
     ("base", "rounded"),
     [
         ("SELECT region, plan, smoker, COUNT(*) AS n FROM patients GROUP BY ALL", 0),
-        # A count that shares its rows with a sum is a fraction of a row: each of the two shown counts is rounded by itself.
+        # A count that shares its rows with a sum is a fraction of a row: each of the two shown counts is rounded separately.
         (BASE, 1),
     ],
 )
 def test_overlapping_parts_of_one_release_are_not_taken_for_independent(
     deriving: Session, base: str, rounded: int
 ) -> None:
-    """All smokers less the smokers of the west: the error of the west cancels, so the bar is that of two cells."""
+    """All smokers minus the smokers of the west: the error of the west cancels, so the bar is that of two cells."""
     deriving.execute(base)
     where = "region IN ('north', 'south') AND smoker AND plan = 'pro'"
     two = deriving.execute(f"SELECT COUNT(*) FROM patients WHERE {where}")
@@ -283,7 +283,7 @@ def test_counts_of_their_own_add_up_exactly_and_those_beside_sums_but_for_roundi
 
 
 def test_sums_of_summed_laplace_noise_are_not_taken_for_normal(deriving: Session) -> None:
-    """Far out their tails are longer: the bars of 0.999 and 0.5 are 6 apart, those of a normal law 4.9."""
+    """Their tails are longer: the bars of 0.999 and 0.5 differ by 6, those of a normal law by 4.9."""
     deriving.execute("SELECT region, smoker, COUNT(*), COUNT(age) FROM patients GROUP BY 1, 2")
     errors = []
     for confidence in ("0.999", "0.5"):
@@ -306,7 +306,7 @@ def test_explain_shows_both_prices_and_both_errors(deriving: Session) -> None:
     (output,) = plan.outputs
     assert output.error_95 == 3  # epsilon 1
     answer = deriving.execute("SELECT region, COUNT(*) FROM patients GROUP BY region")
-    # six cells, each from three sums that share a row, at epsilon 1: 1.96 * sqrt(6 * 3 * 2), the answer's in whole rows
+    # six cells, each from three sums that share a row, at epsilon 1: 1.96 * sqrt(6 * 3 * 2); the answer's in integral rows
     assert output.stored_error_95 == pytest.approx(11.76, rel=0.01)
     assert answer.error.column(1)[0].as_py() == round(output.stored_error_95)
     (note,) = [note for note in plan.notes if receipt in note]
@@ -349,7 +349,7 @@ def test_overlapping_tiles_agree_and_stay(deriving: Session, policy: Path) -> No
     assert shown == pytest.approx(cells, abs=3.5)  # six cells of a region, each shown rounded
     assert shown == pytest.approx(tiles_of, abs=1.5)
     assert total[0][0] == pytest.approx(sum(shown), abs=2)
-    # A more accurate release appears: what has been shown stays.
+    # When a more accurate release appears, shown answers stay.
     deriving.execute("SET dp.epsilon = 50")
     deriving.execute("SET dp.reuse = on")
     assert not deriving.execute("SELECT smoker, COUNT(*) AS n, SUM(age) FROM patients GROUP BY smoker").reused
@@ -370,7 +370,7 @@ def test_the_policy_may_derive_by_default(policy: Path) -> None:
 
 
 def test_clipped_sums_answer_only_the_same_clipped_sums(deriving: Session) -> None:
-    """A person is scaled down by all groups together, so a part of the groups, or all as one, are other numbers."""
+    """A person is scaled down over all groups together, so the sums over some of the groups, or over all as one, differ."""
     kinds = "SELECT kind, COUNT(*), SUM(cost) FROM visits GROUP BY kind"
     deriving.execute("SET dp.max_count = 2")
     deriving.execute("SET dp.max_total = 60")
@@ -390,7 +390,7 @@ def test_clipped_sums_answer_only_the_same_clipped_sums(deriving: Session) -> No
 
 
 def test_values_that_people_bring_answer_only_the_same_question(deriving: Session) -> None:
-    """What a person brings to one group follows from what is in all of them, and from how many values they bring."""
+    """A person's contribution to one group depends on the values in all groups, and on how many values are counted."""
     costs = "SELECT kind, COUNT(DISTINCT cost) FROM visits GROUP BY kind"
     deriving.execute("SET dp.max_values = 2")
     deriving.execute(costs)
@@ -418,7 +418,7 @@ def test_values_that_people_bring_answer_only_the_same_question(deriving: Sessio
     ],
 )
 def test_counts_and_sums_follow_from_squares_that_share_each_row(deriving: Session, first: str, then: str) -> None:
-    """By region from a release by region and plan; at a large epsilon they are the exact numbers but for little noise."""
+    """By region from a release by region and plan; at a large epsilon they are the exact numbers except for little noise."""
     deriving.execute("SET dp.epsilon = 50")
     released = deriving.execute(f"SELECT region, plan, {first} FROM patients GROUP BY ALL")
     answer = deriving.execute(f"SELECT region, {then} FROM patients GROUP BY region")

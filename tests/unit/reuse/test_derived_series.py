@@ -1,6 +1,7 @@
-"""Answers from a stored table that was measured for running totals: parts of its days, sums over them, months; never of other rows.
+"""Answers from a stored table that was measured for running totals: parts of its days, sums over them, months, but never other
+rows.
 
-The noise of its cells is not independent, so that bars are those of its covariance."""
+The noise of its cells is not independent, so bars use its covariance."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ INSIDE = "day BETWEEN DATE '2024-01-10' AND DATE '2024-03-20'"
 
 @pytest.fixture
 def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
-    """Without noise, with a stored table by region and day."""
+    """Return a noiseless session with a stored table by region and day."""
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     opened = runs(tmp_path, NoiselessGate(2))
     opened.execute("SET dp.reuse = derive")
@@ -50,7 +51,7 @@ FOLLOWING = (
     "SELECT COUNT(*) AS n FROM t WHERE day >= DATE '2024-01-01' AND day <= DATE '2024-04-09'",
 )
 OTHER_ROWS = (
-    "SELECT COUNT(*) AS n FROM t",  # days that are not listed have rows, too
+    "SELECT COUNT(*) AS n FROM t",  # unlisted days have rows, too
     "SELECT date_trunc('month', day) AS m, COUNT(*) AS n FROM t GROUP BY m",
     "SELECT COUNT(*) AS n FROM t WHERE day >= DATE '2024-02-10'",
     "SELECT COUNT(*) AS n FROM t WHERE day <= DATE '2024-02-10'",
@@ -61,7 +62,7 @@ OTHER_ROWS = (
     f"SELECT COUNT(*) AS n FROM t WHERE {INSIDE} AND few > 3",
 )
 TWO_SUMS = f"SELECT COUNT(*) AS n, COUNT(*) FILTER (WHERE region = 'a') AS m FROM t WHERE {INSIDE}"
-"""Of one vector: their noise would not be independent."""
+"""Two sums of one vector: their noise would not be independent."""
 
 
 @pytest.mark.parametrize("sql", FOLLOWING)
@@ -81,7 +82,7 @@ def test_other_rows_and_two_sums_of_one_vector_are_charged(session: Session, sql
 
 @pytest.mark.parametrize("nulls", ["", " AND maybe IS NOT NULL"])
 def test_rows_of_other_values_are_not_left_out(session: Session, nulls: str) -> None:
-    """NULL, and values beyond the bounds, have rows: `maybe` is 0 to 49 and is listed to 40."""
+    """NULL and values beyond the bounds have rows: `maybe` is 0 to 49 and is listed up to 40."""
     session.execute("SELECT maybe, COUNT(*) AS n FROM t WHERE maybe IS NOT NULL GROUP BY maybe")
     for condition, follows in (
         ("maybe < 20", False),
@@ -103,8 +104,8 @@ MONTHS = np.repeat([0, 1, 2, -1], [31, 29, 31, 9])
 
 @pytest.mark.parametrize("group", [MONTHS, np.tile(MONTHS, 2), np.repeat([0, 1], DAYS), np.where(MONTHS == 1, 0, -1)])
 def test_sums_have_the_law_of_the_worst_and_their_own_covariance(group: np.ndarray) -> None:
-    """Held against 20,000 draws of the gate's sampler: no bar is too narrow, that of the worst group is not too wide, and bars of
-    0.7 or 1.3 of it are seen to be wrong."""
+    """Compared with 20,000 draws of the gate's sampler: no bar is too narrow, that of the worst group is not too wide, and bars
+    of 0.7 or 1.3 times its width are detected as wrong."""
     groups = int(group.max()) + 1
     term = pooled("a0", np.zeros(groups, dtype=np.int64), group, law(), 0, True)
     drawn = running_vectors(law(), 20_000, len(group), Keyed("pooled")).astype(float)
@@ -127,7 +128,7 @@ def test_sums_have_the_law_of_the_worst_and_their_own_covariance(group: np.ndarr
 
 
 def test_bars_of_what_is_computed_from_them_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Months from stored days: each, their sum, and from one to the next, over sixty releases."""
+    """Months from stored days: each month, their sum, and the change between consecutive months, over sixty releases."""
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     opened = runs(tmp_path, Gate(Keyed("derived months")))
     months = f"SELECT date_trunc('month', day) AS m, COUNT(*) AS n FROM t WHERE {INSIDE} GROUP BY m"

@@ -1,4 +1,5 @@
-"""Disjoint sums of stored cells: no cell is in two of them, each term is their weighted sum, and its error follows from theirs."""
+"""Disjoint sums of stored cells: no two of them share a cell, each term is their weighted sum, and its error follows from
+theirs."""
 
 from __future__ import annotations
 
@@ -185,7 +186,7 @@ def test_cells_of_a_vector_are_summed_in_groups_of_any_size_without_those_of_non
 
 
 def test_a_vector_is_summed_once() -> None:
-    """The noise of two sums of one vector is not independent."""
+    """The noise of two sums over one vector is not independent."""
     sums = under_construction("n")
     sums.add_vector(stored(noise=SERIES), np.arange(4), np.array([0, 0, 1, 1]), ALL)
     with pytest.raises(Impossible):

@@ -1,4 +1,4 @@
-"""Numbers so large that no double holds their squares: their errors are computed without them."""
+"""Numbers so large that their squares overflow a double: their errors are computed without squares."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dpsql.session.session import Session
     "SELECT SUM(clamp(age, 0, 100) * 1e200) - 2 * SUM(clamp(age, 0, 50) * 1e200) AS v FROM patients",
 ])  # fmt: skip
 def test_numbers_without_squares_have_error_bars(session: Session, sql: str) -> None:
-    """They would overflow after the charge; asked again, the question is answered from the store."""
+    """Squares would overflow after the charge; the repeated query is answered from the store."""
     session.execute("SELECT region, SUM(clamp(age, 0, 100) * 1e300) AS s FROM patients GROUP BY region")
     session.execute("SET dp.reuse = derive")
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""What was paid for once is never charged again: across questions, analysts, processes, restarts and retries."""
+"""A paid release is never charged again: across queries, analysts, processes, restarts and retries."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ def spent(session: Session, scope: str = "dataset") -> str:
 
 
 def shown(release: Release) -> tuple[list[Any], list[Any], list[Any]]:
-    """Values and both ends of the error bars."""
+    """Return values and both ends of the error bars."""
     return release.table.to_pylist(), release.low.to_pylist(), release.high.to_pylist()
 
 
 @pytest.fixture
 def made(policy: Path) -> Iterator[Path]:
-    """The policy of a data set that has a ledger."""
+    """Yield the policy of a data set that has a ledger."""
     open_session(policy, create_ledger=True).close()
     yield policy
 
 
-# --- whatever is built on top ---------------------------------------------------------------------------------------
+# --- queries built on stored blocks ---------------------------------------------------------------------------------
 
 ABOVE = [
     COUNT + " ORDER BY n DESC LIMIT 2",
@@ -59,7 +59,7 @@ ABOVE = [
 
 
 def test_a_new_question_does_not_read_the_releases_of_others(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many releases of the relation there are: only those that may hold its very numbers are opened."""
+    """Of all releases of the relation, only those that may hold exactly its numbers are opened."""
     read: list[object] = []
     monkeypatch.setattr("dpsql.reuse.lookup.opened", lambda release: read.append(release) or opened(release))
     for age in range(20, 28):
@@ -284,7 +284,7 @@ def test_a_set_of_files_is_what_it_holds(tmp_path: Path, monkeypatch: pytest.Mon
     with open_session(path, create_ledger=True) as session:
         session.execute(sql)
         assert session.execute(sql).reused
-        # another file joins the set, under the same session
+        # another file joins the glob while the session is open
         (tmp_path / "b").mkdir(exist_ok=True)
         if source == "day*.parquet":
             write("day2.parquet", 50)
@@ -359,7 +359,7 @@ def test_a_retried_request_gets_the_same_answer_whatever_happened_since(made: Pa
             session.execute("SET dp.reuse = off")
             own = session.execute(
                 COUNT, request_id=request
-            )  # an id belongs to its asker: it opens nothing of another's
+            )  # an id belongs to its asker and does not open others' releases
             assert not own.reused
             assert (own.receipt_id, spent(session, "analyst:bob")) == (request, str(1 + (reuse == "off")))
 
@@ -367,7 +367,7 @@ def test_a_retried_request_gets_the_same_answer_whatever_happened_since(made: Pa
 @pytest.mark.parametrize(
     ("reuse", "earlier"),
     [
-        ("on", "SELECT COUNT(*) FROM patients"),  # with less noise than is asked for
+        ("on", "SELECT COUNT(*) FROM patients"),  # with less noise than requested
         ("on", "SELECT COUNT(*) FROM patients UNION ALL SELECT COUNT(*) FROM visits WHERE cost > 30"),
         ("derive", "SELECT region, COUNT(*) FROM patients GROUP BY region"),
     ],
@@ -394,7 +394,7 @@ STEPS = ("reserved", "noise added", "release stored")
 
 
 def _die(path: str, step: str) -> None:
-    """Ask under a request id and be killed at `step`."""
+    """Run a query under a request id and be killed at `step`."""
     session = open_session(path, analyst="ann")
 
     def dying(target: object, name: str, before: bool) -> None:
@@ -432,7 +432,7 @@ def test_a_retry_after_a_crash_is_answered_or_refused_and_never_charged(made: Pa
                 session.execute(COUNT, request_id="r1")
             assert (caught.value.slug, caught.value.charged) == ("request_lost", False)
             assert session.execute(COUNT, request_id="r2").receipt_id == "r2"
-            # the answer is there now, and the first request may have it
+            # the answer exists, and the first request may have it
             assert session.execute(COUNT, request_id="r1").receipt_id == "r2"
         assert session.ledger.verify().sound
         assert spent(session) == ("1" if step == "release stored" else "2")

@@ -1,4 +1,5 @@
-"""Stored numbers that are no sums: each kind is read back as it was written, and answers the same number of the same rows alone."""
+"""Stored numbers other than sums: each kind is read back as it was written, and answers only the same number over the same
+rows."""
 
 from __future__ import annotations
 
@@ -55,7 +56,7 @@ TERM = Term("", TermKind.SUM, X, None, 9, 0, 0, 9, 0)
 
 @dataclass(frozen=True)
 class Case:
-    """A measurement with a plan by which it is released, and what its numbers are called in a store."""
+    """A measurement with a plan that releases it, and the names of its numbers in the store."""
 
     measurement: Any
     plan: Any
@@ -146,7 +147,7 @@ every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 
 
 def numbers_of(case: Case) -> tuple[StoredNumber, ...]:
-    """Written down, and read from the text."""
+    """Return the numbers, written to text and read back."""
     return read(json.loads(json.dumps(written((case.measurement,), (case.plan,)))))
 
 
@@ -218,7 +219,7 @@ def test_one_of_several_stored_numbers_answers_under_the_name_of_the_question() 
     plan = RankHistogramPlan("mine", 10, (QuantileChoice("own", Search(Fraction(1, 4), 0), fresh),))
     (match,) = matches((question,), (plan,), numbers_of(case), 0.95) or ()
     assert (match.name, match.number.name, match.fresh, match.end) == ("own", "q2", fresh, None)
-    assert match.error_ratio == pytest.approx(3)  # one row costs a third of what it would
+    assert match.error_ratio == pytest.approx(3)  # one row costs a third of its cost in the query
 
 
 def test_all_measurements_of_a_question_must_be_stored() -> None:
@@ -231,7 +232,7 @@ def test_all_measurements_of_a_question_must_be_stored() -> None:
 
 
 def test_the_bar_of_a_stored_mean_follows_from_it_at_any_confidence() -> None:
-    """Sums of 50 cells from -4 to 5 lie between -200 and 250."""
+    """Sums of 50 cells from -4 to 5 are between -200 and 250."""
     question = replace(MEAN, name="own", confidence=Fraction(99, 100))
     case = CASES["a mean of samples"]
     answers = {
@@ -254,11 +255,11 @@ def test_how_far_off_a_stored_median_may_be_is_said_in_words_and_in_rows() -> No
     assert match.error.startswith("quantile 0.5 of x: ") and "in 95% of cases" in match.error
 
 
-# --- what is not read -------------------------------------------------------------------------------------------------
+# --- rejected entries -------------------------------------------------------------------------------------------------
 
 
 def entry(name: str) -> dict[str, Any]:
-    """The facts of the first number of a case."""
+    """Return the facts of the first number of a case."""
     case = CASES[name]
     facts: dict[str, Any] = PARTS.of(case.measurement.word).written(case.measurement, case.plan)[0]
     return facts
@@ -307,7 +308,7 @@ def test_a_description_without_measurements_says_nothing_of_them() -> None:
 
 
 def test_a_quantile_of_versions_without_searches_is_one_of_all_rows() -> None:
-    """They wrote down neither slices nor padding."""
+    """Earlier versions stored neither slices nor padding."""
     facts = entry("a median of samples")
     del facts["search"], facts["mechanism"]["slices"], facts["mechanism"]["padding"]
     number = PARTS.of(RANK_HISTOGRAM).read(facts)
@@ -315,7 +316,7 @@ def test_a_quantile_of_versions_without_searches_is_one_of_all_rows() -> None:
 
 
 def test_a_lean_stands_in_a_description_only_where_there_is_one() -> None:
-    """Releases that were stored before keep their description."""
+    """Releases stored earlier keep their description."""
     assert "lean" not in entry("a median of samples")["mechanism"]
     assert entry("a value that sums are cut to")["mechanism"]["lean"] == 5
 

@@ -1,4 +1,4 @@
-"""Stored releases that must not answer: rows cut in another way, and noise of a law that is not known."""
+"""Stored releases that must not answer: differently capped rows, and noise with an unknown law."""
 
 from __future__ import annotations
 
@@ -82,17 +82,17 @@ def test_without_caps_a_filter_is_as_good_as_a_where(session: Session, first: st
     assert session.execute(second).reused
 
 
-# --- laws that are not known ----------------------------------------------------------------------------------------
+# --- unknown laws ---------------------------------------------------------------------------------------------------
 
 
 def renamed(metadata: dict[str, Any]) -> dict[str, Any]:
-    """The note of a release with noise of another law."""
+    """Return the note of a release with noise of another law."""
     terms = [{**term, "noise": {**term["noise"], "mechanism": "staircase"}} for term in metadata["terms"]]
     return {**metadata, "terms": terms}
 
 
 def replace_release(session: Session) -> None:
-    """Write all stored releases anew, with noise of a law that nobody knows."""
+    """Rewrite all stored releases with noise of an unknown law."""
     store = session.context.store
     releases = [store.get(note.key) for note in store.notes()]
     lose_releases(store)
@@ -134,7 +134,7 @@ def test_a_release_that_says_too_little_or_too_much_is_not_read(session: Session
 
 
 class Staircase:
-    """A law of noise that nothing here knows."""
+    """An unknown law of noise."""
 
     mechanism, shift = "staircase", 0
     noise_scale = 1

@@ -1,4 +1,4 @@
-"""The keys of the policy that belong to stored releases and projects."""
+"""The policy's keys for stored releases and projects."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_mistakes_are_told_with_their_place(line: str, path: str) -> None:
 
 @pytest.mark.parametrize("line", ["reuse: {shared: false}", "data_version: a", "projects: {flu: {epsilon: 1}}"])
 def test_the_version_of_the_policy_knows_them_and_its_meaning_does_not(line: str) -> None:
-    """What a stored number means does not depend on who may see it; the version that charges name does."""
+    """The meaning of a stored number does not depend on who may see it, but the version that charges record does."""
     policy, other = parse_policy(POLICY), parse_policy(f"{line}\n{POLICY}")
     assert policy.version != other.version
     assert policy.meaning == other.meaning

@@ -1,4 +1,4 @@
-"""Stored counts of each value answer its quantiles for free: which ones, and how far off they are."""
+"""Stored counts of each value answer its quantiles for free: which ones, and with what rank error."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def deriving(session: Session) -> Session:
 
 @pytest.fixture
 def exact(deriving: Session) -> Session:
-    """With so much epsilon that counts have no noise."""
+    """Return the session with an epsilon so large that counts have no noise."""
     deriving.execute("SET dp.epsilon = 100")
     return deriving
 
@@ -154,11 +154,11 @@ def test_the_bar_of_a_quantile_from_counts_holds_it(deriving: Session) -> None:
         assert isinstance(median, float) and 1 <= error <= 15 and abs(median - 49.5) <= error + 1
 
 
-# --- how far off ------------------------------------------------------------------------------------------------------
+# --- rank errors ------------------------------------------------------------------------------------------------------
 
 
 def counted(noise: Noise, values: int, exact_rows: np.ndarray, draws: int, seed: int) -> RankedCounts:
-    """`draws` groups of the same rows, each with its own noise."""
+    """Return `draws` groups of the same rows, each with its own noise."""
     uniform = np.random.default_rng(seed).uniform(size=(draws, values))
     noisy = np.rint(exact_rows + noise.quantiles(uniform) * 2.0**noise.shift)
     term = StoredTerm("t", "count", "", frozenset(), Fraction(0), noise, 0, True)
@@ -175,7 +175,7 @@ LAWS = {
 @pytest.mark.parametrize("quantile", [Fraction(1, 2), Fraction(1, 10), Fraction(0), Fraction(1)], ids=str)
 @pytest.mark.parametrize("shape", ["even", "gap", "few"])
 def test_the_rank_error_is_within_the_bound_and_the_bound_is_near(law: str, quantile: Fraction, shape: str) -> None:
-    """Rows at both ends alone make the noise of the empty values between them decide."""
+    """With rows only at both ends, the noise of the empty values between them decides."""
     values, draws = 60, 4_000
     rows_of = {"even": np.full(values, 40), "gap": np.array([900] + [0] * 58 + [900]), "few": np.array([1] + [0] * 59)}
     exact_rows = rows_of[shape]

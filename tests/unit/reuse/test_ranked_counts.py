@@ -1,4 +1,4 @@
-"""Quantiles from noisy counts of values, computed by hand: which value is chosen, where bars end, and what is said of the error."""
+"""Quantiles from noisy counts of values, computed by hand: which value is chosen, where bars end, and the stated error."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def counts(*groups: Sequence[float], summands: int = 1, noise: Noise = NOISE) ->
 
 
 def half_width(summands: int, missed: float) -> float:
-    """Of the noise of a sum of counts."""
+    """Return the half width of the noise of a sum of counts."""
     noise = NOISE.summed(summands, True)
     assert noise is not None
     return float(int(noise.half_width(1 - missed) + 0.5))
@@ -68,7 +68,7 @@ def test_the_ends_are_off_by_the_total_noise_from_either_side(quantile: Fraction
 @pytest.mark.parametrize(("quantile", "share"), [(HALF, 0.5), (Fraction(1, 10), 0.9), (Fraction(3, 4), 0.75)])
 @pytest.mark.parametrize("values", [1, 4, 400])
 def test_a_quantile_is_off_by_the_smaller_of_two_bounds(quantile: Fraction, share: float, values: int) -> None:
-    """Many values have many cuts, so that the bound for all cuts at once is smaller."""
+    """With many values there are many cuts, so the bound for all cuts at once is the smaller one."""
     bounds = (half_width(8, 0.1 / 4), share * half_width(8, 0.1 / (2 * (values + 1))))
     assert counts([1.0] * values, summands=8).most_off(quantile, 0.1) == min(bounds)
 
@@ -115,7 +115,7 @@ def test_without_noise_it_is_the_discrete_quantile(quantile: Fraction, rows: tup
     ],
 )
 def test_the_ends_are_the_value_of_the_ranked_row_from_either_side(quantile: Fraction, rank: int, place: int) -> None:
-    """Rows 0 0 | 1 1 1 1 1 | 2 2 2 | 3 3, less one of the second value."""
+    """Rows 0 0 | 1 1 1 1 1 | 2 2 2 | 3 3, minus one of the second value."""
     assert counts([2, 5, 3, 2]).chosen(quantile, rank).tolist() == [place]
 
 
@@ -143,9 +143,9 @@ def test_a_bar_whose_low_end_no_value_reaches_ends_at_the_last_one() -> None:
 
 
 def test_a_bar_holds_values_at_exactly_the_distance_that_is_allowed() -> None:
-    """With V = 2 and q = 1/2 the allowed distance is a multiple of 1/2, so that rows can be placed on it."""
+    """With V = 2 and q = 1/2 the allowed distance is a multiple of 1/2, so rows can be placed exactly on it."""
     off = counts([1, 1, 1]).most_off(HALF, 0.1) + 1
-    middle = 2 * off  # rows of 0 | n | 0: the median lies off rows from either side
+    middle = 2 * off  # rows of 0 | n | 0: the median is `off` rows from either side
     ranked = counts([0.0, middle, 0.0], [0.0, middle + 1, 0.0])
     assert ranked.ends(HALF, True, Fraction(1, 10)).tolist() == [0, 1]
     assert ranked.ends(HALF, False, Fraction(1, 10)).tolist() == [2, 1]
@@ -210,7 +210,7 @@ def test_a_number_is_read_as_a_chosen_one() -> None:
 
 
 def test_quantiles_ascend_in_each_group_however_large_the_noise_is() -> None:
-    """Noisy rows below zero in all would choose places in the other order."""
+    """A negative noisy total would choose places in the opposite order."""
     measurement = histogram(("most", Fraction(9, 10)), ("few", Fraction(1, 10)))
     upside_down = counts(NOISY[4], NOISY[0])
     apart = [upside_down.chosen(quantile, 0).tolist() for quantile in (Fraction(1, 10), Fraction(9, 10))]
@@ -242,7 +242,7 @@ def test_counts_of_one_cell_and_group_are_added_up_and_those_of_no_cell_left_out
     ranked = ranked_counts(stored(), released, cells, group, 3)
     assert ranked.cells.tolist() == [0, 1, 3]
     assert ranked.rows.tolist() == [[0, 7, 6], [2, 0, 4], [0, 0, 0]]
-    assert ranked.summands == 3  # of the first group
+    assert ranked.summands == 3  # summands of the first group
 
 
 def test_counts_of_no_cell_at_all_answer_nothing() -> None:

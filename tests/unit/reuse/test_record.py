@@ -1,4 +1,4 @@
-"""Released blocks as they are written down: what names a sum, what a description says, and that it is read back as it was."""
+"""Released blocks in written form: what identifies a sum, what a description contains, and that it is read back unchanged."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def release(payload: bytes, **metadata: Any) -> StoredRelease:
     return StoredRelease(ReleaseNote("k" * 64, "block", "2026-01-01", metadata), payload)
 
 
-# --- what a block measures --------------------------------------------------------------------------------------------
+# --- measurements of a block ------------------------------------------------------------------------------------------
 
 
 def test_a_condition_is_the_set_of_its_conjuncts_however_they_are_nested() -> None:
@@ -154,7 +154,7 @@ def test_a_count_of_its_own_is_the_same_in_any_steps(changed: dict[str, Any]) ->
 
 @pytest.mark.parametrize(("kind", "powers"), [(PRODUCT, 2), (PAIR, 3)])
 def test_products_in_the_other_order_are_the_same_parts_at_turned_places(kind: TermKind, powers: int) -> None:
-    """The part of powers i of the first and j of the second factor stands at i + powers j."""
+    """The part of powers i of the first and j of the second factor is at i + powers j."""
     turned = call("mul", B, A)
     for first in range(powers):
         for second in range(powers):
@@ -255,7 +255,7 @@ def test_shared_sums_say_whether_every_row_has_a_part(term: Term, everything: bo
 
 
 def test_squares_and_products_say_the_width_of_what_is_multiplied() -> None:
-    """A square of a width of 14 with 2 bits behind the point is (14 * 4) ** 2, on a grid of 4 bits."""
+    """A square of a width of 14 with 2 fractional bits is (14 * 4) ** 2, on a grid of 4 bits."""
     square = total(SQUARE, name="q", magnitude=(14 * 4) ** 2, grid=4)
     product = total(PRODUCT, MULTIPLIED, name="p", place=2)
     facts = record.description(priced(block(square, product), term_noise("q"), term_noise("p")))
@@ -367,7 +367,7 @@ def test_a_filter_is_as_good_as_a_where_and_order_does_not_matter() -> None:
     ],
 )
 def test_a_selection_is_its_rule_and_the_size_that_it_shows_half_of_the_time(term: Term, kind: str) -> None:
-    """The threshold is on the grid of rows, so that a key as large as it is shown half of the time."""
+    """The threshold is on the grid of rows, so a key of that size is shown half of the time."""
     rule = threshold("#units", 1, NOISE, Fraction(1, 10**6))
     selected = record.selection_of(priced(block(term), term_noise("#units"), selection=rule))
     assert selected == (kind, fingerprint(rule), rule.tau)
@@ -396,7 +396,7 @@ def test_counts_and_sums_add_up_over_groups_and_distinct_values_do_not() -> None
 
 
 def test_rows_are_ranked_by_the_values_and_conditions_that_terms_read() -> None:
-    """A count of all rows tells none from another, unless a condition does."""
+    """A count of all rows does not distinguish rows, unless it has a condition."""
     plain = total(COUNT, None)
     assert ranked_by((plain, total(TermKind.UNITS, None))) == set()
     assert ranked_by((replace(plain, filter=OVER),)) == {

@@ -1,4 +1,4 @@
-"""Measuring locks: who holds one, and what their counters prove of the time since the store was read."""
+"""Measuring locks: who holds one, and what their counters prove about the time since the store was read."""
 
 from __future__ import annotations
 
@@ -77,12 +77,12 @@ def test_a_folder_that_cannot_be_used_means_no_waiting_and_no_proof(tmp_path: Pa
         assert not alone
 
 
-# --- one look for each charge ---------------------------------------------------------------------------------------
+# --- one look-up per charge -----------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def looks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Keys that the store is asked for, in order."""
+    """Return the list of keys looked up in the store, in order."""
     from dpsql.reuse.store import ReleaseStore
 
     asked: list[str] = []
@@ -109,7 +109,7 @@ def test_a_charge_takes_one_look_in_the_store(policy: Path, looks: list[str]) ->
 def test_an_answer_that_is_stored_after_the_look_is_not_paid_twice(
     policy: Path, monkeypatch: pytest.MonkeyPatch, reuse: str, request_id: str | None
 ) -> None:
-    """The other asker comes while this one, having found nothing in the store, waits for a place at the data."""
+    """The other asker stores the answer while this one, after an unsuccessful look-up, waits for a place at the data."""
     with open_session(policy, create_ledger=True) as session, open_session(policy) as other:
         for asker in (session, other):
             asker.execute(f"SET dp.reuse = {reuse}")

@@ -1,4 +1,4 @@
-"""Stored releases: whole or absent, authenticated, shared by processes, first one stands."""
+"""Stored releases: whole or absent, authenticated, shared by processes; the first release under a key remains."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def opened(home: Home) -> ReleaseStore:
 
 
 def elsewhere(home: Home) -> Home:
-    """Where the table of releases is: a file beside a SQLite ledger, the same PostgreSQL database."""
+    """Return the home of the table of releases: a file next to a SQLite ledger, or the same PostgreSQL database."""
     if home.file is None:
         return home
     return Home(home.url, home.state, Path(f"{home.file}.releases"))

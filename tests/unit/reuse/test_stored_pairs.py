@@ -1,4 +1,4 @@
-"""What a stored pair of columns answers: statistics of either column and counts, over the same rows and no others."""
+"""Answers from a stored pair of columns: statistics of either column and counts, over the same rows and no others."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ROWS = 900
 
 @pytest.fixture
 def session(tmp_path: Path) -> Iterator[Session]:
-    """Without noise. n and m are missing in some rows each, x is NaN in some, y NULL in some."""
+    """Yield a noiseless session. n and m are NULL in some rows each, x is NaN in some, y NULL in some."""
     create_database(
         tmp_path / "pairs.duckdb",
         "CREATE TABLE t AS SELECT CASE WHEN i % 3 < 1 THEN 'even' ELSE 'odd' END AS part, i % 47 AS w, "
@@ -55,7 +55,7 @@ def session(tmp_path: Path) -> Iterator[Session]:
     path.write_text(POLICY)
     with open_session(path, create_ledger=True) as opened:
         opened.context = replace(opened.context, gate=NoiselessGate())
-        opened.execute("SET dp.shrinkage = off")  # estimates follow the noise that there would be
+        opened.execute("SET dp.shrinkage = off")  # estimates depend on the claimed noise
         yield opened
 
 
@@ -86,21 +86,21 @@ FOLLOWING = [
     ("corr(u, w)", "count(part)"),  # never NULL
     ("corr(u, w) FILTER (WHERE n > 7)", "avg(u) FILTER (WHERE n > 7), count(*) FILTER (WHERE n > 7)"),
 ]
-"""What is asked first, and what follows from it over the same rows."""
+"""The first query, and what follows from it over the same rows."""
 NOT_FOLLOWING = [
     ("corr(x, w)", "count(*)"),  # rows without x are in no pair
     ("corr(x, w)", "avg(w)"),
     ("corr(n, m)", "avg(n)"),
     ("corr(n, m)", "count(m)"),
     ("corr(n, w)", "avg(w) FILTER (WHERE n > 3)"),
-    ("covar_pop(u, w)", "var_pop(u)"),  # whose squares are not there
+    ("covar_pop(u, w)", "var_pop(u)"),  # its squares are not stored
     ("corr(u, w)", "count(n)"),
     ("corr(u, w)", "count(free)"),
     ("corr(u, w)", "avg(w + 1)"),
     ("corr(u, w)", "avg(least(w, 40))"),
     ("corr(u, w) FILTER (WHERE n > 7)", "count(*)"),
     ("covar_pop(w, y)", "sum(coalesce(y, 0))"),
-    # Days and times have bounds and are no numbers.
+    # Days and times have bounds but are no numbers.
     ("avg(n)", "count(day)"),
     ("var_pop(n)", "count(seen)"),
     ("covar_pop(n, m)", "count(DISTINCT day)"),
@@ -110,7 +110,7 @@ NOT_FOLLOWING = [
 
 @pytest.mark.parametrize(("first", "then"), FOLLOWING)
 def test_what_follows_from_a_stored_pair_is_answered_from_it(session: Session, first: str, then: str) -> None:
-    """Without noise they are the numbers that a measurement of their own has, by region and in all."""
+    """Without noise the answers equal those of a separate measurement, by region and in total."""
     session.execute(f"SELECT part, {first} FROM t GROUP BY part")
     spent = session.budget().spent
     for keys, grouped in (("part, ", " GROUP BY part ORDER BY part"), ("", "")):
@@ -144,7 +144,7 @@ ASKED_TOGETHER = {
     "covar_pop(w, y), avg(y)": FOUR,
     "covar_pop(w, y), count(*)": [*FOUR, "count "],
     "covar_pop(w, y), avg(w)": [*FOUR, "sum t4", "sum t4"],
-    "covar_pop(w, y), var_pop(w)": [*FOUR, *["square part t4"] * 3],  # rows without y have a w
+    "covar_pop(w, y), var_pop(w)": [*FOUR, *["square part t4"] * 3],  # rows without y may have a w
     "covar_pop(n, m), count(*)": [*FOUR, "count "],
     "covar_pop(w, y), avg(y), avg(x), count(*)": [*FOUR, "sum t4", "sum t4", "count t4"],
     "covar_pop(u, w), avg(x), count(*)": [*FOUR, "sum t4", "sum t4"],
@@ -166,7 +166,7 @@ def test_what_follows_from_a_pair_beside_it_costs_nothing(session: Session, chos
 
 @pytest.mark.parametrize("chosen", ["covar_pop(u, w), count(*), avg(w)", "corr(u, w), count(*), var_pop(w)"])
 def test_a_row_that_breaks_the_promise_moves_nothing(session: Session, tmp_path: Path, chosen: str) -> None:
-    """Privacy does not depend on `nullable: false`: the sums of a row alone are the whole width, and 0 without a value."""
+    """Privacy does not depend on `nullable: false`: the sums of a single row are the whole width, and 0 without a value."""
     planned = session.planner.plan(session.planner.parse(f"SELECT {chosen} FROM t", None), session.options, True)
     (priced,) = planned.price.blocks
     (width,) = {term.magnitude for term in priced.block.terms}
@@ -179,7 +179,7 @@ def test_a_row_that_breaks_the_promise_moves_nothing(session: Session, tmp_path:
 
 
 def test_bars_of_numbers_from_a_stored_pair_hold(session: Session, tmp_path: Path) -> None:
-    """Counts, means and variances of many groups, with noise: bars of 95 % hold that often, and are no wider than they need."""
+    """Counts, means and variances of many groups, with noise: 95 % bars have that coverage and are not wider than necessary."""
     path = tmp_path / "noisy.yaml"
     grid = "grid: {type: integer, lower: 1, upper: 400, nullable: false}\n      w:"
     policy = POLICY.replace("w:", grid, 1).replace("pairs.db", "noisy.db").replace("pairs.duckdb", "noisy.duckdb")

@@ -1,4 +1,4 @@
-"""What a policy hides from an analyst does not exist for them, and the rest is what it is for everybody."""
+"""Hidden parts of a policy do not exist for the analyst, and the rest is the same as for everyone."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def data() -> duckdb.DuckDBPyConnection:
 def sessions(
     data: duckdb.DuckDBPyConnection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[tuple[Session, Session]]:
-    """The session of an analyst with full access and of one with a part, each over a ledger of its own."""
+    """Yield the session of an analyst with full access and of one with partial access, each over a separate ledger."""
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     policy = parse_policy(POLICY, folder=tmp_path)
     with (
@@ -129,7 +129,7 @@ def test_the_filter_holds_wherever_the_table_stands(sessions: tuple[Session, Ses
 
 
 HIDDEN = ("people", "tariffs", "ghosts")
-"""Two tables that are hidden and one that is not there."""
+"""Two hidden tables and one that does not exist."""
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_a_hidden_column_is_refused_as_one_that_does_not_exist(
 
 
 def _refused(session: Session, question: str) -> str:
-    """Return what a refusal says, with its place, without the quotation of the text (which is cut by its length)."""
+    """Return the text of a refusal, with its position, but without the quoted line (which is cut by its length)."""
     with pytest.raises(Error) as caught:
         session.execute(question)
     error = caught.value

@@ -1,4 +1,4 @@
-"""Budgets of a session: the accounts that a charge must fit, and what is left of them in numbers and words."""
+"""Budgets of a session: the accounts that a charge must fit, and the remaining budget in numbers and words."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ RESEARCH = BudgetScope("analyst:research", pure("4", "0.001"))
 BOTH = budget((DATASET, "7.5", "0.0001"), (RESEARCH, "1", "0.00075"))
 
 
-# --- what is spent and left -------------------------------------------------------------------------------------------
+# --- spent and remaining budget ---------------------------------------------------------------------------------------
 
 
 def test_amounts_are_exact_decimals_by_scope_and_dimension() -> None:
@@ -72,7 +72,7 @@ def test_amounts_are_exact_decimals_by_scope_and_dimension() -> None:
 
 
 def test_the_part_that_is_left_is_that_of_the_scarcest_dimension() -> None:
-    """Of epsilon a quarter is left of the data set's, of delta a quarter of the analyst's."""
+    """A quarter of the data set's epsilon remains, and a quarter of the analyst's delta."""
     assert (BOTH.share_left("dataset"), BOTH.share_left("analyst:research")) == (Fraction(1, 4), Fraction(1, 4))
     assert budget((BudgetScope("dataset", pure("2")), "1.5", "0")).share_left("dataset") == Fraction(1, 4)
     overdrawn = budget((DATASET, "11", "0"))

@@ -1,4 +1,4 @@
-"""Which values EXPLAIN says the policy's bounds move, in sums, means and choices among values."""
+"""Notices of EXPLAIN about values that the policy's bounds change, in sums, means and choices among values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts of a session: which accounts its charges must fit as windows go by, and what changes under another policy."""
+"""The parts of a session: the accounts that its charges must fit over successive windows, and the effects of another policy."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OCTOBER, NOVEMBER = "window:2026-10-01", "window:2026-11-01"
 
 
 class Clock:
-    """The day that the session believes in; `days` come one after another, the last one for good."""
+    """A clock for the session; it returns the given `days` one after another and then the last one forever."""
 
     def __init__(self) -> None:
         self.days = [date(2026, 10, 31)]
@@ -97,7 +97,7 @@ def test_a_stranger_opens_no_account(ledger: Ledger) -> None:
 
 @pytest.mark.parametrize(("text", "limit"), [(MONTHLY, 10), (LIFETIME, 40)], ids=["without a limit", "with one"])
 def test_a_window_is_opened_with_the_limits_below_it(ledger: Ledger, clock: Clock, text: str, limit: int) -> None:
-    """Without a limit of all windows the data set may hold what the window may still spend."""
+    """Without a limit over all windows, the data set may spend at most what the window still allows."""
     opened = accounts(ledger, text)
     assert names(opened) == ["dataset", OCTOBER, f"{OCTOBER}:analyst:research", "session:s1"]
     assert {name: account.limits["epsilon"] // UNIT for name, account in ledger.accounts().items()} == {
@@ -121,7 +121,7 @@ def test_the_next_window_has_accounts_of_its_own(ledger: Ledger, clock: Clock) -
 
 
 def failing(slug: str, times: int) -> tuple[list[int], Callable[[], str]]:
-    """A step that fails so many times and then answers, and its calls."""
+    """Return a step that fails `times` times and then succeeds, and the list of its calls."""
     calls: list[int] = []
 
     def step() -> str:

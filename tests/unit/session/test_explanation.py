@@ -1,4 +1,4 @@
-"""EXPLAIN in a few lines, and prices as parts of a budget: the same at every door, true of what is charged."""
+"""EXPLAIN in a few lines, and prices as parts of a budget: equal in all front ends, and equal to the charge."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_explain_answers_in_a_few_lines_and_verbose_in_a_table(session: Session)
 
 
 def test_as_many_questions_are_answered_as_the_price_says(session: Session) -> None:
-    """The number that EXPLAIN tells, then that of each receipt, down to a refusal at 0 that EXPLAIN foretold."""
+    """The number that EXPLAIN states, then that of each receipt, down to a refusal at 0 that EXPLAIN predicts."""
     session.execute("SET dp.reuse = off")
     session.execute("SET dp.epsilon = 0.3")
 
@@ -103,7 +103,7 @@ def test_rows_beyond_max_rows_are_named_before_and_with_the_answer(session: Sess
 
 
 def test_what_would_be_cheaper_is_what_the_accountant_counts(session: Session) -> None:
-    """Half the epsilon is half the price under pure privacy; where an error is aimed at, epsilon is not what to change."""
+    """Half the epsilon is half the price under pure privacy; with a target error, epsilon is not the setting to change."""
 
     def cheaper() -> str:
         return session.explain(COUNT).lines[-1]
@@ -136,7 +136,7 @@ WIDTHS = re.compile("^(.*?): \N{PLUS-MINUS SIGN} ([0-9.,]+)(?: to ([0-9.,]+))? \
     "SELECT AVG(age) - COUNT(*) AS mixed FROM patients",
 ])  # fmt: skip
 def test_explain_of_a_stored_answer_tells_the_bars_that_it_has(session: Session, sql: str) -> None:
-    """Those of the noise that was drawn, whatever the budget of the question that asks again."""
+    """The bars are those of the drawn noise, whatever the budget of the repeated query."""
     for epsilon in ("1", "0.01"):
         session.execute(f"SET dp.epsilon = {epsilon}")
         release = session.execute(sql)

@@ -1,4 +1,4 @@
-"""Which rows the groups of an answer stand for: those without a value, and those whose value a key's bounds move."""
+"""The rows that the groups of an answer represent: those without a value, and those whose value a key's bounds change."""
 
 from __future__ import annotations
 

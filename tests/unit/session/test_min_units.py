@@ -1,4 +1,4 @@
-"""Groups in which too few privacy units are counted, with noise, are not shown: dp.min_units and per_query.min_units."""
+"""Groups with too few privacy units by noisy count are not shown: dp.min_units and per_query.min_units."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ NOTICE = "groups in which fewer than {} privacy units are counted, with noise, a
 
 
 def opened(folder: Path, monkeypatch: pytest.MonkeyPatch, *changes: tuple[str, str]) -> Session:
-    """A session without noise over a clinic of four patients: three of them have visits that cost
-    100, one has four that cost 300."""
+    """Open a noiseless session over a clinic of four patients: three of them have visits that cost 100, one has four that cost
+    300."""
     monkeypatch.setenv("DPSQL_STATE", str(folder / "state"))
     monkeypatch.setattr("dpsql.session.session.Gate", lambda: NoiselessGate(2))
     policy = build(folder)
@@ -80,7 +80,7 @@ def test_totals_and_subqueries_have_the_rule_too(session: Session) -> None:
 
 
 def test_private_keys_are_shown_from_the_larger_of_both_thresholds(session: Session) -> None:
-    """Without noise every key of two units or more passes the session's threshold, which then costs delta alone."""
+    """Without noise every key of two units or more passes the session's threshold, which then costs only delta."""
     private = "SELECT weight, COUNT(*) FROM patients JOIN visits USING (patient_id) GROUP BY weight"
     session.execute("SET dp.min_units = 1")
     assert answer(session, private) == [(60, 6)]
@@ -93,7 +93,7 @@ def test_private_keys_are_shown_from_the_larger_of_both_thresholds(session: Sess
 
 
 def test_the_count_of_units_is_measured_and_charged(session: Session) -> None:
-    """The parts of a budget are as many as the measured numbers; a question that counts units anyway costs the same."""
+    """The budget is divided among the measured numbers; a query that counts units anyway costs the same."""
     alone = session.explain(COSTS)
     session.execute("SET dp.min_units = 2")
     plan = session.explain(COSTS)

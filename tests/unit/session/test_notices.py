@@ -1,4 +1,4 @@
-"""What an answer says of rows that noise chose: in stages, and of private keys that are not shown."""
+"""Notices about rows that noise selected: in stages, and private keys that are not shown."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session
 
 
 def test_an_answer_in_stages_says_what_its_bars_hold(session: Session) -> None:
-    """Before it is charged, when it is measured, and when it is given again from the store."""
+    """The notice is given before the charge, with the measured answer, and with the answer from the store."""
     sql = CHOSEN.format(100)
     assert any(note.startswith(ORDER) for note in session.explain(sql).notes)
     first, again = session.execute(sql), session.execute(sql)
@@ -47,7 +47,7 @@ def test_an_answer_in_stages_says_what_its_bars_hold(session: Session) -> None:
 
 @pytest.fixture
 def noiseless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
-    """As `session`, but the noise drawn is 0."""
+    """Yield a session like `session`, but with noise 0."""
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     monkeypatch.setattr("dpsql.session.session.Gate", lambda: NoiselessGate(2))
     with open_session(build(tmp_path), create_ledger=True) as opened:
@@ -58,7 +58,7 @@ TWICE = "SELECT region, COUNT(*) AS n FROM patients GROUP BY region UNION ALL SE
 
 
 def test_notices_name_what_is_in_the_question_and_not_blocks_of_the_plan(session: Session) -> None:
-    """Outputs where they tell blocks apart, else tables and keys; a long list is cut."""
+    """They name outputs if these distinguish blocks, otherwise tables and keys; a long list is cut."""
     session.execute("SET dp.reuse = derive")
     session.execute("SELECT region, COUNT(*) AS n FROM patients GROUP BY region")
     derived = session.execute("SELECT COUNT(*) AS people FROM patients")
@@ -84,8 +84,8 @@ def test_notices_name_what_is_in_the_question_and_not_blocks_of_the_plan(session
 
 
 def test_rows_that_noise_may_have_chosen_are_counted(noiseless: Session) -> None:
-    """Two regions of 500: with a threshold of 100 both are chosen for certain, with one of 500 noise decides of each. By
-    chance it could be so large that the choice looks certain, so none is drawn."""
+    """Two regions of 500: with a threshold of 100 both are selected for certain, with 500 noise decides for each. Drawn noise
+    could happen to be so large that the selection looks certain, so the noise is 0 here."""
     certain = noiseless.execute(CHOSEN.format(100))
     assert not any("noise might choose" in notice for notice in certain.notices)
     doubtful = noiseless.execute(CHOSEN.format(500))
@@ -102,7 +102,7 @@ def test_a_threshold_that_is_one_number_has_no_rows_to_count(session: Session) -
 
 
 def test_private_keys_that_are_not_shown_are_named_at_every_door(session: Session) -> None:
-    """20 patients share each weight, about as many as a threshold asks for."""
+    """20 patients share each weight, about as many as a threshold requires."""
     listed = session.execute("SELECT weight, COUNT(*) AS n FROM patients GROUP BY weight")
     (notice,) = [notice for notice in listed.notices if "mostly not shown" in notice]
     assert notice.startswith("keys that fewer than about 22 units share") and "total" not in notice
@@ -127,7 +127,7 @@ RARE = "(SELECT weight, COUNT(*) AS n FROM patients WHERE patient_id < 3 GROUP B
     ),
 )
 def test_an_answer_is_whole_where_no_private_key_is_shown(session: Session, sql: str) -> None:
-    """Two patients share no weight, so that hardly any draw shows a key: the charged answer comes with bars and notices."""
+    """No two patients share a weight, so hardly any draw shows a key: the charged answer still has bars and notices."""
     release = session.execute(sql)
     assert release.error.num_rows == len(release) and release.notices
 

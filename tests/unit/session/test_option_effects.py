@@ -1,4 +1,4 @@
-"""Every option of docs/sql.md changes something that an analyst sees, so that none is read by nobody."""
+"""Every option of docs/sql.md changes something that an analyst sees, so none is ignored."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ EFFECTS: dict[str, tuple[str, Callable[[Session], Any]]] = {
     "project": ("flu", lambda session: sorted(session.budget().spent)),
     "reuse": ("off", repeated),
 }  # fmt: skip
-"""Option: another value than its default, and what is seen, which is another thing then."""
+"""For each option, another value than its default, and the observation, which differs under it."""
 
 
 @pytest.fixture

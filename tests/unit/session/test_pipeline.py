@@ -1,4 +1,4 @@
-"""The order of every answer, watched from outside: what is called, and when."""
+"""The order of steps in every answer, observed from outside: which functions are called, and when."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session
 
 @pytest.fixture
 def steps(session: Session, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The steps of answers as they happen; a step that is repeated at once is noted once."""
+    """Return the list of steps of answers as they happen; an immediately repeated step is recorded once."""
     noted: list[str] = []
 
     def note(target: Any, name: str, step: str) -> None:
@@ -81,7 +81,7 @@ def test_a_failed_measurement_is_answered_and_stored_nowhere(
 
 
 def test_two_modules_alone_charge_and_measure_and_one_perturbs() -> None:
-    """What the order holds for is reached by no other way: calls of these names, looked for in the whole package."""
+    """No other code path bypasses the order: the test searches the whole package for calls with these names."""
     calls: dict[str, set[str]] = {"ledger.reserve": set(), "engine.run": set(), "perturb": set()}
     for file in FILES:
         for node in nodes_of(file, ast.Attribute, ast.Name):

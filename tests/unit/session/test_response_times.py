@@ -1,4 +1,4 @@
-"""When answers come, and what an analyst's act does to a scan: the times are fixed, the scan goes on."""
+"""The times of answers, and the effect of an analyst's action on a scan: the times are fixed, and the scan continues."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 class Clock:
-    """Time as `dpsql.session.response_times` and `dpsql.session.background_work` see it; it passes when somebody sleeps."""
+    """Time as `dpsql.session.response_times` and `dpsql.session.background_work` see it; it advances only in sleep."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -59,7 +59,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 class Gate:
-    """Scans of a session wait here until they may go on, or the engine is interrupted."""
+    """A gate at which scans of a session wait until they may continue, or the engine is interrupted."""
 
     def __init__(self, session: Session) -> None:
         self.begun, self.go_on, self.interrupted = threading.Event(), threading.Event(), threading.Event()
@@ -108,7 +108,7 @@ def test_responses_are_held_back_to_their_time(policy: Path, clock: Clock) -> No
     padded = load_policy(policy_with(policy, "padded"))
     late = Pace(padded, clock.now - 0.06)
     late.hold()
-    late.hold()  # one response has one time, however many doors hold it back
+    late.hold()  # one response has one time, however many front ends hold it back
     assert clock.slept == pytest.approx([0.04])
     constant = load_policy(write(policy, "{constant_seconds: 2.5}"))
     assert (constant.timing, constant.constant_seconds) == ("constant", Fraction(5, 2))
@@ -127,7 +127,7 @@ def write(policy: Path, timing: str) -> Path:
 
 
 def test_every_kind_of_outcome_takes_the_constant_time(policy: Path, clock: Clock) -> None:
-    """A first answer, a stored one, a refusal for want of budget, and a fault of the engine."""
+    """A first answer, a stored one, a refusal for lack of budget, and a fault of the engine."""
     with open_session(policy_with(policy, "{constant_seconds: 2}"), analyst="bi") as session:
         session.execute("SET dp.epsilon = 2")
 
@@ -156,7 +156,7 @@ def test_refusals_that_follow_from_the_text_do_not_wait(policy: Path, clock: Clo
 
 
 def until_noted(session: Session) -> None:
-    """Wait until the outcome of the last charge stands in the ledger."""
+    """Wait until the ledger has the outcome of the last charge."""
     for _ in range(PATIENCE * 100):
         if [entry.kind for entry in session.ledger.history()][-1] in ("committed", "failed"):
             return
@@ -165,9 +165,9 @@ def until_noted(session: Session) -> None:
 
 
 def test_a_scan_beyond_the_constant_time_is_a_fault_and_stays_one(policy: Path, pool: ThreadPoolExecutor) -> None:
-    """Its release is not stored when it ends later: asking again would tell how late it was."""
+    """Its release is not stored when the scan ends later: a repeated query would reveal how late it was."""
     with open_session(policy_with(policy, "{constant_seconds: 3}")) as session:
-        session.explain(COUNT)  # planned beforehand: what is late is the scan, also where others have the processor
+        session.explain(COUNT)  # planned beforehand: only the scan is late, even on a busy machine
         gate = Gate(session)
         with pytest.raises(Error) as late:
             session.execute(COUNT)
@@ -208,7 +208,8 @@ def test_an_interrupt_ends_the_waiting_and_not_the_scan(policy: Path, timing: st
 def test_an_interrupt_takes_effect_at_a_time_of_response(
     policy: Path, clock: Clock, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Between two steps nothing is told, and an answer that is there at the step is given in spite of the interrupt."""
+    """Between two steps nothing is revealed, and an answer that is available at the step is returned in spite of the
+    interrupt."""
     with open_session(policy_with(policy, "padded")) as session:
         gate, slept = Gate(session), clock.sleep
 
@@ -253,7 +254,7 @@ class MustWait(Exception):
 
 
 def has_place(room: MeasurementQueue, one: Work) -> bool:
-    """Whether there is a place at once; it is given back."""
+    """Return whether a place is free immediately; it is returned."""
 
     def queued(position: int) -> None:
         raise MustWait
@@ -269,7 +270,7 @@ def has_place(room: MeasurementQueue, one: Work) -> bool:
 
 
 def test_an_analyst_s_abandoned_queries_hold_a_limited_number_of_places() -> None:
-    """Four questions at once; nothing of a session beside what it has left behind, and two of one analyst's left ones."""
+    """Four queries at once; no query of a session while its abandoned one runs, and at most two abandoned ones per analyst."""
     room = MeasurementQueue(4, most_left=2)
     with ExitStack() as running:
         for session in ("one", "two"):
@@ -355,7 +356,8 @@ def test_a_target_that_needs_less_is_met_with_the_least(policy: Path) -> None:
 
 
 def test_a_part_of_a_question_is_measured_at_the_least_epsilon_or_not_at_all(policy: Path) -> None:
-    """Four blocks at the floor get a quarter each; with three of them stored the fourth would be a scan for a quarter."""
+    """Four blocks at the least epsilon get a quarter each; with three of them stored, the fourth would be a scan for a
+    quarter."""
     blocks = [f"(SELECT COUNT(*) FROM patients WHERE age > {age})" for age in (30, 40, 50, 60, 70)]
     with open_session(policy, create_ledger=True) as session:
         session.execute("SET dp.epsilon = 0.001")
@@ -367,10 +369,10 @@ def test_a_part_of_a_question_is_measured_at_the_least_epsilon_or_not_at_all(pol
 
 
 def test_what_cannot_move_is_no_free_scan(policy: Path) -> None:
-    """A sum of nothing but zeros, and the list of public keys, need no noise; so they are answered without data."""
+    """A sum of zeros, and the list of public keys, need no noise, so they are answered without data."""
     with open_session(policy, create_ledger=True) as session:
         gate = Gate(session)
-        gate.go_on.set()  # a scan that is not wanted ends, and is counted
+        gate.go_on.set()  # an unexpected scan ends, and is counted
         sums = session.execute("SELECT SUM(clamp(age, 0, 0)) AS n FROM patients WHERE age > 30")
         assert [float(n) for (n,) in sums.rows()] == [0]
         assert [key for (key,) in session.execute("SELECT DISTINCT region FROM patients").rows()] == ["north", "south"]

@@ -1,4 +1,5 @@
-"""Exports of randomised rows: priced by what a unit may have, charged before data is touched, refused for free."""
+"""Exports of randomised rows: priced by the number of rows that a unit may have, charged before data is touched, refused for
+free."""
 
 from __future__ import annotations
 
@@ -59,7 +60,8 @@ def test_columns_share_the_epsilon_of_a_row(tmp_path: Path) -> None:
 
 
 def test_the_number_of_rows_is_exact_where_neighbours_have_equally_many(tmp_path: Path) -> None:
-    """Row privacy, one row for another, and no column that leaves rows out: a value outside of a list would."""
+    """This requires row privacy, replacement of rows, and no column that leaves rows out, as one with values outside a list
+    would."""
     columns = policy_facts()["tables"]["people"]["columns"]
     labelled = {**columns["ward"], "outside": {"other": "other"}}
     only = {"people": {"columns": {**columns, "ward": labelled}}}
@@ -96,7 +98,7 @@ def test_only_what_exists_for_an_analyst_is_exported(tmp_path: Path) -> None:
 
 
 def test_replacing_a_unit_is_priced_as_adding_it(tmp_path: Path) -> None:
-    """A unit has at most five rows before and after: five places, and a count that moves by five at most."""
+    """A unit has at most five rows before and after: five places, and a count that moves by at most five."""
     tables = policy_facts()["tables"]
     tables["visits"]["columns"]["kind"] = {"type": "text", "domain": ["in"], "outside": {"other": "other"}}
     with export_session(tmp_path, 5, neighbours="change_one", tables=tables) as session:
@@ -116,7 +118,7 @@ def test_rows_outside_a_list_of_values_are_left_out_and_null_stays_a_category(tm
 def test_at_a_huge_epsilon_rows_come_as_they_are_in_another_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With fixed randomness: each number is at an end of its range with a chance of 3 in 65,536, and there are 1,200."""
+    """With fixed randomness: each number is at an end of its range with probability 3 in 65,536, and there are 1,200."""
     monkeypatch.setattr("dpsql.session.session.Gate", lambda: Gate(Keyed("rows")))
     with export_session(tmp_path, 400) as session:
         RowExport(session, "people", ("grade", "age", "weight", "wide", "day"), Fraction(100), Fraction(700)).write(
@@ -171,7 +173,7 @@ def test_the_largest_integers_of_a_column_are_read(tmp_path: Path, upper: int) -
 
 
 class Counted(Gate):
-    """A gate whose number of rows a test chooses; everything else is as it is."""
+    """A gate whose number of rows a test chooses; everything else is unchanged."""
 
     def __init__(self, written: int) -> None:
         super().__init__()
@@ -197,7 +199,7 @@ def exact_answer(session: Session, plan: row_export.ExportPlan) -> Any:
 
 @pytest.mark.statistical
 def test_padding_rows_look_like_rows_of_any_value_and_left_out_rows_like_any(tmp_path: Path) -> None:
-    """All people have grade 1. Padding is uniform among the four grades; a choice of rows keeps the law of each."""
+    """All people have grade 1. Padding is uniform among the four grades; a selection of rows keeps the law of each."""
     with export_session(tmp_path, 0, rows={"people": people(400)}, **_people_only()) as session:
         plan = plan_export(session.policy, "people", ("grade",), Fraction(2))
         grades = Counter[int]()
@@ -217,8 +219,8 @@ def _people_only() -> dict[str, Any]:
 @pytest.mark.slow
 @pytest.mark.statistical
 def test_neighbours_differ_by_what_is_charged_and_not_by_less(tmp_path: Path) -> None:
-    """One person of grade 1, one of grade 2, and nobody: the chance that the one written row has grade 1. Between the first two
-    it differs by the epsilon that is charged (tests at 0.7 and 1.3 of it would fail), between a person and padding by less."""
+    """One person of grade 1, one of grade 2, and no one: the probability that the one written row has grade 1. Between the first
+    two it differs by the charged epsilon (0.7 and 1.3 of it would fail), between a person and padding by less."""
     shares = []
     for number, rows in enumerate((people(1), people(2).slice(1), people(0))):
         folder = tmp_path / f"{number}"
@@ -371,7 +373,7 @@ def test_the_charge_is_durable_before_data_is_read(tmp_path: Path, monkeypatch: 
 
 
 def test_a_law_that_tells_more_than_it_costs_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second computation of the ratio is from the chances, not from what the law says of itself."""
+    """The second computation of the ratio uses the probabilities, not the law's own statement."""
     monkeypatch.setattr(local_randomizers, "ratio_of", lambda epsilon: Fraction(3))
     with export_session(tmp_path, 10) as session:
         for column in ("grade", "age"):

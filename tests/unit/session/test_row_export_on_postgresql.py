@@ -1,4 +1,4 @@
-"""Exports read a PostgreSQL server as they read DuckDB: the same rows at a huge epsilon, refused before the charge alike."""
+"""Exports read a PostgreSQL server like DuckDB: the same rows at a huge epsilon, and the same refusals before the charge."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def test_a_server_exports_the_rows_that_duckdb_exports(
 def test_nothing_leaves_the_server_but_the_exported_columns(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Values are randomised in the process of dpsql, so those of exported columns are sent; keys of persons and other columns are
-    not: canaries are put there, and none is among the bytes that the server sends."""
+    """Values are randomised in dpsql's process, so those of exported columns are sent; keys of persons and other columns are not:
+    they contain canaries, and none is among the bytes that the server sends."""
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     url, rows = server.database(), people(40)
     schema = pa.schema([(name, TYPES[facts["type"]]) for name, facts in PEOPLE.items()])

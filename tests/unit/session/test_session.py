@@ -1,4 +1,4 @@
-"""The order of things: plan, price, reserve, touch data, noise, store, answer; and what is left when a step fails."""
+"""The order of steps: plan, price, reserve, touch data, noise, store, answer; and the state after a step fails."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_changed_data_are_charged_again(policy: Path) -> None:
 
 
 class Watched(DuckDBEngine):
-    """The real engine, which notes what the ledger has recorded when data are touched."""
+    """The real engine, which records the ledger's entries at the moment when data are touched."""
 
     ledger_at_run: list[str]
     session: Session
@@ -193,7 +193,7 @@ STEPS = ("before reserve", "reserved", "exact answer there", "noise added", "rel
 
 
 def _die(path: str, step: str) -> None:
-    """Answer one question and die by SIGKILL at `step`; a pipe would have carried the answer after the last step."""
+    """Answer one query and die by SIGKILL at `step`; after the last step, a pipe would have carried the answer."""
     session = open_session(path, analyst="research")
 
     def dying(target: object, name: str, before: bool) -> None:

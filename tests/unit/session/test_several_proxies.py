@@ -1,4 +1,4 @@
-"""Two `dpsql serve` processes with state directories of their own, one ledger on a real PostgreSQL server, one budget."""
+"""Two `dpsql serve` processes with separate state directories, one ledger on a real PostgreSQL server, one budget."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from support.served_clinic import PASSWORD, Served
 __all__ = ["server"]
 pytestmark = pytest.mark.slow
 QUESTIONS = 24
-"""The budget of 2.4 pays for so many questions of 0.1."""
+"""A budget of 2.4 pays for this many queries at 0.1."""
 WRITES = b"INSERT INTO dpsql_entries"
 WINDOWS = {
     "while it writes": ((WRITES,), False, 0),
     "before it is durable": ((WRITES, b"COMMIT"), False, 0),
     "after it is durable": ((WRITES, b"COMMIT"), True, 1),
 }
-"""When the network is cut: the texts that have passed, whether the last one does, and how many charges are in the ledger then.
-A reservation of whose fate the proxy has not heard stays there, and counts as spent."""
+"""Moments at which the network is cut: the texts that have passed, whether the last one does, and the number of charges in the
+ledger then. A reservation whose outcome the proxy has not received stays there and counts as spent."""
 
 
 def command(state: Path, *arguments: str, text: str | None = None) -> None:
@@ -58,7 +58,7 @@ class Hosts:
 
 
 def ask(connection: psycopg.Connection[Any], sql: str) -> list[tuple[Any, ...]] | str:
-    """Rows, or the SQLSTATE of the error."""
+    """Return rows, or the SQLSTATE of the error."""
     try:
         return connection.execute(sql).fetchall()
     except psycopg.Error as error:
@@ -67,7 +67,8 @@ def ask(connection: psycopg.Connection[Any], sql: str) -> list[tuple[Any, ...]] 
 
 @pytest.fixture
 def hosts(server: Server, tmp_path: Path) -> Iterator[Hosts]:
-    """The second host gets its state as docs/operations.md says: the ledger's key is copied, then the ledger adopted."""
+    """Yield two hosts. The second gets its state as docs/operations.md describes: the ledger's key is copied, then the ledger
+    adopted."""
     url = server.database()
     with duckdb.connect(str(tmp_path / "clinic.duckdb")) as connection:
         connection.execute(BUILD)
@@ -97,7 +98,7 @@ def hosts(server: Server, tmp_path: Path) -> Iterator[Hosts]:
 
 
 def test_proxies_share_releases_and_a_budget_and_answer_nothing_uncharged(hosts: Hosts) -> None:
-    """One test, as starting two servers takes longer than what it asks them."""
+    """A single test, because starting two servers takes longer than their queries."""
     first, second = (hosts.connect(host) for host in (0, 1))
     stored = "SELECT COUNT(*) FROM patients WHERE age > 33"
     for connection in (first, second):
@@ -120,7 +121,7 @@ def test_proxies_share_releases_and_a_budget_and_answer_nothing_uncharged(hosts:
         assert hosts.relays[0].cuts == cuts + 1, name
         with pytest.raises(psycopg.OperationalError, match="ledger cannot be reached"):
             hosts.connect(0)
-        assert isinstance(ask(second, other()), list), name  # the other host goes on
+        assert isinstance(ask(second, other()), list), name  # the other host continues
         assert hosts.charges() == before + left + 1, name
         hosts.relays[0].mend()
         assert isinstance(ask(first, other()), list), name  # and this one, as soon as it can

@@ -1,4 +1,4 @@
-"""A source that fails is charged for once, and not by every question that comes after."""
+"""A failing source is charged for once, and not by every later query."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_failure_closes_its_tables_until_their_data_are_others() -> None:
 
 
 def test_versions_that_nobody_has_named_open_nothing() -> None:
-    """Each question over a server's table has one of its own unless the policy names the version."""
+    """Each query over a server's table has a separate version unless the policy names it."""
     clock = Clock()
     breaker = SourceBreaker(clock)
     breaker.failed({"a": f"{UNNAMED}1", "b": "declared:1"})
@@ -117,7 +117,7 @@ def test_what_another_question_would_meet_too_is_a_fault_of_the_source(error: Ex
 
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Table a has one text that is not UTF-8, which no look at the file's head shows."""
+    """Write files in which table a has one text that is not UTF-8, which reading the file's head does not reveal."""
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     pq.write_table(pa.table({"v": [1, 2, 3] * 100}), tmp_path / "b.parquet")
     write(tmp_path, b"\xff\xfe")

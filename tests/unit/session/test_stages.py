@@ -1,5 +1,5 @@
-"""Results of one private block inside a later one: what is reserved when, what is stored under which name, what is left
-when a stage fails, and what is known before anything runs."""
+"""Results of one private block inside a later one: the order of reservations, the names of stored releases, the state when a
+stage fails, and what is known before anything runs."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def place(policy: Path) -> Iterator[tuple[Session, NotedEngine]]:
     session.close()
 
 
-# --- the order ------------------------------------------------------------------------------------------------------
+# --- order of steps -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("sql", [ABOVE, TOP])
@@ -71,7 +71,7 @@ def test_everything_is_reserved_before_the_first_stage(place: tuple[Session, Not
 
 
 def test_a_budget_for_one_stage_runs_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each block alone would fit, both together do not: nothing runs, nothing is charged."""
+    """Each block alone would fit, but both together do not: nothing runs, nothing is charged."""
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     session, engine = noted_session(build(tmp_path, epsilon=2))
     session.execute("SET dp.epsilon = 1.5")
@@ -92,8 +92,8 @@ def test_a_failure_in_any_stage_keeps_the_whole_charge(policy: Path, failing: in
         session.execute(ABOVE)
     assert caught.value.charged and "secret" not in caught.value.text() and spent(session) == "1"
     engine.failing = -1
-    session.context.room.breaker = SourceBreaker()  # the source was closed, and is readable again
-    session.execute(ABOVE)  # what was released before the failure is not charged again
+    session.context.room.breaker = SourceBreaker()  # the source was closed and is readable again
+    session.execute(ABOVE)  # the release before the failure is not charged again
     assert spent(session) == ("2" if failing == 0 else "1.5")
     session.close()
 
@@ -146,7 +146,7 @@ def test_an_earlier_release_is_used_again_by_a_later_stage(place: tuple[Session,
 
 
 def test_other_released_rows_are_another_question(policy: Path) -> None:
-    """The mean is lost from the store and released anew, with another value: what it was compared with is measured anew."""
+    """The mean is lost from the store and released anew, with another value, so the blocks compared with it are measured anew."""
     gate = ShiftedGate()
     session, engine = noted_session(policy, gate)
     first = answered(session, ABOVE)
@@ -160,7 +160,7 @@ def test_other_released_rows_are_another_question(policy: Path) -> None:
 
 
 def test_rows_of_another_stage_are_another_question(policy: Path) -> None:
-    """A join with released rows: other rows, other answer, however alike the texts are."""
+    """A join with released rows: other rows mean another answer, however similar the texts are."""
     gate = ShiftedGate()
     session, engine = noted_session(policy, gate)
     keys = "SELECT region AS r, COUNT(*) AS m FROM patients GROUP BY region HAVING COUNT(*) > {}"
@@ -209,14 +209,14 @@ def test_what_the_sandbox_would_refuse_is_refused_before(place: tuple[Session, N
 
 
 def test_what_released_values_make_impossible_is_null(place: tuple[Session, NotedEngine]) -> None:
-    """Whether a text is a number is not known before it is released, so a cast that has no value is no error."""
+    """Whether a text is a number is unknown before its release, so a cast without a value is no error."""
     session, engine = place
     release = session.execute(BETWEEN.format("CAST(region AS double)"))
     assert release.table.num_rows == 1 and len(engine.asked) == 2 and spent(session) == "1"
 
 
 def test_a_released_text_is_data(policy: Path) -> None:
-    """Quotes, NUL and comments in released keys: as rows and as a constant."""
+    """Quotes, NUL and comments in released keys, as rows and as a constant."""
     strange = "x'); DROP TABLE patients; --\0\""
     with duckdb.connect(str(policy.parent / "clinic.duckdb")) as connection:
         connection.execute("UPDATE patients SET region = ?", [strange])
@@ -236,7 +236,7 @@ def test_a_released_text_is_data(policy: Path) -> None:
 
 
 def test_a_released_key_that_repeats_is_a_fault(place: tuple[Session, NotedEngine]) -> None:
-    """The rows are looked at once more; a mistake in what is proven of them gives no answer."""
+    """The released rows are checked again; if a claim proven about them is wrong, there is no answer."""
     session, _ = place
     planned = session.plan(session.planner.parse(TOP, None))
     wrong = replace(planned.plan.results[0], unique=((),), query=planned.plan.results[0].query.copy())
@@ -248,7 +248,7 @@ def test_a_released_key_that_repeats_is_a_fault(place: tuple[Session, NotedEngin
 
 
 def test_of_no_rows_a_count_is_zero(policy: Path) -> None:
-    """A correlated subquery is a left join, whose missing rows are no NULL to COUNT, and NULL to other aggregates."""
+    """A correlated subquery is a left join, whose missing rows are 0 for COUNT and NULL for other aggregates."""
     session, _ = noted_session(policy, ShiftedGate())
     of_one = "FROM visits AS v WHERE v.patient_id = p.patient_id AND v.cost > 10000"
     assert answered(session, f"SELECT COUNT(*) FROM patients AS p WHERE (SELECT COUNT(*) {of_one}) = 0") == [(1000,)]

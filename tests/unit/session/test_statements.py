@@ -1,4 +1,4 @@
-"""Statements that read no data: what each answers from the policy, the options and the ledger, at no cost."""
+"""Statements that read no data: their answers from the policy, the options and the ledger, at no cost."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ PLAN = PrivacyPlan(
 
 @dataclass
 class Context:
-    """A session without data: what it was last asked to plan, and its options."""
+    """A session without data, with its last planned query and its options."""
 
     policy: Policy = POLICY
     options: Options = field(default_factory=lambda: Options.of_policy(POLICY))
@@ -93,7 +93,7 @@ def context() -> Context:
 
 
 def answer(context: Context, sql: str) -> Release:
-    """The answer, which costs nothing and has the columns that were announced."""
+    """Return the answer, after checking that it costs nothing and has the announced columns."""
     statement = parse(sql)
     release = answer_statement(context, statement)
     assert release.columns == statement_columns(context, statement)
@@ -201,7 +201,7 @@ def test_an_unknown_option_is_refused_with_the_nearest_name(context: Context, na
 def test_the_budget_has_a_row_for_each_scope_and_dimension(limited: bool) -> None:
     shown = answer(context := Context(limited=limited), "SHOW dp.budget")
     assert names(shown) == ["scope", "dimension", "spent", "remaining", "epsilon_spent", "epsilon_limit"]
-    limit = 2.0 if limited else None  # infinity is no number of SQL
+    limit = 2.0 if limited else None  # infinity is not a number in SQL
     assert list(shown.rows()) == [
         ("dataset", "epsilon", "0.5", "1.5", 0.5, limit),
         ("dataset", "delta", "0", "0", 0.5, limit),

@@ -1,4 +1,4 @@
-"""Watches: what is paid and when, what ends a run, and what is refused before anything is paid."""
+"""Watches: what is charged and when, what ends a run, and what is refused before any charge."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_a_run_is_reserved_before_its_threshold_is_compared(session: Session, mo
 
 
 def test_what_stops_a_comparison_ends_its_run(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither the threshold nor the question gets new noise for free."""
+    """Neither the threshold nor the query gets new noise for free."""
     ask(session, NEVER)
     for target, name in ((pipeline.MissingBlocks, "exact"), (watches, "compare")):
         with monkeypatch.context() as broken:
@@ -176,7 +176,7 @@ def test_thresholds_hits_and_names_that_mean_nothing_are_refused(session: Sessio
 
 
 def test_the_hits_of_a_watch_are_counted_in_the_ledger(session: Session) -> None:
-    """Another session goes on with the count; the run of a session that is gone is spent."""
+    """Another session continues the count; the run of a session that has ended is spent."""
     ask(session, NEVER)
     again = Session(session.policy, session.context.engine, session.ledger, session.context.store, analyst="research")
     again.execute("SET dp.hits = 2")
@@ -250,11 +250,11 @@ def test_the_value_above_a_threshold_comes_with_a_bar_that_holds(session: Sessio
     for _ in range(300):
         ((_, value, error, *_),) = ask(session, ALWAYS).rows()
         held += abs(value - exact) <= error
-    assert held >= 265  # 285 are expected at least; below this by chance once in 10^6
+    assert held >= 265  # at least 285 are expected; below this by chance once in 10^6
 
 
 def test_a_forked_child_has_no_run(session: Session) -> None:
-    """Two processes that went on with one run would have two hits for one price."""
+    """Two processes that continued the same run would have two hits for one price."""
     ask(session, NEVER)
     register = session.context.watches
     reader, writer = os.pipe()
@@ -310,7 +310,7 @@ STEPS = {
     "second compare done": 1,
     "second _notice done": 1,
 }
-"""Where a process dies, and how many runs it has paid for by then."""
+"""Moments at which a process dies, and the number of runs paid for by then."""
 
 
 @pytest.mark.parametrize("step", STEPS)

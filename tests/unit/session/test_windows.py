@@ -1,4 +1,4 @@
-"""Budgets that begin anew: the calendar, the window of a question, and what each door says of it."""
+"""Renewing budgets: the calendar, the window of a query, and the information in each front end."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ZCDP = "budget: {epsilon: 12, delta: 1e-6, accountant: zcdp, every: month"
 
 
 class Clock:
-    """The day that the session believes in."""
+    """The day for the session."""
 
     def __init__(self) -> None:
         self.day = date(2026, 10, 30)
@@ -59,12 +59,12 @@ def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def ages() -> Iterator[int]:
-    """A new question each time: an age that was not asked about yet."""
+    """Yield ages that no query has used yet, to make each query new."""
     return iter(range(20, 120))
 
 
 def asked(session: object, ages: Iterator[int], most: int = 40) -> int:
-    """How many of `most` different questions were answered."""
+    """Return how many of `most` different queries were answered."""
     number = 0
     for _ in range(most):
         try:
@@ -185,7 +185,7 @@ MIDNIGHT = date(2026, 11, 1)
 def test_a_question_that_meets_midnight_before_its_charge_is_charged_to_the_next_window(
     policy: Path, clock: Clock, ages: Iterator[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another process opens the next window after this one has looked at the clock."""
+    """Another process opens the next window after this one has read the clock."""
     with open_session(policy, analyst="research", create_ledger=True) as session, open_session(policy) as other:
         asked(session, ages, 1)
         reserve = session.ledger.reserve

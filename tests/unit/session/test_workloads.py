@@ -1,4 +1,4 @@
-"""Tables measured as one, as an analyst sees them: answers that agree, bars, EXPLAIN, notices, and answers given again."""
+"""Tables measured jointly, from an analyst's view: consistent answers, bars, EXPLAIN, notices, and repeated answers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
 
 
 def sums(release_rows: list[tuple], position: int) -> dict[int, float]:
-    """The sum over the rows of each grouping set."""
+    """Return the sum over the rows of each grouping set."""
     by_set: dict[int, float] = defaultdict(float)
     for row in release_rows:
         by_set[row[2]] += row[position]
@@ -109,7 +109,7 @@ def test_the_same_question_again_is_free_and_the_same(session: Session) -> None:
 
 
 def test_what_was_measured_stays_when_the_option_is_off(session: Session) -> None:
-    """The finest table is an ordinary release: asked alone for what it cost, it is the measured one, not the estimate."""
+    """The finest table is an ordinary release: a separate query at its price returns the measured table, not the estimate."""
     session.execute(CUBE)
     left = session.execute("SHOW dp.budget").table.to_pydict()
     session.execute("SET dp.workload = off")
@@ -156,7 +156,7 @@ def test_rows_with_a_group_of_their_own_are_not_left_out(tmp_path: Path, monkeyp
 def test_tables_whose_noise_rounds_to_nothing_are_measured_apart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of an epsilon of thousands, the square of a count's deviation is 0 in doubles, and nothing can be weighted by it."""
+    """At an epsilon of thousands, the square of a count's deviation is 0 in doubles, and nothing can be weighted by it."""
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     opened = clinic(tmp_path)
     sql = "SELECT region, COUNT(*) AS n FROM patients GROUP BY ROLLUP (region)"

@@ -1,4 +1,4 @@
-"""No argument is forgotten: one more than DuckDB's own catalog allows is refused, over rows and over results."""
+"""No argument is ignored: one more than DuckDB's own catalog permits is refused, over rows and over results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OURS = {"clamp": 3, "prefix": 2, "suffix": 2, "iff": 3, "dp_error": 1, "dp_inter
 
 
 def most_arguments() -> dict[str, int]:
-    """The longest signature of each function that DuckDB and sqlglot know by the same name, lists left out."""
+    """Return the longest signature of each function that DuckDB and sqlglot know by the same name, lists left out."""
     rows = (
         duckdb.connect()
         .execute(
@@ -54,7 +54,7 @@ def test_more_than_200_functions_are_tried() -> None:
 
 @pytest.mark.parametrize("more", [1, 2])
 def test_one_too_many_arguments_are_refused(world: World, more: int) -> None:
-    """With columns of every type, so that not their types alone are what is wrong."""
+    """The columns have every type, so that the refusal is not only due to their types."""
     answered = []
     for name, most in MOST.items():
         for column in OF_ROWS:
@@ -76,7 +76,7 @@ def test_what_is_kept_is_not_refused(text: str) -> None:
 
 
 def test_the_caret_stands_under_the_first_argument_that_would_be_dropped() -> None:
-    """The caret stands under the first argument that would be forgotten, brackets inside arguments or not."""
+    """This holds with and without brackets inside arguments."""
     sql = "SELECT mod((1), (SELECT max(x, 2)), 3 + 4)"
     with pytest.raises(Error) as refusal:
         check_arguments(sqlglot.Dialect.get_or_raise(DIALECT).tokenize(sql), DIALECT)

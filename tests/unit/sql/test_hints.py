@@ -1,4 +1,4 @@
-"""Refusals say how to write what was meant, and what they say is answered."""
+"""Refusals suggest how to write the intended query, and the suggestion is answered."""
 
 from __future__ import annotations
 

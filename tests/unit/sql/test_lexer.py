@@ -1,4 +1,4 @@
-"""A text becomes tokens in one place, once; what is handed on has its places right."""
+"""A text is tokenized once, in one place, and later stages receive correct positions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OWN_TEXTS = {
     "planning/total_cuts.py": "writes the query of a bound that it chooses itself",
     "planning/value_cuts.py": "writes the query of a number of places that it chooses itself",
 }
-"""Modules beside the lexer that read texts which no door received."""
+"""Modules other than the lexer that read texts which no front end received."""
 READS = {"tokenize", "parse_one", "transpile", "maybe_parse"}
 
 
@@ -43,7 +43,7 @@ def test_no_other_module_lexes() -> None:
 
 @pytest.mark.parametrize("dialect", [DIALECT, POSTGRESQL])
 def test_tokens_are_those_of_the_parser_itself(dialect: str) -> None:
-    """Whatever is switched off in the lexer changes no token of a question."""
+    """Features that are switched off in the lexer change no token of a query."""
     for case in ACCEPTED:
         if case.sql.split()[0].upper() not in ("SELECT", "WITH", "FROM", "("):
             continue

@@ -1,4 +1,4 @@
-"""A text becomes one statement of a kind that dpsql knows, or a refusal with its place, whatever is in it."""
+"""A text becomes one statement of a kind that dpsql knows, or a refusal with its position, for any content."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dpsql.sql.parse import (
 
 
 def written(text: str, parameters: Any = None) -> str:
-    """The parsed query as DuckDB's text."""
+    """Return the parsed query as DuckDB's text."""
     query = parse(text, parameters).query
     assert query is not None
     return query.sql("duckdb")
@@ -190,7 +190,7 @@ def test_brackets_are_at_most_sixty_deep(left: str, right: str) -> None:
 
 def test_brackets_that_are_closed_do_not_count() -> None:
     assert parse(f"SELECT {' + '.join(['(1)'] * 100)}").kind == "query"
-    # a closing bracket too many opens none
+    # a superfluous closing bracket opens none
     assert refused("SELECT " + ")" * 100 + "(" * (MOST_BRACKETS + 1)).slug == "too_deep"
 
 
@@ -259,7 +259,10 @@ def test_options_of_bigquery_are_options() -> None:
         ("SELECT a FROM t WHERE a = ANY(ARRAY[1, 2])", "SELECT a FROM t WHERE (a IN (1, 2))"),
         ("SELECT TOP 3 a FROM t", "SELECT a FROM t LIMIT 3"),
         ("SELECT a FROM t UNION ALL (SELECT TOP 3 b FROM u)", "SELECT a FROM t UNION ALL (SELECT b FROM u LIMIT 3)"),
-        ("SELECT a FROM (SELECT TOP (2) a FROM t) UNION SELECT 1", "SELECT a FROM (SELECT a FROM t LIMIT 2) UNION SELECT 1"),
+        (
+            "SELECT a FROM (SELECT TOP (2) a FROM t) UNION SELECT 1",
+            "SELECT a FROM (SELECT a FROM t LIMIT 2) UNION SELECT 1",
+        ),
     ],
 )
 def test_other_spellings_are_one_query(text: str, query: str) -> None:
@@ -317,7 +320,7 @@ def test_a_value_is_a_literal(value: Any, literal: str) -> None:
 
 
 class Bare:
-    """No value of SQL."""
+    """A value that SQL does not have."""
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What a refusal says where a column is called like a word of SQL."""
+"""Refusals for a column whose name is a SQL keyword."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparisons of rows and of lists of patterns mean what SQL means by them, for every combination with NULL."""
+"""Comparisons of rows and of lists of patterns have SQL's meaning, for every combination with NULL."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROWS = list(product(VALUES, VALUES))
 
 
 def truth(sql: str, first: str, second: str) -> object:
-    """Return what an expression over the columns a and b is, after it was rewritten: True, False or None."""
+    """Return the value of a rewritten expression over the columns a and b: True, False or None."""
     query = parse(f"SELECT {sql} FROM t").query
     assert query is not None
     text = query.sql("duckdb")
@@ -28,7 +28,7 @@ def truth(sql: str, first: str, second: str) -> object:
 
 
 def equal(row: tuple[str, str], other: tuple[str, str]) -> bool | None:
-    """PostgreSQL's row comparison: false where a pair differs, else NULL where a value is missing."""
+    """Return PostgreSQL's row comparison: false if a pair differs, otherwise NULL if a value is missing."""
     pairs = list(zip(row, other, strict=True))
     if any("NULL" not in pair and pair[0] != pair[1] for pair in pairs):
         return False

@@ -1,4 +1,4 @@
-"""Tables in schemas: questions name them by dataset, schema and name, and nothing else; over a DuckDB file that has schemas."""
+"""Tables in schemas, over a DuckDB file with schemas: queries name them by dataset, schema and name, and in no other way."""
 
 from __future__ import annotations
 

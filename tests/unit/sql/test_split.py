@@ -1,4 +1,4 @@
-"""Cutting a text into statements never cuts inside a string, a name or a comment."""
+"""Splitting a text into statements never splits inside a string, a name or a comment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A process that keeps less free memory: few arenas for many threads, and free pages given back."""
+"""A process that keeps less free memory: few arenas for many threads, and free pages returned to the system."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ print(len(set(places)))
 
 
 def arenas(first: str) -> int:
-    """Return in how many regions of 64 MB, the size of an arena, twelve threads of a new process get memory."""
+    """Return the number of 64 MB regions, the size of an arena, from which twelve threads of a new process get memory."""
     program = [sys.executable, "-c", ARENAS.format(first=first)]
     return int(subprocess.run(program, capture_output=True, text=True, check=True).stdout)
 

@@ -1,4 +1,4 @@
-"""Locks exclude each other and end with their process; private files are new, whole and closed to others."""
+"""Locks exclude each other and end with their process; private files are new, complete and closed to others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The objects of a kind that a process has, read while other threads make more of them."""
+"""The objects of a kind in a process, read while other threads create more of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dpsql.storage.live_objects import LiveObjects
 
 
 class Thing:
-    """Something that can be referred to weakly."""
+    """An object that supports weak references."""
 
 
 def test_those_that_are_held_are_there_and_no_others() -> None:
@@ -23,7 +23,7 @@ def test_those_that_are_held_are_there_and_no_others() -> None:
 
 
 def test_they_are_read_while_others_are_made() -> None:
-    """A WeakSet raises "Set changed size during iteration" here, in some of 3,000 times."""
+    """A WeakSet would raise "Set changed size during iteration" here, in some of 3,000 attempts."""
     live: LiveObjects[Thing] = LiveObjects()
     ended = threading.Event()
 

@@ -1,4 +1,4 @@
-"""Values kept for those who ask again: how many, which ones, and what a failure leaves behind."""
+"""A cache of recent values: how many, which ones, and the state after a failure."""
 
 from __future__ import annotations
 

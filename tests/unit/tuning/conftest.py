@@ -1,4 +1,4 @@
-"""Each test has a state directory of its own, so that it never finds the ledger of an earlier run."""
+"""Fixtures: each test has a separate state directory, so that it never meets the ledger of an earlier run."""
 
 from __future__ import annotations
 

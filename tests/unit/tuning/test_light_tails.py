@@ -38,7 +38,7 @@ SUM = "SELECT SUM(amount) FROM orders"
 
 @pytest.fixture
 def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """2000 customers with about five orders of about 40 each: nobody has more than 600 in all."""
+    """Return the policy over 2000 customers with about five orders of about 40 each: no one has more than 600 in total."""
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     random = np.random.default_rng(5)
     orders = random.poisson(4, 2000) + 1
@@ -53,7 +53,7 @@ def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def biases(advice: Advice, setting: str) -> dict[float, tuple[float, float]]:
-    """Bias and its error bar by the value of a bound."""
+    """Return the bias and its error bar by the value of a bound."""
     (table,) = [table for table in advice.tables if table.setting == setting]
     return {choice.value: (choice.bias, choice.margin) for choice in table.choices}
 
@@ -61,7 +61,8 @@ def biases(advice: Advice, setting: str) -> dict[float, tuple[float, float]]:
 @pytest.mark.slow
 @pytest.mark.statistical
 def test_no_tuning_of_a_light_tail_recommends_an_absurd_bound(policy: Path) -> None:
-    """3 of 220 recommended 16,000 to 131,072,000 where 500 is best: a bin far out counted, and was noise alone."""
+    """A distant bin that is only noise must not count: otherwise 3 of 220 tunings recommend 16,000 to 131,072,000 where 500 is
+    best."""
     with open_session(policy, create_ledger=True) as session:
         context = session.context
         session.context = replace(context, gate=NoiselessGate())

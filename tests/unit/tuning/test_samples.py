@@ -1,4 +1,4 @@
-"""Advice on SAMPLE_AGGREGATE: free, from public parameters, and the same numbers as EXPLAIN's."""
+"""Advice on SAMPLE_AGGREGATE: free, from public parameters, with the same numbers as EXPLAIN."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_the_command_prints_it_and_charges_nothing(policy: Path) -> None:
 def test_it_is_free_beside_other_aggregates_and_with_min_units(
     connection: dpsql.Connection, more: str, least: str
 ) -> None:
-    """Where each unit has one row, there is no bound to measure; a count of units that is a condition alone is not advised on."""
+    """If each unit has one row, there is no bound to measure; a count of units that is only a condition gets no advice."""
     connection.execute(f"SET dp.min_units = {least}")
     before = spent(connection)
     advice = connection.tune(SKEWNESS.format(", 50, 'mean'").replace(" FROM", f"{more} FROM"))

@@ -1,4 +1,4 @@
-"""Tuning: a question like any other (priced first, sensitivity 1, noised at the claimed scale), whose advice is good."""
+"""Tuning: a query like any other (priced first, sensitivity 1, noise of the claimed scale), with good advice."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ BY_REGION = "SELECT region, COUNT(*) AS n, SUM(amount) AS s FROM orders GROUP BY
 
 
 def build(folder: Path) -> None:
-    """4000 customers whose orders and amounts are log-normal: the average is far above the median."""
+    """Write 4000 customers whose orders and amounts are log-normal: the average is far above the median."""
     rng = np.random.default_rng(3)
     orders = np.minimum(np.ceil(rng.lognormal(1.0, 1.4, 4000)), 3000).astype(int)
     rows = int(orders.sum())
@@ -85,7 +85,8 @@ def session(folder: Path) -> Iterator[Session]:
 
 
 def worst(session: Session, settings: dict[str, float]) -> tuple[float, float]:
-    """Mean relative error over the regions of COUNT and of SUM, under the given options; `max_rows` is the policy's."""
+    """Return the mean relative error over the regions of COUNT and of SUM, under the given options; `max_rows` is the
+    policy's."""
     tables = dict(session.policy.tables)
     if "max_rows" in settings:
         tables["orders"] = replace(tables["orders"], bounds=ContributionBounds(max_rows=int(settings["max_rows"])))
@@ -104,21 +105,22 @@ def worst(session: Session, settings: dict[str, float]) -> tuple[float, float]:
 
 
 def test_the_recommendation_beats_the_default(session: Session) -> None:
-    # One noise of all that may be drawn: one in some thirty puts customers into a bin where nobody is.
+    # This uses one fixed draw: about one in thirty draws puts customers into a bin that is empty.
     session.context = replace(session.context, gate=Gate(Keyed("shop")))
     advice = tune(session, BY_REGION, epsilon=Fraction(1))
     assert set(advice.settings) == {"max_count", "max_total", "max_rows"}
     assert 3600 <= advice.people <= 4400
     before, after = worst(session, {}), worst(session, advice.settings)
     assert after[0] < before[0] / 3 and after[1] < before[1] / 3
-    # What was predicted for the default came true: its bias dwarfs its noise.
+    # The prediction for the default is right: its bias dwarfs its noise.
     (count_rows,) = [one for one in advice.tables if (one.setting, one.of) == ("max_rows", "COUNT")]
     (default,) = [choice for choice in count_rows.choices if choice.value == 20]
     assert count_rows.now == 20 and default.lost == pytest.approx(before[0], abs=0.07)
 
 
 def test_counts_and_sums_beside_a_variance_are_tuned_whatever_they_are_made_of(folder: Path, session: Session) -> None:
-    """Under pure accounting all three come from sums that share each row, under zCDP the count and the sum have terms of their own."""
+    """Under pure accounting all three come from sums that share each row; under zCDP the count and the sum have separate
+    terms."""
     sql = "SELECT region, COUNT(*) AS n, SUM(amount) AS s, VAR_POP(amount) AS v FROM orders GROUP BY region"
     (folder / "pure.yaml").write_text(SHOP.replace("zcdp", "pure").replace("ledger.db", "pure.db"))
     with open_session(folder / "pure.yaml", create_ledger=True) as pure:
@@ -166,14 +168,14 @@ def test_what_does_not_fit_is_refused_before(session: Session) -> None:
 
 
 def test_noise_drowns_every_recommendation_of_a_cheap_measurement(session: Session) -> None:
-    """A measurement that is too cheap gives no recommendation, and says why."""
+    """A measurement that is too cheap gives no recommendation, and states the reason."""
     advice = tune(session, BY_REGION, epsilon=Fraction(1, 2000))
     assert advice.settings == {}
     assert all("noise drowns" in one.why for one in advice.tables)
 
 
 def test_one_unit_moves_one_bin() -> None:
-    """The exact histograms with and without each patient, one of whom has 150 visits: one bin of each, by one."""
+    """The exact histograms with and without each patient, one of whom has 150 visits, differ in one bin, by one."""
     patients = hospital(random.Random(11), True)
     patients[1] = patient(random.Random(11), 1, 150)
     sql = "SELECT ward, COUNT(*), SUM(cost), AVG(change) FILTER (WHERE nights > 1) FROM visits GROUP BY ward"
@@ -199,7 +201,8 @@ def exact_histograms(
 
 @pytest.mark.parametrize("kind", ["pure", "zcdp"])
 def test_the_noise_of_tuning_has_the_claimed_scale(kind: str) -> None:
-    """300 measurements of nobody: the variance is the claimed one, and would be told from that at 0.8 of the scale."""
+    """300 measurements of an empty table: the variance is the claimed one, and would be distinguished from that at 0.8 of the
+    scale."""
     known = policy("hospital")
     known = replace(known, budget=replace(known.budget, accountant=kind))
     world = World(known, gate=Gate())
@@ -246,7 +249,8 @@ def test_refused_questions_cannot_be_tuned(name: str, sql: str, slug: str) -> No
      "AVG(cost) FILTER (WHERE cost = 0), COUNT(DISTINCT ward)"],
 )  # fmt: skip
 def test_whatever_was_seen_there_is_an_answer(aggregates: str) -> None:
-    """Sums that are all 0, filters that nothing passes, bounds that no question could ask for: measured, so answered."""
+    """Sums that are all 0, filters that no row passes, bounds that no query could use: these were measured, so they are
+    answered."""
     world = World(policy("hospital"), gate=NoiselessGate())
     world.load(database(hospital(random.Random(1), True)))
     advice = Tuning(world.session, f"SELECT {aggregates} FROM visits").measure()
@@ -265,7 +269,7 @@ def test_what_fails_after_the_measurement_says_that_it_was_charged(monkeypatch: 
 
 
 def test_noise_alone_is_not_taken_for_people() -> None:
-    """3 of 220 tunings of light tails recommended bounds 100 times too large, for a bin far out that was noise."""
+    """Otherwise 3 of 220 tunings of light tails recommend bounds 100 times too large, because of a distant bin that is noise."""
     noise, bins = laplace_noise("1/10"), 24
     counts = drawn(noise, 4_000 * bins, "empty bins").reshape(4_000, bins)
     tunings = (counts >= least_count(noise, bins)).any(axis=1)
@@ -280,7 +284,7 @@ def test_notes_tell_what_no_estimate_holds() -> None:
 
 
 def test_max_groups_is_advised_for_counted_units_and_private_keys() -> None:
-    """max_groups is advised for COUNT(DISTINCT unit); the number of private groups is told, or bounded from the release."""
+    """max_groups is advised for COUNT(DISTINCT unit); the number of private groups is given, or bounded from the release."""
     world = World(policy("hospital"), gate=NoiselessGate())
     world.load(database(hospital(random.Random(1), True)))
     sql = "SELECT diagnosis, COUNT(DISTINCT patient_id), COUNT(*) FROM visits GROUP BY diagnosis"
@@ -291,7 +295,7 @@ def test_max_groups_is_advised_for_counted_units_and_private_keys() -> None:
 
 
 def test_command_asks_before_it_charges(folder: Path) -> None:
-    """The price is shown and asked about; without a yes nothing is charged; --epsilon is a yes."""
+    """The price is shown with a question; without a yes nothing is charged; --epsilon counts as a yes."""
     runner = CliRunner()
     asked = ["tune", "-p", str(folder / "shop.yaml"), BY_REGION]
     with open_session(folder / "shop.yaml") as opened:

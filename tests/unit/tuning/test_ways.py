@@ -1,4 +1,4 @@
-"""Which way of bounding a SUM suits: the law of a chosen bound, its expected error beside what is measured, and few units."""
+"""The best way of bounding a SUM: the law of a chosen bound, its expected error compared with measurements, and few units."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ SUM = "SELECT SUM(amount) AS s FROM paid"
 
 
 def spending(folder: Path, people: int, accountant: str = "pure") -> Session:
-    """People with two rows each, and totals that are log-normal: a few have fifty times what most have."""
+    """Open a session over people with two rows each and log-normal totals: a few have fifty times the usual total."""
     totals = np.random.default_rng(7).lognormal(2.0, 1.2, people)
     with duckdb.connect(str(folder / "spending.duckdb")) as connection:
         connection.execute(f"CREATE TABLE people AS SELECT range::INTEGER AS person FROM range({people})")
@@ -67,7 +67,7 @@ def session(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Session]
     "part", [PrivacyLoss(Fraction(1, 2), Fraction(0), None), PrivacyLoss(None, Fraction(0), Fraction(1, 8))]
 )
 def test_the_chance_of_each_cell_is_that_of_the_choice(part: PrivacyLoss) -> None:
-    """By permute-and-flip: of those cells whose coins show heads each is chosen with the same chance, over all outcomes of coins."""
+    """Under permute-and-flip, each cell whose coin shows heads is chosen with equal probability, over all outcomes of coins."""
     law = leaning_choice(Sensitivity(1, 1, 1, 1), Lean(2, Fraction(1, 3)), part)
     above = np.array([30.0, 21, 9, 8, 3, 0])
     far = np.maximum(above - law.rank + 0.5, 0) + law.lean * np.arange(6) / law.denominator
@@ -91,7 +91,8 @@ def test_units_above_a_bound_and_hidden_ones() -> None:
 
 
 def test_the_expected_error_of_each_way_is_what_is_measured(session: Session) -> None:
-    """At least half of what is seen, at most twice what may be hidden; means of 60 answers err by 15 %."""
+    """The measured error is at least half of the expected one, and at most twice the expected one with hidden units; means of 60
+    answers err by 15 %."""
     gate = session.context.gate
     session.context = replace(session.context, gate=NoiselessGate())
     (table,) = Tuning(session, SUM).measure().ways
@@ -108,7 +109,7 @@ def test_the_expected_error_of_each_way_is_what_is_measured(session: Session) ->
 
 
 def test_of_few_people_none_is_recommended_and_the_number_that_auto_takes_is_told(tmp_path: Path) -> None:
-    """Of 15 to 40 the bound under `auto` is mostly the policy's own, with half of the price: twice the noise."""
+    """For 15 to 40 people the bound under `auto` is mostly the policy's own, at half of the price: twice the noise."""
     with spending(tmp_path, 40) as session:
         session.context = replace(session.context, gate=NoiselessGate())
         (table,) = Tuning(session, SUM).measure().ways

@@ -1,4 +1,4 @@
-"""`dpsql run`: the set fits or nothing runs, and no crash makes it pay twice."""
+"""`dpsql run`: the whole batch fits the budget or nothing runs, and no crash makes it pay twice."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def test_a_fault_ends_the_run(clinic: Clinic, dpsql: Run, monkeypatch: pytest.Mo
 
 
 def test_other_data_are_asked_again(nightly: Clinic, dpsql: Run) -> None:
-    """A result says of which data it is; that of older data is not taken for an answer."""
+    """A result names its data; a result over older data is not accepted as the answer."""
     assert dpsql(*RUN).status == 0
     before = Path("out/nightly-02.csv").read_text()
     with duckdb.connect(str(nightly.folder / "clinic.duckdb")) as connection:

@@ -1,4 +1,4 @@
-"""The record of a run: the same statement has the same request id in every process, and only whole results count as done."""
+"""The record of a run: a statement has the same request id in every process, and only complete results count as done."""
 
 from __future__ import annotations
 
@@ -173,13 +173,13 @@ def test_a_note_that_somebody_changed_is_none(record: RunRecord, folder: Path, t
 
 
 def test_a_result_that_cannot_be_noted_is_not_done(record: RunRecord) -> None:
-    """JSON has no NaN: a note that other programs cannot read is not written."""
+    """JSON has no NaN: a note that other programs could not read is not written."""
     with pytest.raises(ValueError, match="JSON"):
         record.keep("a.csv", writer(b"1"), {"request": "r1", "rows": 1, "price": float("nan")})
     assert not record.is_done("a.csv", "r1", bars=False)
 
 
-# --- whole or not at all ----------------------------------------------------------------------------------------------
+# --- atomic files -----------------------------------------------------------------------------------------------------
 
 
 def test_a_file_is_replaced_only_when_the_new_one_is_whole(record: RunRecord, folder: Path) -> None:

@@ -84,7 +84,7 @@ def test_refused_statements_stop_only_themselves_when_it_keeps_going(clinic: Cli
 
 @pytest.mark.parametrize("statement", ["SET dp.epsilon = tiny", "SET dp.epsilno = 0.01", "SET LOCAL", "nonsense"])
 def test_nothing_is_asked_after_a_refused_option_of_its_file(clinic: Clinic, dpsql: Run, statement: str) -> None:
-    """It would run with options that nobody chose, and cost what nobody meant to pay."""
+    """Otherwise it would run with unintended options and at an unintended cost."""
     Path("a.sql").write_text(f"{statement};\n{COUNT};\n{COUNT} WHERE age > 3")
     Path("b.sql").write_text(f"{COUNT} WHERE age > 5")
     outcome = dpsql(*run("a.sql", "b.sql", "--keep-going"))

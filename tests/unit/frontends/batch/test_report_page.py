@@ -1,4 +1,5 @@
-"""`dpsql run --report`: the page shows what the folder of the run has, of this run and its data, and nothing of an earlier one."""
+"""`dpsql run --report`: the page shows the contents of the run's folder, from this run and its data, and nothing from an earlier
+run."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ def pictures(text: str) -> list[str]:
 
 
 def bodies(text: str) -> list[str]:
-    """The sections with their answers, without what says when and by which run."""
+    """Return the sections with their answers, without the time and the identity of the run."""
     return re.findall(r"<section>.*?</section>", re.sub(r'<p class="facts[^<]*</p>', "", text), re.S)
 
 
@@ -175,7 +176,7 @@ def test_a_file_that_the_run_reads_is_not_taken_for_an_earlier_report(clinic: Cl
 def test_answers_are_shown_though_the_ledger_cannot_say_what_is_left(
     clinic: Clinic, dpsql: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are paid for by then: a ledger that cannot be read any more costs nobody an answer."""
+    """The answers are paid for by then, so a ledger that has become unreadable does not cost anyone an answer."""
     Path("q.sql").write_text("-- name: n\nSELECT COUNT(*) AS n FROM patients WHERE smokes;")
     execute, budget = Session.execute, Session.budget
 

@@ -1,4 +1,4 @@
-"""Statements of SQL files come in their order, with the names of their results, their weights and the options in force."""
+"""Statements of SQL files come in order, with the names of their results, their weights and the options in force."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
 
 @pytest.fixture
 def session(opened: Session) -> Iterator[Session]:
-    """Shared by the tests, which charge nothing and leave its options as they were."""
+    """Yield a session shared by tests that charge nothing and leave its options unchanged."""
     first = opened.options
     yield opened
     assert opened.options == first and "charge" not in {entry.kind for entry in opened.ledger.history()}
@@ -40,7 +40,7 @@ def session(opened: Session) -> Iterator[Session]:
 
 @dataclass
 class Notes:
-    """What a walk over files tells."""
+    """Events reported by a walk over files."""
 
     used: list[FileStatement] = field(default_factory=list)
     refused: list[tuple[str, str, str]] = field(default_factory=list)
@@ -54,7 +54,7 @@ class Notes:
 
 
 def has_result(sql: str) -> bool:
-    """A stand-in for running a statement: SET has no result, and what names a ghost is refused."""
+    """Stand in for running a statement: SET has no result, and a statement that names a ghost is refused."""
     if "ghost" in sql:
         raise refuse("unknown_table", name="ghost", kind="table")
     return not sql.startswith("SET")

@@ -1,4 +1,4 @@
-"""`dpsql export` and `dpsql estimate` as their users see them."""
+"""`dpsql export` and `dpsql estimate` from a user's view."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`dpsql help`: every page of docs/ is shown by the installed package, and hints name pages that exist."""
+"""`dpsql help`: the installed package shows every page of docs/, and hints name existing pages."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_the_prompt_shows_a_page() -> None:
 
 @pytest.mark.parametrize("arguments", [["help", "glossary"], ["-p", "clinic.yaml"]])
 def test_a_terminal_shows_a_page_through_the_pager(clinic: Clinic, tmp_path: Path, arguments: list[str]) -> None:
-    pager = tmp_path / "pager"  # a program without arguments: not every click passes those on
+    pager = tmp_path / "pager"  # a program without arguments: not every version of click passes arguments on
     pager.write_text("#!/bin/sh\nsed s/^/paged:/\n")
     pager.chmod(0o755)
     environment = {"PAGER": str(pager), "TERM": "xterm", "LANG": "C.UTF-8"}

@@ -1,4 +1,4 @@
-"""`dpsql plan` and `dpsql run --workload`: what is measured as one is shown for free, and charged once."""
+"""`dpsql plan` and `dpsql run --workload`: a joint measurement is shown for free and charged once."""
 
 from __future__ import annotations
 
@@ -76,7 +76,8 @@ def test_a_plan_shows_errors_and_prices_one_by_one_and_together(tiles: Clinic, d
 
 
 def test_a_plan_says_where_error_bars_get_wider(tiles: Clinic, dpsql: Run) -> None:
-    """The total of all pays for 363 cells: the line of its table and a line below say so; where no table pays nothing does."""
+    """The total of all rows pays for 363 cells: its table's line and a line below state this. Where no table pays, there is no
+    such line."""
     assert "wider" not in dpsql(*PLAN).out
     Path("q.sql").write_text("".join(f"SELECT COUNT(*) FROM patients{by};" for by in ("", " GROUP BY age, smokes")))
     lines = dpsql(*PLAN).out.splitlines()
@@ -89,7 +90,8 @@ def test_a_plan_says_where_error_bars_get_wider(tiles: Clinic, dpsql: Run) -> No
 
 
 def test_planning_is_the_same_work_whatever_the_data(tiles: Clinic) -> None:
-    """Counted in calls of functions of dpsql, not in seconds: with all patients, with a third of them twice, and with none."""
+    """Work is counted in calls of dpsql functions, not in seconds: with all patients, with a third of them twice, and with
+    none."""
 
     def work() -> Counter[tuple[str, str]]:
         calls: Counter[tuple[str, str]] = Counter()
@@ -101,7 +103,7 @@ def test_planning_is_the_same_work_whatever_the_data(tiles: Clinic) -> None:
         with open_session(Path("clinic.yaml")) as session:
             asked = asked_questions(session, [(Path("q.sql"), Path("q.sql").read_text())], refused, left_out)
             gc.collect()
-            gc.disable()  # what is left of earlier sessions is not the work of this one
+            gc.disable()  # garbage of earlier sessions is not work of this one
             sys.setprofile(note_call)
             try:
                 assert len(QuestionPlans(session, asked, OBJECTIVES["worst"]).lines()) >= 6
@@ -116,7 +118,7 @@ def test_planning_is_the_same_work_whatever_the_data(tiles: Clinic) -> None:
     def left_out(path: Path, line: int) -> None:
         raise AssertionError(path)
 
-    work()  # what is computed once in a process is there
+    work()  # compute what a process computes once
     seen = [work()]
     for change in ("INSERT INTO patients SELECT * FROM patients WHERE age > 40", "DELETE FROM patients"):
         with duckdb.connect("clinic.duckdb") as connection:
@@ -244,7 +246,7 @@ def test_a_plan_that_is_lost_is_named_and_charged_again_on_request(
 def test_data_that_change_between_answers_do_not_charge_a_plan_twice(
     tiles: Clinic, dpsql: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All answers of a run are of the data that its plan measured."""
+    """All answers of a run are over the data that its plan measured."""
     real = Session.answer
 
     def changing(session: Session, *arguments: Any) -> Any:

@@ -1,4 +1,4 @@
-"""A server keeps prepared copies up to date by itself, where the policy says so, and tells nobody."""
+"""A server keeps prepared copies up to date if the policy requests it, and does not tell anyone."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 async def until(
     place: Path, policy: Policy, key: bytes, reached: Callable[[ContributionIndex], bool], between: Callable[[], None]
 ) -> bool:
-    """Whether `reached` comes true while copies are kept up to date, and again after `between`."""
+    """Return whether `reached` becomes true while copies are kept up to date, and again after `between`."""
     engine = open_engine(policy)
     index = ContributionIndex(policy, engine, lambda: key)
     task = asyncio.create_task(keep_prepared(lambda: policy, lambda: engine, lambda: key, place, 0.05, 0.05))
@@ -71,7 +71,7 @@ def test_copies_are_made_and_made_again_when_the_data_change(place: Path) -> Non
 
     assert asyncio.run(until(place, policy, key, copied, change))
     copies = [file for file in (place.parent / "cache").rglob("*") if file.suffix == ".duckdb"]
-    assert len(copies) == 1  # numbers has too many rows of a person now; before, the source was its own view
+    assert len(copies) == 1  # numbers has too many rows of a person; before the change, the source was its own view
 
 
 def test_nothing_is_prepared_unless_the_policy_says_so(place: Path) -> None:

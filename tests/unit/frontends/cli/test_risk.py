@@ -1,4 +1,4 @@
-"""`dpsql risk` as its owner sees it."""
+"""`dpsql risk` from the owner's view."""
 
 from __future__ import annotations
 

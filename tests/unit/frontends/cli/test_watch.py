@@ -1,4 +1,4 @@
-"""`dpsql watch` and `connection.watch` as their users see them."""
+"""`dpsql watch` and `connection.watch` from a user's view."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The demo data bases hold what their policies promise: columns, types, keys, domains, no nulls, rows per unit."""
+"""The demo databases satisfy the promises of their policies: columns, types, keys, domains, no NULLs, rows per unit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TYPES = {"INTEGER": "integer", "DOUBLE": "real", "VARCHAR": "text", "BOOLEAN": "
 TYPES["TIMESTAMP"] = "timestamp"
 Demo = tuple[Policy, duckdb.DuckDBPyConnection]
 MOST_CLAMPED = 0.01
-"""Bounds are knowledge, not data; still, ones that clamp more than a hundredth of the values would make a poor demo."""
+"""Bounds are public knowledge, not data; still, bounds that clamp more than one percent of the values would make a poor demo."""
 
 
 @pytest.fixture(scope="module", params=sorted(DEMOS))

@@ -1,4 +1,5 @@
-"""What one client can take from the server is bounded: settings, savepoints, sockets before login, guesses of passwords."""
+"""The resources that one client can take from the server are bounded: settings, savepoints, sockets before login, password
+guesses."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ def clinic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture
 def logged(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
-    """What is written to dpsql's own logs, also where another test has sent them to files."""
+    """Yield the records of dpsql's own logs, even if another test has redirected them to files."""
     loggers = [logging.getLogger(name) for name in ("dpsql.audit", "dpsql.custodian")]
     caplog.set_level(logging.INFO, "dpsql.audit")
     kept = [logger.propagate for logger in loggers]
@@ -66,7 +67,7 @@ def logged_in(port: int, user: str = "research") -> Client:
 
 
 def test_own_settings_and_savepoints_are_bounded(clinic: Served) -> None:
-    """9,000 settings times 10,000 savepoints took 2.4 GB."""
+    """Without limits, 9,000 settings times 10,000 savepoints take 2.4 GB."""
     with limited(clinic) as port:
         client = logged_in(port)
         many = ";".join(f"SET my.x{number} = 'y'" for number in range(MOST_OWN))
@@ -104,7 +105,7 @@ def test_savepoints_share_settings_that_did_not_change() -> None:
 
 
 def test_silent_sockets_lock_nobody_out(clinic: Served) -> None:
-    """A hundred of them took every place for the 29 seconds that a login may take."""
+    """Without limits, a hundred of them take every place for the 29 seconds that a login may take."""
     with limited(clinic, connections=3, before_login_per_address=4) as port:
         silent = [Client(port) for _ in range(12)]
         assert rows_of(logged_in(port).query("SELECT 1")) == [[b"1"]]
@@ -140,7 +141,7 @@ def test_too_few_descriptors_are_told_at_the_start(clinic: Served) -> None:
     assert "serve_descriptors" in found.stderr and found.returncode == 2
 
 
-# --- what errors tell -------------------------------------------------------------------------------------------------
+# --- information in errors --------------------------------------------------------------------------------------------
 
 
 def test_errors_to_analysts_carry_no_path(logged: pytest.LogCaptureFixture) -> None:
@@ -215,7 +216,7 @@ def test_the_memory_of_failures_is_bounded_and_a_login_forgets_them() -> None:
 def test_guesses_are_slowed_down_and_written_down(
     clinic: Served, user: str, logged: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """389 guesses went through in four seconds, without a trace."""
+    """Without limits, 389 guesses can pass in four seconds, without a trace."""
     monkeypatch.setattr(server, "LoginBackOff", partial(LoginBackOff, clock=Clock()))
     with limited(clinic, failed_login_seconds=0) as port:
         answers = [error_of(Client(port).login(user, f"guess {number}", "nafld")) for number in range(8)]

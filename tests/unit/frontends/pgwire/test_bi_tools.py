@@ -1,7 +1,7 @@
-"""What Metabase and Grafana ask when they connect and read the structure of a database, which tests cannot install.
+"""Queries of Metabase and Grafana, which tests cannot install, when they connect and read the structure of a database.
 
-The questions are those of Metabase 0.50 and later (its driver for PostgreSQL: tables, fields, keys, indexes, privileges) and of
-Grafana 8 to 12 (version, tables and columns of the query editor), written down once more by hand.
+The queries are those of Metabase 0.50 and later (its driver for PostgreSQL: tables, fields, keys, indexes, privileges) and of
+Grafana 8 to 12 (version, tables and columns of the query editor), rewritten by hand.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def test_metabase_lists_tables(shop: Asker) -> None:
 
 
 def test_metabase_lists_fields(shop: Asker) -> None:
-    """Without format() none of its fields was read, so that no table could be used."""
+    """Without format(), Metabase reads none of its fields and cannot use any table."""
     default = '("column_default" IS NOT NULL) AND ("column_default" LIKE \'%nextval(%\')'
     rows = shop.rows(f"""SELECT "c"."column_name" AS "name",
       CASE WHEN "c"."udt_schema" IN ('public', 'pg_catalog') THEN FORMAT('%s', "c"."udt_name")
@@ -136,7 +136,7 @@ def test_metabase_lists_foreign_keys_and_indexes(shop: Asker) -> None:
 
 
 def test_metabase_asks_what_it_may_do(shop: Asker) -> None:
-    """Its columns are called select, update, insert and delete."""
+    """The columns of its query are named select, update, insert and delete."""
     table = "'\"' || replace(t.schemaname, '\"', '\"\"') || '\"' || '.' || '\"' || replace(t.objectname, '\"', '\"\"') || '\"'"
     rights = ", ".join(
         f"pg_catalog.has_any_column_privilege(current_user, {table},  '{right}') as {right}"
@@ -155,7 +155,7 @@ def test_metabase_asks_what_it_may_do(shop: Asker) -> None:
 
 
 def test_metabase_asks_whether_a_table_can_be_read() -> None:
-    """No row is asked for, so nothing is charged."""
+    """It requests no row, so nothing is charged."""
     world = World(policy("hospital"))
     world.load({**PUBLIC})
     observed = world.observe('SELECT TRUE AS "_" FROM "public"."visits" WHERE 1 <> 1 LIMIT 0')

@@ -88,7 +88,7 @@ def test_catalog_columns_have_the_oids_of_postgresql(shop: Asker) -> None:
 
 
 def test_no_column_is_null_that_may_not_be(shop: Asker) -> None:
-    """Drivers read NOT NULL columns without looking."""
+    """Drivers read NOT NULL columns without checking for NULL."""
     for (schema, name), relation in relations().items():
         needed = [column for column, (_, not_null) in relation.columns.items() if not_null]
         if needed:
@@ -113,7 +113,7 @@ def test_every_column_of_the_policy_is_there_with_its_bounds(shop: Asker) -> Non
      "SELECT localtimestamp", "SELECT clock_timestamp()"],
 )  # fmt: skip
 def test_the_clock_is_told_whatever_the_output_is_named(shop: Asker, sql: str) -> None:
-    """An output without a name is named after its function, and the engine took the function for that output."""
+    """An unnamed output is named after its function; the engine must not read the function as a reference to that output."""
     assert len(shop.rows(sql)) == 1
 
 
@@ -149,7 +149,7 @@ def test_an_analyst_sees_no_other(shop: Asker) -> None:
     ],
 )  # fmt: skip
 def test_nothing_but_the_catalog_is_read(shop: Asker, sql: str) -> None:
-    """Refused by name, before the locked engine would refuse it."""
+    """They are refused by name, before the locked engine would refuse them."""
     tree = read_postgres(sql)
     with pytest.raises(Error):
         to_duckdb(tree or exp.Command(), shop.place)
@@ -161,7 +161,7 @@ def test_nothing_but_the_catalog_is_read(shop: Asker, sql: str) -> None:
      "COPY pgc.pg_class TO '/tmp/x.csv'"],
 )  # fmt: skip
 def test_the_engine_itself_is_locked(shop: Asker, sql: str) -> None:
-    """The second defence, should the first let something through."""
+    """This is the second defence, in case the first lets something through."""
     with pytest.raises(duckdb.Error):
         found = shop.catalog.image
         opened(256, list(found.statements), dict(found.tables), list(found.closing)).execute(sql)
@@ -180,7 +180,7 @@ def test_the_engine_itself_is_locked(shop: Asker, sql: str) -> None:
     ],
 )  # fmt: skip
 def test_what_would_take_the_servers_memory_is_refused(shop: Asker, sql: str, slug: str) -> None:
-    """The first of these took 4 GB and a minute, whatever the time allowed was."""
+    """Unbounded, the first of these takes 4 GB and a minute, whatever the time limit."""
     with pytest.raises(Error) as caught:
         shop.table(sql)
     assert caught.value.slug == slug

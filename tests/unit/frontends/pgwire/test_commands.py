@@ -1,4 +1,4 @@
-"""Commands of the wire are read from tokens: what they name, and where the question inside of them stands."""
+"""Commands of the wire are read from tokens: the objects that they name, and the position of the query inside them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def command(sql: str) -> Command | None:
 
 
 def inside(sql: str) -> tuple[str, tuple[str, ...]]:
-    """The question inside of a command, which stands at its offset, and the words behind it."""
+    """Return the query inside a command, which begins at its offset, and the words after it."""
     found = command(sql)
     assert found is not None and found.query is not None
     start = sql.index(found.query.sql[4:]) - 4 if found.query.sql.startswith("FROM") else sql.index(found.query.sql)

@@ -1,4 +1,4 @@
-"""COPY TO STDOUT writes rows in PostgreSQL's text, CSV and binary formats, so that they read back as the same values."""
+"""COPY TO STDOUT writes rows in PostgreSQL's text, CSV and binary formats so that they read back as the same values."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from dpsql.sql.split import read_script
 
 TEXT, CSV, BINARY = CopyOptions(), CopyOptions("csv", ",", ""), CopyOptions("binary")
 SIGNATURE = b"PGCOPY\n\xff\r\n\x00" + b"\0\0\0\0" + b"\0\0\0\0"
-"""Of a file: signature, flags, length of the header's extension."""
+"""The beginning of a file: signature, flags, length of the header's extension."""
 
 
 def options_of(text: str) -> CopyOptions:
-    """The options of a COPY as a connection reads them."""
+    """Return the options of a COPY as a connection reads them."""
     (piece,) = read_script(f"COPY (SELECT 1) TO STDOUT {text}", POSTGRESQL).pieces
     command = read_command(piece)
     assert command is not None
@@ -38,7 +38,7 @@ def rows_of(values: dict[str, list[Any]], oid: int = e.TEXT) -> Rows:
 
 
 def parsed(pieces: list[bytes]) -> list[tuple[bytes, bytes]]:
-    """Types and bodies of messages."""
+    """Return the types and bodies of messages."""
     data, messages, position = b"".join(pieces), list[tuple[bytes, bytes]](), 0
     while position < len(data):
         (length,) = struct.unpack("!I", data[position + 1 : position + 5])
@@ -48,7 +48,7 @@ def parsed(pieces: list[bytes]) -> list[tuple[bytes, bytes]]:
 
 
 def copied(rows: Rows, options: CopyOptions) -> list[bytes]:
-    """The bodies of CopyData between CopyOutResponse and CopyDone."""
+    """Return the bodies of CopyData between CopyOutResponse and CopyDone."""
     (first, response), *data, (last, nothing) = parsed(list(copy_messages(rows, options)))
     binary, width = int(options.form == "binary"), len(rows.fields)
     assert (first, response) == (b"H", struct.pack(f"!bH{width}h", binary, width, *[binary] * width))

@@ -1,5 +1,5 @@
-"""A client that leaves ends the waiting for its question: what was charged is measured and stored all the same, and what
-had not begun is not charged."""
+"""When a client disconnects, waiting for its query ends: a charged query is still measured and stored, and one that has not begun
+is not charged."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def closes(client: Client) -> None:
 
 
 def resets(client: Client) -> None:
-    """What a killed process or a lost link leaves: RST instead of FIN."""
+    """Close with RST instead of FIN, as after a killed process or a lost link."""
     client.socket.setsockopt(1, 13, struct.pack("ii", 1, 0))
     client.socket.close()
 
@@ -36,7 +36,7 @@ def logged_in(port: int, **parameters: str) -> Client:
 
 
 def asked_again(port: int, sql: str, clinic: Served, charges: int) -> None:
-    """The release of a question that nobody waited for is there, and costs nothing more."""
+    """Check that the release of an abandoned query exists and costs nothing more."""
     assert len(rows_of(logged_in(port).query(sql))) == 1
     assert clinic.charges() == charges
     assert Gated.scans == 1 and not Gated.interrupted.is_set()
@@ -75,7 +75,7 @@ def test_a_statement_timeout_ends_the_waiting(clinic: Served, monkeypatch: pytes
 
 
 class Canceller(Client):
-    """A client that cancels its question once the engine is at it."""
+    """A client that cancels its query while the engine runs it."""
 
     def __init__(self, port: int) -> None:
         super().__init__(port)
@@ -83,7 +83,7 @@ class Canceller(Client):
         (self.key,) = [body for kind, body in self.login("research", PASSWORD, "nafld") if kind == b"K"]
 
     def cancelled(self, sql: str) -> dict[str, str]:
-        """The error of a question that was cancelled during its scan."""
+        """Return the error of a query that is cancelled during its scan."""
         Gated.begun.clear()
         self.send(framed(b"Q", text(sql)))
         assert Gated.begun.wait(PATIENCE)
@@ -106,7 +106,7 @@ def test_a_cancel_ends_the_waiting(clinic: Served, monkeypatch: pytest.MonkeyPat
 def test_a_session_with_a_scan_that_nobody_waits_for_waits_for_it(
     clinic: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Questions left behind never pile up: the next one of the session is not begun, and not charged, before."""
+    """Abandoned queries never pile up: the session's next query does not begin, and is not charged, until the scan ends."""
     monkeypatch.setenv("DPSQL_STATE", str(clinic.state))
     before = clinic.charges()
     with gated(clinic) as port:
@@ -120,7 +120,7 @@ def test_a_session_with_a_scan_that_nobody_waits_for_waits_for_it(
 
 
 def test_scans_that_nobody_waits_for_leave_room_for_others(clinic: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two of the four places at the data at most, however many connections of one analyst leave."""
+    """Abandoned scans take at most two of the four places at the data, however many connections of one analyst disconnect."""
     monkeypatch.setenv("DPSQL_STATE", str(clinic.state))
     before = clinic.charges()
     with gated(clinic) as port:

@@ -1,4 +1,4 @@
-"""Values on the wire against a second implementation (psycopg's), and what a parameter may not be."""
+"""Values on the wire compared with a second implementation (psycopg's), and invalid parameters."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ LISTS = st.one_of(
 
 
 def _loaded(oid: int, form: Format, data: bytes) -> Any:
-    """What psycopg makes of an answer's bytes."""
+    """Return psycopg's reading of an answer's bytes."""
     return Transformer().get_loader(oid, form).load(data)
 
 

@@ -1,7 +1,7 @@
-"""One question through three doors (Python, command line, wire): the same plan, price, answer, refusal and charges.
+"""One query through three front ends (Python, command line, wire): the same plan, price, answer, refusal and charges.
 
-Each door has its own copy of one clinic, so the same key chooses which rows of a person are counted, and a gate whose noise
-comes from one seed. Every question has a connection of its own.
+Each front end has its own copy of one clinic, with the same key choosing which rows of a person are counted, and a gate whose
+noise comes from one seed. Every query has its own connection.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ REFUSED = (
 
 @dataclass(frozen=True)
 class Told:
-    """What a door tells of one question. `price` is none where nothing is charged; `refusal` is SQLSTATE and sentence."""
+    """The result of a query at one front end. `price` is empty if nothing is charged; `refusal` is SQLSTATE and sentence."""
 
     rows: tuple[tuple[Any, ...], ...] = ()
     price: str = ""
@@ -114,7 +114,7 @@ def wire(clinic: Served) -> Iterator[Door]:
 
 @pytest.fixture(scope="module")
 def clinics(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Served]:
-    """Three copies of one clinic, each with its ledger and the same key."""
+    """Return three copies of one clinic, each with its ledger and the same key."""
     first = tmp_path_factory.mktemp("identity") / "first"
     first.mkdir()
     build_clinic(first)
@@ -130,7 +130,7 @@ def clinics(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Served]:
 def doors(
     clinics: dict[str, Served], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[[str], dict[str, Told]]:
-    """What each door tells of a question, its ledger and its seed being its own."""
+    """Return a function that runs a query through each front end, with its own ledger and seed."""
     monkeypatch.setattr("dpsql.session.session.Gate", lambda: Gate(Seeded("identity")))
     lock = threading.Lock()
 
@@ -150,7 +150,7 @@ def doors(
 
 
 def charges(clinic: Served) -> list[tuple[Any, ...]]:
-    """What was charged, to whom and for what; without times, ids and names of sessions."""
+    """Return the charges with their scopes, analysts and contents, without times, ids and names of sessions."""
     return [(facts["charge"], facts["scopes"], facts["analyst"], facts["what"]) for facts in clinic.charged()]
 
 
@@ -182,7 +182,7 @@ def test_refusals_are_the_same_through_every_door(
 def test_something_was_charged_and_noise_was_drawn(
     clinics: dict[str, Served], doors: Callable[[str], dict[str, Told]]
 ) -> None:
-    """What the other tests compare is not nothing."""
+    """What the other tests compare is not empty."""
     told = doors("SELECT COUNT(*) AS n FROM patients WHERE age > 33")
     assert told["wire"].price.startswith("rho 0.005")
     assert told["wire"] == told["python"] == told["command line"]

@@ -1,4 +1,4 @@
-"""One user's heavy questions keep nobody else waiting: neither free answers, nor a first question, nor short texts."""
+"""One user's heavy queries keep no one else waiting: neither free answers, nor a first query, nor short texts."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def logged_in(port: int, user: str) -> Client:
 
 
 def event_of_waiting(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
-    """Return an event that is set where somebody looks whether it is their turn, and it is not."""
+    """Return an event that is set when someone checks whether it is their turn, and it is not."""
     waits, look = threading.Event(), FairQueue._is_next
 
     def noticed(queue: FairQueue, ticket: Any) -> bool:
@@ -61,7 +61,7 @@ def ask(client: Client, age: int) -> None:
 
 
 def scans(count: int) -> None:
-    """Wait until as many scans have begun."""
+    """Wait until `count` scans have begun."""
     for _ in range(PATIENCE * 100):
         if Gated.scans >= count:
             return
@@ -121,7 +121,7 @@ def test_whoever_waits_is_told_their_position(clinic: Served) -> None:
 
 
 def test_the_queue_is_not_told_where_responses_have_their_times(clinic: Served) -> None:
-    """It would tell between two of these whether a scan is over."""
+    """The queue would reveal, between two response times, whether a scan is over."""
     padded = clinic.policy.with_name("padded.yaml")
     padded.write_text(clinic.policy.read_text() + "\ntiming: padded\n")
     with gated(clinic, padded, Limits(concurrency=1)) as port:
@@ -136,7 +136,8 @@ def test_the_queue_is_not_told_where_responses_have_their_times(clinic: Served) 
 
 
 def test_long_texts_are_read_one_after_the_other(clinic: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reading holds the interpreter: eight texts of 100,000 characters kept a stored answer waiting for six seconds."""
+    """Reading holds the interpreter: eight texts of 100,000 characters in parallel keep a stored answer waiting for six
+    seconds."""
     inside, arrived = list[str](), threading.Semaphore(0)
     go_on, both = threading.Event(), list[int]()
     read, place = backend.read_script, FairQueue.place
@@ -174,7 +175,7 @@ def test_long_texts_are_read_one_after_the_other(clinic: Served, monkeypatch: py
 
 @pytest.mark.parametrize("how", ["cancel", "timeout"])
 def test_whoever_waits_to_be_read_may_stop_waiting(clinic: Served, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
-    """Before the text was read a cancel request met no statement, and was lost."""
+    """A cancel request that arrives before the text is read must not be lost because there is no statement yet."""
     go_on, inside = threading.Event(), threading.Event()
     read, waiting = backend.read_script, event_of_waiting(monkeypatch)
 
@@ -211,8 +212,8 @@ def test_whoever_waits_to_be_read_may_stop_waiting(clinic: Served, monkeypatch: 
 def test_the_description_of_a_catalog_question_can_be_stopped(
     clinic: Served, monkeypatch: pytest.MonkeyPatch, how: str, place: str
 ) -> None:
-    """Drivers ask for columns before they run a question; Parse looks at them, too, and a stop there was lost: Describe began anew.
-    `waiting`: for the process, which another connection of the user has."""
+    """Drivers request columns before they run a query. Parse inspects them, too, and a stop there must not be lost by a new start
+    in Describe. `waiting`: for the process, which another connection of the user holds."""
     begun, go_on = threading.Event(), threading.Event()
     ask_process, waits = ConfinedDuckDB.query, event_of_waiting(monkeypatch)
     interrupted: set[ConfinedDuckDB] = set()

@@ -1,4 +1,4 @@
-"""The server's limits: whoever is silent, slow or one too many is let go, and others are served meanwhile."""
+"""The server's limits: clients that are silent, slow or too many are disconnected, and others are served meanwhile."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def is_well(port: int) -> None:
     "said", [b"", b"\0\0", struct.pack("!II", 8, 80877104), struct.pack("!II", 90, 196608) + b"user\0"]
 )
 def test_who_does_not_log_in_is_let_go(clinic: Served, said: bytes) -> None:
-    """Half-open sockets, half a startup packet: nothing is waited for longer than the login's time."""
+    """Half-open sockets, half a startup packet: the server waits no longer than the login's time."""
     with limited(clinic, login_seconds=SHORT) as port:
         silent = Client(port)
         silent.send(said)
@@ -75,7 +75,7 @@ def test_who_says_nothing_any_more_is_let_go(clinic: Served) -> None:
 
 
 def test_who_does_not_read_is_let_go(clinic: Served) -> None:
-    """Its answer is longer than all buffers between; the thread it had is free again."""
+    """The answer is longer than all buffers in between; the thread becomes free again."""
     with limited(clinic, write_seconds=SHORT, connections=3) as port:
         for _ in range(3):
             slow = logged_in(port)
@@ -86,7 +86,7 @@ def test_who_does_not_read_is_let_go(clinic: Served) -> None:
             gone = threading.Event()
 
             def wait(client: Client = slow, gone: threading.Event = gone) -> None:
-                """Until writing fails, which it does when the server has closed."""
+                """Send until it fails, which happens when the server has closed the connection."""
                 try:
                     while True:
                         client.send(framed(b"S") * 1000)
@@ -120,7 +120,7 @@ def test_a_user_has_a_limit_too(clinic: Served) -> None:
 
 
 def test_vanished_clients_are_noticed_by_the_system(clinic: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cable that was cut says nothing; the kernel asks every client that is silent for a minute."""
+    """A cut cable sends no signal; the kernel probes every client that is silent for a minute."""
     seen: list[tuple[int, int, int, int]] = []
     ask = ClientConnection._keep_alive
 

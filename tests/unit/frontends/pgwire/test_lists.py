@@ -1,4 +1,4 @@
-"""Lists of quantiles over the wire are arrays, in text and binary, for each driver."""
+"""Lists of quantiles over the wire are arrays, in text and binary format, for each driver."""
 
 from __future__ import annotations
 

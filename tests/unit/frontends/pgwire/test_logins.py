@@ -1,4 +1,4 @@
-"""Logins stand in a file that its owner alone can read, are followed when it changes, and tell nobody who has one."""
+"""Logins are in a file that only its owner can read, take effect when it changes, and reveal to no one who has a login."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def logins(place: Path) -> Logins:
 
 
 def lets_in(logins: Logins, name: str, password: str = PASSWORD) -> bool:
-    """Whether a password fits: the verifier that it makes with the stored salt is the stored one."""
+    """Return whether a password fits: the verifier computed with the stored salt equals the stored one."""
     verifier, exists = logins.verifier(name)
     fits = make_verifier(password, verifier.salt, verifier.iterations) == verifier
     assert fits <= exists
@@ -96,7 +96,7 @@ def test_who_leaves_the_policy_is_let_in_no_more(logins: Logins) -> None:
     assert lets_in(logins, "research")
 
 
-# --- taken away -------------------------------------------------------------------------------------------------------
+# --- revocation ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_disabled_login_keeps_its_password(logins: Logins) -> None:

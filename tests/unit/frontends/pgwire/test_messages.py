@@ -1,4 +1,4 @@
-"""Messages of PostgreSQL's protocol are read and written byte for byte as its manual lays them out, and nothing else is read."""
+"""Messages of PostgreSQL's protocol are read and written byte for byte as its manual specifies, and nothing else is read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dpsql.errors.exceptions import Error
 from dpsql.frontends.pgwire import messages as m
 
 ONE, TWO = b"\0\1", b"\0\2"
-"""Counts and formats of 16 bits."""
+"""16-bit counts and formats."""
 
 
 def slug_of(kind: bytes, body: bytes) -> str:
@@ -30,7 +30,7 @@ def test_a_startup_message_has_a_version_and_pairs_of_texts() -> None:
     ("code", "gss"), [(b"\x04\xd2\x16\x2f", False), (b"\x04\xd2\x16\x30", True)], ids=["tls", "gss"]
 )
 def test_requests_for_encryption_are_told_apart(code: bytes, gss: bool) -> None:
-    """The codes are 1234 in the upper half and 5679 or 5680 in the lower, which is no version."""
+    """The codes are 1234 in the upper half and 5679 or 5680 in the lower, which is not a protocol version."""
     assert m.read_startup(code) == m.TlsRequest(gss)
     with pytest.raises(Error, match="startup"):
         m.read_startup(code + b"\0")

@@ -1,4 +1,4 @@
-"""The wire reads a text once for each dialect whose parser reads it: however often it is described, bound and executed."""
+"""The wire reads a text once for each dialect whose parser reads it, however often it is described, bound and executed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def client(clinic: Served) -> Iterator[Client]:
 
 @pytest.fixture
 def passes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Every text that any tokenizer of the parser is given; ours are the texts that hold the word MARK."""
+    """Return the list of texts that any of the parser's tokenizers receives, limited to texts that contain "mark"."""
     texts: list[str] = []
     usual = Tokenizer.tokenize
 
@@ -57,7 +57,7 @@ def test_a_simple_query_is_lexed_once(client: Client, passes: list[str], sql: st
 
 
 def test_an_extended_query_is_lexed_once_for_each_dialect(client: Client, passes: list[str]) -> None:
-    """Types of open parameters are PostgreSQL's, answers are the engine's; then nothing is lexed any more."""
+    """Types of open parameters come from PostgreSQL's dialect, answers from the engine's; after that nothing is lexed."""
     sql = "SELECT COUNT(*) AS mark_e FROM patients WHERE age > $1"
     client.send(parse(sql, "s"), describe(b"S", "s"), SYNC)
     assert kinds(client.until(b"Z")) == "1tTZ"
@@ -75,7 +75,7 @@ def test_a_prepared_question_without_parameters_is_lexed_once(client: Client, pa
 
 
 def test_a_long_text_gives_its_tokens_back(client: Client, passes: list[str]) -> None:
-    """A thousand prepared statements would else hold a thousand times the tokens of the longest text."""
+    """Otherwise a thousand prepared statements would hold a thousand times the tokens of the longest text."""
     sql = (
         "SELECT COUNT(*) AS mark_g FROM patients WHERE age > $1 AND age IN (" + ", ".join(map(str, range(2_000))) + ")"
     )

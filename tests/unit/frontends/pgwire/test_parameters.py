@@ -1,4 +1,5 @@
-"""A parameter without a declared type has the type of what it is compared with, and values become the literals they mean."""
+"""A parameter without a declared type has the type of the value that it is compared with, and values become the literals they
+denote."""
 
 from __future__ import annotations
 

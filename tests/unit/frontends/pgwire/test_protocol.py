@@ -1,4 +1,4 @@
-"""The protocol byte by byte: what is charged when, portals, errors, transactions, cursors, COPY."""
+"""The protocol byte by byte: when queries are charged, portals, errors, transactions, cursors, COPY."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def client(served: Served) -> Client:
 
 
 def _fresh(number: int) -> str:
-    """A question that no other test asks, so that its answer is in no store."""
+    """Return a query that no other test sends, so that no store has its answer."""
     return f"SELECT sex, COUNT(*) AS n FROM patients WHERE age > {number} GROUP BY sex"
 
 
@@ -231,7 +231,7 @@ def test_logins_that_fail_do_not_tell_who_exists(served: Served) -> None:
 
 
 def test_unknown_users_look_like_known_ones(served: Served) -> None:
-    """The same salt at each try, the same count, the same answers in the same order."""
+    """The same salt at each attempt, the same iteration count, the same messages in the same order."""
     seen = {}
     for user in ("research", "nobody"):
         heads = set()
@@ -251,7 +251,7 @@ def test_unknown_users_look_like_known_ones(served: Served) -> None:
 
 
 def test_a_connection_may_name_its_project_and_options(served: Served) -> None:
-    """Options of the startup packet are the session's, and what RESET goes back to; a wrong one ends the login."""
+    """Options of the startup packet apply to the session and are restored by RESET; a wrong one ends the login."""
     client = served.client(options="-c dp.project=flu -c dp.epsilon=0.2")
     assert rows_of(client.query("SHOW dp.epsilon")) == [[b"dp.epsilon", b"0.2"]]
     client.query(_fresh(37))
@@ -295,7 +295,7 @@ def test_client_min_messages_silences_notices(client: Client, level: str, heard:
 
 @pytest.mark.parametrize("test", ["sex = ANY($1)", "sex = SOME($1)", "NOT sex <> ALL($1)", "sex = ANY($1::text[])"])
 def test_lists_are_parameters_of_any_and_all(client: Client, test: str) -> None:
-    """Inferred as an array of the column's type, in text and binary, and the same question as IN."""
+    """The type is inferred as an array of the column's type, in text and binary format, and the query equals the one with IN."""
     wanted = rows_of(client.query("SELECT COUNT(*) FROM patients WHERE sex IN ('male', 'nobody')"))
     client.send(parse(f"SELECT COUNT(*) FROM patients WHERE {test}"), describe(b"S"), bind((b'{male,"nobody"}',)))
     client.send(execute(), SYNC)
@@ -307,7 +307,7 @@ def test_lists_are_parameters_of_any_and_all(client: Client, test: str) -> None:
 
 
 def test_a_setting_named_by_a_parameter_is_described(client: Client) -> None:
-    """SQLAlchemy asks so for a table's options; which setting is meant is known later."""
+    """SQLAlchemy queries a table's options in this way; the setting is known only later."""
     client.send(parse("SELECT relname, current_setting($1::VARCHAR) FROM pg_class LIMIT 1"), describe(b"S"), SYNC)
     assert columns_of(client.until(b"Z")) == [("relname", 25), ("current_setting", 25)]
     client.send(parse("SELECT current_setting($1)"), bind((b"server_version_num",)), execute(), SYNC)

@@ -1,4 +1,4 @@
-"""SIGHUP: the policy is read again by a running server, unless it would promise less."""
+"""SIGHUP: a running server reloads the policy unless it would promise less."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_a_question_that_runs_is_answered_and_the_next_one_is_not(
 
 
 def test_several_reloads_in_a_row_widen_nothing_together(clinic: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An analyst whom one reload removes comes back as narrow as before, or not at all."""
+    """An analyst whom one reload removes returns with limits at most as wide as before, or not at all."""
     monkeypatch.setenv("DPSQL_STATE", str(clinic.state))
     server = Server(open_server_state(clinic.policy))
     first = clinic.policy.read_text()

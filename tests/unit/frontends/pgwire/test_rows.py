@@ -1,4 +1,5 @@
-"""Rows of answers go to a client in the formats that it asked for, in pieces, each row once and NULL apart from empty values."""
+"""Rows of answers are sent in the formats that the client requests, in pieces, each row once, with NULL distinct from empty
+values."""
 
 from __future__ import annotations
 
@@ -142,7 +143,7 @@ def test_a_long_answer_comes_in_batches() -> None:
 
 
 def test_a_batch_counts_as_fetched_when_it_is_handed_out() -> None:
-    """A client that goes away in the middle has not fetched what was not made yet."""
+    """A client that disconnects in the middle has not fetched rows that were not produced yet."""
     rows = numbers(2 * BATCH)
     assert len(next(rows.fetch(None))) == BATCH
     assert (rows.left, rows.position) == (BATCH, BATCH)

@@ -1,4 +1,4 @@
-"""SCRAM against RFC 7677's example, and the ways to cheat in it."""
+"""SCRAM compared with RFC 7677's example, and attempts to cheat in it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_mock_has_a_steady_salt_and_no_steady_keys() -> None:
 @pytest.mark.parametrize(
     ("mechanism", "first", "binding"),
     [
-        ("SCRAM-SHA-256", b"y,,n=,r=abc", b"hash"),  # somebody hid our offer of channel binding
+        ("SCRAM-SHA-256", b"y,,n=,r=abc", b"hash"),  # someone hid the server's offer of channel binding
         ("SCRAM-SHA-256-PLUS", b"p=tls-server-end-point,,n=,r=abc", None),
         ("SCRAM-SHA-256-PLUS", b"p=tls-unique,,n=,r=abc", b"hash"),
         ("SCRAM-SHA-256-PLUS", b"n,,n=,r=abc", b"hash"),

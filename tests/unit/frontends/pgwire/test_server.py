@@ -30,7 +30,7 @@ SLOW = "SELECT count(*) FROM generate_series(1, 1000000000000)"
 
 
 def _resident(served: Served) -> int:
-    """Bytes of memory that the server's process holds."""
+    """Return the bytes of memory that the server's process holds."""
     assert served.process is not None
     pages = int(Path(f"/proc/{served.process.pid}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
@@ -63,7 +63,7 @@ def test_cancel_stops_one_connection_and_no_other(served: Served) -> None:
 
 
 def test_a_catalog_question_that_takes_all_memory_takes_nobody_along(served: Served) -> None:
-    """Texts doubled eighteen times are 2.6 GB, which DuckDB's own limit does not see."""
+    """Texts doubled eighteen times are 2.6 GB, which DuckDB's own limit does not count."""
     grown = "SELECT repeat('x', 10000) AS t"
     for _ in range(18):
         grown = f"SELECT t || t AS t FROM ({grown}) AS a"
@@ -110,7 +110,7 @@ def test_huge_lengths_are_refused_before_they_are_read(served: Served) -> None:
 
 
 def test_random_and_mutated_bytes_harm_nobody(served: Served) -> None:
-    """Seeded, so that a failure comes back."""
+    """The bytes are seeded, so that a failure is reproducible."""
     chance = random.Random(20261121)
     whole = parse("SELECT COUNT(*) FROM patients WHERE sex = $1", "s") + describe(b"S", "s")
     whole += bind((b"male",), "p", "s") + execute("p") + SYNC + framed(b"Q", text("SELECT 1"))
@@ -183,7 +183,7 @@ def test_a_killed_server_has_charged_whatever_it_answered(own_clinic: Served) ->
 
 
 def test_sigterm_drains_running_questions_and_ends_with_0(own_clinic: Served) -> None:
-    """What runs is answered, whoever waits is told, nobody new gets in, the process ends with 0."""
+    """Running queries are answered, waiting clients are told, no new client is accepted, and the process ends with 0."""
     own_clinic.start()
     idle, busy = own_clinic.client(), own_clinic.client()
     busy.send(framed(b"Q", text("SELECT sex, COUNT(*), AVG(bmi) FROM patients WHERE age > 22 GROUP BY sex")))
@@ -204,7 +204,7 @@ def test_without_tls_other_machines_are_not_served(own_clinic: Served) -> None:
 
 
 def test_interrupting_one_session_leaves_others_running() -> None:
-    """`another` is what makes cancel safe: engines of two sessions share the data and nothing that runs."""
+    """`another` makes cancel safe: the engines of two sessions share the data but no running query."""
     slow = EngineQuery("SELECT count(*) AS n FROM range(20000000000) a", (), ("n",))
     one = DuckDBEngine(duckdb.connect(), load_policy(POLICY), "v", owned=True)
     other = one.another()

@@ -1,4 +1,4 @@
-"""Run-time settings of a connection are read, set and reset as PostgreSQL does, and none that means something else is taken."""
+"""Run-time settings of a connection are read, set and reset as in PostgreSQL, and a value with another meaning is refused."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_settings_of_their_own_are_bounded(settings: Settings) -> None:
     assert (settings.get("my.x0"), settings.get("my.more")) == ("2", "3")
 
 
-# --- back again -------------------------------------------------------------------------------------------------------
+# --- reset ------------------------------------------------------------------------------------------------------------
 
 
 def test_reset_goes_back_to_what_was_said_at_connect(settings: Settings) -> None:

@@ -1,4 +1,4 @@
-"""Which quantile is wanted may be a parameter, and choices among texts and dates have their types over the wire."""
+"""The requested quantile may be a parameter, and choices among texts and dates have their types over the wire."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def page(port: int, path: str, method: str = "GET") -> tuple[int, str]:
 
 @pytest.fixture
 def ports(clinic: Served, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, int, Server]]:
-    """The analysts' port, the owner's, and the server behind both."""
+    """Yield the analysts' port, the owner's, and the server behind both."""
     made: list[Server] = []
     status: list[int] = []
     start = Server.start
@@ -114,7 +114,7 @@ def test_the_port_without_the_extra_says_so(ports: tuple[int, int, Server], monk
 
 
 def test_only_stored_answers_are_timed() -> None:
-    """The time of a measured answer may tell something of the rows."""
+    """The time of a measured answer could reveal something about the rows."""
 
     class Receipt:
         id, charged = "r", "rho 1"
@@ -166,7 +166,7 @@ def test_an_event_is_one_line_whatever_a_client_sends(tmp_path: Path, monkeypatc
 
 @contextmanager
 def audited(caplog: pytest.LogCaptureFixture) -> Iterator[list[dict[str, Any]]]:
-    """Yield the events of the audit log that are written meanwhile, complete at the end."""
+    """Yield the audit log's events that are written meanwhile; the list is complete at the end."""
     logger = logging.getLogger("dpsql.audit")
     propagate, level = logger.propagate, logger.level
     logger.addHandler(caplog.handler)

@@ -1,4 +1,4 @@
-"""A thread that waits for a device which does not answer keeps neither its client nor the end of the server waiting."""
+"""A thread that waits for an unresponsive device keeps neither its client nor the server's shutdown waiting."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def stuck(*arguments):
 setattr(DuckDBEngine, sys.argv[1], stuck)
 sys.exit(status_of(sys.argv[2:]))
 """
-"""The server with a reader that hears no interrupt, as one of a FIFO or a mount that hangs."""
+"""The server with a reader that ignores interrupts, like one of a FIFO or a hanging mount."""
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def clinic(tmp_path_factory: pytest.TempPathFactory) -> Served:
 def test_a_reader_that_hangs_holds_neither_its_client_nor_the_end_of_the_server(
     clinic: Served, where: str, charged: int
 ) -> None:
-    """It ignored its timeout and SIGTERM for 110 seconds."""
+    """Without this, such a reader ignores its timeout and SIGTERM, for 110 seconds in one case."""
     before = clinic.charges()
     command = [sys.executable, "-c", STUCK, where, "serve", "-p", str(clinic.policy), "--listen", "127.0.0.1:0"]
     command += ["--drain-seconds", "0.2"]

@@ -1,4 +1,4 @@
-"""The throughput harness asks both servers and says what it measured; how fast they were is nobody's business here."""
+"""The throughput harness queries both servers and reports its measurements; their speed does not matter here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A secret bit does not become an error: the attack that made time an answer, over the wire, closed on each of its sides."""
+"""A secret bit does not become an error: the timing attack over the wire is blocked in each of its parts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def clinic(tmp_path_factory: pytest.TempPathFactory) -> Served:
 
 
 def timed(clinic: Served, timing: str) -> Path:
-    """The clinic's policy under another timing."""
+    """Write the clinic's policy with another timing and return its path."""
     path = clinic.policy.with_name("timed.yaml")
     path.write_text(clinic.policy.read_text() + f"\ntiming: {timing}\n")
     return path
@@ -33,7 +33,7 @@ def logged_in(port: int, **parameters: str) -> Client:
 
 
 def test_the_attack_is_refused_before_data(clinic: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The question is too dear for one row, and too cheap for a question; nothing is scanned for either."""
+    """The condition is too expensive for one row, and the epsilon too small for a query; nothing is scanned for either."""
     monkeypatch.setenv("DPSQL_STATE", str(clinic.state))
     before = clinic.charges()
     with gated(clinic, timed(clinic, "padded")) as port:
@@ -49,7 +49,7 @@ def test_the_attack_is_refused_before_data(clinic: Served, monkeypatch: pytest.M
 def test_an_answer_that_is_there_at_the_step_is_given_in_spite_of_the_timeout(
     clinic: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The timeout is no threshold of the analyst's: between two times of response it tells nothing."""
+    """The timeout is not a threshold that the analyst chooses: between two response times it reveals nothing."""
     monkeypatch.setenv("DPSQL_STATE", str(clinic.state))
     with gated(clinic, timed(clinic, "{constant_seconds: 6}")) as port:
         client = logged_in(port, options="-c statement_timeout=2s")

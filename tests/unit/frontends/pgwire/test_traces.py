@@ -1,4 +1,4 @@
-"""Traces for the owner: the phases of each question, without texts, messages of errors or anything from a row."""
+"""Traces for the owner: the phases of each query, without texts, error messages or anything from a row."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ COUNTED = "SELECT sex, COUNT(*) AS n FROM patients WHERE age > 33 GROUP BY sex"
 CELL = "secret-cell-4711"
 FACTS = {"dpsql.user", "dpsql.project", "dpsql.door", "dpsql.outcome", "dpsql.slug", "dpsql.charged", "dpsql.receipt",
          "error.type"}  # fmt: skip
-"""Everything that a span may say of a question whose text the policy does not release to logs."""
+"""All attributes that a span may have for a query whose text the policy does not release to logs."""
 
 
 class Spans:
-    """The spans of questions that were traced into memory, each as its name, parent, trace and facts."""
+    """Spans of queries traced into memory, each with its name, parent, trace and attributes."""
 
     def __init__(self) -> None:
         self.exporter = memory.InMemorySpanExporter()
@@ -41,17 +41,17 @@ class Spans:
         return list(self.exporter.get_finished_spans())
 
     def roots(self) -> list[Any]:
-        """Whole questions, in the order in which they ended."""
+        """Return the root spans, which are whole queries, in the order in which they ended."""
         return [span for span in self.ended if span.parent is None]
 
     def phases(self, root: Any) -> list[str]:
-        """What was done for a question, in the order in which it ended."""
+        """Return the phases of a query in the order in which they ended."""
         mine = [span for span in self.ended if span.context.trace_id == root.context.trace_id and span is not root]
         assert all(span.parent.span_id == root.context.span_id for span in mine), "phases are of their question"
         return [span.name for span in mine]
 
     def text(self) -> str:
-        """Everything that an exporter is given."""
+        """Return everything that an exporter receives."""
         return "".join(span.to_json() for span in self.ended)
 
 
@@ -163,7 +163,7 @@ def test_without_the_extra_the_server_says_what_to_install(monkeypatch: pytest.M
 
 
 class Collector(BaseHTTPRequestHandler):
-    """A collector of the owner, which keeps what it is sent."""
+    """The owner's collector, which keeps what it receives."""
 
     sent: list[tuple[str, bytes]]
 

@@ -1,4 +1,4 @@
-"""A transaction ties settings and options together: ROLLBACK and savepoints bring them back, COMMIT keeps what SET changed."""
+"""A transaction covers settings and options: ROLLBACK and savepoints restore them, COMMIT keeps the changes of SET."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FIRST = Options.of_policy(parse_policy(CLINIC), None)
 
 @dataclass
 class SessionOptions:
-    """The part of a session that a transaction sees."""
+    """The part of a session that a transaction uses."""
 
     options: Options = FIRST
     first_options: Options = FIRST
@@ -39,7 +39,7 @@ class Connection:
         self.transaction = Transaction(cast(Any, self))
 
     def run(self, sql: str) -> StatementResult:
-        """The result of the last one of some commands."""
+        """Return the result of the last of several commands."""
         results = [self.transaction.run(command(piece.sql)) for piece in read_script(sql, POSTGRESQL).pieces]
         return results[-1]
 
@@ -199,7 +199,7 @@ def test_a_local_setting_outside_of_a_transaction_changes_nothing_and_says_so(co
 
 
 def test_a_local_setting_gives_way_to_that_of_the_same_transaction(connection: Connection) -> None:
-    """PostgreSQL's SET: the value of SET before SET LOCAL takes effect after COMMIT; a name nobody had set is empty then."""
+    """PostgreSQL's SET: the value of SET before SET LOCAL takes effect after COMMIT; a name that was never set is empty then."""
     connection.run("BEGIN; SET work_mem = '1'; SET LOCAL work_mem = '2'; SET LOCAL my.own = 'x'; COMMIT")
     assert (connection.value("work_mem"), connection.value("my.own")) == ("1", "")
 

@@ -1,4 +1,4 @@
-"""Logins are listed, changed and taken away while the server runs."""
+"""Logins are listed, changed and removed while the server runs."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_an_analyst_sees_their_own_part_of_the_policy_beside_one_who_sees_all(cl
     questions = ("SELECT COUNT(*) FROM patients", "SELECT COUNT(*) FROM patients WHERE sex = 'female'")
     with serving(open_server_state(clinic.policy)) as port:
         research, clinic_ = login(port, "research")[0], login(port, "clinic")[0]
-        for _ in range(2):  # the second time, plans and releases are those that were kept
+        for _ in range(2):  # the second time, plans and releases come from caches
             everybody, women = (rows_of(research.query(question)) for question in questions)
             assert rows_of(clinic_.query(questions[0])) == women != everybody
             assert error_of(clinic_.query(questions[1]))["C"] == "42703"

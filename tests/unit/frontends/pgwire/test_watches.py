@@ -12,12 +12,12 @@ NEVER, ALWAYS = 10**15, -(10**15)
 
 
 def polling(clinic: Served, threshold: int, hits: int = 2) -> Client:
-    """A monitoring tool's connection, with the options of a watch in it."""
+    """Return a monitoring tool's connection with the options of a watch."""
     return clinic.client(options=f"-c dp.threshold={threshold} -c dp.watch=alarm -c dp.hits={hits}")
 
 
 def test_connections_share_a_run_and_a_killed_server_pays_for_the_next_one(own_clinic: Served) -> None:
-    """Nothing is compared twice for free: the noisy threshold dies with the server, and its run is spent."""
+    """No comparison is repeated for free: the noisy threshold ends with the server, and its run is spent."""
     own_clinic.start()
     before = own_clinic.charges()
     first, second = polling(own_clinic, NEVER), polling(own_clinic, NEVER)

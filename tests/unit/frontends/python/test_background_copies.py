@@ -1,4 +1,4 @@
-"""`dpsql.connect` prepares copies in the background where the policy file says so, and nothing outlives the connection."""
+"""`dpsql.connect` prepares copies in the background if the policy file requests it, and nothing outlives the connection."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WAITING = "import os, sys, time; open(sys.argv[1] + '.pid', 'w').write(str(os.ge
 
 @pytest.fixture(autouse=True)
 def _keepers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """A cache of its own for each test, and no thread of another test."""
+    """Use a separate cache for each test, and leave no thread for another test."""
     monkeypatch.setenv("DPSQL_CACHE", str(tmp_path / "cache"))
     yield
     background_copies.KEEPERS.end()
@@ -53,13 +53,13 @@ def preparing_threads() -> list[threading.Thread]:
 
 
 def waits(monkeypatch: pytest.MonkeyPatch, policy: Path) -> Path:
-    """Let `dpsql prepare` be a program that never ends. Returns the file in which it writes its process."""
+    """Make `dpsql prepare` a program that never ends. Return the file in which it writes its process id."""
     monkeypatch.setattr(background_copies, "PREPARE", (sys.executable, "-c", WAITING))
     return Path(f"{policy}.pid")
 
 
 def is_running(pid: int) -> bool:
-    """Return whether a process runs: one that has ended and is not collected yet does not."""
+    """Return whether a process runs; one that has ended but is not collected yet does not run."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except FileNotFoundError:
@@ -67,7 +67,7 @@ def is_running(pid: int) -> bool:
 
 
 def observed(connection: Any) -> tuple[str, str]:
-    """The plan as text, with its price, and the price alone."""
+    """Return the plan as text, with its price, and the price alone."""
     plan = connection.explain(QUESTION)
     return str(plan), str(plan.price)
 
@@ -109,7 +109,7 @@ def test_connections_to_one_policy_prepare_once(automatic: Path, monkeypatch: py
     assert not is_running(int(pid.read_text())) and not preparing_threads()
     pid.unlink()
     with dpsql.connect(automatic):
-        until(lambda: pid.exists() and pid.read_text() != "")  # a connection after the last one begins anew
+        until(lambda: pid.exists() and pid.read_text() != "")  # a connection after the last one starts again
     assert not is_running(int(pid.read_text()))
 
 
@@ -155,7 +155,7 @@ def test_a_process_that_ends_leaves_nothing_running(automatic: Path, ending: str
 
 
 def test_what_an_ended_preparation_leaves_is_not_read(automatic: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Half a file of the name that a preparation writes under is there when it ends; the next one removes it."""
+    """A partial file under the name that a preparation uses exists when it ends; the next preparation removes it."""
     pid = waits(monkeypatch, automatic)
     with dpsql.connect(automatic) as connection:
         until(lambda: pid.exists() and pid.read_text() != "")
@@ -170,7 +170,7 @@ def test_what_an_ended_preparation_leaves_is_not_read(automatic: Path, monkeypat
 
 
 def test_a_process_that_forks_begins_anew(automatic: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A child has no thread of its parent's, and must not end what the parent runs."""
+    """A child has none of its parent's threads and must not end what the parent runs."""
     pid = waits(monkeypatch, automatic)
     with dpsql.connect(automatic):
         until(lambda: pid.exists() and pid.read_text() != "")

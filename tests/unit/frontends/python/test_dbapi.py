@@ -1,4 +1,4 @@
-"""PEP 249: what a DB-API user expects, and that no way through it gives budget back."""
+"""PEP 249: behaviour that a DB-API user expects; no path through the API returns budget."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""create_engine("dpsql:///policy.yaml"): reflection from the policy, questions through SQLAlchemy and pandas."""
+"""create_engine("dpsql:///policy.yaml"): reflection from the policy, and queries through SQLAlchemy and pandas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of answers and errors: what is drawn is what was released, and nothing that cannot be drawn is charged."""
+"""Pictures of answers and errors show exactly what was released, and nothing that cannot be drawn is charged."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def run(clinic: Clinic, *words: str, command: str = "plot") -> int:
 
 
 def marks(chart: dict[str, Any]) -> set[str]:
-    """The kinds of marks anywhere in a chart."""
+    """Return the kinds of marks anywhere in a chart."""
     parts = [*chart.get("layer", []), *chart.get("vconcat", [])]
     mark = chart.get("mark")
     found = {mark["type"] if isinstance(mark, dict) else mark} if mark else set()
@@ -69,7 +69,7 @@ def test_a_picture_holds_the_released_numbers_and_their_bars(clinic: Clinic) -> 
 
 
 def _rows_of(panel: dict[str, Any]) -> list[dict[str, Any]]:
-    """Rows of a panel whose data stand in it or in its layers."""
+    """Return the rows of a panel whose data are in the panel or in its layers."""
     rows: list[dict[str, Any]] = panel.get("data", {}).get("values", [])
     return rows or [row for layer in panel.get("layer", []) for row in layer.get("data", {}).get("values", [])]
 
@@ -181,7 +181,7 @@ def test_numbers_beside_null_are_drawn_in_the_order_of_the_answer() -> None:
 
 
 def _sorts(node: Any) -> list[Any]:
-    """The orders of all axes of keys."""
+    """Return the orders of all key axes."""
     if isinstance(node, list):
         return [found for part in node for found in _sorts(part)]
     if not isinstance(node, dict):
@@ -251,7 +251,7 @@ def test_exact_numbers_are_for_the_owner(
 
 
 def test_exact_numbers_go_to_a_new_file(clinic: Clinic, tmp_path: Path) -> None:
-    """Who made a link at the place, or has the file there open, does not see them."""
+    """Anyone who made a link at this path, or has the file there open, does not see them."""
     others, opened = tmp_path / "others.svg", tmp_path / "opened.svg"
     (tmp_path / "link.svg").symlink_to(others)
     for place in (others, opened):

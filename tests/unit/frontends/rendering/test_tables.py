@@ -1,4 +1,4 @@
-"""Tables for people: each value to the digits that its error leaves, in a layout that fits, on any terminal."""
+"""Tables for people: each value with as many digits as its error leaves, in a layout that fits, on any terminal."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ LINES = "row 1\n  region  north\n  n       1500 ± 20\n  age     45.68 ± 0.25\n
     [
         (None, Layout.AUTO, False), (None, Layout.TABLE, False), (None, Layout.LINES, True), (5, Layout.AUTO, True),
         (5, Layout.TABLE, False), (500, Layout.LINES, True), (500, Layout.AUTO, False),
-        # The columns have 6, 9 and 12 characters, and two between each and the next.
+        # The columns have 6, 9 and 12 characters, with two between each and the next.
         (33, Layout.AUTO, False), (32, Layout.AUTO, True),
     ],
 )  # fmt: skip

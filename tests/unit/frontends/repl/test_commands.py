@@ -1,4 +1,4 @@
-"""Backslash commands of the prompt do what the help says, and ask nothing when what they are told cannot be done."""
+"""Backslash commands of the prompt do what the help says, and run no query when they cannot be carried out."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
 
 
 class Talk:
-    """A prompt that keeps what it asks and what it shows."""
+    """A prompt that keeps its queries and its output."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -52,14 +52,14 @@ class Talk:
         return self.session.execute(sql)
 
     def run(self, line: str) -> str:
-        """What one command shows."""
+        """Return the output of one command."""
         start = self.out.tell()
         command(self.prompt, line)
         self.out.seek(start)
         return self.out.read()
 
     def slug_of(self, line: str) -> tuple[str, str]:
-        """The name of the error and the whole text; nothing was asked."""
+        """Return the name of the error and the whole text; check that no query ran."""
         with pytest.raises(Error) as caught:
             command(self.prompt, line)
         assert self.asked_texts == [] and self.files == []
@@ -75,7 +75,7 @@ def talk(session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
     session.options = first
 
 
-# --- which command ----------------------------------------------------------------------------------------------------
+# --- choice of the command --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What several rules of composition make of the same charges, beside the exact optimum."""
+"""Results of several composition rules for the same charges, compared with the exact optimum."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ DELTA = Fraction(1, 10**6)
 
 
 def optimal_epsilon(epsilon: float, charges: int, delta: float) -> float:
-    """The least epsilon of `charges` adaptively fixed epsilon-DP mechanisms, by bisection of the exact delta of as many
-    randomised responses (Kairouz, Oh and Viswanath 2015, Theorem 3.3)."""
+    """Return the least epsilon of `charges` epsilon-DP mechanisms under adaptive composition with fixed parameters, by bisection
+    of the exact delta of as many randomised responses (Kairouz, Oh and Viswanath 2015, Theorem 3.3)."""
 
     def exact_delta(level: float) -> float:
         weights = ((comb(charges, low), (charges - low) * epsilon, low * epsilon) for low in range(charges + 1))
@@ -101,5 +101,5 @@ def test_without_the_extra_the_report_says_how_to_get_it(monkeypatch: pytest.Mon
 
 
 def test_the_optimum_of_one_charge_is_its_own() -> None:
-    """The yardstick itself: ln(e^epsilon - delta (1 + e^epsilon))."""
+    """This checks the reference itself: ln(e^epsilon - delta (1 + e^epsilon))."""
     assert optimal_epsilon(1.0, 1, 1e-3) == pytest.approx(log(exp(1) - 1e-3 * (1 + exp(1))))

@@ -1,4 +1,4 @@
-"""AboveThreshold: its loss against the exact law of all answers, computed from the definition."""
+"""AboveThreshold: its loss compared with the exact law of all answers, computed from the definition."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STREAMS = {
     "all down": [(2, 1)] * 40 + [(6, 5)],
     "one far below": [(0, 1)] * 200 + [(-8, -9)],
 }
-"""Sums of two neighbours, question by question, that one unit moves by at most one."""
+"""Sums of two neighbours, query by query, that one unit moves by at most one."""
 
 
 def moved_by(most: int) -> Sensitivity:
@@ -30,7 +30,7 @@ def moved_by(most: int) -> Sensitivity:
 
 
 def log_ratio(law: AboveThreshold, pairs: Sequence[tuple[int, int]], threshold: int = 2) -> float:
-    """The largest |ln P / P'| of any answers to a stream, gaps included."""
+    """Return the largest |ln P / P'| over all answers to a stream, including gaps."""
     left = answers_law(law.noise, [pair[0] for pair in pairs], threshold)
     right = answers_law(law.noise, [pair[1] for pair in pairs], threshold)
     return max(abs(math.log(left[key] / right[key])) for key in left if left[key] > 1e-280 and right[key] > 1e-280)
@@ -47,7 +47,7 @@ def test_answers_of_neighbours_are_as_alike_as_the_loss_says(pairs: list[tuple[i
 
 
 def test_the_loss_is_reached_but_for_a_tenth() -> None:
-    """Many questions that move towards the threshold, then one: the law cannot be had for less."""
+    """Many queries that move towards the threshold, then one: no smaller loss would be valid."""
     for pairs, monotone in (([(0, 1)] * 3000 + [(4, 3)], False), ([(0, 1)] * 3000 + [(4, 4)], True)):
         law = law_for(moved_by(1), Fraction(1, 2), monotone)
         assert log_ratio(law, pairs) > 0.9 * float(law.loss.epsilon or 0)

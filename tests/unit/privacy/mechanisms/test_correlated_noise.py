@@ -1,4 +1,5 @@
-"""examples/correlated_noise.py and repeated_series.py: what can be proven of multivariate Laplace noise, and what repeats of it tell."""
+"""examples/correlated_noise.py and repeated_series.py: the provable guarantee of multivariate Laplace noise, and the information
+in its repeats."""
 
 from __future__ import annotations
 
@@ -47,7 +48,8 @@ def test_the_delta_over_all_w_is_the_mean_of_the_gaussians(example: ModuleType) 
 
 @pytest.mark.slow
 def test_repeats_of_correlated_noise_are_found_out_and_stored_ones_are_not(example: ModuleType) -> None:
-    """Medians of five series: an answer from the store is nearer and stays; repeats lie on a line whose end is found."""
+    """Medians of five series: an answer from the store is more accurate and stays; repeats lie on a line whose end can be
+    located."""
     runs = [example.figures(seed) for seed in range(5)]
 
     def middle(way: str, place: int) -> float:
@@ -61,7 +63,7 @@ def test_repeats_of_correlated_noise_are_found_out_and_stored_ones_are_not(examp
 
 
 def test_a_budget_lasts_for_all_repeats_and_the_store_does_not_change(repeated: ModuleType) -> None:
-    """512 sums, 20 questions. The mean root of 10 sizes W is below 0.28 of the usual once in 1e7 runs."""
+    """512 sums, 20 queries. The mean root of 10 sizes W is below 0.28 of the usual value once in 1e7 runs."""
     errors = repeated.figures(512, 20)
     assert list(errors) == list(repeated.WAYS)
     for way, (first, mean, weighted) in errors.items():

@@ -1,4 +1,4 @@
-"""The choice of the key of rows at an end: exact laws of small histograms, all their neighbours, and what is charged."""
+"""The choice of the key of rows at an end: exact laws of small histograms, all their neighbours, and the charge."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ def neighbours(count: int) -> list[tuple[Histogram, Histogram]]:
 @pytest.mark.parametrize("last", [True, False])
 @pytest.mark.parametrize("count", [1, 2])
 def test_rows_that_come_are_as_hidden_as_is_charged_and_not_more(count: int, last: bool) -> None:
-    """The largest log ratio and the range of all ratios of a pair, by which zCDP is charged, stay within epsilon_0 n_g."""
+    """The largest log ratio and the range of all ratios of a pair, which determines the zCDP charge, stay within epsilon_0
+    n_g."""
     chosen = law(count, last=last)
     claimed = float(chosen.loss.epsilon or 0)
     widest = 0.0
@@ -73,7 +74,7 @@ def test_both_roads_find_the_same_loss(sensitivity: Sensitivity, rows: int) -> N
 
 
 def test_the_lead_of_the_worst_case_is_enough_and_hardly_more_than_needed() -> None:
-    """One key has all end rows but for those of a lead, and every other one as many as it can have."""
+    """One key has all end rows except for those of the lead, and every other key as many as it can have."""
     chosen = law(rows=1000, keys=50, epsilon_0=Fraction(1, 2))
     lead = math.ceil(chosen.count_error(0.05))
     scores = [0.0] + [-float(chosen.rate) * lead] * 49

@@ -1,4 +1,4 @@
-"""The exponential mechanism over histograms: exact laws of small ones, all their neighbours, and what is charged."""
+"""The exponential mechanism over histograms: exact laws of small ones, all their neighbours, and the charge."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ def added(histogram: Histogram, more: Histogram) -> Histogram:
 
 
 def ratios(law: Choice, count: int) -> Iterator[tuple[list[float], list[Fraction]]]:
-    """Log ratios of the laws, and moves of the distances, for histograms of low and high cells and `count` rows more of them."""
+    """Yield log ratios of the laws, and changes of the distances, for histograms of low and high cells and `count` additional
+    rows."""
     others = [more for more in product(range(count + 1), repeat=4) if sum(more) == count]
     for histogram in product((0, 1, 40), repeat=4):
         for more in others:
@@ -75,7 +76,8 @@ def test_rows_more_move_no_distance_further_than_they_are_many_times_the_most_mo
 @pytest.mark.parametrize("count", [1, 2])
 @pytest.mark.parametrize("quantile", QUANTILES, ids=str)
 def test_neighbours_are_as_alike_as_is_charged(quantile: Fraction, count: int) -> None:
-    """Both the largest log ratio and the range of all ratios of a pair, which zCDP is charged by, stay within epsilon_0 n_g."""
+    """The largest log ratio and the range of all ratios of a pair, which determines the zCDP charge, both stay within epsilon_0
+    n_g."""
     law = choice(quantile)
     claimed = float(Choice(rows(count), quantile, law.epsilon_0, law.rank).loss.epsilon or 0)
     found = [ratio for ratio, _ in ratios(law, count)]
@@ -87,7 +89,7 @@ def test_neighbours_are_as_alike_as_is_charged(quantile: Fraction, count: int) -
 
 @pytest.mark.parametrize("quantile", QUANTILES, ids=str)
 def test_divergences_of_neighbours_stay_below_the_rho_that_is_charged(quantile: Fraction) -> None:
-    """Renyi divergence of every order, in both directions, of every small pair: at most rho times the order."""
+    """The Renyi divergence of every order, in both directions, of every small pair is at most rho times the order."""
     law = choice(quantile, Fraction(2))
     rho = float(law.loss.rho or 0)
     for histogram in histograms(4, 3):
@@ -151,7 +153,7 @@ def test_twenty_groups_of_one_row_cost_twenty_times_one_under_zcdp_and_not_four_
 
 
 def test_the_rank_error_of_the_worst_case_holds_for_the_worst_case() -> None:
-    """All rows in one cell: every other cell is as far away as it can be."""
+    """All rows are in one cell: every other cell is as far away as possible."""
     law, cells = choice(HALF, Fraction(1, 2)), 50
     bound = law.rank_error(cells, 0.05)
     histogram = tuple(math.ceil(2 * bound) + 1 if cell == 25 else 0 for cell in range(cells))
@@ -162,7 +164,7 @@ def test_the_rank_error_of_the_worst_case_holds_for_the_worst_case() -> None:
 
 
 def test_a_smallest_value_lies_outside_the_data_as_seldom_as_is_said() -> None:
-    """The worst case: all rows in the last cell, so that every other cell lies below the data."""
+    """In the worst case all rows are in the last cell, so that every other cell is below the data."""
     cells = 40
     law = choice_for(rows(1), Fraction(0), cells, PrivacyLoss(HALF, Fraction(0), None))
     histogram = (*(0 for _ in range(cells - 1)), 2 * law.rank)

@@ -1,4 +1,4 @@
-"""Gaussian noise has the least scale that its price allows, the same price on both roads, and the errors of its law."""
+"""Gaussian noise has the least scale that its price permits, the same price in both computations, and the errors of its law."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_what_no_unit_moves_has_no_scale() -> None:
 def test_the_square_moved_is_the_largest_whole_square_within_the_triangle_inequality(
     moved: Sensitivity, shift: int
 ) -> None:
-    """sqrt(M) <= l2 / 2**shift + sqrt(l0) < sqrt(M + 1), compared as exact squares; no rounding where the grid is finer."""
+    """sqrt(M) <= l2 / 2**shift + sqrt(l0) < sqrt(M + 1), compared as exact squares; there is no rounding on a finer grid."""
     square = square_moved(moved, shift)
     if shift <= 0:
         assert square == moved.l2_squared * 4**-shift
@@ -108,7 +108,7 @@ def test_a_price_so_high_that_the_finest_grid_needs_a_single_step() -> None:
 
 
 def test_scales_of_a_power_of_two_fill_the_limit_exactly() -> None:
-    """A deviation of 2**20 steps of the finest grid is a law of it; any more is not."""
+    """A deviation of 2**20 steps of the finest grid is allowed on it; any larger one is not."""
     rho = Fraction(4**-FINEST, 2 * MOST_SIGMA**2)
     assert noise_for(LONE, rho) == Gaussian(LONE, FINEST, MOST_SIGMA)
     assert noise_for(LONE, rho * Fraction(10**12 - 1, 10**12)) == Gaussian(LONE, FINEST + 1, MOST_SIGMA // 2 + 1)
@@ -121,7 +121,7 @@ def test_a_price_that_is_no_fraction_above_zero_is_refused(rho: object) -> None:
 
 
 def test_no_grid_is_so_coarse_that_noise_is_any_size() -> None:
-    """On a coarse grid each touched entry moves by a step or so: a limit of sigma is a limit of entries."""
+    """On a coarse grid each touched entry moves by about one step: a limit on sigma is a limit on entries."""
     crowd = Sensitivity(10**9, 10**9, 10**9, 1)
     with pytest.raises(Refusal) as caught:
         noise_for(crowd, Fraction(1, 10**9))

@@ -1,4 +1,4 @@
-"""Laplace noise has the least scale that its price allows, the same price on both roads, and the errors of its law."""
+"""Laplace noise has the least scale that its price permits, the same price in both computations, and the errors of its law."""
 
 from __future__ import annotations
 
@@ -68,7 +68,8 @@ def test_what_no_unit_moves_has_no_scale() -> None:
 @pytest.mark.parametrize("shift", [0, 1, 2, 3])
 @pytest.mark.parametrize(("l0", "l1", "linf"), [(1, 3, 3), (2, 2, 1), (2, 5, 4), (3, 6, 4), (3, 7, 5)])
 def test_floored_vectors_reach_the_claimed_steps_and_no_more(shift: int, l0: int, l1: int, linf: int) -> None:
-    """Every vector of these norms from every place between grid lines; entries are alike, so one entry at a time is enough."""
+    """Every vector with these norms from every position between grid lines; entries are alike, so one entry at a time is
+    enough."""
     unit = 1 << shift
     most = [max((start + move) // unit - start // unit for start in range(unit)) for move in range(linf + 1)]
     moves = [move for move in product(range(linf + 1), repeat=l0) if sum(move) <= l1]
@@ -78,7 +79,7 @@ def test_floored_vectors_reach_the_claimed_steps_and_no_more(shift: int, l0: int
 
 
 def test_the_claim_covers_vectors_whose_largest_entry_is_small() -> None:
-    """Three entries of 3, 3 and 1 cross three grid lines that are 4 apart, one each; the claim leaves the largest entry out."""
+    """Three entries of 3, 3 and 1 cross three grid lines that are 4 apart, one each; the claim ignores the largest entry."""
     assert steps_moved(Sensitivity(3, 7, 21, 3), 2) == 4
 
 
@@ -146,7 +147,7 @@ def test_a_price_that_is_no_fraction_above_zero_is_refused(price: object) -> Non
 
 
 def test_no_grid_is_so_coarse_that_noise_is_any_size() -> None:
-    """Each touched entry moves by a step on the coarsest grid, so that a limit of scales is a limit of entries."""
+    """On the coarsest grid each touched entry moves by one step, so a limit on scales is a limit on entries."""
     crowd = Sensitivity(10**9, 10**9, 10**9, 1)
     with pytest.raises(Refusal) as caught:
         noise_for(crowd, Fraction(1, 10**9))
@@ -206,27 +207,28 @@ WEIGHTS = [
 
 
 def transform(weights: list[float]) -> tuple[np.ndarray, np.ndarray, float]:
-    """Midpoints of angles, the characteristic function of the weighted sum of Laplace variables of scale 1, and their step."""
+    """Return midpoints of angles, the characteristic function of the weighted sum of Laplace variables of scale 1, and the step
+    of angles."""
     step = 400 / max(weights) / 400_000
     angles = (np.arange(400_000) + 0.5) * step
     return angles, np.prod([1 / (1 + (weight * angles) ** 2) for weight in weights], axis=0), step
 
 
 def tail_of(weights: list[float], height: float) -> float:
-    """P(|weighted sum| > height) by the inversion formula."""
+    """Return P(|weighted sum| > height) by the inversion formula."""
     angles, values, step = transform(weights)
     return 1 - 2 / np.pi * float(np.sum(values * np.sin(angles * height) / angles)) * step
 
 
 def mean_of(weights: list[float]) -> float:
-    """E|weighted sum|, which is 2 / pi times the integral of (1 - characteristic function) / angle**2."""
+    """Return E|weighted sum|, which is 2 / pi times the integral of (1 - characteristic function) / angle**2."""
     angles, values, step = transform(weights)
     return 2 / np.pi * (float(np.sum((1 - values) / angles**2)) * step + 1 / (angles[-1] + step / 2))
 
 
 @pytest.mark.parametrize("weights", WEIGHTS, ids=lambda weights: " ".join(f"{weight:g}" for weight in weights))
 def test_weighted_sums_have_the_quantiles_and_the_error_of_their_characteristic_function(weights: list[float]) -> None:
-    """The scale is so wide that the discrete law and its limit are alike."""
+    """The scale is so wide that the discrete law and its limit agree."""
     noise = Laplace(LONE, 2, 1 << 30, 1)
     scale = 4.0 * (1 << 30)
     for confidence in (0.5, 0.95):
@@ -242,7 +244,7 @@ def test_one_weight_scales_the_error_of_the_law_itself() -> None:
 
 
 def law_of_sum(scale: float, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Points and probabilities of a sum of discrete Laplace variables, by convolution."""
+    """Return points and probabilities of a sum of discrete Laplace variables, by convolution."""
     reach = int(40 * scale) + 40
     one = np.exp(-np.abs(np.arange(-reach, reach + 1)) / scale)
     one /= one.sum()
@@ -285,7 +287,7 @@ def test_sums_are_in_row_units_with_the_rounding_of_every_cell() -> None:
 
 @pytest.mark.parametrize("count", [2, 7])
 def test_wide_sums_are_tabled_coarsely_with_the_same_variance(count: int) -> None:
-    """On a grid of a thousand steps for a deviation, no figure is off by more than that."""
+    """On a grid of a thousand steps per deviation, no figure is off by more than that."""
     scale = 1 << 30
     law = summed(Laplace(LONE, 0, scale, 1), count)
     deviation = sqrt(2 * count) * scale

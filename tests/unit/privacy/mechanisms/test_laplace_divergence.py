@@ -1,4 +1,4 @@
-"""What Laplace noise costs in zCDP: its exact divergence, the worst split of a change over entries, and the way back."""
+"""The cost of Laplace noise in zCDP: its exact divergence, the worst split of a change over entries, and the inverse."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ GRID = Fraction(1, 10**47)
 
 
 def laws(rate: Fraction, steps: int) -> tuple[np.ndarray, np.ndarray]:
-    """Logarithms of the law of discrete Laplace noise and of the same law `steps` away."""
+    """Return logarithms of the law of discrete Laplace noise and of the same law `steps` away."""
     r = float(rate)
     reach = math.ceil(80 / r) + 40
     z = np.arange(-reach, reach + steps + 1)
@@ -43,7 +43,7 @@ def laws(rate: Fraction, steps: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def divergence(p: np.ndarray, q: np.ndarray, order: float) -> float:
-    """Renyi divergence of two laws given by logarithms."""
+    """Return the Renyi divergence of two laws given by logarithms."""
     terms = order * p + (1 - order) * q
     return float((terms.max() + math.log(np.exp(terms - terms.max()).sum())) / (order - 1))
 
@@ -152,7 +152,7 @@ def test_the_law_of_two_entries_costs_no_more_at_any_order(moves: tuple[int, int
 
 
 def test_entries_that_move_little_are_charged_for_themselves() -> None:
-    """Twenty groups of one row: twenty times one group, not four hundred times."""
+    """Twenty groups of one row cost twenty times one group, not four hundred times."""
     one, many = (Laplace(Sensitivity(n, n, n, 1), 0, 10, 1).loss.rho for n in (1, 20))
     assert one is not None and many == 20 * one
 
@@ -164,7 +164,7 @@ def test_entries_move_no_further_than_all_together() -> None:
     assert entry_moved(Sensitivity(3, 2, 4, 9), 0) == 2
 
 
-# --- the way back -----------------------------------------------------------------------------------------------------------
+# --- the inverse ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("steps", [(1, 1), (20, 1), (7, 4), (3 * 2**20 + 5, 2**20), (1 << 50, 1 << 49), (1000, 999)])
@@ -218,7 +218,7 @@ FINE = Sensitivity(1, 1 << 20, 1 << 40, 1 << 20)
 
 
 def errors(moved: Sensitivity, epsilon: str) -> dict[str, float]:
-    """Expected errors of both mechanisms at the rho of a question with that epsilon, in units of what one row moves."""
+    """Return expected errors of both mechanisms at the rho of a query with that epsilon, in units of what one row moves."""
     rho = Fraction(epsilon) ** 2 / 2
     noises: dict[str, Noise] = {
         word: MECHANISMS[word].calibrated("rho", moved, rho) for word in ("laplace", "gaussian")
@@ -228,7 +228,7 @@ def errors(moved: Sensitivity, epsilon: str) -> dict[str, float]:
 
 @pytest.mark.parametrize(("epsilon", "less"), [("0.1", 0.017), ("1", 0.165), ("2", 0.321), ("4", 0.556)])
 def test_noise_of_many_steps_is_smaller_than_that_of_its_epsilon(epsilon: str, less: float) -> None:
-    """The figures of docs/accuracy.md, beside Laplace noise of the scale 1 / epsilon, which is charged epsilon**2 / 2."""
+    """The figures of docs/accuracy.md, relative to Laplace noise of scale 1 / epsilon, which is charged epsilon**2 / 2."""
     assert 1 - errors(FINE, epsilon)["laplace"] * float(epsilon) == pytest.approx(less, abs=0.001)
 
 

@@ -1,4 +1,4 @@
-"""Leaning choices: what is added to distances moves with no row, so that neighbours are as alike as without it."""
+"""Leaning choices: no row changes the term added to distances, so neighbours are as close as without it."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def log_law(choice: Choice, histogram: tuple[int, ...]) -> list[float]:
 
 @pytest.mark.parametrize("mechanism", CHOICE_MECHANISMS)
 def test_neighbours_are_as_alike_as_is_charged(mechanism: str) -> None:
-    """A row more anywhere moves no log chance by more than epsilon_0, and their range is no wider, which rho is charged by (of
-    the exponential mechanism; it is reached); a row instead of another one moves them by twice as much at most."""
+    """An additional row moves no log probability by more than epsilon_0, and their range, which determines rho, is no wider
+    (under the exponential mechanism it is reached); a replaced row moves them by at most twice as much."""
     choice = law(mechanism)
     largest = widest = 0.0
     for histogram in product((0, 1, 40), repeat=4):
@@ -92,7 +92,7 @@ def test_cells_above_the_data_are_the_less_likely_the_higher_they_are() -> None:
 
 
 def test_the_rank_error_of_the_worst_case_holds() -> None:
-    """Every row in the last cell, which leans most."""
+    """All rows are in the last cell, where the lean is largest."""
     choice, cells = leaning_choice(ROW, LEAN, PrivacyLoss(Fraction(1, 2), Fraction(0), None)), 30
     bound = choice.rank_error(cells, 0.05)
     histogram = (*(0 for _ in range(cells - 1)), math.ceil(bound) + choice.rank + 1)

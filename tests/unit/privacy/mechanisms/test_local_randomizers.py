@@ -1,4 +1,4 @@
-"""Local randomizers as data: what they cost, and what their outputs stand for."""
+"""Local randomizers as data: their cost, and the meaning of their outputs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LAWS: list[LocalLaw] = [
 
 @pytest.mark.parametrize("law", LAWS, ids=repr)
 def test_no_output_tells_more_than_epsilon_and_none_is_wasted(law: LocalLaw) -> None:
-    """The ratio of the chances of one output is at most e**epsilon, and within a thousandth of epsilon of it."""
+    """The ratio of the probabilities of one output is at most e**epsilon, and within a thousandth of epsilon of it."""
     most = exp_lower(law.epsilon)
     for ratio in law.recomputed_ratios():
         assert ratio <= most
@@ -42,7 +42,7 @@ def test_weights_fit_the_words_of_the_sampler(law: LocalLaw) -> None:
 
 
 def chances(law: CategoryLaw) -> tuple[Fraction, Fraction]:
-    """P(v in the set) for the own and for another value, from the number of sets."""
+    """Return P(v in the set) for the row's own and for another value, from the number of sets."""
     k, d = law.size, law.subset
     with_own, without = math.comb(k - 1, d - 1), math.comb(k - 1, d)
     total = law.ratio * with_own + without
@@ -59,7 +59,7 @@ def test_shares_of_sets_are_those_of_counting_all_sets(epsilon: Fraction, size: 
 
 @pytest.mark.parametrize(("size", "better"), [(4, 1.0), (16, 1.35), (100, 3.1), (1000, 9.6)])
 def test_sets_have_the_deviation_that_the_literature_promises(size: int, better: float) -> None:
-    """Ye and Barg 2018 at epsilon 1, beside k-ary randomised response, whose shares stand here by themselves."""
+    """Ye and Barg 2018 at epsilon 1, compared with k-ary randomised response, whose shares are computed separately here."""
     e = math.e
     own, other = e / (e + size - 1), 1 / (e + size - 1)
     alone = math.sqrt(other * (1 - other)) / (own - other)
@@ -67,7 +67,7 @@ def test_sets_have_the_deviation_that_the_literature_promises(size: int, better:
 
 
 def outputs(law: NumberLaw, place: int | None, end: int | None) -> list[tuple[Fraction, Fraction, Fraction]]:
-    """(chance, estimate of the number in ranges from the middle, weight of its presence) of every output."""
+    """Return (probability, estimate of the number in ranges from the middle, weight of its presence) of every output."""
     present, missing = law.present_weights
     found = []
     total = law.interval.total

@@ -1,4 +1,4 @@
-"""Smooth sensitivity and propose-test-release: exact laws of small data, all their neighbours, what is drawn, what is charged."""
+"""Smooth sensitivity and propose-test-release: exact laws of small data, all their neighbours, the draws, and the charge."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def data(most: int = max(ROWS), last: int = LAST) -> Iterator[tuple[int, ...]]:
 
 
 def neighbours(cells: tuple[int, ...], rows: int) -> Iterator[tuple[int, ...]]:
-    """All data with 1 to `rows` rows more."""
+    """Yield all data with 1 to `rows` additional rows."""
     for more in range(1, rows + 1):
         for added in combinations_with_replacement(range(LAST + 1), more):
             yield tuple(sorted((*cells, *added)))
@@ -78,7 +78,7 @@ def ranks(cells: tuple[int, ...], last: int = LAST) -> Ranks:
     return Ranks(Histograms(last + 1, np.array([0, cell.size]), cell, count))
 
 
-# --- what the proofs say of ranks ----------------------------------------------------------------------------------------
+# --- claims of the proofs about ranks -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("rows", [1, 2])
@@ -123,7 +123,7 @@ def test_the_scale_is_smooth_and_covers_the_local_sensitivity(rows: int) -> None
 
 
 def test_many_equal_rows_leave_a_scale_above_nothing() -> None:
-    """However many rows have the median's value, all of them might change: the last weight times the whole grid is left."""
+    """However many rows have the median's value, all of them might change: the last weight times the whole grid remains."""
     law = smooth_for(ONE_ROW, part(2, "0.1"))
     assert law.weights.size < 5000
     assert largest_spread(ranks((2,) * 5000), law) == int(law.weights[-1]) * LAST > 0
@@ -133,7 +133,7 @@ def cells_median(cells: tuple[int, ...]) -> int:
     return cells[(len(cells) - 1) // 2] if cells else 0
 
 
-# --- how far neighbours are apart -------------------------------------------------------------------------------------------
+# --- divergence of neighbours ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("rows", [1, 2])
@@ -149,7 +149,7 @@ def test_smooth_medians_of_neighbours_need_no_more_delta_than_is_charged(rows: i
 
 
 def test_a_tenth_more_than_the_law_allows_is_seen() -> None:
-    """The inequalities leave no room for much: with noise of half the scale some neighbours need more than is charged."""
+    """The inequalities leave little slack: with noise of half the scale some neighbours need more than is charged."""
     law = smooth_for(ONE_ROW, part(3, "0.001"))
     wrong = replace(law, alpha=3 * law.alpha)
     worst = max(
@@ -166,7 +166,7 @@ def test_a_tenth_more_than_the_law_allows_is_seen() -> None:
 def test_tested_numbers_of_neighbours_need_no_more_delta_than_is_charged(
     rows: int, mean: bool, finer: int, bound: int
 ) -> None:
-    """By the exact laws on both sides: refusals and numbers."""
+    """From the exact laws on both sides: refusals and numbers."""
     law = propose_for(moved_rows(rows), part(4, "0.05"), bound << finer, mean, finer)
     ratio = math.exp(law.epsilon_0) * (1 + 1e-9)
 
@@ -194,7 +194,8 @@ def test_the_distance_is_that_of_the_definition(rows: int) -> None:
 
 
 def many_groups(last: int) -> tuple[Histograms, list[list[int]]]:
-    """300 groups, some of them empty, of up to 40 rows, and a cell with a thousand; and the cells of the rows of each."""
+    """Return 300 groups, some of them empty, of up to 40 rows, and one cell with a thousand; and the cells of each group's
+    rows."""
     generator = np.random.default_rng(7)
     groups = [sorted(generator.integers(0, last + 1, generator.integers(0, 9)).tolist() * 5) for _ in range(299)]
     groups.insert(3, [0] * 3 + [2] * 1000)
@@ -205,7 +206,7 @@ def many_groups(last: int) -> tuple[Histograms, list[list[int]]]:
 
 @pytest.mark.parametrize("rows", [1, 3, 50, 10**30])
 def test_groups_are_computed_together_as_each_by_itself(rows: int) -> None:
-    """Empty groups beside others, few and many weights, and units that may move more rows than there are."""
+    """Empty groups next to others, few and many weights, and units that may move more rows than exist."""
     last = 30
     histograms, groups = many_groups(last)
     together = Ranks(histograms)
@@ -233,7 +234,7 @@ def test_values_that_cannot_differ_have_a_median_without_noise() -> None:
 
 
 def test_as_many_groups_as_a_question_may_have_take_no_loop_over_groups() -> None:
-    """65,536 groups, at an epsilon with ten thousands of weights: a loop over groups takes minutes."""
+    """65,536 groups, at an epsilon with tens of thousands of weights: a loop over groups would take minutes."""
     count = 1 << 16
     cells = Histograms(256, np.arange(count + 1), np.arange(count) % 256, np.full(count, 50_000))
     law = smooth_for(ONE_ROW, part("1/50", "0.000000001"))
@@ -244,7 +245,7 @@ def test_as_many_groups_as_a_question_may_have_take_no_loop_over_groups() -> Non
 
 
 def test_the_threshold_of_lecture_notes_is_passed_far_too_often() -> None:
-    """P(Y > ln(2 / delta) / (2 epsilon)) is about sqrt(delta / 8), and P(Y > T) delta at most."""
+    """P(Y > ln(2 / delta) / (2 epsilon)) is about sqrt(delta / 8), while P(Y > T) is at most delta."""
     law = propose_for(ONE_ROW, part(1, "0.000001"), 3)
     epsilon = Fraction(law.test.s, law.test.t)
     noted = math.floor(math.log(2e6) / (2 * float(epsilon)))
@@ -255,7 +256,7 @@ def test_the_threshold_of_lecture_notes_is_passed_far_too_often() -> None:
         replace(law, threshold=law.threshold - 1)
 
 
-# --- what it costs ----------------------------------------------------------------------------------------------------------
+# --- charges ---------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("groups", [1, 3])
@@ -282,7 +283,7 @@ def test_weights_that_fall_too_fast_and_noise_that_is_too_small_cost_more() -> N
 
 @pytest.mark.parametrize("rows", [1, 4])
 def test_smooth_noise_is_known_in_ranks_where_values_are_even(rows: int) -> None:
-    """Rows one in each cell: the noise is as wide as so many rows, and wider than what the exponential mechanism is off by."""
+    """With one row per cell, the noise is as wide as this many rows, and wider than the error of the exponential mechanism."""
     law = smooth_for(moved_rows(rows), part(1, "0.000001"))
     cells = tuple(range(1, 4001))
     width = largest_spread(ranks(cells, 4001), law) / law.alpha * math.log(20)
@@ -297,7 +298,7 @@ def test_too_little_epsilon_is_refused() -> None:
         propose_for(ONE_ROW, part("1/100000000", "0.000001"), 1 << 30)
 
 
-# --- what is drawn ----------------------------------------------------------------------------------------------------------
+# --- draws -----------------------------------------------------------------------------------------------------------------
 
 DRAWS = 60_000
 ALLOWED = math.sqrt(math.log(2 / 1e-9) / (2 * DRAWS))
@@ -313,7 +314,7 @@ def equal_groups(rows: dict[int, int], count: int) -> pa.Table:
 
 
 def apart(drawn: np.ndarray, law: Law, count: int, rows: dict[int, int]) -> float:
-    """The largest distance of the empirical distribution from the law."""
+    """Return the largest distance between the empirical distribution and the law."""
     exact = local_laws.through(law, count, rows)
     steps = np.arange(REFUSED, exact.size + REFUSED)
     return float(np.abs(np.searchsorted(np.sort(drawn), steps, side="right") / drawn.size - exact).max())
@@ -357,7 +358,7 @@ def test_tested_numbers_have_their_law_and_no_other_scale_of_test_or_noise(mean:
 
 
 def law_with(law: ProposeTestRelease, **changed: object) -> ProposeTestRelease:
-    """A law that its own checks would not let through."""
+    """Return a law that its own checks would reject."""
     wrong = object.__new__(ProposeTestRelease)
     for name in ("sensitivity", "bound", "test", "noise", "threshold", "delta_0", "mean", "finer"):
         object.__setattr__(wrong, name, changed.get(name, getattr(law, name)))
@@ -415,7 +416,7 @@ def test_what_is_no_law_is_not_drawn() -> None:
     histograms = laid_out(equal_groups({3: 2}, 1), 10, groups(1))
 
     class OtherLaw(SmoothSensitivity):
-        """May have another law than the one that it is derived from."""
+        """A class that may have another law than its base class."""
 
     law = smooth_for(ONE_ROW, part())
     derived = OtherLaw(*(getattr(law, field.name) for field in fields(law)))

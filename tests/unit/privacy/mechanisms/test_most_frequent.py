@@ -1,4 +1,4 @@
-"""The exponential mechanism over counts: exact laws of small histograms, all their neighbours, and what is charged."""
+"""The exponential mechanism over counts: exact laws of small histograms, all their neighbours, and the charge."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def log_law(chosen: MostFrequent, histogram: Histogram) -> list[float]:
 
 
 def weights(histogram: Histogram, epsilon_0: float) -> list[float]:
-    """Probabilities from the textbook: exp(epsilon_0 h(c)) over the sum."""
+    """Return textbook probabilities: exp(epsilon_0 h(c)) divided by the sum."""
     parts = [math.exp(epsilon_0 * rows) for rows in histogram]
     return [part / sum(parts) for part in parts]
 
 
 def moved(count: int) -> Iterator[list[float]]:
-    """Log ratios of the laws of histograms of low and high cells and of those with `count` rows more."""
+    """Yield log ratios of the laws of histograms of low and high cells and of those with `count` additional rows."""
     more = [cells for cells in product(range(count + 1), repeat=CELLS) if sum(cells) == count]
     for histogram in product((0, 1, 40), repeat=CELLS):
         for cells in more:
@@ -48,7 +48,8 @@ def test_the_law_is_that_of_the_textbook() -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_rows_that_come_are_as_hidden_as_is_charged_and_not_more(count: int) -> None:
-    """The largest log ratio and the range of all ratios of a pair, by which zCDP is charged, stay within epsilon_0 n_g."""
+    """The largest log ratio and the range of all ratios of a pair, which determines the zCDP charge, stay within epsilon_0
+    n_g."""
     claimed = float(law(count).loss.epsilon or 0)
     ratios = list(moved(count))
     largest = max(max(map(abs, ratio)) for ratio in ratios)
@@ -99,7 +100,7 @@ def test_both_roads_find_the_same_loss(sensitivity: Sensitivity) -> None:
 
 @pytest.mark.parametrize("cells", [2, 50])
 def test_the_error_of_the_worst_case_holds_for_the_worst_case(cells: int) -> None:
-    """One value has all rows, just more than the bound: every other one is as bad as it can be."""
+    """One value has all rows, just more than the bound: every other value is as bad as possible."""
     chosen = law(epsilon_0=Fraction(1, 2))
     bound = chosen.count_error(cells, 0.05)
     histogram = (math.ceil(bound), *(0 for _ in range(cells - 1)))

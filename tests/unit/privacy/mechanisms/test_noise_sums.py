@@ -1,4 +1,4 @@
-"""The law of summed noise against brute force and against sums of the package's own samples."""
+"""The law of summed noise compared with brute force and with sums of the package's own samples."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ONE = Sensitivity(1, 1, 1, 1)
 
 
 def convolved(scale: float, count: int) -> np.ndarray:
-    """P(Z = k), k = -2000..2000, by repeated convolution."""
+    """Return P(Z = k), k = -2000..2000, by repeated convolution."""
     k = np.arange(-2000, 2001)
     one = np.exp(-np.abs(k) / scale)
     one /= one.sum()
@@ -51,7 +51,7 @@ def test_a_half_width_is_the_smallest_that_holds() -> None:
 
 
 def drawn(noise: Noise, cells: int, sums: int) -> np.ndarray:
-    """Sums of really drawn noise, in row-grid units."""
+    """Return sums of drawn noise, in row-grid units."""
     if isinstance(noise, laplace.Laplace):
         steps = discrete_laplace(cells * sums, noise.t, noise.s, KernelRandomness())
     else:

@@ -1,4 +1,4 @@
-"""Partition selection: the table and the threshold keep what they promise, and no more."""
+"""Partition selection: the table and the threshold keep their promises, and are tight."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ COUNT = 200_000
 
 
 def kept(selection: Threshold | TruncatedGeometric, exact: int, count: int = COUNT, noise: Noise | None = None) -> int:
-    """How many of `count` groups of `exact` units appear."""
+    """Return how many of `count` groups of `exact` units appear."""
     groups = Groups(pa.table({}), count, False)
     counts = Int128.from_int64(np.full(count, exact, dtype=np.int64))
     if noise is not None:
@@ -65,7 +65,7 @@ def kept(selection: Threshold | TruncatedGeometric, exact: int, count: int = COU
 
 
 def likely(observed: int, chance: float, count: int = COUNT) -> bool:
-    """Whether `observed` of `count` fits `chance` (false alarm 1e-9)."""
+    """Return whether `observed` of `count` fits `chance` (false alarm 1e-9)."""
     return bool(stats.binomtest(observed, count, chance).pvalue > 1e-9)
 
 
@@ -84,7 +84,7 @@ def test_table_keeps_the_conditions_exactly(epsilon: Fraction, delta: Fraction) 
 
 @pytest.mark.parametrize(("epsilon", "delta"), PRICES[:4])
 def test_table_is_the_optimum_of_the_paper(epsilon: Fraction, delta: Fraction) -> None:
-    """Within 1e-9 of the recursion in 60 digits, and nothing can be added to any entry."""
+    """Within 1e-9 of the recursion in 60 digits, and no entry can be increased."""
     getcontext().prec = 60
     e = (Decimal(epsilon.numerator) / Decimal(epsilon.denominator)).exp()
     d = Decimal(delta.numerator) / Decimal(delta.denominator)
@@ -164,7 +164,7 @@ def test_laplace_threshold_is_the_smallest_that_counts_its_own_mass(t: int, s: i
 
 
 def test_a_threshold_with_too_low_a_probability_for_the_mass_on_it_is_refused() -> None:
-    """Scale 1, threshold 5: a lone unit passes with probability 0.0134, not 0.0049 (mass at the threshold)."""
+    """Scale 1, threshold 5: a lone unit passes with probability 0.0134, not 0.0049 (the probability at the threshold counts)."""
     noise = Laplace(UNIT, 0, 1, 1)
     assert float(noise.upper_tail(5 - 1)) == pytest.approx(0.013387, rel=1e-3)
     with pytest.raises(ValueError):
@@ -204,7 +204,7 @@ def test_lone_units_pass_the_threshold_as_rarely_as_delta_says(noise: Noise) -> 
     assert chance <= 0.01
     observed = kept(selection, 1, noise=noise)
     assert likely(observed, chance)
-    # Two units too low (the lone unit forgotten, or twice) is seen at once.
+    # A threshold two units too low (the lone unit forgotten, or counted twice) is detected at once.
     assert not likely(kept(selection, 2, noise=noise), chance)
     assert kept(selection, -(10**6), noise=noise) == 0
     assert kept(selection, 10**6, noise=noise) == COUNT
@@ -259,7 +259,7 @@ def test_deltas_out_of_range_are_refused(delta: Fraction) -> None:
 
 
 def allotments(keys: int, most: int, total: int) -> Iterator[tuple[int, ...]]:
-    """All ways to give at most `keys` keys at most `most` rows each and `total` in all, the fullest key first."""
+    """Yield all ways to give at most `keys` keys at most `most` rows each and `total` in all, the fullest key first."""
     yield ()
     for first in range(min(most, total), 0, -1):
         for rest in allotments(keys - 1, first, total - first) if keys > 1 else [()]:
@@ -271,7 +271,7 @@ def allotments(keys: int, most: int, total: int) -> Iterator[tuple[int, ...]]:
 def test_no_division_of_rows_among_keys_is_shown_more_often_than_delta(
     keys: int, most: int, total: int, law: str
 ) -> None:
-    """Every vector of one unit's rows, against the true tails; keys with a row of which nothing counts are among them."""
+    """Every vector of one unit's rows, compared with the true tails; including keys whose row counts nothing."""
     moved = Sensitivity(keys, total, total * most, most)
     noise: Noise = Gaussian(moved, 0, 7) if law == "gaussian" else Laplace(moved, 1 if law == "coarse" else 0, 9, 1)
     delta = Fraction(1, 1000)
@@ -331,7 +331,8 @@ def test_a_unit_in_any_number_of_keys_stays_within_norm_and_delta(
 
 
 def test_weights_show_keys_of_fewer_units_where_units_have_few_keys() -> None:
-    """With one key each a sixtieth (a square root of it) of the units suffices; in all keys as many as with equal weights."""
+    """If units have one key each, a sixtieth (its square root under L2) of the units suffices; if in all keys, as many as with
+    equal weights."""
     for norm, share in ((Norm.L1, 60), (Norm.L2, math.sqrt(60))):
         rule = weighted(60, norm)
         unit = 2.0**-rule.noise.shift
@@ -351,7 +352,7 @@ def test_a_lone_unit_passes_the_weighted_threshold_as_rarely_as_delta_says(norm:
     noise = laplaces.noise_for(moved, Fraction(1, 2)) if norm is Norm.L1 else gaussians.noise_for(moved, Fraction(1, 8))
     rule = weighted_threshold("sel", 3, norm, noise, Fraction(3, 100), 2)
     most = rule.weights[-1][1]
-    drawn = 4 * COUNT  # of which twice the weight passes nine deviations more often than is likely
+    drawn = 4 * COUNT  # enough draws that twice the weight passes nine deviations too often
     assert likely(kept(rule, most, drawn, noise), 0.01, drawn)
     assert not likely(kept(rule, 2 * most, drawn, noise), 0.01, drawn)
     assert kept(rule, -(10**12), noise=noise) == 0
@@ -359,7 +360,7 @@ def test_a_lone_unit_passes_the_weighted_threshold_as_rarely_as_delta_says(norm:
 
 
 def test_delta_of_a_replaced_unit_is_that_of_both() -> None:
-    """A key that both neighbours have moves by one and has noise of epsilon; one side alone has A, the other B. The exact
+    """A key that both neighbours have moves by one and has noise of epsilon; only one side has A, only the other B. The exact
     distance of the answers is at most P(A shown) + P(B shown), and more than that of the side whose key is shown less often."""
     epsilon, a, b = 0.5, 0.02, 0.03
     q = math.exp(-epsilon)
@@ -367,7 +368,7 @@ def test_delta_of_a_replaced_unit_is_that_of_both() -> None:
     right = {x: (1 - q) / (1 + q) * q ** abs(x - 1) for x in range(-60, 61)}
 
     def distance(first: dict[int, float], second: dict[int, float], chance: float, other: float) -> float:
-        """Answers that show the first side's key never come from the second side, and the reverse."""
+        """Return the distance; answers that show the first side's key never come from the second side, and vice versa."""
         neither = sum(max(0.0, first[x] * (1 - chance) - math.exp(epsilon) * second[x] * (1 - other)) for x in first)
         return neither + chance * sum(first.values())
 

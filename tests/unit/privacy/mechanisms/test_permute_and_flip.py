@@ -1,4 +1,5 @@
-"""Permute-and-flip has the law of its definition, costs what is charged, and is never farther off than the exponential mechanism."""
+"""Permute-and-flip has the law of its definition, costs what is charged, and is never less accurate than the exponential
+mechanism."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ LAWS: list[AnyChoice] = [
 
 
 def log_chances(law: AnyChoice, histogram: Histogram, before: int = 0, behind: int = 0) -> list[float]:
-    """Of any of `before` empty cells, of each cell, and of any of `behind` empty cells."""
+    """Return log probabilities of any of `before` empty cells, of each cell, and of any of `behind` empty cells."""
     rows = {before + c: n for c, n in enumerate(histogram) if n}
     return log_law(law, before + CELLS + behind, rows, list(range(before, before + CELLS)))
 
@@ -48,14 +49,15 @@ def added(histogram: Histogram, cell: int, rows: int = 1) -> Histogram:
 
 
 def pairs(count: int = 1) -> Iterator[tuple[Histogram, Histogram]]:
-    """Histograms of low and high cells, without and with `count` rows more of one cell."""
+    """Yield histograms of low and high cells, without and with `count` additional rows in one cell."""
     for histogram in product((0, 1, 2, 12), repeat=CELLS):
         for cell in range(CELLS):
             yield histogram, added(histogram, cell, count)
 
 
 def in_every_order(chances: list[float]) -> list[float]:
-    """The definition of McKenna and Sheldon: cells are asked for heads in a random order, the first that shows them is chosen."""
+    """Return the probabilities by McKenna and Sheldon's definition: cells toss coins in a random order, and the first heads is
+    chosen."""
     total = [0.0] * len(chances)
     for order in permutations(range(len(chances))):
         left = 1.0
@@ -73,7 +75,7 @@ def test_the_law_is_that_of_asking_cells_in_a_random_order(seed: int) -> None:
 
 
 def test_a_wide_run_is_so_many_cells() -> None:
-    """Up to 2**26 cells: the chances of all cells have a sum of 1."""
+    """Up to 2**26 cells: the probabilities of all cells add up to 1."""
     weights = [0.0, -1.0, -7.0]
     for widths in ([3, 2, 4], [1, 40, 1000], [1 << 16, 1 << 20, 1 << 26]):
         found = flipped_log_chances(weights, widths)
@@ -85,7 +87,7 @@ def test_a_wide_run_is_so_many_cells() -> None:
 @pytest.mark.parametrize("count", [1, 2])
 @pytest.mark.parametrize("law", LAWS, ids=repr)
 def test_neighbours_are_as_alike_as_is_charged(law: AnyChoice, count: int) -> None:
-    """The largest log ratio is what is charged, in both directions, and reached; rho bounds every divergence. Ranks reach it where
+    """The largest log ratio equals the charge in both directions, and rho bounds every divergence. For ranks it is reached where
     many cells move one way and one moves the other way."""
     loss = replace(law, sensitivity=moved(count)).loss
     claimed, rho = float(loss.epsilon or 0), float(loss.rho or 0)
@@ -148,7 +150,7 @@ def test_groups_cost_the_rho_of_each_of_them() -> None:
 
 @pytest.mark.parametrize("law", [law for law in LAWS if isinstance(law, Choice)], ids=repr)
 def test_it_is_never_farther_off_than_the_exponential_mechanism(law: Choice) -> None:
-    """On average over the choice, of every histogram; and farther than any distance less often."""
+    """This holds on average over the choice, for every histogram, and errors beyond any distance are less frequent."""
     nearer = 0.0
     for histogram in product((0, 1, 2, 7), repeat=CELLS):
         rows = {c: n for c, n in enumerate(histogram) if n}
@@ -163,7 +165,7 @@ def test_it_is_never_farther_off_than_the_exponential_mechanism(law: Choice) -> 
 
 
 def test_the_worst_case_of_ranks_counts_and_ends_holds_and_is_half_of_that_of_the_exponential_mechanism() -> None:
-    """One cell at distance 0 and all others as far away as they can be."""
+    """One cell is at distance 0 and all others as far away as possible."""
     cells = 50
     law = Choice(moved(1), HALF, HALF, mechanism=PERMUTE_AND_FLIP)
     rows = math.ceil(2 * law.rank_error(cells, 0.05)) + 1

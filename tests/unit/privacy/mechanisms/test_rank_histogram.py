@@ -1,4 +1,5 @@
-"""Quantiles of one histogram are searched in disjoint parts of it, level by level, and each level costs its dearest choice."""
+"""Quantiles of one histogram are searched in disjoint parts of it, level by level, and each level costs its most expensive
+choice."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ def tenths(*numerators: int) -> list[Fraction]:
 
 
 def choice(search: Search, name: str = "", epsilon: int = 1, slices: int = 1) -> QuantileChoice:
-    """The choice of what a search looks for, as pricing makes it."""
+    """Return the choice for a search, as pricing creates it."""
     quantile = search.relative
     law = Choice(LONE, quantile, Fraction(epsilon), 3 if quantile in (0, 1) else 0, slices)
     return QuantileChoice(name or str(search.quantile), search, law)
@@ -39,7 +40,7 @@ def choice(search: Search, name: str = "", epsilon: int = 1, slices: int = 1) ->
 
 @dataclass(frozen=True)
 class Priced:
-    """A law of which only the loss matters; the second road says another number, to tell the two apart."""
+    """A law of which only the loss matters; its second computation gives another number, to distinguish the two."""
 
     loss: PrivacyLoss
 

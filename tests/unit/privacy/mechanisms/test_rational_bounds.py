@@ -1,4 +1,4 @@
-"""Rational bounds lie on their stated side of exp, ln, square roots and the normal tail, and close to them."""
+"""Rational bounds are on the stated side of exp, ln, square roots and the normal tail, and close to them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PI = Fraction(
 
 
 def exp_of(x: Fraction) -> Fraction:
-    """e**x to 150 digits: the power series of x / 2**k, squared k times."""
+    """Return e**x to 150 digits: the power series of x / 2**k, squared k times."""
     halvings = max(0, ceil(abs(x)).bit_length() + 4)
     with localcontext(PRECISE):
         small = Decimal(x.numerator) / Decimal(x.denominator) / 2**halvings
@@ -44,7 +44,8 @@ def exp_of(x: Fraction) -> Fraction:
 
 
 def ln_of(x: Fraction) -> Fraction:
-    """ln x to more than 100 digits: 2 artanh((x - 1) / (x + 1)) of x scaled by powers of two near 1, and as much of ln 2."""
+    """Return ln x to more than 100 digits: 2 artanh((x - 1) / (x + 1)) of x scaled by powers of two to near 1, plus multiples of
+    ln 2."""
 
     def near_one(y: Fraction) -> Decimal:
         with localcontext(PRECISE):
@@ -146,7 +147,7 @@ def test_square_roots_of_negative_numbers_are_refused(bound: Callable[[int], obj
 
 
 def normal_tail_of(x: Fraction) -> Fraction:
-    """P(N(0, 1) >= x) to more than 80 digits: 1/2 less the alternating power series of the density, integrated."""
+    """Return P(N(0, 1) >= x) to more than 80 digits: 1/2 minus the alternating power series of the density, integrated."""
     term, total, k = x, x, 0
     unit = 10**300
     while abs(term) > Fraction(1, 10**120):
@@ -179,7 +180,7 @@ def test_the_far_normal_tail_is_mills_ratio_with_its_constant_rounded_up() -> No
 
 
 def falling(k: int) -> Fraction:
-    """A bound that never rises, with ties: 1 until 10, then 1/2, 1/2, 1/3, 1/3, 1/4, ..."""
+    """Return a bound that never rises, with ties: 1 until 10, then 1/2, 1/2, 1/3, 1/3, 1/4, ..."""
     return Fraction(1) if k <= 10 else Fraction(1, (k - 11) // 2 + 2)
 
 

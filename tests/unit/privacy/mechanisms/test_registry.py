@@ -1,4 +1,4 @@
-"""Every registered mechanism keeps the contract; what is not registered is refused."""
+"""Every registered mechanism passes the contract tests; anything unregistered is refused."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class TestCorrelatedLaplace(MechanismContract):
     word = "correlated_laplace"
 
     def density(self, noise: Noise, z: np.ndarray) -> np.ndarray:
-        """The mean over W = j / 64 of Gaussians of variance j u**2, each with its own total."""
+        """Return the mean over W = j / 64 of Gaussians of variance j u**2, each normalised separately."""
         least = float(noise.noise_scale) / 8
         j = np.arange(1, 64 * 45)[:, None]
         mass = np.zeros(len(z))
@@ -61,12 +61,12 @@ class TestCorrelatedLaplace(MechanismContract):
 
     @pytest.mark.parametrize("count", [1, 2, 7])
     def test_a_sum_of_cells_has_its_law(self, count: int) -> None:
-        """Sums of cells of one vector share its W with each other: none is told to have a law of its own."""
+        """Sums of cells of one vector share its W, so none has a stated law."""
         assert summed(self.made(ONE, Fraction(1, 20)), count, False) is None
 
 
 class TestSquareRoot(MechanismContract):
-    """Of the first cell of a vector, whose law is that of a Gaussian rounded to whole numbers."""
+    """The law of the first cell of a vector, which is that of a Gaussian rounded to integers."""
 
     word = "square_root"
 
@@ -84,7 +84,7 @@ class TestSquareRoot(MechanismContract):
 
     @pytest.mark.parametrize("count", [1, 2, 7])
     def test_a_sum_of_cells_has_its_law(self, count: int) -> None:
-        """It follows from which cells of a vector are summed."""
+        """The law depends on which cells of a vector are summed."""
         assert summed(self.made(ONE, Fraction(1, 20)), count, False) is None
 
 
@@ -117,7 +117,7 @@ def test_stored_laws_are_written_as_before() -> None:
 
 def test_laws_of_sums_and_derived_classes_are_neither_drawn_nor_stored() -> None:
     class Narrow(Laplace):
-        """A class that is a Laplace and may have any other law."""
+        """A subclass of Laplace that could have any other law."""
 
     for noise in (Narrow(ONE, 0, 16, 3), SummedGaussian(Gaussian(ONE, 0, 7), 4, False)):
         with pytest.raises(InternalError):

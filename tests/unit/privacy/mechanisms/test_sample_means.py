@@ -53,7 +53,7 @@ def table(rows: list[tuple[int, int, int]]) -> pa.Table:
 
 
 def summed(values: tuple[int | None, ...]) -> int:
-    """The exact sum of one group, of which each sample has a cell or nothing."""
+    """Return the exact sum of one group, in which each sample has a cell or nothing."""
     cells = [value for value in values if value is not None]
     rows = [(0, cell, cells.count(cell)) for cell in sorted(set(cells))]
     empty = pa.table({name: pa.array([], pa.int64()) for name in ("k0", "cell", "rows")})
@@ -62,7 +62,7 @@ def summed(values: tuple[int | None, ...]) -> int:
 
 
 def test_one_sample_moves_the_sum_by_what_is_claimed_and_not_more() -> None:
-    """All values of three samples, and all that one of them may have instead, nothing included."""
+    """All values of three samples, and all replacements of one of them, including none."""
     possible, largest = (*range(CELLS), None), 0
     for values in product(possible, repeat=3):
         for other in possible:
@@ -131,7 +131,8 @@ ALLOWED = math.sqrt(math.log(2 / 1e-9) / (2 * DRAWS))
 
 
 def distance(drawn: np.ndarray, law: Laplace, exact: int, within: tuple[int, int]) -> float:
-    """The largest distance of the empirical distribution from a discrete Laplace law around `exact`, cut to `within`."""
+    """Return the largest distance between the empirical distribution and a discrete Laplace law around `exact`, cut to
+    `within`."""
     rate, largest = float(1 / law.noise_scale), 0.0
     for number in range(within[0], within[1]):
         steps = number - exact
@@ -143,7 +144,7 @@ def distance(drawn: np.ndarray, law: Laplace, exact: int, within: tuple[int, int
 
 @pytest.mark.statistical
 def test_the_mean_has_the_noise_of_its_law_and_no_other() -> None:
-    """Through the real gate: six samples, of which two have no value, in many groups."""
+    """Through the real gate: six samples, two of which have no value, in many groups."""
     asked = plan()
     rows = [(group, cell, count) for group in range(DRAWS) for cell, count in ((0, 1), (4, 3))]
     numbers = released_sample_mean(table(rows), asked, groups(DRAWS), Gate())["s0"]
@@ -160,7 +161,7 @@ def test_the_mean_has_the_noise_of_its_law_and_no_other() -> None:
 @pytest.mark.parametrize("part", [ONE, RHO], ids=["pure", "zcdp"])
 @pytest.mark.parametrize("confidence", ["0.5", "0.95"])
 def test_bars_hold_as_often_as_they_say(part: PrivacyLoss, confidence: str) -> None:
-    """Beside the exact sum; a bar is at most one step and the rounding of its half width too wide."""
+    """Relative to the exact sum; a bar is at most one step and the rounding of its half width too wide."""
     asked = plan(part, confidence=confidence)
     rows = [(group, cell, count) for group in range(DRAWS) for cell, count in ((1, 3), (3, 2))]
     numbers = released_sample_mean(table(rows), asked, groups(DRAWS), Gate())

@@ -1,4 +1,4 @@
-"""Sample and aggregate: exact laws of small histograms of samples' values, all their neighbours, and what is charged."""
+"""Sample and aggregate: exact laws of small histograms of samples' values, all their neighbours, and the charge."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ONE = PrivacyLoss(Fraction(1), Fraction(0), None)
 
 
 def choice(groups: int = 1, epsilon: Fraction = Fraction(1)) -> Choice:
-    """The median of samples, where a unit is in one sample of each of so many groups."""
+    """Return the median of samples, where a unit is in one sample of each of `groups` groups."""
     touched = Sensitivity(groups, groups, groups, 1)
     return choice_for(entries_moved(touched), MEDIAN, CELLS, PrivacyLoss(epsilon, Fraction(0), None))
 
@@ -53,7 +53,7 @@ def histogram(cells: tuple[int, ...]) -> dict[int, int]:
 @pytest.mark.parametrize("mechanism", CHOICE_MECHANISMS)
 @pytest.mark.parametrize("samples", [1, 2, 3, 6, 7])
 def test_one_sample_with_another_value_is_as_hidden_as_is_charged_and_not_more(samples: int, mechanism: str) -> None:
-    """All histograms of so many samples, and all values that one of them may have instead."""
+    """All histograms of `samples` samples, and all replacements of one of their values."""
     law = replace(choice(), mechanism=mechanism)
     largest = widest = 0.0
     for cells in combinations_with_replacement(range(CELLS), samples):
@@ -105,7 +105,7 @@ def test_more_values_than_samples_are_a_fault_of_the_engine() -> None:
 
 
 def distance(drawn: list[int], law: Choice, rows: dict[int, int]) -> float:
-    """The largest distance of the empirical distribution of cells from the law."""
+    """Return the largest distance between the empirical distribution of cells and the law."""
     parts = choice_laws.log_law(law, CELLS, rows, list(range(CELLS)))
     exact = [math.exp(part) for part in parts]
     through = [sum(drawn.count(cell) for cell in range(last + 1)) / len(drawn) for last in range(CELLS)]
@@ -118,7 +118,7 @@ ALLOWED = math.sqrt(math.log(2 / 1e-9) / (2 * DRAWS))
 
 @pytest.mark.statistical
 def test_the_median_of_samples_is_drawn_with_the_epsilon_of_its_law_and_with_no_other() -> None:
-    """Through the real gate: five samples of which one has no value, in many groups."""
+    """Through the real gate: five samples, one of which has no value, in many groups."""
     law = choice(epsilon=Fraction(6))
     rows = [(group, cell, count) for group in range(DRAWS) for cell, count in ((0, 2), (4, 2))]
     numbers = released_sample_values(table(rows), plan(5, law), groups(DRAWS), Gate())["q"].tolist()

@@ -1,6 +1,6 @@
-"""The law of noise for running totals: its limits, its price, and the errors that are derived from the matrix itself.
+"""The law of noise for running totals: its limits, its price, and its errors as derived from the matrix itself.
 
-Its whole numbers and what they cost are tested with its sampler, in `tests/unit/noise/test_square_root.py`.
+Its integers and their cost are tested with its sampler, in `tests/unit/noise/test_square_root.py`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MOVES = [
 
 
 def inverse(length: int) -> np.ndarray:
-    """2**8 T**-1, from T itself."""
+    """Return 2**8 T**-1, from T itself."""
     numbers = factors(length)
     whole = [[numbers[row - column] if row >= column else 0 for column in range(length)] for row in range(length)]
     return np.linalg.inv(np.array(whole, dtype=float) / ONE)
@@ -126,7 +126,7 @@ def test_noise_is_the_least_on_the_finest_grid_that_holds_it(moved: Sensitivity,
 
 
 def test_a_coarser_grid_comes_after_wide_noise() -> None:
-    """One entry, T = 2**8 and rho 1/2: sigma is 2**8 times what the entry moves, which a step of two halves."""
+    """One entry, T = 2**8 and rho 1/2: sigma is 2**8 times the entry's change, which a step of two halves."""
     wide = noise_for(Sensitivity(1, 1 << 17, 1 << 34, 1 << 17), Fraction(1, 2), 1, 0)
     assert wide == SquareRoot(Sensitivity(1, 1 << 17, 1 << 34, 1 << 17), 0, 1 << 25, 1)
     coarse = noise_for(Sensitivity(1, 1 << 20, 1 << 40, 1 << 20), Fraction(1, 2), 1, 0)
@@ -138,7 +138,7 @@ def test_a_coarser_grid_comes_after_wide_noise() -> None:
 
 LAW = SquareRoot(LONE, 0, 20 * ONE, 30)
 CELL = 20.0**2 + 1 / 12
-"""The variance of a measured number and of its rounding."""
+"""The variance of a measured number plus that of its rounding."""
 
 
 def test_errors_of_the_last_cell_follow_from_the_inverse_matrix() -> None:

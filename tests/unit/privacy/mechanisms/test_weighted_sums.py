@@ -1,4 +1,4 @@
-"""The law of a weighted sum of noise: against its own parts, a normal law, and sums of draws."""
+"""The law of a weighted sum of noise compared with its own parts, a normal law, and sums of draws."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Expressions that are linear in noisy terms are told from others, and their bars are quantiles of the weighted noise."""
+"""Expressions that are linear in noisy terms are distinguished from others, and their bars are quantiles of the weighted
+noise."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ POINTS = [{"k": k, "t0": t0, "t1": t1} for k, t0, t1 in product((-2.0, 0.5, 4.0)
 
 
 def parsed(text: str) -> exp.Expr:
-    """A formula of ours: what it rounds is an integer without noise."""
+    """Return a formula of dpsql, in which rounded numbers are integers without noise."""
     tree = sqlglot.parse_one(text, read="duckdb")
     for node in tree.find_all(exp.Round):
         node.meta[WHOLE] = True
@@ -39,7 +40,7 @@ def parsed(text: str) -> exp.Expr:
 
 
 def value(node: exp.Expr, point: dict[str, float]) -> float:
-    """The number of an expression at a point, computed by DuckDB."""
+    """Return the value of an expression at a point, computed by DuckDB."""
     columns = ", ".join(f"{number!r}::DOUBLE AS {name}" for name, number in point.items())
     sql = f"SELECT ({node.sql(dialect='duckdb')})::DOUBLE FROM (SELECT {columns})"
     (row,) = plain_duckdb().execute(sql).fetchall()
@@ -51,7 +52,7 @@ def away_from_zero(number: float) -> float:
 
 
 def noisy_share(sums: list[Part], point: dict[str, float]) -> float:
-    """What the module's docstring says the parts stand for."""
+    """Return the number that the parts represent according to the module's docstring."""
     total = 0.0
     for part in sums:
         inner = sum(value(weight, point) * point[name] for name, weight in part.weights.items())
@@ -114,7 +115,7 @@ def test_only_a_whole_number_alone_is_its_own_rounding(text: str, rounded: bool)
 
 @pytest.mark.parametrize("rounded", ["round(m0 / 10)", "CAST(round(m0 / 10) AS BIGINT)", "round(m0 / 10) * 1.0"])
 def test_bars_of_a_rounding_that_an_analyst_writes_hold(sandbox: Sandbox, rounded: str) -> None:
-    """49.4 is rounded to 49, and to 50 as soon as noise adds 1 to 494: the bar may not be 0 as for an integer."""
+    """49.4 is rounded to 49, and to 50 as soon as noise adds 1 to 494: the bar must not be 0 as for an integer."""
     sql = f"SELECT k0, {rounded} AS r FROM dp_0"
     found = release(sandbox, sql, [counts(np.full(400, 494.0), laplace_noise("4/5"), "x0")])
     assert covered(found, 1, np.full(400, 49.0)).mean() >= 0.95
@@ -131,14 +132,14 @@ def test_parts_that_are_not_rounded_are_merged_into_the_first() -> None:
 
 
 def probabilities(scale: float = 1.0) -> dict[int, float]:
-    """The law of discrete Laplace noise, from its definition: P(Z = z) proportional to exp(-|z| / scale)."""
+    """Return the law of discrete Laplace noise, from its definition: P(Z = z) proportional to exp(-|z| / scale)."""
     weights = {z: math.exp(-abs(z) / scale) for z in range(-80, 81)}
     total = sum(weights.values())
     return {z: weight / total for z, weight in weights.items()}
 
 
 def quantile(errors: dict[float, float], confidence: float) -> float:
-    """The smallest h with P(|error| <= h) >= confidence."""
+    """Return the smallest h with P(|error| <= h) >= confidence."""
     total = 0.0
     by_size: Counter[float] = Counter()
     for error, probability in errors.items():
@@ -160,7 +161,7 @@ def test_the_bar_of_one_term_is_the_quantile_of_its_law(confidence: float) -> No
     (half,) = [half_widths([weighed], {"t0": term("t0")}, confidence, "key")]
     exact = quantile({float(z): p for z, p in probabilities().items()}, confidence)
     assert half is not None
-    # The law's own quantile is an upper bound that may be one step wide.
+    # The law's own quantile is an upper bound that may be one step too wide.
     step = half[0] - exact
     assert 0 <= step <= 1
     assert half.tolist() == [exact + step, 2 * (exact + step), 0, 12 * (exact + step)]
@@ -234,7 +235,7 @@ def test_the_bar_of_a_sum_is_near_the_quantile_of_the_sum_of_the_laws(name: str)
     ]
     half = half_widths(weighed, {"t0": term("t0"), "t1": term("t1")}, confidence, "key")
     assert half is not None
-    # 20,000 draws: five standard errors of a share of them on both sides.
+    # 20,000 draws: five standard errors of a share on both sides.
     slack = 5 * math.sqrt(confidence * (1 - confidence) / 20_000)
     assert quantile(errors, confidence - slack) <= half[0] <= quantile(errors, min(confidence + slack, 0.99999))
 
@@ -270,7 +271,7 @@ def test_more_than_64_different_weights_are_left_to_simulation(weightings: int, 
 
 
 def test_draws_are_a_function_of_the_key() -> None:
-    """Rounding is switched off, so that the draws of a continuous law are seen."""
+    """Rounding is switched off, so that the draws of a continuous law are visible."""
     terms = {"t0": term("t0", laplace_noise("1/1000"), whole=False), "t1": term("t1", whole=False)}
     weighed = [Weighed({"t0": weights(1.0), "t1": weights(0.5)}, weights(1), False)]
     first, again, other = (half_widths(weighed, terms, 0.9, key) for key in ("a", "a", "b"))

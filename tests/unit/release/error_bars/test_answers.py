@@ -1,7 +1,7 @@
-"""Every class of output keeps the word of its bars: real noise from fixed keys, so that no test fails by chance.
+"""Bars of every class of output have their stated coverage: real noise from fixed keys, so that no test fails by chance.
 
-Each class is also looked at through bars that are a fifth narrower, which must fall below the limit: a limit that such bars
-pass would hold nothing.
+Each class is also tested with bars that are a fifth narrower, which must fall below the limit: a limit that such bars pass would
+be meaningless.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dpsql.release.remainder import ReleasedBlock
 from dpsql.release.sandbox import Sandbox
 
 LEAST = 0.935
-"""Of 95 % bars; those a fifth narrower cover 0.91 (Laplace noise) or 0.88 (Gaussian) of linear outputs."""
+"""Least coverage of 95 % bars; bars a fifth narrower cover 0.91 (Laplace noise) or 0.88 (Gaussian) of linear outputs."""
 LAWS = {"laplace": (laplace_noise, "1/2"), "gaussian": (gaussian_noise, "1/8")}
 EPSILON = "1/2"
 
@@ -33,7 +33,7 @@ def ends(found: Release, column: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def hits(found: Release, column: int, truth: np.ndarray, share: float = 1.0) -> np.ndarray:
-    """Which bars hold the truth after their ends have come `share` as near to the middle."""
+    """Return which bars contain the truth after their half widths are multiplied by `share`."""
     low, high = ends(found, column)
     middle, half = (low + high) / 2, (high - low) / 2 * share
     slack = 1e-9 * np.maximum(1, np.abs(truth))
@@ -49,7 +49,8 @@ def rate(parts: list[np.ndarray]) -> float:
 def moments(
     groups: int, rows: float, key: str, law: str = "laplace", width: float = 1000.0
 ) -> tuple[ReleasedBlock, dict[str, np.ndarray]]:
-    """Groups of about `rows` rows of x around 53 in [0, width]: AVG from sums around both ends, VAR from centred squares."""
+    """Return groups of about `rows` rows of x around 53 in [0, width]: AVG from sums around both ends, VAR from centred
+    squares."""
     make, size = LAWS[law]
     numbers = np.random.default_rng(7)
     n = np.round(rows * (0.7 + 0.6 * numbers.random(groups)))
@@ -83,7 +84,8 @@ def moments(
     ids=["row by row", "UNION ALL", "join"],
 )
 def test_a_mean_is_held_however_it_is_asked_for(sandbox: Sandbox, sql: str, rows: int) -> None:
-    """Values are near one end of their bounds, so that noise is clamped there: bias correction covered .82 to .88."""
+    """Values are near one end of their bounds, so noise is clamped there; with bias correction the coverage would be .82 to
+    .88."""
     held, narrow, outside = [], [], 0
     for again in range(3):
         made, truth = moments(300, rows, f"mean {rows} {again}")
@@ -100,7 +102,7 @@ def test_a_mean_is_held_however_it_is_asked_for(sandbox: Sandbox, sql: str, rows
 
 @pytest.mark.parametrize("groups", [50, 20_000])
 def test_bars_have_the_same_law_for_any_number_of_groups(sandbox: Sandbox, groups: int) -> None:
-    """Beyond 10,000 groups the delta method covered .71 to .77, with 1,890 bars of no width."""
+    """Beyond 10,000 groups the delta method would cover .71 to .77, with 1,890 bars of no width."""
     held: dict[str, list[np.ndarray]] = {"avg": [], "var": []}
     narrow: list[np.ndarray] = []
     for again in range(1 if groups > 1000 else 12):
@@ -117,7 +119,7 @@ def test_bars_have_the_same_law_for_any_number_of_groups(sandbox: Sandbox, group
 
 
 def correlation(groups: int, rows: float, key: str) -> tuple[ReleasedBlock, np.ndarray]:
-    """CORR in [-1, 1] of about .4, from covariance and variances with noise of 20,000 each over n = `rows`."""
+    """Return CORR in [-1, 1] of about .4, from covariance and variances with noise of 20,000 each over n = `rows`."""
     numbers = np.random.default_rng(11)
     exact_corr = 0.2 + 0.4 * numbers.random(groups)
     noise = laplace_noise("1/20", 1000)
@@ -133,7 +135,7 @@ def correlation(groups: int, rows: float, key: str) -> tuple[ReleasedBlock, np.n
 
 @pytest.mark.parametrize("rows", [30, 1000, 100_000])
 def test_a_correlation_is_held_or_said_to_be_unknown(sandbox: Sandbox, rows: int) -> None:
-    """CORR covered .85 and its square .65, with bars of no width at -1 and 1."""
+    """Otherwise CORR would cover .85 and its square .65, with bars of no width at -1 and 1."""
     held: list[np.ndarray] = []
     squares: list[np.ndarray] = []
     for again in range(4):
@@ -181,7 +183,7 @@ def test_a_measure_without_information_can_be_null(sandbox: Sandbox) -> None:
     ],
 )
 def test_what_is_computed_over_groups_is_held(sandbox: Sandbox, sql: str, exact: object) -> None:
-    """Sizes differ by no more than the noise: a spread, an extreme or a quantile is moved by it."""
+    """Sizes differ by no more than the noise, which shifts a spread, an extreme or a quantile."""
     sizes = 180 + np.arange(40.0)
     found = []
     for again in range(120):
@@ -193,7 +195,7 @@ def test_what_is_computed_over_groups_is_held(sandbox: Sandbox, sql: str, exact:
 
 
 def test_a_sum_above_a_threshold_is_held_under_noise_larger_than_what_groups_differ_by(sandbox: Sandbox) -> None:
-    """Noise lifts groups above the threshold, so the sum is too large; without likely groups .91 of the bars hold."""
+    """Noise lifts groups above the threshold, so the sum is too large; without the likely groups only .91 of the bars hold."""
     sizes = 210 + 9 * np.arange(20.0)
     sql = "SELECT sum(CASE WHEN m0 > 300 THEN m0 ELSE 0 END) FROM (SELECT m0 FROM dp_0 WHERE m0 > 75) AS q"
     held = []
@@ -206,7 +208,7 @@ def test_a_sum_above_a_threshold_is_held_under_noise_larger_than_what_groups_dif
 
 
 def test_differences_from_a_mean_are_held_by_replicated_bars(sandbox: Sandbox) -> None:
-    """Linear in the noise of all groups, but no row by itself: 1600 bars, of which those a fifth narrower hold too few."""
+    """Linear in the noise of all groups, but not row by row: of 1600 bars a fifth narrower, too few hold."""
     sizes = 180 + np.arange(40.0)
     sql = "SELECT k0, 2 * m0 - sum(m0) OVER () / 40.0 FROM dp_0"
     held, narrower = [], []
@@ -223,7 +225,7 @@ def test_differences_from_a_mean_are_held_by_replicated_bars(sandbox: Sandbox) -
 
 @pytest.mark.parametrize("shown", [1, 5])
 def test_rows_that_noise_put_first_are_held(sandbox: Sandbox, shown: int) -> None:
-    """The winner had luck: bars for rows named beforehand cover .48 of the first one at this noise."""
+    """The first row was lucky: bars for rows named beforehand cover .48 of the first one at this noise."""
     sizes = 200 + np.arange(50.0)
     sql = f"SELECT k0, m0 FROM dp_0 ORDER BY m0 DESC LIMIT {shown}"
     held, alone = [], []
@@ -242,7 +244,7 @@ def test_rows_that_noise_put_first_are_held(sandbox: Sandbox, shown: int) -> Non
 
 @pytest.mark.parametrize("item", ["m0", "m0 * m0"])
 def test_the_first_of_thousands_of_equal_rows_is_held(sandbox: Sandbox, item: str) -> None:
-    """No replicate of the noise puts a row first that another one did: any of the rows might have been."""
+    """No two replicates of the noise put the same row first: any of the rows might have been."""
     held = []
     for again in range(25):
         made = counts([200.0] * 4000, laplace_noise("1/20"), f"thousands {again}")
@@ -261,7 +263,7 @@ def test_rows_that_any_noise_would_show_keep_their_bars(sandbox: Sandbox) -> Non
 
 @pytest.mark.parametrize("law", LAWS)
 def test_keys_that_were_shown_for_their_count_are_held(sandbox: Sandbox, law: str) -> None:
-    """A key of few rows is shown only with luck; plain bars never hold its count."""
+    """A key of few rows is shown only with luck; plain bars never contain its count."""
     make, size = LAWS[law]
     threshold, held, plain, few, few_held = 30.0, [], [], [], []
     sizes = np.repeat([22.0, 26.0, 29.0, 40.0, 400.0], 800)
@@ -283,7 +285,7 @@ def test_keys_that_were_shown_for_their_count_are_held(sandbox: Sandbox, law: st
 
 @pytest.mark.parametrize("law", LAWS)
 def test_differences_of_keys_that_were_shown_for_their_count_are_held(sandbox: Sandbox, law: str) -> None:
-    """Replicates are drawn of counts that are shown; bars a fifth narrower hold too few."""
+    """Replicates are drawn conditionally on shown counts; of bars a fifth narrower, too few hold."""
     make, size = LAWS[law]
     threshold, held, narrower = 30.0, [], []
     sizes = np.tile([26.0, 29.0, 32.0, 40.0], 10)
@@ -330,7 +332,7 @@ def test_bars_are_the_same_each_time(sandbox: Sandbox) -> None:
 
 @pytest.mark.parametrize(("confidence", "least"), [(0.5, 39), (0.95, 39), (0.951, 199), (0.99, 199)])
 def test_many_numbers_are_drawn_no_more_often_than_their_ends_need(confidence: float, least: int) -> None:
-    """Above a limit work grows with the rows alone; the rank of an end of 95 % or 99 % stays a whole one."""
+    """Above a limit, work grows only with the rows; the rank of an end of 95 % or 99 % stays an integer."""
     assert number_of_draws(10**6, 10**6, 399, confidence) == least
     assert number_of_draws(10, 10**6, 399, confidence) == 399
 

@@ -1,5 +1,5 @@
-"""Error bars hold what they say: over many simulated releases the exact answer is inside about 95 % of the time, and
-clearly less often when the noise is twice what its law claims (so these tests can fail)."""
+"""Coverage of error bars: over many simulated releases the exact answer is inside about 95 % of the time, and clearly less often
+if the noise is twice what its law claims (so these tests can fail)."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def test_count_bars_cover_at_the_stated_confidence(sandbox: Sandbox, law: str) -
     sql = "SELECT k0, m0, m0 * 2.5 + 1, -m0 / 4 FROM dp_0"
     found = release(sandbox, sql, [counts(SIZES, LAWS[law], "count")])
     for column, truth in ((1, SIZES), (2, SIZES * 2.5 + 1), (3, -SIZES / 4)):
-        # Rounded numbers and half widths cover more: 95.9 % (Gaussian), 95.3 % (Laplace), give or take 0.5 % here.
+        # Rounded numbers and half widths cover more: 95.9 % (Gaussian), 95.3 % (Laplace), within 0.5 % here.
         assert 0.935 < rate(covered(found, column, truth)) < (0.99 if law == "fine laplace" else 0.977)
     worse = release(sandbox, sql, [counts(SIZES, LAWS[law], "count", worse=2.0)])
     assert rate(covered(worse, 1, SIZES)) < 0.89
 
 
 def measured(kind: str, worse: float = 1.0, scale: float = 1.0) -> tuple[ReleasedBlock, dict[str, np.ndarray]]:
-    """Groups of known moments: n rows, age around 60 +- 30 (AVG, VAR_POP as `rewrite` derives them), sum."""
+    """Return groups of known moments: n rows, age around 60 +- 30 (AVG, VAR_POP as `rewrite` derives them), sum."""
     n = SIZES * scale
     mean, variance = 20.0 * np.sin(np.arange(GROUPS)), 150.0 + 100 * np.cos(np.arange(GROUPS))
     s1, s2 = n * mean, n * (variance + mean**2 - 1800)
@@ -89,7 +89,7 @@ def test_bars_of_sums_means_variances_and_ratios_cover_the_truth(sandbox: Sandbo
 
 
 def test_average_of_small_groups_stays_in_its_range(sandbox: Sandbox) -> None:
-    """Where noise is as large as the count nothing is linear any more; the interval may be wide, not wrong."""
+    """If the noise is as large as the count, nothing is linear any more; the interval may be wide, but not wrong."""
     made, truth = measured("laplace", scale=0.03)
     found = release(sandbox, "SELECT k0, m1 FROM dp_0", [made])
     assert 0.92 < rate(covered(found, 1, truth["avg"])) < 0.995
@@ -124,7 +124,7 @@ def test_sum_of_several_terms(sandbox: Sandbox) -> None:
 
 
 def many(sandbox: Sandbox, sql: str, column: int, truth: list[float], *, worse: float = 1.0, times: int = 80) -> float:
-    """Coverage over `times` releases; each has its own noise and receipt."""
+    """Return the coverage over `times` releases; each has its own noise and receipt."""
     hits = []
     for number in range(times):
         made = counts(EXACT, laplace_noise("1/10"), f"{sql}/{number}", worse=worse)
@@ -156,8 +156,8 @@ def test_bootstrap_bars_cover_at_the_stated_confidence(sandbox: Sandbox, name: s
 
 
 def test_top_groups_have_the_bar_of_their_group(sandbox: Sandbox) -> None:
-    """The bar of a row is that of its group. (Groups closer together than the noise are chosen for their noise, and
-    their bars hold less often: the winner's curse, which no bar of one group can see.)"""
+    """The bar of a row is that of its group. (Groups closer together than the noise are selected for their noise, and their bars
+    hold less often: the winner's curse, which the bar of a single group cannot account for.)"""
     hits = []
     for number in range(200):
         made = counts(EXACT, laplace_noise("1/10"), f"top/{number}")
@@ -186,7 +186,7 @@ def width(found: Release, column: int) -> float:
 
 @pytest.mark.parametrize("law", LAWS)
 def test_confidence_and_scale_move_the_bar(sandbox: Sandbox, law: str) -> None:
-    """One count: the bar is the quantile of its law, exactly, at any confidence."""
+    """For one count the bar is exactly the quantile of its law, at any confidence."""
     noise: Noise = LAWS[law]
     for confidence in (0.5, 0.9, 0.99):
         found = release(sandbox, "SELECT m0 FROM dp_0", [counts([500.0], noise, "one")], confidence=confidence)

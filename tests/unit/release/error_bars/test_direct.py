@@ -1,4 +1,4 @@
-"""What is computed in vectors is what the sandbox computes, bit by bit; what is not on the list goes to the sandbox."""
+"""Vectorised results equal the sandbox's bit by bit; unsupported operations go to the sandbox."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from dpsql.release.sandbox import Sandbox
 
 @dataclass(frozen=True)
 class Term:
-    """A released term with the numbers that a test chooses."""
+    """A released term with numbers that a test chooses."""
 
     name: str
     values: np.ndarray
@@ -44,7 +44,8 @@ class Term:
 
 
 def checked(sandbox: Sandbox, asked: Remainder) -> pa.Table | None:
-    """The rows as computed in vectors, once they were seen to be those of the sandbox; None where it is left to that."""
+    """Return the vectorised rows after checking that they equal the sandbox's, or None if the remainder is left to the
+    sandbox."""
     run = _Run(sandbox, asked, 0.95)
     mine = run.directly()
     if mine is None:
@@ -82,7 +83,7 @@ def planned(case: Case) -> Planned:
 
 
 def answered(one: Planned, numbers: str, rows: int) -> Remainder:
-    """The remainder of a question over blocks that hold `numbers`."""
+    """Return the remainder of a query over blocks that hold `numbers`."""
     draw, blocks = np.random.default_rng(7), []
     for priced in one.price.blocks:
         types = [key.expression.facts.type for key in priced.block.keys]
@@ -186,7 +187,7 @@ def test_keys_that_are_null_are_sorted_by_the_sandbox(sandbox: Sandbox) -> None:
         assert (checked(sandbox, remainder(sql, [table(nulls=True)])) is not None) is taken
 
 
-# --- numbers that are not on the list ---------------------------------------------------------------------------------
+# --- unsupported numbers ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 2.0**63, -(2.0**64), 1e300])

@@ -1,4 +1,5 @@
-"""Ends of bars are order statistics of draws, cut to what an output cannot leave, and always around what is displayed."""
+"""Ends of bars are order statistics of draws, limited to the possible range of an output, and always enclose the displayed
+value."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ def same(left: Interval, right: Interval) -> None:
         np.testing.assert_array_equal(getattr(left, name), getattr(right, name), err_msg=name)
 
 
-# --- how many draws ---------------------------------------------------------------------------------------------------
+# --- number of draws --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("draws", NUMBERS)
@@ -59,7 +60,7 @@ def test_bars_of_95_percent_do_with_fewer_draws(confidence: float, cells: int, d
      (199, 0.5, 50)],
 )  # fmt: skip
 def test_each_end_leaves_the_same_number_of_draws_outside(draws: int, confidence: float, rank: int) -> None:
-    """The next draw lies below the r-th of K with probability r / (K + 1)."""
+    """The next draw is below the r-th of K with probability r / (K + 1)."""
     cells = np.random.default_rng(1).permuted(np.tile(np.arange(1.0, draws + 1), (2, 1)), axis=1)
     low, high = percentiles(cells * floats(1, -10)[:, None], confidence)
     assert low.tolist() == [rank, -10 * (draws + 1 - rank)]

@@ -1,4 +1,4 @@
-"""No value of an expression lies outside its extent, and each end of the extent is the least that the bounds allow."""
+"""No value of an expression is outside its extent, and the extent is the smallest that the bounds permit."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ REACHED = (  # both ends are values of the expression
 
 @pytest.mark.parametrize("text", REACHED)
 def test_the_extent_is_that_of_the_values_over_the_bounds(text: str) -> None:
-    """Of all combinations of 0 and both ends of each column; these expressions have no other extremes."""
+    """All combinations of 0 and both ends of each column; these expressions have no other extremes."""
     names = sorted({column.name for column in parsed(text).find_all(exp.Column)})
     grids = [sorted({*COLUMNS[name], *([0.0] if COLUMNS[name][0] < 0 < COLUMNS[name][1] else [])}) for name in names]
     cells = [", ".join(f"{number!r}::DOUBLE AS {name}" for name, number in zip(names, point, strict=True))

@@ -1,4 +1,4 @@
-"""MAX and MIN over groups: noise chooses which group they are of, and their bars know it. Real noise from fixed keys."""
+"""MAX and MIN over groups: noise selects the group, and the bars account for that. Real noise from fixed keys."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ from dpsql.release.release import Release
 from dpsql.release.sandbox import Sandbox
 
 ROWS = "(SELECT k0, m0 FROM dp_0 WHERE m0 > 20) AS q"
-"""All groups that the data has, as far as anybody can tell."""
+"""All groups in the data, as far as anyone can tell."""
 SIZES = {"equal": np.full(40, 400.0), "apart": np.array([*np.full(39, 400.0), 900.0])}
 HELD = {"equal": (0.95, 0.99), "apart": (0.92, 0.98)}
-"""The share of bars that hold, more or less: where all are equal the high end hardly misses, where one is far ahead both do."""
+"""Range of the share of bars that hold: if all groups are equal, the high end hardly misses; if one is far ahead, both ends
+do."""
 MISSED = 0.025
 
 
@@ -35,8 +36,8 @@ def bar(answer: Release, column: int = 0) -> tuple[float, float]:
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("word", ["max", "min"])
 def test_an_extreme_is_held_as_often_as_its_bar_says(sandbox: Sandbox, word: str, sizes: str) -> None:
-    """Of equal groups one end misses in 2.5 % of answers, the other one nearly never. A low end of the maximum that holds for
-    each group, not for all, is above 40 equal groups in 63 % of answers; a high end for all at once never misses. Of a
+    """For equal groups one end misses in 2.5 % of answers, the other one nearly never. A low end of the maximum that holds for
+    each group separately is too high for 40 equal groups in 63 % of answers; a high end for all at once never misses. For a
     leader both ends miss in 2.5 %."""
     exact = SIZES[sizes] if word == "max" else 1300 - SIZES[sizes]
     held = []
@@ -49,7 +50,7 @@ def test_an_extreme_is_held_as_often_as_its_bar_says(sandbox: Sandbox, word: str
 
 
 def missed_low_ends(exact: np.ndarray, noise: Noise, draws: int, worse: float = 1.0) -> float:
-    """The share of answers in which the low end of a maximum is above it, with `worse` times the noise."""
+    """Return the share of answers in which the low end of a maximum is above it, with `worse` times the noise."""
     uniform = np.random.default_rng(7).random((draws, len(exact)))
     noises = np.rint(worse * registered(noise).quantiles(uniform) * 2.0**noise.shift)
     tails = ErrorTails.of_term(noisy("t0", exact, noise, "any", whole=True))
@@ -73,21 +74,21 @@ ARRANGEMENTS = {
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("arrangement", ARRANGEMENTS)
 def test_a_low_end_is_above_the_maximum_as_seldom_as_it_says(law: str, arrangement: str) -> None:
-    """In 2.5 % at most, give or take four standard errors of 2,000 answers."""
+    """At most 2.5 %, within four standard errors of 2,000 answers."""
     assert missed_low_ends(ARRANGEMENTS[arrangement], LAWS[law], 2_000) <= MISSED + 0.014
 
 
 @pytest.mark.parametrize("law", LAWS)
 def test_a_low_end_is_as_far_away_as_it_has_to_be(law: str) -> None:
-    """A leader's misses in 2.5 %, give or take four standard errors, and with a quarter more noise, for which it is a fifth too
-    near, in more."""
+    """For a leader the low end misses in 2.5 %, within four standard errors; with a quarter more noise, for which it is a fifth
+    too near, it misses more often."""
     assert abs(missed_low_ends(LEADER, LAWS[law], 6_000) - MISSED) <= 0.008
     assert missed_low_ends(LEADER, LAWS[law], 6_000, worse=1.25) > MISSED + 0.008
 
 
 def test_a_group_is_far_behind_when_no_likely_noise_brings_it_there() -> None:
-    """Of two groups with Laplace noise of scale 20: e = 20 ln(1 / d), and the end allows for both up to e + 20 ln(2 / 2c) =
-    205, for what the second one adds from there on, and for the first one alone far away."""
+    """For two groups with Laplace noise of scale 20: e = 20 ln(1 / d), and the end allows for both up to e + 20 ln(2 / 2c) = 205,
+    for the remaining contribution of the second one from there on, and for the first one alone far away."""
     tails = ErrorTails.of_term(noisy("t0", [0.0, 0], LAWS["laplace"], "any", whole=True))
     d = MISSED / 20
     c, e = MISSED - d, 20 * np.log(1 / d)
@@ -102,7 +103,7 @@ def test_a_group_is_far_behind_when_no_likely_noise_brings_it_there() -> None:
 
 @pytest.mark.parametrize("word", ["max", "min"])
 def test_groups_that_are_far_behind_do_not_widen_the_bar_of_an_extreme(sandbox: Sandbox, word: str) -> None:
-    """The end for all of 40 groups lies at 2.9 times the quantile that one group has: ln(40 / 0.05) / ln(1 / 0.05), and more."""
+    """The end for all of 40 groups is at 2.9 times the quantile for one group: ln(40 / 0.05) / ln(1 / 0.05), and more."""
     widths = {}
     for sizes, largest in SIZES.items():
         exact = largest if word == "max" else 1300 - largest
@@ -123,7 +124,7 @@ def test_counts_from_zero_have_the_same_ends_but_for_zero(sandbox: Sandbox, form
 
 
 def test_the_law_of_single_terms_alone_brings_ends_nearer() -> None:
-    """What has two noises, or bounds that have one, or was shown for its noise, or is no count or sum keeps its ends."""
+    """Numbers with two noises, with a noisy bound, shown for their noise, or other than counts and sums keep their ends."""
     terms = [noisy(name, [3.0], LAWS["laplace"], name, whole=True) for name in ("t0", "t1")]
     formulas = [count_of(T0), count_of(T0 + T1), count_of(greatest(T0, T1)), (T0 / T1, Type.REAL)]
     made = block({"k0": [1]}, terms, formulas)

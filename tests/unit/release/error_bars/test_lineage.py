@@ -1,4 +1,4 @@
-"""What depends on which groups there are: noisy, without an error bar, and said with the answer (docs/sql.md)."""
+"""Outputs that depend on which groups exist: they are noisy, have no error bar, and are named with the answer (docs/sql.md)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LAPLACE = laplace_noise("1/10")
 
 @pytest.fixture(scope="module")
 def made() -> ReleasedBlock:
-    """Keys k0 and k1, a count m0, a sum m1, a mean m2; the last group has no rows."""
+    """Return keys k0 and k1, a count m0, a sum m1 and a mean m2; the last group has no rows."""
     terms = [noisy(name, exact, LAPLACE, "groups", whole=name == "t0")
              for name, exact in (("t0", [400.0, 900.0, 0.0]), ("t1", [-40.0, 90.0, 0.0]))]  # fmt: skip
     formulas = [count_of(T0), (T1, Type.REAL), (5 + T1 / greatest(T0, 1), Type.REAL)]
@@ -37,7 +37,7 @@ def made() -> ReleasedBlock:
     return replace(found, groups=GroupFacts(True, frozenset({"m0"}), frozenset({"m1"})))
 
 
-KNOWN = (  # the same with and without the groups that have no rows
+KNOWN = (  # equal with and without the groups that have no rows
     "SELECT sum(m0), sum(m1), max(m0), sum(m0 + 2 * m0), sum(m0 / 2) FROM dp_0",
     "SELECT k0, m0 / sum(m0) OVER (), sum(m1) OVER (ORDER BY k0), rank() OVER (ORDER BY m0 DESC) FROM dp_0",
     "SELECT k0, row_number() OVER (PARTITION BY k1 ORDER BY m0 DESC, k0) FROM dp_0",
@@ -59,7 +59,7 @@ KNOWN = (  # the same with and without the groups that have no rows
     "SELECT k0 FROM dp_0 UNION SELECT k0 FROM dp_0",
     "SELECT k0 FROM dp_0 ORDER BY k0 LIMIT 1",
 )
-OF_GROUPS = (  # the last column depends on the groups that are there
+OF_GROUPS = (  # the last column depends on which groups exist
     "SELECT count(*) FROM dp_0",
     "SELECT count(k0) FROM dp_0",
     "SELECT count(DISTINCT k0) FROM dp_0",
@@ -102,7 +102,7 @@ def test_such_columns_do_not_depend_on_which_groups_exist(made: ReleasedBlock, s
 def test_a_column_that_depends_on_which_groups_exist_has_no_bar_and_a_notice(
     sandbox: Sandbox, made: ReleasedBlock, sql: str
 ) -> None:
-    """Noisy, without error bar, with a note and a notice; the other columns are as they were."""
+    """Such a column is noisy, without error bar, with a note and a notice; the other columns are unaffected."""
     found = release(sandbox, sql, [made])
     last = found.columns[-1]
     assert (last.noisy, last.of_groups) == (True, True)
@@ -115,7 +115,7 @@ def test_a_column_that_depends_on_which_groups_exist_has_no_bar_and_a_notice(
 
 @pytest.mark.parametrize("sql", ["SELECT avg(m0) FROM dp_0", "SELECT k0, lag(m0) OVER (ORDER BY k0) FROM dp_0"])
 def test_sums_of_normal_noise_depend_on_the_groups_as_well(sandbox: Sandbox, sql: str) -> None:
-    """Tables that were measured for running totals alone are about all of their values (`test_linear_bars`)."""
+    """Only tables measured for running totals refer to all of their values (`test_linear_bars`)."""
     normal = counts([400.0, 900.0, 0.0], gaussian_noise("1/200"), "normal")
     found = release(sandbox, sql, [replace(normal, groups=GroupFacts(True, frozenset({"m0"})))])
     assert found.columns[-1].of_groups
@@ -124,7 +124,7 @@ def test_sums_of_normal_noise_depend_on_the_groups_as_well(sandbox: Sandbox, sql
 
 @pytest.mark.parametrize("sql", ["SELECT sum(m0) FROM dp_0", "SELECT count(*) FROM dp_0 WHERE m0 > 20"])
 def test_private_keys_may_lack_groups(made: ReleasedBlock, sql: str) -> None:
-    """Groups that selection left out count in no total and pass every condition."""
+    """Groups that selection removed count in no total and pass every condition."""
     private = replace(made, groups=replace(made.groups, complete=False))
     assert lineage(remainder(sql, [made])).of_groups == frozenset()
     assert lineage(remainder(sql, [private])).of_groups == {0}

@@ -1,4 +1,4 @@
-"""Columns that are weighted sums of noisy numbers are told from others; nothing is said of rows that noise decides."""
+"""Columns that are weighted sums of noisy numbers are distinguished from others; no claim is made for rows that noise selects."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dpsql.release.remainder import ReleasedBlock
 
 @pytest.fixture(scope="module")
 def mixed() -> ReleasedBlock:
-    """A count m0, a sum m1, a mean m2, and a sum of two terms that is rounded, m3."""
+    """Return a count m0, a sum m1, a mean m2, and a rounded sum of two terms, m3."""
     noise = gaussian_noise("1/200")
     terms = [noisy(name, [40.0, 90.0, 10.0], noise, "mixed", whole=name == "t0") for name in ("t0", "t1")]
     formulas = [count_of(T0), (T1 * 2, Type.REAL), (5 + T1 / greatest(T0, 1), Type.REAL), count_of(T1 + 60 * T0)]
@@ -47,7 +47,7 @@ SUMS = (  # the last column is a weighted sum
     ("SELECT 'all', sum(m0) FROM dp_0 UNION ALL SELECT k0, m1 FROM dp_0", Form.LINEAR),
     ("SELECT sum(n) FROM (SELECT k0, m0 AS n FROM dp_0 ORDER BY k0 LIMIT 2) AS q", Form.WHOLE),
 )  # fmt: skip
-OTHERS = (  # the last column may be anything
+OTHERS = (  # the last column may be anything else
     "SELECT k0, m2 FROM dp_0",
     "SELECT k0, m3 FROM dp_0",
     "SELECT k0, m0 * m1 FROM dp_0",

@@ -39,7 +39,7 @@ def law(length: int = DAYS, rho: str = "1/200") -> SquareRoot:
 
 
 def series(values: np.ndarray, noise: SquareRoot, regions: int = 1) -> ReleasedBlock:
-    """Counts m0 by region k0 and day k1, measured for running totals."""
+    """Return counts m0 by region k0 and day k1, measured for running totals."""
     days = noise.length
     term = NoisyTerm("t0", values.astype(np.int64), 1.0, noise, 0, True)
     keys = {
@@ -71,7 +71,7 @@ def test_variances_are_those_of_the_inverse_matrix(length: int, cells: int) -> N
 
 @pytest.fixture(scope="module")
 def drawn() -> np.ndarray:
-    """Noise of 5,000 answers, from the sampler of the gate."""
+    """Return the noise of 5,000 answers, from the gate's sampler."""
     return running_vectors(law(), 5_000, DAYS, Keyed("linear bars")).astype(np.float64)
 
 
@@ -98,8 +98,8 @@ SHAPES: dict[str, tuple[str, Callable[[np.ndarray], np.ndarray]]] = {
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("confidence", SIGMAS)
 def test_bars_hold_as_often_as_they_say(sandbox: Sandbox, drawn: np.ndarray, shape: str, confidence: float) -> None:
-    """Bars do not depend on what was drawn, so those of one answer are held against the errors of 5,000. Bars of 0.7 and 1.3 of
-    the width are seen to be wrong in every column."""
+    """Bars do not depend on the draw, so those of one answer are compared with the errors of 5,000. Bars of 0.7 and 1.3 times the
+    width are detected as wrong in every column."""
     sql, of_days = SHAPES[shape]
     exact = 400 + 10 * np.arange(DAYS)
     found = release(sandbox, sql, [series(exact + drawn[0], law())], confidence=confidence)
@@ -111,7 +111,7 @@ def test_bars_hold_as_often_as_they_say(sandbox: Sandbox, drawn: np.ndarray, sha
     errors, bars = errors[:, kept], bars[kept]
     allowed = 5 * np.sqrt(confidence * (1 - confidence) / len(errors))
     inside = np.mean(errors <= bars, axis=0)
-    grid = 0.03 if shape != "slope" else 0.0  # of whole numbers, and those rounded up to them
+    grid = 0.03 if shape != "slope" else 0.0  # integers, and bars rounded up to them
     assert (inside > confidence - allowed).all() and (inside < confidence + allowed + grid).all()
     for scale in (0.7, 1.3):
         wrong = np.mean(errors <= scale * bars, axis=0)
@@ -119,7 +119,7 @@ def test_bars_hold_as_often_as_they_say(sandbox: Sandbox, drawn: np.ndarray, sha
 
 
 def test_regions_are_independent(sandbox: Sandbox) -> None:
-    """A sum over regions has the root of the sum of their variances; a day in each has no covariance with another's."""
+    """A sum over regions has the root of the sum of their variances; a day in one has no covariance with a day in another."""
     made = series(np.tile(400.0 + np.arange(DAYS), 3), law(), 3)
     found = release(sandbox, "SELECT sum(m0) FROM dp_0", [made])
     alone = release(sandbox, "SELECT sum(m0) FROM dp_0", [series(400.0 + np.arange(DAYS), law())])
@@ -134,14 +134,14 @@ def test_sums_of_independent_normal_noise_have_their_deviation(sandbox: Sandbox)
 
 
 def test_of_one_table_among_others_that_are_not_normal_nothing_is_computed(sandbox: Sandbox) -> None:
-    """The bar comes from replicates, as before."""
+    """The bar comes from replicates."""
     made = [series(400.0 + np.arange(DAYS), law()), counts([500.0] * 3, laplace_noise("1/10"), "beside", name="dp_1")]
     found = release(sandbox, "SELECT sum(a.m0) + (SELECT sum(m0) FROM dp_1) FROM dp_0 AS a", made)
     assert found.error.column(0)[0].as_py() is not None
 
 
 def test_values_without_rows_count_as_zero_in_a_series(sandbox: Sandbox) -> None:
-    """Of another table, LAG depends on which groups there are; of a series the answer says what its bar is about."""
+    """In other tables, LAG depends on which groups exist; for a series the answer states what its bar covers."""
     sql = "SELECT k1, m0 - lag(m0) OVER (ORDER BY k1) AS more FROM dp_0 ORDER BY k1"
     found = release(sandbox, sql, [series(400.0 + np.arange(DAYS), law())])
     assert found.error.column(1).to_pylist()[0] is None and None not in found.error.column(1).to_pylist()[1:]
@@ -155,7 +155,7 @@ def test_values_without_rows_count_as_zero_in_a_series(sandbox: Sandbox) -> None
 
 
 def test_what_is_taken_for_a_sum_and_is_none_has_no_such_bar(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a largest number were taken for a sum, what is shown would not be the sum of its weights times what was released."""
+    """If a maximum were taken for a sum, the shown value would not be the sum of its weights times the released numbers."""
     from dpsql.release.error_bars import linear_bars
 
     made = [counts([400.0, 900.0, 100.0], gaussian_noise("1/200"), "no sum")]

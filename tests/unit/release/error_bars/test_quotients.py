@@ -1,4 +1,4 @@
-"""Bars of hand-written quotients: as often right as they say for any size of the denominator, and unknown where it may be 0."""
+"""Bars of hand-written quotients: the stated coverage for any size of the denominator, and unknown where it may be 0."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ GROUPS = 2_000
 LAWS = {"laplace": laplace_noise("1", l1=4096), "gaussian": gaussian_noise("1", l2=4096)}
 QUOTIENT = "SELECT k0, m0 / m1 AS v FROM dp_0"
 ALLOWED = 4.5
-"""Standard errors; noise is the same in every run."""
+"""Allowed standard errors; noise is the same in every run."""
 
 
 def answered(
     sandbox: Sandbox, noise: Noise, above: float, below: float, confidence: float, sql: str = QUOTIENT, key: str = "a"
 ) -> Release:
-    """A quotient of two noisy sums in many equal groups."""
+    """Return a quotient of two noisy sums in many equal groups."""
     terms = [
         noisy(name, np.full(GROUPS, exact), noise, key, whole=False) for name, exact in (("t0", above), ("t1", below))
     ]
@@ -32,7 +32,7 @@ def answered(
 
 
 def held(answer: Release, exact: float) -> float:
-    """The share of groups whose bar holds the exact quotient; one without ends does."""
+    """Return the share of groups whose bar contains the exact quotient; a bar without ends does."""
     low, high = (np.array(ends["v"].to_pylist(), dtype=float) for ends in (answer.low, answer.high))
     return float((np.isnan(low) | ((low <= exact) & (exact <= high))).mean())
 
@@ -44,8 +44,8 @@ def held(answer: Release, exact: float) -> float:
 def test_bars_hold_for_any_size_of_the_denominator(
     sandbox: Sandbox, law: str, deviations: float, theta: float, confidence: float
 ) -> None:
-    """A denominator of so many standard deviations of its noise. No bar has an end where it may be 0, so that more than the
-    nominal share holds there; elsewhere not more than chance allows, either."""
+    """The denominator is `deviations` standard deviations of its noise. A bar has no ends where it may be 0, so that more than
+    the nominal share holds there; elsewhere the share exceeds it by no more than chance allows."""
     below = round(deviations * LAWS[law].standard_deviation())
     share = held(answered(sandbox, LAWS[law], round(theta * below), below, confidence), round(theta * below) / below)
     error = ALLOWED * np.sqrt(confidence * (1 - confidence) / GROUPS) + 0.005
@@ -80,7 +80,7 @@ def test_other_ways_of_writing_a_quotient_have_the_same_bars(sandbox: Sandbox, i
 
 @pytest.mark.parametrize("law", ["laplace", "gaussian"])
 def test_quotients_of_whole_numbers_are_held(sandbox: Sandbox, law: str) -> None:
-    """A share of rows under little noise: both counts are rounded, and simulated as other formulas are."""
+    """A share of rows under little noise: both counts are rounded, so the bar is simulated as for other formulas."""
     noise = laplace_noise("1") if law == "laplace" else gaussian_noise("1/4")
     terms = [
         noisy(name, np.full(GROUPS, exact), noise, "share", whole=True)

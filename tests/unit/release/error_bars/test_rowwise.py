@@ -50,7 +50,7 @@ def rows_of(sql: str, extra: dict[str, np.ndarray] | None = None) -> list[tuple[
 
 
 def plainly(sql: str) -> list[tuple[Any, ...]]:
-    """The rows of the question itself."""
+    """Return the rows of the query itself."""
     question = remainder(sql, [RELEASED])
     return rows_of(runnable(question.tree.copy(), question, {}, _visible))
 
@@ -61,13 +61,13 @@ def _visible(query: exp.Select) -> exp.Select:
 
 
 def by_trace(trace_: Traced) -> list[tuple[Any, ...]]:
-    """The rows of the traced tree; hidden interval columns hold 1000 * (their number + 1) + the number of the group."""
+    """Return the rows of the traced tree; hidden interval columns hold 1000 * (their number + 1) + the number of the group."""
     extra = {name: 1000.0 * (place + 1) + np.arange(4) for place, name in enumerate(trace_.extra[trace_.block])}
     return rows_of(runnable(trace_.tree.copy(), remainder("SELECT 1", [RELEASED]), trace_.extra), extra)
 
 
 def over_groups(expressions: list[exp.Expr]) -> list[tuple[Any, ...]]:
-    """Expressions over keys and measures, one row for each group."""
+    """Return expressions over keys and measures, one row per group."""
     items = ", ".join(expression.sql(dialect=DIALECT) for expression in expressions)
     return rows_of(f'SELECT {items} FROM ({RELEASED.query().sql(dialect=DIALECT)}) AS dp_0 ORDER BY "{ROW}"')
 
@@ -295,7 +295,7 @@ def test_the_remainder_itself_is_left_as_it_was() -> None:
 
 
 def test_a_common_table_is_copied_for_each_user() -> None:
-    """Its other user must not see hidden columns: IN takes one column alone."""
+    """The other use must not see hidden columns: IN takes only one column."""
     sql = "WITH q AS (SELECT k0 FROM dp_0) SELECT k0 FROM q WHERE k0 IN (SELECT * FROM q)"
     assert [row[0] for row in by_trace(traced(sql))] == KEYS["k0"]
     assert column(ROW) not in list(traced(sql).tree.args["with_"].find_all(exp.Column))

@@ -59,7 +59,7 @@ UNIONS = (
 
 @pytest.mark.parametrize("sql", UNIONS[:-1])
 def test_each_row_is_that_of_its_group_in_its_branch(sql: str) -> None:
-    """The trace of each branch alone, run by itself, has the same row for the same group."""
+    """The trace of each branch, run alone, has the same row for the same group."""
     branches = branches_of(sql)
     rows = rows_of(branches.tree)
     alone = [{row[-1]: row[:-1] for row in rows_of(_unlimited(part.tree))} for part in branches.parts]
@@ -82,7 +82,7 @@ def _unlimited(tree: exp.Query) -> exp.Query:
 
 
 def hidden_in(sql: str) -> int:
-    """Rows of the plain question have no hidden columns: stars stand over selects that name theirs."""
+    """Return the number of hidden columns in rows of the plain query: one if a star is directly over a block, otherwise none."""
     return 0 if " * FROM dp_" not in sql else 1
 
 

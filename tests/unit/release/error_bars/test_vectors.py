@@ -1,4 +1,4 @@
-"""Formulas over arrays are DuckDB's numbers, NaN for NULL; an operation that is not on the list is left to the sandbox."""
+"""Formulas over arrays equal DuckDB's numbers, with NaN for NULL; an unsupported operation is left to the sandbox."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_arrays_hold_what_duckdb_computes(text: str) -> None:
     )
     rows = connection.execute(f"SELECT ({text})::DOUBLE FROM numbers").fetchall()
     expected = np.array([np.nan if row[0] is None else row[0] for row in rows])
-    if "<" in text or ">" in text:  # whether NULL is less is not asked: formulas compare numbers
+    if "<" in text or ">" in text:  # comparisons with NULL are not tested: formulas compare numbers
         expected = np.where(np.isnan(A) | np.isnan(B), 0.0 * expected, expected)
         mine = np.where(np.isnan(A) | np.isnan(B), np.nan, computed(columns))
         np.testing.assert_array_equal(mine, np.where(np.isnan(A) | np.isnan(B), np.nan, expected))
@@ -61,7 +61,7 @@ def test_an_operation_that_is_not_on_the_list_has_no_vector(text: str) -> None:
 
 
 def test_a_text_that_is_written_twice_is_computed_once() -> None:
-    """So is what differs in its name alone computed apart."""
+    """A repeated expression is computed once; expressions that differ only in a name are computed separately."""
     reads: list[str] = []
 
     class Columns(dict[str, np.ndarray]):

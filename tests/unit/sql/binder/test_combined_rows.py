@@ -1,4 +1,5 @@
-"""How many rows a SELECT over results may look at: never fewer than the engine finds, and no more than the text allows."""
+"""The number of rows that a SELECT over results may process: never fewer than the engine does, and at most what the text
+permits."""
 
 from __future__ import annotations
 
@@ -90,12 +91,12 @@ def test_a_subquery_that_names_nothing_outside_runs_once() -> None:
     ],
 )  # fmt: skip
 def test_a_subquery_of_equal_columns_is_one_join(subquery: str, work: int) -> None:
-    """The engine joins its source once with the different values around it."""
+    """The engine joins its source once with the distinct values of the outer query."""
     assert bound(f"WITH r AS {WARDS} SELECT ward, nights, n FROM r WHERE {subquery}").work == work
 
 
 def written(chance: random.Random) -> str:
-    """A list of rows with few values, so that many agree, NULL among them."""
+    """Return a list of rows with few distinct values, so that many are equal, including NULL."""
     rows = chance.randrange(1, 12)
     values = ["NULL", "1", "2", "3", "4"]
     listed = sorted({(chance.choice(values), chance.choice(values)) for _ in range(rows)}, key=str)
@@ -104,7 +105,7 @@ def written(chance: random.Random) -> str:
 
 
 def question(chance: random.Random) -> str:
-    """Joins of lists, on columns that may tell their rows apart and may not."""
+    """Return joins of lists on columns that may or may not identify their rows."""
     names = "abcd"[: chance.randrange(1, 5)]
     text = f"SELECT {chance.choice(['*', 'a.x', 'DISTINCT a.x', 'a.y, COUNT(*)'])} FROM {written(chance)} AS a(x, y)"
     grouped = "COUNT(*)" in text
@@ -148,7 +149,7 @@ def test_no_question_has_more_rows_than_its_bound() -> None:
 
 
 def test_large_integers_are_not_told_apart_by_numbers_with_a_fraction() -> None:
-    """A thousand of them are one double, so that equality fixes no key."""
+    """A thousand of them are the same double, so equality fixes no key."""
     values = ", ".join(f"({2**62 + number})" for number in range(100))
     joined = f"SELECT * FROM (VALUES {values}) AS a(x) JOIN (VALUES (4611686018427387904.5)) AS b(y) ON a.x = b.y"
     whole = joined.replace("4611686018427387904.5", "4611686018427387904")
@@ -167,5 +168,5 @@ def test_public_tables_have_the_rows_that_were_counted() -> None:
 
 @pytest.mark.parametrize("limit", ["'²'", "'9'", f"'{'9' * 5_000}'", "1.5"])
 def test_a_limit_that_is_no_whole_number_bounds_nothing(limit: str) -> None:
-    """Digits of other scripts, and thousands of them, are no numbers for Python."""
+    """Digits of other scripts, and thousands of digits, are not numbers in Python."""
     assert bound(f"SELECT * FROM (VALUES (1), (2), (3)) AS a(x) LIMIT {limit}").most_rows == 3

@@ -1,4 +1,4 @@
-"""Equal keys are taken for those of one privacy unit where the policy declares it, and nowhere else."""
+"""Equal keys are treated as those of one privacy unit where the policy declares it, and nowhere else."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def rows(table: str) -> Scan:
 
 
 def pairs(*names: str) -> list[tuple[Expr, Expr]]:
-    """Return equal columns, "a=b" each."""
+    """Return equal columns, one pair for each "a=b"."""
     return [(column(left), column(right)) for left, right in (name.split("=") for name in names)]
 
 
@@ -37,12 +37,12 @@ def pairs(*names: str) -> list[tuple[Expr, Expr]]:
         ("orders", "events", ["price=duration_ms", "user_id=user_id"], True),
         ("orders", "orders", ["order_id=order_id"], True),
         ("orders", "orders", ["status=status", "order_id=order_id"], True),
-        # one product, and one country, is that of many people
+        # one product, and one country, is shared by many people
         ("orders", "orders", ["product_id=product_id"], False),
         ("users", "users", ["country=country"], False),
         ("orders", "products", ["product_id=product_id"], False),
         ("products", "orders", ["product_id=product_id"], False),
-        # a key is a key of rows that have it for their own, not of numbers that look like it
+        # a key identifies rows that have it as their own key, not equal numbers elsewhere
         ("orders", "users", ["order_id=user_id"], False),
         ("orders", "users", ["user_id=age"], False),
         ("orders", "orders", ["status=status"], False),

@@ -1,4 +1,4 @@
-"""What analysts write binds to the right call: the bound expression gives what DuckDB gives for the text itself."""
+"""Calls as analysts write them bind to the right function: the bound expression equals DuckDB's result for the text itself."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ sin(r) | cos(x) | tan(r) | asin(r / 200) | acos(x / 20) | atan(r) | atan2(r, x) 
 monthname(s) | last_day(d) | last_day(s) | concat_ws(', ', u, NULL, t) | t || x || b
 x || ':' || d | concat_ws('-', x, t, d) | concat_ws('-', x)
 """
-"""One line may hold several expressions, parted by ' | '."""
+"""One line may hold several expressions, separated by ' | '."""
 TEXTS = [text for line in SAME_AS_THE_ENGINE.split("\n") for text in line.split(" | ") if text]
 
 
@@ -108,7 +108,7 @@ def test_the_engine_reads_it_so(engine: duckdb.DuckDBPyConnection, text: str) ->
     ours = engine.execute(f"SELECT {emit.expression(bound(text))} FROM t").fetchall()
     theirs = engine.execute(f"SELECT {text} FROM t").fetchall()
     for (our,), (their,) in zip(ours, theirs, strict=True):
-        # An integer or a decimal of the engine is our integer or double; a date plus an interval is our date.
+        # An integer or a decimal of the engine is dpsql's integer or double; a date plus an interval is dpsql's date.
         known = their.date() if isinstance(their, datetime) and type(our) is date else their
         if (
             isinstance(our, datetime) and type(their) is date
@@ -133,7 +133,7 @@ OTHERWISE: list[tuple[str, list[Any]]] = [
     ("d + INTERVAL 9999 YEAR", [None] * 5),
     ("nvl(t, 'none')", ["abc", "Äb%c", "  x ", "none", "axbxc"]),
     ("d + x", [date(2024, 3, 1), date(1969, 12, 24), date(2021, 1, 7), None, date(2025, 1, 5)]),
-    # Functions that are ours.
+    # Functions that dpsql adds.
     ("clamp(x, 0, 5)", [1, 0, 5, None, 5]),
     ("clamp(r, 0, 5)", [2.5, 0.0, 5.0, None, 5.0]),
     ("width_bucket(x, 0, 10, 5)", [1, 0, 6, None, 3]),
@@ -229,14 +229,14 @@ d + INTERVAL 1 DAY * INTERVAL 1 DAY | INTERVAL 1 DAY * x | epoch(t)
 
 @pytest.mark.parametrize("text", [text for line in REFUSED.split("\n") for text in line.split(" | ") if text])
 def test_refused_calls_say_why_they_are(text: str) -> None:
-    """Nothing that is not proven is ignored: a refusal with a sentence of the register."""
+    """Nothing unproven is ignored: there is a refusal with a registered sentence."""
     with pytest.raises(Refusal) as refused:
         bound(text)
     assert refused.value.slug and refused.value.text()
 
 
 def filled(handled: type[exp.Expr], argument: str) -> exp.Expr | None:
-    """A node of that type with column x in every place it needs, and in `argument`."""
+    """Return a node of this type with column x in every required argument, and in `argument`."""
     wanted = {name: exp.column("x") for name, needed in handled.arg_types.items() if needed or name == argument}
     node = handled(**wanted)
     for name, value in node.args.items():
@@ -254,12 +254,12 @@ READ = {
 """Arguments that the handlers read."""
 MEANINGLESS = {"typed", "safe", "coalesce", "ignore_nulls", "is_nvl", "is_null", "input_type_preserved", "unabbreviate",
                "date_part_boundary", "single_replace"}  # fmt: skip
-"""Marks of the dialect that sqlglot read, which is always the same: DuckDB's division, concat and least are ours."""
+"""Marks of the dialect that sqlglot read, which is always the same: division, concat and least follow DuckDB here."""
 
 
 @pytest.mark.parametrize("handled", sorted(HANDLERS.keys() - LEAVES, key=lambda node: node.__name__))
 def test_no_argument_of_a_node_is_ignored(handled: type[exp.Expr]) -> None:
-    """Whatever else sqlglot may hang on a node that we read makes a refusal."""
+    """Anything else that sqlglot may attach to a handled node causes a refusal."""
     for argument in handled.arg_types.keys() - READ - MEANINGLESS:
         with pytest.raises(Refusal):
             Scalars(SCOPE).bind(filled(handled, argument))  # type: ignore[arg-type]
@@ -272,7 +272,7 @@ def test_no_argument_of_a_node_is_ignored(handled: type[exp.Expr]) -> None:
              "nullif({}, 3)", "(CASE WHEN {} BETWEEN 1 AND 2 THEN 1 END)"]
 )  # fmt: skip
 def test_nested_text_stays_short(form: str, depth: int) -> None:
-    """What repeats its argument is refused before its text doubles beyond reason."""
+    """Forms that repeat their argument are refused before their text grows exponentially."""
     text = "x"
     for _ in range(depth):
         text = form.format(text)

@@ -1,4 +1,4 @@
-"""A join is proven with the number of rows that the policy promises, or refused at its place."""
+"""A join is accepted with the number of rows that the policy promises, or refused at its position."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DOUBLED = "(SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward)"
 
 
 def joined_from(text: str, policy: Policy = HOSPITAL) -> tuple[Scope, Relation]:
-    """What `joined` makes of FROM and the clauses after it."""
+    """Return the result of `joined` for FROM and the clauses after it."""
     node = select(f"SELECT COUNT(*) FROM {text}")
     binder = binder_of(node, policy)
     return joined(binder, node, sources_of(binder, node))
@@ -40,7 +40,7 @@ def refused_from(text: str, policy: Policy = HOSPITAL) -> Error:
 
 
 def with_public_rows(table: str, count: int) -> Policy:
-    """The hospital, where a public table is known to have so many rows."""
+    """Return the hospital with a public table of known row count."""
     columns = tuple(HOSPITAL.tables[table].columns)
     rows = tuple(tuple(f"{name} {number}" for name in columns) for number in range(count))
     return replace(HOSPITAL, tables={**HOSPITAL.tables, table: replace(HOSPITAL.tables[table], rows=(columns, rows))})
@@ -56,7 +56,7 @@ TESTED = "(labs inner visits on a.visit_id = b.visit_id of one unit, 1)"
     ("text", "relation"),
     [
         ("visits", "visits"),
-        # A unique key is met once; without a promise, a row may meet all rows of its unit.
+        # A unique key is matched once; without a promise, a row may match all rows of its unit.
         ("visits v JOIN patients p ON v.patient_id = p.patient_id", VISITS_PATIENTS),
         ("visits v JOIN patients p ON (p.patient_id = v.patient_id)", VISITS_PATIENTS),
         ("visits JOIN patients USING (patient_id)", VISITS_PATIENTS),
@@ -67,11 +67,11 @@ TESTED = "(labs inner visits on a.visit_id = b.visit_id of one unit, 1)"
         ("visits v JOIN visits w ON v.visit_id = w.visit_id", "(visits inner visits on a.visit_id = b.visit_id of one unit, 1, back 1)"),
         ("patients p JOIN patients q ON p.patient_id = q.patient_id AND p.age = q.age",
          "(patients inner patients on a.patient_id = b.patient_id and a.age = b.age of one unit, 1, back 1)"),
-        # The side that is preserved stands left.
+        # The preserved side is on the left.
         ("visits v LEFT JOIN patients p ON v.patient_id = p.patient_id", VISITS_PATIENTS.replace("inner", "left")),
         ("visits v LEFT OUTER JOIN patients p ON v.patient_id = p.patient_id", VISITS_PATIENTS.replace("inner", "left")),
         ("patients p RIGHT JOIN visits v ON v.patient_id = p.patient_id", VISITS_PATIENTS.replace("inner", "left")),
-        # Public tables are met as often as the policy declares.
+        # Rows of public tables match as often as the policy declares.
         ("visits v JOIN regions r ON v.ward = r.region", f"(visits inner regions on {WARD}, 1)"),
         ("regions r JOIN visits v ON v.ward = r.region", f"(visits inner regions on {WARD}, 1)"),
         ("visits v JOIN prices p ON v.ward = p.ward", "(visits inner prices on a.ward = b.ward, 3)"),
@@ -80,7 +80,7 @@ TESTED = "(labs inner visits on a.visit_id = b.visit_id of one unit, 1)"
          "(visits inner prices on a.ward = b.ward and a.diagnosis = b.item, 1)"),
         ("visits v JOIN prices p ON coalesce(v.ward, 'x') = p.item", "(visits inner prices on coalesce(a.ward, 'x') = b.item, 1)"),
         ("regions r RIGHT JOIN visits v ON v.ward = r.region", f"(visits left regions on {WARD}, 1)"),
-        # Rows that a public side preserves are in no block: the pairs are an inner join.
+        # Rows that a public side preserves are in no block: the pairs form an inner join.
         ("regions r LEFT JOIN visits v ON v.ward = r.region", f"(visits inner regions on {WARD}, 1)"),
         ("visits v RIGHT JOIN regions r ON v.ward = r.region", f"(visits inner regions on {WARD}, 1)"),
         ("visits v FULL JOIN regions r ON v.ward = r.region", f"(visits left regions on {WARD}, 1)"),
@@ -111,14 +111,14 @@ def test_a_join_has_the_rows_that_the_policy_promises(text: str, relation: str) 
         ("patients p, visits v WHERE (v.patient_id = p.patient_id AND v.cost = 3) OR (v.patient_id = p.patient_id)", VISITS_PATIENTS),
         ("visits v, patients p WHERE v.patient_id = p.patient_id AND v.nights > 3", VISITS_PATIENTS),
         ("regions r, visits v WHERE v.ward = r.region", f"(visits inner regions on {WARD}, 1)"),
-        # The table furthest from the unit comes first, then whatever is proven, whatever the order of the text.
+        # The table furthest from the unit comes first, then whatever is proven, in any textual order.
         ("patients p, visits v, labs l WHERE l.visit_id = v.visit_id AND v.patient_id = p.patient_id",
          f"({TESTED} inner patients on a.b.patient_id = b.patient_id of one unit, 1)"),
         ("regions r, patients p, labs l, visits v"
          " WHERE l.visit_id = v.visit_id AND v.patient_id = p.patient_id AND r.region = p.region",
          f"(({TESTED} inner patients on a.b.patient_id = b.patient_id of one unit, 1)"
          " inner regions on a.b.region = b.region, 1)"),
-        # Among tables equally far, the first of the text.
+        # Among tables at the same distance, the first in the text.
         ("visits v, visits w WHERE v.visit_id = w.visit_id",
          "(visits inner visits on a.visit_id = b.visit_id of one unit, 1, back 1)"),
         ("visits v, patients p JOIN regions r ON p.region = r.region WHERE v.patient_id = p.patient_id",
@@ -302,7 +302,7 @@ def test_a_result_with_a_limit_may_be_met_whole(limit: int, accepted: bool) -> N
 
 
 def chain(count: int) -> str:
-    """So many sources, all of them the visits of one key."""
+    """Return `count` sources, all of them the visits with one key."""
     return "visits v0 " + " ".join(
         f"JOIN visits v{number} ON v0.visit_id = v{number}.visit_id" for number in range(1, count)
     )
@@ -407,7 +407,7 @@ def test_public_tables_in_front_are_joined_from_the_protected_table_on() -> None
         ("visits NATURAL JOIN labs", 'visits JOIN labs USING ("visit_id")'),
         ("regions NATURAL JOIN patients", 'regions JOIN patients USING ("region")'),
         ("prices p NATURAL LEFT JOIN visits v", 'prices AS p LEFT JOIN visits AS v USING ("ward")'),
-        # names of all sources before it, in the spelling of the right side
+        # names of all preceding sources, in the spelling of the right side
         ("patients JOIN visits USING (patient_id) NATURAL JOIN labs",
          'patients JOIN visits USING (patient_id) JOIN labs USING ("visit_id")'),
         ("(SELECT REGION AS \"Region\" FROM regions) AS r NATURAL JOIN patients",

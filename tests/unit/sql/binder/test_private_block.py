@@ -1,4 +1,4 @@
-"""A SELECT that aggregates is cut into one private block of keys and measures, and a SELECT over the block's columns."""
+"""An aggregating SELECT is split into one private block of keys and measures, and a SELECT over the block's columns."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def keys_of(sql: str) -> list[str]:
 
 
 def measures_of(sql: str) -> list[str]:
-    """Each measure as its word, its arguments, and its filter."""
+    """Return each measure as its word, its arguments, and its filter."""
     return [
         " ".join([measure.aggregate, *map(in_words, measure.arguments)])
         + ("" if measure.filter is None else f" if {in_words(measure.filter)}")
@@ -67,14 +67,14 @@ def test_what_aggregates_is_seen_in_the_text(sql: str, grouped: bool, measured: 
         ("SELECT COUNT(*), ward FROM visits GROUP BY 2", ["ward"]),
         ("SELECT nights + 1 AS more, COUNT(*) FROM visits GROUP BY more", ["add(nights, 1)"]),
         ("SELECT nights + 1 AS More, COUNT(*) FROM visits GROUP BY mORE", ["add(nights, 1)"]),
-        # a column of the source goes before an alias of its name
+        # a column of the source takes precedence over an alias with the same name
         ("SELECT nights + 1 AS ward, COUNT(*) FROM visits GROUP BY ward, nights + 1", ["ward", "add(nights, 1)"]),
         ("SELECT ward, nights, COUNT(*) FROM visits GROUP BY ALL", ["ward", "nights"]),
         ("SELECT ward, nights + COUNT(*) FROM visits GROUP BY ALL, nights", ["nights", "ward"]),
         ("SELECT DISTINCT nights, ward FROM visits", ["nights", "ward"]),
         ("SELECT DISTINCT nights AS n FROM visits", ["nights"]),
         ("SELECT DISTINCT COUNT(*) FROM visits", []),
-        # one key for each expression, whatever it is written like
+        # one key per expression, in any spelling
         ("SELECT ward, COUNT(*) FROM visits v GROUP BY ward, v.ward, 1, WARD", ["ward"]),
         ("SELECT nights % 2, COUNT(*) FROM visits GROUP BY nights % 2", ["mod(nights, 2)"]),
         ("SELECT ward, COUNT(*) FROM visits GROUP BY ROLLUP (ward)", ["ward"]),
@@ -279,7 +279,7 @@ def test_each_set_of_keys_is_a_block_of_its_own() -> None:
         ("GROUPING(ward) = 1", [[]]),
         ("GROUPING(ward) = 0", [["ward"]]),
         ("ward = 'nowhere'", [["ward"]]),
-        # none can be shown: all of them are measured, so that the answer has its columns
+        # none can be shown; all of them are measured, so that the answer has its columns
         ("GROUPING(ward) = 7", [["ward"], []]),
     ],
 )
@@ -313,7 +313,7 @@ def test_order_by_over_a_union_names_outputs_by_position() -> None:
         ("patient_id, ward", ["ward"]),
         ("ward, patient_id + 1", ["ward"]),
         ("patient_id, patient_id + 1", []),
-        # not proven to be a unit's own, but the unit's key stands beside it
+        # not proven to be a unit's own, but the unit's key is next to it
         ("patient_id * patient_id, patient_id", ["mul(patient_id, patient_id)"]),
     ],
 )

@@ -1,4 +1,4 @@
-"""What is known of a result's columns and rows before it is released follows from the text, and holds for every release."""
+"""Facts about a result's columns and rows before its release follow from the text and hold for every release."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Unique = set[frozenset[int]]
 
 
 def result(*facts: Facts | None, unique: tuple[tuple[int, ...], ...] = (), **more: object) -> Released:
-    """A result with columns a, b, c, ... of these facts."""
+    """Return a result with columns a, b, c, ... of these facts."""
     bound = Released(exp.select("1"), tuple("abcdef"[: len(facts)]), facts, frozenset(map(frozenset, unique)))
     return replace(bound, **more)  # type: ignore[arg-type]
 
@@ -43,7 +43,7 @@ S = result(TEXT, INTEGER, unique=((0,),))
 
 
 def over(text: str, *sources: Released) -> Released:
-    """A SELECT from r (and s, ...), none of whose items is a star."""
+    """Return a SELECT from r (and s, ...) without stars."""
     node = select(text)
     named = list(zip("rstuv", sources or (R,), strict=False))
     released = over_results(node, named, node.expressions)

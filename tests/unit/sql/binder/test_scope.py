@@ -1,4 +1,4 @@
-"""A name denotes one column or is refused, and what USING and WITH make of names is SQL's own."""
+"""A name denotes one column or is refused, and USING and WITH treat names as in SQL."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ INTEGER = Facts(Type.INTEGER)
 
 
 def rows(*labels: str, prefix: str = "", units: tuple[str, ...] = (), untyped: tuple[str, ...] = ()) -> Protected:
-    """A relation whose columns are named `prefix` and their label."""
+    """Return a relation whose columns are named by `prefix` and their label."""
     columns = tuple((label, Column(prefix + label, INTEGER)) for label in labels)
     return Protected(Scan("t", ()), columns, frozenset(units), frozenset(untyped))
 

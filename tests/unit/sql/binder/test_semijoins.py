@@ -1,4 +1,4 @@
-"""IN and EXISTS keep rows by public rows or by rows of the same unit, and anything else is refused."""
+"""IN and EXISTS keep rows by public rows or by rows of the same unit; anything else is refused."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dpsql.sql.binder.semijoins import filtered
 
 
 def kept(text: str, policy: Policy = HOSPITAL, before: str = "") -> Relation:
-    """The rows that pass WHERE; `before`: WITH in front of the question."""
+    """Return the rows that pass WHERE; `before`: WITH clauses of the query."""
     node = select(f"{before}SELECT COUNT(*) FROM {text}")
     binder = binder_of(node, policy)
     scope, relation = joined(binder, node, sources_of(binder, node))
@@ -42,7 +42,7 @@ def refused(text: str, policy: Policy = HOSPITAL) -> Error:
 
 OWN = "(patients in columns(visits) on patient_id = p0 of one unit)"
 REGION = "SELECT region FROM regions"
-"""The regions, which are public."""
+"""The public regions."""
 
 
 @pytest.mark.parametrize(
@@ -101,10 +101,10 @@ def test_in_keeps_rows_by_public_rows_or_rows_of_the_unit(text: str, relation: s
          "(patients exists columns(visits) on patient_id = p1 of one unit if gt(s.c.p7, age))"),
         ("patients p WHERE EXISTS (SELECT 1 FROM visits v WHERE v.patient_id = p.patient_id AND v.nights > p.age AND v.code < p.age)",
          "(patients exists columns(visits) on patient_id = p1 of one unit if and(gt(s.c.p7, age), lt(s.c.p9, age)))"),
-        # the subquery's names go first
+        # names of the subquery take precedence
         ("visits v WHERE EXISTS (SELECT 1 FROM visits w WHERE w.patient_id = v.patient_id AND nights > v.nights)",
          "(visits exists columns(visits) on patient_id = p1 of one unit if gt(s.c.p7, nights))"),
-        # public rows need no tie
+        # public rows need no correlation
         ("patients p WHERE EXISTS (SELECT 1 FROM regions r WHERE r.region = p.region)", "(patients exists regions on region = region)"),
         ("patients p WHERE EXISTS (SELECT 1 FROM regions r WHERE r.population > p.age)",
          "(patients exists regions on  if gt(s.c.population, age))"),

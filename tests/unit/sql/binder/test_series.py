@@ -1,4 +1,4 @@
-"""A series in FROM is written out as DuckDB counts it, or refused."""
+"""A series in FROM is expanded as DuckDB counts it, or refused."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def engine() -> duckdb.DuckDBPyConnection:
 
 
 def column_of(source: str) -> list[int | datetime]:
-    """The only column of a source, as DuckDB reads it."""
+    """Return the only column of a source, as DuckDB reads it."""
     return [value for (value,) in engine().execute(f"SELECT * FROM {source}").fetchall()]
 
 
 def values_of(text: str) -> list[int | datetime]:
-    """The values that a series is written out as, read by DuckDB."""
+    """Return the values of the expanded series, read by DuckDB."""
     rows = series_rows(source_of(text))
     assert rows is not None
     written = ", ".join(f"({value.sql('duckdb')})" for (value,) in rows)

@@ -1,4 +1,4 @@
-"""A refusal names what stands in the text as SQL writes it, never as the parser calls it."""
+"""A refusal uses SQL's names for the text's parts, never the parser's."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_no_refusal_holds_a_name_of_the_parser() -> None:
 
 
 def operators() -> list[type[exp.Expr]]:
-    """Kinds of nodes of operators that a tree may hold."""
+    """Return the operator node types that a tree may contain."""
     bases = {exp.Binary, exp.Unary, exp.Connector, exp.Operator}
     kinds = [kind for kind in vars(exp).values() if inspect.isclass(kind) and issubclass(kind, (exp.Binary, exp.Unary))]
     return sorted(set(kinds) - bases, key=lambda kind: kind.__name__)
@@ -73,7 +73,7 @@ def test_every_operator_has_a_word(kind: type[exp.Expr]) -> None:
     ],
 )
 def test_functions_have_their_name_in_sql(sql: str, name: str) -> None:
-    """The parser calls them explode, group_concat and rand."""
+    """The parser's names are explode, group_concat and rand."""
     assert refusal(sql).message.startswith(name)
 
 

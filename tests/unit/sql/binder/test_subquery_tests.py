@@ -1,4 +1,4 @@
-"""IN and EXISTS inside of expressions become counts where a count means the same, and stay themselves elsewhere."""
+"""IN and EXISTS inside expressions become counts where a count means the same, and stay unchanged elsewhere."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dpsql.sql.binder.subquery_tests import with_counts
 
 
 def rewritten(node: exp.Select, policy: Policy = HOSPITAL) -> exp.Select:
-    """A SELECT with counts, in its items and WHERE, which are row expressions if nothing is aggregated."""
+    """Return a SELECT with counts, in its items and WHERE, which are row expressions if nothing is aggregated."""
     binder = binder_of(node, policy)
     environment = binder.environment(node, Environment())
 
@@ -24,7 +24,7 @@ def rewritten(node: exp.Select, policy: Policy = HOSPITAL) -> exp.Select:
 
 
 def where_of(condition: str, source: str = "patients AS p", policy: Policy = HOSPITAL) -> str:
-    """The condition of WHERE after it was rewritten."""
+    """Return the condition of WHERE after rewriting."""
     written = rewritten(select(f"SELECT age FROM {source} WHERE {condition}"), policy).args["where"].this
     return str(written.sql("duckdb"))
 
@@ -43,7 +43,7 @@ COUNTED = "((SELECT COUNT(*) FROM visits AS v WHERE v.patient_id = p.patient_id)
          "age > 3 OR ((SELECT COUNT(*) FROM visits AS v WHERE p.patient_id = v.patient_id) > 0)"),
         ("age > 3 OR EXISTS (SELECT 1 FROM visits AS v WHERE (v.patient_id = p.patient_id) AND v.cost > 3)",
          "age > 3 OR ((SELECT COUNT(*) FROM visits AS v WHERE (v.patient_id = p.patient_id) AND v.cost > 3) > 0)"),
-        # public rows need no tie
+        # public rows need no correlation
         ("age > 3 OR EXISTS (SELECT 1 FROM regions AS r WHERE r.region = p.region)",
          "age > 3 OR ((SELECT COUNT(*) FROM regions AS r WHERE r.region = p.region) > 0)"),
         ("age > 3 OR EXISTS (SELECT 1 FROM regions AS r)", "age > 3 OR ((SELECT COUNT(*) FROM regions AS r) > 0)"),
@@ -70,7 +70,7 @@ def test_tests_below_or_are_counts(condition: str, counted: str) -> None:
         f"age > 3 AND ({OWN})",
         "patient_id IN (SELECT patient_id FROM visits)",
         "age > 3 AND NOT patient_id IN (SELECT patient_id FROM visits)",
-        # rows of other people, or of nobody in particular
+        # rows of other people, or of no particular person
         "age > 3 OR EXISTS(SELECT 1 FROM visits AS v)",
         "age > 3 OR EXISTS(SELECT 1 FROM visits AS v WHERE v.cost > 3)",
         "age > 3 OR EXISTS(SELECT 1 FROM visits AS v WHERE v.nights = p.age)",
@@ -94,7 +94,7 @@ def test_tests_below_or_are_counts(condition: str, counted: str) -> None:
         "age > 3 OR patient_id IN (SELECT patient_id + 1 FROM visits AS v)",
         "age > 3 OR patient_id IN (SELECT patient_id, cost FROM visits AS v)",
         "age > 3 OR patient_id IN (SELECT patient_id FROM visits AS p)",
-        # a list is no subquery
+        # a list is not a subquery
         "age > 3 OR age IN (1, 2)",
     ],
 )
@@ -129,9 +129,9 @@ def test_the_question_itself_is_not_changed() -> None:
 # --- NULL -----------------------------------------------------------------------------------------------------------------
 
 PUBLIC = "region IN (SELECT region FROM regions AS r)"
-"""The side around is never NULL."""
+"""The outer side is never NULL."""
 NULLS = "sex IN (SELECT region FROM regions AS r)"
-"""The side around may be NULL, so that IN may be."""
+"""The outer side may be NULL, so IN may be NULL."""
 
 
 def is_counted(condition: str, source: str = "patients AS p") -> bool:
@@ -168,11 +168,11 @@ def test_in_that_is_never_null_is_a_count_everywhere(condition: str) -> None:
 @pytest.mark.parametrize(
     ("test", "counted"),
     [
-        # of public tables nothing is said about NULL inside
+        # for public tables nothing is known about NULL inside
         (PUBLIC, False),
         (NULLS, False),
         ("patient_id IN (SELECT patient_id FROM visits AS v)", True),
-        # rows without a unit are nobody's, so that its key is never NULL inside
+        # rows without a unit belong to no one, so the unit's key is never NULL inside
         ("patient_id IN (SELECT patient_id FROM patients AS q)", True),
     ],
 )

@@ -34,7 +34,7 @@ TYPED = Protected(
     Scan("t", ()),
     tuple((f"{type_.value}_column", Column(type_.value, Facts(type_))) for type_ in SQL_TYPES),
 )
-"""A relation with a column of each type that a value in SQL may have."""
+"""A relation with a column of each type that a SQL value may have."""
 
 
 def nothing(_: exp.Expr) -> None:

@@ -1,4 +1,4 @@
-"""Windows over protected rows hold rows of one unit alone, each with the facts of what it may be."""
+"""Windows over protected rows contain only rows of one unit, each with the facts of its possible values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dpsql.sql.binder.joins import joined
 from dpsql.sql.binder.windows import MOST_OFFSET, MOST_WINDOWS, WindowScalars
 
 ROWS = 7
-"""Rows of one unit in the relation below, as these tests say."""
+"""Rows of one unit in the relation below, as these tests assume."""
 
 
 def scalars_over(table: str = "visits") -> WindowScalars:
@@ -30,7 +30,7 @@ def bound(text: str, scalars: WindowScalars) -> Expr:
 
 
 def window(text: str) -> Window:
-    """The only window of an expression."""
+    """Return the only window of an expression."""
     scalars = scalars_over()
     column = bound(text, scalars)
     (entered,) = scalars.windows
@@ -105,7 +105,7 @@ def test_aggregates_are_those_of_a_units_own_rows(
 @pytest.mark.parametrize(
     ("call", "lower", "upper"),
     [
-        # the row itself is counted, unless a condition leaves it out
+        # the row itself counts, unless a condition excludes it
         ("count(*)", 1, ROWS),
         ("count(*) FILTER (WHERE nights > 3)", 0, ROWS),
         ("count(ward)", 0, ROWS),
@@ -163,7 +163,7 @@ def test_a_window_sorts_by_several_expressions_or_none() -> None:
         ("row_number() OVER (PARTITION BY ward)", "window_over_rows"),
         ("row_number() OVER (PARTITION BY patient_id % 7)", "window_over_rows"),
         ("row_number() OVER (PARTITION BY patient_id * patient_id)", "window_over_rows"),
-        # what has no meaning over the rows of one unit here
+        # meaningless over the rows of one unit here
         ("abs(nights) OVER (PARTITION BY patient_id)", "window_over_rows"),
         ("last_value(nights) OVER (PARTITION BY patient_id)", "unknown_aggregate"),
         ("count(DISTINCT ward) OVER (PARTITION BY patient_id)", "window_over_rows"),
