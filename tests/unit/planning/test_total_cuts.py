@@ -307,7 +307,7 @@ def test_tune_measures_the_question_without_its_own_bound(opener: Opener) -> Non
 @pytest.mark.statistical
 def test_a_heavy_tail_costs_far_less_than_the_policy_allows(opener: Opener) -> None:
     """1,000 people with three visits of a few dozen each: the noise is that of a bound near the largest totals, and never that of
-    the policy's own bound. A mean of 30 answers, each with an error of about two bounds, is compared with half of the latter."""
+    the policy's own bound. The mean error of 30 answers, each about two of the chosen bounds, is below a quarter of the latter."""
     session, _ = opener()
     session.execute("SET dp.reuse = off")
     (cut,) = session.plan(session.planner.parse(SUM, None)).plan.cuts
