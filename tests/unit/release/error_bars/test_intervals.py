@@ -1,0 +1,267 @@
+"""Which rule gives the error bar of an expression over the groups of a block, and what the bar is then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+import sqlglot
+from sqlglot import exp
+from support.released_blocks import T0, T1, T2, block, count_of, gaussian_noise, laplace_noise
+
+from dpsql.noise.perturb import NoisyTerm
+from dpsql.plan.formulas import Estimate, Formula, greatest, within
+from dpsql.plan.intervals import GroupFacts, Type
+from dpsql.privacy.mechanisms.contract import Noise
+from dpsql.release.error_bars.ends import Interval
+from dpsql.release.error_bars.intervals import intervals, measured_interval, measured_name
+from dpsql.release.error_bars.simulation import ReleasedGroups
+from dpsql.release.remainder import ReleasedBlock
+from dpsql.release.sandbox import Room, Sandbox
+
+COUNT_NOISE, SUM_NOISE = laplace_noise("1/2"), gaussian_noise("0.01")
+KEYS: dict[str, Sequence[object]] = {"k0": ["a", "b", "c", "d"], "k1": [2, 1, -3, None]}
+COUNTS, SUMS, OTHERS = [30.0, 10.0, 20.0, 400.0], [0.5, -2.0, 4.0, 8.0], [100.0, 200.0, 300.0, 400.0]
+
+
+def term(name: str, values: list[float], noise: Noise, *, whole: bool = False) -> NoisyTerm:
+    return NoisyTerm(name, np.array(values, np.int64 if whole else np.float64), 2.0**noise.shift, noise, 0, whole)
+
+
+TERMS = (
+    term("t0", COUNTS, COUNT_NOISE, whole=True),
+    term("t1", SUMS, SUM_NOISE),
+    term("t2", OTHERS, gaussian_noise("0.04")),
+)
+SHRUNK: Formula = Estimate(T1 / T0, (T1 + 1) / greatest(T0, 25))
+MEASURES: list[tuple[Formula, Type]] = [
+    (count_of(T0)),
+    (T1 * 2, Type.REAL),
+    (T1 / T0, Type.REAL),
+    (SHRUNK, Type.REAL),
+    (T2, Type.REAL),
+]
+"""m0: a count, m1: twice a sum, m2: a mean, m3: a mean that is shown as something else, m4: another sum."""
+BLOCK = block(KEYS, TERMS, MEASURES)
+
+
+@pytest.fixture(scope="module")
+def room(sandbox: Sandbox) -> Iterator[Room]:
+    with sandbox.room() as opened:
+        yield opened
+
+
+def groups(released: ReleasedBlock = BLOCK, confidence: float = 0.95, rows: list[int] | None = None) -> ReleasedGroups:
+    return ReleasedGroups(released, {}, None if rows is None else np.array(rows, np.int64), confidence, "key")
+
+
+def tree(sql: str) -> exp.Expr:
+    return sqlglot.parse_one(sql, read="duckdb")
+
+
+def bar(room: Room, sql: str, asked: ReleasedGroups | None = None) -> Interval:
+    (interval,) = intervals(room, asked or groups(), [tree(sql)])
+    return interval
+
+
+def numbers(*values: float | None) -> Any:
+    return pytest.approx([np.nan if value is None else value for value in values], nan_ok=True, rel=1e-12)
+
+
+# --- from the law of noise ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
+@pytest.mark.parametrize(
+    ("sql", "values", "index", "weights"),
+    [
+        ("m0", COUNTS, 0, [1, 1, 1, 1]),
+        ("(m0)", COUNTS, 0, [1, 1, 1, 1]),
+        ("7 - m0", [7 - value for value in COUNTS], 0, [1, 1, 1, 1]),
+        ("m0 * 3", [90, 30, 60, 1200], 0, [3, 3, 3, 3]),
+        ("k1 * m0", [60, 10, -60, None], 0, [2, 1, 3, None]),
+        ("m1", [1, -4, 8, 16], 1, [2, 2, 2, 2]),
+        ("m1 / -4 + k1", [1.75, 2, -5, None], 1, [0.5, 0.5, 0.5, None]),
+        ("m4 + m4", [2 * value for value in OTHERS], 2, [2, 2, 2, 2]),
+    ],
+)
+def test_the_bar_of_one_noisy_number_is_the_quantile_of_its_law_times_the_weight(
+    room: Room, confidence: float, sql: str, values: list[float | None], index: int, weights: list[float | None]
+) -> None:
+    found = bar(room, sql, groups(confidence=confidence))
+    half = TERMS[index].half_width(confidence)
+    assert found.value.tolist() == numbers(*values)
+    assert (found.high - found.value).tolist() == numbers(*(None if w is None else w * half for w in weights))
+    assert (found.value - found.low).tolist() == numbers(*(None if w is None else w * half for w in weights))
+    assert not found.unknown.any()
+
+
+def test_the_bar_of_a_rounded_number_has_a_whole_width(room: Room) -> None:
+    """The exact number is an integer: it is as far off as the noise rounded to the nearest, times what is done with it."""
+    released = block(KEYS, TERMS, [count_of(T1)])
+    for confidence in (0.5, 0.95, 0.99):
+        found = bar(room, "m0 * 3", groups(released, confidence))
+        half = 3 * np.floor(TERMS[1].half_width(confidence) + 0.5)
+        assert half % 3 == 0 and (found.high - found.value).tolist() == [half] * 4
+
+
+def test_a_quotient_within_bounds_has_a_bar_within_them(room: Room) -> None:
+    released = block(KEYS, TERMS, [(within(T1 / T0, -1, 2), Type.REAL)])
+    found = bar(room, "m0 * 10", groups(released, 0.999))
+    assert (found.low >= -10).all() and (found.high <= 20).all()
+    assert (found.low[1], found.high[1]) == (-10, 20) and found.unknown[1], "the noise leaves nothing but the bounds"
+    assert not bar(room, "m2", groups(confidence=0.5)).unknown.any()
+
+
+def test_the_bar_of_a_sum_of_normal_noise_is_normal_with_the_sum_of_variances(room: Room) -> None:
+    found = bar(room, "m1 + 3 * m4")
+    deviations = [TERMS[index].standard_deviation() for index in (1, 2)]
+    expected = 1.959963984540054 * np.hypot(2 * deviations[0], 3 * deviations[1])
+    assert (found.high - found.value).tolist() == pytest.approx([expected] * 4, rel=1e-3)
+    assert found.value.tolist() == numbers(*(2 * a + 3 * b for a, b in zip(SUMS, OTHERS, strict=True)))
+
+
+def test_what_holds_no_noise_has_a_bar_without_width_and_what_is_no_number_none(room: Room) -> None:
+    for sql, values in (("k1", [2, 1, -3, None]), ("7", [7] * 4), ("k1 * 2 + 1", [5, 3, -5, None])):
+        found = bar(room, sql)
+        assert [part.tolist() for part in (found.value, found.low, found.high)] == [numbers(*values)] * 3
+    for sql in ("k0", "m0 > 15"):
+        found = bar(room, sql)
+        assert np.isnan([found.value, found.low, found.high]).all()
+
+
+def test_each_expression_has_its_own_bar_in_the_order_asked_for(room: Room) -> None:
+    """Linear, quotient and simulated ones take turns."""
+    expressions = ["m0 * m0", "m0", "m1 / m0", "abs(m1)", "k1", "m1", "m2"]
+    together = intervals(room, groups(), [tree(sql) for sql in expressions])
+    for sql, found in zip(expressions, together, strict=True):
+        alone = bar(room, sql)
+        for one, other in ((found.value, alone.value), (found.low, alone.low), (found.high, alone.high)):
+            assert one.tolist() == numbers(*other)
+
+
+def test_groups_are_those_requested_in_their_order(room: Room) -> None:
+    for sql in ("m0", "m1 / m0", "m0 * m0", "k1 * m0"):
+        every, some = bar(room, sql), bar(room, sql, groups(rows=[3, 0]))
+        assert some.value.tolist() == numbers(*every.value[[3, 0]])
+        for one, other in ((some.low, every.low), (some.high, every.high)):
+            assert one.tolist() == pytest.approx(other[[3, 0]].tolist(), rel=0.05, nan_ok=True)
+    assert bar(room, "m0", groups(rows=[])).value.tolist() == []
+
+
+def test_a_square_has_a_bar_that_a_linear_rule_would_not_give(room: Room) -> None:
+    """It is cut at 0, and its ends are near the squares of the ends of the number."""
+    found, half = bar(room, "m0 * m0"), TERMS[0].half_width(0.95)
+    assert (found.low >= 0).all()
+    assert found.low[3] <= (400 - half) ** 2 * 1.01 and found.high[3] >= (400 + half) ** 2 * 0.99
+    assert found.low[3] > (400 - 2 * half) ** 2 and found.high[3] < (400 + 2 * half) ** 2
+
+
+def test_a_quotient_of_sums_has_a_bar_that_holds_the_quotients_at_the_ends_of_its_terms(room: Room) -> None:
+    found = bar(room, "m1 / m0")
+    assert found.value.tolist() == numbers(*(2 * a / n for a, n in zip(SUMS, COUNTS, strict=True)))
+    half = 2 * TERMS[1].half_width(0.9)
+    assert (found.low < found.value - half / np.array(COUNTS) * 0.9).all()
+    assert (found.high > found.value + half / np.array(COUNTS) * 0.9).all()
+    assert bar(room, "m2").low.tolist() == pytest.approx((found.low / 2).tolist(), rel=1e-9)
+
+
+# --- numbers that chose the groups ----------------------------------------------------------------------------------
+
+
+def test_a_number_that_chose_the_groups_has_another_law_in_them(room: Room) -> None:
+    """A count that was shown for being at least 10 is more often too large: its bar reaches further down, and not by a rule for
+    all groups. Expressions of other numbers keep their bars."""
+    chosen = groups(replace(BLOCK, shown_from={"t0": 10.0}))
+    assert bar(room, "m0", chosen).low[1] < bar(room, "m0").low[1] - 0.5
+    assert bar(room, "m0 * 3", chosen).low[1] < bar(room, "m0 * 3").low[1] - 1.5
+    assert bar(room, "m0", chosen).low[3] == pytest.approx(bar(room, "m0").low[3], abs=3)
+    assert bar(room, "m1", chosen).low.tolist() == bar(room, "m1").low.tolist()
+    quotient, plain = bar(room, "m1 / m0", chosen), bar(room, "m1 / m0")
+    assert quotient.low.tolist() != plain.low.tolist(), "the rule for quotients takes the law of all groups"
+
+
+# --- laws that are not known ----------------------------------------------------------------------------------------
+
+
+def test_noise_of_an_unknown_law_gives_no_bar_to_any_expression(room: Room) -> None:
+    class Other:
+        mechanism, shift, normal = "other", 0, False
+
+        def standard_deviation(self) -> float:
+            return 1.0
+
+    unknown = replace(TERMS[1], noise=Other())  # type: ignore[arg-type]
+    released = replace(BLOCK, terms=(TERMS[0], unknown, TERMS[2]), formulas=BLOCK.formulas[:2])
+    for found in intervals(room, groups(released), [tree("m0"), tree("k1")]):
+        assert np.isnan([found.value, found.low, found.high]).all() and len(found.value) == 4
+
+
+# --- estimates ------------------------------------------------------------------------------------------------------
+
+
+def test_an_estimate_is_shown_and_its_bar_is_that_of_the_plain_formula_widened_to_hold_it(room: Room) -> None:
+    shown, plain = bar(room, "m3"), bar(room, "m2")
+    assert shown.value.tolist() == numbers(*((a + 1) / max(n, 25) for a, n in zip(SUMS, COUNTS, strict=True)))
+    assert shown.low.tolist() == numbers(*np.minimum(plain.low, shown.value))
+    assert shown.high.tolist() == numbers(*np.maximum(plain.high, shown.value))
+    far = block(KEYS, TERMS, [(Estimate(T1 / T0, T1 / T0 + 1000), Type.REAL)])
+    outside = bar(room, "m0 * 2", groups(far))
+    assert (outside.high == outside.value).all() and (outside.value > 1000).all() and (outside.low < 100).all()
+
+
+def test_only_expressions_over_estimates_show_other_numbers(room: Room) -> None:
+    both = intervals(room, groups(), [tree("m2 * 10"), tree("m3 * 10"), tree("m0")])
+    plain = [10 * a / n for a, n in zip(SUMS, COUNTS, strict=True)]
+    assert both[0].value.tolist() == numbers(*plain)
+    assert both[1].value.tolist() == numbers(*(10 * (a + 1) / max(n, 25) for a, n in zip(SUMS, COUNTS, strict=True)))
+    assert both[2].value.tolist() == numbers(*COUNTS)
+    mixed = bar(room, "m0 + m3").value
+    assert mixed.tolist() == numbers(*(n + (a + 1) / max(n, 25) for a, n in zip(SUMS, COUNTS, strict=True)))
+
+
+# --- measured ends and chosen values --------------------------------------------------------------------------------
+
+CHOSEN = replace(
+    BLOCK,
+    groups=GroupFacts(chosen=frozenset({"m1", "m4"}), ends=(("m4", T2 - T0, T2 + 2 * T0, Fraction(95, 100)),)),
+)
+"""m1 was chosen among values, and so was m4, whose ends were measured at 95 %."""
+
+
+def test_measured_ends_are_the_bar_up_to_the_confidence_that_they_were_measured_for(room: Room) -> None:
+    for confidence in (0.5, 0.95, 0.95 + 1e-13):
+        found = bar(room, "m4", groups(CHOSEN, confidence))
+        assert found.value.tolist() == OTHERS
+        assert found.low.tolist() == [a - n for a, n in zip(OTHERS, COUNTS, strict=True)]
+        assert found.high.tolist() == [a + 2 * n for a, n in zip(OTHERS, COUNTS, strict=True)]
+        assert not found.unknown.any()
+    found = bar(room, "m4", groups(CHOSEN, 0.950001))
+    assert np.isnan([found.value, found.low, found.high]).all() and len(found.value) == 4
+
+
+def test_measured_ends_are_those_of_the_requested_groups(room: Room) -> None:
+    found = bar(room, "((m4))", groups(CHOSEN, rows=[2, 1]))
+    assert (found.value.tolist(), found.low.tolist(), found.high.tolist()) == ([300, 200], [280, 190], [340, 220])
+    assert len(bar(room, "m4", groups(CHOSEN, 0.99, rows=[2])).value) == 1
+
+
+def test_a_measure_has_measured_ends_as_it_stands_alone() -> None:
+    for sql, name in (("m4", "m4"), ("(m4)", "m4"), ("m4 + 0", None), ("abs(m4)", None), ("m1", None), ("k1", None)):
+        assert measured_name(tree(sql), CHOSEN) == name
+        assert (measured_interval(tree(sql), groups(CHOSEN)) is None) is (name is None)
+    assert measured_name(None, CHOSEN) is None and measured_name(tree("m4"), BLOCK) is None
+
+
+def test_what_reads_a_chosen_value_has_no_bar_and_what_does_not_keeps_its_own(room: Room) -> None:
+    chosen, computed, ends, plain = intervals(
+        room, groups(CHOSEN), [tree("m1"), tree("m0 + 2 * m4"), tree("m4"), tree("m0")]
+    )
+    for found in (chosen, computed):
+        assert np.isnan([found.value, found.low, found.high]).all()
+    assert ends.low.tolist() == [a - n for a, n in zip(OTHERS, COUNTS, strict=True)]
+    assert plain.low.tolist() == bar(room, "m0").low.tolist()

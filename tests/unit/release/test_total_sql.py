@@ -1,0 +1,269 @@
+"""A remainder written so that no value fails: rows that have a value keep it, and those that have none are NULL."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import duckdb
+import pytest
+from support.plain_duckdb import plain_duckdb
+
+from dpsql.release.total_sql import total_text
+
+LARGEST = 2**63 - 1
+ROWS = [
+    (0, "7", date(2024, 1, 31), 0.0),
+    (1, "x", date(9999, 12, 31), 1.5),
+    (2, "", date(2024, 2, 29), 1e300),
+    (-3, "1e3", date(1, 1, 1), -2.0),
+    (LARGEST, "2024-01-01", None, None),
+    (None, None, date(2024, 1, 1), 2.0),
+]
+"""An integer, a text, a day and a real of each row."""
+
+
+def answers(sql: str, rows: list[tuple[Any, ...]]) -> list[Any]:
+    """Return the first column of `sql` over a table `r` with these rows, in their order."""
+    connection = plain_duckdb()
+    connection.execute("CREATE OR REPLACE TABLE r (place INTEGER, x BIGINT, t TEXT, d DATE, f DOUBLE)")
+    connection.executemany("INSERT INTO r VALUES (?, ?, ?, ?, ?)", [(place, *row) for place, row in enumerate(rows)])
+    return [row[0] for row in connection.execute(sql).fetchall()]
+
+
+def own_value(sql: str, row: tuple[Any, ...]) -> Any:
+    """Return what DuckDB answers about a row alone, and None where that is an error."""
+    try:
+        return answers(sql, [row])[0]
+    except duckdb.Error:
+        return None
+
+
+def type_of(sql: str) -> str:
+    """Return the type of the first column of `sql`."""
+    connection = plain_duckdb()
+    connection.execute("CREATE OR REPLACE TABLE r (x INTEGER)")
+    description: Any = connection.execute(sql).description
+    return str(description[0][1])
+
+
+FAILING = [
+    "CAST(t AS BIGINT)",
+    "CAST(t AS DATE)",
+    "CAST(t AS DOUBLE) + 1",
+    "x + 9223372036854775000",
+    "x * x",
+    "-(x - 9223372036854775807 - 1)",
+    "abs(x - 9223372036854775807 - 1)",
+    "x - 9223372036854775000 - 9000",
+    "100 // x",
+    "100 % x",
+    "x % (x - x)",
+    "x // (x + 3)",
+    "CAST(100 // x AS DOUBLE) / 4",
+    "d + CAST(x AS BIGINT) * INTERVAL 1 DAY",
+    "length(t) + x",
+    "CAST(t AS BIGINT) > 3",
+    "CASE WHEN x > 0 THEN CAST(t AS BIGINT) ELSE x END",
+    "x BETWEEN 0 AND CAST(t AS BIGINT)",
+    "(x + 1) * (x + 1) > 0",
+    "CAST(f AS BIGINT)",
+    "NOT CAST(t AS BOOLEAN)",
+]
+"""Over `ROWS`, each of them fails for a row or for several."""
+NEVER_FAILING = [
+    "-(x - 1)",
+    "abs(x)",
+    "d + INTERVAL 1 DAY",
+    "date_trunc('month', d)",
+    "sqrt(abs(f))",
+    "ln(f + 3)",
+    "exp(f)",
+    "power(f, 3)",
+    "round(f, 2)",
+    "strftime(d, '%Y') || t",
+]
+
+
+@pytest.mark.parametrize("expression", FAILING + NEVER_FAILING)
+def test_each_row_has_the_value_that_it_has_alone(expression: str) -> None:
+    sql = f"SELECT {expression} AS v FROM r ORDER BY place"
+    assert answers(total_text(sql, False), ROWS) == [own_value(sql, row) for row in ROWS]
+
+
+@pytest.mark.parametrize("expression", FAILING)
+def test_as_they_are_written_a_row_without_a_value_fails_all(expression: str) -> None:
+    with pytest.raises(duckdb.Error):
+        answers(f"SELECT {expression} FROM r", ROWS)
+
+
+SEEN_AS_NULL = [
+    ("CASE WHEN CAST(t AS BIGINT) = 7 THEN 1 ELSE 2 END", [1, 2, 2, 2, 2, 2]),
+    ("CASE CAST(t AS BIGINT) WHEN 7 THEN 1 ELSE 2 END", [1, 2, 2, 2, 2, 2]),
+    ("coalesce(CAST(t AS BIGINT), x)", [7, 1, 2, 1000, LARGEST, None]),
+    ("CAST(t AS BIGINT) IS NULL", [False, True, True, False, True, True]),
+    ("sum(CAST(t AS BIGINT)) OVER ()", [1007] * 6),
+    ("count(x * x) OVER ()", [4] * 6),
+    ("(SELECT max(CAST(t AS BIGINT)) FROM r)", [1000] * 6),
+    ("sum(place) OVER () // x", [None, 15, 7, -5, 0, None]),
+    ("sum(place) OVER () % x", [None, 0, 1, 0, 15, None]),
+    ("x IN (SELECT CAST(t AS BIGINT) - 6 FROM r)", [None, True, None, None, None, None]),
+    ("sum(x) FILTER (WHERE CAST(t AS BIGINT) > 0) OVER ()", [-3] * 6),
+]
+
+
+@pytest.mark.parametrize(("expression", "values"), SEEN_AS_NULL)
+def test_what_stands_around_a_value_that_is_none_sees_null(expression: str, values: list[Any]) -> None:
+    assert answers(total_text(f"SELECT {expression} FROM r ORDER BY place", False), ROWS) == values
+
+
+@pytest.mark.parametrize(
+    ("ending", "rows"),
+    [
+        ("WHERE CAST(t AS BIGINT) > 0 ORDER BY place", [0, -3]),
+        ("ORDER BY CAST(t AS BIGINT) DESC NULLS LAST, place", [-3, 0, 1, 2, LARGEST, None]),
+        ("GROUP BY x HAVING max(CAST(t AS BIGINT)) > 0 ORDER BY x", [-3, 0]),
+        ("ORDER BY place LIMIT CAST('2' AS INTEGER)", [0, 1]),
+        ("ORDER BY place LIMIT CAST('x' AS INTEGER)", []),
+        ("ORDER BY place LIMIT -1 + 0", []),
+        ("ORDER BY place LIMIT 2 OFFSET 0 - 1", [0, 1]),
+        ("ORDER BY place LIMIT 1 OFFSET 1 + 1", [2]),
+        ("QUALIFY row_number() OVER (ORDER BY CAST(t AS BIGINT) NULLS LAST) = 1", [0]),
+    ],
+)
+def test_every_clause_is_written_so(ending: str, rows: list[Any]) -> None:
+    assert answers(total_text(f"SELECT x FROM r {ending}", False), ROWS) == rows
+
+
+MANY_VALUED = [
+    ("(SELECT x FROM r AS s WHERE s.place = r.place + 1)", [1, 2, -3, LARGEST, None, None]),
+    ("(SELECT x FROM r AS s WHERE s.place <= r.place)", [0, None, None, None, None, None]),
+    ("(SELECT x FROM r AS s WHERE s.place < r.place)", [None, 0, None, None, None, None]),
+    ("x = (SELECT min(place) FROM r)", [True, False, False, False, False, None]),
+    ("x = ANY (SELECT place FROM r)", [True, True, True, False, False, None]),
+    ("x > ALL (SELECT place FROM r WHERE place < 2)", [False, False, True, False, True, None]),
+    ("EXISTS (SELECT 1 FROM r AS s WHERE s.x = r.x + 1)", [True, True, False, False, False, False]),
+    ("x IN (SELECT place FROM r)", [True, True, True, False, False, None]),
+    ("x NOT IN (SELECT place FROM r)", [False, False, False, True, True, None]),
+]
+
+
+@pytest.mark.parametrize(("expression", "values"), MANY_VALUED)
+def test_a_subquery_for_one_value_is_null_where_it_has_several_rows_and_others_stay(
+    expression: str, values: list[Any]
+) -> None:
+    assert answers(total_text(f"SELECT {expression} FROM r ORDER BY place", False), ROWS) == values
+
+
+WINDOWS = [
+    ("ROWS BETWEEN x PRECEDING AND CURRENT ROW", [None, 1, 3, 3]),
+    ("ROWS BETWEEN CURRENT ROW AND x FOLLOWING", [None, 3, 5, 3]),
+    ("ROWS BETWEEN UNBOUNDED PRECEDING AND x FOLLOWING", [None, 3, 6, 6]),
+    ("ROWS BETWEEN 1 PRECEDING AND CURRENT ROW", [0, 1, 3, 5]),
+    ("RANGE BETWEEN x PRECEDING AND CURRENT ROW", [None, 1, 3, 3]),
+]
+
+
+@pytest.mark.parametrize(("frame", "values"), WINDOWS)
+def test_a_window_is_null_where_its_frame_reaches_a_negative_distance(frame: str, values: list[Any]) -> None:
+    rows = [(x, None, None, None) for x in (-1, 1, 2, 0)]
+    sql = f"SELECT sum(place) OVER (ORDER BY place {frame}) FROM r ORDER BY place"
+    assert answers(total_text(sql, False), rows) == values
+
+
+BUCKETS = [
+    ("INTERVAL '2 days'", True),
+    ("INTERVAL '3 months'", True),
+    ("INTERVAL '1 year'", True),
+    ("INTERVAL '0 days'", False),
+    ("INTERVAL '-1 day'", False),
+    ("INTERVAL '-1 month'", False),
+    ("INTERVAL '1 month 1 day'", False),
+    ("INTERVAL '1 year 1 hour'", False),
+]
+
+
+@pytest.mark.parametrize(("width", "has_one"), BUCKETS)
+def test_a_bucket_has_a_width_above_zero_of_months_or_of_days(width: str, has_one: bool) -> None:
+    sql = f"SELECT time_bucket({width}, d) FROM r"
+    row = (0, "", date(2024, 2, 29), 0.0)
+    value = own_value(sql, row)
+    assert (value is not None) is has_one
+    assert answers(total_text(sql, False), [row]) == [value]
+
+
+LISTS = [
+    ("max(x, 2)", [2, 1]),
+    ("min(x, 1)", [-3]),
+    ("arg_max(t, x, 1)", [""]),
+    ("arg_min(t, x, 2)", ["1e3", "7"]),
+    ("max(x, 0)", None),
+    ("min(x, 0 - 1)", None),
+    ("arg_max(t, x, 0)", None),
+    ("arg_min(t, x, -1)", None),
+    ("max(x)", 2),
+    ("arg_min(t, x)", "1e3"),
+]
+
+
+@pytest.mark.parametrize(("aggregate", "value"), LISTS)
+def test_a_list_of_the_first_values_is_null_where_it_is_to_have_none(aggregate: str, value: Any) -> None:
+    assert answers(total_text(f"SELECT {aggregate} FROM r", False), ROWS[:4]) == [value]
+
+
+def test_a_window_of_tiles_has_at_least_one() -> None:
+    for count, tiles in (("x - 5", [1, 1, 1]), ("0", [1, 1, 1]), ("2", [1, 1, 2])):
+        sql = f"SELECT ntile({count}) OVER (ORDER BY place) FROM r ORDER BY place"
+        assert answers(total_text(sql, False), ROWS[:3]) == tiles
+
+
+WIDTHS = [
+    ("TINYINT", "BIGINT"),
+    ("SMALLINT", "BIGINT"),
+    ("INTEGER", "BIGINT"),
+    ("BIGINT", "BIGINT"),
+    ("HUGEINT", "INT128"),
+    ("REAL", "DOUBLE"),
+    ("DOUBLE", "DOUBLE"),
+    ("DECIMAL(5, 2)", "DECIMAL(38, 2)"),
+    ("DECIMAL(38, 10)", "DECIMAL(38, 10)"),
+    ("TEXT", "TEXT"),
+    ("DATE", "DATE"),
+    ("BOOLEAN", "BOOLEAN"),
+]
+
+
+@pytest.mark.parametrize(("asked", "written"), WIDTHS)
+def test_casts_are_as_wide_as_their_kind_allows_unless_days_are_added(asked: str, written: str) -> None:
+    sql = f"SELECT CAST(x AS {asked}) FROM r"
+    assert total_text(sql, False) == f"SELECT TRY_CAST(x AS {written}) FROM r"
+    kept = total_text(sql, True)
+    assert kept.startswith("SELECT TRY_CAST(x AS ") and type_of(kept) == type_of(sql)
+
+
+def test_a_number_beyond_the_type_that_was_asked_for_keeps_its_value() -> None:
+    sql = "SELECT CAST(x AS TINYINT) + CAST(f AS DECIMAL(3, 1)) FROM r"
+    row = (3_000_000_000, "", None, 123456.5)
+    assert own_value(sql, row) is None
+    assert answers(total_text(sql, False), [row]) == [Decimal("3000123456.5")]
+    assert answers(total_text("SELECT d + CAST(x AS INTEGER) FROM r", True), [(1, "", date(2024, 1, 1), 0.0)]) == [
+        date(2024, 1, 2)
+    ]
+
+
+UNCHANGED = [
+    "SELECT x, t FROM r WHERE x IN (1, 2) ORDER BY x",
+    "SELECT -1, 'a', NULL, DATE '2024-01-01' FROM r",
+    "SELECT COUNT(*), SUM(x) FROM r GROUP BY t",
+    "SELECT DISTINCT t FROM r LIMIT 3 OFFSET 1",
+    "SELECT ROW_NUMBER() OVER (PARTITION BY t ORDER BY x) FROM r",
+    "SELECT t FROM r UNION ALL SELECT t FROM r",
+]
+
+
+@pytest.mark.parametrize("sql", UNCHANGED)
+def test_what_cannot_fail_is_hardly_written_anew(sql: str) -> None:
+    """A date's text is a cast, and IN is a comparison: they may be tried. Numbers, aggregates and clauses stay."""
+    written = total_text(sql, False).replace("TRY_CAST", "CAST").replace("TRY(x IN (1, 2))", "x IN (1, 2)")
+    assert written == sql.replace("DATE '2024-01-01'", "CAST('2024-01-01' AS DATE)")

@@ -1,0 +1,183 @@
+"""Which nodes and functions may stand in the public remainder, one node at a time."""
+
+from __future__ import annotations
+
+import pytest
+from sqlglot import exp
+from support.bound_questions import select
+
+from dpsql.errors.exceptions import Error
+from dpsql.sql.binder.allow_list import DISTANCE, MOST_DIGITS, NAMES, NODES, check_format, check_node
+
+
+def expression(sql: str) -> exp.Expr:
+    item = select(f"SELECT {sql} AS v FROM patients").expressions[0]
+    assert isinstance(item, exp.Alias) and isinstance(item.this, exp.Expr)
+    return item.this
+
+
+def refused(sql: str) -> Error:
+    """Return the refusal of the outermost node of an expression."""
+    with pytest.raises(Error) as caught:
+        check_node(expression(sql))
+    return caught.value
+
+
+ALLOWED = [
+    "x + 1", "-x", "x // 2", "x % 2", "x = 1 AND NOT y", "x IN (1, 2)", "x BETWEEN 1 AND 2", "t LIKE 'a%'", "x IS NULL",
+    "CASE WHEN x > 1 THEN 'a' ELSE 'b' END", "CAST(x AS DOUBLE)", "abs(x)", "round(x, 2)", "coalesce(x, 0)", "nullif(x, 0)",
+    "lower(t)", "substring(t, 1, 2)", "date_trunc('month', d)", "date_part('year', d)", "extract(year FROM d)",
+    "d + INTERVAL 1 DAY", "sum(x)", "count(*)", "avg(x)", "median(x)", "row_number() OVER (ORDER BY x)",
+    "lag(x) OVER (ORDER BY y)", "ntile(4) OVER (ORDER BY x)", "greatest(x, y)", "strftime(d, '%Y')", "prefix(t, 'a')",
+    "dp_error(x)", "sum(x) FILTER (WHERE y > 1)", "concat_ws(',', t, u)", "split_part(t, ',', 1)", "log2(x)", "ceil(x)", "floor(x)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("sql", ALLOWED)
+def test_what_is_on_the_list_is_let_through_with_all_its_parts(sql: str) -> None:
+    for node in expression(sql).walk():
+        check_node(node)
+
+
+UNKNOWN = [
+    ("random()", "random"), ("current_date", "current_date"), ("read_csv('x')", "read_csv"), ("getenv('HOME')", "getenv"),
+    ("setseed(1)", "setseed"), ("uuid()", "uuid"), ("string_agg(t, ',')", "string_agg"), ("now()", "now"),
+    ("current_setting('x')", "current_setting"), ("md5(t)", "md5"), ("repeat(t, 1000000)", "repeat"), ("no_such(x)", "no_such"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sql", "name"), UNKNOWN)
+def test_functions_that_are_not_on_the_list_are_unknown(sql: str, name: str) -> None:
+    error = refused(sql)
+    assert error.slug == "unknown_function" and name in error.message.lower()
+
+
+@pytest.mark.parametrize(("sql", "word"), [("x & 1", "&"), ("x | 1", "|"), ("x << 1", "<<")])
+def test_operators_that_are_not_on_the_list_are_refused_as_they_are_written(sql: str, word: str) -> None:
+    error = refused(sql)
+    assert (error.slug, error.message) == ("clause", f"{word} is not allowed here")
+
+
+@pytest.mark.parametrize(
+    ("sql", "name"), [("t COLLATE nocase", "collate"), ("[1, 2]", "list_value"), ("t -> 'a'", "json_extract")]
+)
+def test_what_is_a_function_in_another_writing_is_refused_by_its_name(sql: str, name: str) -> None:
+    error = refused(sql)
+    assert error.slug == "unknown_function" and f"function {name} does not exist" in error.message
+
+
+def test_ties_of_a_limit_are_refused_with_how_to_keep_them() -> None:
+    ties = exp.LimitOptions(with_ties=True)
+    with pytest.raises(Error) as caught:
+        check_node(ties)
+    assert caught.value.slug == "clause" and "QUALIFY rank() OVER" in caught.value.text()
+    with pytest.raises(Error) as caught:
+        check_node(exp.LimitOptions(percent=True))
+    assert caught.value.slug == "clause" and "QUALIFY" not in caught.value.text()
+
+
+def test_bounds_of_protected_rows_are_not_those_of_results() -> None:
+    assert refused("clamp(x, 0, 1)").slug == "clamp_over_results"
+
+
+@pytest.mark.parametrize("sql", ["sample_aggregate(avg(x), 0, 1)", "regr_r2(x, y)"])
+def test_aggregates_of_protected_rows_alone_are_no_aggregates_of_results(sql: str) -> None:
+    assert refused(sql).slug == "unknown_function"
+
+
+@pytest.mark.parametrize("name", sorted(DISTANCE))
+def test_the_distance_of_a_bar_is_that_of_one_output(name: str) -> None:
+    check_node(expression(f"{name}(x)"))
+    for arguments in ("", "x, y"):
+        error = refused(f"{name}({arguments})")
+        assert error.slug == "wrong_arguments" and "takes one output expression" in error.message
+
+
+# --- numbers --------------------------------------------------------------------------------------------------------
+
+NUMBERS = [
+    ("9" * MOST_DIGITS, True), ("0" * 5 + "9" * MOST_DIGITS, True), ("1" + "0" * MOST_DIGITS, False), ("1e308", True),
+    ("1e309", False), ("1.5", True), ("0.0000001", True), ("1e-400", True), ("9" * 39 + ".5", True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "fits"), NUMBERS)
+def test_numbers_fit_the_widest_integer_or_a_double(text: str, fits: bool) -> None:
+    node = exp.Literal.number(text)
+    if fits:
+        check_node(node)
+        return
+    with pytest.raises(Error) as caught:
+        check_node(node)
+    assert caught.value.slug == "bad_number"
+
+
+def test_any_integer_of_the_most_digits_fits_into_128_bits_and_not_of_one_more() -> None:
+    assert 10**MOST_DIGITS <= 2**127 < 10 ** (MOST_DIGITS + 1)
+
+
+def test_a_text_of_digits_is_no_number() -> None:
+    check_node(exp.Literal.string("9" * 100))
+
+
+@pytest.mark.parametrize("sql", ["x % 0", "x // 0", "x % 0.0", "x % -0", "x % (0)", "x // (-(0))", "x % 0e5"])
+def test_a_remainder_or_quotient_of_integers_by_the_literal_zero_is_refused(sql: str) -> None:
+    error = refused(sql)
+    assert error.slug == "wrong_arguments" and "divides by zero here" in error.message
+
+
+@pytest.mark.parametrize("sql", ["x % 1", "x // y", "x / 0", "x % (0 + 1)", "0 % x", "x % '0'", "x % 0.5"])
+def test_other_divisors_are_let_through(sql: str) -> None:
+    check_node(expression(sql))
+
+
+# --- arguments ------------------------------------------------------------------------------------------------------
+
+
+def test_a_function_without_its_first_argument_is_refused() -> None:
+    for node in (exp.Abs(), exp.Length(), exp.Lower()):
+        with pytest.raises(Error) as caught:
+            check_node(node)
+        assert caught.value.slug == "wrong_arguments"
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        exp.Ceil(this=exp.column("x"), decimals=exp.Literal.number(2)),
+        exp.Floor(this=exp.column("x"), decimals=exp.Literal.number(2)),
+        exp.LastDay(this=exp.column("d"), unit=exp.var("MONTH")),
+        exp.Length(this=exp.column("t"), encoding=exp.Literal.string("x")),
+        exp.StrPosition(this=exp.column("t"), substr=exp.column("u"), position=exp.Literal.number(2)),
+    ],
+)
+def test_an_argument_that_the_text_would_leave_out_is_refused_where_it_stands(node: exp.Expr) -> None:
+    with pytest.raises(Error) as caught:
+        check_node(node)
+    assert caught.value.slug == "wrong_arguments" and "takes fewer arguments" in caught.value.message
+
+
+def test_a_cast_has_a_type_to_cast_to() -> None:
+    """Its slot has the name of one that only other dialects fill."""
+    check_node(expression("CAST(x AS BIGINT)"))
+
+
+def test_a_format_of_a_date_is_not_empty() -> None:
+    for check in (check_format, check_node):
+        with pytest.raises(Error) as caught:
+            check(expression("strftime(d, '')"))
+        assert caught.value.slug == "wrong_arguments" and "needs a format" in caught.value.message
+        check(expression("strftime(d, '%Y')"))
+
+
+# --- the lists ------------------------------------------------------------------------------------------------------
+
+
+def test_nothing_that_reads_files_settings_time_or_randomness_is_on_the_lists() -> None:
+    never = (
+        exp.Rand, exp.CurrentDate, exp.CurrentTimestamp, exp.ReadCSV, exp.Table, exp.Join, exp.Command, exp.Insert, exp.Create,
+        exp.GenerateSeries, exp.Uuid, exp.Subquery, exp.Select, exp.Union, exp.Anonymous, exp.Lambda, exp.Placeholder,
+    )  # fmt: skip
+    assert NODES.isdisjoint(never)
+    assert all(name == name.lower() for name in NAMES) and DISTANCE <= NAMES
+    assert NAMES.isdisjoint({"random", "getenv", "read_csv", "query", "pragma", "current_setting", "setseed"})
