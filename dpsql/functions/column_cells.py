@@ -32,13 +32,14 @@ def cut(facts: Facts, literals: Iterable[Any], inside: bool) -> list[Possible]:
     for low, high in zip([None, *ordered], [*ordered, None], strict=True):
         below = None if low is None else _next(low, 1, facts.type)
         above = None if high is None else _next(high, -1, facts.type)
-        if below is None or above is None or below <= above:
+        beyond_calendar = (low is not None and below is None) or (high is not None and above is None)
+        if not beyond_calendar and (below is None or above is None or below <= above):
             cells.append(Possible(None, below, above, null=False))
     return cells
 
 
 def _next(value: Any, direction: int, type_: Type) -> Any:
-    """Return the next value of the type, up or down; None (unbounded) beyond the calendar."""
+    """Return the next value of the type, up or down; None beyond the calendar, where there is none."""
     if type_ is Type.REAL:
         return math.nextafter(value, direction * math.inf)
     try:

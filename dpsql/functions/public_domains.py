@@ -102,6 +102,8 @@ def _of_expression(expression: Expr) -> Values | None:
     values = _domain(expression)
     if values is None:
         return None
+    if expression.facts.type is Type.REAL:  # the engine groups both zeros as 0.0
+        values = tuple(value + 0.0 if isinstance(value, float) else value for value in values)
     present = [value for value in dict.fromkeys(values) if value is not None]
     if expression.facts.type is Type.REAL:
         present = [value for value in present if not _is_nan(value)]

@@ -50,7 +50,7 @@ def first_problem(connection: Connection, witness: Witness, dataset: str, head: 
         return LedgerVerdict(state.last.seq, broken.seq, broken.problem)
     except IntegrityError as error:
         return LedgerVerdict(state.last.seq, state.last.seq, error.message)
-    except (InternalError, KeyError, TypeError, ValueError):
+    except (InternalError, AttributeError, KeyError, TypeError, ValueError):
         return LedgerVerdict(state.last.seq, state.last.seq + 1, "its text makes no sense")
     return LedgerVerdict(state.last.seq)
 

@@ -82,6 +82,8 @@ AGREE = [
     "SELECT x, GROUPING(x), COUNT(*) FROM people GROUP BY ROLLUP (x) ORDER BY 1, 2",
     "SELECT day, COUNT(*) AS n FROM people WHERE day BETWEEN '2024-12-25' AND '2024-12-31' GROUP BY day ORDER BY n DESC, day LIMIT 5",
     "SELECT CAST(date_trunc('month', day) AS DATE) AS m, COUNT(*) FROM people WHERE day >= '2024-02-10' AND day < '2024-04-01' GROUP BY 1 ORDER BY 1",
+    "SELECT CAST(date_trunc('month', day) AS DATE) AS m, COUNT(*) FROM people WHERE day >= '2024-11-01' AND day < '9999-12-31' GROUP BY 1 ORDER BY 1",
+    "SELECT CAST(date_trunc('month', day) AS DATE) AS m, COUNT(*) FROM people WHERE day >= '0001-01-01' AND day < '2024-03-01' GROUP BY 1 ORDER BY 1",
     "SELECT age, RANK() OVER (ORDER BY COUNT(*) DESC) FROM people WHERE age IN (21, 31) GROUP BY age ORDER BY age",
     "SELECT COUNT(*) FROM (SELECT age, COUNT(*) FROM people WHERE age IN (21, 22, 23) GROUP BY age)",
     "SELECT age, COUNT(*) FROM people GROUP BY age HAVING age BETWEEN 51 AND 53 ORDER BY age",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import chain, combinations, product
 from math import prod
 
 from sqlglot import exp
 
 from dpsql.errors.exceptions import refuse
-from dpsql.plan.plan import Key
+from dpsql.plan.plan import Key, Measure
 from dpsql.sql.binder.base_tables import named_table
 from dpsql.sql.binder.trees import SQL_TYPES
 from dpsql.sql.parse import place
@@ -69,13 +70,43 @@ def over_set(select: exp.Select, block: str, keys: list[Key], chosen: list[Key])
     return copy
 
 
+def columns_of_sets(
+    select: exp.Select, order: exp.Expr | None, keys: Sequence[Key], measures: Sequence[Measure]
+) -> exp.Select:
+    """Return a SELECT of all keys, measures and GROUPING numbers. It is for a `select` and `order` with windows, which SQL
+    computes over the union of all sets. GROUPING in both becomes a column of the returned SELECT."""
+    numbers: dict[str, str] = {}
+    for part in (select, *([] if order is None else [order])):
+        for column in list(part.find_all(exp.Column)):
+            if column.name.startswith(GROUPING):
+                number = numbers.setdefault(column.name, f"g{len(numbers)}")
+                column.replace(exp.column(number, quoted=True))
+    names = {name: name for name in [*(key.name for key in keys), *(measure.name for measure in measures)]}
+    columns = {**names, **numbers}.items()
+    return exp.Select(
+        expressions=[exp.alias_(exp.column(read, quoted=True), name, quoted=True) for read, name in columns]
+    )
+
+
+def over_union(select: exp.Select, selects: list[exp.Select], order: exp.Expr | None) -> exp.Select:
+    """Return `select` over the union of the columns of all sets (`columns_of_sets`)."""
+    select.set("from_", exp.From(this=_derived(selects)))
+    if order is not None:
+        select.set("order", order)
+    return select
+
+
+def _derived(selects: list[exp.Select]) -> exp.Subquery:
+    union: exp.Query = selects[0]
+    for following in selects[1:]:
+        union = exp.Union(this=union, expression=following, distinct=False)
+    return exp.Subquery(this=union, alias=exp.TableAlias(this=exp.to_identifier("q")))
+
+
 def united(selects: list[exp.Select], node: exp.Select, order: exp.Expr | None) -> exp.Query:
     """Return the UNION ALL of the SELECTs of all grouping sets. Refuses ORDER BY anything except outputs or positions, because it
     applies to the union."""
-    union: exp.Query = selects[0]
-    for select in selects[1:]:
-        union = exp.Union(this=union, expression=select, distinct=False)
-    outer = exp.select("*").from_(exp.Subquery(this=union, alias=exp.TableAlias(this=exp.to_identifier("q"))))
+    outer = exp.select("*").from_(_derived(selects))
     if order is not None:
         outputs = {item.alias_or_name.lower() for item in selects[0].expressions}
         for ordered in order.expressions:

@@ -20,7 +20,14 @@ from dpsql.sql.binder.combined_rows import groups_of
 from dpsql.sql.binder.context import BindingContext
 from dpsql.sql.binder.correlated_subqueries import check_groups
 from dpsql.sql.binder.group_bounds import of_units
-from dpsql.sql.binder.grouping_sets import grouping_call, grouping_sets, over_set, united
+from dpsql.sql.binder.grouping_sets import (
+    columns_of_sets,
+    grouping_call,
+    grouping_sets,
+    over_set,
+    over_union,
+    united,
+)
 from dpsql.sql.binder.least_units import with_unit_count
 from dpsql.sql.binder.per_unit_aggregation import per_unit
 from dpsql.sql.binder.public_keys import BlockKeys, narrowed, noted, shortened
@@ -115,13 +122,15 @@ def _over_blocks(
         if order is not None:
             copy.set("order", order)
         return copy
+    windows = copy.find(exp.Window) is not None or (order is not None and order.find(exp.Window) is not None)
+    of_set = columns_of_sets(copy, order, work.keys, measures) if windows else copy
     selects = []
     for chosen, block_keys in work.sets_shown(with_unpaired_rows(source, work.scope.unpaired)):
         keys = [key for key in work.keys if key.name in chosen]
         block = Block("", source, block_keys.keys, measures, block_keys.combinations)
         block = of_units(block, context.policy, place(work.node))
-        selects.append(over_set(copy, context.add_block(block), work.keys, keys))
-    return united(selects, work.node, order)
+        selects.append(over_set(of_set, context.add_block(block), work.keys, keys))
+    return over_union(copy, selects, order) if windows else united(selects, work.node, order)
 
 
 def _over(expression: Expr, keys: list[Expr]) -> bool:
@@ -262,8 +271,12 @@ class _Cut:
                 bits = [str(int(self._key_of(key) not in chosen)) for key in node.expressions]
                 return exp.Literal.number(int("".join(bits) or "0", 2))
             key = self._key_of(node) if isinstance(node, exp.Condition) else None
-            if key is None or key in chosen:
+            if key is None:
                 return node
+            if key in chosen:
+                return (
+                    node.copy()
+                )  # as another node, into which `transform` does not go: a key may contain one that is NULL here
             type_ = next(grouping_key.expression.facts.type for grouping_key in self.keys if grouping_key.name == key)
             return exp.cast(exp.Null(), SQL_TYPES[type_], dialect="duckdb")
 
@@ -319,17 +332,19 @@ class _Cut:
     def output(self, item: exp.Expr) -> exp.Expr:
         """Return one item of the select list over the block, under its output name."""
         self._not_star(item)
-        alias = exp.to_identifier(output_name(item), quoted=True)
-        return exp.Alias(this=self.part(item.unalias()), alias=alias)
+        alias, value = exp.to_identifier(output_name(item), quoted=True), item.unalias()
+        key = self._key_of(value) if isinstance(value, exp.Literal) else None
+        return exp.Alias(this=self.part(value) if key is None else exp.column(key, quoted=True), alias=alias)
 
     def order(self, value: exp.Expr) -> exp.Expr:
         """Return ORDER BY over the block. Over a union (several grouping sets), outputs are named by their position."""
         order = self.part(value)
         if len(self.sets) > 1:
-            outputs = [self.part(item.unalias()) for item in self.node.expressions]
+            outputs = [self.part(item.unalias()).unnest() for item in self.node.expressions]
             for ordered in order.expressions:
-                if ordered.this in outputs:
-                    ordered.set("this", exp.Literal.number(outputs.index(ordered.this) + 1))
+                value = ordered.this.unnest()
+                if value in outputs and not isinstance(ordered.this, exp.Literal):
+                    ordered.set("this", exp.Literal.number(outputs.index(value) + 1))
         return order
 
     def part(self, value: exp.Expr) -> exp.Expr:

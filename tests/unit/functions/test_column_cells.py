@@ -55,6 +55,8 @@ CUTS: list[tuple[Facts, Sequence[Any]]] = [
     (Facts(B), [True]),
     (Facts(D), [date(2024, 1, 2)]),
     (Facts(D), [date(1, 1, 2), date(9999, 12, 30)]),
+    (Facts(D), [date.min, date(2024, 1, 2), date.max]),
+    (Facts(S), [datetime.min, datetime.max]),
     (Facts(D, date(2024, 1, 1), date(2024, 1, 2)), [datetime(2024, 1, 3, 4)]),
     (Facts(S), [NOON]),
     (Facts(S), [date(2024, 1, 2), NOON]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import date, datetime, timedelta
 from fractions import Fraction
 from typing import Any
@@ -261,3 +262,12 @@ def test_nan_is_never_a_key_and_null_is_one_where_a_result_may_be_missing() -> N
     powers = call("power", integers(-1, 1), literal(Fraction(1, 2)))
     assert evaluate(powers, {"i": -1}) != evaluate(powers, {"i": -1}), "a root of a negative"
     assert domain_of(powers) == (0.0, 1.0)
+
+
+def test_zero_is_one_key_whatever_its_sign() -> None:
+    """The engine groups both zeros as 0.0, and -0.0 among the values would be a group without rows."""
+    halves = call("mul", integers(0, 1), literal(Fraction(-1, 2)))
+    listed_zero = Column("r", Facts(R, values=(-0.0, 1.5), nullable=False))
+    for expression, values in ((halves, (-0.5, 0.0)), (listed_zero, (0.0, 1.5))):
+        found = domain_of(expression)
+        assert found == values and not any(math.copysign(1, value) < 0 for value in found if value == 0)

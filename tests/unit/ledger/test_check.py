@@ -133,6 +133,11 @@ def limits_without_account(book: Book) -> None:
     book.account("dataset", 5, kind="limits")
 
 
+def limits_as_text(book: Book) -> None:
+    book.create()
+    book.write("account", scope="dataset", accountant="pure", limits="5")
+
+
 def charge_without_account(book: Book) -> None:
     opened(book)
     book.charge(1, "dataset", "analyst:ann")
@@ -221,6 +226,7 @@ WRONG: list[tuple[Callable[[Book], object], int, str]] = [
     (lambda book: book.write("created", dataset="clinic"), 1, SENSELESS),
     (account_opened_twice, 3, "the account was opened before"),
     (limits_without_account, 2, SENSELESS),
+    (limits_as_text, 2, SENSELESS),
     (charge_without_account, 3, SENSELESS),
     (charge_beyond_the_limit, 4, DID_NOT_FIT + "dataset"),
     (charge_beyond_a_lowered_limit, 5, DID_NOT_FIT + "dataset"),

@@ -1,0 +1,63 @@
+"""ROLLUP, CUBE and GROUPING SETS: keys that contain other keys or are constants, windows over all sets, ORDER BY; keys that are
+zero with a sign."""
+
+from __future__ import annotations
+
+import pytest
+from support.generated_questions import difference
+
+from answers.test_answers import World, world  # noqa: F401
+
+KEYS = (
+    "SELECT x // 4 AS k, x, COUNT(*) FROM a WHERE x < 5 GROUP BY ROLLUP(x // 4, x) HAVING x // 4 = 1",
+    "SELECT x // 4 AS k, x, COUNT(*) FROM a WHERE x < 5 GROUP BY ROLLUP(x // 4, x) HAVING k = 1",
+    "SELECT upper(kind) AS k, kind, COUNT(*) FROM a WHERE kind IN ('p', 'q') GROUP BY CUBE(upper(kind), kind) HAVING upper(kind) = 'P'",
+    "SELECT COUNT(k), COUNT(*) FROM (SELECT uid, upper(kind) AS k FROM a GROUP BY GROUPING SETS ((uid, upper(kind)), (uid, kind)))",
+    "SELECT k, SUM(n) FROM (SELECT uid, x // 4 AS k, COUNT(*) AS n FROM a WHERE x < 5 GROUP BY uid, ROLLUP(x // 4, x)) GROUP BY k HAVING SUM(n) > 0",
+    "SELECT 'all' AS k, COUNT(*) FROM a GROUP BY ROLLUP(k)",
+    "SELECT kind, 'all' AS k, COUNT(*) FROM a GROUP BY kind, ROLLUP(k) HAVING COUNT(*) > 0",
+    "SELECT 3 AS k, COUNT(*) AS n FROM a GROUP BY ROLLUP(k)",
+)
+WINDOWS = (
+    "SELECT kind, COUNT(*) OVER () AS w, COUNT(*) * 1.0 / SUM(COUNT(*)) OVER () AS share FROM a GROUP BY ROLLUP(kind) HAVING COUNT(*) > 0",
+    "SELECT kind, COUNT(*) FROM a GROUP BY ROLLUP(kind) HAVING COUNT(*) > 0 QUALIFY RANK() OVER (ORDER BY COUNT(*) DESC) = 1",
+    "SELECT kind, GROUPING(kind), LAG(COUNT(*)) OVER (ORDER BY kind NULLS LAST) FROM a GROUP BY ROLLUP(kind) HAVING COUNT(*) > 0",
+    "SELECT kind, x // 50 AS h, SUM(x), RANK() OVER (PARTITION BY GROUPING(kind, x // 50) ORDER BY COUNT(*) DESC) FROM a WHERE x IS NOT NULL "
+    "GROUP BY CUBE(kind, x // 50) HAVING COUNT(*) > 5",
+    "SELECT kind, ROW_NUMBER() OVER (ORDER BY COUNT(*), kind) FROM a GROUP BY GROUPING SETS ((kind), ()) HAVING COUNT(*) > 0",
+    "SELECT DISTINCT COUNT(*) OVER () FROM a GROUP BY ROLLUP(kind) HAVING COUNT(*) > 0",
+    "SELECT SUM(w) FROM (SELECT COUNT(*) OVER () AS w FROM a GROUP BY ROLLUP(kind) HAVING COUNT(*) > 0)",
+    "SELECT kind, AVG(x), SUM(SUM(x)) OVER (PARTITION BY kind) FROM a GROUP BY ROLLUP(kind) HAVING COUNT(*) > 0",
+)
+NEGATIVE_ZEROS = (
+    "SELECT x / -8 AS k, COUNT(*) FROM a WHERE x < 2 GROUP BY k",
+    "SELECT round(x / -30) AS k, COUNT(*) FROM a WHERE x IS NOT NULL GROUP BY k",
+    "SELECT -CAST(x AS DOUBLE) AS k, kind, COUNT(*) FROM a WHERE x < 2 GROUP BY k, kind HAVING COUNT(*) > 0",
+    "SELECT CASE WHEN x < 3 THEN x * -1.5 ELSE 2.5 END AS k, COUNT(*) FROM a WHERE x IS NOT NULL GROUP BY k",
+)
+ORDERED = (
+    "SELECT kind, COUNT(*) AS n FROM a GROUP BY ROLLUP(kind) HAVING COUNT(*) > 0 ORDER BY n",
+    "SELECT kind, COUNT(*) AS n FROM a GROUP BY ROLLUP(kind) HAVING COUNT(*) > 0 ORDER BY COUNT(*) DESC LIMIT 2",
+    "SELECT 2 AS k, COUNT(*) AS n, kind FROM a GROUP BY ROLLUP(kind) HAVING COUNT(*) > 0 ORDER BY 2",
+    "SELECT kind, COUNT(*) AS n FROM a GROUP BY ROLLUP(kind) HAVING COUNT(*) > 0 ORDER BY SUM(COUNT(*)) OVER (PARTITION BY kind) DESC",
+)
+
+
+@pytest.mark.parametrize("sql", [*KEYS, *NEGATIVE_ZEROS, *WINDOWS, *ORDERED])
+def test_answers_over_such_keys_and_sets_are_those_of_the_engine(world: World, sql: str) -> None:  # noqa: F811
+    connection, session = world
+    assert difference(session.execute(sql), connection.execute(sql).fetchall()) is None
+
+
+@pytest.mark.parametrize("sql", ORDERED)
+def test_rows_of_all_sets_are_ordered_together(world: World, sql: str) -> None:  # noqa: F811
+    connection, session = world
+    counts = [row[1] for row in connection.execute(sql).fetchall()]
+    assert [row[1] for row in session.execute(sql).rows()] == pytest.approx(counts) and len(counts) > 1
+
+
+def test_a_share_of_all_sets_has_an_error_bar(world: World) -> None:  # noqa: F811
+    _, session = world
+    release = session.execute("SELECT kind, COUNT(*) / SUM(COUNT(*)) OVER () AS share FROM a GROUP BY ROLLUP(kind)")
+    assert [column.noisy for column in release.columns] == [False, True]
+    assert all(value is not None for value in release.error.column("share").to_pylist())
