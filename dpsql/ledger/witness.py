@@ -163,7 +163,7 @@ class Witness:
         for head, written, other in sorted(slots, key=lambda entry: -entry[0].seq):
             if same(self._head_mac(head), written):
                 return head, other
-        raise refuse("ledger_tampered", entry=0, problem="the head kept in the second place does not hold")
+        raise refuse("ledger_tampered", entry=0, problem="the head kept in the state directory does not hold")
 
 
 class Seat:
