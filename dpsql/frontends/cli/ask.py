@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 
 _FORMATS = ("table", "csv", "json", "parquet", "arrow")
 _FILE_FORMATS = ("csv", "parquet", "json", "arrow")
-_format = click.option("-f", "--format", type=click.Choice(_FORMATS), default="table", help="The format of the output.")
+_format = click.option(
+    "-f",
+    "--format",
+    type=click.Choice(_FORMATS),
+    help="The format of the output; by default that of --out's ending, or table.",
+)
 _sql = click.argument("sql", required=False)
 
 
@@ -38,7 +43,7 @@ _sql = click.argument("sql", required=False)
 @click.option("--explain", "only_explain", is_flag=True, help="Show plan and price; nothing is charged.")
 @_sql
 def query(
-    *, chosen: SessionOptions, format: str, out: Path | None, bars: bool, picture: Path | None, only_explain: bool,
+    *, chosen: SessionOptions, format: str | None, out: Path | None, bars: bool, picture: Path | None, only_explain: bool,
     sql: str | None,
 ) -> None:  # fmt: skip
     """Answer one statement. Without SQL, or with -, read it from standard input."""
@@ -54,7 +59,9 @@ def query(
     )
     from dpsql.frontends.rendering.plots import check_plot, draw_release, require_drawable
 
-    text = _statement(sql)
+    if only_explain and (format, out, bars, picture) != (None, None, False, None):
+        raise click.UsageError("--explain gives no answer: leave out --format, --out, --bars and --plot")
+    text, format = _statement(sql), format or _format_of(out)
     if format in BINARY_FORMATS and out is None and sys.stdout.isatty():
         raise click.UsageError(f"{format} is no text for a terminal: name a file with --out, or redirect the output")
     with chosen.open() as session:
@@ -76,6 +83,12 @@ def query(
             write_text(release, sys.stdout, format, bars, terminal_width())
         if picture is not None:
             draw_release(release, picture)
+
+
+def _format_of(out: Path | None) -> str:
+    """Return the format that the ending of a file stands for, or that for a terminal."""
+    ending = "" if out is None else out.suffix.lower().removeprefix(".")
+    return ending if ending in _FORMATS else "table"
 
 
 @click.command()
@@ -148,7 +161,7 @@ def run(
 
     scripts = [(file, read_text(file)) for file in sql_files(files)]
     if report is not None:
-        _begin_report(report, dry_run, (chosen.policy, *files, *(file for file, _ in scripts)))
+        _begin_report(report, out, dry_run, (chosen.policy, *files, *(file for file, _ in scripts)))
     with chosen.open() as session:
         batch = Batch(
             session, scripts, out, format, charge_again=charge_again, keep_going=keep_going, bars=bars,
@@ -178,7 +191,7 @@ def run(
     context.exit(status)
 
 
-def _begin_report(report: Path, dry_run: bool, read: Iterable[Path]) -> None:
+def _begin_report(report: Path, out: Path, dry_run: bool, read: Iterable[Path]) -> None:
     """Check the place of a report, and remove an earlier one, so that after a crash no report of another run is there. Refuse a
     place that is a file which the run reads."""
     from dpsql.frontends.batch.report_page import forget_report, require_report_place
@@ -187,6 +200,8 @@ def _begin_report(report: Path, dry_run: bool, read: Iterable[Path]) -> None:
         raise click.UsageError("--dry-run writes nothing: leave --report out")
     if report.exists() and any(file.exists() and file.samefile(report) for file in read):
         raise click.UsageError(f"{report} is read by this run: name another file with --report")
+    if report.parent == out:
+        out.mkdir(parents=True, exist_ok=True)  # which the run would do only after its prices
     require_report_place(report)
     forget_report(report)
 

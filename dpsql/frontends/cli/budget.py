@@ -58,6 +58,8 @@ def show(policy: Path, format: str, accountant: tuple[str, ...], delta: str | No
     from dpsql.frontends.rendering.formats import write_rows
     from dpsql.session.budget import windows_in_words
 
+    if delta is not None and not accountant:
+        raise click.UsageError("--delta is for --accountant: name a rule of composition too")
     with _ledger(policy) as (loaded, ledger):
         if accountant:
             names, rows = composition_rows(loaded, ledger, accountant, delta)
@@ -217,14 +219,15 @@ def _units(policy: Policy, epsilon: str) -> dict[str, int]:
     """Return the amounts in the ledger's dimensions for a lost epsilon, with the delta of the budget. Raises BadParameter."""
     from fractions import Fraction
 
+    from dpsql.privacy.accounting.conversions import MOST_EPSILON
     from dpsql.privacy.accounting.registry import make_accountant
 
     try:
         amount = Fraction(epsilon)
     except (ValueError, ZeroDivisionError):
         raise click.BadParameter(f"{epsilon!r} is no number", param_hint="--lost") from None
-    if amount <= 0:
-        raise click.BadParameter("what was lost is more than 0", param_hint="--lost")
+    if not 0 < amount <= MOST_EPSILON:
+        raise click.BadParameter(f"what was lost is more than 0 and at most {MOST_EPSILON}", param_hint="--lost")
     return dict(make_accountant(policy.budget.accountant, amount, policy.budget.delta).limit_units())
 
 

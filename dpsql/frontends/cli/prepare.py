@@ -41,7 +41,7 @@ def _index(policy: Path) -> Iterator[tuple[Policy, Ledger, ContributionIndex]]:
     "--copy", is_flag=True, help="Write the rows even where none is dropped, so that every question takes equal work."
 )
 @click.option("--memory", metavar="SIZE", help="The most memory to use, e.g. 4GB; the rest goes to disk.")
-@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="The number of threads.")
+@click.option("--jobs", type=click.IntRange(1, 256), metavar="N", help="The number of threads.")
 def prepare(policy: Path, copy: bool, memory: str | None, jobs: int | None) -> None:
     """Prepare the bounded rows of each person, so that queries take about as long as without privacy.
 

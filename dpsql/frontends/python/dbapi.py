@@ -248,6 +248,11 @@ class Connection:
         finally:
             session.close()
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether the connection was closed."""
+        return self._session is None
+
     def __enter__(self) -> Connection:
         self._require_open()
         return self
@@ -279,7 +284,12 @@ class Cursor:
         """
         session = self._open()
         self._release, self._rows = None, iter(())
-        release = session.execute(*_adapted(operation, parameters))
+        try:
+            release = session.execute(*_adapted(operation, parameters))
+        except errors.Fault as fault:
+            if fault.slug == "engine_failed" and self.connection.is_closed:  # by another thread, which ends what runs
+                raise refuse("connection_closed", thing="connection", charged=fault.charged) from None
+            raise
         self._release, self._rows = release, release.rows()
         return self
 

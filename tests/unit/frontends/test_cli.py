@@ -83,6 +83,22 @@ def test_query_formats_show_error_bars_and_price(clinic: Clinic, dpsql: Run) -> 
     assert clinic.charges() == 1
 
 
+def test_the_ending_of_a_file_chooses_its_format(clinic: Clinic, dpsql: Run) -> None:
+    for place in ("a.csv", "a.json", "a.parquet", "a.txt"):
+        assert dpsql("query", "-p", "clinic.yaml", BY_REGION, "-o", place).status == 0
+    assert (
+        Path("a.csv").read_text().startswith("region,n\n") and len(json.loads(Path("a.json").read_text())["rows"]) == 2
+    )
+    assert pq.read_table("a.parquet").num_rows == 2 and "±" in Path("a.txt").read_text()
+    assert clinic.charges() == 1
+
+
+@pytest.mark.parametrize("option", [("-o", "x.csv"), ("-f", "json"), ("--bars",), ("--plot", "x.svg")])
+def test_explain_refuses_options_of_an_answer(clinic: Clinic, dpsql: Run, option: tuple[str, ...]) -> None:
+    outcome = dpsql("query", "-p", "clinic.yaml", BY_REGION, "--explain", *option)
+    assert outcome.status == 2 and "--explain gives no answer" in outcome.err and clinic.charges() == 0
+
+
 def test_query_reads_options_and_a_statement_from_standard_input(clinic: Clinic) -> None:
     options = ("--epsilon", "0.5", "--confidence", "0.9", "--set", "dp.mechanism=laplace")
     child = process("query", "-p", "clinic.yaml", *options, stdin=subprocess.PIPE)

@@ -68,7 +68,10 @@ def test_a_ledger_is_backed_up_lost_and_put_back(dpsql: Run, place: Path, tmp_pa
     assert status == 0 and "charged to dataset for what may have been lost: " in said and "rho " in said
     assert dpsql("budget", "verify")[0] == 0
     charge(place, 3)
-    assert dpsql("budget", "restore", "--lost", "x", str(tmp_path / "backup"))[0] == 2
+    for lost in ("x", "0", "1e999"):
+        status, _, told = dpsql("budget", "restore", "--lost", lost, str(tmp_path / "backup"))
+        assert status == 2 and "--lost" in told
+    assert dpsql("budget", "show", "--delta", "0.1")[0] == 2
     status, _, told = dpsql("budget", "restore", str(tmp_path / "backup"))
     assert status == 4 and "backup_older" in told
 

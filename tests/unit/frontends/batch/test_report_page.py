@@ -124,6 +124,13 @@ def test_a_report_that_cannot_be_written_is_refused_before_anything_is_charged(
     assert clinic.charges() == 0 and not Path("out").exists()
 
 
+def test_a_report_may_be_written_into_the_folder_that_the_run_makes(clinic: Clinic, dpsql: Run) -> None:
+    Path("q.sql").write_text("SELECT COUNT(*) AS n FROM patients;\n")
+    outcome = dpsql("run", "-p", "clinic.yaml", "--out", "new/out", "--report", "new/out/page.html", "q.sql")
+    assert outcome.status == 0, outcome.err
+    assert Path("new/out/page.html").exists() and clinic.charges() == 1
+
+
 def test_a_dry_run_writes_no_report_and_needs_the_extra(
     clinic: Clinic, dpsql: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,6 +14,7 @@ import pytest
 from support.clinic_folder import Clinic
 
 import dpsql
+from dpsql.errors.exceptions import refuse
 
 BY_REGION = "SELECT region, COUNT(*) AS n, AVG(age) AS age FROM patients GROUP BY region"
 
@@ -147,6 +148,21 @@ def test_closed_connections_and_cursors_refuse_every_use(clinic: Clinic) -> None
     for use in uses:
         with pytest.raises(dpsql.InterfaceError):
             use()
+
+
+def test_a_question_that_another_thread_ends_by_closing_says_so_and_that_it_is_charged() -> None:
+    class Session:
+        def execute(self, *statement: object) -> None:
+            connection.close()
+            raise refuse("engine_failed", incident="0123", charged=True)
+
+        def close(self) -> None:
+            pass
+
+    connection = dpsql.Connection(cast("Any", Session()))
+    with pytest.raises(dpsql.InterfaceError, match="this connection is closed") as caught:
+        connection.cursor().execute(BY_REGION)
+    assert caught.value.charged
 
 
 def test_two_threads_may_close_at_once() -> None:
