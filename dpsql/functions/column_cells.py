@@ -109,5 +109,5 @@ def named_cells(facts: Facts, literals: Iterable[Any]) -> list[tuple[Possible, b
     cells = cut(replace(facts, values=None, lower=None, upper=None), {*written, *listed}, False)
     apart = [cell for cell in cells if cell.values is None or not cell.values <= listed - written]
     rest = Possible(frozenset(listed - written), null=False)
-    named = [(cell, missing if cell.never else inside(cell)) for cell in (*apart, *([rest] if rest.values else ()))]
-    return named if any(cell.never for cell, _ in named) else [*named, (single(None), missing)]
+    named = [(cell, inside(cell)) for cell in (*apart, *([rest] if rest.values else ()))]
+    return [*named, (single(None), missing)]
