@@ -28,7 +28,7 @@ from dpsql.engine.csv_lines import (
     records,
     whole_lines,
 )
-from dpsql.engine.files import identity_of
+from dpsql.engine.files import check_openable, identity_of
 from dpsql.errors.exceptions import refuse
 from dpsql.policy.types import CsvDialect
 
@@ -198,6 +198,7 @@ def _parsed(blocks: Iterator[LineBlock], layout: CellLayout) -> Iterator[tuple[l
 
 
 def _opened(path: Path) -> BinaryIO:
+    check_openable([path])
     return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb")  # type: ignore[return-value]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from dpsql.engine.query import Identity
@@ -12,6 +13,14 @@ from dpsql.engine.query import Identity
 def matching(pattern: str | Path) -> list[Path]:
     """Return the files that match a name or glob; any part may have wildcards, with the engine's meaning."""
     return [Path(path) for path in sorted(glob.glob(str(pattern), recursive=True, include_hidden=True))]
+
+
+def check_openable(paths: Iterable[Path]) -> None:
+    """Raise OSError for a named pipe, a socket or a device, which opening or reading may wait for without end. What may be
+    opened is a file or a folder (a glob also matches folders)."""
+    for path in paths:
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise OSError(f"{path} is not a regular file")
 
 
 IDENTITIES = "|"

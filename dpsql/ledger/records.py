@@ -95,7 +95,7 @@ class LedgerVerdict:
 
 
 def asker(analyst: str | None) -> str:
-    """Return an unambiguous name of the asker: an analyst may have any name, even "owner"."""
+    """Return an unambiguous name of the asker: an analyst of an old ledger may even be called "owner"."""
     return "owner" if analyst is None else f"analyst:{quote(analyst, safe='')}"
 
 

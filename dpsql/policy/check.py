@@ -13,6 +13,7 @@ from dpsql.policy.problems import Place, Problems
 from dpsql.policy.reach import Hop, find_cycle, is_file, joins_of, paths_to_unit
 from dpsql.policy.source_kinds import SOURCE_KINDS, has_path, is_source_url, source_kind
 from dpsql.policy.types import Policy, PolicyColumn, PrivacyUnit, Table
+from dpsql.policy.values import OWNER
 from dpsql.privacy.accounting.registry import needs_delta
 from dpsql.privacy.mechanisms.registry import MECHANISMS
 
@@ -49,6 +50,7 @@ def check_policy(policy: Policy, tree: Any, problems: Problems) -> None:
     if not problems.within(("budget",)):
         _check_limits(policy, problems)
     _check_case(("analysts",), names.below("analysts"), problems)
+    _check_owner(names.below("analysts"), problems)
     _check_case(("projects",), names.below("projects"), problems)
     _check_case(("tables",), names.below("tables"), problems)
     _check_schemas(policy, problems)
@@ -219,6 +221,14 @@ def _check_case(place: Place, names: Iterable[str], problems: Problems) -> None:
         first = spellings.setdefault(name.lower(), name)
         if first != name:
             problems.add((*place, name), f"differs from {first} by case alone, which SQL does not see")
+
+
+def _check_owner(names: Iterable[str], problems: Problems) -> None:
+    """Check that no analyst has the owner's name: after a removal of that analyst, the login would be the owner's."""
+    for name in names:
+        if name.lower() == OWNER:
+            why = f"is the login of the data's owner, who needs no account; choose another name than {name}"
+            problems.add(("analysts", name), why)
 
 
 def _check_schemas(policy: Policy, problems: Problems) -> None:

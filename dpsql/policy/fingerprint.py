@@ -19,7 +19,7 @@ def fingerprint(value: object) -> str:
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
-_NOT_SAID = ("description", "folder", "rows", "row_count", "asker")
+_NOT_SAID = ("description", "folder", "origin", "rows", "row_count", "asker")
 """Fields on which the meaning of answers does not depend."""
 
 

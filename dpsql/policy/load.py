@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import copy
 import stat
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from dpsql.errors.exceptions import Error, PolicyRefusal, refuse
 from dpsql.errors.suggestions import did_you_mean
-from dpsql.policy.problems import Place, Problems
+from dpsql.policy.problems import Origin, Place, Problems
 from dpsql.policy.types import Policy
 from dpsql.policy.yaml_text import Unreadable, read_yaml
 
+Check = Callable[[Policy, Problems], None]
+"""A check that adds what is wrong in a policy to its problems."""
 MOST_BYTES = 1 << 20
+SENTENCES = dict.fromkeys(("model_type", "dict_type"), "a mapping of keys to values is expected here")
+"""The sentences of pydantic's errors that shapes themselves do not word; its own texts speak of Python."""
 
 
 def load_policy(path: str | Path) -> Policy:
@@ -29,13 +35,14 @@ def parse_policy(text: str, origin: str = "policy", folder: Path = Path(".")) ->
     """Return the policy in `text`; `origin` names it in messages. Raises PolicyRefusal (`policy_invalid`)."""
     policy, problems = _read(text, folder)
     if policy is None or problems:
-        raise _refusal(origin, problems)
-    return policy
+        raise refusal(origin, problems)
+    return replace(policy, origin=replace(policy.origin, name=origin))
 
 
-def policy_problems(text: str) -> list[tuple[str, str]]:
-    """Return (path, sentence) for every problem of the policy in `text`; empty if it is acceptable."""
-    return _read(text, Path("."))[1]
+def policy_problems(text: str, further: Check | None = None) -> list[tuple[str, str]]:
+    """Return (path, sentence) for every problem of the policy in `text`; empty if it is acceptable. `further`: a check that
+    packages above this one add. Parts of the policy that have problems may be missing from what it is given."""
+    return _read(text, Path("."), further)[1]
 
 
 def policy_text(path: Path) -> str:
@@ -57,7 +64,8 @@ def policy_text(path: Path) -> str:
         raise refuse("policy_file", origin=str(path), problem=f"line {line} is not UTF-8") from None
 
 
-def _refusal(origin: str, problems: list[tuple[str, str]]) -> Error:
+def refusal(origin: str, problems: list[tuple[str, str]]) -> Error:
+    """Return the refusal of the policy called `origin` with its problems, (path, sentence), of which there is at least one."""
     path, sentence = problems[0]
     more = "" if len(problems) == 1 else f" (and {len(problems) - 1} more)"
     error = refuse("policy_invalid", origin=origin, path=path, sentence=sentence, more=more)
@@ -67,7 +75,7 @@ def _refusal(origin: str, problems: list[tuple[str, str]]) -> Error:
     return error
 
 
-def _read(text: str, folder: Path) -> tuple[Policy | None, list[tuple[str, str]]]:
+def _read(text: str, folder: Path, further: Check | None = None) -> tuple[Policy | None, list[tuple[str, str]]]:
     # pydantic takes longer to import than everything else, and code that only uses the types does not need it
     from dpsql.policy.build import build_policy
     from dpsql.policy.check import check_policy
@@ -82,8 +90,10 @@ def _read(text: str, folder: Path) -> tuple[Policy | None, list[tuple[str, str]]
     if not isinstance(tree, dict):
         return None, [("$", "a policy is a mapping of keys (dataset, privacy_unit, budget, ledger, tables, ...)")]
     shape = _shape(copy.deepcopy(tree), problems)
-    policy = build_policy(shape, folder, problems)
+    policy = replace(build_policy(shape, folder, problems), origin=Origin(lines=problems.lines))
     check_policy(policy, tree, problems)
+    if further is not None:
+        further(policy, problems)
     return policy, problems.listed()
 
 
@@ -106,6 +116,7 @@ def _shape(tree: dict[str, Any], problems: Problems) -> Any:
     }
     cut: set[Place] = set()
     while True:
+        places: list[Place] = []
         try:
             return PolicyShape.model_validate(tree)
         except ValidationError as error:
@@ -119,7 +130,9 @@ def _shape(tree: dict[str, Any], problems: Problems) -> Any:
                     problems.add(place, _sentence(item, place))
                     place = next((place[:i] for i, part in enumerate(place) if isinstance(part, int)), place)
                 cut.add(place)
-                _cut(tree, place, fill)
+                places.append(place)
+        if not _is_cut(tree, places, fill):
+            return PolicyShape.model_validate(fill)
 
 
 def _place(loc: tuple[int | str, ...]) -> Place:
@@ -127,14 +140,29 @@ def _place(loc: tuple[int | str, ...]) -> Place:
     return loc[:-1] if loc and loc[-1] == "[key]" else loc
 
 
-def _cut(tree: dict[str, Any], place: Place, fill: dict[str, Any]) -> None:
+def _is_cut(tree: dict[str, Any], places: list[Place], fill: dict[str, Any]) -> bool:
+    """Cut `places` out of the tree, or what contains them if they are not in it. Return False if nothing could be cut: then
+    validation would find the same again."""
+    while places:
+        if sum(_cut(tree, place, fill) for place in places):
+            return True
+        places = [place[:-1] for place in places if len(place) > 1]
+    return False
+
+
+def _cut(tree: dict[str, Any], place: Place, fill: dict[str, Any]) -> bool:
+    """Remove a place, or fill it in if the root needs it. Return whether the tree changed."""
+    if len(place) == 1 and place[0] in fill:
+        key = str(place[0])
+        before, tree[key] = tree.get(key), fill[key]
+        return before is not fill[key]
     node: Any = tree
     for part in place[:-1]:
         node = node.get(part) if isinstance(node, dict) else None
-    if isinstance(node, dict):
-        node.pop(place[-1], None)
-    if len(place) == 1 and place[0] in fill:
-        tree[str(place[0])] = fill[str(place[0])]
+    if not isinstance(node, dict) or not place or place[-1] not in node:
+        return False
+    del node[place[-1]]
+    return True
 
 
 def _sentence(item: Any, place: Place) -> str:
@@ -145,6 +173,4 @@ def _sentence(item: Any, place: Place) -> str:
         return f"unknown key {place[-1]}{did_you_mean(str(place[-1]), keys_at(place[:-1]))}"
     if kind == "value_error":
         return str(item["ctx"]["error"])
-    if kind in ("model_type", "dict_type"):
-        return "a mapping of keys to values is expected here"
-    return f"does not fit: {item['msg']}"
+    return SENTENCES.get(kind, "the value has another form than the policy's pages say")

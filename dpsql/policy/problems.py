@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 Place = tuple[str | int, ...]
 """Keys and list positions from the root of the file: ("tables", "visits", "columns", "age", "upper")."""
@@ -11,11 +13,19 @@ Place = tuple[str | int, ...]
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z", re.ASCII)
 
 
+@dataclass(frozen=True)
+class Origin:
+    """The text that a policy was read from: its name in messages, usually that of a file, and the line of each place."""
+
+    name: str = "policy"
+    lines: Mapping[Place, int] = field(default_factory=dict)
+
+
 class Problems:
     """A list of (place, sentence), one per place; `lines` maps a place to its line in the file."""
 
-    def __init__(self) -> None:
-        self.lines: dict[Place, int] = {}
+    def __init__(self, lines: Mapping[Place, int] | None = None) -> None:
+        self.lines: dict[Place, int] = dict(lines or {})
         self._sentences: dict[Place, str] = {}
 
     def __bool__(self) -> bool:

@@ -70,6 +70,7 @@ Target = Annotated[
     _text_schema(rf"{values.NAME_PATTERN}\.{values.NAME_PATTERN}"),
 ]
 Names = Annotated[tuple[str, ...], PlainValidator(values.names), WithJsonSchema(_NAME_OR_LIST)]
+TableNames = Annotated[tuple[str, ...], PlainValidator(values.table_names), WithJsonSchema(_NAME_OR_LIST)]
 NameSets = Annotated[
     tuple[tuple[str, ...], ...],
     PlainValidator(values.name_sets),
@@ -189,7 +190,7 @@ class LimitShape(_Shape):
 class AnalystShape(LimitShape):
     """The budget of an analyst, and the tables, columns and rows that exist for them."""
 
-    tables: Annotated[Names | None, Field(description="the tables that exist for them; all if left out")] = None
+    tables: Annotated[TableNames | None, Field(description="the tables that exist for them; all if left out")] = None
     columns: Annotated[
         dict[Name, Names], Field(description="table to the columns that exist for them; all of a table left out")
     ] = {}
@@ -201,9 +202,11 @@ class AnalystShape(LimitShape):
 class ProjectShape(LimitShape):
     """The budget of a project, and the analysts who may charge it."""
 
-    members: Annotated[tuple[Login, ...] | None, Field(description="analysts who may charge it; all if left out")] = (
-        None
-    )
+    members: Annotated[
+        tuple[Login, ...] | None,
+        BeforeValidator(values.list_of_analysts),
+        Field(description="analysts who may charge it; all if left out"),
+    ] = None
 
 
 class ReuseShape(_Shape):
@@ -305,8 +308,9 @@ class TimingShape(_Shape):
 
 
 def _word_or_mapping(raw: object) -> object:
-    """Return one of the words, or the mapping unchanged."""
-    return raw if isinstance(raw, dict) else values.choice(("plain", "padded"), raw)
+    """Return one of the words, or the mapping as a shape. It is read here: pydantic's union would try each branch, and name it
+    in the place of an error."""
+    return TimingShape.model_validate(raw) if isinstance(raw, dict) else values.choice(("plain", "padded"), raw)
 
 
 def _timing_schema(schema: dict[str, Any]) -> None:

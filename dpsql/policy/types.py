@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from dpsql.policy.bounds import TABLE_BOUNDS, UNBOUNDED, ContributionBounds, written_as
 from dpsql.policy.fingerprint import LEFT_OUT_AT_DEFAULT, fingerprint
+from dpsql.policy.problems import Origin
 from dpsql.policy.reach import Hop, is_file, joins_of, paths_to_unit
 from dpsql.policy.source_kinds import DUCKDB, source_kind
 from dpsql.privacy.loss import Neighbours
@@ -270,15 +271,14 @@ class Preparation:
 
 @dataclass(frozen=True)
 class Policy:
-    """One policy file. `privacy_unit` is None under row privacy; relative paths in it start at `folder`.
+    """One policy file, called `origin`. `privacy_unit` is None under row privacy; relative paths in it start at `folder`.
 
     `data_version` is the owner's own name for the state of the data; None: the source's files show whether it changed.
     `witness` is the place on another machine that also keeps the ledger's head: file:///FOLDER or postgresql://...
     `log_sql`: whether the server's audit log and traces contain the texts of questions.
     `asker` is the analyst whose access applies (`of_analyst`), None if all tables are visible. `tables` are the tables of the
     file; `visible` is the part of them that the asker can name.
-    `timing` is "plain", "padded" or "constant"; `constant_seconds` is the time after which every question is answered under
-    "constant" (else None).
+    `timing` is "plain", "padded" or "constant": every question is answered after `constant_seconds` (else None).
     """
 
     dataset: str
@@ -301,6 +301,7 @@ class Policy:
     log_sql: bool = field(default=False, metadata=LEFT_OUT_AT_DEFAULT)
     prepare: Preparation = field(default=Preparation(), metadata=LEFT_OUT_AT_DEFAULT)
     folder: Path = field(default=Path("."), compare=False)
+    origin: Origin = field(default=Origin(), compare=False, repr=False)
     asker: str | None = None
 
     def of_analyst(self, name: str | None) -> Policy:

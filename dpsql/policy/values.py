@@ -26,6 +26,8 @@ MOST_TEXT = 1000
 
 NAME_PATTERN = "[A-Za-z_][A-Za-z0-9_]{0,62}"
 LOGIN_PATTERN = "[A-Za-z_][A-Za-z0-9_.@-]{0,62}"
+OWNER = "owner"
+"""Login of the owner, who asks without an analyst's account; no analyst may have this name."""
 RESERVED = ("dp_", "pg_", "__")
 
 _DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})\Z", re.ASCII)
@@ -156,11 +158,27 @@ def reference(raw: object) -> tuple[str, str]:
     return table, column
 
 
+def list_of_analysts(raw: object) -> object:
+    """Return a list (of analysts' names, read one by one with `login`), or None, unchanged."""
+    if raw is None or isinstance(raw, list):
+        return raw
+    raise ValueError("a list of analysts' names is expected here, such as [research, bi]")
+
+
 def names(raw: object) -> tuple[str, ...]:
     """Return one column name or a list of them."""
+    return _each_once(raw, "column")
+
+
+def table_names(raw: object) -> tuple[str, ...]:
+    """Return one table name or a list of them."""
+    return _each_once(raw, "table")
+
+
+def _each_once(raw: object, kind: str) -> tuple[str, ...]:
     parts = tuple(name(part) for part in (raw if isinstance(raw, list) else [raw]))
     if not parts or len(set(parts)) < len(parts):
-        raise ValueError("column names are expected here, each once")
+        raise ValueError(f"{kind} names are expected here, each once")
     return parts
 
 

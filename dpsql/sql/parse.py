@@ -209,8 +209,10 @@ def _option_name(words: list[str], tokens: list[Token]) -> str:
 
 
 def _set(sql: str, tokens: list[Token]) -> Statement:
-    """Read SET [SESSION | LOCAL] name (= | TO) value."""
-    body = tokens[2:] if len(tokens) > 1 and tokens[1].text.upper() in ("SESSION", "LOCAL") else tokens[1:]
+    """Read SET [SESSION] name (= | TO) value. Refuses LOCAL before an option (transaction_none): transactions exist on the wire
+    only, where the word is removed (`pgwire.commands.without_local`)."""
+    scope = tokens[1].text.upper() if len(tokens) > 1 else ""
+    body = tokens[2:] if scope in ("SESSION", "LOCAL") else tokens[1:]
     for index, token in enumerate(body):
         if token.token_type is TokenType.EQ or token.text.upper() == "TO":
             name = _option_name([t.text for t in body[:index]], tokens)
@@ -218,6 +220,9 @@ def _set(sql: str, tokens: list[Token]) -> Statement:
             if not value:
                 break
             text = value[0].text if len(value) == 1 else sql[value[0].start : value[-1].end + 1]
+            if scope == "LOCAL" and name.startswith("dp."):
+                hint = f"there are none here; write SET {name} = {text.strip()}"
+                raise refuse("transaction_none", what="SET LOCAL", hint=hint, position=tokens[1].start + 1)
             return Statement("set", sql, name=name, value=text.strip())
     raise refuse("syntax", detail="expected SET name = value", position=tokens[0].start + 1)
 

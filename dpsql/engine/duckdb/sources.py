@@ -29,7 +29,8 @@ from dpsql.engine.duckdb.forks import kept_in_children
 from dpsql.engine.duckdb.literals import constant, name
 from dpsql.engine.duckdb.prepared_views import Views
 from dpsql.engine.duckdb.settings import PinnedSettings
-from dpsql.engine.files import identity_of, matching, stamp
+from dpsql.engine.duckdb.structure import count_in_files
+from dpsql.engine.files import check_openable, identity_of, matching, stamp
 from dpsql.engine.query import Identity, Source
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.policy import Policy
@@ -42,13 +43,6 @@ MOST_RUNS = 250
 tens of thousands for each kind of block: about 6 kB for each question, which only closing the database frees."""
 DRAIN_SECONDS = 1.0
 """How long new queries wait for running ones, after twice as many queries without a moment when none ran."""
-_IN_FILES = (
-    "SELECT count(*), count(DISTINCT kinds), (SELECT count(*) FROM glob({files})) FROM (SELECT file_name, "
-    "list(DISTINCT kind ORDER BY kind)::VARCHAR AS kinds FROM (SELECT file_name, "
-    "(type, converted_type, logical_type)::VARCHAR AS kind FROM parquet_schema({files}) "
-    "WHERE lower(name) = lower({column})) GROUP BY file_name)"
-)
-"""The number of Parquet files that have a column, the number of its types, and the number of files."""
 
 
 class Sources:
@@ -230,11 +224,14 @@ class Sources:
             return dict.fromkeys(self._csv[table].names(), "VARCHAR")
         where = self.place(table)
         try:
+            check_openable(self._files(table) if self._is_parquet(table) else ())
             with self._reading() as cursor:
                 described = cursor.execute(f"DESCRIBE SELECT * FROM {where}").fetchall()
         except duckdb.Error as error:
             _log.error("cannot read the structure of %s: %s", table, error)
             return None
+        except OSError as error:
+            raise self._unreadable(table, error) from None
         return {str(row[0]): str(row[1]) for row in described}
 
     def source(self, table: str, total: bool = False) -> Source:
@@ -415,14 +412,14 @@ class Sources:
             raise refuse("source_table_missing", table=table)
         types = 1
         try:
+            check_openable(self._files(table))
             with self._reading() as cursor:
                 for column in self._policy.tables[table].columns:
-                    text = _IN_FILES.format(files=self._files_text(table), column=constant(column))
-                    holding, different, files = cursor.execute(text).fetchall()[0]
+                    holding, different, files = count_in_files(cursor, self._files_text(table), column)
                     if holding not in (0, files):
                         raise refuse("source_files_differ", table=table)
                     types = max(types, different)
-        except duckdb.Error as error:
+        except (OSError, duckdb.Error) as error:
             raise self._unreadable(table, error) from None
         (self._united.add if types > 1 else self._united.discard)(table)
 

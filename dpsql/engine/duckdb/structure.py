@@ -12,11 +12,19 @@ import duckdb
 
 from dpsql.engine.csv_files import delimiter_of, header_of
 from dpsql.engine.duckdb.literals import constant
-from dpsql.engine.files import matching
+from dpsql.engine.files import check_openable, matching
 from dpsql.engine.structure import SourceTable, plain_name
 from dpsql.errors.exceptions import refuse
 from dpsql.policy.reach import is_file
 from dpsql.policy.types import DEFAULT_SCHEMAS, CsvDialect
+
+_IN_FILES = (
+    "SELECT count(*), count(DISTINCT kinds), (SELECT count(*) FROM glob({files})) FROM (SELECT file_name, "
+    "list(DISTINCT kind ORDER BY kind)::VARCHAR AS kinds FROM (SELECT file_name, "
+    "(type, converted_type, logical_type)::VARCHAR AS kind FROM parquet_schema({files}) "
+    "WHERE lower(name) = lower({column})) GROUP BY file_name)"
+)
+"""The number of Parquet files that have a column, the number of its types, and the number of files."""
 
 
 def structure_of_file(source: Path) -> dict[str, SourceTable]:
@@ -41,6 +49,10 @@ def structure_of_file(source: Path) -> dict[str, SourceTable]:
         raise refuse("init_source", place=str(source), problem="it is not there")
     name = plain_name(re.sub(r"(\.csv)?\.[^.]*$", "", source.name.replace("*", "").replace("?", "")).strip("-_. "))
     try:
+        check_openable([first])
+    except OSError:
+        raise refuse("init_source", place=str(first), problem="it is not a regular file") from None
+    try:
         if first.suffix.lower() == ".parquet":
             return {name: SourceTable(_described(f"read_parquet({constant(str(first))})"))}
         if is_file(first.name):  # types would be guessed from values: only the header is read
@@ -53,6 +65,13 @@ def structure_of_file(source: Path) -> dict[str, SourceTable]:
     except duckdb.Error as error:
         problem = f"DuckDB cannot open it ({type(error).__name__})"
         raise refuse("init_source", place=str(source), problem=problem) from None
+
+
+def count_in_files(cursor: duckdb.DuckDBPyConnection, files: str, column: str) -> tuple[int, int, int]:
+    """Return the number of Parquet files that have a column, the number of its types, and the number of files. `files`: the
+    SQL argument that names them. Raises duckdb.Error."""
+    holding, types, in_all = cursor.execute(_IN_FILES.format(files=files, column=constant(column))).fetchall()[0]
+    return holding, types, in_all
 
 
 def _described(scan: str) -> dict[str, str]:

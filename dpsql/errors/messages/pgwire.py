@@ -119,6 +119,12 @@ register(
     "SHOW ALL lists them; options of privacy start with dp.",
 )
 register("setting_fixed", "55P02", 'parameter "{name}" cannot be changed', "")
+register(
+    "option_function",
+    "0A000",
+    "{function}() does not change options of privacy",
+    "write {way}",
+)
 register("setting_value", "22023", 'invalid value for parameter "{name}": "{value}"', "")
 register(
     "copy_columns",
@@ -177,7 +183,7 @@ register(
     "install it with the extra: pip install 'dpsql[otel]'",
     InterfaceError,
 )
-register("user_unknown", "22023", "{name} has no login", "logins: {known}", InterfaceError)
+register("user_unknown", "22023", "{name} has no login", "logins: {known}; dpsql user add makes one", InterfaceError)
 register(
     "policy_changed",
     "57P01",

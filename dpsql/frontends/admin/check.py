@@ -16,7 +16,7 @@ from dpsql.policy import Policy, Table, load_policy, policy_problems
 from dpsql.policy.load import policy_text
 from dpsql.session.budget import windows_in_words
 from dpsql.session.opening import source_fingerprint
-from dpsql.sql.binder.base_tables import check_row_filters
+from dpsql.sql.binder.base_tables import add_row_filter_problems
 
 if TYPE_CHECKING:
     from dpsql.engine.contract import Engine
@@ -86,18 +86,13 @@ def check_policy_file(
     Rows are not read, except those of CSV files, to count malformed lines. Raises PolicyRefusal if the file cannot be read.
     """
     findings = Findings()
-    wrong = policy_problems(policy_text(place))
+    wrong = policy_problems(policy_text(place), add_row_filter_problems)
     if wrong:
         findings.problems = [_located(place, path, sentence) for path, sentence in wrong]
         findings.problems.append(f"{len(wrong)} problem{'s' if len(wrong) > 1 else ''} in {place}")
         findings.status = Exit.REFUSAL
         return findings
     policy = load_policy(place)
-    try:
-        check_row_filters(policy)
-    except Error as error:
-        findings.fail(error)
-        return findings
     findings.notes.append(_summary(place, policy))
     findings.notes += [f"budget: {sentence}" for sentence in [windows_in_words(policy.budget)] if sentence]
     findings.notes += _dropped_rows(policy)

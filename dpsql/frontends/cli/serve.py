@@ -287,8 +287,7 @@ def user_add(policy: Path, name: str) -> None:
 def user_password(context: click.Context, policy: Path, name: str) -> None:
     """Replace the password of an existing login NAME; a disabled login is enabled."""
     with _logins(policy) as logins:
-        if logins.states().get(name) not in ("active", "disabled"):
-            raise refuse("user_unknown", name=name, known=", ".join(logins.states()))
+        logins.check_known(name)
     context.invoke(user_add, policy=policy, name=name)
 
 

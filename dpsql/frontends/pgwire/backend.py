@@ -16,7 +16,7 @@ from typing import Any
 from dpsql.errors.custodian_log import unexpected
 from dpsql.errors.exceptions import REGISTER, Error, refuse
 from dpsql.frontends.pgwire import messages as m
-from dpsql.frontends.pgwire.commands import Command, moved, read_command
+from dpsql.frontends.pgwire.commands import Command, moved, read_command, without_local
 from dpsql.frontends.pgwire.copying import copy_messages, read_options
 from dpsql.frontends.pgwire.encodings import read_parameter
 from dpsql.frontends.pgwire.questions import PreparedStatement, Questions, first_parameter
@@ -171,8 +171,11 @@ class Backend:
             raise refuse("transaction_failed")
         if not piece.sql:
             return PreparedStatement(piece, "empty")
-        if command is None or (command.kind in ("set", "reset", "show") and command.name.startswith("dp.")):
+        if command is None or (command.kind == "show" and command.is_option):
             return self._questions.prepare(piece, oids)
+        if command.kind in ("set", "reset") and command.is_option:
+            session_piece = without_local(piece) if command.local else piece
+            return replace(self._questions.prepare(session_piece, oids), command=command)
         if command.query is None:
             return PreparedStatement(piece, "command", command=command)
         try:
@@ -336,6 +339,8 @@ class Backend:
             return self._closed(command)
         if command.kind in ("deallocate", "discard"):
             return self._forgotten(command)
+        if prepared.kind == "data":
+            return self._transaction.change_option(command, lambda: self._questions.run(prepared, values))
         answer = self._transaction.run(command)
         if command.kind in ("commit", "rollback"):
             self._drop_portals(held=command.kind == "commit")

@@ -28,6 +28,16 @@ class Command:
     query: Piece | None = None
     words: tuple[str, ...] = ()
 
+    @property
+    def is_option(self) -> bool:
+        """Return whether the name is that of an option of the session, not of a setting of the connection."""
+        return self.name.lower().startswith("dp.")
+
+    @property
+    def local(self) -> bool:
+        """Return whether this is SET LOCAL."""
+        return self.kind in ("set", "reset") and "LOCAL" in self.words
+
 
 _WRITES = {
     "INSERT", "UPDATE", "DELETE", "MERGE", "CREATE", "ALTER", "DROP", "TRUNCATE", "GRANT", "REVOKE", "COMMENT",
@@ -138,7 +148,8 @@ def _set(words: list[str], upper: list[str]) -> Command:
     value = "".join(", " if word == "," else unquoted(word) for word in values)
     if name == "search_path":
         value = "".join(", " if word == "," else word for word in values)
-    default = len(values) == 1 and values[0].upper() in ("DEFAULT",)
+    words_for_default = ("DEFAULT", "LOCAL") if upper[:2] == ["TIME", "ZONE"] else ("DEFAULT",)
+    default = len(values) == 1 and values[0].upper() in words_for_default and name != "all"
     return Command("reset" if default else "set", "SET", name, value, words=(scope,))
 
 
@@ -235,6 +246,13 @@ def unquoted(word: str) -> str:
     if len(word) >= 2 and word[0] == word[-1] and word[0] in "\"'":
         return word[1:-1].replace(word[0] * 2, word[0])
     return word.lower() if word.isidentifier() else word
+
+
+def without_local(piece: Piece) -> Piece:
+    """Return SET LOCAL ... with spaces in place of LOCAL, so that positions stay: a session knows SET only."""
+    token = piece.tokens()[1]
+    blank = " " * (token.end + 1 - token.start)
+    return Piece(f"{piece.sql[: token.start]}{blank}{piece.sql[token.end + 1 :]}", piece.offset)
 
 
 def moved(error: Error, offset: int) -> Error:

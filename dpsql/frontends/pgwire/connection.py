@@ -295,7 +295,7 @@ class ClientConnection:
         current, begun = self._server.policy, self._policy or self._questions.session.policy
         if current is begun:
             return
-        if not same_for(begun, current, analyst_of(user, begun)):
+        if not same_for(begun, current, analyst_of(user)):
             audit("policy_changed", user=user, connection=self._number)
             raise refuse("policy_changed")
         self._policy = current

@@ -18,13 +18,12 @@ from dpsql.errors.exceptions import refuse
 from dpsql.frontends.pgwire.scram import Verifier, make_verifier, mock_verifier
 from dpsql.ledger.ledger import Ledger
 from dpsql.policy import Policy
+from dpsql.policy.values import OWNER
 from dpsql.storage.durable_files import sync, write_private
 
 LEAST_PASSWORD = 8
 _DISABLED = "!"
 """Prefix of the verifier of a disabled login, as in a shadow file: no version reads it as a verifier."""
-OWNER = "owner"
-"""Login of the owner, who asks without an analyst's account; an analyst of that name takes precedence."""
 
 
 class Logins:
@@ -43,7 +42,7 @@ class Logins:
 
     def names(self) -> tuple[str, ...]:
         """Return every name that may have a login."""
-        return tuple(dict.fromkeys((*self._policy.analysts, OWNER)))
+        return (*self._policy.analysts, OWNER)
 
     def add(self, name: str, password: str) -> None:
         """Give `name` a password, or a new one. Raises user_name, user_password, user_file."""
@@ -85,11 +84,20 @@ class Logins:
             text = self._verifiers.get(name)
         return text is not None and not text.startswith(_DISABLED)
 
+    def check_known(self, name: str) -> None:
+        """Check that `name` has a login, which may be disabled. Raises user_unknown, user_file."""
+        with self._lock:
+            self._read()
+            self._check_known(name)
+
+    def _check_known(self, name: str) -> None:
+        if name not in self._verifiers:
+            raise refuse("user_unknown", name=name, known=", ".join(sorted(self._verifiers)) or "none")
+
     def _change(self, name: str, change: Callable[[str], str | None]) -> None:
         with self._lock:
             self._read()
-            if name not in self._verifiers:
-                raise refuse("user_unknown", name=name, known=", ".join(sorted(self._verifiers)) or "nobody")
+            self._check_known(name)
             text = change(self._verifiers[name])
             unchanged = {other: verifier for other, verifier in self._verifiers.items() if other != name}
             self._write(unchanged if text is None else {**unchanged, name: text})
@@ -157,9 +165,9 @@ class Logins:
         return refuse("user_file", place=str(self._place), problem=(problem or "it failed").lower())
 
 
-def analyst_of(user: str, policy: Policy) -> str | None:
-    """Return the analyst of a login; None for the owner."""
-    return None if user == OWNER and user not in policy.analysts else user
+def analyst_of(user: str) -> str | None:
+    """Return the analyst of a login; None for the owner, whose name no analyst of a policy has (`policy.check`)."""
+    return None if user == OWNER else user
 
 
 def open_logins(ledger: Ledger, policy: Policy) -> Logins:

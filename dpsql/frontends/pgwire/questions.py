@@ -86,10 +86,16 @@ class Questions:
         """`texts`: the queue in which long texts wait to be parsed."""
         self.session, self.settings, self.stop = session, settings, Stop()
         self._catalog = catalog
-        self._place = CatalogContext(catalog.user, catalog.database, settings, process, catalog.oids, catalog.tables)
+        self._place = CatalogContext(
+            catalog.user, catalog.database, settings, process, catalog.oids, catalog.tables, self._options
+        )
         self._tables = {name.lower() for name in session.policy.visible}
         self._texts = FairQueue(1) if texts is None else texts
         self._activity = Activity() if activity is None else activity
+
+    def _options(self) -> dict[str, str]:
+        """Return the present options of the session; SET replaces them as a whole."""
+        return self.session.options.show()
 
     @contextmanager
     def reading(self, sql: str) -> Iterator[None]:

@@ -28,7 +28,7 @@ from dpsql.frontends.pgwire.catalog import Catalog
 from dpsql.frontends.pgwire.connection import FLUSH_BYTES, ClientConnection, ClientReader
 from dpsql.frontends.pgwire.limits import Limits, LoginBackOff
 from dpsql.frontends.pgwire.login import Login
-from dpsql.frontends.pgwire.logins import OWNER, Logins, analyst_of
+from dpsql.frontends.pgwire.logins import Logins, analyst_of
 from dpsql.frontends.pgwire.questions import Questions
 from dpsql.frontends.pgwire.status import METRICS_TYPE, Response, text
 from dpsql.frontends.pgwire.tls import Tls
@@ -38,6 +38,7 @@ from dpsql.noise.perturb import Gate
 from dpsql.planning.planner import Planner
 from dpsql.policy import Policy
 from dpsql.policy.narrowing import widened
+from dpsql.policy.values import OWNER
 from dpsql.release.confinement import ConfinedPool
 from dpsql.release.sandbox import Sandbox
 from dpsql.reuse.lookup import ReuseCaches
@@ -307,7 +308,7 @@ class Server:
         """Return the questions of one login, with a session and a catalog. Runs in a thread. Raises refusals of its `dp.`
         options."""
         user, state = login.user, self._state
-        analyst = analyst_of(user, state.policy)
+        analyst = analyst_of(user)
         planner = self._planner(state.policy.of_analyst(analyst))
         session = Session(
             state.policy, state.engine.another(), state.ledger, state.store,

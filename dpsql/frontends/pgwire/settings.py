@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import re
+from functools import cache
+from zoneinfo import available_timezones
 
 from dpsql.errors.exceptions import refuse
 
@@ -96,12 +98,12 @@ class Settings:
     def start(self, name: str, value: str) -> None:
         """Set a value given at connect, to which RESET returns."""
         self.set(name, value)
-        self._first = {**self._first, _key(name): self._values[_key(name)]}
+        self._first = {**self._first, setting_key(name): self._values[setting_key(name)]}
 
     def set(self, name: str, value: str) -> None:
         """Change one setting; an unknown name with a dot is stored, as PostgreSQL does. Raises setting_fixed, setting_unknown,
         setting_value, wire_limit."""
-        key = _key(name)
+        key = setting_key(name)
         if key in _FIXED:
             raise refuse("setting_fixed", name=name)
         if key not in self._first and "." not in key:
@@ -119,6 +121,11 @@ class Settings:
             if "ISO" not in value.upper() and value.upper() not in ("MDY", "DMY", "YMD"):
                 raise refuse("setting_value", name=name, value=value)
             value = "ISO, MDY"
+        elif key == "timezone":
+            zone = _zone(value)
+            if zone is None:
+                raise refuse("setting_value", name=name, value=value, hint=_ZONE_HINT)
+            value = zone
         if len(key) > LONGEST_NAME:
             raise refuse("setting_value", name=name[:LONGEST_NAME], value=value)
         if key not in self._values and sum("." in present for present in self._values) >= MOST_OWN:
@@ -127,7 +134,7 @@ class Settings:
 
     def reset(self, name: str) -> None:
         """Reset one setting to its value at connect, or every setting ("all"). Raises setting_unknown."""
-        key = _key(name)
+        key = setting_key(name)
         if key == "all":
             self._values = self._first
         elif key in self._first:
@@ -139,7 +146,7 @@ class Settings:
 
     def get(self, name: str) -> str:
         """Return the value of one setting. Raises setting_unknown."""
-        key = _key(name)
+        key = setting_key(name)
         if key not in self._values:
             raise refuse("setting_unknown", name=name)
         return self._values[key]
@@ -170,6 +177,30 @@ class Settings:
         return {spelt: self._values[key] for key, spelt in REPORTED.items()}
 
 
+_ZONE_HINT = "name a time zone, such as UTC or Europe/Berlin; times are in UTC here whichever it is"
+_AREA = re.compile(r"[A-Za-z][A-Za-z_]{0,30}(?:/[A-Za-z0-9_+-]{1,30}){1,2}")
+"""The form of a name, which is all that can be checked on a machine without a database of time zones."""
+_POSIX = re.compile(r"(?:[A-Za-z]{3,6}|<[A-Za-z0-9+-]{3,6}>)[+-]?[0-9]{1,2}(?::[0-9]{2}){0,2}(?:[A-Za-z]{3,6})?")
+"""A zone as POSIX spells it, such as GMT+02:00 or EST5EDT: the JVM sends one for a zone without a name."""
+
+
+@cache
+def _zones() -> dict[str, str]:
+    """Return the names of the time zones that this machine knows, by their spelling in lower case; nothing if it has no
+    database of them."""
+    return {name.lower(): name for name in available_timezones()}
+
+
+def _zone(value: str) -> str | None:
+    """Return the name of a time zone as it is shown; None for a text that names none. Numbers and intervals name none."""
+    if value.lower() in ("utc", "gmt"):
+        return value.upper()
+    zones = _zones()
+    if _POSIX.fullmatch(value) or (not zones and _AREA.fullmatch(value)):
+        return value
+    return zones.get(value.lower())
+
+
 _DURATION = re.compile(r"\s*([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*(us|ms|s|min|h|d)?\s*")
 _UNITS = {"us": 1e-6, None: 1e-3, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -180,7 +211,8 @@ def _seconds(value: str) -> float | None:
     return None if match is None else float(match[1]) * _UNITS[match[2]]
 
 
-def _key(name: str) -> str:
+def setting_key(name: str) -> str:
+    """Return the name under which a setting is stored."""
     key = name.lower()
     return {
         "time zone": "timezone",

@@ -3,7 +3,8 @@ ROLLBACK brings back those of BEGIN. A charge is not part of any transaction."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -12,6 +13,7 @@ from dpsql.frontends.pgwire import encodings as e
 from dpsql.frontends.pgwire.commands import Command
 from dpsql.frontends.pgwire.questions import Questions
 from dpsql.frontends.pgwire.rows import ResultField, StatementResult
+from dpsql.frontends.pgwire.settings import setting_key
 from dpsql.pricing.options import Options
 
 MOST_SAVEPOINTS = 1_000
@@ -19,11 +21,16 @@ MOST_SAVEPOINTS = 1_000
 
 @dataclass(frozen=True)
 class _Before:
-    """Settings and options at one time, and the values that COMMIT has to restore (`Transaction._local`)."""
+    """Settings and options at one time, and the values that COMMIT has to restore (`Transaction._local`, `_local_options`)."""
 
     settings: dict[str, str]
     options: Options
     local: dict[str, str]
+    local_options: dict[str, Options]
+
+
+_OUTSIDE = (("SET LOCAL can only be used in transaction blocks", "nothing was set"),)
+"""Notice of a SET LOCAL outside of a transaction, which PostgreSQL checks and then forgets."""
 
 
 class Transaction:
@@ -37,6 +44,7 @@ class Transaction:
         self._before: _Before | None = None
         self._savepoints: dict[str, _Before] = {}
         self._local: dict[str, str] = {}
+        self._local_options: dict[str, Options] = {}
         self.status = "I"
 
     def fail(self) -> None:
@@ -76,22 +84,19 @@ class Transaction:
             notices = self._end(back=True)
         elif kind in ("savepoint", "release", "rollback_to"):
             self._savepoint(command)
-        elif kind == "set":
-            notices = self._set(command)
-        elif kind == "reset":
-            self._questions.settings.reset(command.name)
-            if command.name == "all":
-                self._questions.session.options = self._questions.session.first_options
+        elif kind in ("set", "reset"):
+            notices = self._change_setting(command)
         now = self._questions.settings.reported()
         return StatementResult(tag, notices=notices, statuses=tuple((k, v) for k, v in now.items() if reported[k] != v))
 
     def _snapshot(self) -> _Before:
-        return _Before(self._questions.settings.snapshot(), self._questions.session.options, dict(self._local))
+        settings, options = self._questions.settings.snapshot(), self._questions.session.options
+        return _Before(settings, options, dict(self._local), dict(self._local_options))
 
     def _restore(self, before: _Before) -> None:
         self._questions.settings.restore(before.settings)
         self._questions.session.options = before.options
-        self._local = dict(before.local)
+        self._local, self._local_options = dict(before.local), dict(before.local_options)
 
     def _begin(self, command: Command) -> tuple[tuple[str, str], ...]:
         if "WRITE" in command.words:
@@ -107,9 +112,18 @@ class Transaction:
         if back and self._before is not None:
             self._restore(self._before)
         else:
-            self._questions.settings.restore({**self._questions.settings.snapshot(), **self._local})
-        self.status, self._before, self._savepoints, self._local = "I", None, {}, {}
+            self._end_local()
+        self.status, self._before, self._savepoints, self._local, self._local_options = "I", None, {}, {}, {}
         return ()
+
+    def _end_local(self) -> None:
+        """Restore what SET LOCAL replaced."""
+        settings, session = self._questions.settings, self._questions.session
+        settings.restore({**settings.snapshot(), **self._local})
+        options = session.options
+        for name, before in self._local_options.items():
+            options = options.reset(name, before)
+        session.options = options
 
     def _savepoint(self, command: Command) -> None:
         if self.status == "I":
@@ -130,18 +144,42 @@ class Transaction:
         for name in later:
             del self._savepoints[name]
 
-    def _set(self, command: Command) -> tuple[tuple[str, str], ...]:
-        settings, local = self._questions.settings, "LOCAL" in command.words
-        if local and self.status == "I":
-            return (("SET LOCAL can only be used in transaction blocks", "nothing was set"),)
-        key = "timezone" if command.name == "time zone" else command.name.lower()
-        before = settings.all().get(key, "")
-        settings.set(command.name, command.value)
-        if local:
-            self._local.setdefault(key, before)
+    def _change_setting(self, command: Command) -> tuple[tuple[str, str], ...]:
+        """Execute SET or RESET of a setting; RESET ALL also resets the options."""
+        settings, session = self._questions.settings, self._questions.session
+        key, before = setting_key(command.name), settings.snapshot()
+        if command.kind == "set":
+            settings.set(command.name, command.value)
         else:
+            settings.reset(command.name)
+        if key == "all":
+            session.options = session.first_options
+            self._local, self._local_options = {}, {}
+        elif not command.local:
             self._local.pop(key, None)
+        elif self.status == "I":
+            settings.restore(before)
+            return _OUTSIDE
+        else:
+            self._local.setdefault(key, before.get(key, ""))
         return ()
+
+    def change_option(self, command: Command, change: Callable[[], StatementResult]) -> StatementResult:
+        """Execute SET or RESET of an option of the session, which `change` does as if there were no LOCAL. Raises refusals."""
+        session, name = self._questions.session, command.name.lower().removeprefix("dp.")
+        before = session.options
+        answer = replace(change(), tag=command.tag)
+        for key in (key.removeprefix("dp.") for key in before.show()):
+            if name not in (key, "all"):
+                continue
+            if not command.local:
+                self._local_options.pop(key, None)
+            elif self.status != "I":
+                self._local_options.setdefault(key, before)
+        if command.local and self.status == "I":
+            session.options = before
+            return replace(answer, notices=_OUTSIDE)
+        return answer
 
     def _show(self, command: Command) -> StatementResult:
         fields = self.fields(command)

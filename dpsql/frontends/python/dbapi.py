@@ -250,7 +250,7 @@ class Connection:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the connection was closed."""
+        """Return whether the connection was closed."""
         return self._session is None
 
     def __enter__(self) -> Connection:

@@ -15,6 +15,8 @@ from dpsql.errors.suggestions import suggestion
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Column, Expr, Project, PublicInput, Scan
 from dpsql.policy import Policy, PolicyColumn, Table
+from dpsql.policy.load import refusal
+from dpsql.policy.problems import Problems
 from dpsql.sql.binder.row_filters import filtered
 from dpsql.sql.binder.scope import Bound, Kind, Protected, Released, same_unit
 from dpsql.sql.binder.unit_keys import kind
@@ -89,14 +91,23 @@ def _protected(table: Table, names: tuple[str, ...], condition: str | None, unit
 
 def check_row_filters(policy: Policy) -> None:
     """Raise policy_invalid if a row filter of any analyst is not a condition over the rows of its table."""
+    problems = Problems(policy.origin.lines)
+    add_row_filter_problems(policy, problems)
+    if problems:
+        raise refusal(policy.origin.name, problems.listed())
+
+
+def add_row_filter_problems(policy: Policy, problems: Problems) -> None:
+    """Add a problem for each row filter that is not a condition over the rows of its table. A filter of a table that has a
+    problem itself is not read: its columns may be missing from `policy`."""
     for name, analyst in policy.analysts.items():
         for table, access in (analyst.access or {}).items():
+            if access.where is None or problems.within(("tables", table)):
+                continue
             try:
-                if access.where is not None:
-                    filtered(base_scan(policy.tables[table]), access.where)
+                filtered(base_scan(policy.tables[table]), access.where)
             except Error as error:
-                path = f"$.analysts.{name}.where.{table}"
-                raise refuse("policy_invalid", origin="policy", path=path, sentence=error.message, more="") from None
+                problems.add(("analysts", name, "where", table), error.message)
 
 
 def named_table(name: str) -> exp.Table:

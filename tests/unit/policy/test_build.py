@@ -287,7 +287,9 @@ def test_the_version_knows_every_field_of_the_policy(policy: Policy) -> None:
     """A new field must not be forgotten: the test changes each one."""
     for field in fields(Policy):
         other = replace(policy, **{field.name: "different"})
-        assert (other.version == policy.version) == (field.name in ("description", "folder", "asker")), field.name
+        assert (other.version == policy.version) == (field.name in ("description", "folder", "origin", "asker")), (
+            field.name
+        )
 
 
 def test_paths_on_names_alone() -> None:

@@ -66,6 +66,8 @@ ONE_PROBLEM = [
     ("bi: {epsilon: 5}", "bi: {epsilon: 10.5}", "$.analysts.bi.epsilon", "budget"),
     ("bi: {epsilon: 5}", "bi: {epsilon: 5, delta: 1e-4}", "$.analysts.bi.delta", "budget"),
     ("bi: {epsilon: 5}", "Research: {epsilon: 5}", "$.analysts.Research", "case"),
+    ("bi: {epsilon: 5}", "owner: {epsilon: 5}", "$.analysts.owner", "login of the data's owner"),
+    ("bi: {epsilon: 5}", "OWNER: {epsilon: 5}", "$.analysts.OWNER", "login of the data's owner"),
     ("bi: {epsilon: 5}", "'b i': {epsilon: 5}", '$.analysts["b i"]', "name"),
     ("session: {epsilon: 1}", "session: {epsilon: 11}", "$.session.epsilon", "budget"),
     # names, keys, addresses

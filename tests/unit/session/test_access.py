@@ -298,4 +298,4 @@ def test_a_filter_that_is_no_condition_over_rows_opens_no_session(
     for analyst in ("bi", "research", None):
         with pytest.raises(PolicyRefusal) as caught:
             open_session(place, analyst=analyst)
-        assert "analysts.bi.where.patients" in caught.value.text()
+        assert f"the policy {place} is not acceptable: $.analysts.bi.where.patients line " in caught.value.text()

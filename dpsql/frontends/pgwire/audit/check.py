@@ -37,11 +37,12 @@ from dpsql.engine.contract import Engine
 from dpsql.engine.registry import open_engine
 from dpsql.errors.exceptions import Error
 from dpsql.frontends.pgwire.audit.client import Message, WireClient, last_column
-from dpsql.frontends.pgwire.logins import OWNER, open_logins
+from dpsql.frontends.pgwire.logins import open_logins
 from dpsql.frontends.pgwire.server import Server, ServerState
 from dpsql.ledger import open_ledger
 from dpsql.noise.perturb import Gate
 from dpsql.policy import Policy
+from dpsql.policy.values import OWNER
 from dpsql.pricing.pricing import Price
 from dpsql.privacy.accounting.conversions import rho_to_epsilon
 from dpsql.privacy.accounting.ledger_units import UNITS

@@ -20,7 +20,7 @@ from dpsql.frontends.pgwire.catalog.formats import JOINED, joined_format, whole_
 from dpsql.frontends.pgwire.catalog.macros import MACROS, PREFIX
 from dpsql.frontends.pgwire.catalog.naming import name_outputs, output_names
 from dpsql.frontends.pgwire.catalog.shape import PG_CATALOG, SCHEMAS, relations, type_names
-from dpsql.frontends.pgwire.settings import Settings
+from dpsql.frontends.pgwire.settings import Settings, setting_key
 
 _SESSION: dict[type[exp.Expr], str] = {
     exp.CurrentUser: "user", exp.SessionUser: "user", exp.CurrentDatabase: "database", exp.CurrentCatalog: "database",
@@ -60,6 +60,8 @@ class CatalogContext:
     oids: dict[str, int]
     tables: Mapping[str, str]
     """The schema of each table, both in lower case."""
+    options: Callable[[], Mapping[str, str]] = dict
+    """The present options of the session, by their names with `dp.`."""
 
     @property
     def path(self) -> list[str]:
@@ -367,15 +369,29 @@ def _schemas(node: exp.Expr, place: CatalogContext) -> exp.Expr:
 
 
 def _setting(name: str, arguments: list[exp.Expr], place: CatalogContext) -> exp.Expr:
-    """Return the value of current_setting('x'[, missing_ok]), or of set_config('x', value, local), which is not stored."""
+    """Return the value of current_setting('x'[, missing_ok]), or of set_config('x', value, local), which is not stored.
+
+    Refuses set_config of an option (option_function): its answer would name a value that is not in force.
+    """
     if name == "set_config":
+        _refuse_option(arguments)
         return exp.cast(arguments[1], "text") if len(arguments) > 1 else exp.Null()
     first = arguments[0].this if isinstance(arguments[0], exp.Cast) else arguments[0]
     if not isinstance(first, exp.Literal):
         raise refuse("unknown_function", name=name)
-    if len(arguments) > 1 and first.name.lower() not in place.settings.all():
-        return exp.Null()
-    return exp.Literal.string(place.settings.get(first.name))
+    values = {**place.settings.all(), **place.options()}
+    key = setting_key(first.name)
+    if key in values:
+        return exp.Literal.string(values[key])
+    return exp.Null() if len(arguments) > 1 else exp.Literal.string(place.settings.get(first.name))
+
+
+def _refuse_option(arguments: list[exp.Expr]) -> None:
+    """Refuse set_config(...) of an option; its name may also be put together from parts."""
+    for literal in arguments[0].find_all(exp.Literal):
+        if literal.name.lower().startswith("dp."):
+            value = arguments[1].name if len(arguments) > 1 and isinstance(arguments[1], exp.Literal) else "..."
+            raise refuse("option_function", function="set_config", way=f"SET {literal.name.lower()} = {value}")
 
 
 def _class_macro(node: exp.Expr, place: CatalogContext) -> exp.Expr:

@@ -1,8 +1,10 @@
-"""`dpsql check` over servers gives the owner the reason of a fault in its report, as the custodian's log does."""
+"""`dpsql check` reports all problems of a policy with their lines, and over servers the reason of a fault, as the custodian's
+log does."""
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,10 +12,12 @@ from pathlib import Path
 import psycopg
 import pytest
 from support.clinic_folder import process
+from support.clinic_policy import CLINIC
 from support.engine_contract import POLICY
 from support.postgres_source import Server, server
 from support.spark_source import needs_spark
 
+from dpsql.errors.exceptions import Exit
 from dpsql.frontends.admin.check import Findings, check_policy_file
 
 __all__ = ["server"]
@@ -105,3 +109,73 @@ def test_what_java_said_is_in_the_report(tmp_path: Path, monkeypatch: pytest.Mon
     said = checking.communicate(timeout=300)[1]
     assert checking.returncode == 4
     assert said.startswith("Spark could not be started") and "UnsupportedClassVersionError: a JDK of long ago" in said
+
+
+def _findings(tmp_path: Path, *changes: tuple[str, str]) -> tuple[Path, Findings]:
+    text = CLINIC
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    place = tmp_path / "policy.yaml"
+    place.write_text(text)
+    return place, check_policy_file(place)
+
+
+@pytest.mark.parametrize(
+    ("condition", "sentence"),
+    [
+        ("count(*) > 1", "COUNT cannot hold an aggregate here"),
+        ("a =", "this is not SQL that dpsql reads: EQ lacks a part"),
+        ("1", "a condition must be boolean, this is integer"),
+        ("test", 'column "test" does not exist'),
+        ("value IN (SELECT 1)", "this subquery cannot stand in a condition or expression over protected rows"),
+    ],
+)
+def test_a_wrong_row_filter_is_a_problem_at_its_line(tmp_path: Path, condition: str, sentence: str) -> None:
+    filters = f'analysts:\n  research:\n    epsilon: 3\n    where:\n      labs: "{condition}"\n  bi: {{epsilon: 5}}'
+    place, findings = _findings(tmp_path, ("analysts: {research: {epsilon: 3}, bi: {epsilon: 5}}", filters))
+    assert findings.problems == [f"{place}:12: $.analysts.research.where.labs: {sentence}", f"1 problem in {place}"]
+    assert findings.status == Exit.REFUSAL
+
+
+def test_all_wrong_row_filters_are_reported_with_the_other_problems(tmp_path: Path) -> None:
+    """Except those of a table with a problem of its own, which may only seem wrong."""
+    place, findings = _findings(
+        tmp_path,
+        ("{research: {epsilon: 3}", '{research: {epsilon: 3, where: {labs: "1", patients: "wards > 1"}}'),
+        ("bi: {epsilon: 5}", 'bi: {epsilon: 50, where: {labs: "a =", visits: "cost > 1"}}'),
+        ("cost: {type: real,", "cost: {type: reel,"),
+    )
+    assert findings.problems == [
+        f"{place}:8: $.analysts.bi.epsilon: 50 is more than the budget's epsilon, 10",
+        f'{place}:8: $.analysts.research.where.patients: column "wards" does not exist',
+        f"{place}:8: $.analysts.research.where.labs: a condition must be boolean, this is integer",
+        f"{place}:8: $.analysts.bi.where.labs: this is not SQL that dpsql reads: EQ lacks a part",
+        f"{place}:25: $.tables.visits.columns.cost.type: 'reel' is not one of integer, real, text, boolean, date, "
+        "timestamp; did you mean real?",
+        f"5 problems in {place}",
+    ]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="named pipes are files of POSIX systems")
+@pytest.mark.parametrize("source", ["visits.csv", "visits.csv.gz", "visits*.csv", "visits.parquet", "visits*.parquet"])
+def test_a_named_pipe_is_refused_instead_of_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str
+) -> None:
+    os.mkfifo(tmp_path / source.replace("*", "-1"))
+    (tmp_path / "pipe.yaml").write_text(
+        f"dataset: pipe\nsource: '{source}'\nprivacy_unit: row\nbudget: {{epsilon: 1, delta: 1e-6}}\n"
+        "ledger: sqlite:///ledger.db\ntables: {visits: {columns: {day: {type: date}}}}\n"
+    )
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    for command, words in (
+        (("check", "pipe.yaml", "--create-ledger"), "is not a regular file"),
+        (("query", "-p", "pipe.yaml", "SELECT count(*) FROM visits"), "the files of table visits cannot be read"),
+        (("init", source, "--unit", "row"), "it is not a regular file"),
+    ):
+        run = process(*command, cwd=tmp_path)
+        try:
+            said = "".join(run.communicate(timeout=60))
+        finally:
+            run.kill()
+        assert run.returncode != 0 and words in said, said

@@ -30,7 +30,10 @@ class Asker:
     def __init__(self, user: str, policy: Policy | None = None) -> None:
         self.pool = ConfinedPool(1)
         self.catalog = Catalog(policy or load_policy(POLICIES / "shop.yaml"), user, self.pool)
-        self.place = CatalogContext(user, "shop", Settings(user), 7, self.catalog.oids, self.catalog.tables)
+        self.options = {"dp.epsilon": "0.1"}
+        self.place = CatalogContext(
+            user, "shop", Settings(user), 7, self.catalog.oids, self.catalog.tables, lambda: self.options
+        )
 
     def table(self, sql: str) -> Any:
         tree = read_postgres(sql)
@@ -57,6 +60,8 @@ def shop() -> Iterator[Asker]:
          (1259, "orders", "integer")),
         ("SELECT format_type(20, -1), pg_catalog.format_type(1009, NULL)", ("bigint", "text[]")),
         ("SELECT current_setting('server_version_num'), set_config('jit', 'off', false)", ("160014", "off")),
+        ("SELECT current_setting('DP.epsilon'), current_setting('dp.nothing', true)", ("0.1", None)),
+        ("SELECT current_setting('time zone')", ("UTC",)),
         ("SELECT relkind FROM pg_class WHERE oid = 'public.orders'::regclass", ("r",)),
         ("SELECT count(*) FROM pg_class WHERE relname OPERATOR(pg_catalog.~) '^(orders|users)$' "
          "COLLATE pg_catalog.default", (2,)),
@@ -72,6 +77,19 @@ def shop() -> Iterator[Asker]:
 )  # fmt: skip
 def test_catalog_answers_are_those_of_postgresql(shop: Asker, sql: str, wanted: tuple[Any, ...]) -> None:
     assert shop.rows(sql) == [wanted]
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("'dp.epsilon'", "write SET dp.epsilon = 0.5"), ("'DP.Epsilon'::text", "write SET dp.epsilon = 0.5"),
+        ("'dp.' || 'epsilon'", "write SET dp."),
+    ],
+)  # fmt: skip
+def test_set_config_of_an_option_is_refused(shop: Asker, name: str, hint: str) -> None:
+    with pytest.raises(Error) as caught:
+        shop.rows(f"SELECT set_config({name}, '0.5', false)")
+    assert caught.value.slug == "option_function" and caught.value.hint.startswith(hint)
 
 
 def test_outputs_have_postgresqls_names(shop: Asker) -> None:

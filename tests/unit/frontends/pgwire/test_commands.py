@@ -65,6 +65,7 @@ def test_commands_that_are_refused(sql: str, slug: str) -> None:
         ("SET LOCAL statement_timeout = 5s", "set", "statement_timeout", "5s"),
         ('SET search_path = "$user", public', "set", "search_path", '"$user", public'),
         ("SET extra_float_digits = -1", "set", "extra_float_digits", "-1"),
+        ("SET TIME ZONE LOCAL", "reset", "timezone", "local"), ("SET timezone = local", "set", "timezone", "local"),
         ("SET a.b = DEFAULT", "reset", "a.b", "default"), ("SHOW transaction isolation level", "show",
          "transaction isolation level", ""), ("FETCH FORWARD 10 FROM \"C\"", "fetch", "C", "10"),
         ("ROLLBACK TO SAVEPOINT s1", "rollback_to", "s1", ""), ("DEALLOCATE ALL", "deallocate", "", ""),

@@ -135,6 +135,31 @@ def test_a_failed_transaction_waits_for_its_end(client: Client) -> None:
     assert found[-1] == (b"Z", b"I")
 
 
+def test_an_option_set_locally_ends_with_the_transaction(client: Client) -> None:
+    assert (b"C", b"SET\0") in client.query("SET dp.epsilon = 0.3")
+    outside = client.query("SET LOCAL dp.epsilon = 0.2")
+    assert any(kind == b"N" and b"SET LOCAL can only be used in transaction blocks" in body for kind, body in outside)
+    assert error_of(client.query("SET LOCAL dp.epsilon = tiny"))["C"] == "22023", "checked, as in PostgreSQL"
+    assert error_of(client.query("SET LOCAL dp.epsilno = 1"))["C"] == "42704"
+    assert rows_of(client.query("SHOW dp.epsilon")) == [[b"dp.epsilon", b"0.3"]]
+    client.query("BEGIN")
+    client.send(parse("SET LOCAL dp.epsilon = 0.2"), bind(()), execute(), SYNC)
+    assert (b"C", b"SET\0") in client.until(b"Z")
+    assert rows_of(client.query("SELECT current_setting('dp.epsilon')")) == [[b"0.2"]]
+    client.query("COMMIT")
+    assert rows_of(client.query("SHOW dp.epsilon")) == [[b"dp.epsilon", b"0.3"]]
+    assert (b"C", b"RESET\0") in client.query("RESET dp.epsilon")
+    assert rows_of(client.query("SHOW dp.epsilon")) == [[b"dp.epsilon", b"0.1"]]
+
+
+def test_set_config_of_an_option_is_refused_where_its_name_is_a_parameter(client: Client) -> None:
+    error = error_of(client.query("SELECT set_config('dp.epsilon', '0.5', false)"))
+    assert (error["C"], error["H"]) == ("0A000", "write SET dp.epsilon = 0.5")
+    client.send(parse("SELECT set_config($1, '0.5', false)"), bind((b"dp.epsilon",)), execute(), SYNC)
+    assert error_of(client.until(b"Z"))["C"] == "0A000"
+    assert rows_of(client.query("SHOW dp.epsilon")) == [[b"dp.epsilon", b"0.1"]]
+
+
 def test_settings_follow_the_transaction(client: Client) -> None:
     client.query("BEGIN")
     client.query("SET dp.epsilon = 0.5")

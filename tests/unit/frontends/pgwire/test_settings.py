@@ -149,6 +149,37 @@ def test_a_client_hears_what_is_at_least_its_level(settings: Settings, level: st
     assert {severity for severity in ("NOTICE", "WARNING") if settings.hears(severity)} == severities
 
 
+@pytest.mark.parametrize(
+    ("value", "stored"),
+    [
+        ("UTC", "UTC"), ("utc", "UTC"), ("gmt", "GMT"), ("Etc/UTC", "Etc/UTC"), ("Europe/Berlin", "Europe/Berlin"),
+        ("europe/berlin", "Europe/Berlin"), ("America/Argentina/Buenos_Aires", "America/Argentina/Buenos_Aires"),
+        ("GMT-03:00", "GMT-03:00"), ("UTC+2", "UTC+2"), ("EST5EDT", "EST5EDT"), ("<+03>-03", "<+03>-03"),
+    ],
+)  # fmt: skip
+def test_time_zones_that_clients_send_are_accepted(settings: Settings, value: str, stored: str) -> None:
+    settings.set("TimeZone", value)
+    assert settings.get("timezone") == stored
+
+
+@pytest.mark.parametrize("value", ["Foo/Bar", "3", "-7", "0.5", "", "x", "Europe/Berlin ", "Europe", "interval1 hour"])
+def test_what_is_no_time_zone_is_refused(settings: Settings, value: str) -> None:
+    assert slug_of_set(settings, "timezone", value) == "setting_value"
+    with pytest.raises(Error) as caught:
+        settings.set("time zone", value)
+    assert caught.value.sqlstate == "22023" and "UTC" in caught.value.hint
+
+
+def test_without_a_database_of_time_zones_their_form_is_checked(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dpsql.frontends.pgwire.settings._zones", dict)
+    settings.set("timezone", "Europe/Berlin")
+    settings.set("timezone", "utc")
+    assert settings.get("timezone") == "UTC"
+    assert slug_of_set(settings, "timezone", "3") == "setting_value"
+
+
 # --- limits -----------------------------------------------------------------------------------------------------------
 
 
@@ -180,10 +211,11 @@ def test_settings_of_their_own_are_bounded(settings: Settings) -> None:
 def test_reset_goes_back_to_what_was_said_at_connect(settings: Settings) -> None:
     settings.start("TIME ZONE", "Asia/Tokyo")
     settings.start("my.start", "1")
-    for name in ("timezone", "my.start", "work_mem", "my.other"):
+    settings.set("timezone", "Europe/Vienna")
+    for name in ("my.start", "work_mem", "my.other"):
         settings.set(name, "2")
     settings.reset("work_mem")
-    assert (settings.get("work_mem"), settings.get("timezone")) == ("4MB", "2"), "of one setting alone"
+    assert (settings.get("work_mem"), settings.get("timezone")) == ("4MB", "Europe/Vienna"), "of one setting alone"
     settings.reset("time zone")
     settings.reset("my.start")
     settings.reset("my.other")
@@ -196,7 +228,8 @@ def test_reset_goes_back_to_what_was_said_at_connect(settings: Settings) -> None
 def test_reset_all_goes_back_with_every_setting(settings: Settings) -> None:
     settings.start("timezone", "Asia/Tokyo")
     first = settings.all()
-    for name in ("timezone", "work_mem", "my.other"):
+    settings.set("timezone", "Europe/Vienna")
+    for name in ("work_mem", "my.other"):
         settings.set(name, "2")
     settings.reset("ALL")
     assert settings.all() == first and first["timezone"] == "Asia/Tokyo"

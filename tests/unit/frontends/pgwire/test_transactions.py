@@ -11,16 +11,18 @@ from support.clinic_policy import CLINIC
 
 from dpsql.errors.exceptions import Error
 from dpsql.frontends.pgwire import encodings as e
-from dpsql.frontends.pgwire.commands import Command, read_command
+from dpsql.frontends.pgwire.commands import Command, read_command, without_local
 from dpsql.frontends.pgwire.rows import ResultField, StatementResult
 from dpsql.frontends.pgwire.settings import Settings
 from dpsql.frontends.pgwire.transactions import MOST_SAVEPOINTS, Transaction
-from dpsql.policy import parse_policy
+from dpsql.policy import Policy, parse_policy
 from dpsql.pricing.options import Options
-from dpsql.sql.lexer import POSTGRESQL
+from dpsql.sql.lexer import POSTGRESQL, Piece
+from dpsql.sql.parse import Statement, parse
 from dpsql.sql.split import read_script
 
-FIRST = Options.of_policy(parse_policy(CLINIC), None)
+POLICY = parse_policy(CLINIC)
+FIRST = Options.of_policy(POLICY, None)
 
 
 @dataclass
@@ -29,6 +31,10 @@ class SessionOptions:
 
     options: Options = FIRST
     first_options: Options = FIRST
+    policy: Policy = POLICY
+
+    def set_option(self, name: str, value: str) -> None:
+        self.options = self.options.with_value(name, value, self.policy)
 
 
 class Connection:
@@ -40,8 +46,21 @@ class Connection:
 
     def run(self, sql: str) -> StatementResult:
         """Return the result of the last of several commands."""
-        results = [self.transaction.run(command(piece.sql)) for piece in read_script(sql, POSTGRESQL).pieces]
+        results = [self._run(piece) for piece in read_script(sql, POSTGRESQL).pieces]
         return results[-1]
+
+    def _run(self, piece: Piece) -> StatementResult:
+        read = command(piece.sql)
+        if not read.is_option:
+            return self.transaction.run(read)
+        return self.transaction.change_option(
+            read, lambda: self._changed(without_local(piece) if read.local else piece)
+        )
+
+    def _changed(self, piece: Piece) -> StatementResult:
+        """Execute SET or RESET of an option as `Session.execute` does."""
+        _set_or_reset(self.session, parse(piece))
+        return StatementResult("SET")
 
     def value(self, name: str) -> str:
         return self.settings.get(name)
@@ -52,6 +71,13 @@ class Connection:
 
     def set_epsilon(self, epsilon: int) -> None:
         self.session.options = replace(self.session.options, epsilon=Fraction(epsilon))
+
+
+def _set_or_reset(session: SessionOptions, statement: Statement) -> None:
+    if statement.kind == "reset" or statement.value.lower() == "default":
+        session.options = session.options.reset(statement.name, session.first_options)
+    else:
+        session.set_option(statement.name, statement.value)
 
 
 def command(sql: str) -> Command:
@@ -168,9 +194,9 @@ def test_the_next_transaction_goes_back_to_its_own_beginning(connection: Connect
 )
 def test_a_local_setting_ends_with_the_transaction(connection: Connection, name: str, written: str, end: str) -> None:
     before = connection.value(name)
-    connection.run(f"BEGIN; SET {written} {'' if 'ZONE' in written else '='} 'x'")
-    assert connection.value(name) == "x"
-    connection.run(f"SET {written} {'' if 'ZONE' in written else '='} 'y'")
+    connection.run(f"BEGIN; SET {written} {'' if 'ZONE' in written else '='} 'Asia/Tokyo'")
+    assert connection.value(name) == "Asia/Tokyo"
+    connection.run(f"SET {written} {'' if 'ZONE' in written else '='} 'Europe/Vienna'")
     connection.run(end)
     assert connection.value(name) == before
 
@@ -184,6 +210,10 @@ def test_a_local_setting_ends_with_the_transaction(connection: Connection, name:
             "SET work_mem = '3'; BEGIN; SET LOCAL work_mem = '1'; SAVEPOINT s; SET work_mem = '2'; ROLLBACK TO s; COMMIT",
             "3",
         ),
+        ("SET work_mem = '3'; BEGIN; SET LOCAL work_mem = '1'; RESET work_mem; COMMIT", "4MB"),
+        ("SET work_mem = '3'; BEGIN; SET LOCAL work_mem = '1'; RESET ALL; COMMIT", "4MB"),
+        ("SET work_mem = '3'; BEGIN; SET LOCAL work_mem = DEFAULT; COMMIT", "3"),
+        ("SET work_mem = '3'; SET LOCAL work_mem = DEFAULT", "3"),
     ],
 )
 def test_what_is_set_after_a_local_setting_stays(connection: Connection, sql: str, value: str) -> None:
@@ -195,6 +225,69 @@ def test_a_local_setting_outside_of_a_transaction_changes_nothing_and_says_so(co
     before = connection.state
     result = connection.run("SET LOCAL work_mem = '9'")
     assert [notice[0] for notice in result.notices] == ["SET LOCAL can only be used in transaction blocks"]
+    assert connection.state == before
+
+
+def test_a_local_setting_outside_of_a_transaction_is_checked_as_in_one(connection: Connection) -> None:
+    assert slug_of(connection, "SET LOCAL timezone = 'Foo/Bar'") == "setting_value"
+
+
+@pytest.mark.parametrize("word", ["LOCAL", "DEFAULT"])
+def test_the_default_time_zone_is_that_of_the_connection(connection: Connection, word: str) -> None:
+    connection.run(f"SET TIME ZONE 'Asia/Tokyo'; SET TIME ZONE {word}")
+    assert connection.value("timezone") == "UTC"
+
+
+@pytest.mark.parametrize(
+    ("sql", "inside", "after"),
+    [
+        ("BEGIN; SET LOCAL dp.epsilon = 0.2", "0.2", "0.1"),
+        ("BEGIN; set local DP.Epsilon TO 0.2", "0.2", "0.1"),
+        ("SET dp.epsilon = 0.3; BEGIN; SET LOCAL dp.epsilon = 0.2", "0.2", "0.3"),
+        ("BEGIN; SET dp.epsilon = 0.3; SET LOCAL dp.epsilon = 0.2; SET LOCAL dp.epsilon = 0.4", "0.4", "0.3"),
+        ("BEGIN; SET LOCAL dp.epsilon = 0.2; SET dp.epsilon = 0.3", "0.3", "0.3"),
+        ("SET dp.epsilon = 0.3; BEGIN; SET LOCAL dp.epsilon = DEFAULT", "0.1", "0.3"),
+        ("SET dp.epsilon = 0.3; BEGIN; SET LOCAL dp.epsilon = 0.2; RESET dp.epsilon", "0.1", "0.1"),
+        ("SET dp.epsilon = 0.3; BEGIN; SET LOCAL dp.epsilon = 0.2; RESET dp.all", "0.1", "0.1"),
+        ("SET dp.epsilon = 0.3; BEGIN; SET LOCAL dp.epsilon = 0.2; RESET ALL", "0.1", "0.1"),
+        ("BEGIN; SET LOCAL dp.epsilon = 0.2; SAVEPOINT s; SET LOCAL dp.epsilon = 0.3; ROLLBACK TO s", "0.2", "0.1"),
+        ("BEGIN; SAVEPOINT s; SET LOCAL dp.epsilon = 0.2; RELEASE s", "0.2", "0.1"),
+        ("BEGIN; SAVEPOINT s; SET LOCAL dp.epsilon = 0.2; ROLLBACK TO s; SET dp.epsilon = 0.3", "0.3", "0.3"),
+        (
+            "SET dp.epsilon = 0.4; BEGIN; SET LOCAL dp.epsilon = 0.2; SAVEPOINT s; SET dp.epsilon = 0.3; ROLLBACK TO s",
+            "0.2",
+            "0.4",
+        ),
+        ("BEGIN; SET LOCAL dp.epsilon = 0.2; COMMIT; SET dp.epsilon = 0.5; BEGIN", "0.5", "0.5"),
+    ],
+)
+def test_a_local_option_ends_with_the_transaction(connection: Connection, sql: str, inside: str, after: str) -> None:
+    assert connection.run(sql).tag in ("SET", "RESET", "RELEASE", "ROLLBACK", "BEGIN")
+    assert connection.session.options.show()["dp.epsilon"] == inside
+    connection.run("COMMIT")
+    assert connection.session.options.show()["dp.epsilon"] == after
+
+
+def test_a_rollback_ends_a_local_option(connection: Connection) -> None:
+    connection.run("SET dp.epsilon = 0.3; BEGIN; SET dp.epsilon = 0.4; SET LOCAL dp.epsilon = 0.2; ROLLBACK")
+    assert connection.session.options.epsilon == Fraction(3, 10)
+
+
+def test_a_local_option_leaves_the_others(connection: Connection) -> None:
+    connection.run("BEGIN; SET LOCAL dp.max_total = auto; SET dp.hits = 2; SET LOCAL dp.unknown = null; COMMIT")
+    assert connection.session.options == replace(FIRST, hits=2)
+
+
+@pytest.mark.parametrize("value", ["0.2", "DEFAULT"])
+def test_a_local_option_outside_of_a_transaction_sets_nothing_and_says_so(connection: Connection, value: str) -> None:
+    connection.run("SET dp.epsilon = 0.3")
+    before = connection.state
+    result = connection.run(f"SET LOCAL dp.epsilon = {value}")
+    assert (result.tag, [notice[0] for notice in result.notices]) == (
+        "SET", ["SET LOCAL can only be used in transaction blocks"],
+    )  # fmt: skip
+    assert connection.state == before
+    connection.run("BEGIN; COMMIT")
     assert connection.state == before
 
 

@@ -86,6 +86,16 @@ def test_only_a_login_that_is_there_is_changed(user: Run, word: str) -> None:
     assert "user_unknown" in user(word, "clinic", password="whatever it is")[2]
 
 
+def test_the_hint_for_a_missing_login_lists_the_logins_that_exist(user: Run) -> None:
+    user("remove", "clinic")
+    told = user("password", "clinic", password="whatever it is")[2]
+    assert "logins: owner, research; dpsql user add makes one" in told
+    user("remove", "owner")
+    user("remove", "research")
+    for word in ("password", "remove", "disable", "enable"):
+        assert "logins: none; dpsql user add makes one" in user(word, "clinic", password="whatever it is")[2]
+
+
 def test_an_analyst_sees_their_own_part_of_the_policy_beside_one_who_sees_all(clinic: Served) -> None:
     part = "where: {patients: \"sex = 'female'\"}, columns: {patients: [age]}, tables: [patients]"
     text = clinic.policy.read_text()
