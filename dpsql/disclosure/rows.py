@@ -52,8 +52,8 @@ class PersonRows:
         self._number_persons(alone)
         self.rows, self.persons = self._first_row(f'SELECT SUM("{ROWS}")::BIGINT, COUNT(DISTINCT "{PERSON}") FROM rows')
         self.rows = self.rows or 0
-        everyone = "0" if alone else f'SUM("{ROWS}") FILTER (WHERE "{UNIT}" IS NULL)::BIGINT'
-        self.ownerless = self._first_row(f"SELECT {everyone} FROM fetched")[0] or 0
+        nobodys = f'SELECT SUM("{ROWS}") FILTER (WHERE "{UNIT}" IS NULL)::BIGINT FROM fetched'
+        self.ownerless = 0 if alone else self._first_row(nobodys)[0] or 0
         self._local.unregister("fetched")
         most = self._first_row(f'SELECT MAX(n) FROM (SELECT COUNT(*) AS n FROM rows GROUP BY "{PERSON}")')[0]
         self.one_row_each = (most or 1) == 1

@@ -306,7 +306,8 @@ class Planner:
         if not ranges:
             return plan, alone
         extended = replace(plan, blocks=(*plan.blocks, *further))
-        every = (*blocks, *(bounded(block, self.policy, options.bounds) for block in further))
+        squares = shares_squares(options, self.accountant)  # the tiles of one table have equal terms
+        every = (*blocks, *(bounded(block, self.policy, options.bounds, squares=squares) for block in further))
         priced = price(every, options, self.policy, self.accountant, ranges=tuple(ranges))
         return (extended, compared) if (compared := compared_with(priced, alone, len(ranges))) else (plan, alone)
 

@@ -330,7 +330,7 @@ def plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
     with decimal places: released numbers are noisy, and clients support doubles. A day outside the years 1 to 9999, which clients
     do not support, becomes NULL. Lists of these stay lists; anything else (TIME, INTERVAL, lists of lists) becomes text.
     """
-    return _without_remains(_within_calendar(_typed(values)))
+    return _without_remains(within_calendar(_typed(values)))
 
 
 def _typed(values: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -358,11 +358,11 @@ _DAYS = (date.min.toordinal() - date(1970, 1, 1).toordinal(), date.max.toordinal
 _MICROSECONDS_A_DAY = 86_400_000_000
 
 
-def _within_calendar(values: pa.ChunkedArray) -> pa.ChunkedArray:
+def within_calendar(values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return days and times within the range of Python and the clients' formats, NULL for all others."""
-    if not (pa.types.is_date32(values.type) or pa.types.is_timestamp(values.type)):
-        return values
     days = pa.types.is_date32(values.type)
+    if not days and not (pa.types.is_timestamp(values.type) and values.type.unit == "us"):
+        return values
     numbers = values.cast(pa.int32() if days else pa.int64())
     low, high = (
         (_DAYS[0], _DAYS[1] + 1) if days else (_DAYS[0] * _MICROSECONDS_A_DAY, (_DAYS[1] + 1) * _MICROSECONDS_A_DAY)

@@ -26,6 +26,7 @@ from dpsql.sql.dropped_arguments import check_arguments
 from dpsql.sql.lexer import DIALECT, Piece, SqlText, as_piece, parser_dialect, word
 from dpsql.sql.other_spellings import in_own_spelling
 from dpsql.sql.pivots import without_pivots
+from dpsql.sql.plain_decimals import decimals_as_reals
 from dpsql.sql.reserved_names import OWN_NAMES, quoting_hint
 from dpsql.sql.row_comparisons import with_plain_comparisons
 from dpsql.sql.top_rows import tops_as_limits
@@ -243,7 +244,7 @@ _QUESTIONS = ("SELECT", "WITH", "FROM", "(", "VALUES", "PIVOT", "UNPIVOT")
 
 def _query(sql: str, tokens: list[Token], parameters: Parameters) -> Statement:
     tokens, options = in_plain_sql(tokens)
-    tokens = tops_as_limits([_plain_string(token) for token in tokens])
+    tokens = tops_as_limits(decimals_as_reals([_plain_string(token) for token in tokens]))
     first = tokens[0].text.upper()
     if first not in _QUESTIONS:
         if first not in COMMANDS:

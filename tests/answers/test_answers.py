@@ -210,6 +210,15 @@ def test_the_number_of_groups_is_not_exact(world: World) -> None:
         assert not any("the error is not known" in text for text in answer.notices) and answer.columns[0].noisy
 
 
+def test_a_numeric_without_digits_keeps_all_of_them(world: World) -> None:
+    """As in PostgreSQL, whose tools write ROUND(x::numeric, 6); DuckDB would keep three."""
+    _, session = world
+    sql = "SELECT AVG(x) / 7 AS a, ROUND((AVG(x) / 7)::numeric, 6) AS r, SUM((x / 7.0)::numeric) AS s, SUM(x / 7.0) AS t, 1e20::numeric AS n FROM a"
+    ((mean, rounded, total, same, large),) = session.execute(sql).rows()
+    assert mean != round(mean, 3) and rounded == pytest.approx(round(mean, 6), abs=1e-12)
+    assert total == pytest.approx(same, rel=1e-12) and large == 1e20
+
+
 def test_results_are_rounded_as_bi_tools_write_it(world: World) -> None:
     """Released numbers cast to types with fixed digits keep their values, types and error bars."""
     connection, session = world

@@ -630,7 +630,7 @@ self.context.engine.interrupt()""", 'unit/session/test_response_times.py', 'inte
     Mutant("casts over results keep their width", "release/total_sql.py", "_total", "node.to.copy() if days else _widest(node.to)", "node.to.copy()", 'unit/release/test_sandbox.py', 'no_value'),
     Mutant("remainders by zero are tried alone", "release/total_sql.py", "_total", "isinstance(node, (exp.Mod, exp.IntDiv))", "False", 'unit/release/test_sandbox.py', 'no_value'),
     Mutant("rehearsals leave out what has no value", "release/error_bars/answers.py", "answer", "run.in_sandbox(strict=rehearsal)", "run.in_sandbox()", 'sql/test_refused.py', 'sandbox_query or sandbox_text'),
-    Mutant("days beyond the calendar are shown", "release/sandbox.py", "plain", "_within_calendar(_typed(values))", "_typed(values)", 'unit/release/test_sandbox.py', 'no_client'),
+    Mutant("days beyond the calendar are shown", "release/sandbox.py", "plain", "within_calendar(_typed(values))", "_typed(values)", 'unit/release/test_sandbox.py', 'no_client'),
     # comparisons with a threshold
     Mutant("a threshold without noise", "noise/perturb.py", "noisy_threshold", "int(drawn[0])", "0 * int(drawn[0])", 'unit/noise/test_comparisons.py', ''),
     Mutant("compared sums without noise", "noise/perturb.py", "compare", "gate.add(name, layout.integers(table, name), law.noise, layout.groups, drawn)", "gate.add(name, layout.integers(table, name), law.noise, layout.groups, 0 * drawn)", 'unit/noise/test_comparisons.py', 'their_scale'),

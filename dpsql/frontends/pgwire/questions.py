@@ -33,6 +33,7 @@ from dpsql.frontends.pgwire.rows import OIDS, ResultField, StatementResult, oid_
 from dpsql.frontends.pgwire.settings import Settings
 from dpsql.frontends.pgwire.stop import Stop
 from dpsql.release.release import Release
+from dpsql.release.sandbox import within_calendar
 from dpsql.release.value_text import half_width_text
 from dpsql.session.response_times import Pace
 from dpsql.session.session import Session
@@ -245,7 +246,9 @@ class Questions:
 
     def _run_catalog(self, prepared: PreparedStatement, values: Sequence[Any]) -> pa.Table:
         assert prepared.tree is not None
-        return self._in_catalog(partial(self._catalog.run, with_values(prepared.tree, values), self._place))
+        answer = self._in_catalog(partial(self._catalog.run, with_values(prepared.tree, values), self._place))
+        # Days beyond the years 1 to 9999 become NULL, as those of other answers do: no client's format has them.
+        return pa.table(list(map(within_calendar, answer.columns)), schema=answer.schema)
 
     def _in_catalog(self, ask: Callable[[Callable[[Callable[[], None]], None]], _Answer]) -> _Answer:
         """Return the result of `ask`, which is called with a function that registers how to interrupt the query. Raises

@@ -239,8 +239,9 @@ def test_where_everybody_is_too_few_there_is_no_generalisation() -> None:
         assert [entry.information for entry in generalisations(read_rows, QUASI, 4, 1.0)] == [1.0]
 
 
-def test_of_no_rows_there_are_no_persons() -> None:
-    with read([], *QUASI, "ill") as read_rows:
+@pytest.mark.parametrize("by_row", [False, True])
+def test_of_no_rows_there_are_no_persons(by_row: bool) -> None:
+    with read([], *QUASI, "ill", by_row=by_row) as read_rows:
         report = measure_risk(read_rows, QUASI, ("ill",))
     assert (report.persons, report.sizes.smallest, report.sizes.average_risk) == (0, 0, 0.0)
     assert report.diversity[0].disclosed == 0

@@ -77,6 +77,17 @@ def priced(opened: Session, sql: str) -> Price:
     return opened.planner.plan(opened.planner.parse(sql, None), opened.options, True).price
 
 
+@pytest.mark.parametrize(
+    "pair", ["CORR(age, few)", "REGR_SLOPE(age, few), COUNT(*)", "CORR(age, few) FILTER (WHERE few < 5)"]
+)
+def test_pairs_that_share_each_row_are_answered_with_ranges_too(session: Session, pair: str) -> None:
+    """Under pure accounting nine sums of a pair are one set; each range of days has the same set."""
+    sql = f"SELECT region, day, {pair} FROM t GROUP BY region, day"
+    price = priced(session, sql)
+    assert len({tuple(term.name for term in block.block.terms) for block in price.blocks}) == 1
+    assert session.execute(sql).table.num_rows == 2 * 70
+
+
 def workload(count: int, base: int) -> Workload:
     """Return tables of one count by ranges of 1, base, base**2, ... of `count` values."""
     levels = 1

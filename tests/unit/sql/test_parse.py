@@ -259,6 +259,8 @@ def test_options_of_bigquery_are_options() -> None:
         ("SELECT $tag$a$tag$", "SELECT 'a'"),
         ("SELECT a FROM t WHERE a = ANY(ARRAY[1, 2])", "SELECT a FROM t WHERE (a IN (1, 2))"),
         ("SELECT TOP 3 a FROM t", "SELECT a FROM t LIMIT 3"),
+        ("SELECT a::numeric, CAST(a AS decimal), numeric '1.5'", "SELECT a::double, CAST(a AS double), double '1.5'"),
+        ("SELECT CAST((a) AS numeric[])", "SELECT CAST((a) AS double[])"),
         ("SELECT a FROM t UNION ALL (SELECT TOP 3 b FROM u)", "SELECT a FROM t UNION ALL (SELECT b FROM u LIMIT 3)"),
         (
             "SELECT a FROM (SELECT TOP (2) a FROM t) UNION SELECT 1",
@@ -268,6 +270,17 @@ def test_options_of_bigquery_are_options() -> None:
 )
 def test_other_spellings_are_one_query(text: str, query: str) -> None:
     assert written(text) == written(query)
+
+
+@pytest.mark.parametrize("text", ["SELECT a::numeric(10, 4)", "SELECT CAST(a AS DECIMAL(18, 3))"])
+def test_decimals_with_digits_stay_decimals(text: str) -> None:
+    assert "DECIMAL(" in written(text)
+
+
+def test_columns_and_aliases_named_like_a_type_stay() -> None:
+    query = parse("SELECT a AS numeric, (SELECT b AS decimal) FROM t").query
+    assert query is not None and query.expressions[0].alias == "numeric"
+    assert query.find(exp.Cast) is None
 
 
 def test_a_place_is_where_the_first_character_stands() -> None:

@@ -214,6 +214,13 @@ def test_probes_of_a_table_give_columns_without_rows(client: Client, served: Ser
     assert served.charges() == before
 
 
+def test_days_beyond_the_calendar_are_null_in_constants_too(client: Client) -> None:
+    sql = (
+        "SELECT 'infinity'::date AS a, date '9999-12-31' + 1 AS b, '-infinity'::timestamp AS c, date '2024-01-05' AS d"
+    )
+    assert rows_of(client.query(sql)) == [[None, None, None, b"2024-01-05"]]
+
+
 def test_copy_writes_text_csv_and_binary(client: Client) -> None:
     rows = rows_of(client.query(GROUPED))
     lines = [b"\t".join(cell or b"" for cell in row) + b"\n" for row in rows]
