@@ -10,7 +10,7 @@ import gc
 import os
 import sys
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -117,6 +117,18 @@ def is_roomy(folder: Path) -> bool:
     if place.f_flag & os.ST_NOEXEC or not os.access(folder, os.W_OK | os.X_OK):
         return False
     return place.f_bavail * place.f_frsize >= LEAST_FREE_GIGABYTES << 30
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Use a new state directory unless one is given: that of the user would remember ledgers of an earlier run, whose temporary
+    folders have the same names."""
+    if "DPSQL_STATE" in os.environ:
+        yield
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DPSQL_STATE", str(tmp_path_factory.mktemp("state")))
+        yield
 
 
 @pytest.hookimpl(wrapper=True)
