@@ -468,6 +468,7 @@ def test_the_command_tells_what_became_of_each_table(tmp_path: Path) -> None:
         assert told.exit_code == 0 and told.stdout == "" and states_told in told.stderr
     assert told.stderr.count("there already") == 3
     assert CliRunner().invoke(prepare, ["-p", str(policy), "--jobs", "100000"]).exit_code == 2
+    assert CliRunner().invoke(prepare, ["-p", str(policy), "--memory", "4G"]).exit_code == 0
     told = CliRunner().invoke(prepare, [*arguments, "--copy"])
     assert "patients: written\nvisits: there already\n" in told.stderr
 
@@ -475,7 +476,7 @@ def test_the_command_tells_what_became_of_each_table(tmp_path: Path) -> None:
 def test_a_limit_that_is_none_and_a_folder_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(tmp_path / "clinic.duckdb", rows(0))
     with open_clinic(clinic(tmp_path)) as session:
-        for memory in ("lots", "-1GB", "4", "GB"):
+        for memory in ("lots", "-1GB", "4", "GB", "none", ""):
             with pytest.raises(Fault, match="does not accept"):
                 index_of(session).prepare(memory=memory)
         (tmp_path / "file").write_text("no folder")
