@@ -149,10 +149,8 @@ class KeyBranch:
         return tied_sets
 
     def _parts_of(self, tied: _Tied) -> list[KeyCombinations]:
-        if not tied.columns:
-            return [KeyCombinations.from_combinations(tied.keys, self._expanded([Row()], tied, []))]
         public = any(name in table.names for table in self.tables for name in tied.columns)
-        if len(tied.keys) == 1 and not tied.conditions and not public:
+        if len(tied.keys) == 1 and tied.columns and not tied.conditions and not public:
             return [self._whole(tied)]
         tuples = self._tuples(tied, MOST_PUBLIC_WORK if public else MOST_WORK)
         if tuples is not None:
@@ -173,8 +171,8 @@ class KeyBranch:
 
     def _tuples(self, tied: _Tied, most: int) -> set[tuple[int, ...]] | None:
         """Return the keys' combinations over all tied columns, else over their own, else over wide cells; None: too much work."""
-        key_columns = frozenset(name for key in tied.keys for name in names_of(self.keys[key]))
-        every = frozenset(tied.columns)
+        every = frozenset(tied.columns)  # without unreleased values, which no row of the search has
+        key_columns = every & {name for key in tied.keys for name in names_of(self.keys[key])}
         ways = [(every, key_columns), (key_columns, key_columns), (key_columns, frozenset[str]())]
         if not key_columns:
             ways = [(every, key_columns)]

@@ -8,6 +8,7 @@ rows within the bounds remain.
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from fractions import Fraction
 from math import prod
@@ -16,13 +17,26 @@ from typing import Any
 import pytest
 from support.seeds import seeds
 
+from dpsql.functions import key_branches
 from dpsql.functions.evaluate import evaluate
 from dpsql.functions.key_narrowing import remaining
 from dpsql.functions.numeric import call
 from dpsql.functions.possible_values import Possible, possible, single
 from dpsql.functions.public_domains import domain_of
 from dpsql.plan.intervals import Facts, Type, literal_facts
-from dpsql.plan.plan import Column, Expr, Filter, Join, Literal, Project, Relation, Scan, Union_
+from dpsql.plan.plan import (
+    Call,
+    Column,
+    Expr,
+    Filter,
+    Join,
+    Literal,
+    Project,
+    Relation,
+    ReleasedValue,
+    Scan,
+    Union_,
+)  # fmt: skip
 
 
 def literal(value: Any) -> Literal:
@@ -150,6 +164,38 @@ def test_no_value_that_a_row_can_have_is_left_out(seed: int) -> None:
             if evaluate(where, row) is True:
                 assert evaluate(key, row) not in out, (key, where, row)
     assert gone > 50, "conditions that leave everything prove nothing"
+
+
+@pytest.mark.parametrize("seed", seeds(6, 2))
+def test_no_key_is_left_out_for_any_unreleased_value(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Columns become values of earlier stages, in keys and conditions, and the work of a search is limited at each step."""
+    chance = random.Random(seed + 300)
+    for _ in range(40):
+        expressions = chance.sample(keys(), 2)
+        values = [values_of(key) for key in expressions]
+        parts = [*expressions, condition(chance, chance.randrange(3), chance.choice(expressions))]
+        unreleased = chance.choice(sorted(set().union(*map(named, parts))))
+        *expressions, where = (_unreleased(part, unreleased) for part in parts)
+        for name in ("MOST_WORK", "MOST_TUPLES"):
+            monkeypatch.setattr(key_branches, name, chance.choice((0, 20, 300, 20_000)))
+        left = remaining(Filter(TABLE, where), list(zip(expressions, values, strict=True)), ())
+        for row in rows_for(set().union(*map(named, parts)), chance, RAW, 100):
+            found = [evaluate(key, row) for key in expressions]
+            if evaluate(where, row) is True and all(map(tuple.__contains__, values, found)):
+                assert all(map(tuple.__contains__, left.values, found)), (expressions, where, row)
+                number = 0
+                for value, listed in zip(found, left.values, strict=True):
+                    number = number * len(listed) + listed.index(value)
+                assert left.numbers is None or number in left.numbers, (expressions, where, row)
+
+
+def _unreleased(expression: Expr, name: str) -> Expr:
+    """Return an expression in which the column `name` is a value that is not released yet."""
+    if isinstance(expression, Column):
+        return ReleasedValue(name, expression.facts) if expression.name == name else expression
+    if isinstance(expression, Call):
+        return replace(expression, arguments=tuple(_unreleased(part, name) for part in expression.arguments))
+    return expression
 
 
 def _between(value: Expr, low: Any, high: Any) -> Expr:
