@@ -21,7 +21,7 @@ from dpsql.sql.binder.quantiles import bind_quantile
 from dpsql.sql.binder.sample_aggregate import bind_sample_aggregate
 from dpsql.sql.binder.scalars import MissingArgument, Scalars
 from dpsql.sql.binder.scope import Kind, lacks_argument, only, same_unit
-from dpsql.sql.binder.sql_words import sql_word
+from dpsql.sql.binder.sql_words import sql_text, sql_word
 from dpsql.sql.binder.unit_keys import kind
 from dpsql.sql.parse import place
 
@@ -49,6 +49,14 @@ def is_aggregate(node: exp.Expr) -> bool:
     if isinstance(node, exp.Anonymous):
         return spelled(spelling(node)) is not None
     return isinstance(node, exp.AggFunc) and not isinstance(node, exp.Grouping)
+
+
+def counts_rows(node: exp.Expr) -> bool:
+    """Return whether an aggregate call is 0 over no rows; every other aggregate is NULL there."""
+    if isinstance(node, (exp.Filter, exp.WithinGroup)):
+        return counts_rows(node.this)
+    entry = spelled(spelling(node))
+    return entry is not None and entry[0].counts
 
 
 def has_aggregate(node: exp.Expr) -> bool:
@@ -228,7 +236,7 @@ def _check_bounded(word: str, argument: Expr, part: exp.Expr, scalars: Scalars) 
         reason = f"takes numbers, not {argument.facts.type.value}"
         raise refuse("wrong_arguments", function=word, reason=reason, position=place(part))
     if not argument.facts.bounded:
-        text = part.sql("duckdb")
+        text = sql_text(part)
         clamped = f"{word}(clamp({text}, 0, 100))"
         # A unit's key is a name even if it is a number: with bounds its sum could be answered, but would mean nothing.
         of_unit = same_unit(argument, scalars.scope.unit_names())

@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.sql.binder.aggregates import has_aggregate, is_aggregate
+from dpsql.sql.binder.aggregates import counts_rows, has_aggregate, is_aggregate
 from dpsql.sql.binder.context import BindingContext
 from dpsql.sql.binder.scope import HIDDEN, Bound, Environment, Protected, Scope
+from dpsql.sql.binder.sql_words import WRITTEN
 from dpsql.sql.binder.subquery_tests import with_counts
 from dpsql.sql.binder.trees import condition_of, conjuncts, output_name
 from dpsql.sql.parse import place
@@ -46,7 +47,9 @@ def joined(
             join = inner.join(alias)
             copy.append("joins", join)
             added.append((alias, context.source(join.this, environment)[1]))
-        subquery.replace(inner.value(alias))
+        value = inner.value(alias)
+        value.meta[WRITTEN] = subquery.copy()
+        subquery.replace(value)
     if len(added) > len(bound) and not protected:
         for join in copy.args["joins"]:
             if not any(join.args.get(name) for name in ("on", "using", "side", "kind", "method")):
@@ -176,10 +179,12 @@ class _Inner:
             raise _refused("it returns rows of people", self.around[0])
         pairs, rest = self._pairs()
         keys = [exp.alias_(key.copy(), _hidden(f"k{index}")) for index, (_, key) in enumerate(pairs)]
+        calls = self._calls()
+        values = [exp.alias_(value.copy(), _hidden(f"v{index}")) for index, value in enumerate(calls or [item])]
         grouped = self.select.copy()
-        grouped.set("expressions", [*keys, exp.alias_(item.copy(), _hidden("v"))])
+        grouped.set("expressions", [*keys, *values])
         grouped.set("where", exp.Where(this=exp.and_(*rest, copy=True)) if rest else None)
-        if has_aggregate(item):
+        if calls:
             grouped.set("group", exp.Group(expressions=[key.copy() for _, key in pairs]))
         on = [
             exp.EQ(this=exp.column(_hidden(f"k{index}"), table=_quoted(alias)), expression=outer.copy())
@@ -188,15 +193,35 @@ class _Inner:
         name = exp.TableAlias(this=_quoted(alias))
         return exp.Join(this=exp.Subquery(this=grouped, alias=name), side="LEFT", on=exp.and_(*on))
 
-    def value(self, alias: str) -> exp.Expr:
-        """Return the expression that replaces the subquery. Over no rows COUNT is 0, other aggregates are NULL."""
+    def _calls(self) -> list[exp.Expr]:
+        """Return the different aggregate calls of the subquery's value. Refuses (correlated) values with parts outside of them that
+        cannot be computed for the outer row: names of the inner rows, windows and subqueries."""
         item = self.select.expressions[0].unalias()
-        column = exp.column(_hidden("v"), table=_quoted(alias))
-        if item.find(exp.Count, exp.CountIf) is None:
-            return exp.Paren(this=column)
-        if not isinstance(item, (exp.Count, exp.CountIf)):
-            raise _refused("COUNT is part of an expression", self.around[0])
-        return exp.Coalesce(this=column, expressions=[exp.Literal.number(0)])
+        calls = list(dict.fromkeys(_aggregate_calls(item)))
+        if not calls:
+            return []
+        rest = exp.Paren(this=item.copy())
+        for call in list(_aggregate_calls(rest)):
+            call.replace(exp.null())
+        if rest.find(exp.Window, exp.Subquery, exp.Select, exp.SetOperation):
+            raise _refused("its value contains a window or another subquery", self.around[0])
+        if rest.find(exp.Column):
+            raise _refused("its value names a column outside of its aggregates", self.around[0])
+        return calls
+
+    def value(self, alias: str) -> exp.Expr:
+        """Return the expression that replaces the subquery: the function of its aggregates that its value is, computed for each
+        outer row, because without inner rows COUNT is 0 and any other aggregate NULL (`COALESCE(SUM(x), 0)` is 0)."""
+        calls = self._calls()
+        if not calls:
+            return exp.Paren(this=exp.column(_hidden("v0"), table=_quoted(alias)))
+        value = exp.Paren(this=self.select.expressions[0].unalias().copy())
+        for call in list(_aggregate_calls(value)):
+            column: exp.Expr = exp.column(_hidden(f"v{calls.index(call)}"), table=_quoted(alias))
+            if counts_rows(call):
+                column = exp.Coalesce(this=column, expressions=[exp.Literal.number(0)])
+            call.replace(column)
+        return value
 
     def _pairs(self) -> tuple[list[tuple[exp.Expr, exp.Expr]], list[exp.Expr]]:
         """Return the equalities of WHERE as pairs of an outer and an inner expression, and the other conditions. Refuses

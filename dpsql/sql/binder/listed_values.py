@@ -9,7 +9,7 @@ from dpsql.functions.value_lists import MOST_LISTED, is_whole_range, listed
 from dpsql.plan.plan import Expr, Literal, Measure
 from dpsql.sql.binder.scalars import MissingArgument, Scalars
 from dpsql.sql.binder.scope import only, same_unit
-from dpsql.sql.binder.sql_words import sql_word
+from dpsql.sql.binder.sql_words import sql_text, sql_word
 from dpsql.sql.parse import place
 
 
@@ -47,7 +47,7 @@ def check_ordered(function: str, value: Expr, node: exp.Expr, scalars: Scalars) 
         return
     if facts.bounded:
         return
-    text = node.sql("duckdb")
+    text = sql_text(node)
     hint = _of_people(text, value, scalars)
     if facts.type.temporal:
         hint = f"the owner gives {text} bounds in the policy"
@@ -80,7 +80,7 @@ def _arguments(node: exp.Expr, *slots: str) -> tuple[exp.Expr, ...]:
 
 
 def _not_listed(function: str, value: Expr, node: exp.Expr, scalars: Scalars) -> Exception:
-    text = node.sql("duckdb")
+    text = sql_text(node)
     facts = value.facts
     coarser = f"floor({text})" if facts.type.numeric else f"date_trunc('day', {text})"
     few = f"write {coarser} instead of {text}; or " if facts.bounded else ""

@@ -51,6 +51,15 @@ _FUNCTIONS: dict[type[exp.Expr], str] = {
 """SQL names of the functions whose names in the parser exist neither in DuckDB nor in PostgreSQL."""
 
 
+WRITTEN = "written"
+"""Key of a node's `meta` under which stands the analyst's own expression that the node takes the place of."""
+
+
+def sql_text(node: exp.Expr) -> str:
+    """Return the text of an expression for a message, with what the analyst wrote in place of what the binder put there."""
+    return str(node.transform(lambda part: part.meta_get(WRITTEN, part)).sql("duckdb"))
+
+
 def function_word(node: exp.Func) -> str:
     """Return the SQL name of a function, one of them if it has several."""
     return str(node.this).upper() if isinstance(node, exp.Anonymous) else _FUNCTIONS.get(type(node), node.sql_name())

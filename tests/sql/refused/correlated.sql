@@ -19,10 +19,15 @@ SELECT COUNT(*) FROM patients AS p WHERE 100 < (SELECT cost FROM visits AS v WHE
 SELECT COUNT(*) FROM visits AS v
 WHERE v.cost > (SELECT AVG(w.cost) FROM visits AS w WHERE w.ward = v.ward GROUP BY nights LIMIT 1)
 
--- query: part_of_a_count
+-- query: column_beside_the_aggregate
 -- sqlstate: 0A000
 -- at: v.ward
-SELECT COUNT(*) FROM visits AS v WHERE v.nights > (SELECT COUNT(*) / 9 FROM visits AS w WHERE w.ward = v.ward)
+SELECT COUNT(*) FROM visits AS v WHERE v.nights > (SELECT COUNT(*) + w.ward FROM visits AS w WHERE w.ward = v.ward)
+
+-- query: window_beside_the_aggregate
+-- sqlstate: 0A000
+-- at: v.ward
+SELECT COUNT(*) FROM visits AS v WHERE v.nights > (SELECT COUNT(*) + SUM(1) OVER () FROM visits AS w WHERE w.ward = v.ward)
 
 -- query: over_public_rows
 -- sqlstate: 0A000
