@@ -194,7 +194,7 @@ class _Inner:
         return exp.Join(this=exp.Subquery(this=grouped, alias=name), side="LEFT", on=exp.and_(*on))
 
     def _calls(self) -> list[exp.Expr]:
-        """Return the different aggregate calls of the subquery's value. Refuses (correlated) values with parts outside of them that
+        """Return the different aggregate calls of the subquery's value. Refuses (correlated) values with other parts that
         cannot be computed for the outer row: names of the inner rows, windows and subqueries."""
         item = self.select.expressions[0].unalias()
         calls = list(dict.fromkeys(_aggregate_calls(item)))
