@@ -423,9 +423,10 @@ def _counts_rows(measure: Measure) -> bool:
 
 
 def wide(value: Expr, rows: int, bounds: ContributionBounds) -> bool:
-    """Return whether an argument has different bounds, and no bound on a unit's total that could clip it."""
+    """Return whether an argument has bounds that are different integers on its grid, and no bound on a unit's total that could
+    clip it."""
     low, high = value.facts.lower, value.facts.upper
-    if low is None or high is None or not low < high:
+    if low is None or high is None or not low < high or not summed(value, None, Fraction(low))[0].magnitude:
         return False
     declared = value.facts.max_total if isinstance(value, Column) else None
     total = smallest(bounds.max_total, declared)

@@ -97,10 +97,7 @@ def _ignores(measure: Measure, branch: Branch) -> bool:
         return True
     if measure.aggregate == "count_units":
         return True  # the row belongs to no unit
-    values = [possible(branch.written(argument), {}) for argument in measure.arguments]
-    if measure.aggregate in _PAIRS:
-        return any(value.never for value in values)
-    if measure.aggregate not in _ONE_VALUE or not values:
-        return False
-    value = values[0]
-    return value.never or (measure.aggregate == "sum" and value.values == frozenset((0,)))
+    skipping = 2 if measure.aggregate in _PAIRS else 1 if measure.aggregate in _ONE_VALUE else 0
+    values = [possible(branch.written(argument), {}) for argument in measure.arguments[:skipping]]
+    zero = measure.aggregate == "sum" and values[0].values == frozenset((0,))
+    return zero or any(value.never for value in values)

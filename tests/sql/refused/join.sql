@@ -101,6 +101,12 @@ SELECT zone, SUM(population) FROM regions AS r LEFT JOIN patients AS p USING (re
 -- at: patients
 SELECT zone, COVAR_POP(population, population) FROM regions AS r LEFT JOIN patients AS p USING (region) GROUP BY zone
 
+-- query: samples_beside_kept_rows
+-- sqlstate: ZP009
+-- at: patients
+SELECT SAMPLE_AGGREGATE(KURTOSIS(CASE WHEN age > 1 THEN 1.5 ELSE -0.5 END), -2, 5, 8) FROM regions AS r LEFT JOIN patients AS p
+USING (region)
+
 -- query: natural_join_of_nothing
 -- sqlstate: ZP009
 -- at: regions
