@@ -195,7 +195,8 @@ def _distinct(rows: Sequence[Row], names: frozenset[str]) -> list[Row]:
 
 class _Test:
     """One condition, tested on many rows. A column that equals itself is not NULL. Comparisons of one column with literals have
-    the same result for all values between two neighbouring literals, so one result is stored for all of them."""
+    the same result for all values between two neighbouring literals, so one result is stored for all of them, provided that
+    every literal is a point of the column's type (TRUE, infinity and NaN are not) and the value is ordered (NaN is not)."""
 
     def __init__(self, condition: Expr, every: frozenset[str]) -> None:
         self._condition = condition
@@ -210,8 +211,9 @@ class _Test:
         columns = {column.name: column for column in columns_of(condition)}
         if len(columns) == 1 == len(self._names) and compares_literals(condition):
             (column,) = columns.values()
-            points = (typed(value, column.facts.type) for value in literals_of(condition))
-            self._points = sorted({point for point in points if point is not None})
+            literals = {value for value in literals_of(condition) if value is not None}
+            points = {typed(value, column.facts.type) for value in literals}
+            self._points = None if None in points else sorted(points)
 
     def may_be_true(self, row: Row) -> bool:
         """Return whether the condition may be true in a row."""
@@ -222,7 +224,7 @@ class _Test:
         if len(self._names) != 1:
             return evaluate(self._condition, row.values) is True
         value = row.values[next(iter(self._names))]
-        if value is None or self._points is None:
+        if value is None or value != value or self._points is None:
             return self._of_value(value, row)
         between = (bisect_left(self._points, value), bisect_right(self._points, value))
         if between not in self._remembered:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from enum import Enum
 from fractions import Fraction
+from math import isfinite
 from typing import Any
 
 
@@ -109,6 +110,8 @@ def literal_facts(value: Any) -> Facts:
         return Facts(Type.INTEGER, Fraction(value), Fraction(value), (value,), nullable=False)
     if isinstance(value, Fraction):
         return Facts(Type.REAL, value, value, (value,), nullable=False)
+    if isinstance(value, float) and not isfinite(value):  # outside every interval
+        return Facts(Type.REAL, nullable=False)
     if isinstance(value, str):
         return Facts(Type.TEXT, values=(value,), nullable=False)
     if isinstance(value, datetime):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from fractions import Fraction
 from math import isfinite, log, pi
@@ -153,6 +154,9 @@ _TYPES = {
 }  # fmt: skip
 
 
+_NOT_FINITE = re.compile(r" *(nan|[+-]?inf(inity)?) *", re.IGNORECASE)
+
+
 @handles(exp.Cast, exp.TryCast)
 def _cast(self: Scalars, node: exp.Cast) -> Expr:
     only(node, "this", "to", "safe")
@@ -174,8 +178,12 @@ def _cast(self: Scalars, node: exp.Cast) -> Expr:
 
 
 def _to(self: Scalars, node: exp.Expr, inner: Expr, target: Type) -> Expr:
-    """Bind a cast. A cast of a literal becomes a literal, so that '5'::int4 (as drivers send parameters) equals 5."""
+    """Bind a cast. A cast of a literal becomes a literal, so that '5'::int4 (as drivers send parameters) equals 5, and
+    'infinity'::float8 is infinite, whereas such a text in a column is no number."""
     cast = self.call(f"to_{target.value}", node, inner)
+    text = inner.value if isinstance(inner, Literal) and isinstance(inner.value, str) else ""
+    if target is Type.REAL and _NOT_FINITE.fullmatch(text):
+        return literal(float(text))
     if not isinstance(inner, Literal) or isinstance(cast, Literal):
         return cast
     value = evaluate(cast, {})
