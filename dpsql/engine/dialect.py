@@ -23,6 +23,10 @@ MOST_LENGTH = 2_000_000
 """Most characters of an expression. Some engines repeat an argument (Spark that of `lower` four times), so that calls nested
 twenty deep would fill the memory. Statements are far shorter, and so is what the binder's MOST_WEIGHT allows in DuckDB."""
 
+MOST_SENT_BYTES = 1 << 16
+"""Most bytes of a group's key that a server sends. PostgreSQL sends at most 1 GB for a group, with its quotes doubled, and Spark
+2 GB for 10,000 groups."""
+
 MEETS_NULL = frozenset({
     "and", "or", "case", "coalesce", "least", "greatest", "in", "nullif", "not_distinct", "is_null", "is_true",
     "is_false", "concat_ws",
@@ -135,6 +139,11 @@ class Dialect(ABC):
     def real_key(self, value: str) -> str:
         """Return a real by which rows are grouped: the two zeros, and NaN of either sign, become one value, because they are
         equal."""
+
+    def sent_text(self, value: str) -> str:
+        """Return a text that leaves the engine as part of a group; NULL instead of one of more than MOST_SENT_BYTES, if the
+        engine fails when it has to send very long texts."""
+        return value
 
     @abstractmethod
     def sign_of(self, value: str) -> str:

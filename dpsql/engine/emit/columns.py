@@ -89,6 +89,12 @@ def group_key(expression: Expr, dialect: Dialect) -> str:
     return dialect.real_key(written) if expression.facts.type is Type.REAL else written
 
 
+def sent_key(expression: Expr, dialect: Dialect) -> str:
+    """Return a key by which rows are grouped and that leaves the engine with its group."""
+    key = group_key(expression, dialect)
+    return dialect.sent_text(key) if expression.facts.type is Type.TEXT else key
+
+
 def strict(key: Key) -> bool:
     """Return whether `in_domain` admits no other groups than the key's values."""
     return key.values is not None and len(key.values) <= MOST_LISTED

@@ -13,7 +13,7 @@ from dpsql.engine.emit.bind_parameters import parametrised
 from dpsql.engine.emit.bounded_view import rank
 from dpsql.engine.emit.clipping import Grouped, RowTerm, clipped_total, shared_sum, shares
 from dpsql.engine.emit.column_pruning import narrowed
-from dpsql.engine.emit.columns import RowsOf, group_key, in_groups, strict
+from dpsql.engine.emit.columns import RowsOf, in_groups, sent_key, strict
 from dpsql.engine.emit.joint_sums import both_there, companion_sum, lower_part, pair_part, power_sum
 from dpsql.engine.emit.quantization import distinct_sum, kept_integer, row_integer, value_text
 from dpsql.engine.emit.relations import RelationText
@@ -220,7 +220,7 @@ class Emitter(RelationText):
         conditions f0..; and for each term the names of its value and of its condition ("" if it has none)."""
         items: dict[str, str] = {}
         for key in block.keys:
-            items[key.name] = group_key(key.expression, self.dialect)
+            items[key.name] = sent_key(key.expression, self.dialect)
         values: dict[str, tuple[str, str]] = {}
         for term in block.terms:
             row_term = lower_part(term, block) or _summed_too(term, block) or term

@@ -6,7 +6,7 @@ of its column has. The rows come from the bounded view, so that a unit has at mo
 
 from __future__ import annotations
 
-from dpsql.engine.emit.columns import group_key
+from dpsql.engine.emit.columns import sent_key
 from dpsql.engine.emit.emitter import Emitter
 from dpsql.engine.emit.quantization import row_integer, value_text
 from dpsql.engine.query import EngineQuery
@@ -25,7 +25,7 @@ def exported_rows(emitter: Emitter, plan: ExportPlan) -> EngineQuery:
     for number, column in enumerate(plan.columns):
         name = f"k{number}"
         if column.term is None:
-            values.append(f"{group_key(column.expression, dialect)} AS {name}")
+            values.append(f"{sent_key(column.expression, dialect)} AS {name}")
             keys.append(name)
         else:
             values.append(f"{value_text(column.term, dialect)} AS {name}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dpsql.engine.dialect import Dialect, Template
+from dpsql.engine.dialect import MOST_SENT_BYTES, Dialect, Template
 from dpsql.engine.postgresql import literals
 from dpsql.engine.postgresql.functions import FUNCTIONS, UNSUPPORTED, WITH_CASE_MAPPING
 from dpsql.engine.postgresql.reals import let
@@ -14,6 +14,8 @@ from dpsql.plan.plan import ReleasedValue
 
 CASE_MAPPING_VERSION = 170000
 """From this server version, the case of letters beyond ASCII is mapped by Unicode's table on every machine."""
+_SHORT = 1000
+"""The most bytes of a value that is hashed as part of its row's text."""
 
 
 class PostgreSQLDialect(Dialect):
@@ -55,6 +57,9 @@ class PostgreSQLDialect(Dialect):
     def real_key(self, value: str) -> str:
         """Return a real by which rows are grouped. All NaNs are one key in PostgreSQL, with the same text."""
         return let({"k": value}, f"(CASE WHEN k = {literals.real('0')} THEN {literals.real('0')} ELSE k END)")
+
+    def sent_text(self, value: str) -> str:
+        return f"(CASE WHEN octet_length({value}) <= {MOST_SENT_BYTES} THEN {value} END)"
 
     def sign_of(self, value: str) -> str:
         """Return the value as text, in which zeros are '-0' and '0'. A question cannot see the sign of NaN."""
@@ -98,8 +103,18 @@ class PostgreSQLDialect(Dialect):
         return f"({select}) AS {self.identifier(alias)}"
 
     def keyed_order(self, key: str, content: list[str]) -> str:
-        """Return the SHA-256 of the key and the row as text, which quotes its parts, so different rows give different texts."""
-        row = ", ".join([literals.constant(key), *content])
+        """Return the SHA-256 of the key and the row as text, which quotes its parts, so different rows give different texts.
+
+        A value of more than `_SHORT` bytes is represented by its own hash, because PostgreSQL raises if the text of a row has
+        more than a gigabyte. The bytes are those in storage, where compression makes a text at most 255 times shorter: so a
+        row of 1,664 values, each quoted, has at most 850 MB of text. Rows whose hashes are equal are ordered by their content.
+        """
+        items = (
+            f"CASE WHEN pg_column_size({item}) > {_SHORT} THEN encode(sha256(convert_to(CAST({item} AS text), 'UTF8')), 'hex') "
+            f"ELSE CAST({item} AS text) END"
+            for item in content
+        )
+        row = ", ".join([literals.constant(key), *items])
         return f"sha256(convert_to(CAST(ROW({row}) AS text), 'UTF8'))"
 
     def sample_number(self, key: str, content: list[str], samples: int) -> str:

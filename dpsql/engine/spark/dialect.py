@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dpsql.engine.dialect import Dialect
+from dpsql.engine.dialect import MOST_SENT_BYTES, Dialect
 from dpsql.engine.spark import literals
 from dpsql.engine.spark.functions import FUNCTIONS, UNSUPPORTED
 from dpsql.plan.intervals import Type
 
 _LIMB_BITS = 21
 """Bits of a limb: a sum of integers below 2**22 stays inside 64 bits for 2**41 rows."""
+_SHORT = 1000
+"""The most bytes of a text that is hashed together with the rest of its row."""
 
 
 class SparkDialect(Dialect):
@@ -43,6 +45,9 @@ class SparkDialect(Dialect):
     def real_key(self, value: str) -> str:
         """Return a real by which rows are grouped. Spark gives every NaN the same bits when it groups by it."""
         return f"({value} + {literals.real(0.0)})"
+
+    def sent_text(self, value: str) -> str:
+        return f"(CASE WHEN octet_length({value}) <= {MOST_SENT_BYTES} THEN {value} END)"
 
     def sign_of(self, value: str) -> str:
         """Return a zero as text, '-0.0' or '0.0', else NULL. A question cannot see the sign of NaN."""
@@ -78,9 +83,14 @@ class SparkDialect(Dialect):
 
     def keyed_order(self, key: str, content: list[str]) -> str:
         """Return the SHA-256 of the key and of every value as text after its length, so that different rows give different
-        texts."""
+        texts. A text of more than `_SHORT` bytes is represented by its own hash, because Java's texts end at 2 GB; rows whose
+        hashes are equal are ordered by their content."""
         texts = [f"CAST({item} AS STRING)" for item in content]
-        parts = [f"coalesce(concat(octet_length({text}), ':', {text}), '-')" for text in texts]
+        shorter = [f"if(octet_length({text}) > {_SHORT}, sha2({text}, 256), {text})" for text in texts]
+        parts = [
+            f"coalesce(concat(octet_length({text}), ':', {short}), '-')"
+            for text, short in zip(texts, shorter, strict=True)
+        ]
         return f"sha2(concat({', '.join([self.constant(key), *parts])}), 256)"
 
     def exact_sum(self, value: str, filtered: str = "", most: int = 2**63) -> str:

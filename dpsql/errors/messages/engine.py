@@ -198,7 +198,8 @@ register(
     "source_column_type",
     "42804",
     "column {table}.{column} is {given} in the source, which cannot be read as {wanted}",
-    "declare that type in the policy, or read a view that casts the column",
+    "declare that type in the policy, or read a view whose column is NULL where the cast fails (`dpsql help postgresql` and "
+    "`dpsql help spark` have examples)",
     Fault,
 )
 register(
