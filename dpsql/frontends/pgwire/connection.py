@@ -8,7 +8,6 @@ import os
 import socket
 import ssl
 import struct
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, Protocol
@@ -130,9 +129,9 @@ class ClientConnection:
             self._keep_alive()
             async with asyncio.timeout(self._server.limits.login_seconds):
                 login = await self._login()
-            self._server.logged_in(self._number)
             if login is None:
                 return
+            self._server.logged_in(self._number)
             try:
                 await self._talk(login)
             finally:
@@ -158,15 +157,15 @@ class ClientConnection:
                 self._writer.transport.abort()
 
     def cancel(self) -> None:
-        """Stop the statement that runs now, in a separate thread, because that may take a moment."""
+        """Stop the statement that runs now."""
         if self._questions is not None:
-            threading.Thread(target=self._questions.stop.ask, name="dpsql-cancel", daemon=True).start()
+            self._questions.stop.ask()
 
     def _ended(self) -> None:
         """React to a client that has closed its side, so that nobody waits for an answer: a charged measurement runs to its end
         and is stored, any other running statement is given up, and what the client sent last is not begun."""
         if self._questions is not None:
-            threading.Thread(target=self._questions.stop.leave, name="dpsql-leave", daemon=True).start()
+            self._questions.stop.leave()
 
     def abort(self) -> None:
         """Close the socket without a message."""
@@ -192,6 +191,7 @@ class ClientConnection:
 
     async def _login(self) -> Login | None:
         """Return the login, or None after a cancel request, which ends the connection."""
+        requested: set[bool] = set()
         while True:
             first = m.read_startup(await self._body(m.MOST_STARTUP, least=4))
             if isinstance(first, m.Cancel):
@@ -199,6 +199,10 @@ class ClientConnection:
                 return None
             if isinstance(first, m.Startup):
                 break
+            # One request for TLS and one for GSSAPI, as PostgreSQL: each is answered, so that many keep the server busy.
+            if first.gss in requested:
+                raise refuse("wire_state")
+            requested.add(first.gss)
             await self._encrypt(first)
         if self._server.draining:
             raise refuse("wire_shutdown")

@@ -23,6 +23,10 @@ class Stop:
         self.requested = False
         self.late = False
         self.gone = False
+        self._stopper_lock = threading.Lock()
+        self._has_stopper = False
+        self._to_stop: object | None = None
+        self._to_leave = False
 
     @contextmanager
     def running(self, interrupt: Callable[[], None], seconds: float | None) -> Iterator[None]:
@@ -61,26 +65,54 @@ class Stop:
             if self._statement is not statement:
                 return
             self.late = True
-        self.ask()
+        self._interrupt(statement)
 
-    def ask(self) -> None:
+    def _interrupt(self, statement: object | None) -> None:
         """Interrupt until the statement has ended: a single interrupt between two of its steps would be lost."""
-        with self._lock:
-            mine = self._statement
-        while mine is not None:
+        while statement is not None:
             with self._lock:
-                if self._statement is not mine:
+                if self._statement is not statement:
                     return
                 self.requested = True
                 for interrupt in self._interrupts:
                     interrupt()
             time.sleep(_NAG_SECONDS)
 
+    # --- the stopper, the one thread of a connection that interrupts for others -----------------------------------------
+
+    def ask(self) -> None:
+        """Stop the statement that runs now, without waiting for its end. A thread does that, because interrupts may take a
+        moment: one for each connection at most, however many requests there are, and none if no statement runs."""
+        running = self._statement
+        if running is not None:
+            self._order(running, leave=False)
+
     def leave(self) -> None:
-        """Stop the running statement and every later one, because the client is gone."""
-        with self._lock:
-            self.gone = True
-        self.ask()
+        """Stop the running statement and every later one, because the client is gone; do not wait for that."""
+        self.gone = True
+        self._order(None, leave=True)
+
+    def _order(self, statement: object | None, *, leave: bool) -> None:
+        with self._stopper_lock:
+            self._to_stop = statement or self._to_stop
+            self._to_leave = self._to_leave or leave
+            if not self._has_stopper:
+                threading.Thread(target=self._stop_ordered, name="dpsql-stop", daemon=True).start()
+                self._has_stopper = True
+
+    def _stop_ordered(self) -> None:
+        """Stop what is ordered, also by orders that come meanwhile."""
+        while True:
+            with self._stopper_lock:
+                statement, leave = self._to_stop, self._to_leave
+                self._to_stop, self._to_leave = None, False
+                self._has_stopper = statement is not None or leave
+                if not self._has_stopper:
+                    return
+            if leave:
+                with self._lock:  # a statement that did not see `gone` yet has begun when this lock is free
+                    statement = self._statement
+            self._interrupt(statement)
 
     def check(self) -> None:
         """Raise wire_cancelled or wire_timeout if a stop was requested."""

@@ -1,0 +1,106 @@
+"""The end of a statement from other threads: by one stopper for each connection, however often it is asked for."""
+
+from __future__ import annotations
+
+import struct
+import threading
+from collections.abc import Iterator
+
+import pytest
+from support.gated_engine import PATIENCE, Gated, gated
+from support.raw_client import Client, error_of, framed, text
+from support.served_clinic import PASSWORD, Served, build_clinic
+
+from dpsql.errors.exceptions import Error
+from dpsql.frontends.pgwire.stop import Stop
+from dpsql.session.session import Session
+
+MANY = 300
+
+
+def stoppers() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "dpsql-stop"]
+
+
+class Interrupts:
+    """Interrupts of one statement. They do nothing, so that a stopper goes on until the statement ends by itself."""
+
+    def __init__(self) -> None:
+        self.called = threading.Event()
+
+    def __call__(self) -> None:
+        self.called.set()
+
+
+def test_a_flood_of_requests_has_one_thread() -> None:
+    stop, interrupts = Stop(), Interrupts()
+    for _ in range(MANY):
+        stop.ask()
+    assert not stoppers(), "nothing runs, so nothing is stopped"
+    with stop.running(interrupts, None):
+        for _ in range(MANY):
+            stop.ask()
+            assert len(stoppers()) <= 1
+        assert interrupts.called.wait(PATIENCE)
+        with pytest.raises(Error, match="user request"):
+            stop.check()
+    with stop.running(Interrupts(), None):
+        stop.check()
+
+
+def test_a_request_that_finds_the_stopper_at_work_is_not_lost() -> None:
+    """The stopper of one statement notices its end a moment later; by then the next one may have been cancelled."""
+    stop = Stop()
+    for _ in range(20):
+        interrupts = Interrupts()
+        with stop.running(interrupts, None):
+            assert not stop.requested
+            stop.ask()
+            assert interrupts.called.wait(PATIENCE)
+    last = Interrupts()
+    with stop.running(last, None):
+        stop.leave()
+        assert last.called.wait(PATIENCE)
+    with pytest.raises(Error, match="user request"), stop.running(Interrupts(), None):
+        pass
+
+
+@pytest.fixture(scope="module")
+def clinic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    found = build_clinic(tmp_path_factory.mktemp("stop"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DPSQL_STATE", str(found.state))
+        yield found
+
+
+def test_a_flood_of_cancel_requests_does_not_fill_the_server_with_threads(
+    clinic: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a thread for each, 1,448 requests for a statement that cannot be interrupted were 1,448 threads."""
+    monkeypatch.setattr(Session, "interrupt", lambda session: None)
+    with gated(clinic) as port:
+        client = Client(port)
+        assert client.login("research", PASSWORD, "nafld")[-1][0] == b"Z"
+        client.send(framed(b"Q", text("SELECT COUNT(*) AS n FROM patients WHERE age > 43")))
+        assert Gated.begun.wait(PATIENCE)
+        most = 0
+        for _ in range(MANY):
+            flood = Client(port)
+            flood.send(struct.pack("!II", 16, 80877102) + client.key)
+            assert flood.read() is None, "the socket is closed without an answer"
+            flood.close()
+            most = max(most, len(stoppers()))
+        assert most == 1
+        Gated.go_on.set()
+        assert client.until(b"Z")[-1][0] == b"Z"
+
+
+@pytest.mark.parametrize("code", [80877104, 80877103], ids=["gss", "tls"])
+def test_who_asks_for_encryption_again_and_again_is_let_go(clinic: Served, code: int) -> None:
+    with gated(clinic) as port:
+        client = Client(port)
+        client.send(struct.pack("!II", 8, code))
+        assert client._take(1) == b"N"
+        client.send(struct.pack("!II", 8, code))
+        assert error_of(client.until(b"E"))["C"] == "08P01"
+        assert client.read() is None
