@@ -153,3 +153,8 @@ SELECT l_returnflag, GROUPING(l_returnflag) AS g, SUM(l_quantity) AS m0 FROM lin
 SELECT p_brand, SUM(l_quantity) AS m0 FROM lineitem JOIN part ON p_partkey = l_partkey WHERE p_size BETWEEN 1 AND 15 GROUP BY p_brand
 SELECT n, COUNT(*) AS m0 FROM (SELECT c_custkey, COUNT(o_orderkey) AS n FROM customer LEFT JOIN orders ON c_custkey = o_custkey GROUP BY c_custkey) AS q GROUP BY n
 SELECT COUNT(*) AS n FROM orders WHERE o_totalprice > (SELECT AVG(o_totalprice) FROM orders)
+SELECT COUNT(*) AS n, SUM(t) AS m0 FROM (SELECT l_orderkey, COUNT(*) AS t FROM lineitem GROUP BY l_orderkey) AS q WHERE t > 2
+SELECT o_orderstatus, COUNT(*) AS n FROM orders WHERE (SELECT COALESCE(SUM(l_quantity), 0) FROM lineitem WHERE l_orderkey = o_orderkey) < 100 GROUP BY o_orderstatus
+SELECT o_orderpriority, AVG(t) AS mean FROM (SELECT o_orderkey, o_orderpriority, MAX(l_quantity) AS t FROM lineitem JOIN orders ON l_orderkey = o_orderkey GROUP BY o_orderkey, o_orderpriority) AS q GROUP BY o_orderpriority
+SELECT COUNT(*) AS n FROM orders WHERE o_orderkey IN (SELECT l_orderkey FROM lineitem GROUP BY l_orderkey HAVING SUM(l_quantity) > 150)
+SELECT COUNT(*) AS n FROM (SELECT DISTINCT l_orderkey, l_shipmode FROM lineitem) AS q

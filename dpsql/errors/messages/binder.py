@@ -182,6 +182,12 @@ register(
     "group by something many people share; per-person results may stand in FROM and be aggregated again",
 )
 register(
+    "one_unit_groups",
+    "ZP008",
+    "no group could hold more than one person: by the policy, {names} names a single person's rows",
+    "group by something many people share; results for each {names} may stand in FROM and be aggregated again",
+)
+register(
     "unit_expression",
     "ZP008",
     "GROUP BY something computed from the privacy unit's key: hardly any group would hold more than one person",

@@ -19,6 +19,7 @@ from dpsql.sql.binder.base_tables import named_table
 from dpsql.sql.binder.combined_rows import groups_of
 from dpsql.sql.binder.context import BindingContext
 from dpsql.sql.binder.correlated_subqueries import check_groups
+from dpsql.sql.binder.equal_keys import naming_unit
 from dpsql.sql.binder.group_bounds import of_units
 from dpsql.sql.binder.grouping_sets import (
     columns_of_sets,
@@ -63,9 +64,10 @@ def cut(context: BindingContext, node: exp.Select, scope: Scope, source: Relatio
     work = _Cut(context, node, scope, environment)
     work.find_keys()
     units, group_keys = _by_unit(work, node)
-    if units and scope.unpaired is not None:
+    within = bool(units) or _within_units(work, source)
+    if within and scope.unpaired is not None:
         check_unread(source, scope.unpaired)
-    if units:
+    if within:
         sides = [
             per_unit(context.policy, part, scope, source, keys, units, node is context.whole)
             for part, keys in work.unit_sets(units, group_keys)
@@ -104,6 +106,19 @@ def _by_unit(work: _Cut, node: exp.Select) -> tuple[list[Expr], list[Expr]]:
         if unit_kind is Kind.MIXED and key.values is None and not units:
             raise refuse("unit_expression", position=position)
     return units, [key.expression for key in work.keys if key.expression not in units]
+
+
+def _within_units(work: _Cut, source: Relation) -> bool:
+    """Return whether the groups are those of single units though no key is the unit's own: the number of an order names its
+    customer. If all keys have public values the groups can be released and are left as they are. Refuses (one_unit_groups) such
+    a grouping as the whole statement: no group could pass its threshold."""
+    if len(work.sets) != 1 or all(key.values is not None for key in work.keys):
+        return False
+    naming = naming_unit(source, [key.expression for key in work.keys], work.context.policy)
+    if naming and work.node is work.context.whole:
+        position = place(work.node.args.get("group")) or place(work.node)
+        raise refuse("one_unit_groups", names=", ".join(naming), position=position)
+    return bool(naming)
 
 
 def _over_blocks(

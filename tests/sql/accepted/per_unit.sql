@@ -77,3 +77,27 @@ SELECT COUNT(*) FROM (SELECT DISTINCT patient_id FROM visits) AS t
 -- l1: 11, 11
 -- rows: refused join
 SELECT AVG(n) FROM (SELECT v.patient_id, COUNT(*) AS n FROM labs AS l JOIN visits AS v USING (visit_id) GROUP BY v.patient_id) AS t
+
+-- query: values_of_each_visit
+-- keys: none
+-- l1: 132, 132
+-- rows: 1
+SELECT AVG(n) FROM (SELECT visit_id, COUNT(*) AS n FROM labs GROUP BY visit_id) AS t
+
+-- query: visits_with_many_values
+-- keys: none
+-- l1: 31
+-- rows: 1, 1
+SELECT COUNT(*) FROM visits AS v WHERE (SELECT COUNT(*) FROM labs AS l WHERE l.visit_id = v.visit_id) > 2
+
+-- query: wards_of_measured_visits
+-- keys: public
+-- l1: 12
+-- rows: refused join
+SELECT ward, COUNT(*) FROM (SELECT v.ward, v.visit_id, MAX(l.value) AS m FROM labs AS l JOIN visits AS v USING (visit_id) GROUP BY v.ward, v.visit_id) AS t WHERE m > 1 GROUP BY ward
+
+-- query: visits_in_a_grouped_list
+-- keys: none
+-- l1: 20
+-- rows: 1, 1
+SELECT COUNT(*) FROM visits WHERE visit_id IN (SELECT visit_id FROM labs GROUP BY visit_id HAVING COUNT(*) > 2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from support.places import ROOT
 
@@ -9,7 +11,7 @@ from dpsql.functions.numeric import call
 from dpsql.plan.intervals import Facts, Type, literal_facts
 from dpsql.plan.plan import Column, Expr, Filter, Join, Literal, Project, Relation, Scan, SemiJoin, UnitAggregate
 from dpsql.policy import load_policy
-from dpsql.sql.binder.equal_keys import along_key, origin
+from dpsql.sql.binder.equal_keys import along_key, naming_unit, origin
 
 SHOP = load_policy(ROOT / "tests" / "policies" / "shop.yaml")
 INTEGER = Facts(Type.INTEGER)
@@ -73,4 +75,59 @@ def test_a_column_is_followed_to_its_table_through_rows_that_keep_it() -> None:
     swapped = Project(joined, (("a.age", column("b.age")), ("b.age", column("a.quantity"))))
     assert origin(swapped, column("a.age")) == ("users", "age")
     assert origin(swapped, column("b.age")) == ("orders", "quantity")
-    assert origin(UnitAggregate(orders, (("status", column("status")),), ()), column("status")) is None
+    grouped = UnitAggregate(orders, (("g0", column("status")),), (("a0", "min", column("price"), None, INTEGER),))
+    assert origin(grouped, column("g0")) == ("orders", "status")
+    assert origin(grouped, column("a0")) is None
+    assert origin(grouped, column("u")) is None
+
+
+def join_of(kind: str) -> Join:
+    return Join(rows("orders"), rows("orders"), kind, ((column("a.order_id"), column("b.order_id")),), True, 1, None)
+
+
+@pytest.mark.parametrize(
+    ("relation", "names", "expected"),
+    [
+        (rows("orders"), ["order_id"], True),
+        (rows("orders"), ["status", "order_id"], True),
+        (rows("orders"), ["user_id"], True),
+        (rows("orders"), ["product_id"], False),
+        (rows("orders"), ["status"], False),
+        (rows("orders"), [], False),
+        (rows("users"), ["country"], False),
+        (rows("products"), ["product_id"], False),
+        (Filter(rows("orders"), column("status")), ["order_id"], True),
+        (Project(rows("orders"), (("p0", column("order_id")), ("p1", column("price")))), ["p0"], True),
+        (Project(rows("orders"), (("p0", column("order_id")), ("p1", column("price")))), ["p1"], False),
+        (join_of("inner"), ["a.order_id"], True),
+        (join_of("inner"), ["b.order_id"], True),
+        (join_of("left"), ["a.order_id"], True),
+        # rows of many people without a partner have NULL in it
+        (join_of("left"), ["b.order_id"], False),
+    ],
+)
+def test_groups_of_one_unit_are_those_of_its_declared_keys(
+    relation: Relation, names: list[str], expected: bool
+) -> None:
+    assert bool(naming_unit(relation, list(map(column, names)), SHOP)) is expected
+
+
+def test_a_composite_key_names_its_unit_with_all_columns_of_one_scan() -> None:
+    policy = replace(
+        SHOP, tables={**SHOP.tables, "orders": replace(SHOP.tables["orders"], primary_key=("order_id", "quantity"))}
+    )
+    assert naming_unit(rows("orders"), [column("quantity"), column("order_id")], policy)
+    assert not naming_unit(rows("orders"), [column("order_id")], policy)
+    assert not naming_unit(join_of("inner"), [column("a.order_id"), column("b.quantity")], policy)
+    assert naming_unit(join_of("inner"), [column("b.order_id"), column("b.quantity")], policy)
+
+
+def test_a_unique_column_that_may_be_null_names_no_unit() -> None:
+    orders = SHOP.tables["orders"]
+    unique = replace(orders, primary_key=(), unique=(("order_id",),))
+    nullable = replace(
+        unique, columns={**orders.columns, "order_id": replace(orders.columns["order_id"], nullable=True)}
+    )
+    for table, expected in ((unique, True), (nullable, False)):
+        policy = replace(SHOP, tables={**SHOP.tables, "orders": table})
+        assert bool(naming_unit(rows("orders"), [column("order_id")], policy)) is expected

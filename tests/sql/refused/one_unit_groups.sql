@@ -1,0 +1,14 @@
+-- query: of_a_primary_key
+-- sqlstate: ZP008
+-- at: visit_id
+SELECT visit_id, COUNT(*) FROM visits GROUP BY visit_id
+
+-- query: of_a_foreign_key
+-- sqlstate: ZP008
+-- at: test
+SELECT test, visit_id, AVG(value) FROM labs GROUP BY test, visit_id
+
+-- query: joined
+-- sqlstate: ZP008
+-- at: v.visit_id
+SELECT v.visit_id, SUM(l.value) FROM labs AS l JOIN visits AS v USING (visit_id) GROUP BY v.visit_id ORDER BY 2 DESC LIMIT 10
