@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
+
+from dpsql.media.markup import Markup, joined, markup
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 460, 240, 46, 40, 14
 BINS = 10
 INK, FILL, BAD = "#555", "#3b6ea5", "#a11212"
 
 
-def tightness_picture(shares: Sequence[float]) -> str:
+def tightness_picture(shares: Sequence[float]) -> Markup:
     """Draw the number of questions by the share of their claim that they reached, in ten bars, and one for shares above 1."""
     counts = [0] * (BINS + 1)
     for share in shares:
@@ -24,9 +25,11 @@ def tightness_picture(shares: Sequence[float]) -> str:
         words = "more than the claim" if number == BINS else f"{number / BINS:.1f} to {(number + 1) / BINS:.1f}"
         colour = BAD if number == BINS else FILL
         parts.append(
-            f'<rect x="{x + 2:.1f}" y="{y:.1f}" width="{step - 4:.1f}" height="{size:.1f}" fill="{colour}">'
-            f"<title>{words}: {count}</title></rect>"
-        )
+            markup(
+                '<rect x="{}" y="{}" width="{}" height="{}" fill="{}"><title>{}: {}</title></rect>',
+                f"{x + 2:.1f}", f"{y:.1f}", f"{step - 4:.1f}", f"{size:.1f}", colour, words, count,
+            )
+        )  # fmt: skip
         if count:
             parts.append(_text(x + step / 2, y - 3, str(count)))
     edge, below = LEFT + step * BINS, HEIGHT - BOTTOM + 14
@@ -36,7 +39,7 @@ def tightness_picture(shares: Sequence[float]) -> str:
     return _picture("How near the pairs of databases came to every claim", [*parts, *labels, above, axes])
 
 
-def bounds_picture(points: Iterable[tuple[float, float, str]]) -> str:
+def bounds_picture(points: Iterable[tuple[float, float, str]]) -> Markup:
     """Draw for each question (claimed epsilon, lower bound by samples, words) a dot at bound / claim, largest first; above
     the line it would be a finding."""
     dots = sorted(((bound / claimed, words) for claimed, bound, words in points if claimed > 0), reverse=True)
@@ -45,32 +48,42 @@ def bounds_picture(points: Iterable[tuple[float, float, str]]) -> str:
     def height(share: float) -> float:
         return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * share / most
 
-    line = f'<line x1="{LEFT}" x2="{WIDTH}" y1="{height(1):.1f}" y2="{height(1):.1f}" stroke="{INK}" stroke-dasharray="4 3"/>'
+    line = markup(
+        '<line x1="{}" x2="{}" y1="{y}" y2="{y}" stroke="{}" stroke-dasharray="4 3"/>',
+        LEFT, WIDTH, INK, y=f"{height(1):.1f}",
+    )  # fmt: skip
     parts = [line, _text(WIDTH, height(1) - 5, "claimed", "end")]
     for number, (share, words) in enumerate(dots):
         x = LEFT + (WIDTH - LEFT) * (number + 0.5) / len(dots)
-        circle = f'<circle cx="{x:.1f}" cy="{height(share):.1f}" r="3" fill="{BAD if share > 1 else FILL}">'
-        parts.append(f"{circle}<title>{escape(words)}: {share:.2f} of what is claimed</title></circle>")
+        parts.append(
+            markup(
+                '<circle cx="{}" cy="{}" r="3" fill="{}"><title>{}: {} of what is claimed</title></circle>',
+                f"{x:.1f}", f"{height(share):.1f}", BAD if share > 1 else FILL, words, f"{share:.2f}",
+            )
+        )  # fmt: skip
     parts += [_text(LEFT - 6, height(share) + 4, f"{share:g}", "end") for share in (0, 0.5, 1)]
     parts.append(_axes("questions, each a dot", "epsilon by samples / claimed"))
     return _picture("The least epsilon that samples allow, as a share of the claim: below the line all is well", parts)
 
 
-def _axes(across: str, up: str) -> str:
+def _axes(across: str, up: str) -> Markup:
     right, bottom = WIDTH, HEIGHT - BOTTOM
     middle = (TOP + bottom) / 2
-    return (
-        f'<path d="M{LEFT} {TOP}V{bottom}H{right}" fill="none" stroke="{INK}"/>'
-        + _text((LEFT + right) / 2, HEIGHT - 6, across)
-        + f'<text x="10" y="{middle:.0f}" transform="rotate(-90 10 {middle:.0f})" text-anchor="middle">{up}</text>'
-    )
+    return markup(
+        '<path d="M{left} {top}V{bottom}H{right}" fill="none" stroke="{ink}"/>{across}'
+        '<text x="10" y="{middle}" transform="rotate(-90 10 {middle})" text-anchor="middle">{up}</text>',
+        left=LEFT, top=TOP, bottom=bottom, right=right, ink=INK, up=up, middle=f"{middle:.0f}",
+        across=_text((LEFT + right) / 2, HEIGHT - 6, across),
+    )  # fmt: skip
 
 
-def _text(x: float, y: float, words: str, anchor: str = "middle") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(words)}</text>'
+def _text(x: float, y: float, words: str, anchor: str = "middle") -> Markup:
+    return markup('<text x="{}" y="{}" text-anchor="{}">{}</text>', f"{x:.1f}", f"{y:.1f}", anchor, words)
 
 
-def _picture(title: str, parts: Iterable[str]) -> str:
-    size = f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
-    drawn = f'<svg {size} role="img" aria-label="{escape(title)}">{"".join(parts)}</svg>'
-    return f"<figure>{drawn}<figcaption>{escape(title)}</figcaption></figure>"
+def _picture(title: str, parts: Iterable[Markup]) -> Markup:
+    return markup(
+        '<figure><svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" aria-label="{title}">'
+        "{parts}</svg><figcaption>{title}</figcaption></figure>",
+        width=WIDTH, height=HEIGHT, title=title, parts=joined(parts),
+    )  # fmt: skip

@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
-from html import escape
 from typing import Any
 
 from dpsql.audit.findings import Finding
@@ -14,14 +13,15 @@ from dpsql.audit.pictures import bounds_picture, tightness_picture
 from dpsql.audit.questions import SEEN_ONLY, Question
 from dpsql.audit.run import AuditReport, QuestionReport
 from dpsql.audit.served import ServedBound, ServedCheck
+from dpsql.media.markup import Markup, joined, markup, source_markup
 
-STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem;color:#222}
+STYLE = source_markup("""body{font:16px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem;color:#222}
 table{border-collapse:collapse;width:100%;margin:1rem 0}th,td{text-align:left;padding:.3rem .6rem;border-bottom:1px solid #ddd;
 vertical-align:top}td.n,td.bars{white-space:nowrap}td.n{text-align:right;font-variant-numeric:tabular-nums}code{font-size:.85em;white-space:pre-wrap}
 .ok{color:#176117}.bad{color:#a11212}.bar{background:#eee;width:6rem;margin-right:.4rem;height:.7rem;display:inline-block}
 .bar i{display:block;height:100%;background:#3b6ea5}figure{display:inline-block;margin:1rem 1rem 1rem 0;max-width:100%}
 svg{max-width:100%;height:auto;font:11px system-ui,sans-serif;fill:#555}figcaption{font-size:.85em}.lead{font-size:1.1em}
-pre{background:#f6f6f6;padding:.6rem;overflow:auto;font-size:.8em}"""
+pre{background:#f6f6f6;padding:.6rem;overflow:auto;font-size:.8em}""")
 
 
 def as_json(report: AuditReport) -> dict[str, Any]:
@@ -143,60 +143,85 @@ def _verdict(report: AuditReport) -> str:
     return f"{words}, interrupted before its end" if report.interrupted else words
 
 
-def as_html(report: AuditReport) -> str:
+def as_html(report: AuditReport) -> Markup:
     """Return one page of HTML without anything from elsewhere."""
-    rows = "".join(_row(question) for question in report.questions)
-    laws = "".join(
-        f"<tr><td>{escape(law.mechanism)}</td><td class=n>{law.scale:.6g}</td><td class=n>{law.distance:.5f}</td>"
-        f"<td class=n>{law.allowed:.5f}</td><td>{escape(law.problem) or 'as requested'}</td></tr>"
+    laws = joined(
+        markup(
+            "<tr><td>{}</td><td class=n>{}</td><td class=n>{}</td><td class=n>{}</td><td>{}</td></tr>",
+            law.mechanism, f"{law.scale:.6g}", f"{law.distance:.5f}", f"{law.allowed:.5f}", law.problem or "as requested",
+        )
         for law in report.laws
+    )  # fmt: skip
+    return markup(
+        _PAGE,
+        dataset=report.dataset,
+        style=STYLE,
+        lead=_in_plain_words(report),
+        kind="ok" if report.holds else "bad",
+        verdict=_verdict(report).capitalize(),
+        how=_how(report),
+        once_in=_once_in(report.false_alarm),
+        findings=joined(map(_finding, report.findings)),
+        pictures=_pictures(report),
+        legend=LEGEND,
+        session=_session(report),
+        rows=joined(map(_row, report.questions)),
+        laws=laws,
+        source=report.source.words,
+        served=_served(report),
+        charges=report.charges.capitalize(),
+        ledger=report.ledger,
+        limits=joined(markup("<li>{}</li>", limit) for limit in LIMITS),
+        seconds=f"{report.seconds:.0f}",
     )
-    findings = "".join(map(_finding, report.findings))
-    session = (
-        ""
-        if report.session is None
-        else f"<p>A session that asks all of these questions: samples show an epsilon of at least {report.session.epsilon:.2f}; "
-        f"claimed is {report.session_claim:.2f} at delta {report.session.delta:.2g}.</p>"
-    )
-    limits = "".join(f"<li>{escape(limit)}</li>" for limit in LIMITS)
-    kind = "ok" if report.holds else "bad"
-    return f"""<!doctype html><html lang=en><meta charset=utf-8><title>Audit of {escape(report.dataset)}</title>
-<style>{STYLE}</style>
-<h1>Audit of {escape(report.dataset)}</h1>
-<p class=lead>{_in_plain_words(report)}</p><p class={kind}><strong>{_verdict(report).capitalize()}.</strong></p>
-<p>{_how(report)}</p>
-<p>If the software is sound, this audit says otherwise by chance at most once in {_once_in(report.false_alarm)} audits.</p>
-{findings}{_pictures(report)}
-<h2>Questions</h2>{LEGEND}{session}
+
+
+_PAGE = """<!doctype html><html lang=en><meta charset=utf-8><title>Audit of {dataset}</title>
+<style>{style}</style>
+<h1>Audit of {dataset}</h1>
+<p class=lead>{lead}</p><p class="{kind}"><strong>{verdict}.</strong></p>
+<p>{how}</p>
+<p>If the software is sound, this audit says otherwise by chance at most once in {once_in} audits.</p>
+{findings}{pictures}
+<h2>Questions</h2>{legend}{session}
 <table><tr><th>question</th><th>outcome</th><th>pairs</th><th>tightness</th><th>claimed epsilon</th>
 <th>at least, by samples</th></tr>
 {rows}</table>
 <h2>Noise</h2><p>The installed noise was drawn at exact zero and compared with the law of the requested scale.</p>
 <table><tr><th>mechanism</th><th>scale</th><th>distance</th><th>allowed</th><th>result</th></tr>{laws}</table>
-<h2>Source</h2><p>{escape(report.source.words)}.</p>
-{_served(report)}<h2>Charges</h2><p>{escape(report.charges.capitalize())}.</p>
-<h2>Ledger</h2><p>{escape(report.ledger)}.</p>
+<h2>Source</h2><p>{source}.</p>
+{served}<h2>Charges</h2><p>{charges}.</p>
+<h2>Ledger</h2><p>{ledger}.</p>
 <h2>What this cannot see</h2><ul>{limits}</ul>
-<p>It took {report.seconds:.0f} seconds.</p></html>
+<p>It took {seconds} seconds.</p></html>
 """
 
 
-def _served(report: AuditReport) -> str:
+def _session(report: AuditReport) -> Markup:
+    if report.session is None:
+        return joined(())
+    return markup(
+        "<p>A session that asks all of these questions: samples show an epsilon of at least {}; claimed is {} at delta {}.</p>",
+        f"{report.session.epsilon:.2f}", f"{report.session_claim:.2f}", f"{report.session.delta:.2g}",
+    )  # fmt: skip
+
+
+def _served(report: AuditReport) -> Markup:
     if report.wire is None:
-        return ""
-    bounds = "".join(f"<li>{escape(_bound_words(bound).strip())}</li>" for bound in report.wire.bounds)
-    return f"<h2>Server</h2><p>{escape(report.wire.words.capitalize())}.</p><ul>{bounds}</ul>\n"
+        return joined(())
+    bounds = joined(markup("<li>{}</li>", _bound_words(bound).strip()) for bound in report.wire.bounds)
+    return markup("<h2>Server</h2><p>{}.</p><ul>{}</ul>\n", report.wire.words.capitalize(), bounds)
 
 
-def _pictures(report: AuditReport) -> str:
+def _pictures(report: AuditReport) -> Markup:
     counted = [question for question in report.questions if question.pairs and question.question.kind not in SEEN_ONLY]
     bounds = [
         (question.claimed_epsilon, question.bound.epsilon, " ".join(question.question.sql.split())[:90])
         for question in counted
         if question.bound is not None
     ]
-    tightness = tightness_picture([question.tightness for question in counted])
-    return f"{tightness if counted else ''}{bounds_picture(bounds) if bounds else ''}"
+    tightness = [tightness_picture([question.tightness for question in counted])] if counted else []
+    return joined([*tightness, *([bounds_picture(bounds)] if bounds else [])])
 
 
 def _in_plain_words(report: AuditReport) -> str:
@@ -230,7 +255,7 @@ def _left_out(report: AuditReport) -> str:
 
 
 def _unit(report: AuditReport) -> str:
-    return "one row" if report.unit.startswith("row") else f"one person ({escape(report.unit.split(',')[0])})"
+    return "one row" if report.unit.startswith("row") else f"one person ({report.unit.split(',')[0]})"
 
 
 def _how(report: AuditReport) -> str:
@@ -242,7 +267,7 @@ def _how(report: AuditReport) -> str:
     )
 
 
-LEGEND = (
+LEGEND = markup(
     "<p>An epsilon says how much answers may tell: whatever somebody thought likely about one person, after the answer the odds "
     "are at most e<sup>epsilon</sup> times as high or as low (at 1: 2.7 times). <em>Claimed</em> is the epsilon for which the "
     "question was charged. <em>Tightness</em> is how near the pairs of databases came to what was claimed: 1 is all of it, above "
@@ -251,20 +276,25 @@ LEGEND = (
 )
 
 
-def _row(question: QuestionReport) -> str:
-    sql = f"<code>{_statement(question.question)}</code>"
+def _row(question: QuestionReport) -> Markup:
+    sql = markup("<code>{}</code>", _statement(question.question))
     if not question.pairs:
-        return f"<tr><td>{sql}</td><td colspan=5>{escape(question.outcome.splitlines()[0])}</td></tr>"
-    bound = "" if question.bound is None else f"{question.bound.epsilon:.2f}"
-    mark = "<span class=bad>finding</span>" if question.findings else "<span class=ok>holds</span>"
-    bar = f"<span class=bar><i style='width:{100 * min(1.0, question.tightness):.0f}%'></i></span> {question.tightness:.2f}"
-    return (
-        f"<tr><td>{sql}</td><td>{mark}</td><td class=n>{question.pairs}</td><td class=bars>{bar}</td>"
-        f"<td class=n>{question.claimed_epsilon:.3f}</td><td class=n>{bound}</td></tr>"
+        return markup("<tr><td>{}</td><td colspan=5>{}</td></tr>", sql, question.outcome.splitlines()[0])
+    return markup(
+        "<tr><td>{sql}</td><td>{mark}</td><td class=n>{pairs}</td>"
+        '<td class=bars><span class=bar><i style="width:{width}%"></i></span> {tightness}</td>'
+        "<td class=n>{claimed}</td><td class=n>{bound}</td></tr>",
+        sql=sql,
+        mark=markup("<span class=bad>finding</span>" if question.findings else "<span class=ok>holds</span>"),
+        pairs=question.pairs,
+        width=f"{100 * min(1.0, question.tightness):.0f}",
+        tightness=f"{question.tightness:.2f}",
+        claimed=f"{question.claimed_epsilon:.3f}",
+        bound="" if question.bound is None else f"{question.bound.epsilon:.2f}",
     )
 
 
-def _finding(finding: Finding) -> str:
+def _finding(finding: Finding) -> Markup:
     """Return a finding, the rule that it breaks, its question, and its databases: what one of them has alone first."""
     parts = (
         ("what the first database has alone", alone(finding.left, finding.right) if finding.right else []),
@@ -272,14 +302,14 @@ def _finding(finding: Finding) -> str:
         ("the whole first database" if finding.right else "the database", finding.left),
         ("the whole second database", finding.right),
     )
-    sides = "".join(
-        f"<details><summary>{name}</summary><pre>{escape(chr(10).join(side))}</pre></details>"
+    sides = joined(
+        markup("<details><summary>{}</summary><pre>{}</pre></details>", name, "\n".join(side))
         for name, side in parts
         if side
     )
-    question = "" if finding.question is None else f"<pre>{_statement(finding.question)}</pre>"
-    rule = f"<p>Broken is: \u201c{escape(finding.rule.sentence)}\u201d (docs/privacy.md {finding.section})</p>"
-    return f"<p class=bad>{escape(finding.problem)}</p>{rule}{question}{sides}"
+    question = "" if finding.question is None else markup("<pre>{}</pre>", _statement(finding.question))
+    rule = markup("<p>Broken is: \u201c{}\u201d (docs/privacy.md {})</p>", finding.rule.sentence, finding.section)
+    return markup("<p class=bad>{}</p>{}{}{}", finding.problem, rule, question, sides)
 
 
 def alone(statements: Sequence[str], of_neighbour: Sequence[str]) -> list[str]:
@@ -294,5 +324,5 @@ def alone(statements: Sequence[str], of_neighbour: Sequence[str]) -> list[str]:
 
 
 def _statement(question: Question) -> str:
-    """Return the question behind the settings that are made before it, as HTML."""
-    return f"{''.join(f'SET {escape(setting)}; ' for setting in question.settings)}{escape(question.sql)}"
+    """Return the question behind the settings that are made before it."""
+    return f"{''.join(f'SET {setting}; ' for setting in question.settings)}{question.sql}"

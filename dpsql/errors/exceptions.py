@@ -15,6 +15,8 @@ from enum import IntEnum
 from types import MappingProxyType
 from typing import Any
 
+from dpsql.media.text import terminal, terminal_lines, terminal_places
+
 
 class Exit(IntEnum):
     """Exit status of the command line."""
@@ -52,6 +54,7 @@ class Error(Exception):
         charged: bool = False,
         path: str | None = None,
     ) -> None:
+        message, hint = terminal_lines(message), terminal_lines(hint)
         super().__init__(message)
         self.message = message
         self.slug = slug
@@ -102,7 +105,7 @@ def _caret(sql: str | None, position: int | None, width: int = 76) -> list[str]:
     line = sql[start : end if end >= 0 else len(sql)]
     column = position - 1 - start
     left = max(0, min(column - width // 2, len(line) - width))
-    excerpt = _printable(line[left : left + width].replace("\t", " "))
+    excerpt = terminal_places(line[left : left + width])
     prefix = f"line {sql.count(chr(10), 0, position - 1) + 1}: {'...' if left else ''}"
     return [prefix + excerpt + ("..." if len(line) > left + width else ""), " " * (len(prefix) + column - left) + "^"]
 
@@ -213,12 +216,7 @@ def refuse(
 
 
 def _short(fact: object, most: int = 300) -> object:
-    """Shorten a fact: it may quote a long text of the analyst."""
+    """Return a fact as one line that is not too long: it may quote any text of the analyst."""
     if isinstance(fact, str):
-        return _printable(fact) if len(fact) <= most else _printable(fact[:most]) + "..."
+        return terminal(fact) if len(fact) <= most else terminal(fact[:most]) + "..."
     return fact
-
-
-def _printable(text: str) -> str:
-    """Replace control characters, which a terminal would obey, and lone surrogates, which cannot be encoded."""
-    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)

@@ -19,9 +19,10 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterable
-from typing import Any, TextIO
+from typing import TextIO
 
 from dpsql.ledger.records import Entry
+from dpsql.media.text import sheet_cell
 from dpsql.privacy.accounting.ledger_units import DECIMALS
 
 COLUMNS = (
@@ -44,9 +45,4 @@ def write_csv(entries: Iterable[Entry], out: TextIO) -> None:
         facts |= facts.get("charge", facts.get("limits", {}))
         facts["scopes"] = " ".join(facts.get("scopes", [facts["scope"]] if "scope" in facts else []))
         facts["digest"] = entry.digest
-        writer.writerow([_cell(facts.get(column, "")) for column in COLUMNS])
-
-
-def _cell(value: Any) -> str:
-    text = str(value)
-    return "'" + text if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
+        writer.writerow([sheet_cell(str(facts.get(column, ""))) for column in COLUMNS])

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpsql.errors.exceptions import Error
+from dpsql.media.text import terminal, terminal_lines
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Block
 from dpsql.pricing.explain import PlannedOutput
@@ -216,7 +217,7 @@ class Release:
         body = _text_table(self.table.column_names, [*self.table.slice(0, _SHOWN_ROWS).to_batches()])
         more = "" if len(self) <= _SHOWN_ROWS else f"\n... {len(self)} rows"
         paid = "nothing charged" if self.reused else f"charged {self.receipt.charged or _priced(self.loss)}"
-        return f"{body}{more}\n{paid}, receipt {self.receipt_id}"
+        return terminal_lines(f"{body}{more}\n{paid}, receipt {self.receipt_id}")
 
     def _repr_html_(self) -> str:
         """Return the answer as HTML for notebooks."""
@@ -353,6 +354,7 @@ def _priced(loss: PrivacyLoss) -> str:
 def _text_table(names: list[str], batches: list[pa.RecordBatch]) -> str:
     rows = [row for batch in batches for row in zip(*(c.to_pylist() for c in batch.columns), strict=True)]
     texts = [names, *([_cell(value) for value in row] for row in rows)]
+    texts = [[terminal(text) for text in row] for row in texts]
     cut = [[text if len(text) <= _SHOWN_WIDTH else text[: _SHOWN_WIDTH - 3] + "..." for text in row] for row in texts]
     widths = [max(len(row[position]) for row in cut) for position in range(len(names))]
     lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in cut]

@@ -200,6 +200,13 @@ register(
     InterfaceError,
 )
 register(
+    "plot_failed",
+    "58000",
+    "the picture could not be drawn: {problem}",
+    "the answer itself is stored: asking again, for another format or without a picture, is free",
+    Fault,
+)
+register(
     "plot_nothing",
     "0A000",
     "this answer cannot be drawn: a picture has noisy numbers over at most two columns of keys",

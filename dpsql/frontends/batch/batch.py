@@ -77,13 +77,14 @@ class Batch:
         charge_again: bool = False,
         keep_going: bool = False,
         bars: bool = False,
+        for_spreadsheet: bool = False,
         keep_notes: bool = False,
         objective: Objective | None = None,
     ) -> None:
         """`scripts`: files with their texts; `charge_again`: ask statements again whose answers an earlier run charged and lost;
-        `keep_going`: answer the others when statements are refused; `bars`: results have NAME_low and NAME_high; `keep_notes`:
-        `reported` includes the note of each result; `objective`: what joint measurement plans of the statements minimise (None:
-        each statement is measured separately)."""
+        `keep_going`: answer the others when statements are refused; `bars`: results have NAME_low and NAME_high;
+        `for_spreadsheet`: of `write_csv`; `keep_notes`: `reported` includes the note of each result; `objective`: what joint
+        measurement plans of the statements minimise (None: each statement is measured separately)."""
         self._session = session
         self._scripts = scripts
         self._out = out
@@ -91,6 +92,7 @@ class Batch:
         self._charge_again = charge_again
         self._keep_going = keep_going
         self._bars = bars
+        self._for_spreadsheet = for_spreadsheet
         self._keep_notes = keep_notes
         self._notes: dict[str, dict[str, Any]] = {}
         self._texts: dict[str, str] = {}
@@ -218,7 +220,7 @@ class Batch:
         request = record.request(facts)
         report = StatementReport(place, "priced", name)
         step = Step(place, piece.sql, name, options, facts, request, request, "ask", {}, report, view)
-        if record.is_done(name, request, self._bars):
+        if record.is_done(name, request, bars=self._bars, for_spreadsheet=self._for_spreadsheet):
             return replace(step, state="done")
         if statement.kind != "query":
             session.describe(piece)
@@ -378,11 +380,18 @@ class Batch:
             "policy_version": self._session.policy.version,
             "analyst": self._session.analyst,
             "bars": self._bars,
+            "for_spreadsheet": self._for_spreadsheet,
             "rows": row_objects(release),
             **as_object(release),
         }
         try:
-            record.keep(step.name, partial(write_file, release, format=self._format, bars=self._bars), note)
+            record.keep(
+                step.name,
+                partial(
+                    write_file, release, format=self._format, bars=self._bars, for_spreadsheet=self._for_spreadsheet
+                ),
+                note,
+            )
         except Error as error:
             error.charged = paid(release)
             raise

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from dpsql.errors.exceptions import refuse
+from dpsql.media.text import json_text
 from dpsql.storage.durable_files import sync, take_name
 from dpsql.storage.file_locks import open_lock, try_lock
 
@@ -78,14 +79,16 @@ class RunRecord:
         self._attempts[base] = self._attempts.get(base, 0) + 1
         return self.request(facts)
 
-    def is_done(self, name: str, request: str, bars: bool) -> bool:
-        """Return whether `name` and its note exist, are complete, and answer this request, with or without bars."""
+    def is_done(self, name: str, request: str, *, bars: bool, for_spreadsheet: bool = False) -> bool:
+        """Return whether `name` and its note exist, are complete, and answer this request in this style."""
         try:
             note = json.loads((self.folder / note_name(name)).read_text(encoding="utf-8"))
             digest = hashlib.sha256((self.folder / name).read_bytes()).hexdigest()
         except (OSError, ValueError):
             return False
-        if not isinstance(note, dict) or note.get("bars", False) != bars:
+        if not isinstance(note, dict):
+            return False
+        if (note.get("bars", False), note.get("for_spreadsheet", False)) != (bars, for_spreadsheet):
             return False
         return note.get("request") == request and note.get("sha256") == digest
 
@@ -101,7 +104,7 @@ class RunRecord:
         """Store a result, then the note that says it is done."""
         self.put(name, write)
         digest = hashlib.sha256((self.folder / name).read_bytes()).hexdigest()
-        text = json.dumps({**note, "result": name, "sha256": digest}, indent=1, ensure_ascii=False, allow_nan=False)
+        text = json_text({**note, "result": name, "sha256": digest}, indent=1)
         self.put(note_name(name), lambda part: part.write_text(text + "\n", encoding="utf-8"))
 
     def put(self, name: str, write: Callable[[Path], object]) -> None:

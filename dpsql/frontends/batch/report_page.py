@@ -9,14 +9,15 @@ import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.batch.summary import ReportedStatement
 from dpsql.frontends.rendering.formats import unique_names
+from dpsql.frontends.rendering.pictures import svg
 from dpsql.frontends.rendering.plots import check_columns, release_chart
+from dpsql.media.markup import Markup, joined, markup, source_markup
 from dpsql.plan.intervals import Type
 from dpsql.release.html import answer_html
 from dpsql.release.release import OutputColumn
@@ -33,16 +34,16 @@ _STATES = {
     "failed": "failed",
     "priced": "not asked",
 }
-_STYLE = """\
+_STYLE = source_markup("""\
 body { font: 15px/1.5 system-ui, sans-serif; color: #1d2430; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.5rem; margin-bottom: 0; } h2 { font-size: 1.1rem; margin: 0; }
 section { border-top: 1px solid #d5dbe3; padding: 1.2rem 0; }
 pre { background: #f4f6f9; padding: .6rem .8rem; overflow-x: auto; white-space: pre-wrap; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: .15rem .8rem .15rem 0; text-align: left; }
+th, td { padding: .15rem .8rem .15rem 0; text-align: left; overflow-wrap: anywhere; }
 img { max-width: 100%; display: block; margin: .6rem 0; } p { margin: .3rem 0; } .facts { color: #5a6472; font-size: .9rem; }
 .refused, .failed, .lost { color: #9b1c1c; }
-"""
+""")
 
 
 @dataclass(frozen=True)
@@ -98,9 +99,9 @@ def write_report(
 
 def report_page(
     statements: Sequence[ReportedStatement], summary: Mapping[str, Any], left: str, plan: Sequence[str] = ()
-) -> str:
+) -> Markup:
     """Return the page as HTML."""
-    dataset = escape(str(summary["dataset"]))
+    dataset = str(summary["dataset"])
     answers = sum(statement.report.state in ("answered", "earlier") for statement in statements)
     ended = summary["error"]
     head = [
@@ -108,37 +109,38 @@ def report_page(
         f"price of the set: {', '.join(filter(None, (summary['share'], summary['price']))) or 'unknown'}",
     ]
     head += [f"left: {left}", f"written {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"]
-    facts = "".join(f'<p class="facts">{escape(line)}</p>' for line in head)
-    problem = f'<p class="failed">The run ended with: {escape(ended["message"])}</p>' if ended else ""
-    planned = f"<section><h2>Measured as one</h2><pre>{escape(chr(10).join(plan))}</pre></section>" if plan else ""
-    sections = "\n".join(map(_section, statements))
-    policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
-    return (
-        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{dataset}: answers</title>\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<style>\n{_STYLE}</style></head>\n'
-        f"<body><h1>{dataset}</h1>{facts}{problem}\n{planned}{sections}\n</body></html>\n"
+    return markup(
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{dataset}: answers</title>\n'
+        '<meta http-equiv="Content-Security-Policy" content="{policy}">\n<style>\n{style}</style></head>\n'
+        "<body><h1>{dataset}</h1>{facts}{problem}\n{planned}{sections}\n</body></html>\n",
+        dataset=dataset,
+        policy=source_markup("default-src 'none'; img-src data:; style-src 'unsafe-inline'"),
+        style=_STYLE,
+        facts=joined(markup('<p class="facts">{}</p>', line) for line in head),
+        problem=markup('<p class="failed">The run ended with: {}</p>', ended["message"]) if ended else "",
+        planned=markup("<section><h2>Measured as one</h2><pre>{}</pre></section>", "\n".join(plan)) if plan else "",
+        sections=joined(map(_section, statements), "\n"),
     )
 
 
-def _section(statement: ReportedStatement) -> str:
+def _section(statement: ReportedStatement) -> Markup:
     report = statement.report
-    heading = escape(Path(report.result).stem if report.result else report.place)
     parts = [
-        f"<h2>{heading}</h2>",
-        f'<p class="facts {report.state}">{escape(_STATES[report.state])}; {escape(report.place)}</p>',
+        markup("<h2>{}</h2>", Path(report.result).stem if report.result else report.place),
+        markup('<p class="facts {}">{}; {}</p>', report.state, _STATES[report.state], report.place),
     ]
     if statement.sql:
-        parts.append(f"<pre>{escape(statement.sql)}</pre>")
+        parts.append(markup("<pre>{}</pre>", statement.sql))
     if report.error is not None:
         charge = "the charge stays" if report.error.charged else "nothing was charged"
         lines = [line for line in (report.error.message, report.error.hint, charge) if line]
-        parts.append(f'<p class="{report.state}">{"<br>".join(map(escape, lines))}</p>')
+        parts.append(markup('<p class="{}">{}</p>', report.state, joined(lines, markup("<br>"))))
     if statement.note is not None:
         parts += _answer_parts(statement.note)
-    return f"<section>{''.join(parts)}</section>"
+    return markup("<section>{}</section>", joined(parts))
 
 
-def _answer_parts(note: Note) -> list[str]:
+def _answer_parts(note: Note) -> list[Markup]:
     """Return picture and table of an answer, with its price and receipt below."""
     columns, names = note["columns"], [str(column["name"]) for column in note["columns"]]
     keyed = list(zip(unique_names(names), columns, strict=True))
@@ -160,20 +162,21 @@ def _cell(value: Any) -> Any:
     return str(value).lower() if isinstance(value, bool) else value
 
 
-def _picture(note: Note) -> str:
-    """Return the picture of an answer as `dpsql plot` draws it, "" if there is nothing to draw."""
-    import vl_convert
-
+def _picture(note: Note) -> Markup:
+    """Return the picture of an answer as `dpsql plot` draws it, nothing if there is nothing to draw, and why if that failed."""
     answer = _stored_answer(note)
     try:
         check_columns(answer.columns)
     except Error:
-        return ""
+        return joined(())
     if not len(answer):
-        return ""
-    drawing = vl_convert.vegalite_to_svg(release_chart(answer).to_json())
+        return joined(())
+    try:
+        drawing = svg(release_chart(answer))
+    except Error as error:  # the page is written nevertheless: its answers are paid for
+        return markup('<p class="failed">{}</p>', error.message)
     encoded = base64.b64encode(drawing.encode()).decode("ascii")
-    return f'<img alt="the answer with its error bars" src="data:image/svg+xml;base64,{encoded}">'
+    return markup('<img alt="the answer with its error bars" src="data:image/svg+xml;base64,{}">', encoded)
 
 
 def _stored_answer(note: Note) -> StoredAnswer:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from io import StringIO
 from pathlib import Path
 from typing import NoReturn
 
@@ -18,6 +19,7 @@ from dpsql.errors.custodian_log import keep_log, unexpected_text
 from dpsql.errors.exceptions import Error, Exit
 from dpsql.frontends.cli import ask, audit, budget, export, help, owner, plan, plot, prepare, risk, serve, tune, watch
 from dpsql.frontends.cli.shared import STOPPED, analyst_option, exit_status, policy_option
+from dpsql.frontends.rendering.terminal import say
 
 NO_READER = 128 + signal.SIGPIPE
 
@@ -78,20 +80,22 @@ def status_of(arguments: list[str]) -> int:
         sys.stdout.flush()
         return status if isinstance(status, int) else Exit.DONE
     except click.ClickException as error:
-        error.show()
+        usage = StringIO()
+        error.show(file=usage)  # click quotes arguments as they are
+        say(usage.getvalue(), err=True, nl=False)
         return Exit.USAGE
     except Error as error:
-        click.echo(error.text(), err=True)
+        say(error.text(), err=True)
         return exit_status(error)
     except (KeyboardInterrupt, click.Abort):
-        click.echo("stopped", err=True)
+        say("stopped", err=True)
         return STOPPED
     except SystemExit:  # so click ends when standard output is closed
         return NO_READER
     except OSError as error:
         return _unwritten(error)
     except Exception as error:
-        click.echo(unexpected_text(error), err=True)
+        say(unexpected_text(error), err=True)
         return Exit.FAULT
 
 
@@ -100,5 +104,5 @@ def _unwritten(error: OSError) -> int:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if isinstance(error, BrokenPipeError):
         return NO_READER
-    click.echo(unexpected_text(error), err=True)
+    say(unexpected_text(error), err=True)
     return Exit.FAULT

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 from pathlib import Path
@@ -14,6 +13,7 @@ from dpsql.errors.custodian_log import unexpected
 from dpsql.errors.exceptions import Error, Exit
 from dpsql.frontends.cli.shared import SessionOptions, exit_status, objective_option, read_text, session_options
 from dpsql.frontends.rendering.spinner import waiting
+from dpsql.frontends.rendering.terminal import say, say_json, standard_output
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,6 +25,11 @@ _format = click.option(
     "--format",
     type=click.Choice(_FORMATS),
     help="The format of the output; by default that of --out's ending, or table.",
+)
+_spreadsheet = click.option(
+    "--spreadsheet",
+    is_flag=True,
+    help="Let no text of a csv be a formula: an apostrophe precedes =, +, - and @.",
 )
 _sql = click.argument("sql", required=False)
 
@@ -40,11 +45,12 @@ _sql = click.argument("sql", required=False)
     type=click.Path(path_type=Path, dir_okay=False),
     help="Also draw the answer: .svg, .png or .html.",
 )
+@_spreadsheet
 @click.option("--explain", "only_explain", is_flag=True, help="Show plan and price; nothing is charged.")
 @_sql
 def query(
-    *, chosen: SessionOptions, format: str | None, out: Path | None, bars: bool, picture: Path | None, only_explain: bool,
-    sql: str | None,
+    *, chosen: SessionOptions, format: str | None, out: Path | None, bars: bool, picture: Path | None, spreadsheet: bool,
+    only_explain: bool, sql: str | None,
 ) -> None:  # fmt: skip
     """Answer one statement. Without SQL, or with -, read it from standard input."""
     from dpsql.frontends.interruptible import ask
@@ -59,14 +65,14 @@ def query(
     )
     from dpsql.frontends.rendering.plots import check_plot, draw_release, require_drawable
 
-    if only_explain and (format, out, bars, picture) != (None, None, False, None):
-        raise click.UsageError("--explain gives no answer: leave out --format, --out, --bars and --plot")
+    if only_explain and (format, out, bars, picture, spreadsheet) != (None, None, False, None, False):
+        raise click.UsageError("--explain gives no answer: leave out --format, --out, --bars, --plot and --spreadsheet")
     text, format = _statement(sql), format or _format_of(out)
     if format in BINARY_FORMATS and out is None and sys.stdout.isatty():
         raise click.UsageError(f"{format} is no text for a terminal: name a file with --out, or redirect the output")
     with chosen.open() as session:
         if only_explain:
-            click.echo(session.explain(text).to_text())
+            say(session.explain(text).to_text())
             return
         if picture is not None:
             check_plot(picture)
@@ -74,13 +80,13 @@ def query(
         release = ask(session, text, waiting=waiting())
         # The price is shown first: it has been charged, even if the answer cannot be written.
         for line in fitting(price_lines(session, release)):
-            click.echo(line, err=True)
+            say(line, err=True)
         if out is not None:
-            write_file(release, out, format, bars)
+            write_file(release, out, format, bars, for_spreadsheet=spreadsheet)
         elif format in BINARY_FORMATS:
             write_binary(with_bars(release) if bars else release.table, sys.stdout.buffer, format)
         else:
-            write_text(release, sys.stdout, format, bars, terminal_width())
+            write_text(release, standard_output(), format, bars, terminal_width(), for_spreadsheet=spreadsheet)
         if picture is not None:
             draw_release(release, picture)
 
@@ -118,13 +124,13 @@ def explain(
             "columns": [{"name": name, "type": type_} for name, type_ in plan.columns],
             "engine_sql": dict(plan.engine_sql),
         }
-        click.echo(json.dumps(facts, ensure_ascii=False))
+        say_json(facts)
         return
-    click.echo(plan.to_text())
+    say(plan.to_text())
     if verbose:
-        click.echo(plan.details())
+        say(plan.details())
     for block, text in plan.engine_sql if engine_sql else ():
-        click.echo(f"{block}: {text}")
+        say(f"{block}: {text}")
 
 
 @click.command()
@@ -137,6 +143,7 @@ def explain(
 @click.option("--charge-again", is_flag=True, help="Ask again what an earlier run charged but lost.")
 @click.option("--keep-going", is_flag=True, help="Answer the other statements if some are refused.")
 @click.option("--bars", is_flag=True, help="Add columns NAME_low and NAME_high (csv, parquet, arrow).")
+@_spreadsheet
 @click.option("--workload", is_flag=True, help="Measure tables over the same rows together, as `dpsql plan` shows.")
 @objective_option
 @click.option(
@@ -149,7 +156,8 @@ def explain(
 @click.pass_context
 def run(
     context: click.Context, *, chosen: SessionOptions, out: Path, format: str, dry_run: bool, charge_again: bool,
-    keep_going: bool, bars: bool, workload: bool, objective: str, report: Path | None, as_json: bool, files: tuple[Path, ...],
+    keep_going: bool, bars: bool, spreadsheet: bool, workload: bool, objective: str, report: Path | None, as_json: bool,
+    files: tuple[Path, ...],
 ) -> None:  # fmt: skip
     """Answer all statements of SQL files: price them as a whole first, write one result file each. Safe to run again.
 
@@ -165,6 +173,7 @@ def run(
     with chosen.open() as session:
         batch = Batch(
             session, scripts, out, format, charge_again=charge_again, keep_going=keep_going, bars=bars,
+            for_spreadsheet=spreadsheet,
             keep_notes=report is not None, objective=OBJECTIVES[objective] if workload else None,
         )  # fmt: skip
         status, failure = int(Exit.FAULT), None
@@ -182,7 +191,7 @@ def run(
         finally:
             summary = batch.summary(status, failure, dry_run=dry_run)
             if as_json:
-                click.echo(json.dumps(summary, ensure_ascii=False, indent=1))
+                say_json(summary, indent=1)
             if report is not None:
                 from dpsql.frontends.batch.report_page import write_report
                 from dpsql.frontends.rendering.formats import left_text

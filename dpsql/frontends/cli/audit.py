@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -12,6 +11,8 @@ import click
 
 from dpsql.errors.exceptions import Exit, refuse
 from dpsql.frontends.cli.shared import FiniteRange, policy_option
+from dpsql.frontends.rendering.terminal import say
+from dpsql.media.text import json_text
 
 if TYPE_CHECKING:
     from dpsql.audit.questions import Question
@@ -84,11 +85,11 @@ def audit(
             check_server=_check_server(wire),
             scratch=database,
         )
-    click.echo(as_text(outcome), nl=False)
+    say(as_text(outcome), nl=False)
     if report is not None:
         _write(report, "audit.html", as_html(outcome))
-        _write(report, "audit.json", json.dumps(as_json(outcome), ensure_ascii=False, indent=1))
-        click.echo(f"the report is {report / 'audit.html'}", err=True)
+        _write(report, "audit.json", json_text(as_json(outcome), indent=1))
+        say(f"the report is {report / 'audit.html'}", err=True)
     if outcome.holds and outcome.interrupted:
         return STOPPED
     return Exit.DONE if outcome.holds else Exit.REFUSAL
@@ -138,7 +139,7 @@ def _questions(place: Path | None) -> list[Question]:
         raise refuse("file_read", place=str(place), problem=problem) from None
     questions = read_statements([piece.sql for piece in split_file(text)])
     if not questions:
-        click.echo(f"{place} holds no question", err=True)
+        say(f"{place} holds no question", err=True)
     return questions
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ import click
 
 from dpsql.errors.exceptions import Error, Exit
 from dpsql.frontends.cli.shared import policy_option
+from dpsql.frontends.rendering.terminal import say, standard_output
 
 if TYPE_CHECKING:
     from dpsql.ledger.ledger import Ledger
@@ -65,9 +65,9 @@ def show(policy: Path, format: str, accountant: tuple[str, ...], delta: str | No
             names, rows = composition_rows(loaded, ledger, accountant, delta)
         else:
             names, rows = account_rows(loaded, ledger)
-    write_rows(names, rows, sys.stdout, format)
+    write_rows(names, rows, standard_output(), format)
     if not accountant and loaded.budget.every is not None:
-        click.echo(windows_in_words(loaded.budget), err=True)
+        say(windows_in_words(loaded.budget), err=True)
 
 
 @budget.command()
@@ -81,7 +81,7 @@ def history(policy: Path, format: str, last: int | None) -> None:
 
     with _ledger(policy) as (_, ledger):
         names, rows = charge_rows(ledger)
-    write_rows(names, rows if last is None else rows[-last:], sys.stdout, format)
+    write_rows(names, rows if last is None else rows[-last:], standard_output(), format)
 
 
 @budget.command()
@@ -93,7 +93,7 @@ def forecast(policy: Path) -> None:
     with _ledger(policy) as (loaded, ledger):
         for outlook in forecasts(ledger):
             if outlook.scope != "dataset" or loaded.budget.is_limited:
-                click.echo(outlook.words())
+                say(outlook.words())
 
 
 @budget.command()
@@ -109,9 +109,9 @@ def verify(context: click.Context, policy: Path, head: str | None) -> None:
         if head is not None:
             compared(ledger, head)
     if verdict.sound:
-        click.echo(f"the ledger holds: {verdict.entries} entries")
+        say(f"the ledger holds: {verdict.entries} entries")
         return
-    click.echo(f"the ledger does not hold at entry {verdict.first_bad}: {verdict.problem}", err=True)
+    say(f"the ledger does not hold at entry {verdict.first_bad}: {verdict.problem}", err=True)
     context.exit(Exit.FAULT)
 
 
@@ -123,7 +123,7 @@ def verify(context: click.Context, policy: Path, head: str | None) -> None:
 def export(policy: Path, format: str) -> None:
     """Write the whole ledger to standard output, for an auditor."""
     with _ledger(policy) as (_, ledger):
-        ledger.export(sys.stdout, format)
+        ledger.export(standard_output(), format)
 
 
 @budget.command()
@@ -133,7 +133,7 @@ def head(policy: Path) -> None:
     from dpsql.ledger.backup import head_text
 
     with _ledger(policy) as (_, ledger):
-        click.echo(head_text(ledger))
+        say(head_text(ledger))
 
 
 @budget.command()
@@ -147,7 +147,7 @@ def backup(policy: Path, folder: Path) -> None:
     with _ledger(policy) as (loaded, ledger):
         last = back_up(ledger, folder)
     audit("owner", act="backup", dataset=loaded.dataset, entry=last.seq)
-    click.echo(f"{last.seq} entries are in {folder}")
+    say(f"{last.seq} entries are in {folder}")
 
 
 @budget.command()
@@ -170,11 +170,11 @@ def restore(policy: Path, lost: str | None, folder: Path) -> None:
     units = None if lost is None else _units(loaded, lost)
     restored = put_back(folder, loaded.ledger_url(), loaded.dataset, lost=units, window=window_of(loaded))
     audit("owner", act="restore", dataset=loaded.dataset, entry=restored.entry, seen=restored.last_seen, lost=lost)
-    click.echo(f"the ledger is that of entry {restored.entry} again")
+    say(f"the ledger is that of entry {restored.entry} again")
     if not restored.charged:
-        click.echo("it is the entry that was seen last: nothing is lost, nothing was charged")
+        say("it is the entry that was seen last: nothing is lost, nothing was charged")
     for scope, charge in restored.charged.items():
-        click.echo(f"charged to {scope} for what may have been lost: {words(charge)}")
+        say(f"charged to {scope} for what may have been lost: {words(charge)}")
 
 
 @budget.command()
@@ -193,7 +193,7 @@ def adopt(policy: Path, newest_copy: bool) -> None:
     with open_ledger(loaded.ledger_url(), loaded.dataset, adopt=True, witness=loaded.witness) as ledger:
         entries = ledger.verify().entries
     audit("owner", act="adopt", dataset=loaded.dataset, entry=entries)
-    click.echo(f"the ledger with {entries} entries is in use here")
+    say(f"the ledger with {entries} entries is in use here")
 
 
 @budget.command()
@@ -212,7 +212,7 @@ def witness(policy: Path, replace: str | None) -> None:
     with open_ledger(loaded.ledger_url(), loaded.dataset) as ledger:
         last = start_second_witness(ledger, loaded.witness, replace)
     audit("owner", act="witness", dataset=loaded.dataset, entry=last.seq, reason=replace)
-    click.echo(f"the witness has entry {last.seq} and follows from now on")
+    say(f"the witness has entry {last.seq} and follows from now on")
 
 
 def _units(policy: Policy, epsilon: str) -> dict[str, int]:
@@ -242,7 +242,7 @@ def migrate(policy: Path) -> None:
     loaded = load_policy(policy)
     before, after, copy = bring(loaded.ledger_url())
     if before == after:
-        click.echo(f"the ledger has format {after} already: nothing to do")
+        say(f"the ledger has format {after} already: nothing to do")
         return
     audit("owner", act="migrate", dataset=loaded.dataset, before=before, after=after)
-    click.echo(f"the ledger had format {before} and has format {after} now" + (f"; a copy is {copy}" if copy else ""))
+    say(f"the ledger had format {before} and has format {after} now" + (f"; a copy is {copy}" if copy else ""))

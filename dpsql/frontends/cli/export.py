@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from dpsql.frontends.cli.shared import (
     policy_option,
     project_option,
 )
+from dpsql.frontends.rendering.terminal import say, standard_output
 
 
 class Epsilon(click.ParamType):  # type: ignore[type-arg]  # click 8.1 knows no parameter of it
@@ -79,20 +79,20 @@ def export(
         planned = RowExport(session, table, names, epsilon, count_epsilon)
         plan = planned.plan
         for name, mechanism, error in expected_errors(plan):
-            click.echo(f"{name}: {mechanism}; {error}", err=True)
+            say(f"{name}: {mechanism}; {error}", err=True)
         if plan.count_noise is not None:
             off = plan.count_noise.half_width(0.95)
-            click.echo(f"number of rows: +/- {off:,.0f} (95 %) by padding rows, or rows left out", err=True)
-        click.echo(f"price: {planned.price}, for up to {plan.rows_per_unit} row(s) of one privacy unit", err=True)
+            say(f"number of rows: +/- {off:,.0f} (95 %) by padding rows, or rows left out", err=True)
+        say(f"price: {planned.price}, for up to {plan.rows_per_unit} row(s) of one privacy unit", err=True)
         if only_explain:
             return
         place = out or Path(f"{plan.table}.parquet")
         receipt = planned.write(place)
-    click.echo(f"{place}: {receipt.rows:,} rows", err=True)
-    click.echo(f"charged: {receipt.charged}; receipt {receipt.id}", err=True)
+    say(f"{place}: {receipt.rows:,} rows", err=True)
+    say(f"charged: {receipt.charged}; receipt {receipt.id}", err=True)
     for scope, left in receipt.remaining.items():
-        click.echo(f"remaining ({scope}): {left}", err=True)
-    click.echo(f'next: dpsql estimate {place} "SELECT ..., COUNT(*) FROM {plan.table} GROUP BY ..."', err=True)
+        say(f"remaining ({scope}): {left}", err=True)
+    say(f'next: dpsql estimate {place} "SELECT ..., COUNT(*) FROM {plan.table} GROUP BY ..."', err=True)
 
 
 @click.command()
@@ -128,7 +128,7 @@ def estimate(*, confidence: float, format: str, file: Path, sql: str) -> None:
         names += [name, f"{name}_low", f"{name}_high"] if bars else [name]
         for number, value in enumerate(values):
             rows[number] += map(_rounded, (value.value, value.low, value.high)) if bars else [value]
-    write_rows(names, rows, sys.stdout, format)
+    write_rows(names, rows, standard_output(), format)
 
 
 def _rounded(value: float) -> float:

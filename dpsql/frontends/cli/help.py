@@ -7,6 +7,8 @@ import sys
 
 import click
 
+from dpsql.frontends.rendering.terminal import say, say_styled
+
 
 @click.command()
 @click.argument("topic", required=False)
@@ -18,11 +20,11 @@ def help(context: click.Context, topic: str | None) -> None:
 
     group = context.parent.command if context.parent is not None else None
     if topic is None:
-        click.echo(f"{topic_list()}\n`dpsql help TOPIC` shows a page, `dpsql COMMAND --help` the options of a command.")
+        say(f"{topic_list()}\n`dpsql help TOPIC` shows a page, `dpsql COMMAND --help` the options of a command.")
     elif isinstance(group, click.Group) and topic in group.commands and topic not in topics():
-        click.echo(group.commands[topic].get_help(click.Context(group.commands[topic], context.parent, topic)))
+        say(group.commands[topic].get_help(click.Context(group.commands[topic], context.parent, topic)))
     elif sys.stdout.isatty():
         screen = Screen()
-        screen.text(drawn_topic(topic_of(topic), shutil.get_terminal_size().columns, styled=screen.styled))
+        screen.styled_page(drawn_topic(topic_of(topic), shutil.get_terminal_size().columns, styled=screen.styled))
     else:
-        click.echo(topic_text(topic_of(topic)), nl=False)
+        say_styled(topic_text(topic_of(topic)))

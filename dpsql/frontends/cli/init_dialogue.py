@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from dpsql.frontends.admin.answers import Answers, read_answers
 from dpsql.frontends.admin.wizard import ask_for_policy
 from dpsql.frontends.cli.shared import read_text
+from dpsql.frontends.rendering.terminal import say
+from dpsql.media.text import terminal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,9 +40,7 @@ def ask_owner(source: Path, place: Path, unit: str | None, answers_file: Path | 
 
 
 def _show(text: str) -> None:
-    """Print lines without control characters: names in the source are foreign texts, and may contain characters that a terminal
-    obeys."""
-    click.echo("".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text), err=True)
+    say(text, err=True)
 
 
 def _asker() -> Callable[[str, str], str]:
@@ -52,6 +50,6 @@ def _asker() -> Callable[[str, str], str]:
     session: PromptSession[str] = PromptSession()
 
     def ask(question: str, default: str) -> str:
-        return session.prompt(f"{question}{f' [{default}]' if default else ''}: ")
+        return session.prompt(terminal(f"{question}{f' [{default}]' if default else ''}: "))
 
     return ask

@@ -9,6 +9,7 @@ import click
 
 from dpsql.errors.exceptions import Exit
 from dpsql.frontends.cli.shared import policy_option
+from dpsql.frontends.rendering.terminal import say
 
 
 @click.command()
@@ -32,7 +33,6 @@ def check(
 ) -> None:
     """Check a policy, the structure of its data, and its ledger; report all problems at once."""
     from dpsql.frontends.admin.check import check_policy_file
-    from dpsql.frontends.rendering.tables import printable
 
     place = file or policy
     if place is None:
@@ -41,9 +41,9 @@ def check(
         place, create_ledger=create_ledger, change_unit=change_unit, second_budget=second_budget
     )
     for line in findings.notes:
-        click.echo("\n".join(map(printable, line.split("\n"))))
+        say(line)
     for line in findings.problems:
-        click.echo("\n".join(map(printable, line.split("\n"))), err=True)
+        say(line, err=True)
     context.exit(findings.status)
 
 
@@ -88,8 +88,8 @@ def init(
         ask_owner(source, place, unit, answers_file)
         return
     open_places = write_starter(source, place, unit)
-    click.echo(f"{place} is written; {open_places} places in it wait for the owner's word (marked with #?).", err=True)
-    click.echo(f"next: fill them in, then: dpsql check {place} --create-ledger", err=True)
+    say(f"{place} is written; {open_places} places in it wait for the owner's word (marked with #?).", err=True)
+    say(f"next: fill them in, then: dpsql check {place} --create-ledger", err=True)
 
 
 @click.command()

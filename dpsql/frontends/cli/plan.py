@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
@@ -10,6 +9,7 @@ import click
 from dpsql.errors.exceptions import Error, Exit
 from dpsql.frontends.cli.ask import sql_files
 from dpsql.frontends.cli.shared import SessionOptions, objective_option, read_text, session_options
+from dpsql.frontends.rendering.terminal import say, say_json
 
 
 @click.command()
@@ -34,17 +34,17 @@ def plan(
     def refused(place: str, sql: str, error: Error) -> None:
         nonlocal count
         count += 1
-        click.echo(f"{place}: {error.text()}", err=True)
+        say(f"{place}: {error.text()}", err=True)
 
     def left_out(path: Path, line: int) -> None:
-        click.echo(f"{path}: what follows is not planned, as it may depend on line {line}", err=True)
+        say(f"{path}: what follows is not planned, as it may depend on line {line}", err=True)
 
     with chosen.open() as session:
         questions = asked_questions(session, scripts, refused, left_out)
         plans = QuestionPlans(session, questions, OBJECTIVES[objective])
         if as_json:
-            click.echo(json.dumps(plans.objects(), ensure_ascii=False, indent=1))
+            say_json(plans.objects(), indent=1)
         else:
             for line in plans.lines():
-                click.echo(line)
+                say(line)
     context.exit(Exit.REFUSAL if count else Exit.DONE)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dpsql.frontends.cli.shared import SessionOptions, session_options
+from dpsql.frontends.rendering.terminal import say
 
 if TYPE_CHECKING:
     from dpsql.disclosure.plain_answer import Exact
@@ -69,12 +70,12 @@ def plot(*, chosen: SessionOptions, out: Path, errors: bool, exact: bool, sql: s
         exact_rows = _exact_rows(session, chosen.policy, text) if exact else None
         release = ask(session, text)
         for line in fitting(price_lines(session, release)):
-            click.echo(line, err=True)
+            say(line, err=True)
         if exact_rows is None:
             draw_release(release, out)
             return
     write_owners_plot(release_chart(release, exact=exact_rows), out, charged=paid(release))
-    click.echo(WARNING, err=True)
+    say(WARNING, err=True)
 
 
 def _exact_rows(session: Session, policy: Path, sql: str) -> Exact:

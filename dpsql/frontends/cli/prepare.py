@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dpsql.frontends.cli.shared import policy_option
+from dpsql.frontends.rendering.terminal import say
 from dpsql.policy import is_file
 
 if TYPE_CHECKING:
@@ -61,9 +62,9 @@ def prepare(policy: Path, copy: bool, memory: str | None, jobs: int | None) -> N
             bars.update(tasks[table], description=f"{table}: {activity}", completed=share)
 
         for prepared in index.prepare(copy=copy, memory=memory, jobs=jobs, progress=report):
-            click.echo(f"{prepared.table}: {prepared.state}{f', {prepared.why}' if prepared.why else ''}", err=True)
+            say(f"{prepared.table}: {prepared.state}{f', {prepared.why}' if prepared.why else ''}", err=True)
         if count := index.copies_of_other_policies():
-            click.echo(
+            say(
                 f"{count} other prepared copies of this data set stay: other policies may read them, or earlier forms of "
                 "this one wrote them; `dpsql erased` removes all that are not of this policy",
                 err=True,
@@ -86,15 +87,13 @@ def erased(policy: Path) -> None:
         stored = len(releases.notes())
         releases.close()
     audit("owner", act="erased", dataset=loaded.dataset, copies=removed, releases=stored)
-    click.echo(
-        f"{removed} prepared copies of other versions of the data were removed{', and written again' * bool(removed)}"
-    )
-    click.echo(
+    say(f"{removed} prepared copies of other versions of the data were removed{', and written again' * bool(removed)}")
+    say(
         f"{stored} stored releases stay: each is differentially private and was charged, with or without any one person; "
         "those of the earlier data answer no new question unless the policy sets data_version"
     )
     if loaded.source_path() is not None and not is_file(loaded.source or ""):
-        click.echo(
+        say(
             "a DuckDB file keeps erased rows in free blocks until it is written anew: COPY FROM DATABASE into a new file"
         )
-    click.echo("not looked at: backups of the source, the custodian's log, exports, files that analysts have")
+    say("not looked at: backups of the source, the custodian's log, exports, files that analysts have")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 from types import TracebackType
 
-import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as RichProgress
+
+from dpsql.frontends.rendering.terminal import say
+from dpsql.media.text import terminal, terminal_lines
 
 
 class Progress:
@@ -17,16 +19,21 @@ class Progress:
     def __init__(self) -> None:
         self._terminal = sys.stderr.isatty()
         self._total = self._count = 0
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        columns = (
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+        )
         self._bar = RichProgress(*columns, console=Console(stderr=True, highlight=False, markup=False), transient=True)
         self._task: TaskID | None = None
 
     def say(self, text: str) -> None:
         """Show one or more lines above the bar."""
         if self._task is not None:
-            self._bar.console.print(text, soft_wrap=True)
+            self._bar.console.print(terminal_lines(text), soft_wrap=True)
         else:
-            click.echo(text, err=True)
+            say(text, err=True)
 
     def begin(self, total: int) -> None:
         """Show the bar for the first time."""
@@ -39,7 +46,7 @@ class Progress:
         """Advance the bar; `name`: the file of the result."""
         self._count += 1
         if self._task is not None:
-            self._bar.update(self._task, advance=1, description=name)
+            self._bar.update(self._task, advance=1, description=terminal(name))
         else:
             self.say(f"[{self._count}/{self._total}] {name}")
 

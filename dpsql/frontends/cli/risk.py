@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dpsql.frontends.cli.shared import FiniteRange, policy_option
+from dpsql.frontends.rendering.terminal import say, say_json, standard_output
 
 if TYPE_CHECKING:
     from dpsql.disclosure import Generalisation, RiskReport
@@ -72,12 +71,12 @@ def risk(
         written = {**asdict(report), "k": report.sizes.smallest, "average_risk": report.sizes.average_risk}
         if coarser is not None:
             written["generalisations"] = [asdict(entry) for entry in coarser]
-        click.echo(json.dumps(written, ensure_ascii=False, indent=1))
+        say_json(written, indent=1)
     else:
         write_report(report)
         if coarser is not None and k is not None:
             write_generalisations(coarser, k, report.persons)
-    click.echo(WARNING, err=True)
+    say(WARNING, err=True)
 
 
 def _listed(text: str) -> tuple[str, ...]:
@@ -88,13 +87,13 @@ def _listed(text: str) -> tuple[str, ...]:
 def write_report(report: RiskReport) -> None:
     """Write the report as tables and sentences."""
     sizes, persons = report.sizes, report.persons
-    click.echo(f"{report.table}: {persons:,} persons, {report.rows:,} rows, by {', '.join(report.columns)}")
+    say(f"{report.table}: {persons:,} persons, {report.rows:,} rows, by {', '.join(report.columns)}")
     if report.ownerless:
-        click.echo(f"left out: {report.ownerless:,} rows that belong to no person")
+        say(f"left out: {report.ownerless:,} rows that belong to no person")
     if not persons:
         return
-    click.echo(f"\nk-anonymity: {sizes.smallest} (the fewest persons who are alike; {sizes.classes:,} combinations)")
-    click.echo(f"found by somebody who knows these columns of everybody: {sizes.average_risk:.2%} of the persons")
+    say(f"\nk-anonymity: {sizes.smallest} (the fewest persons who are alike; {sizes.classes:,} combinations)")
+    say(f"found by somebody who knows these columns of everybody: {sizes.average_risk:.2%} of the persons")
     from dpsql.disclosure.report import SIZES
 
     counts = [sizes.between(low, high) for low, high in SIZES]
@@ -106,7 +105,7 @@ def write_report(report: RiskReport) -> None:
         [labels, [f"{n:,}" for n in counts], [_share(n, persons) for n in counts]],
     )
     if report.diversity:
-        click.echo("\nWhat a group of persons who are alike tells of its members")
+        say("\nWhat a group of persons who are alike tells of its members")
         _table(
             ("column", "l (distinct)", "l (entropy)", "t", "persons disclosed", "share"),
             [
@@ -119,7 +118,7 @@ def write_report(report: RiskReport) -> None:
             ],
         )
     singled = report.uniqueness[:MOST_LISTED]
-    click.echo("\nColumns that single persons out" + (" (the first)" if len(report.uniqueness) > len(singled) else ""))
+    say("\nColumns that single persons out" + (" (the first)" if len(report.uniqueness) > len(singled) else ""))
     _table(
         ("columns", "persons alone", "share"),
         [
@@ -133,9 +132,9 @@ def write_report(report: RiskReport) -> None:
 def write_generalisations(coarser: Sequence[Generalisation], k: int, persons: int) -> None:
     """Write the generalisations, beginning with the one that keeps the most, and the SQL of that one."""
     if not coarser:
-        click.echo(f"\nNo generalisation: there are fewer than {k} persons, or too few may be left out")
+        say(f"\nNo generalisation: there are fewer than {k} persons, or too few may be left out")
         return
-    click.echo(f"\nCoarser values with at least {k} persons alike")
+    say(f"\nCoarser values with at least {k} persons alike")
     listed = coarser[:MOST_LISTED]
     names = [name for name, _ in listed[0].levels]
     columns = [[entry.levels[number][1] for entry in listed] for number in range(len(names))]
@@ -149,7 +148,7 @@ def write_generalisations(coarser: Sequence[Generalisation], k: int, persons: in
         ],
         words=len(names),
     )
-    click.echo("The first, as SQL: " + ", ".join(f'{sql} AS "{name}"' for name, sql in listed[0].sql))
+    say("The first, as SQL: " + ", ".join(f'{sql} AS "{name}"' for name, sql in listed[0].sql))
 
 
 def _share(number: int, persons: int) -> str:
@@ -159,4 +158,4 @@ def _share(number: int, persons: int) -> str:
 def _table(names: Sequence[str], columns: Sequence[Sequence[str]], words: int = 1) -> None:
     from dpsql.frontends.rendering.tables import draw
 
-    draw(names, columns, [number >= words for number in range(len(names))], sys.stdout)
+    draw(names, columns, [number >= words for number in range(len(names))], standard_output())

@@ -19,6 +19,7 @@ from dpsql.errors.audit_log import audit
 from dpsql.errors.exceptions import Error, Exit, refuse
 from dpsql.errors.traces import TRACES
 from dpsql.frontends.cli.shared import FiniteRange, policy_option
+from dpsql.frontends.rendering.terminal import say, standard_output
 from dpsql.storage.allocator import use_few_arenas
 
 if TYPE_CHECKING:
@@ -244,7 +245,7 @@ def _address(text: str) -> tuple[str, int]:
 
 
 def _say(text: str) -> None:
-    click.echo(text, err=True)
+    say(text, err=True)
 
 
 @click.group()
@@ -299,7 +300,7 @@ def user_list(policy: Path, format: str) -> None:
     from dpsql.frontends.rendering.formats import write_rows
 
     with _logins(policy) as logins:
-        write_rows(("user", "login"), list(logins.states().items()), sys.stdout, format)
+        write_rows(("user", "login"), list(logins.states().items()), standard_output(), format)
 
 
 def _changing(word: str, outcome: str, help: str) -> None:

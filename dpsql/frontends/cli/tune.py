@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dpsql.frontends.cli.shared import analyst_option, open_session_from_options, policy_option, settings_of
+from dpsql.frontends.rendering.terminal import say, say_json, standard_output
 
 if TYPE_CHECKING:
     from dpsql.tuning import Advice
@@ -54,23 +53,23 @@ def tune(
         samples, nothing_else = free_advice(session, sql)
         if nothing_else:
             _write(Advice((), "nothing", "", 0.0, 0.0, (), samples), format)
-            click.echo("nothing was measured, nothing was charged", err=True)
+            say("nothing was measured, nothing was charged", err=True)
             return
         tuning = Tuning(session, sql, epsilon=exact_epsilon, groups=groups)
-        click.echo(f"measuring costs {tuning.plan.price}", err=True)
+        say(f"measuring costs {tuning.plan.price}", err=True)
         for scope, left in tuning.plan.remaining:
-            click.echo(f"remaining ({scope}): {left}", err=True)
+            say(f"remaining ({scope}): {left}", err=True)
         if epsilon is None and not click.confirm("measure?", err=True, default=False):
-            click.echo("nothing was measured, nothing was charged", err=True)
+            say("nothing was measured, nothing was charged", err=True)
             return
         advice = replace(tuning.measure(), samples=samples)
     _write(advice, format)
-    click.echo(f"charged: {advice.price}; receipt {advice.receipt}", err=True)
+    say(f"charged: {advice.price}; receipt {advice.receipt}", err=True)
 
 
 def _write(advice: Advice, format: str) -> None:
     if format == "json":
-        click.echo(json.dumps({**asdict(advice), "settings": advice.settings}, ensure_ascii=False))
+        say_json({**asdict(advice), "settings": advice.settings})
         return
     for samples in advice.samples:
         write_samples(samples)
@@ -82,7 +81,7 @@ def write_samples(table: SampleTable) -> None:
     """Print how exact the median and the mean would be with each number of samples."""
     from dpsql.frontends.rendering.tables import draw
 
-    click.echo(f"samples for {table.statistic} (now the {table.combined} of {table.samples})")
+    say(f"samples for {table.statistic} (now the {table.combined} of {table.samples})")
     names = ["samples", "rows in each", "median off by", "mean +/-", ""]
     rows = [
         (
@@ -92,29 +91,29 @@ def write_samples(table: SampleTable) -> None:
         )
         for choice in table.choices
     ]  # fmt: skip
-    draw(names, [list(cells) for cells in zip(*rows, strict=True)], [True] * 4 + [False], sys.stdout)
+    draw(names, [list(cells) for cells in zip(*rows, strict=True)], [True] * 4 + [False], standard_output())
     if table.recommended is None:
-        click.echo("no recommendation: groups of dp.assume_rows rows are too small for samples")
-    click.echo("")
+        say("no recommendation: groups of dp.assume_rows rows are too small for samples")
+    say("")
 
 
 def write_advice(advice: Advice) -> None:
     """Print the tables, the recommendations last."""
     from dpsql.frontends.rendering.tables import draw
 
-    click.echo(f"about {_short(advice.people)} privacy units, with up to about {_short(advice.rows)} rows each")
+    say(f"about {_short(advice.people)} privacy units, with up to about {_short(advice.rows)} rows each")
     for table in advice.tables:
-        click.echo(f"\n{table.setting} for {table.of}" + ("" if table.now is None else f" (now {table.now:.10g})"))
-        draw(*_columns(table), sys.stdout)
+        say(f"\n{table.setting} for {table.of}" + ("" if table.now is None else f" (now {table.now:.10g})"))
+        draw(*_columns(table), standard_output())
         if table.why:
-            click.echo(f"no recommendation: {table.why}")
+            say(f"no recommendation: {table.why}")
     for ways in advice.ways:
         write_ways(ways)
-    click.echo("")
+    say("")
     for note in advice.notes:
-        click.echo(f"note: {note}")
+        say(f"note: {note}")
     for name, value in advice.settings.items():
-        click.echo(f"recommended: {name} {value:.10g}")
+        say(f"recommended: {name} {value:.10g}")
 
 
 _WORDS_OF_WAYS = {
@@ -128,7 +127,7 @@ def write_ways(table: WayTable) -> None:
     """Print which way of bounding a sum is recommended."""
     from dpsql.frontends.rendering.tables import draw
 
-    click.echo(f"\nways to bound {table.output}")
+    say(f"\nways to bound {table.output}")
     names = ["way", "bound", "lost", "bias", "noise", "together", "with hidden units", ""]
     rows = [
         (
@@ -140,10 +139,10 @@ def write_ways(table: WayTable) -> None:
         )
         for candidate in table.ways
     ]
-    draw(names, [list(cells) for cells in zip(*rows, strict=True)], [False] + [True] * 6 + [False], sys.stdout)
+    draw(names, [list(cells) for cells in zip(*rows, strict=True)], [False] + [True] * 6 + [False], standard_output())
     if table.why:
-        click.echo(f"no recommendation: {table.why}")
-    click.echo(
+        say(f"no recommendation: {table.why}")
+    say(
         f"max_total = auto takes about {table.enough:,} privacy units with values; of fewer, its bound may be the policy's own"
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ import click
 
 from dpsql.errors.exceptions import Error, Exit
 from dpsql.frontends.cli.shared import FiniteRange, SessionOptions, read_text, session_options
+from dpsql.frontends.rendering.terminal import say, say_json
 
 if TYPE_CHECKING:
     from dpsql.frontends.watch import Comparison, Watch
@@ -63,7 +63,7 @@ def watch(
             context.exit(Exit.REFUSAL)
         watching.expect(pieces)
         plan = watching.explain(pieces[0])
-        click.echo(f"a run costs {plan.price}; at most {hits} in all; {plan.notes[-1]}", err=True)
+        say(f"a run costs {plan.price}; at most {hits} in all; {plan.notes[-1]}", err=True)
         while True:
             for piece in pieces:
                 comparison = watching.ask(piece)
@@ -83,10 +83,10 @@ def _are_comparable(watching: Watch, pieces: Sequence[Piece], file: Path) -> boo
         try:
             watching.explain(piece)
         except Error as error:
-            click.echo(f"{file}:{piece.line}: {error.text()}", err=True)
+            say(f"{file}:{piece.line}: {error.text()}", err=True)
             refused += 1
     if refused:
-        click.echo(f"{refused} of the statements cannot be compared; nothing was run", err=True)
+        say(f"{refused} of the statements cannot be compared; nothing was run", err=True)
     return not refused
 
 
@@ -94,7 +94,7 @@ def _tell(receipt: Receipt, under_way: bool) -> None:
     """Print what was charged, and the state of the watch if it has changed."""
     if receipt.charged != "nothing" or not under_way:
         for line in (f"charged: {receipt.charged}", *receipt.notices):
-            click.echo(line, err=True)
+            say(line, err=True)
 
 
 def _name_of(file: Path) -> str:
@@ -109,10 +109,10 @@ def _write(comparison: Comparison, piece: Piece, place: str, values: bool, forma
     if format == "json":
         facts = {"place": place, "sql": " ".join(piece.sql.split()), "above": comparison.above}
         parts = {"value": comparison.value, "error": comparison.error} if values else {}
-        click.echo(json.dumps({**facts, **parts}, ensure_ascii=False))
+        say_json({**facts, **parts})
         return
     answer = "above" if comparison.above else "below"
     if values and comparison.value is not None and comparison.error is not None:
         digits = max(0, 1 - math.floor(math.log10(comparison.error))) if comparison.error > 0 else 0
         answer += f"  {comparison.value:,.{digits}f} +/- {comparison.error:,.{digits}f}"
-    click.echo(f"{answer}\t{place}\t{' '.join(piece.sql.split())}")
+    say(f"{answer}\t{place}\t{' '.join(piece.sql.split())}")

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import click
-
 from dpsql.frontends.demo.data import build_demo
 from dpsql.frontends.interruptible import ask
 from dpsql.frontends.rendering.formats import fitting, left_text, price_lines
 from dpsql.frontends.rendering.spinner import waiting
 from dpsql.frontends.rendering.tables import write_table
+from dpsql.frontends.rendering.terminal import say, standard_output
 from dpsql.session.opening import open_session
 from dpsql.session.session import Session
 
@@ -75,7 +74,7 @@ def run_demo(folder: Path) -> None:
     Raises Fault (demo_missing, demo_write) and what opening and asking raise: a lost ledger is not created again.
     """
     again = (folder / "nafld.yaml").exists()
-    click.echo(f"{'Going on' if again else 'Building the demo'} in {folder}: a cohort of 17,549 adults, half a million "
+    say(f"{'Going on' if again else 'Building the demo'} in {folder}: a cohort of 17,549 adults, half a million "
                "laboratory values and diagnoses", err=True)  # fmt: skip
     policy = build_demo("nafld", folder)
     rows = folder / "nafld_rows.yaml"
@@ -97,7 +96,7 @@ def _ask_all(session: Session, questions: Sequence[DemoQuestion]) -> None:
         _say(f"\n{question.words}", bold=True)
         _say(question.sql, dim=True)
         release = ask(session, question.sql, waiting=waiting())
-        write_table(release, sys.stdout)
+        write_table(release, standard_output())
         sys.stdout.flush()
         for line in fitting(price_lines(session, release)):
             _say(line, dim=True)
@@ -114,4 +113,4 @@ def _next(policy: Path) -> None:
 
 
 def _say(text: str, *, bold: bool = False, dim: bool = False) -> None:
-    click.secho(text, err=True, bold=bold, dim=dim)
+    say(text, err=True, bold=bold, dim=dim)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dpsql.errors.exceptions import refuse
+from dpsql.media.text import terminal_lines
 
 SSL_REQUEST, GSS_REQUEST, CANCEL_REQUEST = 80877103, 80877104, 80877102
 MOST_STARTUP = 10_000
@@ -315,15 +316,21 @@ def _fields(fields: Mapping[str, str]) -> bytes:
     return b"".join(code.encode() + _text(value) for code, value in fields.items() if value) + b"\0"
 
 
+def _as_lines(fields: Mapping[str, str]) -> dict[str, str]:
+    """Return texts as a client may print them: psql writes notices and errors to its terminal unchanged."""
+    return {code: terminal_lines(text) for code, text in fields.items()}
+
+
 def error_response(
     sqlstate: str, text: str, *, detail: str = "", hint: str = "", position: int | None = None, severity: str = "ERROR"
 ) -> bytes:
     """Return the message ErrorResponse; `position` is 1-based in characters of the query text."""
     place = "" if position is None else str(position)
-    fields = {"S": severity, "V": severity, "C": sqlstate, "M": text, "D": detail, "H": hint, "P": place}
+    spoken = {"M": text, "D": detail, "H": hint}
+    fields = {"S": severity, "V": severity, "C": sqlstate, **_as_lines(spoken), "P": place}
     return message(b"E", _fields(fields))
 
 
 def notice_response(text: str, *, detail: str = "", severity: str = "NOTICE") -> bytes:
     """Return the message NoticeResponse."""
-    return message(b"N", _fields({"S": severity, "V": severity, "C": "00000", "M": text, "D": detail}))
+    return message(b"N", _fields({"S": severity, "V": severity, "C": "00000", **_as_lines({"M": text, "D": detail})}))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.python.dbapi import Connection, connect
+from dpsql.frontends.rendering.terminal import say, say_line
 
 if TYPE_CHECKING:
     from dpsql.release.release import Release
@@ -28,7 +29,7 @@ class Magic:
                 return self._ask(line.strip(), cell)
             self._open(line)
         except Error as error:
-            print(error.text())
+            say(error.text())
         return None
 
     def _open(self, line: str) -> None:
@@ -39,7 +40,7 @@ class Magic:
             self.connection.close()
             self.connection = None
         self.connection = connect(policy, *analyst)
-        print(f"{self.connection.session.policy.dataset}: {', '.join(self.connection.session.policy.visible)}")
+        say_line(f"{self.connection.session.policy.dataset}: {', '.join(self.connection.session.policy.visible)}")
 
     def _ask(self, name: str, cell: str) -> Release:
         if self.connection is None:

@@ -6,7 +6,8 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dpsql.frontends.rendering.tables import draw, printable
+from dpsql.frontends.rendering.tables import draw
+from dpsql.media.text import terminal
 
 _MOST_CHARACTERS = 36
 
@@ -17,7 +18,7 @@ def column_summary(columns: Sequence[Mapping[str, Any]], encoding: str) -> str:
     `encoding` is that of the terminal, which decides how lines are drawn.
     """
     cells = [
-        [printable(str(column["column"])) for column in columns],
+        [str(column["column"]) for column in columns],
         [f"{column['type']}{'' if column['nullable'] else ' not null'}" for column in columns],
         [_cut(_values(column)) for column in columns],
         [_cut("; ".join(filter(None, (column["keys"], column["description"])))) for column in columns],
@@ -35,5 +36,5 @@ def _values(column: Mapping[str, Any]) -> str:
 
 
 def _cut(text: str) -> str:
-    whole = printable(text)
+    whole = terminal(text)
     return whole if len(whole) <= _MOST_CHARACTERS else whole[: _MOST_CHARACTERS - 3] + "..."

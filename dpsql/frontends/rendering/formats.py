@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 import shutil
 import sys
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime
 from itertools import islice
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, TextIO
 
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.rendering.tables import draw, shown_value, write_table
+from dpsql.media.text import csv_cell, json_text, sheet_cell, terminal
 from dpsql.release.value_text import value_text
 
 if TYPE_CHECKING:
@@ -48,13 +48,19 @@ def with_bars(release: Release) -> pa.Table:
     return pa.Table.from_arrays(arrays, names=names)
 
 
-def write_csv(table: pa.Table, out: TextIO) -> None:
+def write_csv(table: pa.Table, out: TextIO, *, for_spreadsheet: bool = False) -> None:
     """Write a table as RFC 4180 with a header; NULL is empty and unquoted, an empty text is quoted.
 
-    Rows are joined as columns of text, `_CSV_ROWS` at a time and on two cores: no Python object is made for a row or a value.
+    Texts are written as they are, for programs; `for_spreadsheet`: none of them is a formula (`media.text.sheet_cell`). At a
+    terminal, what is not printable is spelled out. Rows are joined as columns of text, `_CSV_ROWS` at a time and on two cores:
+    no Python object is made for a row or a value.
     """
     from concurrent.futures import ThreadPoolExecutor
 
+    if for_spreadsheet:
+        table = _with_texts(table, sheet_cell)
+    if out.isatty():
+        table = _with_texts(table, terminal)
     out.write(",".join(map(_csv_cell, table.column_names)) + "\n")
     batches = iter(table.to_batches(max_chunksize=_CSV_ROWS) if table.num_columns else ())
     with ThreadPoolExecutor(_CSV_THREADS) as pool:
@@ -62,6 +68,23 @@ def write_csv(table: pa.Table, out: TextIO) -> None:
         while ahead:
             out.write(ahead.popleft().result())
             ahead.extend(pool.submit(_csv_lines, batch) for batch in islice(batches, 1))
+
+
+def _with_texts(table: pa.Table, written: Callable[[str], str]) -> pa.Table:
+    """Return a table in which `written` replaces the column names and each text; lists become text before."""
+    import pyarrow as pa
+
+    def replaced(column: pa.ChunkedArray) -> Any:
+        if pa.types.is_list(column.type):
+            texts = [None if items is None else written(value_text(items)) for items in column.to_pylist()]
+            return pa.array(texts, pa.string())
+        if not pa.types.is_string(column.type):
+            return column
+        keys = column.combine_chunks().dictionary_encode()  # texts repeat
+        names = [None if text is None else written(text) for text in keys.dictionary.to_pylist()]
+        return pa.array(names, pa.string()).take(keys.indices)
+
+    return pa.Table.from_arrays(list(map(replaced, table.columns)), list(map(written, table.column_names)))
 
 
 def _csv_lines(batch: pa.RecordBatch) -> str:
@@ -132,15 +155,12 @@ def _csv_cell(value: object) -> str:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
-    text = value.isoformat(" ") if isinstance(value, datetime) else str(value)
-    quoted = text == "" or any(c in text for c in ',"\r\n')
-    return '"' + text.replace('"', '""') + '"' if quoted else text
+    return csv_cell(value.isoformat(" ") if isinstance(value, datetime) else str(value))
 
 
 def write_json(release: Release, out: TextIO) -> None:
     """Write one object: columns, rows, ends of the error bars, price and receipt; see `as_object`."""
-    json.dump({"rows": row_objects(release), **as_object(release)}, out, ensure_ascii=False, allow_nan=False)
-    out.write("\n")
+    out.write(json_text({"rows": row_objects(release), **as_object(release)}) + "\n")
 
 
 def row_objects(release: Release) -> list[dict[str, Any]]:
@@ -213,7 +233,7 @@ def write_binary(table: pa.Table, out: IO[bytes], format: str) -> None:
         writer.write_table(table)
 
 
-def write_file(release: Release, place: Path, format: str, bars: bool) -> None:
+def write_file(release: Release, place: Path, format: str, bars: bool, *, for_spreadsheet: bool = False) -> None:
     """Write the answer as a file in any of `FORMATS`. Raises Fault (file_write)."""
     table = with_bars(release) if bars else release.table
     try:
@@ -222,16 +242,19 @@ def write_file(release: Release, place: Path, format: str, bars: bool) -> None:
                 write_binary(table, file, format)
             return
         with place.open("w", encoding="utf-8", newline="") as text:
-            write_text(release, text, format, bars)
+            write_text(release, text, format, bars, for_spreadsheet=for_spreadsheet)
     except OSError as error:
         problem = error.strerror or "it failed"
         raise refuse("file_write", place=str(place), problem=problem, charged=paid(release)) from None
 
 
-def write_text(release: Release, out: TextIO, format: str, bars: bool, width: int | None = None) -> None:
-    """Write the answer in one of `TEXT_FORMATS`; `bars` adds columns to csv, while the other two always have error bars."""
+def write_text(
+    release: Release, out: TextIO, format: str, bars: bool, width: int | None = None, *, for_spreadsheet: bool = False
+) -> None:
+    """Write the answer in one of `TEXT_FORMATS`; `bars` adds columns to csv, while the other two always have error bars.
+    `for_spreadsheet`: of `write_csv`."""
     if format == "csv":
-        write_csv(with_bars(release) if bars else release.table, out)
+        write_csv(with_bars(release) if bars else release.table, out, for_spreadsheet=for_spreadsheet)
     elif format == "json":
         write_json(release, out)
     elif release.columns:
@@ -241,10 +264,10 @@ def write_text(release: Release, out: TextIO, format: str, bars: bool, width: in
 def write_rows(names: Sequence[str], rows: Sequence[Sequence[Any]], out: TextIO, format: str) -> None:
     """Write rows that are no answer (accounts, charges) in one of `TEXT_FORMATS`."""
     if format == "csv":
-        out.writelines(",".join(map(_csv_cell, row)) + "\n" for row in (names, *rows))
+        line = terminal if out.isatty() else str
+        out.writelines(line(",".join(map(_csv_cell, row))) + "\n" for row in (names, *rows))
     elif format == "json":
-        json.dump([dict(zip(names, row, strict=True)) for row in rows], out, ensure_ascii=False)
-        out.write("\n")
+        out.write(json_text([dict(zip(names, row, strict=True)) for row in rows]) + "\n")
     else:
         right = [all(isinstance(row[index], (int, float, type(None))) for row in rows) for index in range(len(names))]
         draw(names, [[shown_value(row[index]) for row in rows] for index in range(len(names))], right, out)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib.util
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from dpsql.errors.exceptions import refuse
 from dpsql.frontends.rendering.formats import paid
+from dpsql.frontends.rendering.pictures import picture_bytes
+from dpsql.media.text import picture
 from dpsql.storage.durable_files import write_private
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ ENDINGS = (".svg", ".png", ".html", ".json")
 MOST_MARKS = 5_000
 MOST_BARS = 60
 """Number of values above which keys are drawn as a line."""
+_NUMBERED = 100
 _PANEL_WIDTH = 480
 _PANEL_HEIGHT = 240
 _AXIS_LETTERS = 60
@@ -83,20 +86,11 @@ def check_plot(place: Path) -> None:
 
 
 def write_plot(chart: Chart, place: Path, *, charged: bool = False) -> None:
-    """Write a chart in the format that the ending of `place` names. Raises Fault file_write; `charged`: whether a charge
-    stays."""
-    import vl_convert
-
-    text = chart.to_json()
+    """Write a chart in the format that the ending of `place` names. Raises Faults file_write and plot_failed; `charged`: whether
+    a charge stays."""
+    drawn = picture_bytes(chart, place.suffix.lower(), charged=charged)
     try:
-        if place.suffix.lower() == ".png":
-            place.write_bytes(vl_convert.vegalite_to_png(text, scale=2))
-            return
-        if place.suffix.lower() == ".html":
-            text = vl_convert.vegalite_to_html(text, bundle=True)  # a page that needs no network
-        elif place.suffix.lower() == ".svg":
-            text = vl_convert.vegalite_to_svg(text)
-        place.write_text(text, encoding="utf-8")
+        place.write_bytes(drawn)
     except OSError as error:
         raise refuse("file_write", place=str(place), problem=error.strerror or "it failed", charged=charged) from None
 
@@ -168,7 +162,7 @@ def release_chart(
     keys = [index for index, column in enumerate(release.columns) if not column.noisy]
     drawn = [index for index, column in enumerate(release.columns) if _is_drawn(column)]
     count = min(len(release), MOST_MARKS // len(drawn))
-    labels = [[_label(value) for value in _values(release.table, index, count)] for index in keys]
+    labels = [_labels(_values(release.table, index, count)) for index in keys]
     first = _values(release.table, keys[0], count) if keys else []
     present = [value for value in first if value is not None]
     as_line = bool(present) and (isinstance(present[0], date) or len(set(present)) > MOST_BARS)
@@ -259,6 +253,27 @@ def _kind(values: Sequence[Any]) -> str:
     return "Q" if numbers else "N"
 
 
+def _labels(values: Sequence[object]) -> list[Any]:
+    """Return the labels of keys: different ones for different keys, although a picture cuts texts and spells characters out."""
+    labels: dict[object, Any] = {}
+    taken: set[Any] = set()
+    for value in values:
+        if value not in labels:
+            label = _label(value)
+            label = _unused(label, taken) if isinstance(label, str) else label
+            taken.add(label)
+            labels[value] = label
+    return [labels[value] for value in values]
+
+
+def _unused(label: str, taken: Container[Any]) -> str:
+    number, unused = 1, label
+    while unused in taken:
+        number += 1
+        unused = f"{label[:_NUMBERED]} ({number})"  # which `picture` does not cut again
+    return unused
+
+
 def _label(value: object) -> Any:
     """Return a key as the label of an axis."""
     if value is None:
@@ -269,7 +284,7 @@ def _label(value: object) -> Any:
         return value.isoformat()
     if isinstance(value, date):
         return f"{value.isoformat()}T00:00:00"
-    return value if isinstance(value, (int, float)) else str(value)
+    return value if isinstance(value, (int, float)) else picture(str(value))
 
 
 def _number(value: object) -> float | None:

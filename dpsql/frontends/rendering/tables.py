@@ -10,6 +10,8 @@ from enum import Enum
 from textwrap import wrap
 from typing import TYPE_CHECKING, TextIO
 
+from dpsql.media.text import terminal
+
 if TYPE_CHECKING:
     from dpsql.release.release import Release
 
@@ -24,11 +26,6 @@ class Layout(Enum):
     AUTO = "auto"
 
 
-def printable(text: str) -> str:
-    """Return text from data for a terminal: control characters are spelled out, so that no cell moves the cursor."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
-
-
 def shown_value(value: object, error: float | None = None) -> str:
     """Return a value in a form for people; a number with an error bar is shown to the digits that the error leaves."""
     if value is None:
@@ -39,7 +36,7 @@ def shown_value(value: object, error: float | None = None) -> str:
         return f"{value:.{_decimals(error)}f}" if error and math.isfinite(value) else f"{value:.10g}"
     if isinstance(value, list):
         return "[" + ", ".join(map(shown_value, value)) + "]"
-    return value.isoformat(" ") if isinstance(value, datetime) else printable(str(value))
+    return value.isoformat(" ") if isinstance(value, datetime) else terminal(str(value))
 
 
 def shown_error(error: float | None, whole: bool) -> str:
@@ -87,10 +84,10 @@ def shown_columns(release: Release, between: str = "±") -> list[list[str]]:
 def write_table(release: Release, out: TextIO, width: int | None = None, layout: Layout = Layout.AUTO) -> None:
     """Write the answer in a layout. AUTO: a table, or one value a line if that is wider than `width` characters (None: no
     limit)."""
-    names = [printable(column.name) for column in release.columns]
+    names = [column.name for column in release.columns]
     cells = shown_columns(release, "±" if _writes(out, "±") else "+/-")
     if layout is Layout.LINES:
-        _write_lines(names, cells, out)
+        _write_lines(list(map(terminal, names)), cells, out)
         return
     right = [column.type.value in ("integer", "real") for column in release.columns]
     draw(names, cells, right, out, None if layout is Layout.TABLE else width)
@@ -100,12 +97,13 @@ def draw(
     names: Sequence[str], columns: Sequence[Sequence[str]], right: Sequence[bool], out: TextIO, width: int | None = None
 ) -> None:
     """Write cells by column as a table; `right` says which columns are numbers. A table wider than `width` characters is written
-    one value a line, a single column as paragraphs."""
+    one value a line, a single column as paragraphs. Cells are cleaned for a terminal."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    names, columns = list(map(terminal, names)), [list(map(terminal, cells)) for cells in columns]
     widths = [max([len(name), *map(len, cells)]) for name, cells in zip(names, columns, strict=True)]
     if width is not None and sum(widths) + 2 * len(widths) > width:
         if len(names) == 1:

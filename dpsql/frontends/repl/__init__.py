@@ -7,13 +7,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from dpsql.errors.custodian_log import unexpected_text
 from dpsql.errors.exceptions import Error, Exit, refuse
 from dpsql.frontends.interruptible import ask
 from dpsql.frontends.rendering.formats import fitting, left_text, price_lines
 from dpsql.frontends.rendering.spinner import waiting
+from dpsql.frontends.rendering.terminal import say, say_line
 from dpsql.frontends.repl.commands import Leave, Prompt, as_command, command
 from dpsql.sql.split import read_script
 
@@ -37,7 +36,7 @@ def run_repl(session: Session) -> int:
             from dpsql.frontends.repl.prompt import typed
 
             tables = ", ".join(session.policy.visible)
-            click.echo(f"{session.policy.dataset}: {tables}. {left_text(session)}. \\? helps, \\q leaves.", err=True)
+            say(f"{session.policy.dataset}: {tables}. {left_text(session)}. \\? helps, \\q leaves.", err=True)
             talk.answer_texts(typed(session))
             return Exit.DONE
         return talk.answer_texts(_complete_texts(sys.stdin))
@@ -117,7 +116,7 @@ class _Talk:
         try:
             for text in _complete_texts(lines):
                 if self._answer_text(text):
-                    click.secho(f"{place}: stopped at the first error", err=True, fg="red")
+                    say(f"{place}: stopped at the first error", err=True, fg="red")
                     return
         finally:
             self._nested -= 1
@@ -125,7 +124,7 @@ class _Talk:
 
 def _tell_price(session: Session, release: Release) -> None:
     for line in fitting(price_lines(session, release)):
-        click.secho(line, err=True, dim=True)
+        say_line(line, err=True, dim=True)
 
 
 def _guarded(work: Callable[[], None]) -> int:
@@ -135,9 +134,9 @@ def _guarded(work: Callable[[], None]) -> int:
     except (Leave, OSError):
         raise
     except Error as error:
-        click.secho(error.text(), err=True, fg="red")
+        say(error.text(), err=True, fg="red")
         return error.exit_status
     except Exception as error:
-        click.secho(unexpected_text(error), err=True, fg="red")
+        say(unexpected_text(error), err=True, fg="red")
         return Exit.FAULT
     return Exit.DONE

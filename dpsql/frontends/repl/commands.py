@@ -256,7 +256,7 @@ def _show_topic(prompt: Prompt, name: str) -> None:
     from dpsql.frontends.rendering.topics import drawn_topic, topic_of
 
     columns = shutil.get_terminal_size().columns
-    prompt.screen.text(drawn_topic(topic_of(name), columns, styled=prompt.screen.styled))
+    prompt.screen.styled_page(drawn_topic(topic_of(name), columns, styled=prompt.screen.styled))
 
 
 def _leave(prompt: Prompt, rest: str) -> None:

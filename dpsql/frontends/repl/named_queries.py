@@ -8,6 +8,7 @@ from pathlib import Path
 
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.errors.suggestions import did_you_mean
+from dpsql.media.text import json_text
 from dpsql.storage.directories import state_directory
 
 
@@ -53,7 +54,7 @@ def _write(queries: dict[str, str]) -> None:
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         new = place.with_suffix(f".{os.getpid()}")
         with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            json.dump(queries, file, ensure_ascii=False, indent=1)
+            file.write(json_text(queries, indent=1))
         new.replace(place)
     except OSError as error:
         raise refuse("file_write", place=str(place), problem=error.strerror or "it failed") from None

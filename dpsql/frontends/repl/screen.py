@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-import click
-
 from dpsql.errors.exceptions import refuse
 from dpsql.frontends.rendering.tables import Layout, write_table
+from dpsql.frontends.rendering.terminal import say, say_paged, say_styled, standard_output
+from dpsql.media.text import terminal_lines
 
 if TYPE_CHECKING:
     from dpsql.release.release import Release
@@ -47,7 +47,7 @@ class Screen:
             self.file.flush()
             return
         if not self._terminal:
-            write_table(release, sys.stdout, None, self.layout)
+            write_table(release, standard_output(), None, self.layout)
             sys.stdout.flush()
             return
         size = shutil.get_terminal_size()
@@ -55,16 +55,25 @@ class Screen:
         write_table(release, drawn, size.columns, self.layout)
         self.text(_written(drawn))
 
+    def styled_page(self, text: str) -> None:
+        """Write a page of the documentation, whose codes for bold and colour a terminal obeys."""
+        if self.file is not None:
+            self.text(text)
+        else:
+            say_styled(text, paged=self._is_long(text))
+
+    def _is_long(self, text: str) -> bool:
+        return self.pager and self._terminal and text.count("\n") >= shutil.get_terminal_size().lines
+
     def text(self, text: str) -> None:
         """Write text to the file or to the terminal, through the pager if it is longer than the terminal."""
         if self.file is not None:
-            self.file.write(text)
+            self.file.write(terminal_lines(text))
             self.file.flush()
-        elif self.pager and self._terminal and text.count("\n") >= shutil.get_terminal_size().lines:
-            click.echo_via_pager(text)
+        elif self._is_long(text):
+            say_paged(text)
         else:
-            sys.stdout.write(text)
-            sys.stdout.flush()
+            say(text, nl=False)
 
     def direct(self, place: str) -> None:
         """Write later answers to the file at `place`, or to standard output if it is empty. Raises Fault file_write."""
@@ -87,7 +96,7 @@ class Screen:
         begun = time.monotonic()
         release = work()
         if self.timing:
-            click.secho(f"time: {(time.monotonic() - begun) * 1000:.0f} ms", err=True, dim=True)
+            say(f"time: {(time.monotonic() - begun) * 1000:.0f} ms", err=True, dim=True)
         return release
 
 

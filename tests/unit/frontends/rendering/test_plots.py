@@ -159,7 +159,7 @@ def test_a_disk_that_is_full_keeps_the_charge_and_says_so(
 ) -> None:
     with open_session(clinic.policy) as session:
         release = session.execute(GROUPED)
-    monkeypatch.setattr(Path, "write_text", lambda *words, **more: (_ for _ in ()).throw(OSError(28, "No space left")))
+    monkeypatch.setattr(Path, "write_bytes", lambda *words, **more: (_ for _ in ()).throw(OSError(28, "No space left")))
     with pytest.raises(Error) as raised:
         plots.draw_release(release, tmp_path / "x.svg")
     assert raised.value.slug == "file_write" and raised.value.charged

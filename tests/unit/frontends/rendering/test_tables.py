@@ -13,7 +13,6 @@ from support.written_release import written_release
 from dpsql.frontends.rendering.tables import (
     Layout,
     draw,
-    printable,
     shown_columns,
     shown_error,
     shown_value,
@@ -63,11 +62,6 @@ def test_numbers_without_digits_have_none_beside_an_error() -> None:
 )  # fmt: skip
 def test_an_error_has_two_digits_rounded_up(error: float | None, whole: bool, text: str) -> None:
     assert shown_error(error, whole) == text
-
-
-def test_only_what_moves_the_cursor_is_spelled_out() -> None:
-    assert printable("a\tb\x00\x7f\u2028") == "a\\tb\\x00\\x7f\\u2028"
-    assert printable("blank é 漢 \\") == "blank é 漢 \\"
 
 
 # --- answers ----------------------------------------------------------------------------------------------------------

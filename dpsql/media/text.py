@@ -1,0 +1,86 @@
+"""Text for each medium: a terminal, a script in a page, JSON, CSV for spreadsheets, pictures. HTML and SVG are in `markup`.
+
+Keys of an answer are data, and names and texts of SQL are anybody's words: an escape sequence moves the cursor of a terminal, a
+tag in a page runs, a control character ends the library that draws pictures, `=1+1` is a formula to a spreadsheet. Each medium
+has one function that makes such text harmless, and every writer of the package uses it (`tests/test_media.py` finds those that
+do not). A character that cannot be shown is spelled out (`\\x1b`), so that nothing is lost.
+
+Characters that `str.isprintable` accepts are neither controls, formats (among them the marks that reverse the direction of a
+text), surrogates, private, nor unassigned; each of them may stand in XML 1.0 (section 2.2), and so in HTML.
+"""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Callable
+from typing import Any
+
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+_MOST_IN_PICTURE = 120
+
+
+def _replaced(text: str, is_kept: Callable[[str], bool], instead: Callable[[str], str]) -> str:
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or is_kept(c) else instead(c) for c in text)
+
+
+def _spelled(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def terminal(text: str) -> str:
+    """Return text for one line of a terminal or of a log: line ends and everything else that is not printable are spelled out."""
+    return _replaced(text, lambda c: False, _spelled)
+
+
+def terminal_lines(text: str) -> str:
+    """Return text of several lines for a terminal: `terminal` of each of them."""
+    return _replaced(text, lambda c: c == "\n", _spelled)
+
+
+def terminal_places(text: str) -> str:
+    """Return one line in which each character keeps its place, so that a caret below it points to the right one."""
+    return _replaced(text, lambda c: False, lambda c: " " if c == "\t" else "\N{REPLACEMENT CHARACTER}")
+
+
+def marked_up(text: str) -> str:
+    """Return text of several lines in characters that HTML and SVG allow; `dpsql.media.markup` also escapes them."""
+    return _replaced(text, lambda c: c == "\n" or unicodedata.category(c) == "Zs", _spelled)
+
+
+def picture(text: str) -> str:
+    """Return text for one line of a picture, without any backslash: Vega-Lite copies titles into expressions in which it escapes
+    quotes and no backslashes, so that a title with `\\"` would be computed. A long text is cut, because a label of a million
+    characters takes minutes to draw."""
+    line = _replaced(
+        text[: _MOST_IN_PICTURE + 1], lambda c: unicodedata.category(c) == "Zs", lambda c: f"[U+{ord(c):04X}]"
+    ).replace("\\", "\N{SET MINUS}")
+    return line if len(line) <= _MOST_IN_PICTURE else line[: _MOST_IN_PICTURE - 1] + "…"
+
+
+def json_text(value: Any, *, indent: int | None = None, allow_nan: bool = False) -> str:
+    """Return a value as JSON that a terminal may show. Characters that are not printable are written as JSON's own escapes.
+    Raises ValueError for numbers that JSON lacks, unless `allow_nan`."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=allow_nan, indent=indent)
+    return _replaced(text, lambda c: c == "\n", lambda c: json.dumps(c)[1:-1])
+
+
+def script_json(value: Any) -> str:
+    """Return a value as an expression of a script inside an HTML page. Without `<`, no text in it ends the script or begins a
+    comment."""
+    text = json.dumps(value)
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def csv_cell(text: str) -> str:
+    """Return a text as a cell of RFC 4180: quoted where a reader would take it for several cells, for NULL, or for a line end."""
+    is_quoted = text == "" or any(mark in text for mark in ',"\r\n')
+    return '"' + text.replace('"', '""') + '"' if is_quoted else text
+
+
+def sheet_cell(text: str) -> str:
+    """Return a text for a cell of a spreadsheet, with an apostrophe before one that would be taken for a formula (OWASP, "CSV
+    Injection"). Numbers must not be given as text: -1 is no formula."""
+    return "'" + text if text.startswith(_FORMULA_STARTS) else text
