@@ -42,6 +42,8 @@ SLOW_FILES = frozenset(
         "unit/engine/spark/test_corpus.py",
         "unit/engine/spark/test_engine.py",
         "unit/engine/spark/test_functions.py",
+        "unit/engine/spark/test_neighbouring_files.py",
+        "unit/engine/spark/test_parquet_footers.py",
         "unit/engine/spark/test_stored_views.py",
         "unit/engine/test_appended_files.py",
         "unit/engine/test_collations.py",

@@ -10,16 +10,19 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql.functions import expr
+from pyspark.sql.types import LongType, StructField, StructType
 
-from dpsql.engine.faults import noted
+from dpsql.engine.faults import CUSTODIAN_LOG, noted
 from dpsql.engine.query import Source
 from dpsql.engine.spark.literals import READABLE, kind
+from dpsql.engine.spark.parquet_footers import footers_of, parquet_files
 from dpsql.engine.spark.sessions import ended
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.plan.intervals import Type
@@ -28,15 +31,20 @@ from dpsql.policy.reach import is_csv, is_file
 
 _PADDED = "__CHAR_VARCHAR_TYPE_STRING"
 """The metadata key under which Spark records that a text was declared as char(n) or varchar(n)."""
+_NOT_READ = ("PARQUET_", "UNSUPPORTED_")
+"""Prefixes of Spark's conditions for files with a column of a type that it does not know."""
+_EPOCH = datetime(1970, 1, 1)
 
 
 @dataclass(frozen=True)
 class _OpenedFiles:
-    """The files that a view reads: their merged schema, their digest from `_files_of`, and the view."""
+    """The files that a view reads: their merged schema, their digest from `_files_of`, the view, and the columns that hold
+    timestamps of milliseconds."""
 
     schema: StructType
     listing: str
     source: Source
+    milliseconds: frozenset[str]
 
 
 class Tables:
@@ -50,7 +58,7 @@ class Tables:
                 raise refuse("source_file_beside_server", table=table)
         self._policy, self._owner_session, self._session, self._prefix = policy, owner_session, session, prefix
         self._opened: dict[str, _OpenedFiles] = {}
-        """Tables that are files, in their state when their footers were last read."""
+        """Tables over Parquet files, in their state when their footers were last read."""
         self._database = str(session.conf.get("spark.sql.globalTempDatabase"))
 
     def columns(self, table: str) -> dict[str, str] | None:
@@ -65,8 +73,8 @@ class Tables:
     def renewed(self, table: str) -> Source:
         """Return the source of a table in its present state. Raises Fault source_table_missing, source_column_missing,
         source_column_type, source_files_differ, source_table_unreadable, source_spark_ended."""
-        former = self._opened.get(table)
-        if former is not None and former.listing == self._listing(table, former.schema):
+        former, of_files = self._opened.get(table), self._of_files(table)
+        if former is not None and of_files and former.listing == self._listing(table, former.schema):
             return former.source
         rows = self._rows(table)
         types = _types(rows)
@@ -80,11 +88,59 @@ class Tables:
                 )
         name = f"{self._prefix}{table}"
         self._opened.pop(table, None)
-        rows.createOrReplaceGlobalTempView(_quoted(name))
+        listing = _files_of(rows)
+        if former is not None and listing is not None and (former.listing, former.schema) == (listing, rows.schema):
+            milliseconds = former.milliseconds
+        else:
+            milliseconds = self._checked_footers(table, rows)
+        view = self._read_as_integers(table, rows.schema, milliseconds) if of_files and milliseconds else rows
+        view.createOrReplaceGlobalTempView(_quoted(name))
+        types |= dict.fromkeys(milliseconds if of_files else (), "timestamp")
         source = Source(f"{_quoted(self._database, mark=chr(34))}.{_quoted(name, mark=chr(34))}", types)
-        if self._of_files(table) and (listing := _files_of(rows)) is not None:
-            self._opened[table] = _OpenedFiles(rows.schema, listing, source)
+        if listing is not None:
+            self._opened[table] = _OpenedFiles(rows.schema, listing, source, milliseconds)
         return source
+
+    def _checked_footers(self, table: str, rows: DataFrame) -> frozenset[str]:
+        """Return the policy's columns of a table that its Parquet files hold as timestamps of milliseconds; none if the table is
+        something else than Parquet files. Raises Fault source_files_differ, source_table_unreadable."""
+        of_files = self._of_files(table)
+        if not of_files and parquet_files(rows) is None:
+            return frozenset()
+        types = {field.name: field.dataType.simpleString() for field in rows.schema.fields}
+        read = [c.name for c in self._policy.tables[table].columns.values()]
+        if of_files:  # that their types agree was found when their schemas were merged
+            read = [name for name in read if kind(types[name]) in ("timestamp", "timestamp_ntz")]
+        if not read:
+            return frozenset()
+        try:
+            footers = footers_of(rows, read)
+        except (PySparkException, Py4JError, ConnectionError) as error:
+            raise self._fault(table, error) from None
+        column = footers.differing(types) or (footers.mixed() if of_files else None)
+        if column is not None:
+            CUSTODIAN_LOG.error("the files of table %s differ in the type of column %s", table, column)
+            raise refuse("source_files_differ", table=table)
+        return footers.in_milliseconds()
+
+    def _read_as_integers(self, table: str, schema: StructType, milliseconds: frozenset[str]) -> DataFrame:
+        """Return the rows of a table of files whose columns `milliseconds` are read as integers, and then as timestamps if they
+        are within the calendar, because Spark raises at timestamps that microseconds cannot express."""
+        fields = [StructField(f.name, LongType()) if f.name in milliseconds else f for f in schema.fields]
+        rows = self._session.read.schema(StructType(fields)).parquet(self._policy.table_source(table))
+        first, last = (round((end - _EPOCH) / timedelta(milliseconds=1)) for end in (datetime.min, datetime.max))
+        columns = []
+        for field in schema.fields:
+            name = _quoted(field.name)
+            time = f"CASE WHEN {name} BETWEEN {first}L AND {last - 1}L THEN timestamp_millis({name}) END AS {name}"
+            columns.append(expr(time if field.name in milliseconds else name))
+        return rows.select(*columns)
+
+    def stored_in_milliseconds(self, table: str) -> frozenset[str]:
+        """Return the columns that a table of the catalog, or a view of files, holds as timestamps of milliseconds, as found by
+        the last `renewed`; tables that are files are read without that danger."""
+        opened = self._opened.get(table)
+        return frozenset() if opened is None or self._of_files(table) else opened.milliseconds
 
     def _of_files(self, table: str) -> bool:
         source = self._policy.table_source(table)
@@ -129,7 +185,7 @@ class Tables:
         if (fault := ended(error)) is not None:
             return fault
         noted(error)
-        if isinstance(error, AnalysisException):
+        if isinstance(error, AnalysisException) and not str(error.getCondition()).startswith(_NOT_READ):
             return refuse("source_table_missing", table=table)
         return refuse("source_files_differ" if "CANNOT_MERGE" in str(error) else "source_table_unreadable", table=table)
 
@@ -138,7 +194,9 @@ def _files_of(rows: DataFrame) -> str | None:
     """Return a digest of the path, length and time of change of every file that a frame over files reads, as listed by Spark;
     None if Spark is set to read Parquet in a way that does not show them."""
     try:
-        relation: Any = rows._jdf.queryExecution().analyzed().relation()
+        relation = parquet_files(rows)
+        if relation is None:
+            return None
         listed = str(relation.location().allFiles().mkString("\n"))
     except Py4JError:
         return None
