@@ -25,7 +25,9 @@ _WORDS = {
     "YYYY": "%Y", "YY": "%y", "MM": "%m", "DDD": "%j", "DD": "%d", "HH24": "%H", "HH12": "%I", "HH": "%I", "MI": "%M",
     "SS": "%S", "AM": "%p", "PM": "%p", "Mon": "%b", "FMMonth": "%B", "Dy": "%a", "FMDay": "%A",
 }  # fmt: skip
-_WORD = re.compile("|".join(_WORDS) + r'|"([^"]*)"|[^A-Za-z"]')
+_WORD = re.compile("|".join(_WORDS) + r'|"([^"]*)"|[^A-Za-z"\\]')
+_OTHER_WORD = re.compile("SSSS")
+"""Words that begin with a supported one and mean something else: SSSS is the number of seconds past midnight."""
 
 
 def unit_of(form: str) -> str | None:
@@ -42,7 +44,7 @@ def of_words(form: str) -> str | None:
     position = 0
     while position < len(form):
         match = _WORD.match(form, position)
-        if match is None:
+        if match is None or _OTHER_WORD.match(form, position):
             return None
         word = match[0]
         parts.append(_WORDS.get(word) or (match[1] if word[0] == '"' else word).replace("%", "%%"))

@@ -22,6 +22,7 @@ from dpsql.errors.exceptions import Error, refuse
 from dpsql.privacy.loss import MOST_EXPONENT
 from dpsql.sql.array_comparisons import lists_as_in
 from dpsql.sql.bigquery import in_plain_sql, with_group_bounds
+from dpsql.sql.casts import with_plain_casts
 from dpsql.sql.dropped_arguments import check_arguments
 from dpsql.sql.lexer import DIALECT, Piece, SqlText, as_piece, parser_dialect, word
 from dpsql.sql.other_spellings import in_own_spelling
@@ -279,6 +280,8 @@ def _query(sql: str, tokens: list[Token], parameters: Parameters) -> Statement:
         tree = with_plain_comparisons(tree)
     if _has(kinds, exp.Anonymous, exp.WithinGroup, exp.Subquery, exp.Values, exp.ApproxDistinct, exp.Fetch):
         tree = with_group_bounds(in_own_spelling(tree))
+    if _has(kinds, exp.Cast):
+        with_plain_casts(tree)
     return Statement("query", sql, tree, options=options, kinds=kinds)
 
 

@@ -8,11 +8,15 @@ becomes at most one row for each listed column; the bound on rows per unit of UN
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse
 
 MOST_COLUMNS = 50
+_LABEL = "column's name"
+"""Key of the `meta` of a literal that is the name of a column as the question writes it."""
 _PARTS = ("this", "expressions", "fields", "alias", "unpivot", "include_nulls", "into")
 
 
@@ -32,6 +36,20 @@ def without_unpivots(tree: exp.Query) -> exp.Query:
         else:
             raise _refusal(pivot, "it stands behind one table or subquery, without a second one beside it")
     return tree
+
+
+def with_declared_labels(select: exp.Select, labels: Iterable[str]) -> exp.Select:
+    """Return a SELECT that `without_unpivots` wrote with the column's name as its source writes it, `labels`, and not as the
+    question does; any other SELECT unchanged."""
+    written = [item.this for item in select.expressions if isinstance(item, exp.Alias) and item.this.meta_get(_LABEL)]
+    if not written:
+        return select
+    declared = {label.lower(): label for label in labels}
+    select = select.copy()
+    for item in select.expressions:
+        if item.unalias().meta_get(_LABEL):
+            item.set("this", exp.Literal.string(declared.get(item.this.name.lower(), item.this.name)))
+    return select
 
 
 def _replace_clause(source: exp.Table | exp.Subquery, pivot: exp.Pivot) -> None:
@@ -63,9 +81,12 @@ def _stacked(pivot: exp.Pivot, source: exp.Expr, listed: list[exp.Expr], name: s
     kept_columns = exp.Star(except_=[exp.to_identifier(column.name, quoted=True) for column, _ in columns])
     rows: exp.Query | None = None
     for column, label in columns:
+        name_of_column = exp.Literal.string(label or column.name)
+        if not label:
+            name_of_column.meta[_LABEL] = True
         items = [
             kept_columns.copy(),
-            exp.alias_(exp.Literal.string(label), name, quoted=True),
+            exp.alias_(name_of_column, name, quoted=True),
             exp.alias_(column.copy(), value, quoted=True),
         ]
         select = exp.Select(expressions=items, from_=exp.From(this=source.copy()))
@@ -77,8 +98,8 @@ def _stacked(pivot: exp.Pivot, source: exp.Expr, listed: list[exp.Expr], name: s
 
 
 def _listed(pivot: exp.Pivot, item: exp.Expr) -> tuple[exp.Column, str]:
-    """Return a listed column and its label."""
-    column, label = item, item.name
+    """Return a listed column and the label that the text gives it, "" for none."""
+    column, label = item, ""
     if isinstance(item, (exp.PivotAlias, exp.Alias)):
         column, label = item.this, item.args["alias"].name
     if not isinstance(column, exp.Column) or column.table or isinstance(column.this, exp.Star):

@@ -24,6 +24,8 @@ SELECT k FROM range(9, 1, -3) AS g(k) ORDER BY k
 SELECT * FROM (SELECT code, kind, x FROM a) PIVOT (SUM(x) FOR kind IN ('p' AS m0, 'q' AS m1)) AS t
 SELECT * FROM a PIVOT (COUNT(*) AS n, COUNT(x) AS m FOR kind IN ('p', 'q', 'none') GROUP BY code)
 SELECT * FROM (SELECT code, kind, COUNT(*) AS c FROM a GROUP BY code, kind) PIVOT (SUM(c) FOR kind IN ('p' AS m0, 'q' AS m1))
+SELECT k, COUNT(v) AS n FROM (SELECT x AS "Left", y AS "Right" FROM a) UNPIVOT (v FOR k IN ("left", "Right")) AS t GROUP BY k
+SELECT COUNT(*) AS n FROM a WHERE y < 'Infinity'::DOUBLE AND x <> TRY_CAST('4O' AS INT)
 -- conditions on keys
 SELECT x, COUNT(*) AS n FROM a WHERE x BETWEEN 3 AND 6 GROUP BY x
 SELECT x, COUNT(*) AS n FROM a WHERE x NOT BETWEEN 3 AND 6 GROUP BY x

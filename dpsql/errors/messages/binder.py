@@ -111,6 +111,12 @@ register(
     "write dates as '2024-01-31' and timestamps as '2024-01-31 12:00:00'",
 )
 register(
+    "unreadable_literal",
+    "22P02",
+    "'{text}' is not {called}",
+    "write {such}; TRY_CAST makes NULL of a text that cannot be read",
+)
+register(
     "bad_interval",
     "22007",
     "this interval cannot be added",

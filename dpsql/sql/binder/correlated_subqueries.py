@@ -6,14 +6,14 @@ that aggregation are then proven, measured and charged; a correlation other than
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.sql.binder.aggregates import counts_rows, has_aggregate, is_aggregate
 from dpsql.sql.binder.context import BindingContext
-from dpsql.sql.binder.scope import HIDDEN, Bound, Environment, Protected, Scope
+from dpsql.sql.binder.scope import HIDDEN, Bound, Environment, Protected, Scope, labels_of
 from dpsql.sql.binder.sql_words import WRITTEN
 from dpsql.sql.binder.subquery_tests import with_counts
 from dpsql.sql.binder.trees import condition_of, conjuncts, output_name
@@ -27,7 +27,7 @@ def joined(
     context: BindingContext, node: exp.Select, bound: Sources, environment: Environment
 ) -> tuple[exp.Select, Sources]:
     """Return `node` with its correlated subqueries replaced by columns of subqueries joined in FROM, and all its sources."""
-    named = {label for _, source in bound for label in _labels(source)}
+    named = {label for _, source in bound for label in _folded(source)}
     node = with_counts(context, node, bound, environment, lambda select: (*_places(select), *_keys(select, named)))
     if not any(part.find(exp.Subquery) for part in (*_places(node), *_keys(node, set()))):
         return node, bound
@@ -157,7 +157,7 @@ class _Inner:
         items = [self.select.args["from_"].this, *(join.this for join in self.select.args.get("joins") or ())]
         sources = [context.source(item, within) for item in items]
         self.protected = any(isinstance(source, Protected) for _, source in sources)
-        self._labels = [(alias.lower(), _labels(source)) for alias, source in sources]
+        self._labels = [(alias.lower(), _folded(source)) for alias, source in sources]
         clauses = [self.select.args.get("where"), *self.select.expressions]
         self.around = [
             c for clause in clauses if clause is not None for c in _own_columns(clause) if not self._knows(c)
@@ -264,7 +264,5 @@ def _quoted(name: str) -> exp.Identifier:
     return exp.to_identifier(name, quoted=True)
 
 
-def _labels(source: Bound) -> Sequence[str]:
-    if isinstance(source, Protected):
-        return [*(label.lower() for label, _ in source.columns), *source.untyped]
-    return [label.lower() for label in source.columns]
+def _folded(source: Bound) -> list[str]:
+    return [label.lower() for label in labels_of(source)]

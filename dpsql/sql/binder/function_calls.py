@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime
 from fractions import Fraction
 from math import isfinite, log, pi
@@ -21,6 +20,7 @@ from dpsql.sql.binder.allow_list import check_format
 from dpsql.sql.binder.scalars import Scalars, handles, literal, literal_interval, not_allowed, now, temporal
 from dpsql.sql.binder.scope import only
 from dpsql.sql.binder.sql_words import sql_word
+from dpsql.sql.casts import NOT_FINITE
 from dpsql.sql.parse import place
 
 MOST_BASE = 1_000_000
@@ -154,9 +154,6 @@ _TYPES = {
 }  # fmt: skip
 
 
-_NOT_FINITE = re.compile(r" *(nan|[+-]?inf(inity)?) *", re.IGNORECASE)
-
-
 @handles(exp.Cast, exp.TryCast)
 def _cast(self: Scalars, node: exp.Cast) -> Expr:
     only(node, "this", "to", "safe")
@@ -182,7 +179,7 @@ def _to(self: Scalars, node: exp.Expr, inner: Expr, target: Type) -> Expr:
     'infinity'::float8 is infinite, whereas such a text in a column is no number."""
     cast = self.call(f"to_{target.value}", node, inner)
     text = inner.value if isinstance(inner, Literal) and isinstance(inner.value, str) else ""
-    if target is Type.REAL and _NOT_FINITE.fullmatch(text):
+    if target is Type.REAL and NOT_FINITE.fullmatch(text):
         return literal(float(text))
     if not isinstance(inner, Literal) or isinstance(cast, Literal):
         return cast

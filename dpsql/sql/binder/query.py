@@ -38,7 +38,7 @@ from dpsql.sql.binder.base_tables import base_table, named_table, project
 from dpsql.sql.binder.combined_rows import InnerQueries, combined_rows, united_rows
 from dpsql.sql.binder.public_groups import check_public_groups
 from dpsql.sql.binder.public_selects import public_rows
-from dpsql.sql.binder.scope import HIDDEN, Bound, Common, Environment, Kind, Protected, Released, Scope, only
+from dpsql.sql.binder.scope import HIDDEN, Bound, Common, Environment, Kind, Protected, Released, Scope, labels_of, only
 from dpsql.sql.binder.set_operations import protected_sets
 from dpsql.sql.binder.sql_words import sql_word
 from dpsql.sql.binder.stars import bound_star, is_changed, written_out
@@ -62,6 +62,7 @@ from dpsql.sql.binder.where_aliases import where_written_out
 from dpsql.sql.binder.windows import WindowScalars
 from dpsql.sql.binder.written_rows import column_names, with_facts, written_rows
 from dpsql.sql.parse import dialect, place
+from dpsql.sql.unpivots import with_declared_labels
 
 MOST_BLOCKS = 50
 MOST_SCANS = 200
@@ -314,6 +315,7 @@ class QueryBinder:
         bound = [self.source(item, environment, only_rows) for item in items]
         if self._inside:
             self._inner.name(node, bound)
+        node = with_declared_labels(node, (label for _, source in bound for label in labels_of(source)))
         node, bound = correlated.joined(self, node, bound, environment)
         if not any(isinstance(source, Protected) for _, source in bound):
             return self._released(node, bound, environment)

@@ -96,6 +96,13 @@ class Released:
 Bound = Protected | Released
 
 
+def labels_of(source: Bound) -> list[str]:
+    """Return the names of a source's columns as they are written where they were made, also of those without a known type."""
+    if isinstance(source, Protected):
+        return [*(label for label, _ in source.columns), *source.untyped]
+    return [str(label) for label in source.columns]
+
+
 @dataclass
 class Common:
     """One WITH entry. It is bound once, on first use, so that a CTE that is used twice is one release."""

@@ -17,7 +17,7 @@ from sqlglot import exp
 
 from dpsql.sql.binder.aggregates import has_aggregate
 from dpsql.sql.binder.context import BindingContext
-from dpsql.sql.binder.scope import HIDDEN, Bound, Environment, Protected, using
+from dpsql.sql.binder.scope import HIDDEN, Bound, Environment, Protected, labels_of, using
 from dpsql.sql.binder.trees import condition_of, conjuncts, output_name
 
 Sources = list[tuple[str, Bound]]
@@ -153,7 +153,7 @@ def _columns(node: exp.Expr, sources: Sources) -> list[tuple[str, Bound]]:
     return [
         (alias, source)
         for alias, source in sources
-        if (not table or alias.lower() == table) and label in (name.lower() for name in _labels(source))
+        if (not table or alias.lower() == table) and label in (name.lower() for name in labels_of(source))
     ]
 
 
@@ -196,7 +196,3 @@ def _never_null(node: exp.Column, sources: Sources) -> bool:
         for column in source.by_label.get(node.name.lower(), ())
     ]
     return bool(facts) and len(facts) == len(candidates) and not any(fact.nullable for fact in facts)
-
-
-def _labels(source: Bound) -> list[str]:
-    return [label for label, _ in source.columns] if isinstance(source, Protected) else list(source.columns)
