@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
@@ -59,13 +59,14 @@ class Room:
         most_rows: int,
         statements: Statements | None = None,
         confined: Confined | None = None,
+        count: Callable[[int], None] = lambda size: None,
     ) -> None:
         """Use `connection`. `statements`: a cache of parsed statements. `confined`: where to run statements that the engine does
-        not bound."""
+        not bound. `count`: called with the size of the rows that a statement in a server has returned so far; may raise."""
         self._connection = connection
         self._statements = statements or Statements()
         self._most_rows = most_rows
-        self._confined = confined
+        self._confined, self._count = confined, count
         self._process: ConfinedDuckDB | None = None
         self.expired = False
 
@@ -122,7 +123,9 @@ class Room:
             self._process = process
             try:
                 check()
-                return process.query(_CONFINED, sql, tables, most_rows=most_rows, seconds=TIMEOUT_SECONDS)
+                table = process.query(_CONFINED, sql, tables, most_rows=most_rows, seconds=TIMEOUT_SECONDS)
+                self._count(table.nbytes)
+                return table
             finally:
                 self._process = None
 
@@ -134,7 +137,7 @@ class Room:
         """
         most_bytes = None if self._confined is None else MOST_BYTES
         text = f"SELECT * FROM ({sql}\n) LIMIT {most_rows + 1}"
-        table = self._statements.table(self._connection, text, most_bytes=most_bytes)
+        table = self._statements.table(self._connection, text, most_bytes=most_bytes, count=self._count)
         if table.num_rows > most_rows:
             raise refuse("sandbox_rows", most=most_rows)
         return table
@@ -180,17 +183,20 @@ class Sandbox:
         self._process = 0
         self._inherited: list[object] = []
 
-    def of(self, asker: str) -> Sandbox:
-        """Return this sandbox for one asker, who takes turns with others at the confined processes."""
-        return _AskersSandbox(self, asker)
+    def of(self, asker: str, count: Callable[[int], None] = lambda size: None) -> Sandbox:
+        """Return this sandbox for one asker, who takes turns with others at the confined processes. `count` as in `Room`."""
+        return _AskersSandbox(self, asker, count)
+
+    def room(self, timeout_seconds: float = TIMEOUT_SECONDS) -> AbstractContextManager[Room]:
+        """Return a room whose statements together may run for `timeout_seconds` before they are interrupted."""
+        return self._room(timeout_seconds, "", lambda size: None)
 
     @contextmanager
-    def room(self, timeout_seconds: float = TIMEOUT_SECONDS, asker: str = "") -> Iterator[Room]:
-        """Yield a room whose statements together may run for `timeout_seconds` before they are interrupted."""
+    def _room(self, timeout_seconds: float, asker: str, count: Callable[[int], None]) -> Iterator[Room]:
         base = self._open()
         connection = base.cursor()
         confined = None if self._pool is None else Confined(self._pool, asker)
-        room = Room(connection, self.most_rows, self._statements, confined)
+        room = Room(connection, self.most_rows, self._statements, confined, count)
         watchdog().enter(room, timeout_seconds)
         try:
             yield room
@@ -245,15 +251,13 @@ class Sandbox:
 class _AskersSandbox(Sandbox):
     """A shared sandbox as used by one asker."""
 
-    def __init__(self, shared: Sandbox, asker: str) -> None:
-        self._shared, self._asker = shared, asker
+    def __init__(self, shared: Sandbox, asker: str, count: Callable[[int], None]) -> None:
+        self._shared, self._asker, self._count = shared, asker, count
         self.most_rows = shared.most_rows
 
-    @contextmanager
-    def room(self, timeout_seconds: float = TIMEOUT_SECONDS, asker: str = "") -> Iterator[Room]:
-        """Yield a room as `Sandbox.room` does, for this asker."""
-        with self._shared.room(timeout_seconds, asker or self._asker) as room:
-            yield room
+    def room(self, timeout_seconds: float = TIMEOUT_SECONDS) -> AbstractContextManager[Room]:
+        """Return a room as `Sandbox.room` does, for this asker."""
+        return self._shared._room(timeout_seconds, self._asker, self._count)
 
     def close(self) -> None:
         """Do nothing: the shared engine stays open."""

@@ -7,6 +7,7 @@ texts. Only the parsed text is cached: names are bound and plans are made at eve
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import duckdb
@@ -34,14 +35,16 @@ class Statements:
         parameters: tuple[Any, ...] = (),
         *,
         most_bytes: int | None = None,
+        count: Callable[[int], None] = lambda size: None,
     ) -> pa.Table:
         """Return every row of the one SELECT in `sql`; `parameters`: values of its $1, $2, ... Raises DuckDB's errors, and
-        MemoryError, without collecting further rows, if the rows have more than `most_bytes`."""
+        MemoryError, without collecting further rows, if the rows have more than `most_bytes`. With that limit, `count` is called
+        with the size of all rows collected so far, and may raise to stop."""
         result: Any = cursor.execute(
             self._parsed.get(sql, lambda: _parsed(cursor, sql)), *([parameters] if parameters else [])
         )
         if most_bytes is not None:
-            return _bounded(result, most_bytes)
+            return _bounded(result, most_bytes, count)
         # DuckDB 1.4 has only the older name.
         fetch = getattr(result, "to_arrow_table", None) or result.fetch_arrow_table
         try:
@@ -59,8 +62,8 @@ def _parsed(cursor: duckdb.DuckDBPyConnection, sql: str) -> Any:
     return statements[0]
 
 
-def _bounded(result: Any, most_bytes: int) -> pa.Table:
-    """Collect the rows in batches. Raises MemoryError as soon as there are too many."""
+def _bounded(result: Any, most_bytes: int, count: Callable[[int], None]) -> pa.Table:
+    """Collect the rows in batches. Raises MemoryError as soon as there are too many, and what `count` raises."""
     open_reader = getattr(result, "to_arrow_reader", None) or result.fetch_record_batch
     with open_reader(_BATCH_ROWS) as reader:
         batches: list[pa.RecordBatch] = []
@@ -69,5 +72,6 @@ def _bounded(result: Any, most_bytes: int) -> pa.Table:
             size += batch.nbytes
             if size > most_bytes:
                 raise MemoryError
+            count(size)
             batches.append(batch)
         return pa.Table.from_batches(batches, reader.schema)

@@ -38,6 +38,13 @@ register(
     "more than {most} {what} at once",
     "send fewer, or end some: RESET, RELEASE, DEALLOCATE, CLOSE",
 )
+register(
+    "memory_full",
+    "53200",
+    "{who} may hold {most} of answers and statements, and {held} are held: {more} more do not fit",
+    "{advice}",
+    OperationalError,
+)
 register("wire_cancelled", "57014", "canceling statement due to user request", "", OperationalError)
 register("wire_timeout", "57014", "canceling statement due to statement timeout", "", OperationalError)
 register(

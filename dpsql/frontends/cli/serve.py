@@ -69,6 +69,26 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
     help="The most of these for one user; by default all but one.",
 )
 @click.option(
+    "--memory",
+    default=1024,
+    show_default=True,
+    type=click.IntRange(16, 1 << 20),
+    metavar="MB",
+    help="The most memory for answers and statements that are held for clients, in megabytes.",
+)
+@click.option(
+    "--memory-per-user",
+    type=click.IntRange(1, 1 << 20),
+    metavar="MB",
+    help="The most of it for one user; by default three quarters.",
+)
+@click.option(
+    "--memory-per-connection",
+    type=click.IntRange(1, 1 << 20),
+    metavar="MB",
+    help="The most of it for one connection; by default half.",
+)
+@click.option(
     "--status", metavar="HOST:PORT", help="A port for the owner: GET /healthz, /readyz, /metrics. Not for analysts."
 )
 @click.option("--traces", is_flag=True, help="Send durations of phases to your OpenTelemetry collector (OTEL_...).")
@@ -79,6 +99,7 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 def serve(
     policy: Path, listen: str, tls_cert: Path | None, tls_key: Path | None, tls_self_signed: bool, allow_plain: bool,
     connections: int, concurrency: int, concurrency_per_user: int | None,
+    memory: int, memory_per_user: int | None, memory_per_connection: int | None,
     drain_seconds: float, status: str | None, traces: bool,
 ) -> None:  # fmt: skip
     """Serve BI tools like a PostgreSQL server; the database is named after the data set."""
@@ -101,6 +122,9 @@ def serve(
             connections,
             concurrency=concurrency,
             concurrency_per_user=concurrency_per_user,
+            memory_megabytes=memory,
+            memory_per_user_megabytes=memory_per_user,
+            memory_per_connection_megabytes=memory_per_connection,
             drain_seconds=drain_seconds,
         )
         _raise_descriptors(limits.sockets)

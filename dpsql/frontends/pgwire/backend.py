@@ -1,6 +1,7 @@
 """Protocol state of one logged-in connection: prepared statements, portals, transactions. Messages in, bytes out; no sockets.
 
-A portal runs its statement once: its rows stay until it is closed, and are fetched in pieces (privacy.md 7: no second charge).
+A portal runs its statement once: its rows stay until they are fetched or it is closed (privacy.md 7: no second charge). What is
+kept for a client is held in the account of the connection's memory (`engine.memory_account`).
 `handle` yields bytes piece by piece, so that a slow reader occupies the memory of one piece.
 """
 
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dpsql.engine.memory_account import Held
 from dpsql.errors.custodian_log import unexpected
 from dpsql.errors.exceptions import REGISTER, Error, refuse
 from dpsql.frontends.pgwire import messages as m
@@ -30,11 +32,15 @@ MOST_KEPT = 1_000
 """Limit on the prepared statements, and on the portals, of one connection."""
 MOST_STATEMENTS = 1_000
 """Limit on the statements in one message."""
+_ALLOWANCE = 1 << 16
+"""Memory in bytes that a statement needs at least, so that none begins whose smallest answer has no room."""
+_PORTAL_BYTES = 2_000
 
 
 @dataclass
 class Portal:
-    """A statement with its values. `rows` and `answer` are set once it has run; a failed one is `broken`."""
+    """A statement with its values. `rows` and `answer` are set once it has run; a failed one is `broken`. `held`: the memory of
+    everything but the rows."""
 
     prepared: PreparedStatement
     values: tuple[Any, ...] = ()
@@ -45,13 +51,22 @@ class Portal:
     answer: StatementResult | None = None
     rows: Rows | None = None
     notices_sent: bool = False
+    held: tuple[Held, ...] = ()
+
+    def close(self) -> None:
+        """Release the memory of the portal, which is not used any more."""
+        if self.rows is not None:
+            self.rows.close()
+        for held in self.held:
+            held.release()
+        self.held = ()
 
 
 class Backend:
     """Answers to the messages of one connection. Created after login; `handle` is called for one message at a time."""
 
     def __init__(self, questions: Questions) -> None:
-        self._questions = questions
+        self._questions, self._memory = questions, questions.memory
         self._transaction = Transaction(questions)
         self._statements: dict[str, PreparedStatement] = {}
         self._portals: dict[str, Portal] = {}
@@ -131,12 +146,15 @@ class Backend:
         if prepared.oids and prepared.kind != "types":
             raise refuse("parameter_none", number=1, position=first_parameter(piece))
         portal = Portal(prepared)
-        self._ask(portal)
-        yield from self._sent(portal, None, describe=True)
+        try:
+            self._ask(portal)
+            yield from self._sent(portal, None, describe=True)
+        finally:
+            portal.close()
 
     def _end(self) -> bytes:
         if self._transaction.status == "I":
-            self._drop_portals(held=True)
+            self._end_portals(held=True)
         return self.ready()
 
     # --- extended queries ---------------------------------------------------------------------------------------------
@@ -155,14 +173,22 @@ class Backend:
             prepared = self._prepared(piece, message.oids)
         except Error as error:
             raise moved(error, piece.offset) from None
-        self._statements[message.name] = prepared
+        self._drop_statement(message.name)
         try:
             self._questions.look_at_names(prepared)
         except Error as error:
-            del self._statements[message.name]
             raise moved(error, piece.offset) from None
+        size = prepared.size
         prepared.forget_long()
+        prepared.held = self._memory.reserve(size, "statements", forced=_frees(prepared))
+        self._statements[message.name] = prepared
         yield m.PARSE_COMPLETE
+
+    def _drop_statement(self, name: str) -> None:
+        """Drop the prepared statement of this name, if there is one. Its memory stays as long as a portal has it."""
+        prepared = self._statements.pop(name, None)
+        if prepared is not None and prepared.held is not None:
+            prepared.held.release()
 
     def _prepared(self, piece: Piece, oids: Sequence[int]) -> PreparedStatement:
         """Prepare a statement. In a failed transaction only commands that end it are accepted."""
@@ -199,7 +225,8 @@ class Backend:
             read_parameter(oid, form, data, number)
             for number, (oid, form, data) in enumerate(zip(prepared.oids, formats, message.values, strict=True), 1)
         )
-        self._keep(message.portal, Portal(prepared, values, message.result_formats))
+        size = _PORTAL_BYTES + 3 * sum(len(data) for data in message.values if data is not None)
+        self._keep(message.portal, Portal(prepared, values, message.result_formats), size)
         yield m.BIND_COMPLETE
 
     def _describe(self, message: m.Describe) -> Iterator[bytes]:
@@ -223,9 +250,9 @@ class Backend:
 
     def _close(self, message: m.Close) -> Iterator[bytes]:
         if message.kind == "S":
-            self._statements.pop(message.name, None)
+            self._drop_statement(message.name)
         else:
-            self._portals.pop(message.name, None)
+            self._drop_portals(lambda name, portal: name != message.name)
         yield m.CLOSE_COMPLETE
 
     def _sync(self, message: m.Sync) -> Iterator[bytes]:
@@ -242,14 +269,25 @@ class Backend:
             raise refuse("portal_unknown", name=name)
         return self._portals[name]
 
-    def _keep(self, name: str, portal: Portal) -> None:
+    def _keep(self, name: str, portal: Portal, size: int) -> None:
+        """Keep a portal of `size` bytes, in place of the one with this name."""
         if len(self._portals) >= MOST_KEPT:
             raise refuse("wire_limit", most=MOST_KEPT, what="portals")
+        self._drop_portals(lambda other, _: other != name)
+        held = self._memory.reserve(size, "statements", forced=_frees(portal.prepared))
+        portal.held = (held,) if portal.prepared.held is None else (held, portal.prepared.held.share())
         self._portals[name] = portal
 
-    def _drop_portals(self, held: bool) -> None:
+    def _drop_portals(self, stays: Callable[[str, Portal], bool]) -> None:
+        """Drop the portals for which `stays` is false, and release their memory."""
+        portals = self._portals
+        self._portals = {name: portal for name, portal in portals.items() if stays(name, portal)}
+        for name in portals.keys() - self._portals.keys():
+            portals[name].close()
+
+    def _end_portals(self, held: bool) -> None:
         """Drop portals at the end of a transaction; cursors WITH HOLD stay if `held`."""
-        self._portals = {name: portal for name, portal in self._portals.items() if held and portal.hold}
+        self._drop_portals(lambda _, portal: held and portal.hold)
 
     @staticmethod
     def _may_end(prepared: PreparedStatement) -> bool:
@@ -269,24 +307,37 @@ class Backend:
         return self._transaction.fields(command)
 
     def _ask(self, portal: Portal) -> None:
-        """Run the statement of a portal, once. A failed portal is not run again."""
+        """Run the statement of a portal, once. A failed portal is not run again, unless there was no memory and no charge."""
         if portal.broken:
             raise refuse("portal_broken")
         if portal.answer is not None:
             return
         portal.broken = True
         self._check_formats(portal)
+        try:
+            answer = self._answer(portal)
+        except Error as error:
+            portal.broken = error.slug != "memory_full" or error.charged
+            raise
+        if answer.table is not None:
+            fields = answer.fields if portal.prepared.fields is None else portal.prepared.fields
+            portal.rows = Rows(fields, answer.table, answer.held)
+        portal.answer = replace(answer, table=None, held=None)
+        portal.broken = False
+
+    def _answer(self, portal: Portal) -> StatementResult:
+        """Return the answer of a portal's statement; the memory of its rows is held."""
         prepared = portal.prepared
         if prepared.kind == "empty":
-            portal.answer = StatementResult("")
-        elif prepared.command is not None:
-            portal.answer = self._command(prepared, prepared.command, portal.values)
-        else:
-            portal.answer = self._questions.run(prepared, portal.values)
-        if portal.answer.table is not None:
-            fields = portal.answer.fields if prepared.fields is None else prepared.fields
-            portal.rows = Rows(fields, portal.answer.table)
-        portal.broken = False
+            return StatementResult("")
+        if prepared.command is None:
+            with self._memory.statement(_ALLOWANCE, "rows") as held:
+                answer = self._questions.run(prepared, portal.values, held)
+            return replace(answer, held=held)
+        answer = self._command(prepared, prepared.command, portal.values)
+        if answer.table is None or answer.held is not None:
+            return answer
+        return replace(answer, held=self._memory.reserve(answer.table.get_total_buffer_size(), "rows"))
 
     def _check_formats(self, portal: Portal) -> None:
         """Raise wire_format and wire_formats before anything is charged or fetched. A statement without columns takes any."""
@@ -317,9 +368,9 @@ class Backend:
         formats = formats_for(portal.formats, len(portal.rows.fields))
         if describe:
             yield described(portal.rows.fields, formats)
-        before = portal.rows.position
+        before = portal.rows.left
         yield from portal.rows.messages(most, formats)
-        count = portal.rows.position - before
+        count = before - portal.rows.left
         if most is not None and count == most:
             yield m.PORTAL_SUSPENDED
         else:
@@ -334,16 +385,19 @@ class Backend:
             return self._declared(prepared, command, values)
         if command.kind == "copy":
             read_options(command.words)
-            return self._inner(Portal(self._question_in(prepared), values))
+            inner = Portal(self._question_in(prepared), values)
+            answer = self._inner(inner)
+            return answer if inner.rows is None else replace(answer, table=inner.rows.table, held=inner.rows.held)
         if command.kind == "close":
             return self._closed(command)
         if command.kind in ("deallocate", "discard"):
             return self._forgotten(command)
         if prepared.kind == "data":
-            return self._transaction.change_option(command, lambda: self._questions.run(prepared, values))
+            with self._memory.reserve(0, "rows") as held:
+                return self._transaction.change_option(command, lambda: self._questions.run(prepared, values, held))
         answer = self._transaction.run(command)
         if command.kind in ("commit", "rollback"):
-            self._drop_portals(held=command.kind == "commit")
+            self._end_portals(held=command.kind == "commit")
         return answer
 
     @staticmethod
@@ -369,7 +423,9 @@ class Backend:
             raise refuse("portal_known", name=command.name)
         inner = self._question_in(prepared)
         formats = (1,) if "BINARY" in command.words else ()
-        self._keep(command.name, Portal(inner, values, formats, cursor=True, hold=hold))
+        size = _PORTAL_BYTES + prepared.size
+        inner.forget_long()
+        self._keep(command.name, Portal(inner, values, formats, cursor=True, hold=hold), size)
         return StatementResult(command.tag)
 
     def _fetched(self, command: Command) -> StatementResult:
@@ -380,32 +436,46 @@ class Backend:
         assert cursor.answer is not None
         if cursor.rows is None:
             raise refuse("portal_unknown", name=command.name)
-        size = cursor.rows.left if command.value == "all" else min(int(command.value[:18]), cursor.rows.left)
-        table = cursor.rows.table.slice(cursor.rows.position, size)
-        cursor.rows.position += size
+        before = cursor.rows.left
+        fetched = cursor.rows.part(None if command.value == "all" else int(command.value[:18]))
         notices = cursor.answer.notices if first else ()
         if command.kind == "move":
-            return StatementResult(f"MOVE {size}", notices=notices)
-        return StatementResult("FETCH", cursor.rows.fields, table, notices)
+            if fetched.held is not None:
+                fetched.held.release()
+            return StatementResult(f"MOVE {before - cursor.rows.left}", notices=notices)
+        return replace(fetched, notices=notices)
 
     def _closed(self, command: Command) -> StatementResult:
         if command.name:
             self._portal(command.name)
-            del self._portals[command.name]
+            self._drop_portals(lambda name, portal: name != command.name)
         else:
-            self._portals = {name: portal for name, portal in self._portals.items() if not portal.cursor}
+            self._drop_portals(lambda _, portal: not portal.cursor)
         return StatementResult(command.tag)
 
     def _forgotten(self, command: Command) -> StatementResult:
         if command.kind == "deallocate" and command.name:
             self._statement(command.name)
-            del self._statements[command.name]
+            self._drop_statement(command.name)
         elif command.kind == "deallocate" or command.name == "ALL":
-            self._statements.clear()
+            for name in list(self._statements):
+                self._drop_statement(name)
         if command.name == "ALL" and command.kind == "discard":
-            self._portals = {}
+            self._drop_portals(lambda *_: False)
             return self._transaction.run(Command("reset", command.tag, "all"))
         return StatementResult(command.tag)
+
+
+_FREEING = frozenset(
+    {"close", "commit", "rollback", "rollback_to", "release", "deallocate", "discard", "reset", "fetch", "move"}
+)
+_MOST_FREEING = 200
+
+
+def _frees(prepared: PreparedStatement) -> bool:
+    """Return whether a statement is a short command that ends or fetches what is held: it works where nothing else has room."""
+    command = prepared.command
+    return command is not None and command.kind in _FREEING and len(prepared.piece.sql) <= _MOST_FREEING
 
 
 _OWNERS = re.compile(r"\{(?:place|address|origin|source|problem)\}")

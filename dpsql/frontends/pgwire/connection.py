@@ -138,6 +138,7 @@ class ClientConnection:
                 self._server.exit(login.user)
                 if self._questions is not None:
                     self._server.room.tell(self._questions.session.id, None)
+                    self._questions.memory.close()
         except Error as error:
             await self._tell(error)
         except (TimeoutError, ConnectionError, asyncio.IncompleteReadError, ssl.SSLError, EOFError, OSError):

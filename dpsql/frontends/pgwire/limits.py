@@ -8,14 +8,19 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from dpsql.engine.memory_account import MemoryAccount
+
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of the server, in seconds, connections and questions that are measured at once.
+    """Limits of the server, in seconds, connections, megabytes and questions that are measured at once.
 
     One user has at most `concurrency_per_user` of these, by default all but one, so that a place is left for others. The owner
     has `owner_connections` beyond `connections`. Sockets that have not logged in yet are counted separately; if there are too
     many, the oldest one of the address with the most of them is closed.
+
+    Answers and statements that are held for clients take at most `memory_megabytes` in all; by default three quarters of that
+    for one user, and half of it for one connection.
     """
 
     connections: int = 100
@@ -25,6 +30,9 @@ class Limits:
     before_login_per_address: int = 100
     concurrency: int = 4
     concurrency_per_user: int | None = None
+    memory_megabytes: int = 1024
+    memory_per_user_megabytes: int | None = None
+    memory_per_connection_megabytes: int | None = None
     login_seconds: float = 30.0
     write_seconds: float = 60.0
     idle_seconds: float = 24 * 3600.0
@@ -36,7 +44,28 @@ class Limits:
         """The number of sockets that clients may hold at once."""
         return self.connections + self.owner_connections + self.before_login
 
+    def memory(self) -> MemoryAccount:
+        """Return the account of memory of a server with these limits."""
+        return MemoryAccount(self.memory_megabytes << 20, "all clients of this server together", _SERVER_ADVICE)
 
+    def memory_of_user(self, server: MemoryAccount, user: str) -> MemoryAccount:
+        """Return the account of a user's connections."""
+        most = self.memory_per_user_megabytes or max(1, self.memory_megabytes * 3 // 4)
+        return server.part(most << 20, f'the connections of "{user}"', _USER_ADVICE)
+
+    def memory_of_connection(self, user: MemoryAccount) -> MemoryAccount:
+        """Return the account of one connection."""
+        most = self.memory_per_connection_megabytes or max(1, self.memory_megabytes // 2)
+        return user.part(most << 20, "this connection", _CONNECTION_ADVICE)
+
+
+_CONNECTION_ADVICE = (
+    "fetch or CLOSE cursors, DEALLOCATE prepared statements, or end the transaction; or ask for fewer rows"
+)
+_USER_ADVICE = "fetch or CLOSE cursors, DEALLOCATE prepared statements, or end connections of the same user"
+_SERVER_ADVICE = (
+    "CLOSE cursors that you do not need and try again later, or ask the owner for more (dpsql serve --memory)"
+)
 MOST_REMEMBERED = 10_000
 LONGEST_SECONDS = 300.0
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
@@ -19,6 +20,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dpsql.engine.fair_queue import FairQueue
+from dpsql.engine.memory_account import Held, MemoryAccount
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.errors.traces import TRACES
 from dpsql.frontends.pgwire import encodings as e
@@ -32,6 +34,9 @@ from dpsql.frontends.pgwire.parameters import dummies, parameter_types, with_dum
 from dpsql.frontends.pgwire.rows import OIDS, ResultField, StatementResult, oid_of
 from dpsql.frontends.pgwire.settings import Settings
 from dpsql.frontends.pgwire.stop import Stop
+from dpsql.plan.combinations import group_count
+from dpsql.planning.planner import Planned
+from dpsql.privacy.loss import PrivacyLoss
 from dpsql.release.release import Release
 from dpsql.release.sandbox import within_calendar
 from dpsql.release.value_text import half_width_text
@@ -45,6 +50,10 @@ _MOST_BARS = 300
 _MOST_NAMED = 6
 _QUERY_WORDS = {"select", "with", "values", "from", "("}
 _CATALOG_WORDS = ("pg_", "information_schema")
+_STATEMENT_BYTES, _TOKEN_BYTES, _TREE_BYTES = 2_000, 200, 800
+"""Memory of a prepared statement: in all, for each token, and for the nodes of its tree, by each token. All measured."""
+_WORKING_TIMES = 4
+"""Memory in which an answer is computed from noisy numbers, its error bars included, as a multiple of these numbers."""
 _STOPPED = frozenset({"wire_cancelled", "wire_timeout"})
 _NAME_ERRORS = ("unknown_column", "unknown_table", "unknown_function", "ambiguous_column", "syntax", "not_a_query")
 LONG_TEXT = 5_000
@@ -64,6 +73,16 @@ class PreparedStatement:
     tree: exp.Expr | None = None
     inner: PreparedStatement | None = None
     fields: tuple[ResultField, ...] | None = field(default=None)
+    held: Held | None = field(default=None)
+
+    @property
+    def size(self) -> int:
+        """Return about how many bytes of memory the statement takes: its text, tokens, tree and columns."""
+        tokens = len(self.piece.tokens()) if self.piece.sql else 0
+        is_long = len(self.piece.sql) > LONG_TEXT
+        each = _TREE_BYTES * (self.tree is not None) + _TOKEN_BYTES * (not is_long)
+        size = _STATEMENT_BYTES + sys.getsizeof(self.piece.sql) + each * tokens + _TOKEN_BYTES * len(self.fields or ())
+        return size + (self.inner.size if self.inner is not None else 0)
 
     def forget_long(self) -> None:
         """Drop the tokens of a long text, so that many prepared statements do not fill the memory."""
@@ -83,9 +102,11 @@ class Questions:
         process: int,
         texts: FairQueue | None = None,
         activity: Activity | None = None,
+        memory: MemoryAccount | None = None,
     ) -> None:
-        """`texts`: the queue in which long texts wait to be parsed."""
+        """`texts`: the queue in which long texts wait to be parsed. `memory`: the account of the connection."""
         self.session, self.settings, self.stop = session, settings, Stop()
+        self.memory = MemoryAccount() if memory is None else memory
         self._catalog = catalog
         self._place = CatalogContext(
             catalog.user, catalog.database, settings, process, catalog.oids, catalog.tables, self._options
@@ -206,12 +227,14 @@ class Questions:
 
     # --- running ------------------------------------------------------------------------------------------------------
 
-    def run(self, prepared: PreparedStatement, values: Sequence[Any]) -> StatementResult:
-        """Answer a question, which may charge. Raises refusals and faults, whose `charged` says whether a charge stays."""
-        if prepared.kind == "types":
-            return _answer(type_tree(values[0] if values else []))
-        if prepared.kind == "catalog":
-            return _answer(self._run_catalog(prepared, values))
+    def run(self, prepared: PreparedStatement, values: Sequence[Any], held: Held) -> StatementResult:
+        """Answer a question, which may charge. Raises refusals and faults, whose `charged` says whether a charge stays. `held`:
+        the memory of the statement, at the end that of the rows; without room for them there is memory_full."""
+        if prepared.kind in ("types", "catalog"):
+            is_types = prepared.kind == "types"
+            table = type_tree(values[0] if values else []) if is_types else self._run_catalog(prepared, values)
+            held.resize(table.get_total_buffer_size())
+            return _answer(table)
         with (
             TRACES.span("question"),
             self.stop.running(self.session.interrupt, self.settings.statement_seconds()),
@@ -219,30 +242,57 @@ class Questions:
             TRACES.note(user=self._place.user, project=self.session.options.project, door="wire")
             started = time.monotonic()
             try:
-                release = self._execute(prepared.piece, list(values) or None)
+                release = self._execute(prepared.piece, list(values) or None, held)
             except Error as error:
                 self._activity.failed(self._place.user, error, prepared.piece.sql)
                 if self.stop.requested and error.slug == "stopped":
                     raise self.stop.refusal(error.charged, error.hint) from None
-                return self._structure(prepared, error)
+                return self._structure(prepared, error, held)
             if release.receipt.id:
                 self._activity.answered(self._place.user, release, time.monotonic() - started, prepared.piece.sql)
         fields = tuple(ResultField(column.name, OIDS[column.type]) for column in release.columns)
         tag = "SELECT" if fields else "SET"
         return StatementResult(tag, fields, release.table if fields else None, self._notices(release))
 
-    def _execute(self, piece: Piece, values: list[Any] | None) -> Release:
+    def _execute(self, piece: Piece, values: list[Any] | None, held: Held) -> Release:
         """Answer like `Session.execute`, but parse and plan a long text in its turn, and scan the data after that turn has
-        ended."""
-        if len(piece.sql) <= LONG_TEXT:
-            return self.session.execute(piece, values)
+        ended. Memory that the answer is known to need is held before anything is charged."""
         pace = Pace(self.session.policy)
         with self.reading(piece.sql):
             statement = self.session.planner.parse(piece, values)
             if statement.kind != "query":
-                return self.session.execute(piece, values)
+                release = self.session.execute(piece, values)
+                held.resize(release.table.get_total_buffer_size())
+                return release
             planned = self.session.plan(statement, values)
-        return self.session.answer(planned, pace=pace)
+        held.at_least(self._foreseen(planned))
+        try:
+            release = self.session.answer(planned, pace=pace)
+            self._hold_rows(release, held)
+        except Error as error:
+            if error.slug == "memory_full" and error.charged and planned.options.reuse:
+                error.hint = f"what was measured is stored, and asking again charges nothing for it; {error.hint}"
+            raise
+        return release
+
+    def _foreseen(self, planned: Planned) -> int:
+        """Return the bytes in which the noisy numbers of public groups are combined; at most half of what the connection may
+        hold, because this is an estimate. How many private keys there will be is not known before."""
+        size = 0
+        for priced in planned.price.blocks:
+            block, numbers = priced.block, len(priced.noise.terms) + len(priced.block.keys)
+            size += 8 * numbers * group_count([key.values for key in block.keys], block.combinations)
+        most = self.memory.most
+        return _WORKING_TIMES * size if most is None else min(_WORKING_TIMES * size, most // 2)
+
+    @staticmethod
+    def _hold_rows(release: Release, held: Held) -> None:
+        """Hold the memory of an answer's rows. Raises memory_full, whose `charged` says whether they were paid for."""
+        try:
+            held.resize(release.table.get_total_buffer_size())
+        except Error as error:
+            error.charged = not release.reused and release.loss != PrivacyLoss.nothing()
+            raise
 
     def _run_catalog(self, prepared: PreparedStatement, values: Sequence[Any]) -> pa.Table:
         assert prepared.tree is not None
@@ -262,10 +312,11 @@ class Questions:
                     raise self.stop.refusal() from None
                 raise
 
-    def _structure(self, prepared: PreparedStatement, error: Error) -> StatementResult:
+    def _structure(self, prepared: PreparedStatement, error: Error, held: Held) -> StatementResult:
         """Return the columns without rows to a tool that reads the columns of a table, for instance through LIMIT 1; for any
         other question, raise its refusal."""
         table = self._probe(prepared, error)
+        held.resize(table.get_total_buffer_size())
         notice = (
             "rows of people are not shown: these are the columns only",
             "ask for an aggregate: SELECT COUNT(*) ...",
@@ -282,9 +333,8 @@ class Questions:
             )
             raise error
         try:
-            return self._in_catalog(partial(self._catalog.run, with_dummies(tree, prepared.oids), self._place)).slice(
-                0, 0
-            )
+            table = self._in_catalog(partial(self._catalog.run, with_dummies(tree, prepared.oids), self._place))
+            return table.schema.empty_table()
         except Error as failure:
             raise failure if self.stop.requested else error from None
 

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
+from dpsql.engine.memory_account import Held
 from dpsql.errors.exceptions import refuse
 from dpsql.frontends.pgwire import encodings as e
 from dpsql.frontends.pgwire.messages import message, row_description
 from dpsql.plan.intervals import Type
 
 BATCH = 1000
-"""Number of rows that are converted to bytes at once; it bounds the memory that a slow reader occupies."""
+"""Largest number of rows that are converted to bytes at once."""
+BATCH_BYTES = 1 << 18
+"""Largest size of these rows, unless a single row is larger; it bounds the memory that a slow reader occupies."""
+_CONVERTED_TIMES = 6
+"""Number of copies of a large row that there are while it is sent: values of Python, bytes of each, the message, the socket's."""
 _NULL = struct.pack("!i", -1)
 _LENGTH = struct.Struct("!i")
 
@@ -40,7 +46,8 @@ class ResultField:
 class StatementResult:
     """The result of a statement: rows (None for a statement without any), notices, and changed settings.
 
-    `tag` is the command tag; for rows it lacks the count, which is added when they have been sent.
+    `tag` is the command tag; for rows it lacks the count, which is added when they have been sent. `held`: the memory of the
+    rows, which whoever keeps them releases.
     """
 
     tag: str
@@ -48,6 +55,7 @@ class StatementResult:
     table: pa.Table | None = None
     notices: tuple[tuple[str, str], ...] = ()
     statuses: tuple[tuple[str, str], ...] = ()
+    held: Held | None = None
 
 
 def oid_of(type_: pa.DataType) -> int:
@@ -102,10 +110,12 @@ def _texts(kind: e.Codec) -> Any:
 
 @dataclass
 class Rows:
-    """The rows of an answer, and how many have been fetched; fetching never asks again."""
+    """The rows of an answer, and how many have been fetched; fetching never asks again. Their memory (`held`) is released with
+    the last of them, or by `close`."""
 
     fields: tuple[ResultField, ...]
     table: pa.Table
+    held: Held | None = None
     position: int = field(default=0)
 
     @property
@@ -114,13 +124,50 @@ class Rows:
         return int(self.table.num_rows) - self.position
 
     def fetch(self, most: int | None) -> Iterator[list[tuple[Any, ...]]]:
-        """Yield the next `most` rows (None: all that are left) in batches of Python values."""
+        """Yield the next `most` rows (None: all that are left) in batches of Python values. Raises memory_full for a large row
+        that there is no room to convert; it is not fetched then."""
         end = self.position + (self.left if most is None else min(most, self.left))
         while self.position < end:
-            size = min(BATCH, end - self.position)
-            columns = [column.to_pylist() for column in self.table.slice(self.position, size).columns]
-            self.position += size
-            yield list(zip(*columns, strict=True)) if columns else [()] * size
+            part = self._next(end - self.position)
+            with self._converting(part.nbytes):
+                columns = [column.to_pylist() for column in part.columns]
+                self.position += part.num_rows
+                yield list(zip(*columns, strict=True)) if columns else [()] * part.num_rows
+        self.close_if_fetched()
+
+    def _converting(self, size: int) -> AbstractContextManager[object]:
+        """Return a context in which a single row of `size` bytes is converted and sent."""
+        if self.held is None or size <= BATCH_BYTES:
+            return nullcontext()
+        return self.held.account.reserve(_CONVERTED_TIMES * size, "sent")
+
+    def _next(self, most: int) -> pa.Table:
+        """Return the next rows, at most `most`, and as many as are converted at once."""
+        size = min(BATCH, most)
+        while (part := self.table.slice(self.position, size)).nbytes > BATCH_BYTES and size > 1:
+            size //= 2
+        return part
+
+    def part(self, most: int | None) -> StatementResult:
+        """Fetch the next `most` rows (None: all that are left) as the result of FETCH, which shares the memory of all."""
+        size = self.left if most is None else min(most, self.left)
+        held = None if self.held is None else self.held.share()
+        result = StatementResult("FETCH", self.fields, self.table.slice(self.position, size), held=held)
+        self.position += size
+        self.close_if_fetched()
+        return result
+
+    def close_if_fetched(self) -> None:
+        """Release the rows if all have been fetched: there is no way back to them."""
+        if not self.left:
+            self.close()
+
+    def close(self) -> None:
+        """Release the rows if their memory is held."""
+        if self.held is not None:
+            self.table, self.position = self.table.schema.empty_table(), 0
+            self.held.release()
+            self.held = None
 
     def messages(self, most: int | None, formats: Sequence[int]) -> Iterator[bytes]:
         """Yield the next `most` rows as DataRow messages, many in each piece of bytes."""

@@ -20,6 +20,7 @@ from typing import Any
 
 from dpsql.engine.contract import Engine
 from dpsql.engine.fair_queue import FairQueue
+from dpsql.engine.memory_account import MemoryAccount
 from dpsql.errors.audit_log import audit
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.pgwire import messages as m
@@ -102,6 +103,8 @@ class Server:
         self._sandbox = Sandbox(confined=self._confined)
         self._catalogs: dict[str, tuple[str, Catalog]] = {}
         self._catalog_lock = threading.Lock()
+        self.memory = self._limits.memory()
+        self._memory_of_users: dict[str, MemoryAccount] = {}
         self._users: Counter[str] = Counter()
         self._connections: dict[int, ClientConnection] = {}
         self._before_login: dict[int, ClientConnection] = {}
@@ -228,6 +231,8 @@ class Server:
         return {
             "connections": self._users.total(), "sockets_before_login": len(self._before_login),
             "questions_measured_now": queue.taken, "questions_waiting": queue.waiting, "texts_waiting": self._texts.waiting,
+            "memory_limit_bytes": self.memory.most or 0, "memory_refusals": self.memory.refused,
+            **{f"memory_{kind}_bytes": self.memory.kinds.get(kind, 0) for kind in ("rows", "statements", "sent")},
         }  # fmt: skip
 
     def _spent(self) -> dict[str, float]:
@@ -310,14 +315,24 @@ class Server:
         user, state = login.user, self._state
         analyst = analyst_of(user)
         planner = self._planner(state.policy.of_analyst(analyst))
+        memory = self._limits.memory_of_connection(self._memory_of(user))
         session = Session(
             state.policy, state.engine.another(), state.ledger, state.store,
-            analyst=analyst, sandbox=self._sandbox.of(user), planner=planner, room=self._room, caches=self._caches,
-            watch_register=self._watches, gate=self._gate,
+            analyst=analyst, sandbox=self._sandbox.of(user, memory.computing), planner=planner, room=self._room,
+            caches=self._caches, watch_register=self._watches, gate=self._gate,
         )  # fmt: skip
         session.start_with(login.options)
         catalog = self._catalog(user, session.policy)
-        return Questions(session, catalog, login.settings, number, texts=self._texts, activity=self.activity)
+        return Questions(
+            session, catalog, login.settings, number, texts=self._texts, activity=self.activity, memory=memory
+        )
+
+    def _memory_of(self, user: str) -> MemoryAccount:
+        """Return the account of memory of all connections of a user."""
+        with self._catalog_lock:
+            if user not in self._memory_of_users:
+                self._memory_of_users[user] = self._limits.memory_of_user(self.memory, user)
+            return self._memory_of_users[user]
 
     def _catalog(self, user: str, policy: Policy) -> Catalog:
         """Return the catalog of a user, made at their first login under a version of the policy."""

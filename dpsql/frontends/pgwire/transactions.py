@@ -17,6 +17,8 @@ from dpsql.frontends.pgwire.settings import setting_key
 from dpsql.pricing.options import Options
 
 MOST_SAVEPOINTS = 1_000
+_SAVEPOINT_BYTES, _SETTING_BYTES, _LOCAL_BYTES = 1_000, 100, 400
+"""Memory of a savepoint: in all, for each setting of its own, and for each that SET LOCAL replaced."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,7 @@ class _Before:
     options: Options
     local: dict[str, str]
     local_options: dict[str, Options]
+    size: int = 0
 
 
 _OUTSIDE = (("SET LOCAL can only be used in transaction blocks", "nothing was set"),)
@@ -45,6 +48,7 @@ class Transaction:
         self._savepoints: dict[str, _Before] = {}
         self._local: dict[str, str] = {}
         self._local_options: dict[str, Options] = {}
+        self._held = questions.memory.reserve(0, "statements")
         self.status = "I"
 
     def fail(self) -> None:
@@ -114,6 +118,7 @@ class Transaction:
         else:
             self._end_local()
         self.status, self._before, self._savepoints, self._local, self._local_options = "I", None, {}, {}, {}
+        self._held.resize(0)
         return ()
 
     def _end_local(self) -> None:
@@ -132,7 +137,7 @@ class Transaction:
             self._savepoints.pop(command.name, None)
             if len(self._savepoints) >= MOST_SAVEPOINTS:
                 raise refuse("wire_limit", most=MOST_SAVEPOINTS, what="savepoints")
-            self._savepoints[command.name] = self._snapshot()
+            self._add_savepoint(command.name)
             return
         if command.name not in self._savepoints:
             raise refuse("savepoint_unknown", name=command.name)
@@ -143,6 +148,16 @@ class Transaction:
             self.status = "T"
         for name in later:
             del self._savepoints[name]
+        self._held.resize(sum(savepoint.size for savepoint in self._savepoints.values()))
+
+    def _add_savepoint(self, name: str) -> None:
+        """Keep the present settings under `name`. Savepoints between which no setting changed share them. Raises memory_full."""
+        before, last = self._snapshot(), next(reversed(self._savepoints.values()), None)
+        size = _SAVEPOINT_BYTES + _LOCAL_BYTES * (len(before.local) + len(before.local_options))
+        if last is None or before.settings is not last.settings:
+            size += _SETTING_BYTES * len(before.settings) + sum(map(len, before.settings.values()))
+        self._held.resize(size + sum(savepoint.size for savepoint in self._savepoints.values()))
+        self._savepoints[name] = replace(before, size=size)
 
     def _change_setting(self, command: Command) -> tuple[tuple[str, str], ...]:
         """Execute SET or RESET of a setting; RESET ALL also resets the options."""

@@ -103,6 +103,8 @@ def test_metrics_count_questions_by_outcome(ports: tuple[int, int, Server]) -> N
     assert lines["dpsql_stored_answer_seconds_count"] == "1.0"
     assert 0 < float(lines['dpsql_budget_spent_ratio{scope="analyst:research"}']) < 1
     assert lines["dpsql_questions_waiting"] == "0.0"
+    assert float(lines["dpsql_memory_limit_bytes"]) == 1 << 30 and lines["dpsql_memory_refusals"] == "0.0"
+    assert [lines[f"dpsql_memory_{kind}_bytes"] for kind in ("rows", "statements", "sent")] == ["0.0"] * 3
 
 
 def test_the_port_without_the_extra_says_so(ports: tuple[int, int, Server], monkeypatch: pytest.MonkeyPatch) -> None:

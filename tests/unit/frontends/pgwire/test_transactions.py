@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 from support.clinic_policy import CLINIC
 
+from dpsql.engine.memory_account import MemoryAccount
 from dpsql.errors.exceptions import Error
 from dpsql.frontends.pgwire import encodings as e
 from dpsql.frontends.pgwire.commands import Command, read_command, without_local
@@ -42,6 +43,7 @@ class Connection:
 
     def __init__(self) -> None:
         self.settings, self.session = Settings("ann"), SessionOptions()
+        self.memory = MemoryAccount()
         self.transaction = Transaction(cast(Any, self))
 
     def run(self, sql: str) -> StatementResult:
