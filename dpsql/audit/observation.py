@@ -25,6 +25,7 @@ from dpsql.engine.query import EngineQuery
 from dpsql.errors.exceptions import Error
 from dpsql.ledger import ChargeRequest
 from dpsql.ledger.account import Account
+from dpsql.ledger.reservation import Reservation
 from dpsql.ledger.windows import BudgetWindow, window_scope
 from dpsql.noise.group_layout import Groups
 from dpsql.noise.int128 import Int128
@@ -194,10 +195,13 @@ class OpenLedger:
         self._limits[window_scope(window.start)] = dict(window.limits)
         self._limits["dataset"] = dict(window.in_all or window.limits)
 
-    def reserve(self, request: ChargeRequest) -> Any:
-        """Record the charge and return its receipt."""
+    def reserve(self, request: ChargeRequest) -> Reservation:
+        """Record the charge and return it."""
         self.charges.append(dict(request.charge))
-        return SimpleNamespace(request=request, commit=lambda: True, fail=lambda note: True, accounts=self.accounts())
+        return Reservation(self, request, len(self.charges), self.accounts())
+
+    def resolve(self, seq: int, outcome: str, note: str) -> None:
+        """Accept any outcome."""
 
     def find(self, request_id: str) -> None:
         """Return None: no earlier request was charged."""

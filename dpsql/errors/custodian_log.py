@@ -6,12 +6,16 @@ import json
 import logging
 import os
 import uuid
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import wraps
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO, TypeVar, cast
 
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.storage.directories import state_directory
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 class CustodianLog(logging.Handler):
@@ -95,6 +99,30 @@ def unexpected(error: BaseException) -> Error:
     incident = uuid.uuid4().hex[:12]
     logging.getLogger("dpsql.custodian").error("incident %s", incident, exc_info=error)
     return refuse("unexpected", incident=incident)
+
+
+def registered(error: BaseException, *, charged: bool) -> Error:
+    """Return an error of the register for any exception, which says whether the charge stays."""
+    failure = error if isinstance(error, Error) else unexpected(error)
+    failure.charged = failure.charged or charged
+    return failure
+
+
+def registering(method: _Method, *, charged: bool = False) -> _Method:
+    """Return `method` such that it raises errors of the register alone; any other exception becomes one that says whether the
+    charge stays."""
+
+    @wraps(method)
+    def calling(*arguments: Any, **named: Any) -> Any:
+        try:
+            return method(*arguments, **named)
+        except Error:
+            raise
+        except Exception as error:
+            failure = registered(error, charged=charged)
+        raise failure  # not inside the handler, where it would carry the exception along
+
+    return cast(_Method, calling)
 
 
 def unexpected_text(error: BaseException) -> str:

@@ -15,17 +15,18 @@ class _Resolver(Protocol):
 
 
 class Reservation:
-    """A recorded charge: `seq` is its number in the ledger, `accounts` (by scope) the state of its accounts after it.
+    """A recorded charge: `seq` is its number in the ledger, `accounts` (by scope) the state of its accounts after it,
+    `resolved` whether its outcome is known.
 
     No outcome refunds anything. A charge has one outcome; a second one is an internal error (ledger_resolved).
     """
 
     def __init__(self, ledger: _Resolver, request: ChargeRequest, seq: int, accounts: Mapping[str, Account]) -> None:
         self._ledger = ledger
-        self._resolved = False
         self.request = request
         self.seq = seq
         self.accounts = accounts
+        self.resolved = False
 
     def commit(self, note: str = "") -> None:
         """Note that the answer was released."""
@@ -36,7 +37,7 @@ class Reservation:
         self._note("failed", note)
 
     def _note(self, outcome: str, note: str) -> None:
-        if self._resolved:
+        if self.resolved:
             raise refuse("ledger_resolved", entry=self.seq)
-        self._resolved = True
+        self.resolved = True
         self._ledger.resolve(self.seq, outcome, note)

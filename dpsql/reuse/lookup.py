@@ -105,6 +105,12 @@ class Lookup:
     blocks: list[PaidBlock | None]
     stamps: Mapping[str, Stamp | None]
 
+    @property
+    def complete(self) -> tuple[PaidBlock, ...] | None:
+        """Return the releases of all blocks; None if one has to be measured."""
+        stored = tuple(block for block in self.blocks if block is not None)
+        return stored if len(stored) == len(self.blocks) else None
+
 
 class ReuseCaches:
     """Caches shared by the sessions of one store: opened releases, and answers computed from them."""

@@ -15,24 +15,24 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Any, Generic, TypeVar
 
 from dpsql.engine.fair_queue import FairQueue
-from dpsql.errors.exceptions import refuse
+from dpsql.errors.custodian_log import registered
+from dpsql.errors.exceptions import Error, refuse
 from dpsql.errors.traces import TRACES
 from dpsql.session.response_times import Pace
 from dpsql.session.source_breaker import SourceBreaker
 from dpsql.storage.live_objects import LiveObjects
 
-if TYPE_CHECKING:
-    from dpsql.release.release import Release
-
 _NAG_SECONDS = 0.02
 _STOPPING_SECONDS = 10.0
 GOES_ON = "its measurement goes on; once it is stored, asking again is free"
 
+_Result = TypeVar("_Result")
 
-class Work:
+
+class Work(Generic[_Result]):
     """The background measurement of one question, shared by three threads: one waits, one measures, and one may end
     the waiting."""
 
@@ -48,24 +48,24 @@ class Work:
         self._begun = False
         self._charged: bool | None = None
         self._closed = False
-        self._release: Release | None = None
-        self._error: BaseException | None = None
+        self._answer: _Result | None = None
+        self._error: Error | None = None
         self.left = False
         self.ended = False
 
     # --- the thread that measures -------------------------------------------------------------------------------------
 
-    def start(self, measure: Callable[[], Release]) -> None:
+    def start(self, measure: Callable[[], _Result]) -> None:
         """Measure in a daemon thread: at the end of the process `MeasurementQueue` stops running queries, and the process waits
         for nothing else."""
         run = TRACES.carried(partial(self._run, measure))
         threading.Thread(target=run, name="dpsql-measure", daemon=True).start()
 
-    def _run(self, measure: Callable[[], Release]) -> None:
+    def _run(self, measure: Callable[[], _Result]) -> None:
         try:
-            self._release = measure()
+            self._answer = measure()
         except BaseException as error:
-            self._error = error
+            self._error = registered(error, charged=self.is_charged)
         with self._changed:
             self.ended = True
             self._changed.notify_all()
@@ -88,6 +88,11 @@ class Work:
             raise
         self._decide(charged=True)
 
+    @property
+    def is_charged(self) -> bool:
+        """Return whether the charge was recorded."""
+        return self._charged is True
+
     def _decide(self, charged: bool) -> None:
         with self._changed:
             self._charged = charged
@@ -101,7 +106,7 @@ class Work:
 
     # --- the thread that waits ----------------------------------------------------------------------------------------
 
-    def result(self) -> Release:
+    def result(self) -> _Result:
         """Return the answer at its response time. Raises the error of the measurement; `stopped` if the waiting ended;
         answer_late if the response time comes first."""
         with self._changed:
@@ -129,11 +134,11 @@ class Work:
     def _answerable(self) -> bool:
         return self.ended or (self.left and (not self._begun or self._charged is not None))
 
-    def _result(self) -> Release:
-        if self._release is None:
+    def _result(self) -> _Result:
+        if self._answer is None:
             assert self._error is not None
             raise self._error
-        return self._release
+        return self._answer
 
     # --- other threads ------------------------------------------------------------------------------------------------
 
@@ -153,7 +158,7 @@ class MeasurementQueue:
     def __init__(self, most: int | None = None, most_left: int = 1, most_each: int | None = None) -> None:
         self._most_left = most_left
         self._queue = FairQueue(most, most_each)
-        self._running: set[Work] = set()
+        self._running: set[Work[Any]] = set()
         self._listeners: dict[str, Callable[[int], None]] = {}
         self.breaker = SourceBreaker()
         _rooms.add(self)
@@ -176,7 +181,7 @@ class MeasurementQueue:
             self._listeners[session] = listener
 
     @contextmanager
-    def place(self, work: Work) -> Iterator[None]:
+    def place(self, work: Work[Any]) -> Iterator[None]:
         """Hold a place for `work` while the context is open. Raises `stopped` if its waiting has ended."""
         with self._queue.place(
             work.asker,
@@ -191,7 +196,7 @@ class MeasurementQueue:
                 with self._changed:
                     self._running.discard(work)
 
-    def _may_enter(self, work: Work) -> bool:
+    def _may_enter(self, work: Work[Any]) -> bool:
         left = [other for other in self._running if other.left]
         same = sum(other.asker == work.asker for other in left)
         return same < self._most_left and all(other.session != work.session for other in left)

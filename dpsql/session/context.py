@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -24,7 +24,7 @@ from dpsql.policy import Policy
 from dpsql.release.sandbox import Sandbox
 from dpsql.reuse.lookup import ReuseCaches, StoredReleases
 from dpsql.reuse.store import ReleaseStore
-from dpsql.session.background_work import MeasurementQueue
+from dpsql.session.background_work import MeasurementQueue, Work
 from dpsql.session.budget import Budget, BudgetScope, scopes_of, window_of, windows_in_words
 from dpsql.session.stages import Stages
 from dpsql.session.watch_register import Watches
@@ -105,6 +105,8 @@ class SessionContext:
     gate: Gate
     room: MeasurementQueue
     watches: Watches
+    running: set[Work[Any]] = field(default_factory=set)
+    """The work of the session while its asker waits."""
 
     def stages(self) -> Stages:
         """Return the stages of one question, with no results yet."""

@@ -1,7 +1,7 @@
 """Sessions: statements in, releases out.
 
-`pipeline` defines the order of steps. Every front end calls a `Session`; none contains a privacy rule. A session may be
-used from any thread.
+`charged` defines the order of steps. Every front end calls a `Session`; none contains a privacy rule. A session may be
+used from any thread. It raises errors of the register alone.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from copy import copy
 
 from dpsql.engine.contract import Engine
 from dpsql.engine.contribution_index import ContributionIndex
+from dpsql.errors.custodian_log import registering
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.errors.traces import TRACES
 from dpsql.ledger.ledger import Ledger
@@ -27,7 +28,7 @@ from dpsql.release.sandbox import Sandbox, shared_sandbox
 from dpsql.reuse.lookup import ReuseCaches, StoredReleases
 from dpsql.reuse.store import ReleaseStore
 from dpsql.session import pipeline, watches
-from dpsql.session.background_work import MeasurementQueue, Work
+from dpsql.session.background_work import MeasurementQueue
 from dpsql.session.budget import Budget
 from dpsql.session.context import Accounts, SessionContext
 from dpsql.session.hidden_names import naming_nothing_hidden
@@ -65,7 +66,6 @@ class Session:
         self.id = uuid.uuid4().hex
         self.first_options = self.options = Options.of_policy(policy, project)
         self._project = project
-        self._running: set[Work] = set()
         caches = ReuseCaches() if caches is None else caches
         planner = planner or Planner(policy, engine)
         ledger.hold_unit(policy.unit_words)
@@ -115,6 +115,7 @@ class Session:
 
     # --- questions ----------------------------------------------------------------------------------------------------
 
+    @registering
     def execute(self, sql: SqlText, parameters: Parameters = None, *, request_id: str | None = None) -> Release:
         """Answer one statement of any kind. Raises refusals (nothing charged) and faults (`charged` says whether the
         charge stays).
@@ -128,6 +129,7 @@ class Session:
             return answer_statement(self, statement)
         return self.answer(self.plan(statement, parameters), request_id, pace)
 
+    @registering
     def answer(self, planned: Planned, request_id: str | None = None, pace: Pace | None = None) -> Release:
         """Answer a planned question, like `execute`. `pace`: the response times of a question that arrived earlier."""
         pace = pace or Pace(self.policy)
@@ -137,14 +139,15 @@ class Session:
             try:
                 with naming_nothing_hidden(self.policy):
                     if planned.options.threshold is not None:
-                        return watches.answer(self.context, planned, pace, self._running)
-                    return pipeline.answer(self.context, planned, request_id, pace, self._running)
+                        return watches.answer(self.context, planned, pace)
+                    return pipeline.answer(self.context, planned, request_id, pace)
             finally:
                 pace.hold()
         except Error as error:
             error.placed_in(planned.statement.sql)
             raise
 
+    @registering
     def set_option(self, name: str, value: str) -> None:
         """Set the option `name` to `value`. Raises option_unknown, option_value, option_limit, project_unknown, project_fixed."""
         options = self.options.with_value(name, value, self.policy)
@@ -162,6 +165,7 @@ class Session:
         if self._project is not None and options.project != self._project:
             raise refuse("project_fixed", name=self._project)
 
+    @registering
     def plan(self, statement: Statement, parameters: Parameters = None, options: Options | None = None) -> Planned:
         """Return the priced plan of a statement under `options`, the session's by default."""
         with naming_nothing_hidden(self.policy):
@@ -169,11 +173,13 @@ class Session:
         self._check_project(planned.options)
         return planned
 
+    @registering
     def plan_together(self, questions: Sequence[Planned], goal: Goal) -> tuple[JointPlan, ...]:
         """Return the measurement plans of planned questions; nothing is charged, data is not touched."""
         with naming_nothing_hidden(self.policy):
             return plan_together(self.planner, questions, goal)
 
+    @registering
     def describe(self, sql: SqlText, parameters: Parameters = None) -> tuple[OutputColumn, ...]:
         """Return the columns of a statement's answer; nothing is charged, data is not touched, no option changes."""
         statement = self.planner.parse(sql, parameters)
@@ -181,17 +187,20 @@ class Session:
             return statement_columns(self, statement)
         return self.rehearse(self.plan(statement, parameters))
 
+    @registering
     def data_version(self, statement: Statement) -> str:
         """Return a name for the version of the data that a statement reads; answers may differ between versions."""
         if statement.query is None or self.policy.data_version is not None:
             return self.policy.data_version or ""
         return self.context.engine.data_version(read_tables(self.plan(statement)))
 
+    @registering
     def measured_version(self, planned: Planned) -> str:
         """Return a name for the version of the data that the blocks of `planned`, a question or a joint plan, read."""
         read = {table for priced in planned.price.blocks for table in tables(priced.block.source)}
         return self.policy.data_version or self.context.engine.data_version(tuple(sorted(read)))
 
+    @registering
     def explain(self, sql: SqlText, parameters: Parameters = None) -> PrivacyPlan:
         """Return the privacy plan of a query (with or without EXPLAIN in front); nothing is charged, data is not
         touched."""
@@ -200,6 +209,7 @@ class Session:
             raise refuse("not_a_query", word=statement.kind.upper(), position=1).placed_in(statement.sql)
         return self.explain_planned(self.plan(statement, parameters))
 
+    @registering
     def explain_planned(self, planned: Planned) -> PrivacyPlan:
         """Return the privacy plan of a planned question."""
         with naming_nothing_hidden(self.policy):
@@ -207,6 +217,7 @@ class Session:
                 return watches.explain(self.context, planned)
             return preview(self.context, planned)
 
+    @registering
     def rehearse(self, planned: Planned) -> tuple[OutputColumn, ...]:
         """Return the columns of a planned question. Raises the refusals of its public remainder, before any charge."""
         if planned.options.threshold is not None:
@@ -214,6 +225,7 @@ class Session:
         with TRACES.span("rehearse"):
             return rehearse(self.planner, self.sandbox, planned)
 
+    @registering
     def expect_comparisons(self, questions: Sequence[Planned], options: Options) -> None:
         """Record the questions that the watch named by `options` will compare: a run has noise for all of them, whichever
         of them begins it.
@@ -224,6 +236,7 @@ class Session:
 
     # --- the rest -----------------------------------------------------------------------------------------------------
 
+    @registering
     def budget(self) -> Budget:
         """Return the spent and remaining loss of every scope to which charges under the current options count."""
         return self.context.accounts.budget(self.options.project)
@@ -246,7 +259,7 @@ class Session:
 
     def interrupt(self) -> None:
         """End the current wait at the next response time; a charged question continues (`background_work`)."""
-        for work in list(self._running):
+        for work in list(self.context.running):
             work.leave()
 
     def close(self) -> None:

@@ -19,11 +19,12 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dpsql.engine.emit.measurements import SUMS
-from dpsql.errors.exceptions import Error, Fault, refuse
+from dpsql.errors.exceptions import Error, refuse
 from dpsql.ledger.records import charge_id
 from dpsql.ledger.reservation import Reservation
 from dpsql.noise.perturb import compare, noisy_threshold
-from dpsql.planning.planner import Planned
+from dpsql.plan.canonical_text import fingerprint
+from dpsql.planning.planner import Planned, read_tables
 from dpsql.pricing.above_threshold import ComparedSum, comparable, compared_sum, require_units, run_law
 from dpsql.pricing.budget_shares import Objective
 from dpsql.pricing.explain import PrivacyPlan, describe_loss, planned_outputs
@@ -31,12 +32,12 @@ from dpsql.pricing.options import Options
 from dpsql.privacy.loss import PrivacyLoss, plain_decimal
 from dpsql.privacy.mechanisms.above_threshold import AboveThreshold
 from dpsql.release.release import OutputColumn, Receipt, Release
-from dpsql.reuse.lookup import OWNER
 from dpsql.session.background_work import Work
 from dpsql.session.budget import Remaining
+from dpsql.session.charged import Charge, charged, in_background, work_for
 from dpsql.session.context import SessionContext
 from dpsql.session.explanation import price_line
-from dpsql.session.pipeline import MissingBlocks, Request, check_promises, open_sources, require_readable, reserve
+from dpsql.session.pipeline import MissingBlocks, Request
 from dpsql.session.preview import engine_sql
 from dpsql.session.response_times import Pace
 from dpsql.session.statements import plain_release
@@ -168,22 +169,11 @@ def explain(context: SessionContext, planned: Planned) -> PrivacyPlan:
     )
 
 
-def answer(context: SessionContext, planned: Planned, pace: Pace, running: set[Work]) -> Release:
-    """Compare one question with its threshold. Raises refusals (nothing charged) and faults, like `pipeline.answer`.
-
-    `running` holds the work of the session while its asker waits.
-    """
+def answer(context: SessionContext, planned: Planned, pace: Pace) -> Release:
+    """Compare one question with its threshold. Raises refusals (nothing charged) and faults, like `pipeline.answer`."""
     question = watched(context, planned)
-    work = Work(
-        context.engine.interrupt, asker=context.analyst or OWNER, session=context.id, pace=pace, goes_on=_COUNTS_ON
-    )
-    running.add(work)
-    try:
-        work.start(partial(_in_turn, context, question, work))
-        return work.result()
-    finally:
-        work.leave()
-        running.discard(work)
+    work: Work[Release] = work_for(context, pace, _COUNTS_ON)
+    return in_background(context, work, partial(_in_turn, context, question, work))
 
 
 def watch_of(context: SessionContext, options: Options) -> NamedWatch:
@@ -192,24 +182,13 @@ def watch_of(context: SessionContext, options: Options) -> NamedWatch:
     return context.watches.named(context.analyst, options.project, options.watch, context.policy.version, session)
 
 
-def _in_turn(context: SessionContext, question: WatchedQuestion, work: Work) -> Release:
+def _in_turn(context: SessionContext, question: WatchedQuestion, work: Work[Release]) -> Release:
     watch = watch_of(context, question.planned.options)
-    with watch.turn(work.check), context.room.place(work):
-        require_readable(context, question.planned, [0])
-        versions = open_sources(context, question.planned, [0])
-        request = Request(None, context.stages(), work)
-        measurement = MissingBlocks(context, question.planned, [None], request, [0], {}, "")
-        run, receipt = _begun(context, question, watch, work)
-        try:
-            return _compared(context, question, watch, run, measurement, work, receipt)
-        except BaseException as error:
-            if isinstance(error, Fault) and error.of_source:
-                context.room.breaker.failed(versions)
-            if not run.comparisons:
-                run.reservation.fail(getattr(error, "slug", type(error).__name__))
-            if isinstance(error, Error):
-                error.charged = True
-            raise
+    with watch.turn(work.check), charged(context, work) as charge:
+        charge.look_at(read_tables(question.planned, [0]))
+        measurement = MissingBlocks(context, question.planned, [None], Request(None, context.stages()), [0], "")
+        run, receipt = _begun(context, question, watch, charge)
+        return _compared(context, question, watch, run, measurement, charge, receipt)
 
 
 def _require_comparable(question: WatchedQuestion, run: ThresholdRun | None) -> None:
@@ -219,7 +198,7 @@ def _require_comparable(question: WatchedQuestion, run: ThresholdRun | None) -> 
 
 
 def _begun(
-    context: SessionContext, question: WatchedQuestion, watch: NamedWatch, work: Work
+    context: SessionContext, question: WatchedQuestion, watch: NamedWatch, charge: Charge
 ) -> tuple[ThresholdRun, Receipt]:
     """Take the run in progress from the watch, or reserve another one; return it with the receipt of what was paid. Between the
     charge and the creation of the run there is no step that may fail."""
@@ -227,13 +206,13 @@ def _begun(
     if run is not None:
         _require_comparable(question, run)
         remaining = Remaining(context.accounts.budget(options.project))
-        with work.begun():
-            watch.run = None
+        charge.resume(run.reservation)
+        watch.run = None
         return run, Receipt(_receipt(options, run.number), PrivacyLoss.nothing(), remaining, "nothing", price="nothing")
     law = planned_law(context, question, watch.expected)
     left = _most_comparisons(context, law.loss)
     secret = noisy_threshold(law, context.gate)
-    number, reservation = _reserve(context, question.planned, law.loss, work)
+    number, reservation = _reserve(context, question.planned, law.loss, charge)
     run = ThresholdRun(law, secret, question.compared.term.grid, question.compared.direction, left, number, reservation)
     budget = context.accounts.budget(options.project, reservation.accounts)
     price = budget.price(context.planner.accountant.units(law.loss))
@@ -248,19 +227,18 @@ def _compared(
     watch: NamedWatch,
     run: ThresholdRun,
     measurement: MissingBlocks,
-    work: Work,
+    charge: Charge,
     receipt: Receipt,
 ) -> Release:
     """Touch the data and compare; give the run back to the watch if the answer is "below" and comparisons remain."""
     options, compared = question.planned.options, question.compared
     assert options.threshold is not None
     threshold = compared.steps(options.threshold, run.law.noise.shift)
-    check_promises(context, question.planned.price.blocks[0].block.source)
-    exact = measurement.exact(0)[SUMS]
+    charge.check_promises(question.planned.price.blocks[0].block.source)
+    exact = measurement.exact(0, charge)[SUMS]
     gap = compare(exact, compared.term.name, threshold, run.law, run.secret, context.gate)
-    work.require_open()
-    if not run.comparisons:
-        run.reservation.commit()
+    charge.work.require_open()
+    charge.commit()
     run.comparisons += 1
     run.left = None if run.left is None else run.left - 1
     value = error = None
@@ -318,7 +296,7 @@ def _runs_reserved(context: SessionContext, options: Options) -> int:
     return low
 
 
-def _reserve(context: SessionContext, planned: Planned, loss: PrivacyLoss, work: Work) -> tuple[int, Reservation]:
+def _reserve(context: SessionContext, planned: Planned, loss: PrivacyLoss, charge: Charge) -> tuple[int, Reservation]:
     """Reserve the next run and return its number and reservation. Raises watch_over if all runs are reserved.
 
     A number that another process took meanwhile is skipped.
@@ -327,7 +305,8 @@ def _reserve(context: SessionContext, planned: Planned, loss: PrivacyLoss, work:
     number = _runs_reserved(context, options) + 1
     while number <= options.hits:
         try:
-            return number, reserve(context, _receipt(options, number), loss, planned, work)
+            receipt_id = _receipt(options, number)
+            return number, charge.reserve(receipt_id, loss, options.project, fingerprint(tuple(planned.keys)))
         except Error as error:
             if error.slug != "request_repeated":
                 raise

@@ -1,4 +1,4 @@
-"""Random queries over a policy's tables: mostly well typed, mixed with shapes from `odd_sql`."""
+"""Random queries over a policy's tables: mostly well typed, mixed with shapes from `odd_sql`, or with corners of what is accepted."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ Columns = list[tuple[str, str]]
 
 
 class Writer:
-    """A writer of one query. `wild`: the share of parts taken from `odd_sql` (0: dpsql should answer everything)."""
+    """A writer of one query. `wild`: the share of parts taken from `odd_sql` (0: dpsql should answer everything). `corners`: the
+    share of parts that are accepted and rare: values of earlier stages, kept public rows, samples, extreme numbers."""
 
-    def __init__(self, rng: random.Random, policy: Policy, wild: float) -> None:
+    def __init__(self, rng: random.Random, policy: Policy, wild: float, corners: float = 0.0) -> None:
         self.rng = rng
         self.policy = policy
         self.wild = wild
+        self.corners = corners
         self.names = 0
         self.here: Columns = [("x", "integer")]
 
@@ -134,6 +136,8 @@ class Writer:
         table = self.rng.choice([name for name in self.policy.tables if self.policy.is_protected(name)])
         if self._oddly(0.5) and depth > 0:
             return self._filled(self.rng.choice(odd_sql.SOURCES), depth - 1), self._columns(table, "")
+        if self._corner():
+            return self._kept(table)
         kind = self.rng.random()
         if kind < 0.4 or depth <= 0:
             return table, self._columns(table, "")
@@ -168,6 +172,18 @@ class Writer:
         source = f"{table} AS l {word} {parent} AS r ON l.{key} = r.{column}"
         return source, self._columns(table, "l.") + self._columns(parent, "r.")
 
+    def _kept(self, table: str) -> tuple[str, Columns]:
+        """Return a join that keeps public rows without a partner, if the table has a public parent."""
+        keys = self.policy.tables[table].foreign_keys
+        public = [key for key in sorted(keys) if self.policy.tables[keys[key][0]].public]
+        if not public:
+            return self._join(table)
+        parent, column = keys[key := self.rng.choice(public)]
+        sides = [f"{parent} AS r LEFT JOIN {table} AS l", f"{table} AS l RIGHT JOIN {parent} AS r",
+                 f"{parent} AS r FULL JOIN {table} AS l"]  # fmt: skip
+        source = f"{self.rng.choice(sides)} ON l.{key} = r.{column}"
+        return source, self._columns(table, "l.") * 3 + self._columns(parent, "r.")
+
     def _columns(self, table: str, prefix: str) -> Columns:
         return [(f"{prefix}{column.name}", column.type) for column in self.policy.tables[table].columns.values()]
 
@@ -186,6 +202,7 @@ class Writer:
             choices += [(f"VAR_POP({number})", "real"), (f"STDDEV({number})", "real"), (f"COVAR_POP({number}, {other})", "real"),
                         (f"BOOL_OR({self._expression('boolean', depth - 1)})", "boolean"), (f"REGR_COUNT({number}, {other})", "integer")]  # fmt: skip
             choices += self._chosen(number, depth)
+            choices += self._of_samples(number, other, depth) if self._corner() else []
         call, type_ = self.rng.choice(choices)
         if self._oddly(0.3):
             return self._filled("{a}", depth - 1), "real"
@@ -205,9 +222,26 @@ class Writer:
             (f"ARG_MAX({truth}, {number})", "boolean"), (f"MIN({truth})", "boolean"),
         ]  # fmt: skip
 
+    def _of_samples(self, number: str, other: str, depth: int) -> Columns:
+        """Return aggregates of pairs, and the median or mean of any aggregate over samples."""
+        some, truth = self._expression("real", depth - 1), self._expression("boolean", depth - 1)
+        words = ["AVG", "SUM", "MEDIAN", "VAR_SAMP", "STDDEV_POP", "MIN", "COUNT", "KURTOSIS", "SKEWNESS", "ENTROPY"]
+        inner = [*(f"{word}({some})" for word in words), "COUNT(*)", f"CORR({some}, {other})", f"COUNT_IF({truth})",
+                 f"SUM({some}) / COUNT(*)", f"AVG({some}) FILTER (WHERE {truth})"]  # fmt: skip
+        tail = self.rng.choice(["", ", 'mean'"])
+        samples = [f"SAMPLE_AGGREGATE({text}, {self.rng.choice(['-2, 5', '0, 1', '-1e300, 1e300', '0, 5e-324'])}, 8{tail})" for text in inner]  # fmt: skip
+        pairs = ["COVAR_SAMP", "CORR", "REGR_SLOPE", "REGR_INTERCEPT", "REGR_R2", "REGR_AVGX", "REGR_AVGY"]
+        return [(text, "real") for text in (*samples, *(f"{word}({number}, {other})" for word in pairs), f"VAR_SAMP({number})")]  # fmt: skip
+
     def _bounded(self, depth: int) -> str:
         """Return a number with bounds: a column that has them, or a clamped expression."""
         text = self._expression(self.rng.choice(["integer", "real"]), depth - 1)
+        if self._corner():
+            plain = [name for name, type_ in self.here if type_ in ("integer", "real")] or ["1"]
+            column, factor = self.rng.choice(plain), self.rng.choice(EXTREME)
+            return self.rng.choice(
+                [column, f"{factor} * {column}", f"{column} + {factor}", f"clamp({text}, {self.rng.choice(ENDS)})"]
+            )
         low = self.rng.choice([-10, 0, 1])
         return f"clamp({text}, {low}, {low + self.rng.choice([1, 9, 1000])})"
 
@@ -223,6 +257,10 @@ class Writer:
         """Return a row expression of `type_` over the columns in scope."""
         if self._oddly(0.3) and depth > 0:
             return f"({self._filled(self.rng.choice(odd_sql.EXPRESSIONS), depth - 1)})"
+        if type_ in ("integer", "real") and self._corner(0.5):
+            return self.rng.choice(
+                [self._earlier(), self.rng.choice(EXTREME)] if type_ == "real" else [self._earlier()]
+            )
         known = [name for name, of in self.here if of == type_]
         if depth <= 0 or self.rng.random() < 0.3:
             return self.rng.choice(known) if known and self.rng.random() < 0.8 else self.rng.choice(_LITERALS[type_])
@@ -231,6 +269,17 @@ class Writer:
             while word in shape:
                 shape = shape.replace(word, self._expression(of, depth - 1), 1)
         return shape
+
+    def _earlier(self) -> str:
+        """Return a single value that an earlier stage releases."""
+        table = self.rng.choice([name for name in self.policy.tables if self.policy.is_protected(name)])
+        numbers = [column.name for column in self.policy.tables[table].columns.values() if column.lower is not None]
+        bounded = [name for name in numbers if self.policy.tables[table].columns[name].type in ("integer", "real")]
+        calls = ["COUNT(*)", *(f"{word}({name})" for name in bounded for word in ("AVG", "SUM", "MAX", "0.5 * AVG"))]
+        return f"(SELECT {self.rng.choice(calls)} FROM {table})"
+
+    def _corner(self, share: float = 1.0) -> bool:
+        return self.corners > 0 and self.rng.random() < self.corners * share
 
     # --- odd shapes ---------------------------------------------------------------------------------------------------
 
@@ -268,6 +317,14 @@ class Writer:
         return f"{prefix}{self.names}"
 
 
+EXTREME = (
+    "5e-324", "-5e-324", "2.2250738585072014e-308", "1e-300", "-1e-160", "1e-16", "0.0", "-0.0", "1e16", "1e154", "-1e300",
+    "1.7976931348623157e308", "9007199254740993", "9223372036854775807", "-9223372036854775808", "4503599627370497.5",
+)  # fmt: skip
+ENDS = (
+    "0, 5e-324", "-5e-324, 5e-324", "1, 1", "0, 0", "1, 1.0000000000000002", "-1e300, 1e300", "0, 1.7976931348623157e308",
+    "-9007199254740993, 9007199254740993", "1e-300, 2e-300", "-1e-310, 0", "123456789, 123456790",
+)  # fmt: skip
 _WINDOWS = (
     "", "ORDER BY 1", "PARTITION BY 1 ORDER BY 2 ROWS BETWEEN UNBOUNDED PRECEDING AND 1 FOLLOWING", "ORDER BY x RANGE BETWEEN 1 PRECEDING AND CURRENT ROW EXCLUDE TIES",
     "PARTITION BY COUNT(*) ORDER BY SUM(x)", "ROWS -1 PRECEDING", "w", "ORDER BY 1 GROUPS 2 PRECEDING",

@@ -58,6 +58,17 @@ def test_odd_questions_are_answered_or_refused(policy: str, count: int) -> None:
         tried(name, sql, lambda sql=sql: here.check(sql))  # type: ignore[misc]
 
 
+@pytest.mark.parametrize(
+    ("policy", "count"), [("hospital", 12), ("hospital_rows", 8), ("shop", 6), ("numbers", 8), ("answers", 6)]
+)
+def test_corners_of_the_accepted_grammar_are_answered_or_refused(policy: str, count: int) -> None:
+    """Values of earlier stages in keys and conditions, public rows that a join keeps, samples, and extreme numbers."""
+    here = trial(policy)
+    for name, rng in examples(f"corner/{policy}", count):
+        sql = Writer(rng, here.policy, 0.0, rng.choice([0.1, 0.2, 0.4])).statement()
+        tried(name, sql, lambda sql=sql: here.check(sql))  # type: ignore[misc]
+
+
 @pytest.mark.parametrize(("policy", "count"), [("hospital", 200), ("shop", 60), ("tpch", 30), ("clickbench", 30)])
 def test_mutated_queries_are_answered_or_refused(policy: str, count: int) -> None:
     here = trial(policy)

@@ -229,7 +229,7 @@ MUTANTS = (
     Mutant("filters of equal aggregates forgotten", "sql/binder/private_block.py", "_Cut._measure", "replace(measure, name=entered.name)", "replace(measure, name=entered.name, filter=entered.filter)", PLANS, 'test_each_query_has_its_keys_and_sensitivities and filters_apart'),
     # price and charge
     Mutant("CORR charged once", "pricing/pricing.py", "price_block", "charged_noises(terms)", "charged_noises(terms)[:1]", REPLAY, 'test_one_entity_moves_sums_within_the_claim and aggregates-correlation'),
-    Mutant("grouping sets charged once", "session/pipeline.py", "_answered", "loss + blocks[index].loss", "blocks[index].loss", REPLAY, 'test_one_entity_moves_sums_within_the_claim and rollup'),
+    Mutant("grouping sets charged once", "session/pipeline.py", "_measured", "loss + blocks[index].loss", "blocks[index].loss", REPLAY, 'test_one_entity_moves_sums_within_the_claim and rollup'),
     Mutant("every term gets the whole epsilon", "pricing/budget_parts.py", "BudgetParts.__init__", "self.allowed.divided(self.parts)", "self.allowed", REPLAY, 'test_one_entity_moves_sums_within_the_claim and aggregates-correlation'),
     Mutant("delta of a threshold not charged", "privacy/mechanisms/partition_selection.py", "Threshold.loss", "PrivacyLoss(Fraction(0), self.delta, Fraction(0))", "PrivacyLoss(Fraction(0), Fraction(0), Fraction(0))", REPLAY, 'test_one_entity_moves_sums_within_the_claim and rows_of_units'),
     Mutant("delta of one key charged for all", "privacy/mechanisms/partition_selection.py", "TruncatedGeometric.loss", "PrivacyLoss.pure(self.epsilon_per_key, self.delta_per_key).scaled(self.l0)", "PrivacyLoss.pure(self.epsilon_per_key, self.delta_per_key)", "unit/privacy/mechanisms/test_partition_selection.py", "costs_add_up"),
@@ -321,11 +321,14 @@ for outcome in outcomes:
     else:
         writer.append(outcome.kind, {'resolves': outcome.resolves, 'note': outcome.note})""", 'unit/ledger/test_outcomes.py', 'refused_charge and sqlite'),
     Mutant("an outcome is written again", "ledger/ledger.py", "Ledger._write_transaction", "self._outcomes.written(noted)", "pass", 'unit/ledger/test_outcomes.py', 'in_one_transaction and sqlite'),
-    Mutant("data before the charge", "session/pipeline.py", "_answered", "reservation = reserve(context, receipt_id, loss, planned, request.work)", """_ = [context.engine.run(query) for named in measurement._queries.values() for query in named.values()]
-reservation = reserve(context, receipt_id, loss, planned, request.work)""", SESSION, 'recorded_before_data'),
-    Mutant("promises are looked at before the charge", "session/pipeline.py", "_answered", "reservation = reserve(context, receipt_id, loss, planned, request.work)", """[check_promises(context, blocks[index].block.source) for index in missing]
-reservation = reserve(context, receipt_id, loss, planned, request.work)""", 'unit/session/test_pipeline.py', 'steps_of_every_answer'),
-    Mutant("an answer before its charge is settled", "session/pipeline.py", "MissingBlocks.run", "reservation.commit()", "pass", 'unit/session/test_pipeline.py', 'steps_of_every_answer'),
+    Mutant("data before the charge", "session/pipeline.py", "_measured", "reservation = charge.reserve(receipt_id, loss, planned.options.project, fingerprint(tuple(planned.keys)))", """_ = [context.engine.run(query) for named in measurement._queries.values() for query in named.values()]
+reservation = charge.reserve(receipt_id, loss, planned.options.project, fingerprint(tuple(planned.keys)))""", SESSION, 'recorded_before_data'),
+    Mutant("promises are looked at before the charge", "session/pipeline.py", "_measured", "reservation = charge.reserve(receipt_id, loss, planned.options.project, fingerprint(tuple(planned.keys)))", """[charge.check_promises(blocks[index].block.source) for index in missing]
+reservation = charge.reserve(receipt_id, loss, planned.options.project, fingerprint(tuple(planned.keys)))""", 'unit/session/test_pipeline.py', 'steps_of_every_answer'),
+    Mutant("data is read without a charge", "session/charged.py", "Charge._require_reserved", "self.reservation is None", "False", 'unit/session/test_charged.py', 'under_a_charge_alone'),
+    Mutant("a failure after the charge says that nothing was charged", "session/background_work.py", "Work._run", "registered(error, charged=self.is_charged)", "registered(error, charged=False)", 'unit/session/test_charged.py', 'after_the_charge'),
+    Mutant("a failure outside the register passes on", "session/background_work.py", "Work._run", "registered(error, charged=self.is_charged)", "error", 'unit/session/test_charged.py', 'after_the_charge'),
+    Mutant("an answer before its charge is settled", "session/pipeline.py", "_measured", "charge.commit()", "pass", 'unit/session/test_pipeline.py', 'steps_of_every_answer'),
     Mutant("limits of options not kept", "pricing/options.py", "_check_limit", "value > most", "value < 0", REFUSALS, 'test_each_refusal_has_its_words_and_place and option_limit'),
     # keys
     Mutant("empty public keys dropped", "noise/group_layout.py", "lay_out", "None in domains", "domains", REPLAY, 'test_one_entity_moves_sums_within_the_claim and public_keys-domain'),
@@ -446,7 +449,7 @@ reservation = reserve(context, receipt_id, loss, planned, request.work)""", 'uni
     Mutant("a look holds whoever had the turn", "reuse/single_flight.py", "measuring_lock", "alone and stamp[1] % 2 == 0 and (stamps_before <= {stamp})", "True", 'unit/reuse/test_single_flight.py', 'paid_twice'),
     Mutant("a turn that is held leaves no trace", "reuse/single_flight.py", "_counted", "_write(descriptor, counter + 1 | 1)", "pass", 'unit/reuse/test_single_flight.py', 'held_while'),
     Mutant("a release of other data", "reuse/lookup.py", "_Names.__init__", "(key, version, audience)", "(key, audience)", SESSION, 'changed_data'),
-    Mutant("a broken promise is overlooked", "session/pipeline.py", "check_promises", "not context.engine.holds(emitter.promise(promise))", "False and (not context.engine.holds(emitter.promise(promise)))", 'guarantee/test_same_outcome.py', 'broken_promise'),
+    Mutant("a broken promise is overlooked", "session/charged.py", "Charge.check_promises", "not self._context.engine.holds(emitter.promise(promise))", "False and (not self._context.engine.holds(emitter.promise(promise)))", 'guarantee/test_same_outcome.py', 'broken_promise'),
     # bounds on numbers of distinct values
     Mutant("places of rows, not of values", "engine/emit/value_places.py", "with_places", "'dense_rank'", "'row_number'", PLACES, "one_person_as_many"),
     Mutant("places in each group", "engine/emit/value_places.py", "with_places", "partition = [unit, f'CASE WHEN {counted} THEN 1 ELSE 0 END']", "partition = [unit, *keys, f'CASE WHEN {counted} THEN 1 ELSE 0 END']", PLACES, "within_the_claim or claim_is_reached"),
@@ -509,7 +512,7 @@ reservation = reserve(context, receipt_id, loss, planned, request.work)""", 'uni
     Mutant("IN that may be NULL is FALSE", "sql/binder/subquery_tests.py", "_counted", "not (_keeps_rows(test) or (_never_null(outer, bound) and (on_unit or _never_null(value, inner))))", "False", 'sql/test_refused.py', 'subquery_in_rows'),
     Mutant("released rows have no part in the name", "session/stages.py", "Stages._with_released", "digest(self._tables[part.name])", "''", 'unit/session/test_stages.py', 'rows_of_another_stage'),
     Mutant("a later stage keeps its first name", "session/stages.py", "Stages.fill", "release_key(priced[index], self._policy)", "keys[index]", 'unit/session/test_stages.py', 'other_released_rows'),
-    Mutant("the first stage alone is reserved", "session/pipeline.py", "_answered", "loss + blocks[index].loss", "loss if planned.waiting(index) else loss + blocks[index].loss", 'unit/session/test_stages.py', 'reserved_before'),
+    Mutant("the first stage alone is reserved", "session/pipeline.py", "_measured", "loss + blocks[index].loss", "loss if planned.waiting(index) else loss + blocks[index].loss", 'unit/session/test_stages.py', 'reserved_before'),
     Mutant("a released mean has the bounds of nobody", "aggregates/average.py", "_facts", "argument.upper", "argument.lower", PLANS, 'test_each_query_has_its_keys_and_sensitivities and mean_of_a_released_mean'),
     # distinct values
     Mutant("a distinct sum moves by one", "pricing/sensitivity.py", "sensitivity", "term.magnitude", "1 if term.kind is TermKind.DISTINCT_SUM else term.magnitude", REPLAY, 'test_one_entity_moves_sums_within_the_claim and sum_distinct'),
@@ -530,8 +533,8 @@ reservation = reserve(context, receipt_id, loss, planned, request.work)""", 'uni
     Mutant("any function of the key is a private key", "sql/binder/unit_keys.py", "_kind", "Kind.OTHER if REGISTRY[node.function].coarse else Kind.MIXED", "Kind.OTHER", REFUSALS, 'unit_expression'),
     Mutant("grouping sets of units read as one", "sql/binder/private_block.py", "_by_unit", "(not names <= chosen for chosen in work.sets)", "(not names <= chosen for chosen in work.sets[:1])", REFUSALS, 'unit_sets'),
     # time
-    Mutant("a cancel stops the scan", "session/session.py", "Session.interrupt", """for work in list(self._running):
-    work.leave()""", """for work in list(self._running):
+    Mutant("a cancel stops the scan", "session/session.py", "Session.interrupt", """for work in list(self.context.running):
+    work.leave()""", """for work in list(self.context.running):
     work.leave()
 self.context.engine.interrupt()""", 'unit/session/test_response_times.py', 'interrupt_ends_the_waiting'),
     Mutant("a cancel takes effect at once", "session/background_work.py", "Work.result", "self.pace.hold()", "pass", 'unit/session/test_response_times.py', 'takes_effect_at_a_time'),
@@ -855,8 +858,8 @@ self.context.engine.interrupt()""", 'unit/session/test_response_times.py', 'inte
     Mutant("padding is the first value", "noise/randomised_rows.py", "randomise_rows", "outputs[padding] = padding_categories(int(padding.sum()), law, randomness)", "pass", 'unit/session/test_row_export.py', 'padding_rows_look or neighbours_differ'),
     Mutant("rows are written in the engine's order", "noise/randomised_rows.py", "randomise_rows", "random_order(max(written, rows.count), randomness)", "np.arange(max(written, rows.count))", 'unit/session/test_row_export.py', 'in_another_order_each_time'),
     Mutant("the number of rows is written as it is", "noise/perturb.py", "Gate.count_rows", "max(0, exact + int(drawn[0]))", "exact", 'unit/session/test_row_export.py', 'noise_of_the_count'),
-    Mutant("a written file appears before its time", "session/row_export.py", "RowExport._write", "file.write(rows)", "(file.write(rows), file.publish())", 'unit/session/test_row_export.py', 'at_the_response_time'),
-    Mutant("an export is charged after data is read", "session/row_export.py", "RowExport._write", "context.engine.rehearse(query)", "context.engine.run(query)", 'unit/session/test_row_export.py', 'before_data_is_read'),
+    Mutant("a written file appears before its time", "session/row_export.py", "RowExport._written", "file.write(rows)", "(file.write(rows), file.publish())", 'unit/session/test_row_export.py', 'at_the_response_time'),
+    Mutant("an export is charged after data is read", "session/row_export.py", "RowExport._written", "context.engine.rehearse(query)", "context.engine.run(query)", 'unit/session/test_row_export.py', 'before_data_is_read'),
     Mutant("IS NOT NULL as IS NULL", "exports/question.py", "_condition", "node.args.get('negate')", "False", 'unit/exports/test_estimates.py', 'bars_hold'),
     Mutant("bars of counts forget the other rows", "exports/estimates.py", "_Estimator._half", "self._z * sqrt(max(variance, 0.0)) + max(step, float(np.ptp(parts))) / 2", "0.7 * self._z * sqrt(max(variance, 0.0))", 'unit/exports/test_estimates.py', 'bars_hold'),
     Mutant("bars forget padding rows", "exports/estimates.py", "_Estimator.__init__", "described.rows_missed(1 - wrong * _COUNT_PART) if noisy else 0.0", "0.0", 'unit/exports/test_estimates.py', 'bars_hold'),

@@ -52,6 +52,18 @@ SELECT ward, nights > 1 AS stays, SUM(cost) FROM visits GROUP BY 1, 2
 -- rows: 1
 SELECT ward, COUNT(*) FROM visits GROUP BY ALL
 
+-- query: group_by_all_leaves_constants_out
+-- keys: public
+-- l1: 20
+-- rows: 1
+SELECT 3 AS number, ward, COUNT(*) FROM visits GROUP BY ALL
+
+-- query: group_by_all_of_constants
+-- keys: none
+-- l1: 20
+-- rows: 1
+SELECT 'all' AS wards, COUNT(*) FROM visits WHERE ward = 'none' GROUP BY ALL
+
 -- query: distinct_values
 -- keys: public
 -- l1: nothing

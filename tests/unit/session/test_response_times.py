@@ -17,7 +17,7 @@ from support.places import TESTS
 
 from dpsql.engine.contract import ExactAnswer
 from dpsql.engine.query import EngineQuery
-from dpsql.errors.exceptions import Error
+from dpsql.errors.exceptions import Error, InternalError
 from dpsql.policy import load_policy
 from dpsql.session.background_work import MeasurementQueue, Work
 from dpsql.session.opening import open_session
@@ -144,7 +144,7 @@ def test_every_kind_of_outcome_takes_the_constant_time(policy: Path, clock: Cloc
     with open_session(policy, analyst="research") as session:
         session.context.engine.run = broken  # type: ignore[method-assign]
         started = clock.now
-        with pytest.raises(RuntimeError):
+        with pytest.raises(InternalError):
             session.execute("SELECT COUNT(*) FROM patients WHERE age > 30")
         assert clock.now == pytest.approx(started + 2)
 
@@ -235,7 +235,7 @@ def test_a_session_measures_again_when_what_it_left_has_ended(policy: Path, pool
         interrupted(session, gate, COUNT, pool)
         charged = spent(session)
         other = pool.submit(session.execute, "SELECT COUNT(*) AS n FROM patients")
-        while not any(work.asker for work in session._running):
+        while not any(work.asker for work in session.context.running):
             time.sleep(0.01)
         session.interrupt()
         error = other.exception(PATIENCE)

@@ -14,7 +14,7 @@ import pytest
 from support.clinic import build
 from support.places import ROOT
 
-from dpsql.errors.exceptions import Error
+from dpsql.errors.exceptions import Error, InternalError
 from dpsql.ledger.reservation import Reservation
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.release.release import Release
@@ -96,13 +96,13 @@ def test_what_stops_a_comparison_ends_its_run(session: Session, monkeypatch: pyt
     for target, name in ((pipeline.MissingBlocks, "exact"), (watches, "compare")):
         with monkeypatch.context() as broken:
             broken.setattr(target, name, _fail)
-            with pytest.raises(RuntimeError):
+            with pytest.raises(InternalError):
                 ask(session, NEVER)
         assert ask(session, NEVER).loss != PrivacyLoss.nothing()
     assert len(charges(session)) == 3
     with monkeypatch.context() as broken:
         broken.setattr(watches, "compare", _fail)
-        with pytest.raises(RuntimeError):
+        with pytest.raises(InternalError):
             ask(session, NEVER)
     refused(session, "watch_over", lambda: ask(session, NEVER))
 
