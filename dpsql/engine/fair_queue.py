@@ -16,18 +16,22 @@ class _Ticket:
     asker: str
     number: int
     may_enter: Callable[[], bool]
+    turn: threading.Condition
 
 
 class FairQueue:
     """At most `most` places (None: no limit), of which one asker has at most `most_each`.
 
     A free place goes to the asker with the fewest places, and among several of these to the one who was served longest ago; the
-    work of one asker is served in its order of arrival. `changed` guards everything, including what `may_enter` reads.
+    work of one asker is served in its order of arrival. `changed` guards everything, including what `may_enter` reads, and is
+    notified when a place becomes free. A change wakes the tickets that are next, and no other: with many of them waiting, each
+    would sort all of them to find that it is not next.
     """
 
     def __init__(self, most: int | None = None, most_each: int | None = None) -> None:
         self._most, self._most_each = most, most_each
-        self.changed = threading.Condition()
+        self._lock = threading.RLock()
+        self.changed = threading.Condition(self._lock)
         self._waiting: list[_Ticket] = []
         self._places: Counter[str] = Counter()
         self._served: dict[str, int] = {}
@@ -54,12 +58,12 @@ class FairQueue:
     ) -> Iterator[None]:
         """Hold a place for `asker` while the context is open.
 
-        `check` is called while waiting and may raise to stop it. `may_enter` returns False to hold this ticket back, and
-        `entered` is called when the place is taken, both under `changed`. If no place is free at once, `queued` is called
-        once with the position in the queue (1: next).
+        `check` is called while waiting and may raise to stop it. `may_enter` returns False to hold this ticket back, until
+        another place becomes free, and `entered` is called when the place is taken, both under `changed`. If no place is free
+        at once, `queued` is called once with the position in the queue (1: next).
         """
         with self.changed:
-            ticket = _Ticket(asker, self._numbers, may_enter)
+            ticket = _Ticket(asker, self._numbers, may_enter, threading.Condition(self._lock))
             self._numbers += 1
             self._waiting.append(ticket)
             position = 0 if self._is_next(ticket) else self._order().index(ticket) + 1
@@ -68,9 +72,11 @@ class FairQueue:
                 queued(position)
             with self.changed:
                 while not self._is_next(ticket):
-                    self.changed.wait(_LOOK_SECONDS)
-                    if check is not None:
-                        check()
+                    is_woken = False
+                    while not is_woken:
+                        is_woken = ticket.turn.wait(_LOOK_SECONDS)
+                        if check is not None:
+                            check()
                 if check is not None:
                     check()
                 self._places[asker] += 1
@@ -79,7 +85,7 @@ class FairQueue:
         finally:
             with self.changed:
                 self._waiting.remove(ticket)
-                self.changed.notify_all()
+                self._wake()
         try:
             yield
         finally:
@@ -87,13 +93,23 @@ class FairQueue:
                 self._places[asker] -= 1
                 if not self._places[asker]:
                     del self._places[asker]
+                self._wake()
                 self.changed.notify_all()
 
+    def _wake(self) -> None:
+        """Wake the tickets that are next."""
+        for ticket in self._next():
+            ticket.turn.notify()
+
     def _is_next(self, ticket: _Ticket) -> bool:
-        if self._most is not None and self.taken >= self._most:
-            return False
+        return ticket in self._next()
+
+    def _next(self) -> list[_Ticket]:
+        """Return the waiting tickets that may take a place now."""
+        if not self._waiting or (self._most is not None and self.taken >= self._most):
+            return []
         ready = [waiting for waiting in self._order() if self._has_share(waiting.asker) and waiting.may_enter()]
-        return bool(ready) and (self._most is None or ticket in ready[: self._most - self.taken])
+        return ready if self._most is None else ready[: self._most - self.taken]
 
     def _has_share(self, asker: str) -> bool:
         return self._most_each is None or self._places[asker] < self._most_each
@@ -109,5 +125,6 @@ class FairQueue:
 
     def forget(self) -> None:
         """Reset the queue in a forked child: the waiting threads, which may hold the lock, belong to the parent."""
-        self.changed = threading.Condition()
+        self._lock = threading.RLock()
+        self.changed = threading.Condition(self._lock)
         self._waiting, self._places = [], Counter()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import random
 import threading
+import time
+from typing import Any
 
 import pytest
 
@@ -87,3 +90,64 @@ def test_who_gives_up_waiting_leaves_the_queue() -> None:
         with pytest.raises(KeyError), queue.place("b", check):
             pass
         assert queue.waiting == 0
+
+
+@pytest.mark.parametrize("places", [1, 3])
+def test_a_change_wakes_those_that_are_next_and_nobody_else(places: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If every change woke all waiters, and each sorted all of them, answers would take longer with the square of their number."""
+    sorts = list[int]()
+    order = FairQueue._order
+
+    def counted(queue: FairQueue) -> Any:
+        sorts.append(queue.waiting)
+        return order(queue)
+
+    monkeypatch.setattr(FairQueue, "_order", counted)
+    queue, entered, askers = FairQueue(places), list[str](), [f"a{number % 6}" for number in range(48)]
+    workers = [Worker(queue, asker, entered) for asker in askers]
+    while queue.taken + queue.waiting < len(askers):
+        workers[-1].inside.wait(0.001)
+    for worker in workers:
+        worker.leave.set()
+    for worker in workers:
+        worker.end()
+    assert sorted(entered) == sorted(askers) and queue.taken == queue.waiting == 0
+    assert len(sorts) < 7 * len(askers), "some of a place's arrival, its turn, its beginning and its end"
+    if places == 1:
+        assert entered == askers, "each asker in turn, since all of them came in turn"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_nobody_waits_while_there_is_a_place_for_them(seed: int) -> None:
+    """A wake-up that is lost leaves a place empty for good: whoever waits looks again only if something changes."""
+    chance = random.Random(seed)
+    most = chance.choice([1, 2, 4])
+    queue, count, given_up = FairQueue(most, most_each=chance.choice([None, 1, 2])), threading.Semaphore(0), KeyError()
+
+    def work(asker: str, leaves: int) -> None:
+        for _ in range(20):
+            looks = 0
+
+            def check() -> None:
+                nonlocal looks
+                looks += 1
+                if leaves and looks % leaves == 0:
+                    raise given_up
+
+            try:
+                with queue.place(asker, check):
+                    assert queue.taken <= most
+                    time.sleep(0.001)
+            except KeyError:
+                pass
+        count.release()
+
+    threads = [
+        threading.Thread(target=work, args=(f"a{chance.randrange(3)}", chance.choice([0, 0, 1, 2])), daemon=True)
+        for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for _ in threads:
+        assert count.acquire(timeout=60)
+    assert queue.taken == queue.waiting == 0
