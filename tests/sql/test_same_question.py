@@ -107,3 +107,34 @@ def test_columns_that_are_named_anew_are_not_mixed_up() -> None:
     swapped = "SELECT ward, SUM(nights) FROM (SELECT diagnosis AS ward, nights, ward AS diagnosis FROM visits) AS t GROUP BY ward"
     assert whole(swapped) == whole("SELECT diagnosis, SUM(nights) FROM visits GROUP BY diagnosis")
     assert whole(swapped) != whole("SELECT ward, SUM(nights) FROM visits GROUP BY ward")
+
+
+FILTERED = (
+    "COUNT({})", "COUNT(DISTINCT {})", "SUM({})", "AVG({})", "VAR_SAMP({})", "MEDIAN({})", "MIN({})", "MODE({})",
+    "PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY {})", "QUANTILE_DISC({}, 0.25)",
+)  # fmt: skip
+CASES = ("CASE WHEN {c} THEN {x} END", "(CASE WHEN {c} THEN ({x}) ELSE NULL END)", "IF({c}, {x}, NULL)")
+
+
+@pytest.mark.parametrize("aggregate", FILTERED)
+@pytest.mark.parametrize("value", ["nights", "patient_id"])
+def test_an_aggregate_of_case_is_the_aggregate_with_a_filter(aggregate: str, value: str) -> None:
+    if value == "patient_id" and not aggregate.startswith("COUNT"):
+        value = "nights % 7"
+
+    def question(call: str, condition: str = "") -> str:
+        return f"SELECT ward, {call}{condition} FROM visits GROUP BY ward"
+
+    filtered = whole(question(aggregate.format(value), " FILTER (WHERE cost > 5 AND ward = 'er')"))
+    for case in CASES:
+        both = aggregate.format(case.format(c="cost > 5 AND ward = 'er'", x=value))
+        half = aggregate.format(case.format(c="ward = 'er'", x=value))
+        nested = aggregate.format(case.format(c="cost > 5", x=CASES[0].format(c="ward = 'er'", x=value)))
+        assert (
+            whole(question(both))
+            == whole(question(half, " FILTER (WHERE cost > 5)"))
+            == whole(question(nested))
+            == filtered
+        )
+    other = aggregate.format(f"CASE WHEN cost > 5 THEN {value} WHEN ward = 'er' THEN {value} END")
+    assert whole(question(other)) != filtered

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import cast
 
 from sqlglot import exp
 
@@ -113,9 +114,49 @@ def _measure(name: str, node: exp.Expr, scalars: Scalars, per_unit: bool) -> Mea
     if entry is None or (isinstance(inner, exp.WithinGroup) and entry[1] is not Arguments.QUANTILE):
         raise _unknown(inner.this if isinstance(inner, exp.WithinGroup) else inner)
     aggregate, arguments = entry
+    if arguments in _OF_ONE_VALUE:
+        inner, conditions = _without_case(inner)
+        for chosen in map(scalars.boolean, conditions):
+            condition = chosen if condition is None else scalars.call("and", node, condition, chosen)
     call = _Call(name, inner, _operands(inner), aggregate, scalars, condition, per_unit)
     measure = RULES[arguments](call)
     return measure if bounds is None else within_group_bounds(measure, node, bounds, per_unit)
+
+
+_OF_ONE_VALUE = (Arguments.ROWS, Arguments.NUMBER, Arguments.UNIT_VALUE, Arguments.QUANTILE, Arguments.MODE)
+
+
+def _without_case(inner: exp.Expr) -> tuple[exp.Expr, list[exp.Expr]]:
+    """Return the call of f(CASE WHEN c THEN x END) as f(x), and the conditions c: it is f(x) FILTER (WHERE c), because aggregates
+    skip NULL. One question in two forms must have one plan."""
+    conditions: list[exp.Expr] = []
+    while (value := _value(inner)) is not None and (branch := _only_branch(value.unnest())) is not None:
+        conditions.append(branch[0])
+        inner = inner.copy()
+        cast(exp.Expr, _value(inner)).replace(branch[1].copy())
+    return inner, conditions
+
+
+def _value(inner: exp.Expr) -> exp.Expr | None:
+    """Return the argument whose NULLs a call skips, x in f(x), f(DISTINCT x) and f(q) WITHIN GROUP (ORDER BY x); else None."""
+    value = inner.expression if isinstance(inner, exp.WithinGroup) else inner.this
+    if isinstance(value, (exp.Order, exp.Distinct)):
+        value = value.expressions[0] if len(value.expressions) == 1 else None
+    value = value.this if isinstance(value, exp.Ordered) else value
+    return value if isinstance(value, exp.Expr) else None
+
+
+def _only_branch(value: exp.Expr) -> tuple[exp.Expr, exp.Expr] | None:
+    """Return condition and value of CASE WHEN condition THEN value [ELSE NULL] END, or of IF with two arguments; else None."""
+    if isinstance(value, exp.Case) and value.this is None and len(value.args["ifs"]) == 1:
+        choice, other = value.args["ifs"][0], value.args.get("default")
+    elif isinstance(value, exp.If):
+        choice, other = value, value.args.get("false")
+    else:
+        return None
+    if other is not None and not isinstance(other.unnest(), exp.Null):
+        return None
+    return choice.this, choice.args["true"]
 
 
 def _unknown(node: exp.Expr, where: str = "") -> Exception:
