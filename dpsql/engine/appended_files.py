@@ -11,8 +11,8 @@ unit's rows (all if there are fewer). Then k(A + B) = k(k(A) + B) for bags A and
 A before it, or equal to it, which A + B holds as well, so leaving it out does not change k(A + B). Hence the copy of the rows A,
 together with the rows B of new files, ranked again and cut, is the copy of all rows, whatever B is and however often this was
 done. A row that was once dropped never comes back. What the copy keeps of a row (values, its unit's key, integers on grids) is
-a function of that row, its ancestors and the policy, and the copy's name depends on that part of the policy. The way in which
-files are read (types of columns, the reader) is compared, because with several files it depends on all of them.
+a function of that row, its ancestors, the schema of the file that holds it, and the policy, and the copy's name depends on that
+part of the policy. No file decides how another is read (`engine.duckdb.parquet_files`), so files may come with other types.
 
 **When a copy is written again as a whole.** Every extension leaves space of dropped rows and rows that are not in the order of
 their units, so questions slow down. When the table's own files have twice the bytes of those from which the copy was last
@@ -33,12 +33,11 @@ from pathlib import Path
 
 from dpsql.engine.contract import Engine
 from dpsql.engine.files import IDENTITIES, matching, size_in
-from dpsql.engine.query import Identity, Source
+from dpsql.engine.query import Identity
 from dpsql.policy import Policy
 from dpsql.policy.reach import is_file
 
 OF_CHANGED_FILES = "files of the copy before were changed or are gone, so all rows were read"
-OF_ANOTHER_READER = "files are read in another way than for the copy before, so all rows were read"
 OF_LATE_PARENTS = "rows of before had no parent and there are new parents, so all rows were read"
 OF_GROWTH = "files have doubled since all rows were last read, so all rows were read"
 OF_DAMAGE = "the copy before cannot be read, so all rows were"
@@ -48,11 +47,10 @@ LEAST_BYTES = 16 * 2**20
 
 @dataclass(frozen=True)
 class CopiedFiles:
-    """A copy's record of the files from which it was made: the text of each, how each table's files were read, the bytes of
-    the table's own files when it was last written as a whole, and whether every row had reached its unit."""
+    """A copy's record of the files from which it was made: the text of each, the bytes of the table's own files when it was
+    last written as a whole, and whether every row had reached its unit."""
 
     files: tuple[str, ...]
-    read: str
     whole_bytes: int = 0
     complete: bool = False
 
@@ -63,16 +61,16 @@ class CopiedFiles:
 
     def text(self) -> str:
         """Return the text that a copy keeps."""
-        return json.dumps({"files": self.files, "read": self.read, "whole_bytes": self.whole_bytes})
+        return json.dumps({"files": self.files, "whole_bytes": self.whole_bytes})
 
 
 def copied_files(text: str, complete: bool) -> CopiedFiles:
     """Return the record from which `CopiedFiles.text` made a text; for any other text a record without files."""
     try:
         record = json.loads(text)
-        return CopiedFiles(tuple(map(str, record["files"])), str(record["read"]), int(record["whole_bytes"]), complete)
+        return CopiedFiles(tuple(map(str, record["files"])), int(record["whole_bytes"]), complete)
     except (ValueError, KeyError, TypeError):
-        return CopiedFiles((), "")
+        return CopiedFiles(())
 
 
 class TableFiles:
@@ -85,10 +83,8 @@ class TableFiles:
         self._parents = [parent for _, _, parent, _ in policy.unit_joins(table)]
 
     def copied(self) -> CopiedFiles:
-        """Return the record of a copy of the present files. Raises Fault if they cannot be read."""
-        sources = [self._engine.source(name, total=self.total) for name in (self.table, *self._parents)]
-        files = tuple(self.identity.files.values())
-        return CopiedFiles(files, json.dumps([_how(source) for source in sources]), self._bytes())
+        """Return the record of a copy of the present files."""
+        return CopiedFiles(tuple(self.identity.files.values()), self._bytes())
 
     def _bytes(self) -> int:
         """Return the bytes of the table's own files."""
@@ -96,8 +92,7 @@ class TableFiles:
         return sum(size_in(self.identity.files[str(path)]) for path in own_files)
 
     def added(self, before: CopiedFiles) -> tuple[Path, ...] | str:
-        """Return the table's own files that a copy made from `before` lacks, or the reason why it cannot be extended.
-        Raises Fault if files cannot be read."""
+        """Return the table's own files that a copy made from `before` lacks, or the reason why it cannot be extended."""
         copied, present = set(before.files), self.identity.files
         if not copied.issubset(present.values()):
             return OF_CHANGED_FILES
@@ -109,13 +104,6 @@ class TableFiles:
             return OF_CHANGED_FILES
         if parent_files and not before.complete:
             return OF_LATE_PARENTS
-        if self.copied().read != before.read:
-            return OF_ANOTHER_READER
-        if (
-            own_files
-            and _how(self.engine_of(own_files).source(self.table, total=self.total)) != json.loads(before.read)[0]
-        ):
-            return OF_ANOTHER_READER
         return own_files
 
     def engine_of(self, files: Sequence[Path]) -> Engine:
@@ -126,8 +114,3 @@ class TableFiles:
         """Return those of `paths` that are files of `tables`."""
         sources = filter(is_file, map(self._policy.table_source, tables))
         return tuple(path for source in sources for path in matching(source) if str(path) in paths)
-
-
-def _how(source: Source) -> list[object]:
-    """Return the properties of a source that may differ between files, in the form that JSON gives back."""
-    return [source.reader, source.types]

@@ -7,7 +7,7 @@ expressions sees the value. So such values are replaced here; the decision depen
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,9 @@ _DAY_SECONDS = 86_400
 
 def total_type(type_: pa.DataType) -> pa.DataType:
     """Return the type of a column after `total`."""
-    if pa.types.is_dictionary(type_):
+    if isinstance(type_, pa.BaseExtensionType):
+        return type_ if _is_uuid(type_) else total_type(type_.storage_type)
+    if pa.types.is_dictionary(type_) or pa.types.is_run_end_encoded(type_):
         return total_type(type_.value_type)
     if pa.types.is_timestamp(type_) and type_.unit in ("s", "ms"):
         return pa.timestamp("us", type_.tz)
@@ -30,19 +32,26 @@ def total_type(type_: pa.DataType) -> pa.DataType:
         return pa.duration("us")
     if pa.types.is_float16(type_):
         return pa.float32()
-    if pa.types.is_decimal256(type_) or (pa.types.is_nested(type_) and _holds_times(type_)):
+    if pa.types.is_decimal256(type_) or pa.types.is_string_view(type_):
         return pa.string()
+    if pa.types.is_binary_view(type_):
+        return pa.binary()
     return type_
 
 
 def total(column: Any) -> Any:
-    """Return the column with NULL for every value that DuckDB cannot read."""
+    """Return the column with NULL for every value that DuckDB cannot read. Nested columns are returned as they are: a policy
+    has none."""
     type_ = column.type
+    if pa.types.is_nested(total_type(type_)):
+        return column
+    if isinstance(type_, pa.BaseExtensionType):
+        return column if _is_uuid(type_) else total(_in_chunks(column, lambda chunk: chunk.storage, type_.storage_type))
     if pa.types.is_dictionary(type_):
         # A dictionary may hold texts that are not UTF-8; decoding copies their bytes unread.
-        return total(_decoded(column))
-    if pa.types.is_nested(type_) and _holds_times(type_):
-        return pa.nulls(len(column), pa.string())
+        return total(_in_chunks(column, lambda chunk: chunk.dictionary_decode(), type_.value_type))
+    if pa.types.is_run_end_encoded(type_):
+        return total(_in_chunks(column, pc.run_end_decode, type_.value_type))
     target = total_type(type_)
     if (pa.types.is_timestamp(type_) or pa.types.is_duration(type_)) and target != type_:
         factor = 10**6 // _PER_SECOND[type_.unit]
@@ -52,52 +61,78 @@ def total(column: Any) -> Any:
         numbers = pc.cast(column, pa.int32() if pa.types.is_time32(type_) else pa.int64())
         return pc.cast(_within(numbers, 0, _DAY_SECONDS * _PER_SECOND[type_.unit]), type_)
     if target != type_:
-        return pc.cast(column, target)
+        return total(pc.cast(column, options=pc.CastOptions(target, allow_invalid_utf8=True)))
     return column if _is_valid(column) else _valid_rows(column)
 
 
-def total_table(table: pa.Table) -> pa.Table:
-    """Return a table with `total` applied to every column."""
-    return pa.table([total(column) for column in table.columns], names=table.column_names)
+def total_table(table: pa.Table, columns: Collection[str]) -> pa.Table:
+    """Return the columns of a table that are in `columns`, in any case, with `total` applied to them."""
+    readable = {name.lower() for name in columns}
+    places = [place for place, name in enumerate(table.column_names) if name.lower() in readable]
+    return pa.table(
+        [total(table.column(place)) for place in places], names=[table.column_names[place] for place in places]
+    )
 
 
 class TotalParquet(pyarrow.dataset.Dataset):  # type: ignore[misc]
-    """Parquet files read by pyarrow, with `total` applied to every column. DuckDB scans it like any dataset."""
+    """Parquet files with equal types, read by pyarrow. A value means what it means to DuckDB's own reader, and is NULL where that
+    one fails. DuckDB scans this like any dataset."""
 
-    def __init__(self, paths: list[Path], columns: tuple[str, ...]) -> None:
-        """`columns`: names of the columns that may be read, in any case."""
-        self._files = pyarrow.dataset.dataset([str(path) for path in paths], format="parquet", partitioning="hive")
-        readable = {name.lower() for name in columns}
-        self._names = [name for name in self._files.schema.names if name.lower() in readable]
+    def __init__(
+        self, paths: Sequence[Path], columns: Mapping[str, pa.DataType | None], keys: Sequence[str] = ()
+    ) -> None:
+        """`columns`: the columns that may be read, by their names in the files, with the type that their values have, None for
+        the type in which pyarrow reads them. `keys`: columns that are in the files' paths."""
+        self._columns = {**columns, **dict.fromkeys(keys)}
+        self._files = pyarrow.dataset.dataset(
+            [str(path) for path in paths],
+            # Nanoseconds have no room for the values of INT96 outside the years 1677 to 2262.
+            format=pyarrow.dataset.ParquetFileFormat(coerce_int96_timestamp_unit="us"),
+            partitioning=pyarrow.dataset.partitioning(pa.schema([(key, pa.string()) for key in keys]), flavor="hive"),
+        )
+        fields = ((name, self._meaning(name)) for name in self._files.schema.names if name in self._columns)
+        self._schema = pa.schema([(name, total_type(type_)) for name, type_ in fields])
+
+    def _meaning(self, name: str) -> pa.DataType:
+        return self._columns[name] or self._files.schema.field(name).type
 
     @property
     def schema(self) -> pa.Schema:
         """The columns that may be read, with their types after `total`."""
-        return pa.schema([(name, total_type(self._files.schema.field(name).type)) for name in self._names])
+        return self._schema
 
     def scanner(self, columns: list[str] | None = None, filter: Any = None, **_: Any) -> Any:
         """Return a scan of `columns` over the rows for which `filter` (a pyarrow expression) is true."""
         said = "" if filter is None else str(filter)
-        read = [name for name in self._names if columns is None or name in columns or name in said]
-        schema = pa.schema([self.schema.field(name) for name in read])
+        read = [name for name in self._schema.names if columns is None or name in columns or name in said]
+        schema = pa.schema([self._schema.field(name) for name in read])
 
         def batches() -> Iterator[pa.RecordBatch]:
             for batch in self._files.scanner(columns=read, use_threads=True).to_batches():
-                yield pa.RecordBatch.from_arrays([total(column) for column in batch.columns], schema=schema)
+                arrays = [
+                    total(_meant(column, self._columns[name])) for name, column in zip(read, batch.columns, strict=True)
+                ]
+                yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
         reader = pa.RecordBatchReader.from_batches(schema, batches())
         return pyarrow.dataset.Scanner.from_batches(reader, columns=read if columns is None else columns, filter=filter)
 
 
-def is_risky(type_: pa.DataType) -> bool:
-    """Return whether DuckDB's Parquet reader may raise at a value of this type; False for texts, the most frequent
-    type."""
-    return bool(pa.types.is_time(type_) or (pa.types.is_timestamp(type_) and type_.unit in ("s", "ms")))
+def _meant(column: Any, type_: pa.DataType | None) -> Any:
+    """Return an array in the type that its values have; texts are not validated."""
+    if type_ is None or type_ == column.type:
+        return column
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    elif isinstance(column.type, pa.BaseExtensionType):
+        column = column.storage
+    if isinstance(type_, pa.BaseExtensionType):
+        return pa.ExtensionArray.from_storage(type_, column)
+    return pc.cast(column, options=pc.CastOptions(type_, allow_invalid_utf8=True))
 
 
-def _holds_times(type_: pa.DataType) -> bool:
-    parts = [type_.field(index).type for index in range(type_.num_fields)]
-    return any(pa.types.is_temporal(part) or (pa.types.is_nested(part) and _holds_times(part)) for part in parts)
+def _is_uuid(type_: pa.DataType) -> bool:
+    return isinstance(type_, pa.UuidType)
 
 
 def _within(numbers: Any, low: int, high: int) -> Any:
@@ -105,10 +140,11 @@ def _within(numbers: Any, low: int, high: int) -> Any:
     return pc.if_else(fits, numbers, pa.scalar(None, numbers.type))
 
 
-def _decoded(column: Any) -> Any:
+def _in_chunks(column: Any, change: Callable[[Any], Any], type_: pa.DataType) -> Any:
+    """Return an array or a chunked array whose chunks are changed to arrays of a type."""
     if isinstance(column, pa.ChunkedArray):
-        return pa.chunked_array([chunk.dictionary_decode() for chunk in column.chunks], column.type.value_type)
-    return column.dictionary_decode()
+        return pa.chunked_array([change(chunk) for chunk in column.chunks], type_)
+    return change(column)
 
 
 def _is_valid(column: Any) -> bool:

@@ -50,7 +50,7 @@ from dpsql.policy.reach import is_file
 from dpsql.storage.durable_files import sync
 from dpsql.storage.file_locks import alone_in
 
-FORMAT = "4"
+FORMAT = "5"
 SETTLED_SECONDS = 0.1
 """Least age of a source's last change: two changes of a file within one tick of its clock (at most 0.01 s) look like one."""
 PATIENCE_SECONDS = 10.0

@@ -92,7 +92,9 @@ class CsvFiles:
             _log.error("cannot read the header of the files of %s: %s", self.table, error)
             raise refuse("source_table_unreadable", table=self.table) from None
         if len(set(headers.values())) > 1:
-            raise refuse("source_files_differ", table=self.table)
+            other = next(path for path in paths if headers[path] != headers[paths[0]])
+            _log.error("the header of %s is not that of %s", other, paths[0])
+            raise refuse("source_files_differ", table=self.table, what="their header lines")
         return paths, list(headers[paths[0]])
 
     def _layout(self, header: list[str]) -> CellLayout:

@@ -30,14 +30,10 @@ class EngineQuery:
 
 @dataclass(frozen=True)
 class Source:
-    """The location of a policy's table: `sql` is the qualified name or scan of the engine, `types` its columns' types.
-
-    `reader` names the reader of files if there are several: two readers may read one value differently.
-    """
+    """The location of a policy's table: `sql` is the qualified name or scan of the engine, `types` its columns' types."""
 
     sql: str
     types: dict[str, str]
-    reader: str = ""
 
 
 @dataclass(frozen=True)

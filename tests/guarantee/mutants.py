@@ -16,6 +16,7 @@ CLIPPING = "guarantee/test_clipping.py"
 PLACES = "guarantee/test_value_places.py"
 GENERATED = "guarantee/test_neighbours.py"
 SOURCES = "guarantee/test_neighbouring_sources.py"
+FILES = "unit/engine/duckdb/test_parquet_files.py"
 TIGHT = "guarantee/test_tight_sensitivity.py"
 PLAIN = f"{GENERATED}::test_missing_and_infinite_values_count_as_nothing"
 SESSION = "unit/session/test_session.py"
@@ -206,7 +207,15 @@ MUTANTS = (
     Mutant("a change wakes everybody who waits", "engine/fair_queue.py", "FairQueue._wake", "self._next()", "self._waiting", "unit/engine/test_fair_queue.py", "nobody_else"),
     Mutant("links beside the ledger are not named", "ledger/opening.py", "require_no_links", "os.path.islink(log)", "False", "unit/ledger/test_file_modes.py", "a_link_in_place"),
     Mutant("a database is opened again under a question", "engine/duckdb/sources.py", "Sources.leave", "self._runs >= MOST_RUNS and not self._running", "self._runs >= MOST_RUNS", "unit/engine/duckdb/test_prepared_views.py", "another_question"),
-    Mutant("statistics of a Parquet file say that there is no NaN", "engine/duckdb/sources.py", "Sources.place", "f'read_parquet({self._files_text(table)}{united}, can_have_nan = true)'", "f'read_parquet({self._files_text(table)}{united})'", 'unit/engine/duckdb/test_sources.py', 'rows_with_nan'),
+    Mutant("statistics of a Parquet file say that there is no NaN", "engine/duckdb/sources.py", "Sources._scan", "f'read_parquet({files}, can_have_nan = true, hive_partitioning = {hive})'", "f'read_parquet({files}, hive_partitioning = {hive})'", 'unit/engine/duckdb/test_sources.py', 'rows_with_nan'),
+    Mutant("files are read in the types of the first", "engine/duckdb/parquet_files.py", "grouped", "groups.setdefault((by_arrow, types), []).append(path)", "groups.setdefault((by_arrow, types) if not groups else next(iter(groups)), []).append(path)", FILES, 'whatever_the_other_is'),
+    Mutant("pyarrow reads files in the types of the first", "engine/duckdb/parquet_files.py", "grouped", "s.arrow if by_arrow else None", "None", FILES, 'whatever_the_other_is'),
+    Mutant("DuckDB reads times beyond a day", "engine/duckdb/parquet_files.py", "grouped", "total or any((stored.kind in _TOTAL_IN_ARROW for stored in columns_of_file))", "total", FILES, 'whatever_the_others_are'),
+    Mutant("columns with parts are read", "engine/duckdb/parquet_files.py", "_stored", "kind not in _TOTAL_IN_DUCKDB | _TOTAL_IN_ARROW", "kind == 'geometry'", FILES, 'column_with_parts'),
+    Mutant("Arrow columns with parts are read", "engine/duckdb/sources.py", "Sources._readable", "not is_readable(engine_type)", "False", FILES, 'column_with_parts'),
+    Mutant("decimals are read beyond their digits", "engine/duckdb/literals.py", "_castable", "decimal := _DECIMAL.fullmatch(engine_type.upper())", "decimal := None", FILES, 'whatever_the_others_are'),
+    Mutant("old timestamps wrap around", "engine/arrow_total.py", "TotalParquet.__init__", "coerce_int96_timestamp_unit='us'", "coerce_int96_timestamp_unit='ns'", 'unit/engine/test_arrow_total.py', 'of_any_year'),
+    Mutant("types of paths depend on all paths", "engine/duckdb/sources.py", "Sources._scan", "'true, hive_types_autocast = false' if group.keys else 'false'", "'true' if group.keys else 'false'", FILES, 'values_of_paths'),
     Mutant("settings of a connection kept", "engine/duckdb/settings.py", "PinnedSettings.pin", "not self._owned", "False", 'unit/engine/test_collations.py', 'default-groups or default-division'),
     Mutant("an unknown law is taken for another", "privacy/mechanisms/registry.py", "from_json", "MECHANISMS[facts['mechanism']]", "MECHANISMS.get(facts['mechanism'], MECHANISMS['laplace'])", 'unit/reuse/test_other_rows.py', 'unknown_law_is_not_read'),
     Mutant("an unknown law is taken as it comes", "privacy/mechanisms/registry.py", "registered", "not is_registered(noise)", "False", 'unit/reuse/test_other_rows.py', 'said_of_an_unknown_law'),
@@ -789,8 +798,6 @@ self.context.engine.interrupt()""", 'unit/session/test_response_times.py', 'inte
     Mutant('new rows are ranked without those of before', 'engine/duckdb/prepared_views.py', '_continued', 'f\'CREATE TABLE "#new".main.ranked AS {view.ranked(f"{old_rows} UNION ALL {new_rows}", key)}\'', 'f\'CREATE TABLE "#new".main.ranked AS {view.ranked(new_rows, key)}\'', 'unit/engine/test_appended_files.py', 'that_of_all_rows and parquet-4'),
     Mutant('a copy of files that are gone is continued', 'engine/appended_files.py', 'TableFiles.added', 'not copied.issubset(present.values())', 'False', 'unit/engine/test_appended_files.py', 'makes_the_copy_anew and gone'),
     Mutant('rows without a parent are forgotten', 'engine/appended_files.py', 'TableFiles.added', 'parent_files and (not before.complete)', 'False', 'unit/engine/test_appended_files.py', 'parent_comes_later'),
-    Mutant('a copy of files that were read otherwise is continued', 'engine/appended_files.py', 'TableFiles.added', 'self.copied().read != before.read', 'False', 'unit/engine/test_appended_files.py', 'parents_of_other_types'),
-    Mutant('new files that are read otherwise are added', 'engine/appended_files.py', 'TableFiles.added', 'own_files and _how(self.engine_of(own_files).source(self.table, total=self.total)) != json.loads(before.read)[0]', 'False', 'unit/engine/test_appended_files.py', 'of_mixed_types'),
     Mutant('a continued copy is never written whole', 'engine/appended_files.py', 'TableFiles.added', 'self._bytes() >= max(2 * before.whole_bytes, LEAST_BYTES)', 'False', 'unit/engine/test_appended_files.py', 'files_have_doubled'),
     Mutant('an order for each version of an append-only table', 'engine/contribution_index.py', 'ContributionIndex._order', 'self._policy.tables[table].append_only', 'False', 'unit/engine/test_appended_files.py', 'those_of_every_version'),
     Mutant('a copy that somebody named is continued', 'engine/contribution_index.py', 'ContributionIndex._grown', 'before.stem != self._token(table, order, replace(files.identity, text=copied.identity))', 'False', 'unit/engine/test_appended_files.py', 'under_another_name'),

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 
 from dpsql.engine.contract import ExactAnswer, PreparedViews
 from dpsql.engine.csv_lines import Broken
@@ -44,7 +45,7 @@ class DuckDBEngine:
         version: str,
         owned: bool,
         file: Path | None = None,
-        objects: Mapping[str, Any] | None = None,
+        objects: Mapping[str, pa.Table] | None = None,
     ) -> None:
         """`version`: fingerprint of the data (see `data_version`); `owned`: whether `close` closes the connection.
 
@@ -239,13 +240,18 @@ def engine_fault(error: Exception) -> Error:
 def open_duckdb(policy: Policy, source: Any = None) -> DuckDBEngine:
     """Return the engine for a policy: for its own source, a DuckDB connection, or Arrow tables (one, or a dict by name).
 
-    Raises a fault if the source does not exist.
+    Raises a fault if the source does not exist, and source_unsupported for other objects.
     """
     if source is None:
         return _open_path(policy)
     if isinstance(source, duckdb.DuckDBPyConnection):
         return DuckDBEngine(source, policy, f"connection:{uuid.uuid4().hex}", owned=False)
     tables = source if isinstance(source, Mapping) else {next(iter(policy.tables)): source}
+    for value in tables.values():  # of other objects DuckDB guesses types from some of their rows
+        if not isinstance(value, pa.Table):
+            raise refuse(
+                "source_unsupported", source=type(value).__name__, known="DuckDB connections and Arrow tables in Python"
+            )
     return DuckDBEngine(
         kept_in_children(duckdb.connect()), policy, f"objects:{uuid.uuid4().hex}", owned=True, objects=tables
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date, datetime
 from fractions import Fraction
 from math import isfinite
@@ -55,24 +56,47 @@ def cast_column(source: str, type_: Type, engine_type: str) -> str:
     """
     target = TYPES[type_]
     same = engine_type.upper() == target
-    value = source if same else f"TRY_CAST({_castable(source, engine_type)} AS {target})"
+    value = source if same else f"TRY_CAST({_castable(source, type_, engine_type)} AS {target})"
     value = f"({value} COLLATE {BINARY})" if type_ is Type.TEXT else value
     value = in_calendar(type_, value) if type_.temporal else value
     return value if same else f"(CASE WHEN {source} IS NOT NULL THEN {value} END)"
+
+
+_READABLE = re.compile(
+    r"BOOLEAN|U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|BIGNUM|FLOAT|DOUBLE|DECIMAL\(\d+,\d+\)|VARCHAR|JSON|BLOB|BIT|UUID|"
+    r"ENUM\(.*\)|DATE|TIME(_NS)?|TIME WITH TIME ZONE|TIMESTAMP(_S|_MS|_NS)?|TIMESTAMP WITH TIME ZONE|TIMESTAMPTZ_NS|"
+    r"INTERVAL|\"NULL\"",
+    re.DOTALL,
+)
+"""The types of columns that `cast_column` reads, whatever their values. Types with parts are none of them: their values may hold
+parts at which a conversion raises (a map with a repeated key, times outside a day)."""
+
+
+def is_readable(engine_type: str) -> bool:
+    """Return whether columns of a type of DuckDB are read."""
+    return _READABLE.fullmatch(engine_type) is not None
 
 
 _CASTABLE = {
     "TIMESTAMP_S": ("0001-01-01", "9999-12-31 23:59:59"), "TIMESTAMP_MS": ("0001-01-01", "9999-12-31 23:59:59.999"),
     "TIME": ("00:00:00", "24:00:00"), "TIME_NS": ("00:00:00", "24:00:00"),
 }  # fmt: skip
-"""Types of which a connection given in Python may hold values (read from Arrow) at which even TRY_CAST to text raises, with
-the least and the greatest value at which it does not."""
+"""Types of which files and connections may hold values at which even TRY_CAST to text raises, with the least and the greatest
+value at which it does not. So may decimals (with more digits than their type has), for which `_castable` computes them."""
+_DECIMAL = re.compile(r"DECIMAL\((\d+),(\d+)\)")
 
 
-def _castable(source: str, engine_type: str) -> str:
-    if engine_type.upper() not in _CASTABLE:
+def _castable(source: str, type_: Type, engine_type: str) -> str:
+    if engine_type.upper() == "JSON" and type_ is not Type.TEXT:  # read from Arrow, it may be no JSON
+        return f"(CASE WHEN json_valid({source}) THEN {source} END)"
+    ends = _CASTABLE.get(engine_type.upper())
+    if decimal := _DECIMAL.fullmatch(engine_type.upper()):
+        digits, scale = map(int, decimal.groups())
+        most = f"{'9' * (digits - scale)}.{'9' * scale}"
+        ends = (f"-{most}", most)
+    if ends is None:
         return source
-    least, most = (f"CAST('{end}' AS {engine_type})" for end in _CASTABLE[engine_type.upper()])
+    least, most = (f"CAST('{end}' AS {engine_type})" for end in ends)
     return f"(CASE WHEN {source} BETWEEN {least} AND {most} THEN {source} END)"
 
 

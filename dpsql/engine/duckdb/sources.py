@@ -15,24 +15,23 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import pyarrow as pa
-import pyarrow.parquet
 
-from dpsql.engine.arrow_total import TotalParquet, is_risky, total_table
+from dpsql.engine.arrow_total import TotalParquet, total_table
 from dpsql.engine.csv_files import CsvFiles
 from dpsql.engine.csv_lines import Broken
 from dpsql.engine.duckdb.database_files import attached, catalog
 from dpsql.engine.duckdb.forks import kept_in_children
-from dpsql.engine.duckdb.literals import constant, name
+from dpsql.engine.duckdb.literals import TYPES, cast_column, constant, is_readable, name
+from dpsql.engine.duckdb.parquet_files import FileGroup, grouped
 from dpsql.engine.duckdb.prepared_views import Views
 from dpsql.engine.duckdb.settings import PinnedSettings
-from dpsql.engine.duckdb.structure import count_in_files
 from dpsql.engine.files import check_openable, identity_of, matching, stamp
 from dpsql.engine.query import Identity, Source
 from dpsql.errors.exceptions import Error, refuse
+from dpsql.plan.intervals import Type
 from dpsql.policy import Policy
 from dpsql.policy.reach import is_file
 from dpsql.storage.allocator import return_free_memory
@@ -56,7 +55,7 @@ class Sources:
         *,
         owned: bool,
         file: Path | None = None,
-        objects: Mapping[str, Any] | None = None,
+        objects: Mapping[str, pa.Table] | None = None,
         only: Mapping[str, Sequence[Path]] | None = None,
     ) -> None:
         """Take the arguments of `DuckDBEngine`. `only`: the files to read of tables of which only some files are read."""
@@ -70,8 +69,9 @@ class Sources:
         self._file = file
         self._opened = None if file is None else identity_of([file])
         self._objects = {
-            table: total_table(value) if isinstance(value, pa.Table) else value
+            table: total_table(value, policy.tables[table].columns)
             for table, value in (objects or {}).items()
+            if table in policy.tables
         }
         self._total: dict[str, TotalParquet] = {}
         self._csv = {
@@ -82,7 +82,7 @@ class Sources:
         }
         self._base_tables: dict[str, bool] = {}
         self._sources: dict[str, Source] = {}
-        self._whatever, self._united = set[str](), set[str]()
+        self._whatever = set[str]()
         self._looked: dict[str, object] = {}
         self._looking = {table: threading.RLock() for table in policy.tables}
         self._lock = threading.Lock()
@@ -109,7 +109,7 @@ class Sources:
         """Return the SQL argument that gives DuckDB's functions the files of a table: a glob, or a list of names."""
         if table not in self._only:
             return constant(self._policy.table_source(table))
-        return f"[{', '.join(constant(glob.escape(str(path))) for path in self._only[table])}]"
+        return _listed(self._only[table])
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """Return a new cursor with the objects given in Python and the CSV files, which cursors do not inherit."""
@@ -212,8 +212,8 @@ class Sources:
         for table, files in self._csv.items():
             if (dataset := files.current) is not None:
                 cursor.register(_scan_name(table), dataset)
-        for table, files in tuple(self._total.items()):
-            cursor.register(_scan_name(table), files)
+        for scan, dataset in tuple(self._total.items()):
+            cursor.register(scan, dataset)
         return cursor
 
     # --- structure ----------------------------------------------------------------------------------------------------
@@ -222,16 +222,19 @@ class Sources:
         """Return columns and DuckDB types of a policy table's source, or None if it is missing. Raises Fault for CSV files."""
         if table in self._csv:
             return dict.fromkeys(self._csv[table].names(), "VARCHAR")
-        where = self.place(table)
         try:
             check_openable(self._files(table) if self._is_parquet(table) else ())
-            with self._reading() as cursor:
-                described = cursor.execute(f"DESCRIBE SELECT * FROM {where}").fetchall()
+            return self._described(self.place(table))
         except duckdb.Error as error:
             _log.error("cannot read the structure of %s: %s", table, error)
             return None
         except OSError as error:
             raise self._unreadable(table, error) from None
+
+    def _described(self, place: str, columns: str = "*") -> dict[str, str]:
+        """Return names and DuckDB types of columns. Raises duckdb.Error."""
+        with self._reading() as cursor:
+            described = cursor.execute(f"DESCRIBE SELECT {columns} FROM {place}").fetchall()
         return {str(row[0]): str(row[1]) for row in described}
 
     def source(self, table: str, total: bool = False) -> Source:
@@ -240,7 +243,7 @@ class Sources:
         `total`: no value of a Parquet file may cause a failure, whatever its type, which takes longer.
         """
         if table in self._csv:
-            return Source(self.place(table), dict.fromkeys(self._csv[table].dataset().layout.names, "VARCHAR"), "csv")
+            return Source(self.place(table), dict.fromkeys(self._csv[table].dataset().layout.names, "VARCHAR"))
         must_change = total and table not in self._whatever and self._is_parquet(table)
         source = None if must_change else self._sources.get(table)
         if source is not None:
@@ -256,31 +259,77 @@ class Sources:
 
     def _read_source(self, table: str) -> Source:
         """Return the present source of a table that is not read from CSV files. Raises the same faults as `source`."""
-        self._check_parquet(table)
         if self._is_parquet(table):
-            self._choose_reader(table)
+            return self._parquet(table)
         present = self.columns(table)
         if present is None:
             raise refuse("source_table_missing", table=table)
-        folded = {column.lower(): (column, type_) for column, type_ in present.items()}
-        types: dict[str, str] = {}
+        folded = {column.lower(): type_ for column, type_ in present.items()}
         for column in self._policy.tables[table].columns:
             if column.lower() not in folded:
                 raise refuse("source_column_missing", table=table, column=column)
-            types[column] = folded[column.lower()][1]
-        reader = "arrow" if table in self._total else "parquet by name" if table in self._united else ""
-        return Source(self.place(table), types, reader)
+        return Source(self.place(table), self._readable(table, folded))
+
+    def _readable(self, table: str, present: Mapping[str, str]) -> dict[str, str]:
+        """Return the DuckDB types of the policy's columns from those by lower-case name. Raises Fault source_column_type."""
+        types = {}
+        for column in self._policy.tables[table].columns.values():
+            types[column.name] = engine_type = present[column.name.lower()]
+            if not is_readable(engine_type):
+                word = engine_type.partition("(")[0]  # a type may contain names of fields
+                raise refuse("source_column_type", table=table, column=column.name, given=word, wanted=column.type)
+        return types
+
+    def _parquet(self, table: str) -> Source:
+        """Return the Parquet files of a table as one relation.
+
+        Files that store the policy's columns in the same types are one scan, whose values are converted where they are used.
+        Otherwise each group of files has its own scan, and its values are converted before they come together: types of one
+        file then never decide how a value of another is read.
+        """
+        paths, columns = self._files(table), self._policy.tables[table].columns
+        if not paths:
+            raise refuse("source_table_missing", table=table)
+        try:
+            check_openable(paths)
+            policy_types = {column.name: column.type for column in columns.values()}
+            groups = grouped(table, paths, policy_types, total=table in self._whatever)
+            scans = [self._scan(table, group, number, len(groups)) for number, group in enumerate(groups)]
+            names = ", ".join(map(name, columns))
+            described = [self._described(scan, names) for scan in scans]
+        except (OSError, pa.ArrowException, duckdb.Error) as error:
+            raise self._unreadable(table, error) from None
+        typed = [self._readable(table, {k.lower(): type_ for k, type_ in types.items()}) for types in described]
+        if len(scans) == 1:
+            return Source(scans[0], typed[0])
+        parts = []
+        for scan, types in zip(scans, typed, strict=True):
+            items = (
+                cast_column(name(c.name), Type(c.type), types[c.name]) + f" AS {name(c.name)}" for c in columns.values()
+            )
+            parts.append(f"SELECT {', '.join(items)} FROM {scan}")
+        return Source(f"({' UNION ALL BY NAME '.join(parts)})", {c.name: TYPES[Type(c.type)] for c in columns.values()})
+
+    def _scan(self, table: str, group: FileGroup, number: int, groups: int) -> str:
+        """Return the FROM item of one of several groups of Parquet files. Raises OSError, pyarrow.ArrowException."""
+        if group.by_arrow:
+            scan = f"{_scan_name(table)} {number}"
+            self._total[scan] = group.dataset()
+            return f"temp.main.{name(scan)}"
+        # A column is read from the files if it is there. Values of paths are texts: their type would depend on all of them.
+        hive = "true, hive_types_autocast = false" if group.keys else "false"
+        # Without can_have_nan DuckDB concludes from a file's statistics, which ignore NaN, that no row has NaN: counts of the
+        # rows with NaN would then depend on whether another row contributes to the statistics.
+        files = self._files_text(table) if groups == 1 else _listed(group.paths)
+        return f"read_parquet({files}, can_have_nan = true, hive_partitioning = {hive})"
 
     def place(self, table: str) -> str:
-        """Return the FROM item of a policy table: a qualified name, or the scan of its files."""
-        if table in self._csv or table in self._total:
+        """Return the FROM item of a policy table: a qualified name, or a scan of its files from which only names are read."""
+        if table in self._csv:
             return f"temp.main.{name(_scan_name(table))}"
         source = self._policy.table_source(table)
         if is_file(source):
-            united = ", union_by_name = true" if table in self._united else ""
-            # Without can_have_nan DuckDB concludes from a file's statistics, which ignore NaN, that no row has NaN: counts of the
-            # rows with NaN would then depend on whether another row contributes to the statistics.
-            return f"read_parquet({self._files_text(table)}{united}, can_have_nan = true)"
+            return f"read_parquet({self._files_text(table)})"
         parts = source.split(".")
         if self._file is not None:
             parts = [catalog(self._file), *(["main"] if len(parts) == 1 else []), *parts][-3:]
@@ -383,45 +432,9 @@ class Sources:
     def _is_parquet(self, table: str) -> bool:
         return table not in self._csv and is_file(self._policy.table_source(table))
 
-    def _choose_reader(self, table: str) -> None:
-        """Choose DuckDB's reader for Parquet files, or pyarrow's if DuckDB's may raise at a value."""
-        paths, columns = self._files(table), tuple(self._policy.tables[table].columns)
-        read = {column.lower() for column in columns}
-        try:
-            schema = pyarrow.parquet.read_schema(paths[0])
-            risky = any(field.name.lower() in read and is_risky(field.type) for field in schema)
-            total = TotalParquet(paths, columns) if risky or table in self._whatever else None
-        except (OSError, pa.ArrowException) as error:
-            raise self._unreadable(table, error) from None
-        if total is not None:  # in one step: the text of a present question may name it
-            self._total[table] = total
-        else:
-            self._total.pop(table, None)
-
     def _unreadable(self, table: str, error: Exception) -> Error:
         _log.error("cannot read the files of %s: %s", table, error)
         return refuse("source_table_unreadable", table=table)
-
-    def _check_parquet(self, table: str) -> None:
-        """Check that every file is complete, and that each column of the policy is in all files or in none (it may be in
-        the path). If types differ between files, the widest is read: that of the first file would raise at other values.
-        """
-        if not is_file(self._policy.table_source(table)):
-            return
-        if not self._files(table):
-            raise refuse("source_table_missing", table=table)
-        types = 1
-        try:
-            check_openable(self._files(table))
-            with self._reading() as cursor:
-                for column in self._policy.tables[table].columns:
-                    holding, different, files = count_in_files(cursor, self._files_text(table), column)
-                    if holding not in (0, files):
-                        raise refuse("source_files_differ", table=table)
-                    types = max(types, different)
-        except (OSError, duckdb.Error) as error:
-            raise self._unreadable(table, error) from None
-        (self._united.add if types > 1 else self._united.discard)(table)
 
     def _attach_anew(self) -> None:
         """Open the DuckDB file again if it was replaced; threads reading the former file keep it. Raises duckdb.Error."""
@@ -445,3 +458,8 @@ class Sources:
 def _scan_name(table: str) -> str:
     """Return the name of a scan of files, which no table of a source can have."""
     return f"#csv {table}"
+
+
+def _listed(paths: Sequence[Path]) -> str:
+    """Return the SQL argument that gives DuckDB's functions these files."""
+    return f"[{', '.join(constant(glob.escape(str(path))) for path in paths)}]"

@@ -18,14 +18,6 @@ from dpsql.errors.exceptions import refuse
 from dpsql.policy.reach import is_file
 from dpsql.policy.types import DEFAULT_SCHEMAS, CsvDialect
 
-_IN_FILES = (
-    "SELECT count(*), count(DISTINCT kinds), (SELECT count(*) FROM glob({files})) FROM (SELECT file_name, "
-    "list(DISTINCT kind ORDER BY kind)::VARCHAR AS kinds FROM (SELECT file_name, "
-    "(type, converted_type, logical_type)::VARCHAR AS kind FROM parquet_schema({files}) "
-    "WHERE lower(name) = lower({column})) GROUP BY file_name)"
-)
-"""The number of Parquet files that have a column, the number of its types, and the number of files."""
-
 
 def structure_of_file(source: Path) -> dict[str, SourceTable]:
     """Return tables by name from a file, a glob of files (one table), or a folder of Parquet and CSV files (a table for each).
@@ -65,13 +57,6 @@ def structure_of_file(source: Path) -> dict[str, SourceTable]:
     except duckdb.Error as error:
         problem = f"DuckDB cannot open it ({type(error).__name__})"
         raise refuse("init_source", place=str(source), problem=problem) from None
-
-
-def count_in_files(cursor: duckdb.DuckDBPyConnection, files: str, column: str) -> tuple[int, int, int]:
-    """Return the number of Parquet files that have a column, the number of its types, and the number of files. `files`: the
-    SQL argument that names them. Raises duckdb.Error."""
-    holding, types, in_all = cursor.execute(_IN_FILES.format(files=files, column=constant(column))).fetchall()[0]
-    return holding, types, in_all
 
 
 def _described(scan: str) -> dict[str, str]:

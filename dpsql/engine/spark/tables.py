@@ -187,7 +187,9 @@ class Tables:
         noted(error)
         if isinstance(error, AnalysisException) and not str(error.getCondition()).startswith(_NOT_READ):
             return refuse("source_table_missing", table=table)
-        return refuse("source_files_differ" if "CANNOT_MERGE" in str(error) else "source_table_unreadable", table=table)
+        if "CANNOT_MERGE" in str(error):
+            return refuse("source_files_differ", table=table, what="the types of columns")
+        return refuse("source_table_unreadable", table=table)
 
 
 def _files_of(rows: DataFrame) -> str | None:

@@ -77,8 +77,9 @@ register(
 register(
     "source_files_differ",
     "42804",
-    "the files of table {table} do not have the same columns",
-    "give CSV files the same header line, and Parquet files the columns of the policy in the same types",
+    "the files of table {table} differ in {what}",
+    "give CSV files the same header line, and each Parquet file every column of the policy, in any type; the custodian's log "
+    "names the file",
     Fault,
 )
 register(

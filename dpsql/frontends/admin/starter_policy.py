@@ -159,6 +159,8 @@ def place_lines(schema: str | None, source: str | None) -> Iterator[str]:
 
 def type_of(engine_type: str) -> str | None:
     """Return the type of a column in a policy, None for a type that dpsql does not read."""
+    if engine_type.endswith("]"):  # a list, whatever its parts are
+        return None
     return next((word for pattern, word in _TYPES if re.match(pattern, engine_type, re.DOTALL)), None)
 
 

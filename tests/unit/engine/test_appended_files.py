@@ -20,7 +20,6 @@ from support.visits_clinic import QUESTIONS, engine_sql, exact, index_of, open_c
 
 from dpsql.engine import appended_files
 from dpsql.engine.appended_files import (
-    OF_ANOTHER_READER,
     OF_CHANGED_FILES,
     OF_DAMAGE,
     OF_GROWTH,
@@ -310,37 +309,23 @@ def test_erased_rows_are_in_no_copy(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "types", ["cost::INTEGER AS cost, ward::VARCHAR AS ward", "cost::FLOAT AS cost, ward::VARCHAR AS ward"]
-)
-def test_files_of_other_types_make_the_copy_anew(tmp_path: Path, types: str) -> None:
-    """Files of several types are all read in one type, so a value may be read differently than before."""
+    "types",
+    [
+        "cost::INTEGER AS cost, ward::VARCHAR AS ward", "cost::FLOAT AS cost, ward::VARCHAR AS ward",
+        "cost::VARCHAR AS cost, ward::BLOB AS ward", "TIME '12:00:00' AS cost, ward::VARCHAR AS ward",
+    ],
+)  # fmt: skip
+def test_files_of_other_types_are_added(tmp_path: Path, types: str) -> None:
+    """Each file is read in its own types, so what the copy holds is read as before; it is the copy of all rows."""
     policy, _, _ = two_files(tmp_path)
     add(tmp_path, "visits", ["('p4', 4, 4.5, 'a', DATE '2024-01-02')"], "4", types=types)
-    assert states(policy)["visits"] == PreparationState("visits", "written", OF_ANOTHER_READER)
-
-
-def test_files_of_mixed_types_are_read_together(tmp_path: Path) -> None:
-    """Integers and doubles are read as doubles; integers of a new file alone would not be."""
-    policy = written_policy(tmp_path, text=BY_ROW)
-    add(tmp_path, "visits", ["('p1', 1, 1.5, 'a', DATE '2024-01-02')"], "1")
-    for name in ("2", "3"):
-        types = "cost::BIGINT AS cost, ward::VARCHAR AS ward"
-        add(tmp_path, "visits", ["('p2', 2, 2, 'b', DATE '2024-01-02')"], name, types=types)
-        told = PreparationState("visits", "written", OF_ANOTHER_READER if name == "3" else "")
-        assert states(policy)["visits"] == told
-
-
-def test_parents_of_other_types_make_the_copy_anew(tmp_path: Path) -> None:
-    policy = written_policy(tmp_path, most=9)
-    add(tmp_path, "patients", ["('p1', 'north')"], "1")
-    add(tmp_path, "visits", ["('p1', 1, 1.5, 'a', DATE '2024-01-02')"], "1")
-    add(tmp_path, "labs", ["(1, 5)"], "1")
-    states(policy)
-    row = ["('p1', 2, 1.5, 'a', DATE '2024-01-02')"]
-    add(tmp_path, "visits", row, "2", types=TYPES["visits"].replace("visit_id::INTEGER", "visit_id::BIGINT"))
-    assert states(policy)["labs"] == PreparationState("labs", "written", OF_ANOTHER_READER)
-    add(tmp_path, "visits", [row[0].replace("2,", "3,", 1)], "3")
-    assert states(policy)["labs"] == PreparationState("labs", "extended", "new files: 0")
+    assert states(policy)["visits"] == PreparationState("visits", "extended", "new files: 1")
+    extended = kept(tmp_path / "cache")["visits"]
+    for copy in (False, True):
+        for file in (tmp_path / "cache").glob("*/*.duckdb"):
+            file.unlink()
+        assert {each.table: each.state for each in index(policy).prepare(copy=copy)}["visits"] == "written"
+        assert kept(tmp_path / "cache")["visits"] == extended
 
 
 def test_copies_with_and_without_the_declaration_leave_each_other_alone(tmp_path: Path) -> None:

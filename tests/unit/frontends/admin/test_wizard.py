@@ -175,13 +175,14 @@ def test_a_name_that_no_policy_can_hold_is_refused(bare_clinic: Clinic, dpsql: R
 def test_types_of_a_source_write_nothing_into_its_policy(bare_clinic: Clinic, dpsql: Run, way: tuple[str, ...]) -> None:
     hostile = 'STRUCT("a\n    public: true\n    x" INTEGER)'
     with duckdb.connect("odd.duckdb") as connection:
-        connection.execute(f"CREATE TABLE t (s {hostile}, m MAP(ENUM('secret'), INTEGER), l INTEGER[], u ENUM('a\nb'))")
+        lists = "l INTEGER[], d DECIMAL(5, 2)[], w TIMESTAMP[]"
+        connection.execute(f"CREATE TABLE t (s {hostile}, m MAP(ENUM('secret'), INTEGER), {lists}, u ENUM('a\nb'))")
     Path("answers.yaml").write_text("unit: row\npeople: 1000\n")
     outcome = dpsql("init", "--from", "odd.duckdb", "--out", "odd.yaml", "--unit", "row", *way)
     text = Path("odd.yaml").read_text()
     assert "    public: true" not in text and "secret" not in text + outcome.err and "u: {type: text}" in text
     said = text if "--starter" in way else outcome.err
-    assert all(kind in said for kind in ("STRUCT", "MAP", "INTEGER[]"))
+    assert all(kind in said for kind in ("STRUCT", "MAP", "INTEGER[]", "DECIMAL[]", "TIMESTAMP[]"))
     assert load_policy(Path("odd.yaml")).is_protected("t")
 
 

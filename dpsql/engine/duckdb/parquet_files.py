@@ -1,0 +1,182 @@
+"""Parquet files of one table, in groups that store the columns of the policy in the same types.
+
+A reader that takes the types of one file for the values of another raises at a value that does not fit, and a common type of
+both raises at values of either: whether a question is answered would depend on one row. So each file is read in its own types,
+and each cell is converted to the policy's type on its own. Everything here follows from the schemas in the footers of the files;
+no value and no statistic of a column is read. A type at whose values a reader might fail is not read at all.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dpsql.engine.arrow_total import TotalParquet
+from dpsql.errors.exceptions import refuse
+
+_log = logging.getLogger("dpsql.custodian")
+_DECIMAL_BYTES = {4: 2, 9: 4, 18: 8, 38: 16}
+"""The bytes in which DuckDB holds decimals with so many digits. Its reader raises at a value that needs more, and reads decimals
+with more digits as inexact numbers."""
+_ARROW_BYTES = {38: 16, 76: 32}
+"""The same for pyarrow."""
+
+_TOTAL_IN_DUCKDB = frozenset({
+    "BOOLEAN NONE", "FLOAT NONE", "DOUBLE NONE",
+    "INT32 NONE", "INT32 INT", "INT32 DATE", "INT32 DECIMAL", "INT32 UNKNOWN",
+    "INT64 NONE", "INT64 INT", "INT64 DECIMAL", "INT64 TIMESTAMP microseconds", "INT64 TIMESTAMP nanoseconds",
+    "BYTE_ARRAY NONE", "BYTE_ARRAY STRING", "BYTE_ARRAY ENUM",
+    "FIXED_LEN_BYTE_ARRAY NONE", "FIXED_LEN_BYTE_ARRAY DECIMAL", "FIXED_LEN_BYTE_ARRAY UUID",
+})  # fmt: skip
+"""Physical and logical types of which DuckDB's reader reads every value (but for texts that are not UTF-8: privacy.md 9)."""
+
+_TOTAL_IN_ARROW = frozenset({
+    "INT32 TIME milliseconds", "INT64 TIME microseconds", "INT64 TIME nanoseconds", "INT64 TIMESTAMP milliseconds", "INT96 NONE",
+    "BYTE_ARRAY JSON", "FIXED_LEN_BYTE_ARRAY DECIMAL roomy", "FIXED_LEN_BYTE_ARRAY FLOAT16",
+})  # fmt: skip
+"""Further types of which pyarrow reads every value, and DuckDB's reader raises at some or rounds them."""
+
+_MEANINGS = {
+    "BYTE_ARRAY STRING": pa.string(), "BYTE_ARRAY ENUM": pa.string(), "BYTE_ARRAY JSON": pa.string(),
+    "FIXED_LEN_BYTE_ARRAY UUID": pa.uuid(), "INT64 NONE": pa.int64(),
+}  # fmt: skip
+"""The types of values that pyarrow may read in others: texts as bytes, and plain integers as durations."""
+
+
+@dataclass(frozen=True)
+class StoredColumn:
+    """A column of the policy as a file stores it. `name`: its name in the file; `kind`: physical and logical type, as in the
+    lists above; `details`: what else distinguishes its type; `arrow`: the type in which pyarrow reads it."""
+
+    column: str
+    name: str
+    kind: str
+    details: str
+    arrow: pa.DataType
+
+
+@dataclass(frozen=True)
+class FileGroup:
+    """Files with equal types. `by_arrow`: pyarrow reads them; `keys`: columns that are only in the files' paths, as they are
+    spelled there (`region=north/`)."""
+
+    paths: tuple[Path, ...]
+    stored: tuple[StoredColumn, ...]
+    by_arrow: bool
+    keys: tuple[str, ...]
+
+    def dataset(self) -> TotalParquet:
+        """Return the files as pyarrow reads them. Raises OSError, pyarrow.ArrowException."""
+        return TotalParquet(self.paths, {stored.name: _MEANINGS.get(stored.kind) for stored in self.stored}, self.keys)
+
+
+def grouped(table: str, paths: Sequence[Path], columns: Mapping[str, str], *, total: bool = False) -> list[FileGroup]:
+    """Return the files of a table in groups, in the order of their first files. `columns`: the policy's columns with their
+    types; `total`: pyarrow reads every file, so that texts that are not UTF-8 are NULL.
+
+    Raises Fault source_column_missing, source_column_twice, source_column_type, source_files_differ; OSError and
+    pyarrow.ArrowException if a footer cannot be read.
+    """
+    files = {path: _stored(table, path, columns) for path in paths}
+    in_files = {stored.column for columns_of_file in files.values() for stored in columns_of_file}
+    for path, columns_of_file in files.items():
+        absent = in_files - {stored.column for stored in columns_of_file}
+        if absent:
+            column = min(absent)
+            _log.error("column %s of table %s is not in %s", column, table, path)
+            raise refuse("source_files_differ", table=table, what=f"column {column}, which is not in all of them")
+    keys = _keys(table, paths, [column for column in columns if column not in in_files])
+    groups: dict[Any, list[Path]] = {}
+    for path, columns_of_file in files.items():
+        by_arrow = total or any(stored.kind in _TOTAL_IN_ARROW for stored in columns_of_file)
+        # How pyarrow reads a type depends on more than the type.
+        types = tuple((s.name, s.kind, s.details, s.arrow if by_arrow else None) for s in columns_of_file)
+        groups.setdefault((by_arrow, types), []).append(path)
+    return [FileGroup(tuple(group), files[group[0]], by_arrow, keys) for (by_arrow, _), group in groups.items()]
+
+
+def _stored(table: str, path: Path, columns: Mapping[str, str]) -> tuple[StoredColumn, ...]:
+    """Return the columns of the policy that are in a file."""
+    metadata = pq.read_metadata(path)
+    fields, leaf = metadata.schema.to_arrow_schema(), 0
+    geometries, folded = _geometries(metadata), {column.lower(): column for column in columns}
+    in_file: dict[str, StoredColumn] = {}
+    for field in fields:
+        column = folded.get(field.name.lower())
+        if column in in_file:
+            raise refuse("source_column_twice", table=table, column=column)
+        if column is not None:
+            kind, details = _kind(metadata.schema.column(leaf), field.type)
+            if field.name in geometries:
+                kind = "geometry"
+            if kind not in _TOTAL_IN_DUCKDB | _TOTAL_IN_ARROW:
+                _log.error("column %s of table %s is %s in %s", column, table, field.type, path)
+                raise refuse("source_column_type", table=table, column=column, given=kind, wanted=columns[column])
+            in_file[column] = StoredColumn(column, field.name, kind, details, field.type)
+        leaf += _leaves(field.type)
+    return tuple(in_file[column] for column in columns if column in in_file)
+
+
+def _kind(leaf: Any, type_: pa.DataType) -> tuple[str, str]:
+    """Return the kind of a column without parts, and the details of its type; for other columns the word for their type.
+    `leaf`: the first part of the column in the file's schema."""
+    if pa.types.is_nested(_storage(type_)):
+        return re.match(r"\w*", str(_storage(type_)))[0], ""  # type: ignore[index]
+    logical = json.loads(leaf.logical_type.to_json())
+    kind = f"{leaf.physical_type} {leaf.logical_type.type}"
+    if "timeUnit" in logical:
+        kind += f" {logical['timeUnit']}"
+    if kind == "FIXED_LEN_BYTE_ARRAY DECIMAL" and not _has_room(_DECIMAL_BYTES, leaf):
+        kind += " roomy" if _has_room(_ARROW_BYTES, leaf) else f" of {leaf.length} bytes"
+    details = [leaf.length, leaf.precision, leaf.scale]
+    details += [logical.get(name) for name in ("bitWidth", "isSigned", "isAdjustedToUTC")]
+    return kind, str(details)
+
+
+def _has_room(bytes_by_digits: Mapping[int, int], leaf: Any) -> bool:
+    """Return whether every value of a column of decimals fits the bytes that a reader has for so many digits."""
+    return bool(leaf.length <= next((size for digits, size in bytes_by_digits.items() if leaf.precision <= digits), 0))
+
+
+def _storage(type_: pa.DataType) -> pa.DataType:
+    return type_.storage_type if isinstance(type_, pa.BaseExtensionType) else type_
+
+
+def _leaves(type_: pa.DataType) -> int:
+    """Return the number of a field's columns in the file's schema."""
+    stored = _storage(type_)
+    if not pa.types.is_nested(stored):
+        return 1
+    return sum(_leaves(stored.field(place).type) for place in range(stored.num_fields))
+
+
+def _geometries(metadata: Any) -> Iterable[str]:
+    """Return the names of the columns that a GeoParquet file says to be geometries, which DuckDB then validates."""
+    description = (metadata.metadata or {}).get(b"geo")
+    if description is None:
+        return ()
+    try:
+        return frozenset(json.loads(description)["columns"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise pa.ArrowInvalid("its description of geometries cannot be read") from error
+
+
+_KEY = re.compile(r"(?<=/)([^/=]+)=[^/=]*(?=/)")
+
+
+def _keys(table: str, paths: Sequence[Path], columns: Sequence[str]) -> tuple[str, ...]:
+    """Return the spellings of `columns`, which are in no file, as keys in the paths of all files."""
+    spelled = [tuple(_KEY.findall(path.as_posix())) for path in paths]
+    keys = {key.lower(): key for key in spelled[0]} if len(set(spelled)) == 1 else {}
+    for column in columns:
+        if column.lower() not in keys:
+            raise refuse("source_column_missing", table=table, column=column)
+    return tuple(keys[column.lower()] for column in columns)
