@@ -15,7 +15,6 @@ from functools import partial
 from typing import Any
 
 import duckdb
-import sqlglot
 from sqlglot import exp
 
 from dpsql.audit.distances import Verdict, compare, covers
@@ -30,7 +29,9 @@ from dpsql.planning.planner import Planner
 from dpsql.policy import Policy
 from dpsql.pricing.pricing import Price
 from dpsql.privacy.loss import Neighbours
+from dpsql.sql.lexer import DIALECT, as_piece
 from dpsql.sql.parse import parse
+from dpsql.sql.parser import parse_tokens
 
 MOST_SHARPENED = 60
 WATCHED = "not replayed: it is compared with a threshold, and a run of comparisons holds a secret from one to the next"
@@ -241,7 +242,11 @@ class Replay:
 
     def _candidates(self, question: Question) -> dict[str, list[Any]]:
         """Return, for each column named in the question, its bounds and values around those that it is compared with."""
-        trees = [tree for tree in sqlglot.parse(question.sql, read="duckdb") if tree is not None]
+        trees = [
+            tree
+            for tree in parse_tokens(as_piece(question.sql).tokens(DIALECT), question.sql, DIALECT)
+            if tree is not None
+        ]
         named = {column.name.lower() for tree in trees for column in tree.find_all(exp.Column)}
         literals = [literal for tree in trees for literal in tree.find_all(exp.Literal)]
         numbers = [float(literal.this) for literal in literals if not literal.is_string]

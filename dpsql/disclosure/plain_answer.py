@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-import sqlglot
 from sqlglot import exp
 
 from dpsql.engine.contract import Engine
@@ -14,6 +13,7 @@ from dpsql.engine.emit.bounded_view import bounded_view
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.policy import Policy
 from dpsql.sql.lexer import DIALECT
+from dpsql.sql.parser import parse_text
 
 Exact = Mapping[tuple[Any, ...], Sequence[Any]]
 """The columns of a row, by the values of its keys."""
@@ -48,7 +48,7 @@ def _plain(value: Any) -> Any:
 
 def _over_all_rows(policy: Policy, engine: Engine, sql: str) -> str:
     """Return the text of a question with every table of the policy replaced by all of its rows."""
-    tree = sqlglot.parse_one(sql, read=DIALECT)
+    tree = parse_text(sql)
     common = {entry.alias.lower() for entry in tree.find_all(exp.CTE)}
     views: dict[str, str] = {}
     for node in list(tree.find_all(exp.Table)):

@@ -11,12 +11,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import sqlglot
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.errors.suggestions import suggestion
 from dpsql.exports.description import CategoryColumn, Description, NumberColumn
+from dpsql.sql.lexer import POSTGRESQL, as_piece
+from dpsql.sql.parser import parse_tokens
 
 _PARTS: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.EQ: ("this", "expression"),
@@ -50,8 +52,8 @@ class EstimateQuestion:
 def read_question(sql: str, description: Description) -> EstimateQuestion:
     """Read one SELECT. Raises Refusal estimate_sql, unknown_table, unknown_column."""
     try:
-        statements = sqlglot.parse(sql, read="postgres")
-    except (sqlglot.errors.SqlglotError, RecursionError):
+        statements = parse_tokens(as_piece(sql).tokens(POSTGRESQL), sql, POSTGRESQL)
+    except (Error, SqlglotError, RecursionError):
         raise _refused("this is not SQL") from None
     if len(statements) != 1 or not isinstance(statements[0], exp.Select):
         raise _refused("one SELECT is answered at a time")

@@ -33,7 +33,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
-import sqlglot
 from sqlglot import exp
 
 from dpsql.aggregates.contract import SharedPart
@@ -58,7 +57,7 @@ from dpsql.plan.plan import (
 from dpsql.plan.stability import owned, rows_per_unit
 from dpsql.policy import Policy
 from dpsql.pricing.total_cuts import EMPTY_CELLS, STEPS, WIDE_CELLS, WIDE_DOUBLINGS, last_cell
-from dpsql.sql.lexer import DIALECT
+from dpsql.sql.parser import parse_text
 
 FALL = Fraction(1, 3)
 """Decrease of the logarithm of a cell's weight from cell to cell, so that the weight is about 1 / C**2. A cut above all totals
@@ -178,7 +177,7 @@ def _result(cut: TotalCut) -> Result:
     most = f"{float(cut.most)!r}::DOUBLE"
     end = f"least({float(cut.least)!r}::DOUBLE * pow(2, {doublings}), {most})"
     text = f"SELECT CASE WHEN m0 < {EMPTY_CELLS} THEN {most} ELSE {end} END AS c0"
-    query = sqlglot.parse_one(f"{text} FROM {cut.block}", read=DIALECT)
+    query = parse_text(f"{text} FROM {cut.block}")
     assert isinstance(query, exp.Query)
     facts = Facts(Type.REAL, cut.least, cut.most, nullable=False)
     return Result(cut.result, query, (Column("c0", facts),), ((),))

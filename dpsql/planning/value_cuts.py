@@ -28,7 +28,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
-import sqlglot
 from sqlglot import exp
 
 from dpsql.aggregates.total_cut import TOTAL_CUT
@@ -52,7 +51,7 @@ from dpsql.planning.total_cuts import groups_of
 from dpsql.policy import Policy
 from dpsql.policy.bounds import smallest
 from dpsql.pricing.total_cuts import EMPTY_CELLS, places_facts, places_up_to
-from dpsql.sql.lexer import DIALECT
+from dpsql.sql.parser import parse_text
 
 FALL = Fraction(2, 3)
 """Decrease of the logarithm of a cell's weight from cell to cell: twice that of `planning.total_cuts.FALL`, because there are
@@ -116,7 +115,7 @@ def _result(cut: TotalCut) -> Result:
     ends = places_up_to(int(cut.most))
     cases = " ".join(f"WHEN {EMPTY_CELLS + place} THEN {end}" for place, end in enumerate(ends))
     text = f"SELECT CAST(CASE m0 {cases} ELSE {ends[-1]} END AS BIGINT) AS c0 FROM {cut.block}"
-    query = sqlglot.parse_one(text, read=DIALECT)
+    query = parse_text(text)
     assert isinstance(query, exp.Query)
     return Result(cut.result, query, (Column("c0", places_facts(cut)),), ((),))
 

@@ -18,7 +18,6 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import sqlglot
 from sqlglot import exp
 
 from dpsql.plan.formulas import (
@@ -35,6 +34,7 @@ from dpsql.plan.formulas import (
 from dpsql.plan.intervals import ANY_GROUPS, GroupFacts, Type
 from dpsql.privacy.mechanisms.contract import Constant, Noise, Sensitivity
 from dpsql.release.formulas import formula_sql, numbers
+from dpsql.sql.parser import parse_text
 
 DIALECT = "duckdb"
 ROW = "dp#row"
@@ -242,7 +242,7 @@ class Remainder:
         return {**self.__dict__, "tree": self.text, "public": dict(self.public)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update({**state, "tree": sqlglot.parse_one(state["tree"], read=DIALECT)})
+        self.__dict__.update({**state, "tree": parse_text(state["tree"])})
 
 
 def runnable(

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import sqlglot
 from sqlglot import exp
+
+from dpsql.sql.parser import parse_text
 
 DIALECT = "duckdb"
 _WIDEST: dict[exp.DType, str] = {
@@ -31,7 +32,7 @@ _AS_ROWS = (exp.From, exp.Join, exp.Lateral, exp.In, exp.Any, exp.All, exp.SetOp
 def total_text(sql: str, days: bool) -> str:
     """Return `sql` rewritten so that no value fails. Casts to integers become casts to 64 bits, and casts to decimals keep every
     digit before the point, as docs/sql.md says; not with `days`, because DuckDB adds only integers of 32 bits to a day."""
-    return _total(sqlglot.parse_one(sql, read=DIALECT), days).sql(dialect=DIALECT)
+    return _total(parse_text(sql), days).sql(dialect=DIALECT)
 
 
 def _total(tree: exp.Expr, days: bool) -> exp.Expr:
@@ -50,7 +51,7 @@ def _total(tree: exp.Expr, days: bool) -> exp.Expr:
 
 
 def _parsed(sql: str) -> exp.Expr:
-    return sqlglot.parse_one(sql, read=DIALECT)
+    return parse_text(sql)
 
 
 def _one_value(node: exp.Subquery) -> None:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dpsql.errors.exceptions import refuse
+from dpsql.sql.lexer import parser_dialect
+from dpsql.sql.parser import parse_text
 
 MOST_ASKED = 16
 """Largest number of arguments of the trial call: functions that keep so many (coalesce, concat, least) keep all."""
@@ -51,17 +52,16 @@ def _calls(tokens: list[Token]) -> Iterator[tuple[Token, list[Token]]]:
 @lru_cache(maxsize=4096)
 def _forgotten(dialect: str, name: str, count: int) -> tuple[int, ...]:
     """Return the positions of the arguments that are not in the tree of name(a0, a1, ...); empty if that is not valid SQL."""
-    read_dialect = sqlglot.Dialect.get_or_raise(dialect)
-    parser = read_dialect.parser()
+    parser = parser_dialect(dialect).parser_class
     if name not in parser.FUNCTIONS and name not in parser.FUNCTION_PARSERS:
         return ()  # kept whole, as exp.Anonymous
     text = f"SELECT {name}({', '.join(f'a{index}' for index in range(count))})"
     try:
-        (tree,) = parser.parse(read_dialect.tokenize(text), text)
+        tree = parse_text(text, dialect)
     except SqlglotError:
         return ()
     # Names may end as columns, units of time (Var) or types (CONVERT).
-    names_in_tree = set() if tree is None else {word for node in tree.walk() for word in _words(node)}
+    names_in_tree = {word for node in tree.walk() for word in _words(node)}
     return tuple(index for index in range(count) if f"a{index}" not in names_in_tree)
 
 

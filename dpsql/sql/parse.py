@@ -26,6 +26,7 @@ from dpsql.sql.casts import with_plain_casts
 from dpsql.sql.dropped_arguments import check_arguments
 from dpsql.sql.lexer import DIALECT, Piece, SqlText, as_piece, parser_dialect, word
 from dpsql.sql.other_spellings import in_own_spelling
+from dpsql.sql.parser import parse_tokens
 from dpsql.sql.pivots import without_pivots
 from dpsql.sql.plain_decimals import decimals_as_reals
 from dpsql.sql.reserved_names import OWN_NAMES, quoting_hint
@@ -253,7 +254,9 @@ def _query(sql: str, tokens: list[Token], parameters: Parameters) -> Statement:
         raise refuse("not_a_query", word=tokens[0].text, position=tokens[0].start + 1)
     numbered, marks = _numbered(tokens)
     try:
-        trees = dialect().parser().parse(numbered, sql)
+        trees = parse_tokens(numbered, sql, DIALECT)
+    except Error:
+        raise
     except SqlglotError as error:
         details = getattr(error, "errors", None)
         place = _error_place(tokens, details[0]) if details else None

@@ -11,15 +11,13 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-import sqlglot
-
 from dpsql.aggregates.contract import SharedPart
 from dpsql.aggregates.registry import aggregate_of
 from dpsql.functions.public_domains import domain_of
 from dpsql.functions.signatures import call
 from dpsql.plan.intervals import Facts, Type, literal_facts
 from dpsql.plan.plan import Block, Column, Expr, Filter, Key, Literal, Measure, Plan, Relation, UnitAggregate
-from dpsql.sql.lexer import DIALECT
+from dpsql.sql.parser import parse_text
 
 DOUBLINGS = 20
 """Bins of totals reach from 2**-20 to at most 2**20 times the largest value of one row."""
@@ -76,7 +74,7 @@ def histogram_plan(sql: str, block: Block, histograms: tuple[Histogram, ...], ro
         counted = Measure("m0", "count", (), False, None)
         blocks.append(Block(f"dp_{index}", units, (Key("k0", key, domain_of(key)),), (counted,)))
         selects.append(f'SELECT {index} AS histogram, "k0" AS bin, "m0" AS units FROM dp_{index}')
-    remainder = sqlglot.parse_one(" UNION ALL ".join(selects) + " ORDER BY 1, 2", read=DIALECT)
+    remainder = parse_text(" UNION ALL ".join(selects) + " ORDER BY 1, 2")
     return Plan(sql, tuple(blocks), (), remainder, ("histogram", "bin", "units"))  # type: ignore[arg-type]
 
 

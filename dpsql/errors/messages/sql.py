@@ -20,6 +20,12 @@ register("too_many_tokens", "54000", "the statement has more than {most} words",
 register(
     "too_deep", "54001", "the statement is nested more than {most} levels deep", "name intermediate results with WITH"
 )
+register(
+    "too_many_readings",
+    "54001",
+    "the statement can be read in too many ways",
+    "give each JOIN its ON, use fewer calls within calls, and name intermediate results with WITH",
+)
 register("many_statements", "42601", "one statement at a time", "send them one by one, or use `dpsql run` for files")
 register(
     "not_a_query",

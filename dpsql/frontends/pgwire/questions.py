@@ -324,9 +324,9 @@ class Questions:
         return replace(_answer(table), notices=(notice,))
 
     def _probe(self, prepared: PreparedStatement, error: Error) -> pa.Table:
-        tree = prepared.tree or read_postgres(prepared.piece)
         if error.slug not in ("raw_rows", "rows_clause"):
             raise error
+        tree = prepared.tree or read_postgres(prepared.piece)
         if tree is None or not _is_probe(tree):
             error.hint += (
                 "; a BI tool asks this for a preview of rows: choose a metric (count, average) and a dimension"

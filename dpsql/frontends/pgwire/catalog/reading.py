@@ -10,8 +10,9 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dpsql.errors.exceptions import Error
-from dpsql.sql.lexer import POSTGRESQL, SqlText, as_piece, parser_dialect
+from dpsql.sql.lexer import POSTGRESQL, SqlText, as_piece
 from dpsql.sql.parse import MOST_BRACKETS, MOST_TOKENS
+from dpsql.sql.parser import parse_tokens
 
 _MOST_DEPTH = 150
 
@@ -27,7 +28,7 @@ def read_postgres(text: SqlText) -> exp.Expr | None:
             deepest = max(deepest, depth)
         if len(tokens) > MOST_TOKENS or deepest > MOST_BRACKETS:
             return None
-        trees = parser_dialect(POSTGRESQL).parser().parse(_with_labels(tokens), piece.sql)
+        trees = parse_tokens(_with_labels(tokens), piece.sql, POSTGRESQL)
     except (Error, SqlglotError, RecursionError):
         return None
     tree = trees[0] if len(trees) == 1 else None

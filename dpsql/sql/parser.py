@@ -1,0 +1,169 @@
+"""The only door to sqlglot's parser, which reads its grammar by trial: what fails as a type is read again as a call, so the
+time for date(date(date(...))) doubles with every level. Three things bound it for every text.
+
+- Names of types before a bracket that holds no plain numbers are read as names (`_calls_by_name`). The parser finds the same
+  trees: where only a type can stand, it looks names up.
+- The parser counts its steps and gives up (too_many_readings) after `most_steps`, a multiple of the number of tokens. A step is
+  one look at an attribute of `_STEPS`; sqlglot's compiled classes allow no other intervention. Between two steps the parser
+  calls at most `MOST_CALLS` functions, and as many for each token that it reads for the first time. A step runs Python code, so
+  that other threads of the process get their turn within `sys.getswitchinterval()`, and interrupts are heard: compiled code
+  alone would keep both waiting to its end.
+- Trees that the parser copies (`_copied`) are charged as steps, and subscripts, for which it would find the types of all that
+  stands before them, keep the numbers that are written.
+
+`tests/fuzz/test_parse_time.py` counts the calls of functions, in the parser that is not compiled.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+import threading
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.errors import ParseError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from dpsql.errors.exceptions import refuse
+from dpsql.sql.lexer import DIALECT, as_piece, parser_dialect
+
+MOST_CALLS = 400
+STEPS_FOR_EACH_TOKEN = 5
+LEAST_STEPS = 5_000
+
+_INTERVAL = re.compile(r"[\w :.+-]{0,100}", re.ASCII)
+_NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
+_STEPS = ("TEXT_MATCH_EXCLUDED_TOKENS", "UNARY_PARSERS", "TYPE_TOKENS", "TABLE_TERMINATORS")
+
+
+def most_steps(tokens: int) -> int:
+    """Return the number of steps that the parser may take for a text of so many tokens."""
+    return LEAST_STEPS + STEPS_FOR_EACH_TOKEN * tokens
+
+
+def parse_tokens(tokens: Sequence[Token], sql: str, dialect: str) -> list[exp.Expr | None]:
+    """Return the trees of the statements. Refuses (too_many_readings) a text that takes too many steps; raises sqlglot's errors,
+    and whatever else its parser raises for a text that is not SQL."""
+    metered = _metered_dialect(dialect)
+    calls = [index for index, token in enumerate(tokens) if index and token.token_type is TokenType.L_PAREN]
+    metered.steps_left = most_steps(len(tokens)) - _copied(tokens, calls, dialect) // 2
+    trees: list[exp.Expr | None] = metered.parser().parse(_calls_by_name(tokens, calls, dialect), sql)
+    if "[" in sql:
+        for tree in trees:
+            for node in () if tree is None else tree.find_all(exp.Bracket):
+                node.set("offset", parser_dialect(dialect).INDEX_OFFSET)
+    return trees
+
+
+def parse_text(sql: str, dialect: str = DIALECT) -> exp.Expr:
+    """Return the tree of a text of one statement. Raises as `parse_tokens`, also for another number of statements."""
+    trees = parse_tokens(as_piece(sql).tokens(dialect), sql, dialect)
+    if len(trees) != 1 or trees[0] is None:
+        raise ParseError("this is not one statement")
+    return trees[0]
+
+
+def _copied(tokens: Sequence[Token], calls: list[int], dialect: str) -> int:
+    """Return an upper bound of the tokens whose trees the parser copies: at each call that an operator like the dot in a.f(b)
+    joins to its left, all that stands before it. The name of a schema is too short to count."""
+    operators = _operators(dialect)
+    copied = 0
+    for index in calls:
+        if index > 2 and tokens[index - 2].token_type in operators:
+            schema = tokens[index - 3].token_type in _NAMES and tokens[index - 4].token_type not in operators
+            copied += 0 if schema else index
+    return copied
+
+
+@cache
+def _operators(dialect: str) -> frozenset[TokenType]:
+    """Return the operators like the dot, without casts."""
+    parser = parser_dialect(dialect).parser_class
+    return frozenset(parser.COLUMN_OPERATORS.keys() - parser.CAST_COLUMN_OPERATORS)
+
+
+def _calls_by_name(tokens: Sequence[Token], calls: list[int], dialect: str) -> list[Token]:
+    """Return the tokens with names instead of the words for types that stand before a bracket, except for plain numbers in
+    brackets, as in DECIMAL(10, 2), which are read in one step."""
+    read = list(tokens)
+    types = _types(dialect)
+    for index in calls:
+        token = read[index - 1]
+        if token.token_type in types and not _numbers(read, index + 1):
+            place = (token.line, token.col, token.start, token.end)
+            read[index - 1] = Token(TokenType.VAR, token.text, *place, token.comments)
+    return read
+
+
+@cache
+def _types(dialect: str) -> frozenset[TokenType]:
+    """Return the words for types without parts that are types themselves."""
+    parser = parser_dialect(dialect).parser_class
+    return frozenset(parser.TYPE_TOKENS - parser.NESTED_TYPE_TOKENS - {TokenType.INTERVAL, TokenType.NULL})
+
+
+def _numbers(tokens: Sequence[Token], start: int) -> bool:
+    """Return whether one or two numbers and a closing bracket stand at `start`."""
+    kinds = [token.token_type for token in tokens[start : start + 4]]
+    number, comma, close = TokenType.NUMBER, TokenType.COMMA, TokenType.R_PAREN
+    return kinds[:2] == [number, close] or kinds == [number, comma, number, close]
+
+
+def _counted(value: Any) -> property:
+    """Return an attribute of a metered parser: each look at it is a step."""
+
+    def look(parser: Any) -> Any:
+        dialect = parser.dialect
+        if (left := dialect.steps_left - 1) < 0:
+            raise refuse("too_many_readings")
+        dialect.steps_left = left
+        return value
+
+    return property(look)
+
+
+@cache
+def _metered_class(name: str) -> type:
+    """Return the parser of a dialect with counting attributes. Compiled classes cannot be instantiated through a subclass, but an
+    instance may change to a subclass without attributes of its own."""
+    usual = parser_dialect(name).parser_class
+    counted: dict[str, Any] = {attribute: _counted(getattr(usual, attribute)) for attribute in _STEPS}
+    return type("MeteredParser", (usual,), {"__slots__": (), "FUNCTIONS": _functions(usual.FUNCTIONS), **counted})
+
+
+def _functions(usual: dict[str, Any]) -> dict[str, Any]:
+    """Return the builders of functions. That of PostgreSQL's generate_series reads a text as an interval, by a parser that
+    counts no steps: it gets plain intervals only."""
+
+    def series(arguments: list[exp.Expr]) -> exp.Expr:
+        step = arguments[2] if len(arguments) > 2 else None
+        text = step.this if isinstance(step, exp.Interval) else step
+        plain = not isinstance(text, exp.Literal) or not text.is_string or _INTERVAL.fullmatch(text.name)
+        built: exp.Expr = usual["GENERATE_SERIES"](arguments) if plain else exp.GenerateSeries.from_arg_list(arguments)
+        return built
+
+    return {**usual, "GENERATE_SERIES": series}
+
+
+_metered = threading.local()
+
+
+def _metered_dialect(name: str) -> Any:
+    """Return this thread's dialect whose parsers count steps, those too that its parser starts for parts of a text."""
+    dialects: dict[str, Any] = _metered.__dict__
+    if name not in dialects:
+        metered: Any = copy.copy(parser_dialect(name))
+        metered.INDEX_OFFSET = 0
+        usual = metered.parser
+
+        def parser(**options: Any) -> Any:
+            started = usual(**options)
+            started.__class__ = _metered_class(name)
+            return started
+
+        metered.parser = parser
+        dialects[name] = metered
+    return dialects[name]
