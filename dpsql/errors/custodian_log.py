@@ -6,16 +6,14 @@ import json
 import logging
 import os
 import uuid
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import wraps
 from pathlib import Path
-from typing import Any, TextIO, TypeVar, cast
+from typing import TextIO
 
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.storage.directories import state_directory
-
-_Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 class CustodianLog(logging.Handler):
@@ -108,21 +106,20 @@ def registered(error: BaseException, *, charged: bool) -> Error:
     return failure
 
 
-def registering(method: _Method, *, charged: bool = False) -> _Method:
-    """Return `method` such that it raises errors of the register alone; any other exception becomes one that says whether the
-    charge stays."""
+@contextmanager
+def registering(*, charged: bool = False, passing: type[Exception] = Error) -> Iterator[None]:
+    """Raise errors of the register alone, each of which says whether the charge stays; `passing`: others that pass as they are.
 
-    @wraps(method)
-    def calling(*arguments: Any, **named: Any) -> Any:
-        try:
-            return method(*arguments, **named)
-        except Error:
-            raise
-        except Exception as error:
-            failure = registered(error, charged=charged)
-        raise failure  # not inside the handler, where it would carry the exception along
-
-    return cast(_Method, calling)
+    As a decorator it does so for a function.
+    """
+    try:
+        yield
+    except (Error, passing) as error:
+        if isinstance(error, Error):
+            error.charged = error.charged or charged
+        raise
+    except Exception as error:
+        raise registered(error, charged=charged) from None
 
 
 def unexpected_text(error: BaseException) -> str:

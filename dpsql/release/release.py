@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dpsql.errors.custodian_log import registering
 from dpsql.errors.exceptions import Error
 from dpsql.media.text import terminal, terminal_lines
 from dpsql.plan.intervals import Type
@@ -66,6 +67,11 @@ class Receipt:
     reused: bool = False
     notices: tuple[str, ...] = ()
     price: str = ""
+
+    @property
+    def is_paid(self) -> bool:
+        """Return whether something was charged for the answer."""
+        return not self.reused and self.charged != "nothing"
 
 
 class _Once:
@@ -145,7 +151,8 @@ class Release:
         """Error bars, computed at first use from released numbers only; later uses are free."""
         with self._bars.lock:
             if self._bars.value is None:
-                self._bars.value = bars(self.sandbox or shared_sandbox(), self.answered)
+                with registering(charged=self.receipt.is_paid):
+                    self._bars.value = bars(self.sandbox or shared_sandbox(), self.answered)
             return self._bars.value
 
     @property

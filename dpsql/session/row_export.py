@@ -41,7 +41,7 @@ class ExportReceipt:
 class RowExport:
     """A planned export of one table. Nothing is charged and no data is touched before `write`."""
 
-    @registering
+    @registering()
     def __init__(
         self,
         session: Session,
@@ -77,7 +77,7 @@ class RowExport:
                 "option_limit", name="what the export costs", value=value, limit=f"epsilon {plain_decimal(most)}"
             )
 
-    @registering
+    @registering()
     def write(self, place: Path) -> ExportReceipt:
         """Charge the export and write it to `place`. Raises refusals and faults; `charged` says whether the charge stays."""
         context = self._context
@@ -86,7 +86,8 @@ class RowExport:
             try:
                 receipt = self._measured(file, work_for(context, Pace(context.policy), ""))
                 # Not earlier: the time at which the file appears would reveal how long the work took.
-                registering(file.publish, charged=True)()
+                with registering(charged=True):
+                    file.publish()
                 return receipt
             except BaseException:
                 file.discard()

@@ -115,7 +115,7 @@ class Session:
 
     # --- questions ----------------------------------------------------------------------------------------------------
 
-    @registering
+    @registering()
     def execute(self, sql: SqlText, parameters: Parameters = None, *, request_id: str | None = None) -> Release:
         """Answer one statement of any kind. Raises refusals (nothing charged) and faults (`charged` says whether the
         charge stays).
@@ -129,7 +129,7 @@ class Session:
             return answer_statement(self, statement)
         return self.answer(self.plan(statement, parameters), request_id, pace)
 
-    @registering
+    @registering()
     def answer(self, planned: Planned, request_id: str | None = None, pace: Pace | None = None) -> Release:
         """Answer a planned question, like `execute`. `pace`: the response times of a question that arrived earlier."""
         pace = pace or Pace(self.policy)
@@ -147,7 +147,7 @@ class Session:
             error.placed_in(planned.statement.sql)
             raise
 
-    @registering
+    @registering()
     def set_option(self, name: str, value: str) -> None:
         """Set the option `name` to `value`. Raises option_unknown, option_value, option_limit, project_unknown, project_fixed."""
         options = self.options.with_value(name, value, self.policy)
@@ -165,7 +165,7 @@ class Session:
         if self._project is not None and options.project != self._project:
             raise refuse("project_fixed", name=self._project)
 
-    @registering
+    @registering()
     def plan(self, statement: Statement, parameters: Parameters = None, options: Options | None = None) -> Planned:
         """Return the priced plan of a statement under `options`, the session's by default."""
         with naming_nothing_hidden(self.policy):
@@ -173,13 +173,13 @@ class Session:
         self._check_project(planned.options)
         return planned
 
-    @registering
+    @registering()
     def plan_together(self, questions: Sequence[Planned], goal: Goal) -> tuple[JointPlan, ...]:
         """Return the measurement plans of planned questions; nothing is charged, data is not touched."""
         with naming_nothing_hidden(self.policy):
             return plan_together(self.planner, questions, goal)
 
-    @registering
+    @registering()
     def describe(self, sql: SqlText, parameters: Parameters = None) -> tuple[OutputColumn, ...]:
         """Return the columns of a statement's answer; nothing is charged, data is not touched, no option changes."""
         statement = self.planner.parse(sql, parameters)
@@ -187,20 +187,20 @@ class Session:
             return statement_columns(self, statement)
         return self.rehearse(self.plan(statement, parameters))
 
-    @registering
+    @registering()
     def data_version(self, statement: Statement) -> str:
         """Return a name for the version of the data that a statement reads; answers may differ between versions."""
         if statement.query is None or self.policy.data_version is not None:
             return self.policy.data_version or ""
         return self.context.engine.data_version(read_tables(self.plan(statement)))
 
-    @registering
+    @registering()
     def measured_version(self, planned: Planned) -> str:
         """Return a name for the version of the data that the blocks of `planned`, a question or a joint plan, read."""
         read = {table for priced in planned.price.blocks for table in tables(priced.block.source)}
         return self.policy.data_version or self.context.engine.data_version(tuple(sorted(read)))
 
-    @registering
+    @registering()
     def explain(self, sql: SqlText, parameters: Parameters = None) -> PrivacyPlan:
         """Return the privacy plan of a query (with or without EXPLAIN in front); nothing is charged, data is not
         touched."""
@@ -209,7 +209,7 @@ class Session:
             raise refuse("not_a_query", word=statement.kind.upper(), position=1).placed_in(statement.sql)
         return self.explain_planned(self.plan(statement, parameters))
 
-    @registering
+    @registering()
     def explain_planned(self, planned: Planned) -> PrivacyPlan:
         """Return the privacy plan of a planned question."""
         with naming_nothing_hidden(self.policy):
@@ -217,7 +217,7 @@ class Session:
                 return watches.explain(self.context, planned)
             return preview(self.context, planned)
 
-    @registering
+    @registering()
     def rehearse(self, planned: Planned) -> tuple[OutputColumn, ...]:
         """Return the columns of a planned question. Raises the refusals of its public remainder, before any charge."""
         if planned.options.threshold is not None:
@@ -225,7 +225,7 @@ class Session:
         with TRACES.span("rehearse"):
             return rehearse(self.planner, self.sandbox, planned)
 
-    @registering
+    @registering()
     def expect_comparisons(self, questions: Sequence[Planned], options: Options) -> None:
         """Record the questions that the watch named by `options` will compare: a run has noise for all of them, whichever
         of them begins it.
@@ -236,7 +236,7 @@ class Session:
 
     # --- the rest -----------------------------------------------------------------------------------------------------
 
-    @registering
+    @registering()
     def budget(self) -> Budget:
         """Return the spent and remaining loss of every scope to which charges under the current options count."""
         return self.context.accounts.budget(self.options.project)

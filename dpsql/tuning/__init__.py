@@ -12,6 +12,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from dpsql.errors.custodian_log import registering
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.plan.combinations import group_count
 from dpsql.plan.expression_text import expression_text
@@ -22,7 +23,6 @@ from dpsql.pricing.bounding import bounded
 from dpsql.pricing.expected_error import expected_error as expected_term_error
 from dpsql.pricing.explain import PrivacyPlan, used_by
 from dpsql.pricing.pricing import PricedBlock, price
-from dpsql.privacy.loss import PrivacyLoss
 from dpsql.tuning.choices import ChoiceTable, NoisyHistogram, expected_error, least_count, marked_table
 from dpsql.tuning.histograms import Summed, histogram_plan, histograms_of
 from dpsql.tuning.samples import SampleTable, sample_tables
@@ -121,12 +121,8 @@ class Tuning:
         A failure after the measurement is raised as a Fault that says that it was charged, never as a refusal.
         """
         release = self.measuring.answer(self.planned, request_id)
-        try:
+        with registering(charged=release.receipt.is_paid):
             return self._advice(release)
-        except Exception as error:
-            fault = refuse("internal", what="advice from measured histograms")
-            fault.charged = not release.reused and release.loss != PrivacyLoss.nothing()
-            raise fault from error
 
     def _advice(self, release: Release) -> Advice:
         counts: dict[int, list[float]] = {}

@@ -224,12 +224,12 @@ class Writer:
 
     def _of_samples(self, number: str, other: str, depth: int) -> Columns:
         """Return aggregates of pairs, and the median or mean of any aggregate over samples."""
-        some, truth = self._expression("real", depth - 1), self._expression("boolean", depth - 1)
+        some, truth = self.rng.choice([number, other]), self._expression("boolean", depth - 1)
         words = ["AVG", "SUM", "MEDIAN", "VAR_SAMP", "STDDEV_POP", "MIN", "COUNT", "KURTOSIS", "SKEWNESS", "ENTROPY"]
-        inner = [*(f"{word}({some})" for word in words), "COUNT(*)", f"CORR({some}, {other})", f"COUNT_IF({truth})",
+        inner = [*(f"{word}({some})" for word in words), "COUNT(*)", f"CORR({some}, {other})",
                  f"SUM({some}) / COUNT(*)", f"AVG({some}) FILTER (WHERE {truth})"]  # fmt: skip
         tail = self.rng.choice(["", ", 'mean'"])
-        samples = [f"SAMPLE_AGGREGATE({text}, {self.rng.choice(['-2, 5', '0, 1', '-1e300, 1e300', '0, 5e-324'])}, 8{tail})" for text in inner]  # fmt: skip
+        samples = [f"SAMPLE_AGGREGATE({text}, {self.rng.choice(['-2, 5', '0, 1', '-1e99, 1e99', '0, 1e-99'])}, 8{tail})" for text in inner]  # fmt: skip
         pairs = ["COVAR_SAMP", "CORR", "REGR_SLOPE", "REGR_INTERCEPT", "REGR_R2", "REGR_AVGX", "REGR_AVGY"]
         return [(text, "real") for text in (*samples, *(f"{word}({number}, {other})" for word in pairs), f"VAR_SAMP({number})")]  # fmt: skip
 

@@ -6,6 +6,7 @@ answer is compared with plain DuckDB's. `Broken` reports a violated law.
 
 from __future__ import annotations
 
+import io
 import math
 import re
 from collections.abc import Iterable
@@ -21,6 +22,10 @@ from support.gates import NoiselessGate
 from dpsql.audit.observation import OpenLedger, RecordedEngine, RecordingGate
 from dpsql.engine.duckdb.engine import DuckDBEngine
 from dpsql.errors.exceptions import REGISTER, Error, Fault, InternalError, Refusal
+from dpsql.frontends.pgwire.copying import CopyOptions, copy_messages
+from dpsql.frontends.pgwire.questions import OIDS
+from dpsql.frontends.pgwire.rows import ResultField, Rows, described
+from dpsql.frontends.rendering.formats import BINARY_FORMATS, TEXT_FORMATS, with_bars, write_binary, write_text
 from dpsql.noise.perturb import Gate
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Block
@@ -145,6 +150,8 @@ class Trial:
         law_of_outcome(sql, first)
         law_of_neighbours(sql, seen)
         law_of_doors(self.places[0].session, sql, parameters, first)
+        if first.release is not None:
+            law_of_showing(first.release)
         if first.release is not None and first.charges and not settings:
             self.exact.session.options = self.exact.options
             told = self.exact.ask(sql, parameters)
@@ -209,6 +216,8 @@ def law_of_doors(session: Session, sql: str, parameters: Any, seen: Seen) -> Non
         if look == session.describe and seen.release is not None:
             names = tuple(column.name for column in found)
             _hold(names == tuple(name for name, _ in seen.columns), f"described as {names}", sql)
+        if look == session.explain:
+            assert found.rows() is not None and "\n".join(found.lines).encode()
         if look == session.explain and seen.charges:
             rehearsed = {d: a for d, a in session.planner.accountant.units(found.charged).items() if a}
             _hold(rehearsed == {d: a for d, a in seen.charges[0].items() if a}, f"price {rehearsed}", sql)
@@ -219,6 +228,25 @@ def law_of_doors(session: Session, sql: str, parameters: Any, seen: Seen) -> Non
         _hold(seen.outcome in told, f"executed: {seen.outcome}; looked at: {told}", sql)
     if seen.error is None and seen.charges:
         _hold(not told, f"answered, and refused by EXPLAIN or DESCRIBE: {told}", sql)
+
+
+def law_of_showing(release: Release) -> None:
+    """Check that every door can show an answer in each of its formats: an exception here would come after the charge."""
+    for form in TEXT_FORMATS:
+        write_text(release, io.StringIO(), form, bars=True)
+    for form in BINARY_FORMATS:
+        write_binary(with_bars(release), io.BytesIO(), form)
+    assert repr(release) and release._repr_html_().encode()
+    release.to_pandas(), release.to_polars()
+    if not release.columns:
+        return
+    fields = [ResultField(column.name, OIDS[column.type]) for column in release.columns]
+    for wire_format in (0, 1):
+        formats = (wire_format,) * len(fields)
+        sent = [described(fields, formats), *Rows(tuple(fields), release.table).messages(None, formats)]
+        assert all(isinstance(piece, bytes) for piece in sent)
+    for options in (CopyOptions(), CopyOptions("csv", ",", "", header=True), CopyOptions("binary")):
+        assert all(isinstance(piece, bytes) for piece in copy_messages(Rows(tuple(fields), release.table), options))
 
 
 _SETTING = re.compile(r"\s*(RE)?SET\b", re.IGNORECASE)

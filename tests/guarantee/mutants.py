@@ -342,6 +342,7 @@ reservation = charge.reserve(receipt_id, loss, planned.options.project, fingerpr
 reservation = charge.reserve(receipt_id, loss, planned.options.project, fingerprint(tuple(planned.keys)))""", 'unit/session/test_pipeline.py', 'steps_of_every_answer'),
     Mutant("data is read without a charge", "session/charged.py", "Charge._require_reserved", "self.reservation is None", "False", 'unit/session/test_charged.py', 'under_a_charge_alone'),
     Mutant("a failure after the charge says that nothing was charged", "session/background_work.py", "Work._run", "registered(error, charged=self.is_charged)", "registered(error, charged=False)", 'unit/session/test_charged.py', 'after_the_charge'),
+    Mutant("what fails while an answer is shown was not charged", "errors/custodian_log.py", "registering", "registered(error, charged=charged)", "registered(error, charged=False)", 'unit/frontends/test_failures.py', 'format or wire'),
     Mutant("a failure outside the register passes on", "session/background_work.py", "Work._run", "registered(error, charged=self.is_charged)", "error", 'unit/session/test_charged.py', 'after_the_charge'),
     Mutant("an answer before its charge is settled", "session/pipeline.py", "_measured", "charge.commit()", "pass", 'unit/session/test_pipeline.py', 'steps_of_every_answer'),
     Mutant("limits of options not kept", "pricing/options.py", "_check_limit", "value > most", "value < 0", REFUSALS, 'test_each_refusal_has_its_words_and_place and option_limit'),

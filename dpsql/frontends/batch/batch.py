@@ -10,14 +10,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from dpsql.errors.custodian_log import unexpected
+from dpsql.errors.custodian_log import registering
 from dpsql.errors.exceptions import BudgetRefusal, Error, Exit, refuse
 from dpsql.frontends.batch.checkpoint import RunRecord
 from dpsql.frontends.batch.statements import FileStatement, ResultNames, asked_questions, walk
 from dpsql.frontends.batch.summary import ReportedStatement, StatementReport, summary_object
 from dpsql.frontends.batch.together import QuestionPlans
 from dpsql.frontends.interruptible import ask, charge_text
-from dpsql.frontends.rendering.formats import as_object, left_text, paid, row_objects, write_file
+from dpsql.frontends.rendering.formats import as_object, left_text, row_objects, write_file
 from dpsql.ledger import DECIMALS
 from dpsql.ledger.records import charge_id
 from dpsql.planning.planner import Planned
@@ -327,7 +327,7 @@ class Batch:
         watcher.begin(len(open_steps))
         for step in open_steps:
             try:
-                self._answer_or_fault(record, step)
+                self._answer(record, step)
             except Error as error:
                 if error.slug == "stopped":
                     raise
@@ -354,47 +354,29 @@ class Batch:
         except Error:
             return {}
 
-    def _answer_or_fault(self, record: RunRecord, step: Step) -> None:
-        """Answer one step. An exception outside the register becomes a fault of this statement, with the id of an incident.
-
-        Raises Error, and OSError (a closed output ends the command).
-        """
-        try:
-            self._answer(record, step)
-        except (Error, OSError):
-            raise
-        except Exception as error:
-            fault = unexpected(error)
-            fault.charged = self._session.ledger.find(charge_id(self._session.analyst, step.receipt)) is not None
-            raise fault from error
-
     def _answer(self, record: RunRecord, step: Step) -> None:
+        """Answer one step and write its result. Raises Error, and OSError (a closed output ends the command)."""
         self._session.options = step.options
-        release = ask(self._session, step.sql if step.planned is None else step.planned, request_id=step.receipt)
-        note = {
-            "statement": step.sql,
-            "place": step.place,
-            "request": step.request,
-            "options": step.options.show(),
-            "dataset": self._session.policy.dataset,
-            "policy_version": self._session.policy.version,
-            "analyst": self._session.analyst,
-            "bars": self._bars,
-            "for_spreadsheet": self._for_spreadsheet,
-            "rows": row_objects(release),
-            **as_object(release),
-        }
-        try:
-            record.keep(
-                step.name,
-                partial(
-                    write_file, release, format=self._format, bars=self._bars, for_spreadsheet=self._for_spreadsheet
-                ),
-                note,
+        with registering(passing=OSError):
+            release = ask(self._session, step.sql if step.planned is None else step.planned, request_id=step.receipt)
+        with registering(charged=release.receipt.is_paid, passing=OSError):
+            note = {
+                "statement": step.sql,
+                "place": step.place,
+                "request": step.request,
+                "options": step.options.show(),
+                "dataset": self._session.policy.dataset,
+                "policy_version": self._session.policy.version,
+                "analyst": self._session.analyst,
+                "bars": self._bars,
+                "for_spreadsheet": self._for_spreadsheet,
+                "rows": row_objects(release),
+                **as_object(release),
+            }
+            write = partial(
+                write_file, release, format=self._format, bars=self._bars, for_spreadsheet=self._for_spreadsheet
             )
-        except Error as error:
-            error.charged = paid(release)
-            raise
+            record.keep(step.name, write, note)
         step.report.state, step.report.receipt = "answered", release.receipt_id
 
 

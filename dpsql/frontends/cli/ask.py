@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dpsql.errors.custodian_log import unexpected
+from dpsql.errors.custodian_log import registering, unexpected
 from dpsql.errors.exceptions import Error, Exit
 from dpsql.frontends.cli.shared import SessionOptions, exit_status, objective_option, read_text, session_options
 from dpsql.frontends.rendering.spinner import waiting
@@ -78,17 +78,18 @@ def query(
             check_plot(picture)
             require_drawable(session, text)
         release = ask(session, text, waiting=waiting())
-        # The price is shown first: it has been charged, even if the answer cannot be written.
-        for line in fitting(price_lines(session, release)):
-            say(line, err=True)
-        if out is not None:
-            write_file(release, out, format, bars, for_spreadsheet=spreadsheet)
-        elif format in BINARY_FORMATS:
-            write_binary(with_bars(release) if bars else release.table, sys.stdout.buffer, format)
-        else:
-            write_text(release, standard_output(), format, bars, terminal_width(), for_spreadsheet=spreadsheet)
-        if picture is not None:
-            draw_release(release, picture)
+        with registering(charged=release.receipt.is_paid, passing=OSError):
+            # The price is shown first: it has been charged, even if the answer cannot be written.
+            for line in fitting(price_lines(session, release)):
+                say(line, err=True)
+            if out is not None:
+                write_file(release, out, format, bars, for_spreadsheet=spreadsheet)
+            elif format in BINARY_FORMATS:
+                write_binary(with_bars(release) if bars else release.table, sys.stdout.buffer, format)
+            else:
+                write_text(release, standard_output(), format, bars, terminal_width(), for_spreadsheet=spreadsheet)
+            if picture is not None:
+                draw_release(release, picture)
 
 
 def _format_of(out: Path | None) -> str:

@@ -43,7 +43,7 @@ def plot(*, chosen: SessionOptions, out: Path, errors: bool, exact: bool, sql: s
     without bounds and noise.
     """
     from dpsql.frontends.interruptible import ask
-    from dpsql.frontends.rendering.formats import fitting, paid, price_lines
+    from dpsql.frontends.rendering.formats import fitting, price_lines
     from dpsql.frontends.rendering.plots import (
         check_owners_plot,
         check_plot,
@@ -74,7 +74,7 @@ def plot(*, chosen: SessionOptions, out: Path, errors: bool, exact: bool, sql: s
         if exact_rows is None:
             draw_release(release, out)
             return
-    write_owners_plot(release_chart(release, exact=exact_rows), out, charged=paid(release))
+    write_owners_plot(release_chart(release, exact=exact_rows), out, charged=release.receipt.is_paid)
     say(WARNING, err=True)
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dpsql.engine.memory_account import Held
-from dpsql.errors.custodian_log import unexpected
+from dpsql.errors.custodian_log import registered, registering
 from dpsql.errors.exceptions import REGISTER, Error, refuse
 from dpsql.frontends.pgwire import messages as m
 from dpsql.frontends.pgwire.commands import Command, moved, read_command, without_local
@@ -52,6 +52,11 @@ class Portal:
     rows: Rows | None = None
     notices_sent: bool = False
     held: tuple[Held, ...] = ()
+
+    @property
+    def is_paid(self) -> bool:
+        """Return whether something was charged for the rows."""
+        return self.answer is not None and self.answer.is_paid
 
     def close(self) -> None:
         """Release the memory of the portal, which is not used any more."""
@@ -112,9 +117,8 @@ class Backend:
 
     def _failed(self, error: Exception) -> bytes:
         """Return the message of a registered error; one generic message for any other exception."""
-        registered = error if isinstance(error, Error) else unexpected(error)
         self._transaction.fail()
-        return error_bytes(registered)
+        return error_bytes(registered(error, charged=False))
 
     # --- simple queries -----------------------------------------------------------------------------------------------
 
@@ -148,7 +152,8 @@ class Backend:
         portal = Portal(prepared)
         try:
             self._ask(portal)
-            yield from self._sent(portal, None, describe=True)
+            with registering(charged=portal.is_paid):
+                yield from self._sent(portal, None, describe=True)
         finally:
             portal.close()
 
@@ -246,7 +251,8 @@ class Backend:
         if self._transaction.status == "E" and not self._may_end(portal.prepared):
             raise refuse("transaction_failed")
         self._ask(portal)
-        yield from self._sent(portal, message.max_rows or None, describe=False)
+        with registering(charged=portal.is_paid):
+            yield from self._sent(portal, message.max_rows or None, describe=False)
 
     def _close(self, message: m.Close) -> Iterator[bytes]:
         if message.kind == "S":

@@ -21,6 +21,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from dpsql.engine.fair_queue import FairQueue
 from dpsql.engine.memory_account import Held, MemoryAccount
+from dpsql.errors.custodian_log import registering
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.errors.traces import TRACES
 from dpsql.frontends.pgwire import encodings as e
@@ -248,11 +249,12 @@ class Questions:
                 if self.stop.requested and error.slug == "stopped":
                     raise self.stop.refusal(error.charged, error.hint) from None
                 return self._structure(prepared, error, held)
-            if release.receipt.id:
-                self._activity.answered(self._place.user, release, time.monotonic() - started, prepared.piece.sql)
-        fields = tuple(ResultField(column.name, OIDS[column.type]) for column in release.columns)
-        tag = "SELECT" if fields else "SET"
-        return StatementResult(tag, fields, release.table if fields else None, self._notices(release))
+            with registering(charged=release.receipt.is_paid):
+                if release.receipt.id:
+                    self._activity.answered(self._place.user, release, time.monotonic() - started, prepared.piece.sql)
+                fields = tuple(ResultField(column.name, OIDS[column.type]) for column in release.columns)
+                tag, table = ("SELECT", release.table) if fields else ("SET", None)
+                return StatementResult(tag, fields, table, self._notices(release), is_paid=release.receipt.is_paid)
 
     def _execute(self, piece: Piece, values: list[Any] | None, held: Held) -> Release:
         """Answer like `Session.execute`, but parse and plan a long text in its turn, and scan the data after that turn has

@@ -47,7 +47,7 @@ class StatementResult:
     """The result of a statement: rows (None for a statement without any), notices, and changed settings.
 
     `tag` is the command tag; for rows it lacks the count, which is added when they have been sent. `held`: the memory of the
-    rows, which whoever keeps them releases.
+    rows, which whoever keeps them releases. `is_paid`: whether something was charged.
     """
 
     tag: str
@@ -56,6 +56,7 @@ class StatementResult:
     notices: tuple[tuple[str, str], ...] = ()
     statuses: tuple[tuple[str, str], ...] = ()
     held: Held | None = None
+    is_paid: bool = False
 
 
 def oid_of(type_: pa.DataType) -> int:

@@ -245,7 +245,7 @@ def write_file(release: Release, place: Path, format: str, bars: bool, *, for_sp
             write_text(release, text, format, bars, for_spreadsheet=for_spreadsheet)
     except OSError as error:
         problem = error.strerror or "it failed"
-        raise refuse("file_write", place=str(place), problem=problem, charged=paid(release)) from None
+        raise refuse("file_write", place=str(place), problem=problem, charged=release.receipt.is_paid) from None
 
 
 def write_text(
@@ -273,11 +273,6 @@ def write_rows(names: Sequence[str], rows: Sequence[Sequence[Any]], out: TextIO,
         draw(names, [[shown_value(row[index]) for row in rows] for index in range(len(names))], right, out)
 
 
-def paid(release: Release) -> bool:
-    """Return whether something was charged for an answer."""
-    return not release.reused and release.receipt.charged != "nothing"
-
-
 # --- price ----------------------------------------------------------------------------------------------------------
 
 
@@ -293,7 +288,7 @@ def price_lines(session: Session, release: Release) -> list[str]:
         lines.append("price: nothing, answered from stored releases")
     else:
         bars = f"; error bars hold in {release.confidence * 100:g} % of cases" if noisy else ""
-        exact = f"({f'{release.receipt.charged}; ' if paid(release) else ''}receipt {release.receipt_id})"
+        exact = f"({f'{release.receipt.charged}; ' if release.receipt.is_paid else ''}receipt {release.receipt_id})"
         lines.append(f"price: {release.receipt.price or release.receipt.charged} {exact}{bars}")
     return [*lines, f"left: {left_text(session)}"]
 

@@ -14,8 +14,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from dpsql.errors.custodian_log import registering
 from dpsql.errors.exceptions import refuse
-from dpsql.frontends.rendering.formats import paid
 from dpsql.frontends.rendering.pictures import picture_bytes
 from dpsql.media.text import picture
 from dpsql.storage.durable_files import write_private
@@ -146,7 +146,8 @@ def require_drawable(session: Session, sql: str) -> None:
 def draw_release(release: Release, place: Path) -> None:
     """Write the picture of an answer to a place that `check_plot` has checked. Raises Fault file_write, which says what was
     charged."""
-    write_plot(release_chart(release), place, charged=paid(release))
+    with registering(charged=release.receipt.is_paid, passing=OSError):
+        write_plot(release_chart(release), place, charged=release.receipt.is_paid)
 
 
 def release_chart(

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpsql.errors.custodian_log import unexpected_text
+from dpsql.errors.custodian_log import registering, unexpected_text
 from dpsql.errors.exceptions import Error, Exit, refuse
 from dpsql.frontends.interruptible import ask
 from dpsql.frontends.rendering.formats import fitting, left_text, price_lines
@@ -93,15 +93,17 @@ class _Talk:
         """Return the answer of one statement, and print its price."""
         session = self.prompt.session
         release = self.prompt.screen.timed(lambda: ask(session, sql, waiting=waiting()))
-        _tell_price(session, release)
+        with registering(charged=release.receipt.is_paid, passing=OSError):
+            _tell_price(session, release)
         return release
 
     def _answer(self, sql: Piece) -> None:
         session, screen = self.prompt.session, self.prompt.screen
         release = screen.timed(lambda: ask(session, sql, waiting=waiting()))
-        if release.columns:
-            screen.show(release)
-        _tell_price(session, release)
+        with registering(charged=release.receipt.is_paid, passing=OSError):
+            if release.columns:
+                screen.show(release)
+            _tell_price(session, release)
 
     def _answer_file(self, place: str) -> None:
         """Answer the texts of a file up to the first error, which is printed with the file's name."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dpsql.errors.custodian_log import registering
 from dpsql.errors.exceptions import refuse
 from dpsql.errors.suggestions import did_you_mean
 from dpsql.frontends.rendering.columns import column_summary
@@ -191,7 +192,8 @@ def _copy(prompt: Prompt, rest: str) -> None:
         raise refuse("command_argument", command="\\copy", problem=f"writes {', '.join(formats)}, not {ending}")
     _check_writable(place)
     release = prompt.ask(match["sql"])
-    write_file(release, place, ending, bars=True)
+    with registering(charged=release.receipt.is_paid, passing=OSError):
+        write_file(release, place, ending, bars=True)
     prompt.screen.text(f"{len(release)} row{'' if len(release) == 1 else 's'} written to {place}\n")
 
 

@@ -265,7 +265,7 @@ def test_what_fails_after_the_measurement_says_that_it_was_charged(monkeypatch: 
     monkeypatch.setattr("dpsql.tuning.marked_table", lambda *given: 1 // 0)
     with pytest.raises(Error) as fault:
         tuning.measure()
-    assert (fault.value.slug, fault.value.charged) == ("internal", True)
+    assert (fault.value.slug, fault.value.charged) == ("unexpected", True)
 
 
 def test_noise_alone_is_not_taken_for_people() -> None:

@@ -26,7 +26,6 @@ from dpsql.frontends.rendering.formats import (
     as_object,
     fitting,
     left_text,
-    paid,
     price_lines,
     row_objects,
     unique_names,
@@ -276,9 +275,9 @@ SESSION = cast(Any, SimpleNamespace(budget=Budget))
 
 
 def test_an_answer_is_paid_unless_it_was_stored_or_cost_nothing() -> None:
-    assert paid(regions(PAID))
-    assert not paid(regions(REUSED)) and not paid(regions(replace(PAID, charged="nothing")))
-    assert not paid(regions(replace(PAID, reused=True)))
+    assert regions(PAID).receipt.is_paid
+    assert not regions(REUSED).receipt.is_paid and not regions(replace(PAID, charged="nothing")).receipt.is_paid
+    assert not regions(replace(PAID, reused=True)).receipt.is_paid
 
 
 def test_a_price_names_charge_receipt_and_what_is_left() -> None:
