@@ -52,6 +52,8 @@ from dpsql.sql.parse import Parameters, Statement, dialect, has_values, parse
 from dpsql.storage.recent_values import RecentValues
 
 MOST_KEPT = 512
+_MOST_KEPT_CHARACTERS = 200_000
+"""Length in all of the texts of which statements and plans are remembered; they take up to 2 kB for each character."""
 MOST_DOMAIN = 2_000
 """Columns of public tables with more values than this are grouped by like private keys."""
 MOST_ROWS = 10_000
@@ -169,9 +171,9 @@ class Planner:
         self._widened: tuple[str, Policy] | None = None
         budget = policy.budget
         self.accountant: Accountant = make_accountant(budget.accountant, budget.epsilon, budget.delta)
-        self._statements: RecentValues[Statement] = RecentValues(MOST_KEPT)
-        self._plans: RecentValues[Planned] = RecentValues(MOST_KEPT)
-        self.rehearsals: RecentValues[tuple[OutputColumn, ...]] = RecentValues(MOST_KEPT)
+        self._statements: RecentValues[Statement] = RecentValues(MOST_KEPT, _MOST_KEPT_CHARACTERS)
+        self._plans: RecentValues[Planned] = RecentValues(MOST_KEPT, _MOST_KEPT_CHARACTERS)
+        self.rehearsals: RecentValues[tuple[OutputColumn, ...]] = RecentValues(MOST_KEPT, _MOST_KEPT_CHARACTERS)
         self.columns: WeakKeyDictionary[QuestionToken, tuple[OutputColumn, ...]] = WeakKeyDictionary()
         """Columns of questions whose remainder has been rehearsed."""
 
@@ -180,7 +182,8 @@ class Planner:
         with TRACES.span("parse"):
             if has_values(parameters) or not isinstance(text, (str, Piece)):
                 return parse(text, parameters)
-            return self._statements.get(as_piece(text).sql, lambda: parse(text))
+            sql = as_piece(text).sql
+            return self._statements.get(sql, lambda: parse(text), len(sql))
 
     def plan(self, statement: Statement, options: Options, cacheable: bool) -> Planned:
         """Return the priced plan of a query (or of an explained query). Raises only refusals."""
@@ -192,7 +195,8 @@ class Planner:
         policy, version = self._bound_policy(statement)
         if not cacheable or statement.reads_the_clock:
             return self._plan(statement, options, policy)
-        return self._plans.get((statement.sql, options, version), lambda: self._plan(statement, options, policy))
+        key, sql = (statement.sql, options, version), statement.sql
+        return self._plans.get(key, lambda: self._plan(statement, options, policy), len(sql))
 
     def _bound_policy(self, statement: Statement) -> tuple[Policy, str]:
         """Return the policy that names refer to, and the version of its public data. Where a public table is read, columns of

@@ -15,11 +15,15 @@ Source = TypeVar("Source")
 Value = TypeVar("Value")
 
 
+MOST_BYTES = 64 << 20
+
+
 class AnswerCache(Generic[Source, Value]):
-    """The last value computed for each part of a planned question, with its source. Thread-safe."""
+    """The last value computed for each part of a planned question, with its source; at most `MOST_BYTES` in all. Thread-safe."""
 
     def __init__(self) -> None:
         self._values: WeakKeyDictionary[QuestionToken, dict[int, tuple[Source, Value]]] = WeakKeyDictionary()
+        self._sizes: WeakKeyDictionary[QuestionToken, dict[int, int]] = WeakKeyDictionary()
         self._lock = threading.Lock()
 
     def get(self, planned: Planned, part: int = 0) -> tuple[Source, Value] | None:
@@ -27,7 +31,15 @@ class AnswerCache(Generic[Source, Value]):
         with self._lock:
             return self._values.get(planned.token, {}).get(part)
 
-    def keep(self, planned: Planned, source: Source, value: Value, part: int = 0) -> None:
-        """Keep a value in place of the previous one."""
+    def keep(self, planned: Planned, source: Source, value: Value, part: int = 0, *, size: int) -> None:
+        """Keep a value of about `size` bytes in place of the previous one; the questions whose values were first kept longest ago
+        lose theirs if all take too much."""
         with self._lock:
             self._values.setdefault(planned.token, {})[part] = (source, value)
+            self._sizes.setdefault(planned.token, {})[part] = size
+            excess = sum(sum(sizes.values()) for sizes in self._sizes.values()) - MOST_BYTES
+            for token in list(self._sizes):
+                if excess <= 0:
+                    break
+                excess -= sum(self._sizes.pop(token).values())
+                self._values.pop(token, None)

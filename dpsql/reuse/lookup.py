@@ -38,6 +38,8 @@ from dpsql.reuse.store import ReleaseNote, ReleaseStore, StoredRelease
 from dpsql.storage.recent_values import RecentValues
 
 OWNER = "owner"
+_MOST_NAMED_CHARACTERS = 200_000
+"""Length in all of the texts of questions whose blocks have their names in the store remembered."""
 OF_ANOTHER = "a table that is measured with this question"
 MOST_KEPT_BYTES = 1 << 18
 """Most bytes of a stored release that is cached with its plan; larger ones are read from the store each time."""
@@ -118,6 +120,7 @@ class ReuseCaches:
     def __init__(self) -> None:
         self.opened: AnswerCache[StoredRelease, PaidBlock] = AnswerCache()
         self.answers: AnswerCache[tuple[ReleasedBlock, ...], Release] = AnswerCache()
+        self.names: RecentValues[_Names] = RecentValues(MOST_KEPT, _MOST_NAMED_CHARACTERS)
 
 
 class StoredReleases:
@@ -139,7 +142,7 @@ class StoredReleases:
         self._analyst = analyst
         self._audience = "" if policy.reuse.shared else asker(analyst)
         self._data_version = data_version
-        self._named: RecentValues[_Names] = RecentValues(MOST_KEPT)
+        self._named = caches.names
         self._opened = caches.opened
         self._turns = ledger.witness.directory / "turns"
 
@@ -371,7 +374,7 @@ class StoredReleases:
         errors = shown_term_errors(block, _confidence(planned))
         paid = PaidBlock(block, stored.receipt, errors, release=release.note.key)
         if len(release.payload) <= MOST_KEPT_BYTES:
-            self._opened.keep(planned, release, paid, index)
+            self._opened.keep(planned, release, paid, index, size=len(release.payload))
         return paid
 
     # --- names in the store -------------------------------------------------------------------------------------------
@@ -380,7 +383,7 @@ class StoredReleases:
         """Return the store keys of a block; `planned.keys` covers everything that its numbers depend on."""
         key, block = planned.keys[index], planned.price.blocks[index].block
         make = partial(_Names, key, block, version, self._policy.meaning, self._audience)
-        return self._named.get((key, version), make)
+        return self._named.get((key, version, self._policy.meaning, self._audience), make, len(planned.statement.sql))
 
     def _request(self, planned: Planned, index: int, request_id: str) -> str:
         return fingerprint(("request", asker(self._analyst), request_id, planned.keys[index]))

@@ -44,6 +44,9 @@ from dpsql.session.notices import (
 from dpsql.session.response_times import Pace
 from dpsql.session.stages import Stages, tables_read
 
+_BARS_TIMES = 4
+"""Memory of an answer with its error bars, as a multiple of that of its rows."""
+
 
 @dataclass(frozen=True)
 class Request:
@@ -249,7 +252,7 @@ def _release(
     measured = MeasuredOutputs(planned, errors)
     release = replace(release, measured=measured, receipt=_with_missing_keys(receipt, planned, release))
     if reused and not public and release.table.nbytes <= MOST_KEPT_BYTES:
-        context.caches.answers.keep(planned, blocks, release)
+        context.caches.answers.keep(planned, blocks, release, size=_BARS_TIMES * release.table.get_total_buffer_size())
     return release
 
 

@@ -79,7 +79,7 @@ def rehearse(planner: Planner, sandbox: Sandbox, planned: Planned) -> tuple[Outp
 
     try:
         texts = (planned.text, *(result.query.sql(dialect=DIALECT) for result in results))
-        columns = planner.rehearsals.get((texts, names, shapes, scans, confidence), run)
+        columns = planner.rehearsals.get((texts, names, shapes, scans, confidence), run, sum(map(len, texts)))
     except Error as error:
         raise error.placed_in(planned.statement.sql) from None
     planner.columns[planned.token] = columns

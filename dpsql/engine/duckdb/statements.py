@@ -16,6 +16,7 @@ import pyarrow as pa
 from dpsql.storage.recent_values import RecentValues
 
 _MOST_KEPT = 256
+_MOST_KEPT_CHARACTERS = 1_000_000
 _BATCH_ROWS = 20_000
 
 # DuckDB 2 warns that `sql(text)` would save a copy of the rows, but that binds every text twice and takes no parsed text.
@@ -26,7 +27,7 @@ class Statements:
     """A cache of the parsed texts that were run last. Thread-safe; valid for every connection and every database."""
 
     def __init__(self) -> None:
-        self._parsed: RecentValues[Any] = RecentValues(_MOST_KEPT)
+        self._parsed: RecentValues[Any] = RecentValues(_MOST_KEPT, _MOST_KEPT_CHARACTERS)
 
     def table(
         self,
@@ -41,7 +42,7 @@ class Statements:
         MemoryError, without collecting further rows, if the rows have more than `most_bytes`. With that limit, `count` is called
         with the size of all rows collected so far, and may raise to stop."""
         result: Any = cursor.execute(
-            self._parsed.get(sql, lambda: _parsed(cursor, sql)), *([parameters] if parameters else [])
+            self._parsed.get(sql, lambda: _parsed(cursor, sql), len(sql)), *([parameters] if parameters else [])
         )
         if most_bytes is not None:
             return _bounded(result, most_bytes, count)

@@ -33,6 +33,7 @@ from dpsql.storage.recent_values import RecentValues
 Extra = dict[str, dict[str, Floats]]
 _Rows = tuple[pa.Table, npt.NDArray[np.int64] | None]
 _MOST_SHAPES = 512
+_MOST_SHAPES_CHARACTERS = 200_000
 OF_SQL = "SQL would leave them out"
 CHOSEN = "chosen among values, not computed, or with noise of a secret scale; EXPLAIN shows the error of the choice"
 
@@ -215,7 +216,7 @@ class _Shape:
         return tree
 
 
-_shapes: RecentValues[_Shape] = RecentValues(_MOST_SHAPES)
+_shapes: RecentValues[_Shape] = RecentValues(_MOST_SHAPES, _MOST_SHAPES_CHARACTERS)
 
 
 def _shape(remainder: Remainder) -> _Shape:
@@ -227,7 +228,7 @@ def _shape(remainder: Remainder) -> _Shape:
     )
     public = tuple((name, tuple(table.column_names)) for name, table in remainder.public.items())
     key = (remainder.text, remainder.names, blocks, public)
-    return _shapes.get(key, lambda: _Shape(remainder))
+    return _shapes.get(key, lambda: _Shape(remainder), len(remainder.text))
 
 
 class _Run:

@@ -89,6 +89,25 @@ def test_what_the_store_holds_is_what_is_answered(
     assert shown(session.execute(SQL)) == shown(after)
 
 
+def test_what_is_kept_is_bounded_in_bytes(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last answers stay; those that were kept before them are computed again, and are equal."""
+    other = SQL.replace("AVG(age)", "SUM(age)")
+    answers = [session.execute(sql) for sql in (SQL, SQL, other, other)]
+    caches = session.context.caches
+    assert len(caches.answers._values) == len(caches.answers._sizes) == 2
+    size = max(sum(sizes.values()) for sizes in caches.answers._sizes.values())
+    monkeypatch.setattr("dpsql.reuse.answer_cache.MOST_BYTES", size * 3 // 2)
+    third = SQL.replace("AVG(age)", "AVG(age) + 1")
+    for _ in range(2):
+        session.execute(third)
+    assert len(caches.answers._values) == len(caches.answers._sizes) == 1
+    assert shown(session.execute(SQL)) == shown(answers[0])
+    monkeypatch.setattr("dpsql.reuse.answer_cache.MOST_BYTES", 0)
+    for _ in range(3):
+        assert shown(session.execute(SQL)) == shown(answers[0])
+    assert len(caches.answers._values) == 0
+
+
 def test_what_is_charged_anew_is_computed_anew(session: Session) -> None:
     session.execute("SET dp.reuse = off")
     answers = [session.execute(SQL).table.column("a").to_pylist() for _ in range(4)]
