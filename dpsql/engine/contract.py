@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
@@ -38,6 +39,14 @@ class ExactAnswer:
 
     def __deepcopy__(self, memo: object) -> NoReturn:
         raise TypeError("an exact answer is not copied")
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """Something whose reading may fail at a value: a column of a table ("": the whole table), and why ("is a view")."""
+
+    column: str
+    kind: str
 
 
 class StoredViews(Protocol):
@@ -185,6 +194,13 @@ class Engine(Protocol):
     def broken(self, table: str) -> Broken | None:
         """Return the counts of malformed lines in a table's CSV files, or None for other sources. Reads rows; for the
         owner."""
+
+    def doubts(self, table: str) -> tuple[Doubt, ...]:
+        """Return what of a table may fail at some value when it is read, which nothing here can prevent (privacy.md 9); it reads
+        no rows. Only for the custodian."""
+
+    def files(self, table: str) -> tuple[Path, ...]:
+        """Return the files of a table that `of_files` can read alone; none if it is not in files. Only for the custodian."""
 
     def advice(self) -> tuple[str, ...]:
         """Return sentences with advice on the access rights of dpsql to the source. Only for the custodian."""

@@ -53,6 +53,10 @@ class ServedTables(ABC):
         """Raise TypeError. It is never called, because a policy declares no table of a server as append-only."""
         raise TypeError("the tables of a server are not read from files")
 
+    def files(self, table: str) -> tuple[Path, ...]:
+        """Return no files: the tables of a server are not read from files one by one."""
+        return ()
+
     def _readers(self) -> tuple[str, ...]:
         """Return the names of the readers on whose rights the rows of a copy depend."""
         return ()

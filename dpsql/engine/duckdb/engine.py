@@ -14,7 +14,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from dpsql.engine.contract import ExactAnswer, PreparedViews
+from dpsql.engine.contract import Doubt, ExactAnswer, PreparedViews
 from dpsql.engine.csv_lines import Broken
 from dpsql.engine.dialect import Dialect
 from dpsql.engine.duckdb.database_files import attached
@@ -29,6 +29,7 @@ from dpsql.engine.watchdog import watchdog
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.plan.intervals import Type
 from dpsql.policy import Policy
+from dpsql.policy.reach import is_file
 
 _CLOSING_SECONDS = 10.0
 
@@ -83,6 +84,23 @@ class DuckDBEngine:
     def broken(self, table: str) -> Broken | None:
         """Return the counts of malformed lines in a table's CSV files, or None for other sources. Only for the owner."""
         return self._sources.broken(table)
+
+    def doubts(self, table: str) -> tuple[Doubt, ...]:
+        """Return whether a table is a view, or has columns that DuckDB computes when they are read."""
+        if is_file(self._policy.table_source(table)) or table in self._sources._objects:
+            return ()
+        if not self._sources.is_base_table(table):
+            return (Doubt("", "is a view"),)
+        listed = (
+            "SELECT database_name, schema_name, table_name FROM duckdb_tables() WHERE sql ILIKE '%GENERATED ALWAYS AS%'"
+        )
+        with self._cursor(None) as cursor:
+            computed = {".".join(map(name, row)).lower() for row in cursor.execute(listed).fetchall()}
+        return (Doubt("", "has generated columns"),) if self._sources.place(table).lower() in computed else ()
+
+    def files(self, table: str) -> tuple[Path, ...]:
+        """Return the files of a table that consists of files."""
+        return tuple(self._sources._files(table)) if is_file(self._policy.table_source(table)) else ()
 
     def advice(self) -> tuple[str, ...]:
         """Return no advice: files are opened read-only, and a connection given in Python is the owner's."""
@@ -226,7 +244,7 @@ class DuckDBEngine:
 
 _KINDS_OF_QUESTIONS = frozenset({
     "INTERRUPT", "Out of Memory", "INTERNAL", "FATAL", "Binder", "Parser", "Catalog", "Not implemented", "Syntax",
-    "Mismatch Type", "Out of Range",
+    "Mismatch Type", "Out of Range", "Conversion",
 })  # fmt: skip
 """Kinds of DuckDB errors that another question over the same data may not have."""
 

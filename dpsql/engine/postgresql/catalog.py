@@ -7,6 +7,7 @@ from typing import Any
 
 import psycopg
 
+from dpsql.engine.contract import Doubt
 from dpsql.engine.postgresql.literals import READABLE, quoted
 from dpsql.engine.query import Source
 from dpsql.errors.exceptions import refuse
@@ -41,6 +42,23 @@ SELECT has_table_privilege(c.oid, 'INSERT') OR has_table_privilege(c.oid, 'UPDAT
     c.relkind = 'f', has_schema_privilege(n.oid, 'CREATE'), c.relrowsecurity
 FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
 WHERE n.nspname = {schema} AND c.relname = {table}
+"""
+_DOUBTS = """
+WITH RECURSIVE parts AS (
+    SELECT c.oid, c.relkind FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE n.nspname = {schema} AND c.relname = {table}
+    UNION
+    SELECT c.oid, c.relkind
+    FROM parts AS p JOIN pg_inherits AS i ON i.inhparent = p.oid JOIN pg_class AS c ON c.oid = i.inhrelid
+)
+SELECT '', 'is a view' FROM parts WHERE relkind = 'v'
+UNION SELECT '', 'is a foreign table, or has one as a part' FROM parts WHERE relkind = 'f'
+UNION SELECT '', 'has row security, whose conditions are computed for each row' FROM parts WHERE row_security_active(oid)
+UNION SELECT a.attname, 'is computed when it is read (a virtual generated column)'
+FROM parts AS p JOIN pg_attribute AS a ON a.attrelid = p.oid WHERE a.attgenerated = 'v'
+UNION SELECT a.attname, 'is jsonb, whose text may be longer than PostgreSQL allows (1 GB)'
+FROM parts AS p JOIN pg_attribute AS a ON a.attrelid = p.oid
+WHERE a.atttypid = CAST('jsonb' AS regtype) AND p.relkind <> 'v' ORDER BY 1, 2
 """
 DEFAULT_SCHEMA = "public"
 
@@ -87,6 +105,13 @@ def checked_source(connection: psycopg.Connection[Any], policy: Policy, table: s
         if not readable:
             raise refuse("source_rights", place=f"{table}.{column.name}")
     return Source(place.sql, {name: type_ for name, (type_, _) in columns.items()})
+
+
+def doubts_of(connection: psycopg.Connection[Any], policy: Policy, table: str, place: ServerTable) -> tuple[Doubt, ...]:
+    """Return what of a policy's table may fail at a value, by what the server runs or converts while it reads the table."""
+    rows = connection.execute(_DOUBTS.format(schema=quoted(place.schema), table=quoted(place.table))).fetchall()
+    read = {"", *policy.tables[table].columns}
+    return tuple(Doubt(str(column), str(kind)) for column, kind in rows if column in read)
 
 
 def advice_on(connection: psycopg.Connection[Any], places: dict[str, ServerTable]) -> tuple[str, ...]:

@@ -9,10 +9,10 @@ from typing import Any, Self
 
 import psycopg
 
-from dpsql.engine.contract import ExactAnswer, PreparedViews
+from dpsql.engine.contract import Doubt, ExactAnswer, PreparedViews
 from dpsql.engine.dialect import Dialect
 from dpsql.engine.faults import fault_of, noted
-from dpsql.engine.postgresql.catalog import ServerTable, advice_on, checked_source, columns_of, place_of
+from dpsql.engine.postgresql.catalog import ServerTable, advice_on, checked_source, columns_of, doubts_of, place_of
 from dpsql.engine.postgresql.connections import Connections, lost
 from dpsql.engine.postgresql.dialect import PostgreSQLDialect
 from dpsql.engine.postgresql.rows import copied, with_released
@@ -99,6 +99,11 @@ class PostgreSQLEngine(ServedTables):
             incident = noted(error)
             raise refuse("engine_cannot_run", engine=self.dialect.title, incident=incident) from None
 
+    def doubts(self, table: str) -> tuple[Doubt, ...]:
+        """Return views, foreign tables, row security and generated columns, whose expressions run when rows are read."""
+        with self._transaction(None) as connection:
+            return doubts_of(connection, self._policy, table, self._place(table))
+
     def advice(self) -> tuple[str, ...]:
         """Return advice on rights of the role that reading does not need."""
         with self._transaction(None) as connection:
@@ -182,15 +187,16 @@ class PostgreSQLEngine(ServedTables):
         self._connections.close()
 
 
-_CLASSES_OF_SOURCES = ("08", "22", "57", "58", "XX")
-"""Classes of SQLSTATE that another question over the same data would get: the server is shutting down, or a value failed."""
+_STATES_OF_SOURCES = ("08", "57", "58", "XX001", "XX002")
+"""Beginnings of the SQLSTATEs that another question over the same data would get: the server is shutting down, cannot read its
+disk, or finds its pages damaged. Other errors, such as a value at which a view fails, belong to the question."""
 _CANCELED = "57014"
 
 
 def _fault(error: Exception) -> Error:
     """Return the fault with a fixed text for an error of the server or of reading its rows. A lost connection has no SQLSTATE."""
     state = getattr(error, "sqlstate", None) or ("08000" if isinstance(error, psycopg.OperationalError) else "")
-    return fault_of(error, of_source=state[:2] in _CLASSES_OF_SOURCES and state != _CANCELED)
+    return fault_of(error, of_source=state.startswith(_STATES_OF_SOURCES) and state != _CANCELED)
 
 
 def _settings(connection: psycopg.Connection[Any]) -> tuple[str, str]:

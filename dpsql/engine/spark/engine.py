@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import uuid
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Self
 
 import pyarrow as pa
@@ -14,7 +16,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from dpsql.engine.contract import ExactAnswer, PreparedViews
+from dpsql.engine.contract import Doubt, ExactAnswer, PreparedViews
 from dpsql.engine.dialect import Dialect
 from dpsql.engine.faults import fault_of, noted
 from dpsql.engine.query import EngineQuery, Identity, Source
@@ -147,6 +149,21 @@ class SparkEngine(ServedTables):
             if (fault := ended(error)) is not None:
                 raise fault from None
             raise refuse("engine_cannot_run", engine=self.dialect.title, incident=noted(error)) from None
+
+    def doubts(self, table: str) -> tuple[Doubt, ...]:
+        """Return views, and columns of files at whose values Spark may raise."""
+        self.check_readable((table,))
+        return self._tables.doubts(table)
+
+    def files(self, table: str) -> tuple[Path, ...]:
+        """Return the local files of a table that the policy names by its files."""
+        with self._working(None):
+            return self._tables.local_files(table)
+
+    def of_files(self, files: Mapping[str, Sequence[Path]]) -> Self:  # type: ignore[override]
+        """Return the same application with the tables of `files` reduced to one of their files each."""
+        tables = {name: replace(self._policy.tables[name], source=paths[0].as_uri()) for name, paths in files.items()}
+        return self.under(replace(self._policy, tables={**self._policy.tables, **tables}))
 
     def advice(self) -> tuple[str, ...]:
         """Return advice on places of the application where others may read generated queries, and on settings that make questions
@@ -286,18 +303,21 @@ def _with_zones(table: pa.Table) -> pa.Table:
     return table.cast(pa.schema(zoned))
 
 
-_OF_QUESTIONS = ("CANCELLED", "AnalysisException", "ParseException", "Py4JError")
-_PASSING = ("cancelled", "ExecutorLostFailure")
-"""Words in errors that the data did not cause: a cancelled job, and an executor that ended (killed, or out of memory)."""
+_OF_SOURCES = ("FAILED_READ_FILE", "ParquetDecodingException", "FileNotFoundException", "java.io.IOException")
+"""Words in errors of reading files, which another question over the same data would meet too. Other errors belong to the
+question: of its analysis, of a value at which a view fails, of a cancelled job."""
+_PASSING = ("cancelled", "ExecutorLostFailure", "ArithmeticException", "NUMERIC_VALUE_OUT_OF_RANGE")
+"""Words in errors that another question may not meet: a cancelled job, an executor that ended (killed, or out of memory), and a
+value of a file that Spark does not represent."""
 
 
 def _fault(error: Exception) -> Error:
-    """Return the fault with a fixed text for an error of Spark, or the fault for an application that has ended. Errors of
-    analysis, cancelled jobs and lost executors do not count as errors of the source: other questions may not have them."""
+    """Return the fault with a fixed text for an error of Spark, or the fault for an application that has ended."""
     if (fault := ended(error)) is not None:
         return fault
-    of_question = not isinstance(error, (PySparkException, Py4JError)) or type(error).__name__ in _OF_QUESTIONS
-    return fault_of(error, of_source=not of_question and not any(word in str(error) for word in _PASSING))
+    text = str(error)
+    of_source = any(word in text for word in _OF_SOURCES) and not any(word in text for word in _PASSING)
+    return fault_of(error, of_source=of_source and isinstance(error, (PySparkException, Py4JError)))
 
 
 def open_spark(policy: Policy, source: Any = None) -> SparkEngine:

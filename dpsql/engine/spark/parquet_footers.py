@@ -30,16 +30,16 @@ _PASSED_ON = ("SubqueryAlias", "View")
 
 @dataclass(frozen=True)
 class Footers:
-    """Columns of one table in its files. `types`: Spark's types of each column in the files that have it; `units`: the unit of
-    each column of timestamps in 64 bits (MILLIS, MICROS), and INT96 for the old format."""
+    """Columns of one table in its files. `types`: for each column Spark's types (of times also the unit) in the files that
+    have it, each with one such file; `units`: the unit of times in 64 bits (MILLIS, MICROS), and INT96 for the old format."""
 
-    types: Mapping[str, frozenset[str]]
+    types: Mapping[str, Mapping[str, str]]
     units: Mapping[str, frozenset[str]]
 
     def differing(self, types: Mapping[str, str]) -> str | None:
         """Return a column that some file has in a type that Spark does not read as the type in `types`; None if there is none."""
         pairs = ((column, file_type) for column, held in self.types.items() for file_type in held)
-        return next((column for column, file_type in pairs if not _reads(file_type, types[column])), None)
+        return next((column for column, file_type in pairs if not _reads(file_type.split(" ")[0], types[column])), None)
 
     def mixed(self) -> str | None:
         """Return a column of timestamps that some files hold in milliseconds and others do not; None if there is none."""
@@ -85,16 +85,16 @@ def footers_of(rows: DataFrame, columns: Collection[str]) -> Footers:
                 described[column] = (spark_type, _unit(str(schema.getType(column).toString())))
         return described
 
-    with ThreadPoolExecutor(_READERS) as pool:
-        files = list(pool.map(fields, rows.inputFiles()))
-    types: dict[str, set[str]] = {}
+    paths = list(rows.inputFiles())
+    types: dict[str, dict[str, str]] = {}
     units: dict[str, set[str]] = {}
-    for file in files:
-        for column, (type_, unit) in file.items():
-            types.setdefault(column, set()).add(type_)
-            if unit:
-                units.setdefault(column, set()).add(unit)
-    return Footers(*({name: frozenset(held) for name, held in part.items()} for part in (types, units)))
+    with ThreadPoolExecutor(_READERS) as pool:
+        for path, described in zip(paths, pool.map(fields, paths), strict=True):
+            for column, (type_, unit) in described.items():
+                types.setdefault(column, {}).setdefault(f"{type_} {unit}".strip(), path)
+                if unit:
+                    units.setdefault(column, set()).add(unit)
+    return Footers(types, {column: frozenset(names) for column, names in units.items()})
 
 
 def _unit(text: str) -> str:

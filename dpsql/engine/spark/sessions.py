@@ -42,6 +42,8 @@ MEANINGS = {
     "spark.sql.execution.arrow.useLargeVarTypes": "false",
     # contents of files: old calendars do not raise, and nothing is left out silently
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED", "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    # and Spark's row reader, which raises at decimals of which its column reader takes the integer, is not used
+    "spark.sql.parquet.enableVectorizedReader": "true",
     "spark.sql.parquet.binaryAsString": "false", "spark.sql.parquet.int96TimestampConversion": "false",
     "spark.sql.files.ignoreCorruptFiles": "false", "spark.sql.files.ignoreMissingFiles": "false",
     # how answers come back: in pieces of this many groups, whose memory belongs to the answer itself

@@ -11,7 +11,9 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, PySparkException
@@ -19,6 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 from pyspark.sql.types import LongType, StructField, StructType
 
+from dpsql.engine.contract import Doubt
 from dpsql.engine.faults import CUSTODIAN_LOG, noted
 from dpsql.engine.query import Source
 from dpsql.engine.spark.literals import READABLE, kind
@@ -119,8 +122,8 @@ class Tables:
             raise self._fault(table, error) from None
         column = footers.differing(types) or (footers.mixed() if of_files else None)
         if column is not None:
-            CUSTODIAN_LOG.error("the files of table %s differ in the type of column %s", table, column)
-            raise refuse("source_files_differ", table=table)
+            CUSTODIAN_LOG.error("table %s, column %s: types of files %s", table, column, dict(footers.types[column]))
+            raise refuse("source_files_differ", table=table, what=f"the type of column {column}")
         return footers.in_milliseconds()
 
     def _read_as_integers(self, table: str, schema: StructType, milliseconds: frozenset[str]) -> DataFrame:
@@ -136,11 +139,37 @@ class Tables:
             columns.append(expr(time if field.name in milliseconds else name))
         return rows.select(*columns)
 
-    def stored_in_milliseconds(self, table: str) -> frozenset[str]:
-        """Return the columns that a table of the catalog, or a view of files, holds as timestamps of milliseconds, as found by
-        the last `renewed`; tables that are files are read without that danger."""
+    def local_files(self, table: str) -> tuple[Path, ...]:
+        """Return the files of a table that the policy names by its files, if the driver's machine has them all."""
+        if not self._of_files(table):
+            return ()
+        urls = [urlsplit(url) for url in self._rows(table).inputFiles()]
+        local = all(url.scheme in ("", "file") and Path(unquote(url.path)).is_file() for url in urls)
+        return tuple(sorted(Path(unquote(url.path)) for url in urls)) if local else ()
+
+    def doubts(self, table: str) -> tuple[Doubt, ...]:
+        """Return what of a table may fail at a value, in its state at the last `renewed`."""
         opened = self._opened.get(table)
-        return frozenset() if opened is None or self._of_files(table) else opened.milliseconds
+        if opened is None:
+            return (Doubt("", "is a view, or a table in another format than Parquet"),)
+        doubts = [
+            Doubt(
+                column,
+                "is a decimal of more than 18 digits: Spark raises at one that has more digits than its file declares",
+            )
+            for column in self._policy.tables[table].columns
+            if kind(opened.source.types[column]) == "decimal"
+            and int(opened.source.types[column][8:].split(",")[0]) > 18
+        ]
+        if not self._of_files(table):
+            doubts += [
+                Doubt(
+                    column,
+                    "is in milliseconds: Spark raises beyond 64 bits of microseconds, unless the policy names the files",
+                )
+                for column in sorted(opened.milliseconds)
+            ]
+        return tuple(doubts)
 
     def _of_files(self, table: str) -> bool:
         source = self._policy.table_source(table)

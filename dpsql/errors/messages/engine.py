@@ -78,8 +78,8 @@ register(
     "source_files_differ",
     "42804",
     "the files of table {table} differ in {what}",
-    "give CSV files the same header line, and each Parquet file every column of the policy, in any type; the custodian's log "
-    "names the file",
+    "give CSV files the same header line, and each Parquet file every column of the policy (on Spark in one type); the "
+    "custodian's log names a file",
     Fault,
 )
 register(

@@ -57,6 +57,17 @@ class _Reasons(logging.Handler):
         finally:
             logger.removeHandler(self)
 
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Collect messages that reach no log, while the context is open: a scan meets the same value again and again."""
+        logger = logging.getLogger("dpsql.custodian")
+        handlers, propagate = logger.handlers, logger.propagate
+        logger.handlers, logger.propagate = [self], False
+        try:
+            yield
+        finally:
+            logger.handlers, logger.propagate = handlers, propagate
+
 
 @dataclass
 class Findings:
@@ -76,14 +87,20 @@ class Findings:
 
 
 def check_policy_file(
-    place: Path, *, create_ledger: bool = False, change_unit: bool = False, second_budget: str | None = None
+    place: Path,
+    *,
+    create_ledger: bool = False,
+    change_unit: bool = False,
+    second_budget: str | None = None,
+    scan: bool = False,
 ) -> Findings:
     """Check a policy file, then the structure of its source, then its ledger, which is created if asked for and missing.
 
     `change_unit`: the owner accepts that a ledger with charges continues with another privacy unit, which is recorded.
     `second_budget`: the reason, also recorded, for another ledger with its own budget for a data set that has one elsewhere.
 
-    Rows are not read, except those of CSV files, to count malformed lines. Raises PolicyRefusal if the file cannot be read.
+    Rows are not read, except those of CSV files, to count malformed lines, and with `scan` all rows, to find values at which
+    reading fails. Raises PolicyRefusal if the file cannot be read.
     """
     findings = Findings()
     wrong = policy_problems(policy_text(place), add_row_filter_problems)
@@ -97,7 +114,7 @@ def check_policy_file(
     findings.notes += [f"budget: {sentence}" for sentence in [windows_in_words(policy.budget)] if sentence]
     findings.notes += _dropped_rows(policy)
     with findings.reasons.listening():
-        _check_source(policy, findings)
+        _check_source(policy, findings, scan)
         _check_ledger(policy, create_ledger, change_unit, second_budget, findings)
     return findings
 
@@ -134,7 +151,7 @@ def _dropped_rows(policy: Policy) -> list[str]:
     return notes
 
 
-def _check_source(policy: Policy, findings: Findings) -> None:
+def _check_source(policy: Policy, findings: Findings, scan: bool) -> None:
     from dpsql.engine.registry import open_engine
 
     if policy.source is None and not any(table.source for table in policy.tables.values()):
@@ -156,6 +173,10 @@ def _check_source(policy: Policy, findings: Findings) -> None:
                 findings.notes += _broken_lines(name, engine.broken(name))
         if not findings.problems:
             _check_readable(policy, engine, findings)
+        if not findings.problems:
+            findings.notes += _doubts(policy, engine)
+            if scan:
+                _scan(policy, engine, findings)
         advice = engine.advice()
     except Error as error:
         findings.fail(error)
@@ -163,7 +184,7 @@ def _check_source(policy: Policy, findings: Findings) -> None:
     finally:
         engine.close()
     if findings.problems:
-        findings.status = Exit.FAULT
+        findings.status = Exit.REFUSAL if scan and findings.status is Exit.REFUSAL else Exit.FAULT
     else:
         findings.notes += [f"note: {sentence}" for sentence in advice]
         findings.notes.append("source: every table and column is there")
@@ -183,6 +204,32 @@ def _check_readable(policy: Policy, engine: Engine, findings: Findings) -> None:
             engine.check_readable((name,))
         except Error as error:
             findings.fail(error)  # tables on the way to the unit are checked with each table
+
+
+def _doubts(policy: Policy, engine: Engine) -> list[str]:
+    """Return a note on each part of a table at whose values reading may fail."""
+    notes = []
+    for table in policy.tables:
+        for doubt in engine.doubts(table):
+            notes.append(f"note: {f'{table}.{doubt.column}' if doubt.column else table} {doubt.kind}")
+    if notes:
+        notes.append(
+            "note: if reading these fails at one value, questions fail, and analysts see that there is such a value (`dpsql help "
+            "privacy`, section 9); `dpsql check --scan` reads every row and finds such values"
+        )
+    return notes
+
+
+def _scan(policy: Policy, engine: Engine, findings: Findings) -> None:
+    """Read every row of every table, and record where that fails, with the engine's reason."""
+    from dpsql.disclosure.scan import failures
+
+    with findings.reasons.alone():
+        for failure in failures(policy, engine):
+            findings.problems.append("\n  ".join([str(failure), *findings.reasons.taken()[:1]]))
+            findings.status = Exit.REFUSAL
+    if findings.status is Exit.DONE:
+        findings.notes.append("scan: every value of every table can be read")
 
 
 def _check_columns(table: Table, columns: Mapping[str, str], findings: Findings) -> None:

@@ -21,6 +21,7 @@ from dpsql.frontends.rendering.terminal import say
     metavar="REASON",
     help="Create a ledger although the data set has another one; the reason is recorded.",
 )
+@click.option("--scan", is_flag=True, help="Read every row, and report where that fails; exact figures, for the owner.")
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.pass_context
 def check(
@@ -29,6 +30,7 @@ def check(
     create_ledger: bool,
     change_unit: bool,
     second_budget: str | None,
+    scan: bool,
     file: Path | None,
 ) -> None:
     """Check a policy, the structure of its data, and its ledger; report all problems at once."""
@@ -38,7 +40,7 @@ def check(
     if place is None:
         raise click.UsageError("no policy: dpsql check POLICY")
     findings = check_policy_file(
-        place, create_ledger=create_ledger, change_unit=change_unit, second_budget=second_budget
+        place, create_ledger=create_ledger, change_unit=change_unit, second_budget=second_budget, scan=scan
     )
     for line in findings.notes:
         say(line)

@@ -101,6 +101,7 @@ def test_a_question_that_reads_an_open_and_a_closed_table_closes_nothing_else() 
     [
         (duckdb.IOException("IO Error: cannot read"), True),
         (duckdb.InvalidInputException("Invalid Input Error: not UTF-8"), True),
+        (duckdb.ConversionException("Conversion Error: a value at which a view fails"), False),
         (OSError("Invalid Input Error: not UTF-8"), True),
         (RuntimeError("the source of t changed while it was read"), True),
         (duckdb.InterruptException("INTERRUPT Error: Interrupted!"), False),

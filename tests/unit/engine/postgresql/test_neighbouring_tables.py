@@ -115,3 +115,17 @@ def test_a_cast_that_fails_is_found(url: str, tmp_path: Path) -> None:
     assert differences(base, sql, base.observe(sql), side.observe(sql)) != []
     for world in (base, side):
         world.engine.close()
+
+
+def test_a_value_at_which_a_view_fails_closes_no_table(url: str, tmp_path: Path) -> None:
+    """Other questions, of anybody, are answered after one that met the value."""
+    kinds = (Kind("integer", "text", ("'7'", "'n/a'")), Kind("integer", "integer", ("1", "2")))
+    shape = "CREATE VIEW {place} AS SELECT person, CAST(c0 AS integer) AS c0, c1 FROM {base}"
+    world = Schema(url, kinds, 1, tmp_path, None, shape=shape, by_rows=True)
+    outcomes = [world.observe(f"SELECT SUM({column}) FROM t").outcome for column in ("c0", "c1", "c0")]
+    assert [outcome.split()[:2][-1].rstrip(":") for outcome in outcomes] == [
+        "engine_failed",
+        "answered",
+        "engine_failed",
+    ]
+    world.engine.close()

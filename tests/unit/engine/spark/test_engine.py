@@ -343,8 +343,9 @@ def test_an_application_that_has_ended_is_named(engine: Any, monkeypatch: pytest
 
 
 @pytest.mark.parametrize(("text", "of_source"), [
-    ("Lost task 0.0 in stage 3.0: ExecutorLostFailure (executor 0 exited) Reason: code 137", False),
+    ("[FAILED_READ_FILE] Lost task 0.0 in stage 3.0: ExecutorLostFailure (executor 0 exited) Reason: code 137", False),
     ("Job 3 cancelled part of cancelled job tags", False), ("Lost task 0.0: ParquetDecodingException: no page", True),
+    ("[CAST_INVALID_INPUT] The value 'x' of the type STRING cannot be cast to INT. SQLSTATE: 22018", False), ("[DIVIDE_BY_ZERO]", False),
 ])  # fmt: skip
 def test_what_another_question_would_meet_too_is_a_fault_of_the_source(
     engine: Any, monkeypatch: pytest.MonkeyPatch, text: str, of_source: bool

@@ -101,8 +101,8 @@ def _integers(bits: int, signed: bool) -> Physical:
 
 
 def _decimals(digits: int, scale: int) -> Physical:
-    most = Decimal(10**digits - 1).scaleb(-scale)
-    return Physical(f"decimal({digits},{scale})", pa.decimal128(digits, scale), Decimal(1), (most, -most, None))
+    least, most = (Decimal(f"{sign}{'9' * digits}e-{scale}") for sign in ("-", ""))
+    return Physical(f"decimal({digits},{scale})", pa.decimal128(digits, scale), Decimal(1), (most, least, None))
 
 
 def _times(unit: str, zone: str | None, int96: bool = False) -> Physical:

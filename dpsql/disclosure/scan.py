@@ -1,0 +1,154 @@
+"""Reads everything once, and finds where reading fails: for the owner, exact and private.
+
+Some things that an engine reads may fail at a value, and nothing can prevent that (docs/privacy.md, section 9): views, columns
+that are computed when they are read, damaged files. Each column of the policy is read by the text with which questions read it.
+Where that fails, files are read one by one, and the failing rows are counted by reading ranges of another column. Nothing here
+is differentially private: no session, server or report of a server imports it (tests check that).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dpsql.engine.contract import Engine
+from dpsql.errors.exceptions import Error
+from dpsql.plan.intervals import Type
+from dpsql.policy import Policy
+
+MOST_READINGS = 200
+"""Most readings of one column of one file in search of the failing rows."""
+_KEY = "scan"
+_ORDERED = ("integer", "date", "text")
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Reading that failed: a column of a table ("": only its columns together), in one of its files ("": it has none).
+
+    `least` and `most`: bounds of the number of failing rows; None if they could not be counted. `rows`: the number of all rows
+    that were read there.
+    """
+
+    table: str
+    column: str
+    file: str = ""
+    least: int | None = None
+    most: int | None = None
+    rows: int | None = None
+
+    def __str__(self) -> str:
+        """Return a sentence without values of the data."""
+        column = f"{self.table}.{self.column}" if self.column else f"{self.table} (its columns together)"
+        where = f" in {self.file}" if self.file else ""
+        if self.least is None or self.most is None:
+            return f"{column} cannot be read{where}"
+        number = str(self.least) if self.least == self.most else f"{self.least} to {self.most}"
+        return f"{column} cannot be read{where}: it fails at {number} of {self.rows} rows"
+
+
+def failures(policy: Policy, engine: Engine) -> Iterator[Failure]:
+    """Yield every failure of every table of the policy, after reading each table once. Raises Fault for what a question would
+    meet before its charge."""
+    for table in policy.tables:
+        columns = list(policy.tables[table].columns)
+        if _Reading(policy, engine, table).succeeds(columns):
+            continue
+        files = engine.files(table)
+        parts: Sequence[tuple[str, Engine]] = [(str(file), engine.of_files({table: [file]})) for file in files] or [
+            ("", engine)
+        ]
+        for file, part in parts:
+            yield from _failures_of(_Reading(policy, part, table, file), columns)
+
+
+def _failures_of(reading: _Reading, columns: list[str]) -> Iterator[Failure]:
+    if reading.succeeds(columns):
+        return
+    failing = [column for column in columns if not reading.succeeds([column])]
+    readable = [column for column in columns if column not in failing]
+    for column in failing:
+        yield _counted(reading, column, readable)
+    if not failing:
+        yield Failure(reading.table, "", reading.file)
+
+
+def _counted(reading: _Reading, column: str, readable: list[str]) -> Failure:
+    """Return the failure of a column, with bounds of the number of its rows from halved ranges of another column's values."""
+    failure = Failure(reading.table, column, reading.file)
+    types = {name: reading.policy.tables[reading.table].columns[name].type for name in readable}
+    ordered = [name for name in readable if types[name] in _ORDERED]
+    if not ordered:
+        return failure
+    unit = reading.policy.unit_column(reading.table)
+    by = unit if unit in ordered and not reading.policy.unit_joins(reading.table) else ordered[0]
+    counts = reading.counts(by)
+    total = sum(rows for _, rows in counts)
+    if not counts:
+        return failure
+    least = most = 0
+    filled = len(counts) - (counts[-1][0] is None)
+    waiting = [part for part in ((filled, len(counts)), (0, filled)) if part[0] < part[1]]
+    while waiting:
+        first, end = waiting.pop()
+        if reading.number < MOST_READINGS and reading.succeeds([column], by, counts[first][0], counts[end - 1][0]):
+            continue
+        middle = (first + end) // 2
+        if end - first > 1 and reading.number < MOST_READINGS:
+            waiting += [(middle, end), (first, middle)]
+        else:
+            least += 1 if reading.number < MOST_READINGS else 0
+            most += sum(rows for _, rows in counts[first:end])
+    return Failure(reading.table, column, reading.file, max(least, 1), max(most, 1), total)
+
+
+@dataclass
+class _Reading:
+    """Readings of one table, or of one of its files. `number`: how many there were."""
+
+    policy: Policy
+    engine: Engine
+    table: str
+    file: str = ""
+    number: int = field(default=0)
+
+    def _typed(self, column: str) -> str:
+        """Return a column in the type of the policy, as every question reads it."""
+        text, source = self.engine.dialect, self.engine.source(self.table)
+        type_ = Type(self.policy.tables[self.table].columns[column].type)
+        return text.cast_column(f"s0.{text.identifier(column)}", type_, source.types[column])
+
+    def succeeds(self, columns: list[str], by: str = "", first: Any = None, last: Any = None) -> bool:
+        """Return whether columns can be read: of all rows or, with `by`, of those in which that column is from `first` to `last`
+        (NULL if both are None). Every value is hashed, so that no engine can leave it out."""
+        self.number += 1
+        text = self.engine.dialect
+        names = [text.identifier(f"c{number}") for number in range(len(columns))]
+        items = [f"{self._typed(column)} AS {name}" for column, name in zip(columns, names, strict=True)]
+        condition = ""
+        if by:
+            key = self._typed(by)
+            both = f"{key} BETWEEN {text.constant(first)} AND {text.constant(last)}"
+            condition = f" WHERE {key} IS NULL" if first is None else f" WHERE {both}"
+        rows = text.derived(f"SELECT {', '.join(items)} FROM {self.engine.source(self.table).sql} AS s0{condition}")
+        smaller = text.truth_value(f"{text.keyed_order(_KEY, names)} < {text.keyed_order(_KEY, [])}")
+        return _reads(lambda: self.engine.exact_rows(f"SELECT coalesce(sum({smaller}), 0) AS m0 FROM {rows}"))
+
+    def counts(self, column: str) -> list[tuple[Any, int]]:
+        """Return the values of a column in their order, each with its number of rows; NULL comes last."""
+        text = self.engine.dialect
+        rows = text.derived(f"SELECT {self._typed(column)} AS c0 FROM {self.engine.source(self.table).sql} AS s0")
+        groups = self.engine.exact_rows(f"SELECT c0, count(*) AS m0 FROM {rows} GROUP BY c0 ORDER BY c0 NULLS LAST")
+        return [(row["c0"], int(row["m0"])) for row in groups.to_pylist()]
+
+
+def _reads(act: Callable[[], Any]) -> bool:
+    """Return whether reading succeeds. Raises every error that is not one of reading."""
+    try:
+        act()
+    except Error as error:
+        if error.slug != "engine_failed":
+            raise
+        return False
+    return True
