@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import math
 import random
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -23,6 +24,7 @@ import pyarrow.parquet as pq
 from dpsql.engine.duckdb.engine import DuckDBEngine, open_duckdb
 from dpsql.policy import Policy
 from dpsql.policy.load import parse_policy
+from support.stored_values import IN_FILES, STORED
 
 Cell = Any
 """A cell's value in a typed source, or the text (or raw bytes) of a cell in a CSV file."""
@@ -277,6 +279,33 @@ PARQUET = {
 fail (docs/privacy.md section 9)."""
 
 
+@dataclass(frozen=True)
+class Place:
+    """A value of `stored_values`, by its number among those of its type: not all can be shown."""
+
+    number: int
+
+
+ANY_TYPE = {
+    type_: {**{f"any {name}": [*map(Place, range(len(STORED[name])))] for name in IN_FILES}, **PARQUET[type_]}
+    for type_ in ("text", "integer", "real", "date", "timestamp", "boolean")
+}
+"""Types in Parquet files, whatever the type in the policy is, with values at their edges."""
+PAIRS = {
+    **{
+        type_: {
+            f"{one}|{other}": values
+            for one, values in choices.items()
+            for other in choices
+            if one in PARQUET[type_] or other in PARQUET[type_]
+        }
+        for type_, choices in ANY_TYPE.items()
+    },
+    "person": {f"{one}|{other}": HOSTILE for one in PARQUET["text"] for other in PARQUET["text"]},
+}
+"""Pairs of types in two files; a hostile unit is in the file of the first one."""
+
+
 def arrow_table(table: str, rows: list[list[Cell]], types: dict[str, str]) -> pa.Table:
     """Return rows as an Arrow table. In columns of dates and timestamps, integers are taken as raw values."""
     arrays = []
@@ -286,6 +315,8 @@ def arrow_table(table: str, rows: list[list[Cell]], types: dict[str, str]) -> pa
 
 
 def _array(values: list[Cell], type_: str) -> pa.Array:
+    if type_.startswith("any "):
+        return _stored_array(values, STORED[type_.removeprefix("any ")])
     if type_ in ("string", "large_string", "dictionary"):
         texts = [
             None if v is None else v if isinstance(v, bytes) else str(v).encode("utf-8", "surrogatepass")
@@ -328,6 +359,12 @@ def _array(values: list[Cell], type_: str) -> pa.Array:
     return pa.array(values, kind)
 
 
+def _stored_array(values: list[Cell], stored: pa.Array) -> pa.Array:
+    """Return an array of stored values; for a value that has no place there, one that depends on it alone."""
+    numbers = [value.number if isinstance(value, Place) else zlib.crc32(repr(value).encode()) for value in values]
+    return pa.concat_arrays([stored.slice(number % len(stored), 1) for number in numbers] or [stored.slice(0, 0)])
+
+
 def _day(value: Cell) -> Cell:
     if isinstance(value, str):
         return len(value)
@@ -347,6 +384,20 @@ def _arrow(folder: Path, rows: Rows, lines: Any, types: dict[str, dict[str, str]
 def _parquet(folder: Path, rows: Rows, lines: Any, types: dict[str, dict[str, str]]) -> None:
     for table in COLUMNS:
         pq.write_table(arrow_table(table, rows[table], types[table]), folder / f"{table}.parquet")
+
+
+def _two_files(folder: Path, rows: Rows, lines: Any, types: dict[str, dict[str, str]]) -> None:
+    """Write each table into two files; which of them is read first, and which people are in it, depends on no hostile unit."""
+    for table, columns in COLUMNS.items():
+        swapped = zlib.crc32(repr(types[table]).encode()) % 2
+        for number in range(2):
+            stored = {name: types[table][name].split("|")[number] for name in columns}
+            if table == "tags":
+                stored = {"word": "string", "label": "dictionary", "weight": ("int8", "float64")[number]}
+            within = [
+                row for row in rows[table] if (row[0] not in NAMES and zlib.crc32(repr(row[0]).encode()) % 2) == number
+            ]
+            pq.write_table(arrow_table(table, within, stored), folder / f"{table}{number ^ swapped}.parquet")
 
 
 DUCKDB = {
@@ -405,10 +456,12 @@ KINDS = {
         Kind("csv", ".csv", ANY, _csv(".csv")),
         Kind("csv.gz", ".csv.gz", ANY, _csv(".csv.gz")),
         Kind("parquet", ".parquet", PARQUET, _parquet),
+        Kind("two parquet files", "*.parquet", PAIRS, _two_files),
         Kind("arrow", "", ARROW, _arrow),
         Kind("duckdb", ".duckdb", DUCKDB, _duckdb_file),
         Kind("connection", "", DUCKDB, _connection),
         Kind("prepared csv", ".csv", ANY, _csv(".csv"), prepared=True),
+        Kind("prepared two parquet files", "*.parquet", PAIRS, _two_files, prepared=True),
         Kind("prepared duckdb", ".duckdb", DUCKDB, _duckdb_file, prepared=True),
     )
 }
