@@ -31,7 +31,6 @@ from dpsql.errors.exceptions import Error
 from dpsql.ledger import open_ledger
 from dpsql.ledger.backup import back_up, restore
 from dpsql.ledger.ledger import Ledger
-from dpsql.plan.stability import promises
 from dpsql.policy import Policy
 from dpsql.policy.types import Analyst
 from dpsql.pricing.pricing import Price
@@ -347,9 +346,7 @@ def _promises_kept(audit: ChargeAudit, questions: Sequence[Question]) -> None:
         session.execute("SET dp.reuse = off")
         for question in questions:
             blocks = _price(session, question).blocks
-            broken = sorted(
-                {p.table for block in blocks for p in promises(block.block.source, audit.policy) if p.most == 1}
-            )
+            broken = sorted({p.table for block in blocks for p in block.block.promises if p.most == 1})
             if not broken:
                 continue
             twice = audit.synthetic.database(

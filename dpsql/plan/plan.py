@@ -100,16 +100,13 @@ class Project:
 class Join:
     """Join of `left` (always protected) with `right` on equal keys. `kind` is "inner" or "left". Columns of the left side are
     renamed "a.<name>", of the right side "b.<name>"; `keys` use these names. `on_unit`: both sides are protected, and their units
-    are compared too. `multiplicity`: most rows of `right` that match one row of `left` (of the same unit, with `on_unit`);
-    `back`: most rows of `left` that match one row of `right` (None: no limit is promised)."""
+    are compared too. How many rows match follows from keys and policy (`stability.matches`)."""
 
     left: Relation
     right: Relation
     kind: str
     keys: tuple[tuple[Expr, Expr], ...]
     on_unit: bool
-    multiplicity: int
-    back: int | None = None
 
 
 @dataclass(frozen=True)
@@ -311,6 +308,15 @@ class Caps:
     rows_in_group: int | None = field(default=None, compare=False)
 
 
+@dataclass(frozen=True)
+class Promise:
+    """A promise of the policy on which stability relies: at most `most` rows of the table agree on `columns`."""
+
+    table: str
+    columns: tuple[str, ...]
+    most: int
+
+
 class Measurement(Protocol):
     """Engine results other than sums that a block reads, over the same groups; each kind has its own way of adding noise.
 
@@ -336,7 +342,7 @@ class Measurement(Protocol):
 class BoundedBlock:
     """A block reduced to its basis: sums (`terms`), and `measurements` of other kinds. `formulas` gives each measure over terms
     and released numbers. `unit_weights`: what a unit adds to the count that admits private keys, by the number of its keys
-    (`partition_selection.WeightedThreshold`; empty: 1)."""
+    (`partition_selection.WeightedThreshold`; empty: 1). `promises`: of the policy, on which rows_per_unit relies."""
 
     name: str
     source: Relation
@@ -349,6 +355,7 @@ class BoundedBlock:
     measurements: tuple[Measurement, ...] = field(default=(), metadata=ADDED)
     combinations: Combinations | None = field(default=None, metadata=ADDED)
     unit_weights: tuple[tuple[int, int], ...] = field(default=(), metadata=ADDED)
+    promises: frozenset[Promise] = field(default=frozenset(), compare=False)
 
     @cached_property
     def reads_results(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from dpsql.errors.exceptions import refuse
 from dpsql.plan.intervals import Type
@@ -15,6 +15,7 @@ from dpsql.plan.plan import (
     Join,
     Literal,
     Project,
+    Promise,
     Relation,
     ReleasedRows,
     Scan,
@@ -137,14 +138,14 @@ def _is_row_number(relation: Relation, expression: Expr) -> bool:
 
 def _check_on_unit(relation: Join | SemiJoin, policy: Policy) -> None:
     """Check again what the binder ensures: two protected sides are joined on the key of a privacy unit, or not at all."""
-    both = relation.on_unit and owned(relation.left, policy) and owned(relation.right, policy)
-    if _rows(relation.right, policy) > 0 and not both:
+    owners = owned(relation.left, policy) and owned(relation.right, policy)
+    if (relation.on_unit or _rows(relation.right, policy) > 0) and not (relation.on_unit and owners):
         raise refuse("internal", what="protected sides that do not meet on the privacy unit")
 
 
 def _joined_rows(relation: Join, policy: Policy) -> int:
-    """Return the most rows of one unit in a join. A row of `left` matches at most `multiplicity` rows of `right`; with on_unit,
-    only rows of the same unit match.
+    """Return the most rows of one unit in a join. A row of `left` matches at most `met` rows of `right`; with on_unit, only rows
+    of the same unit match.
 
     Counted from the other side, each row of the unit in `right` matches at most `back` rows in `left`. An outer join also keeps
     the rows of `left` without a match. With j rows of `left` that have a match, there are at most right * min(back, j) pairs, and
@@ -152,19 +153,49 @@ def _joined_rows(relation: Join, policy: Policy) -> int:
     """
     _check_on_unit(relation, policy)
     left = _rows(relation.left, policy)
+    met, back = matches(relation, policy)
     if not relation.on_unit:
-        rows = unfiltered(relation.right)
-        if isinstance(rows, ReleasedRows):
-            most = most_met(rows, relation.keys, "b.")
-            if most is None or most > relation.multiplicity:
-                raise refuse("internal", what="released rows of which a row meets more than is promised")
-        return left * relation.multiplicity
+        if met is None:
+            raise refuse("internal", what="public rows of which a row meets any number")
+        return left * met
     right = _rows(relation.right, policy)
-    forward = left * min(relation.multiplicity, right)
-    if relation.back is None:
+    forward = left * (right if met is None else min(met, right))
+    if back is None:
         return forward
-    back = min(relation.back, left)
+    back = min(back, left)
     return min(forward, right * back + (left - back if relation.kind == "left" else 0))
+
+
+def matches(relation: Join, policy: Policy) -> tuple[int | None, int | None]:
+    """Return the most rows of `right` that match one row of `left`, and, with on_unit, the most rows of `left` that match one
+    row of `right`; None where neither keys and policy nor the text of a result limit them."""
+    rows = unfiltered(relation.right)
+    if isinstance(rows, ReleasedRows) and not relation.on_unit:
+        return most_met(rows, relation.keys, "b."), None
+    forward, back = (_match_promise(relation, side, policy) for side in (1, 0))
+    return (
+        None if forward is None else forward.most,
+        None if back is None or not relation.on_unit else back.most,
+    )
+
+
+def _match_promise(relation: Join, side: int, policy: Policy) -> Promise | None:
+    """Return the promise of the policy that limits the rows of one side (0: left, 1: right) with equal keys: a key of its base
+    table, or, without keys, the number of rows of a public table. None if there is none."""
+    source = (relation.left, relation.right)[side]
+    rows = unfiltered(source) if _rows(source, policy) else base_rows(source)
+    if not isinstance(rows, Scan):
+        return None
+    keys = [pair[side] for pair in relation.keys if told_apart(pair[1 - side], pair[side])]
+    columns = (base_column(source, replace(key, name=key.name[2:])) for key in keys if isinstance(key, Column))
+    names = tuple(sorted({column for column in columns if column is not None}))
+    table = policy.tables[rows.table]
+    most = table.multiplicity(names)
+    if most is not None:
+        return Promise(rows.table, names, most)
+    if relation.keys or not table.public or table.rows is None:
+        return None
+    return Promise(rows.table, (), max(1, len(table.rows[1])))
 
 
 def most_met(rows: ReleasedRows, keys: tuple[tuple[Expr, Expr], ...], prefix: str = "") -> int | None:
@@ -184,15 +215,6 @@ def told_apart(a: Expr, b: Expr) -> bool:
     return not (a.facts.type is Type.REAL and b.facts.type is Type.INTEGER)
 
 
-@dataclass(frozen=True)
-class Promise:
-    """A promise of the policy on which stability relies: at most `most` rows of the table agree on `columns`."""
-
-    table: str
-    columns: tuple[str, ...]
-    most: int
-
-
 def promises(relation: Relation, policy: Policy) -> frozenset[Promise]:
     """Return every promise of the policy on which `rows_per_unit` of a relation, or its path to the unit, relies. The engine
     checks them."""
@@ -202,16 +224,7 @@ def promises(relation: Relation, policy: Policy) -> frozenset[Promise]:
             relied_on.add(Promise(parent, (column,), 1))
         return frozenset(relied_on)
     if isinstance(relation, Join):
-        for side, index in ((relation.left, 0), (relation.right, 1)):
-            keys = [pair[index] for pair in relation.keys if told_apart(pair[1 - index], pair[index])]
-            columns = (base_column(side, replace(key, name=key.name[2:])) for key in keys if isinstance(key, Column))
-            names = tuple(sorted(column for column in columns if column is not None))
-            rows = unfiltered(side) if _rows(side, policy) else base_rows(side)
-            most = policy.tables[rows.table].multiplicity(names) if isinstance(rows, Scan) else None
-            if isinstance(rows, Scan) and most is not None:
-                relied_on.add(Promise(rows.table, names, most))
-            elif isinstance(rows, Scan) and index and not relation.on_unit:
-                relied_on.add(Promise(rows.table, (), relation.multiplicity))  # all of its rows
+        relied_on |= {promise for side in (0, 1) if (promise := _match_promise(relation, side, policy)) is not None}
     return frozenset(relied_on).union(*(promises(part, policy) for part in parts(relation)))
 
 

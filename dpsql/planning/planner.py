@@ -33,6 +33,7 @@ from dpsql.pricing.budget_shares import Objective
 from dpsql.pricing.explain import describe_loss
 from dpsql.pricing.local_sensitivity import requested
 from dpsql.pricing.options import Options
+from dpsql.pricing.plan_check import check_plan
 from dpsql.pricing.pricing import Price, PricedBlock, price
 from dpsql.pricing.running_totals import levels
 from dpsql.pricing.sample_values import MeanRequest
@@ -44,7 +45,7 @@ from dpsql.release.release import OutputColumn
 from dpsql.release.remainder import DIALECT
 from dpsql.release.sandbox import shared_sandbox
 from dpsql.sql.bigquery import option_place
-from dpsql.sql.binder.base_tables import check_row_filters
+from dpsql.sql.binder.base_tables import check_row_filters, row_filters
 from dpsql.sql.binder.bind import bind
 from dpsql.sql.binder.unlisted_values import unlisted
 from dpsql.sql.lexer import Piece, SqlText, as_piece
@@ -166,6 +167,7 @@ class Planner:
         """Prepare planning for `policy`. Raises policy_invalid for a row filter that is not a condition over rows."""
         check_row_filters(policy)
         self.policy = policy
+        self.row_filters = row_filters(policy)
         self._engine = engine
         self._public = tuple(name for name, table in policy.tables.items() if table.public)
         self._widened: tuple[str, Policy] | None = None
@@ -192,13 +194,13 @@ class Planner:
                 options = options.with_value(_BIGQUERY.get(name, name), value, self.policy)
             except Error as error:
                 raise error.placed_in(statement.sql, option_place(statement.sql, name)) from None
-        policy, version = self._bound_policy(statement)
+        policy, version = self.bound_policy(statement)
         if not cacheable or statement.reads_the_clock:
             return self._plan(statement, options, policy)
         key, sql = (statement.sql, options, version), statement.sql
         return self._plans.get(key, lambda: self._plan(statement, options, policy), len(sql))
 
-    def _bound_policy(self, statement: Statement) -> tuple[Policy, str]:
+    def bound_policy(self, statement: Statement) -> tuple[Policy, str]:
         """Return the policy that names refer to, and the version of its public data. Where a public table is read, columns of
         public tables have the values found in them as domain.
 
@@ -236,10 +238,13 @@ class Planner:
     def without_min_units(self, statement: Statement) -> Plan:
         """Return a bound question without its count of units, for comparisons: their threshold already excludes groups with too
         few units."""
-        return bind(statement, self._bound_policy(statement)[0])
+        return bind(statement, self.bound_policy(statement)[0])
 
     def priced(self, statement: Statement, plan: Plan, options: Options) -> Planned:
-        """Return a bound question with its mechanisms, its price, and the names of its releases."""
+        """Return a bound question with its mechanisms, its price, and the names of its releases. Raises InternalError for a plan
+        that reads what it must not."""
+        policy = self.bound_policy(statement)[0]
+        check_plan(plan, policy, self.row_filters)
         for block in plan.blocks:
             if block_cost(block) > MOST_OF_A_QUESTION:
                 raise refuse(
@@ -247,16 +252,17 @@ class Planner:
                     way="ask with fewer or shorter patterns at once, on parts of texts, as in left(x, 100)",
                 )
         if (options.cut_totals or options.choose_values) and not plan.cuts and requested(options) is None:
-            plan = self._with_cuts(plan, options)
-        blocks = self.bounded_blocks(plan, options)
+            plan = self._with_cuts(plan, options, policy)
+        blocks = self.bounded_blocks(plan, options, policy)
         widest = partial(self._widest, plan, options)
         priced = price(blocks, options, self.policy, self.accountant, widest)
         if options.workload is Objective.RUNNING and options.target_error is None and not plan.results:
-            plan, priced = self._for_running_totals(plan, blocks, priced, options)
+            plan, priced = self._for_running_totals(plan, blocks, priced, options, policy)
         return Planned(statement, options, plan, priced, _planned_keys(plan, priced, self.policy))
 
-    def bounded_blocks(self, plan: Plan, options: Options) -> tuple[BoundedBlock, ...]:
-        """Return the blocks of a bound question with their contribution bounds and basis sums."""
+    def bounded_blocks(self, plan: Plan, options: Options, policy: Policy) -> tuple[BoundedBlock, ...]:
+        """Return the blocks of a bound question with their contribution bounds and basis sums. `policy`: that of its names
+        (`bound_policy`)."""
         local = requested(options)
         bars = options.confidence if options.quantile_bars or local is not None else None
         means = MeanRequest(options.confidence, options.mechanism)
@@ -265,20 +271,20 @@ class Planner:
 
         def of_block(block: Block) -> BoundedBlock:
             if block.name in choosing:
-                return bounded(block, self.policy, UNBOUNDED)
+                return bounded(block, policy, UNBOUNDED, row_filters=self.row_filters)
             cuts = {(cut.value, cut.filter, cut.places): cut for cut in plan.cuts if block.name in cut.readers}
-            return bounded(block, self.policy, options.bounds, bars, local, means, cuts, squares)
+            return bounded(block, policy, options.bounds, bars, local, means, cuts, squares, self.row_filters)
 
         return tuple(map(of_block, plan.blocks))
 
-    def _with_cuts(self, plan: Plan, options: Options) -> Plan:
+    def _with_cuts(self, plan: Plan, options: Options, policy: Policy) -> Plan:
         """Return the plan with added blocks that choose the bounds to which a unit's sums are scaled down, or how many values it
         brings.
 
         Raises Refusal target_error."""
-        extended = with_places(plan, self.policy) if options.choose_values else plan
+        extended = with_places(plan, policy) if options.choose_values else plan
         gaussian = self.accountant.request(options.epsilon).rho is not None and options.mechanism != "laplace"
-        extended = with_cuts(extended, self.policy, gaussian) if options.cut_totals else extended
+        extended = with_cuts(extended, policy, gaussian) if options.cut_totals else extended
         if extended.cuts and options.target_error is not None:
             option, aggregate = ("max_values", "COUNT(DISTINCT)") if extended.cuts[0].places else ("max_total", "SUM")
             reason = (
@@ -288,7 +294,7 @@ class Planner:
         return extended
 
     def _for_running_totals(
-        self, plan: Plan, blocks: tuple[BoundedBlock, ...], alone: Price, options: Options
+        self, plan: Plan, blocks: tuple[BoundedBlock, ...], alone: Price, options: Options, policy: Policy
     ) -> tuple[Plan, Price]:
         """Return the plan and price with noise for running totals, or with further blocks by ranges of its last keys, whichever
         makes running totals most exact; unchanged if neither helps.
@@ -297,12 +303,12 @@ class Planner:
         """
         of_blocks = lengths(blocks)
         rooted = price(blocks, options, self.policy, self.accountant, lengths=of_blocks) if of_blocks else alone
-        extended, ranges = self._by_ranges(plan, blocks, alone, options)
+        extended, ranges = self._by_ranges(plan, blocks, alone, options, policy)
         tables = least_error(alone, rooted, ranges, of_blocks)
         return (plan, replace(rooted, running=tables)) if tables else (extended, ranges)
 
     def _by_ranges(
-        self, plan: Plan, blocks: tuple[BoundedBlock, ...], alone: Price, options: Options
+        self, plan: Plan, blocks: tuple[BoundedBlock, ...], alone: Price, options: Options, policy: Policy
     ) -> tuple[Plan, Price]:
         """Return the plan and price with further blocks by ranges of its last keys if that is more exact; otherwise unchanged."""
         power = 2 if self.accountant.request(options.epsilon).rho is None else 1
@@ -311,7 +317,9 @@ class Planner:
             return plan, alone
         extended = replace(plan, blocks=(*plan.blocks, *further))
         squares = shares_squares(options, self.accountant)  # the tiles of one table have equal terms
-        every = (*blocks, *(bounded(block, self.policy, options.bounds, squares=squares) for block in further))
+        filters = self.row_filters
+        tiles = (bounded(block, policy, options.bounds, squares=squares, row_filters=filters) for block in further)
+        every = (*blocks, *tiles)
         priced = price(every, options, self.policy, self.accountant, ranges=tuple(ranges))
         return (extended, compared) if (compared := compared_with(priced, alone, len(ranges))) else (plan, alone)
 

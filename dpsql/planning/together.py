@@ -81,7 +81,8 @@ def _priced(planner: Planner, questions: Sequence[Planned], places: Sequence[int
     joint_questions = []
     for place in places:
         question = questions[place]
-        blocks = planner.bounded_blocks(question.plan, question.options)
+        policy = planner.bound_policy(question.statement)[0]
+        blocks = planner.bounded_blocks(question.plan, question.options, policy)
         named = tuple(replace(block, name=_name(place, block.name)) for block in blocks)
         joint_questions.append(AskedTogether(named, question.options))
     weights = {

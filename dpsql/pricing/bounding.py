@@ -11,13 +11,14 @@ from dpsql.plan.combinations import group_count
 from dpsql.plan.formulas import Formula, MeasureFormula, terms_of, whole
 from dpsql.plan.intervals import GroupFacts, Type
 from dpsql.plan.plan import Block, BoundedBlock, Caps
-from dpsql.plan.stability import owned, rows_in_group, rows_per_unit, tables
+from dpsql.plan.stability import owned, promises, rows_in_group, rows_per_unit, tables
 from dpsql.policy import Policy
 from dpsql.policy.bounds import UNBOUNDED, ContributionBounds
 from dpsql.pricing.basis import Cuts, TermBasis
 from dpsql.pricing.joint_sums import in_parts
 from dpsql.pricing.local_sensitivity import LocalRequest
 from dpsql.pricing.measurements import PARTS
+from dpsql.pricing.plan_check import NO_FILTERS, RowFilters, check_block
 from dpsql.pricing.rank_histograms import PRIVATE_GROUPS
 from dpsql.pricing.sample_values import MeanRequest
 
@@ -34,11 +35,13 @@ def bounded(
     means: MeanRequest | None = None,
     cuts: Cuts | None = None,
     squares: bool = False,
+    row_filters: RowFilters = NO_FILTERS,
 ) -> BoundedBlock:
     """Return a block reduced to its basis under contribution bounds: the smallest of `bounds` and those of its tables. `bars`:
     confidence of the error bars that are measured for quantiles. `local`: noise follows the local sensitivity of measures.
     `means`: options of means of samples. `cuts`: bounds per unit that are chosen privately. `squares`: variances and covariances
-    share each row, too (`joint_sums`)."""
+    share each row, too (`joint_sums`). `row_filters`: the asker's conditions, which the block must contain (`plan_check`)."""
+    check_block(block, policy, row_filters)
     if any(measure.per_group is not None for measure in block.measures):
         raise refuse("internal", what="bounds of a unit in a group that nothing enforces")
     block = without_neutral(block)
@@ -82,6 +85,7 @@ def bounded(
     return BoundedBlock(
         block.name, block.source, block.keys, tuple(basis.terms), formulas, selection, caps,
         _groups(block, basis, formulas), tuple(basis.measurements), block.combinations,
+        promises=promises(block.source, policy),
     )  # fmt: skip
 
 

@@ -28,10 +28,12 @@ from typing import Any
 from dpsql.errors.exceptions import refuse
 from dpsql.errors.suggestions import suggestion
 from dpsql.functions.public_domains import as_key, domain_of
+from dpsql.plan.base_tables import base_scan, facts_of
 from dpsql.plan.intervals import Type
-from dpsql.plan.plan import Call, Column, Expr, Key, Relation, Scan, Term
-from dpsql.plan.stability import rows_per_unit
+from dpsql.plan.plan import Call, Column, Expr, Filter, Key, Promise, Relation, Scan, Term
+from dpsql.plan.stability import promises, rows_per_unit
 from dpsql.policy import Policy, PolicyColumn, Table
+from dpsql.pricing.plan_check import NO_FILTERS, RowFilters
 from dpsql.pricing.pricing import key_array
 from dpsql.pricing.sum_terms import summed
 from dpsql.privacy.loss import Neighbours, PrivacyLoss, plain_decimal
@@ -46,8 +48,6 @@ from dpsql.privacy.mechanisms.local_randomizers import (
     NumberLaw,
 )
 from dpsql.privacy.mechanisms.rational_bounds import exp_lower
-from dpsql.sql.binder.base_tables import base_scan, facts_of
-from dpsql.sql.binder.row_filters import filtered
 
 MOST_COLUMNS = 64
 COUNT_SHARE = Fraction(1, 10)
@@ -92,6 +92,7 @@ class ExportPlan:
     rows_per_unit: int
     count_noise: Noise | None
     loss: PrivacyLoss
+    promises: frozenset[Promise] = frozenset()
 
     @property
     def combinations(self) -> int:
@@ -100,11 +101,17 @@ class ExportPlan:
 
 
 def plan_export(
-    policy: Policy, table: str, columns: Sequence[str], epsilon: Fraction, count_epsilon: Fraction | None = None
+    policy: Policy,
+    table: str,
+    columns: Sequence[str],
+    epsilon: Fraction,
+    count_epsilon: Fraction | None = None,
+    row_filters: RowFilters = NO_FILTERS,
 ) -> ExportPlan:
     """Plan and price an export of `columns` at `epsilon` per row, split evenly among its columns.
 
-    `count_epsilon`: price of the number of rows (None: a tenth of the price of a unit's rows). Raises refusals export_*.
+    `count_epsilon`: price of the number of rows (None: a tenth of the price of a unit's rows). `row_filters`: the conditions
+    on the rows that exist for the asker. Raises refusals export_*.
     """
     declared = _protected(policy, table)
     names = _names(policy, declared, columns)
@@ -114,7 +121,7 @@ def plan_export(
             "export_epsilon",
             part=plain_decimal(part), columns=len(names), least=plain_decimal(LEAST_EPSILON), most=MOST_EPSILON,
         )  # fmt: skip
-    source = _source(policy, declared.name)
+    source = _source(policy, declared.name, row_filters)
     rows = rows_per_unit(source, policy)
     exported = tuple(_exported(declared.columns[name], declared, part) for name in names)
     loss = PrivacyLoss.nothing()
@@ -127,7 +134,7 @@ def plan_export(
         if noise.loss != noise.recomputed_loss():
             raise refuse("price_disagrees")
         loss = loss + noise.loss
-    return ExportPlan(declared.name, source, exported, epsilon, rows, noise, loss)
+    return ExportPlan(declared.name, source, exported, epsilon, rows, noise, loss, promises(source, policy))
 
 
 def _require_ratio(column: ExportedColumn) -> None:
@@ -169,10 +176,14 @@ def _protected(policy: Policy, name: str) -> Table:
     return table
 
 
-def _source(policy: Policy, table: str) -> Relation:
+def _source(policy: Policy, table: str, row_filters: RowFilters) -> Relation:
     """Return the rows of a table that exist for the analyst. Whether a row passes the row filter depends on that row alone."""
-    scan, condition = base_scan(policy.tables[table]), policy.row_filter(table)
-    return scan if condition is None else filtered(scan, condition)
+    scan = base_scan(policy.tables[table])
+    if policy.row_filter(table) is None:
+        return scan
+    if table not in row_filters:
+        raise refuse("internal", what="a row filter that was not read")
+    return Filter(scan, row_filters[table])
 
 
 def _names(policy: Policy, table: Table, columns: Sequence[str]) -> list[str]:

@@ -54,6 +54,8 @@ def summed(
     low, high = value.facts.lower, value.facts.upper
     if low is None or high is None:  # products of bounded values whose bounds exceed doubles
         raise refuse("sum_out_of_range")
+    if not value.facts.type.numeric:
+        raise refuse("internal", what="a sum of values that are no numbers")
     if value.facts.type is not Type.INTEGER or max(abs(low), abs(high)) >= 2**GRID_BITS:
         return _real_sum(value, condition, centred, _bits(value) if bits is None else bits)
     lower, upper = int(low), int(high)

@@ -28,8 +28,7 @@ from dpsql.errors.traces import TRACES
 from dpsql.ledger import ChargeRequest
 from dpsql.ledger.records import charge_id
 from dpsql.ledger.reservation import Reservation
-from dpsql.plan.plan import Relation
-from dpsql.plan.stability import promises
+from dpsql.plan.plan import Promise
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.reuse.lookup import OWNER
 from dpsql.session.background_work import GOES_ON, Work
@@ -109,12 +108,12 @@ class Charge:
             seconds = self.work.pace.left(self._context.policy.per_query.timeout_seconds)
             return self._context.engine.run(query, seconds)
 
-    def check_promises(self, source: Relation) -> None:
-        """Check in the data that the keys which the policy declares unique are unique: the stability of `source` relies on
-        it (privacy.md 3)."""
+    def check_promises(self, promises: frozenset[Promise]) -> None:
+        """Check in the data the promises of the policy, such as that a declared key is unique, on which stability relies
+        (privacy.md 3)."""
         self._require_reserved()
         emitter = self._context.emitter()
-        for promise in sorted(promises(source, self._context.policy), key=repr):
+        for promise in sorted(promises, key=repr):
             with TRACES.span("promises"):
                 if not self._context.engine.holds(emitter.promise(promise)):
                     columns = ", ".join(promise.columns)

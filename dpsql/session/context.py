@@ -21,6 +21,7 @@ from dpsql.noise.perturb import Gate
 from dpsql.plan.plan import Scan
 from dpsql.planning.planner import Planner
 from dpsql.policy import Policy
+from dpsql.pricing.plan_check import require_public
 from dpsql.release.sandbox import Sandbox
 from dpsql.reuse.lookup import ReuseCaches, StoredReleases
 from dpsql.reuse.store import ReleaseStore
@@ -113,7 +114,8 @@ class SessionContext:
         return Stages(self.policy, self.sandbox, self.public_table)
 
     def public_table(self, scan: Scan) -> pa.Table:
-        """Return the rows of a public table."""
+        """Return the rows of a public table. Raises InternalError for any other table."""
+        require_public(scan, self.policy)
         return self.engine.public_table(self.emitter().relation(scan))
 
     def emitter(self, views: Callable[[str], View] | None = None) -> Emitter:

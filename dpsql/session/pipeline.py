@@ -13,6 +13,7 @@ from operator import is_
 
 from dpsql.engine.contract import ExactAnswer
 from dpsql.engine.emit.measurements import SUMS, queries
+from dpsql.errors.exceptions import refuse
 from dpsql.errors.traces import TRACES
 from dpsql.ledger.account import Account
 from dpsql.noise.perturb import perturb, unmoved
@@ -145,7 +146,7 @@ class MissingBlocks:
         if self._request.id is not None:
             self._context.stored_releases.keep_for_request(self._planned, self._stored, self._request.id)
         for index in self._missing:
-            charge.check_promises(self._planned.price.blocks[index].block.source)
+            charge.check_promises(self._planned.price.blocks[index].block.promises)
         for index in self._missing:
             self._measure(index, charge)
         return self._planned
@@ -161,6 +162,8 @@ class MissingBlocks:
         context = self._context
         if self._planned.waiting(index):
             self._planned = self._request.stages.fill(self._planned, index, self._stored)
+            if self._planned.waiting(index):
+                raise refuse("internal", what="a result that no stage has released")
             self._queries[index] = queries(self._emitter, self._planned.price.blocks[index].block)
         priced = self._planned.price.blocks[index]
         # A measurement that no unit can change has the same result on every database, so it is free, and no data is

@@ -55,7 +55,9 @@ class RowExport:
         self._session = session
         self._context: SessionContext = session.context
         with naming_nothing_hidden(session.policy):
-            self.plan: ExportPlan = plan_export(session.policy, table, columns, epsilon, count_epsilon)
+            self.plan: ExportPlan = plan_export(
+                session.policy, table, columns, epsilon, count_epsilon, session.planner.row_filters
+            )
         self._require_allowed(self.plan.loss)
 
     @property
@@ -112,7 +114,7 @@ class RowExport:
             receipt_id, names = uuid.uuid4().hex, tuple(column.name for column in plan.columns)
             question = fingerprint(("rows", plan.table, names, context.policy.meaning))
             reservation = charge.reserve(receipt_id, plan.loss, project, question)
-            charge.check_promises(plan.source)
+            charge.check_promises(plan.promises)
             rows = rows_table(plan, randomise(charge.run(query), plan, context.gate))
             file.write(rows)
         budget = context.accounts.budget(project, reservation.accounts)

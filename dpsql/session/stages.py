@@ -101,17 +101,17 @@ class Stages:
         for key, of_table, named in result.promised:
             if _rows_together(table, key) > 1:
                 raise refuse("promise_broken", table=of_table, columns=named, most=1)
-        for key, most in (*((unique, 1) for unique in result.unique), *result.repeats):
-            if _rows_together(table, key) > most:
-                raise refuse("internal", what="more rows of a released result than promised have the same key")
         return table
 
     def _with_released(self, part: Any) -> Any:
         """Return a part of a plan with its placeholder replaced by the released result."""
         if isinstance(part, ReleasedRows) and part.name in self._tables:
+            _check_released(part, self._tables[part.name])
             return replace(part, content=digest(self._tables[part.name]))
         if isinstance(part, ReleasedValue) and part.name in self._tables:
             (column,) = self._tables[part.name].columns
+            if column.type != ARROW[part.facts.type]:
+                raise refuse("internal", what="a released value of another type")
             return Literal(_constant(column[0].as_py()) if len(column) else None, part.facts)
         return part
 
@@ -148,6 +148,18 @@ def _typed(values: pa.ChunkedArray, type_: Type) -> pa.ChunkedArray:
 def _constant(value: Any) -> Any:
     """Convert a released value to the form of literals in a plan: finite reals are fractions."""
     return Fraction(value) if isinstance(value, float) and isfinite(value) else value
+
+
+def _check_released(part: ReleasedRows, table: pa.Table) -> None:
+    """Raise InternalError unless a released table has the columns that a plan reads, and as few rows with equal keys as the plan
+    claims: stability relies on it."""
+    for column in part.columns:
+        place = table.schema.get_field_index(column.name)
+        if place < 0 or table.schema.field(place).type != ARROW[column.facts.type]:
+            raise refuse("internal", what="a column of a released result that it does not have")
+    for key, most in (*((unique, 1) for unique in part.unique), *part.repeats):
+        if _rows_together(table, key) > most:
+            raise refuse("internal", what="more rows of a released result than promised have the same key")
 
 
 def _rows_together(table: pa.Table, names: tuple[str, ...]) -> int:

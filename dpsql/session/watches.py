@@ -234,7 +234,7 @@ def _compared(
     options, compared = question.planned.options, question.compared
     assert options.threshold is not None
     threshold = compared.steps(options.threshold, run.law.noise.shift)
-    charge.check_promises(question.planned.price.blocks[0].block.source)
+    charge.check_promises(question.planned.price.blocks[0].block.promises)
     exact = measurement.exact(0, charge)[SUMS]
     gap = compare(exact, compared.term.name, threshold, run.law, run.secret, context.gate)
     charge.work.require_open()

@@ -96,11 +96,12 @@ class Tuning:
             raise refuse("tune_distinct").placed_in(sql)
         self.question = planned
         self.session = session
-        if rows_per_unit(self.block.source, session.policy) == 1:
+        self.policy = session.planner.bound_policy(statement)[0]
+        if rows_per_unit(self.block.source, self.policy) == 1:
             raise refuse("tune_nothing").placed_in(sql)
         self._groups = groups
         policy = _with_rows(session.policy, self.block)
-        self.rows = rows_per_unit(self.block.source, policy)
+        self.rows = rows_per_unit(self.block.source, _with_rows(self.policy, self.block))
         self.histograms = histograms_of(self.block, self.rows)
         self.measuring = session.over(policy)
         options = (
@@ -206,9 +207,8 @@ def free_advice(session: Session, sql: str) -> tuple[tuple[SampleTable, ...], bo
         return (), False
     planned = session.plan(statement)
     tables = sample_tables(planned, session.planner)
-    return tables, bool(tables) and all(
-        _sampled_alone(planned.plan, block, session.policy) for block in planned.plan.blocks
-    )
+    policy = session.planner.bound_policy(statement)[0]
+    return tables, bool(tables) and all(_sampled_alone(planned.plan, block, policy) for block in planned.plan.blocks)
 
 
 def _sampled_alone(plan: Plan, block: Block, policy: Policy) -> bool:
@@ -281,7 +281,7 @@ class _Work:
         for edge in _around(measured):
             bounds = ContributionBounds(max_count=int(edge)) if summed is None else ContributionBounds(max_total=edge)
             try:
-                priced = self._noise(self.tuning.session.policy, bounds, summed, widened=True)
+                priced = self._noise(self.tuning.policy, bounds, summed, widened=True)
             except Error as error:
                 if error.slug != "max_total_small":
                     raise
@@ -295,7 +295,7 @@ class _Work:
 
     def _rows(self, output: str, summed: Summed | None, each: float) -> list[ChoiceTable]:
         """Return the table of max_rows. Dropped rows take their share of the sum with them; `each`: what one row adds."""
-        policy = self.tuning.session.policy
+        policy = self.tuning.policy
         if len(_many_rows(policy, self.tuning.block)) != 1:
             return []
         now = rows_per_unit(self.tuning.block.source, policy)
@@ -323,7 +323,7 @@ class _Work:
         """Return the effect of `max_total = auto`, with at least as many rows of a unit as `Advice.settings` recommends; None if
         the question cannot use it."""
         session, question = self.tuning.session, self.tuning.question
-        rows = max(rows_per_unit(self.tuning.block.source, session.policy), int(2 * self.rows.largest()))
+        rows = max(rows_per_unit(self.tuning.block.source, self.tuning.policy), int(2 * self.rows.largest()))
         place = session.over(_with_rows(session.policy, self.tuning.block, rows)).planner
         try:
             options = replace(question.options, target_error=None, bounds=UNBOUNDED, cut_totals=True)
@@ -339,7 +339,7 @@ class _Work:
             return []
         choices = []
         for edge in _around(measured):
-            blocks = self._priced(self.tuning.session.policy, ContributionBounds(max_groups=int(edge)))
+            blocks = self._priced(self.tuning.policy, ContributionBounds(max_groups=int(edge)))
             noise = _noise_of(blocks, lambda term: term.kind is TermKind.UNITS)
             if noise is not None:
                 choices.append(expected_error(float(edge), float(edge), measured, self.number, 1.0, noise[1]))
@@ -361,7 +361,7 @@ class _Work:
     def _priced(self, policy: Policy, bounds: ContributionBounds) -> PricedBlock:
         """Return the tuned question's block, priced under other bounds at the question's epsilon."""
         options = replace(self.tuning.question.options, target_error=None)
-        block = bounded(self.tuning.block, policy, bounds)
+        block = bounded(self.tuning.block, policy, bounds, row_filters=self.tuning.session.planner.row_filters)
         return price((block,), options, policy, self.tuning.session.planner.accountant).blocks[0]
 
 

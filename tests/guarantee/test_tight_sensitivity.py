@@ -109,15 +109,19 @@ def test_every_relation_of_the_corpus_has_a_shape() -> None:
     """Every relation in the corpus's plans occurs in a shape whose claims are reached."""
     world = worlds()[""]
     tight = set()
+    planner = world.session.planner
     for shape in SHAPES:
-        for priced in planned(world, f"SELECT COUNT(*) FROM {shape.texts[0]}").blocks:
-            tight |= productions(priced.block.source)
+        sql = f"SELECT COUNT(*) FROM {shape.texts[0]}"
+        policy = planner.bound_policy(planner.parse(sql, None))[0]
+        for priced in planned(world, sql).blocks:
+            tight |= productions(priced.block.source, policy)
     used = {}
     for case in ACCEPTED:
         with world.options(case.marks.get("set", [])):
-            statement = world.session.planner.parse(case.sql, case.parameters)
+            statement = planner.parse(case.sql, case.parameters)
             if statement.query is None:
                 continue
+            policy = planner.bound_policy(statement)[0]
             for priced in world.session.plan(statement, case.parameters).price.blocks:
-                used.update(dict.fromkeys(productions(priced.block.source), case.id))
+                used.update(dict.fromkeys(productions(priced.block.source, policy), case.id))
     assert {part: case for part, case in used.items() if part not in tight} == {}

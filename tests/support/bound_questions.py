@@ -25,6 +25,7 @@ from dpsql.plan.plan import (
     UnitAggregate,
     UnitWindow,
 )
+from dpsql.plan.stability import matches, rows_per_unit
 from dpsql.policy import Policy, load_policy
 from dpsql.sql.binder.bind import bind
 from dpsql.sql.binder.query import QueryBinder
@@ -83,27 +84,29 @@ def in_words(expression: Expr) -> str:
     return f"{expression.function}({', '.join(map(in_words, expression.arguments))})"
 
 
-def described(relation: Relation) -> str:
+def described(relation: Relation, policy: Policy = HOSPITAL) -> str:
     """Describe a relation: tables by name inside the operations applied to them, without the columns of projections and
     windows."""
     if isinstance(relation, Scan):
         return relation.table
     if isinstance(relation, Filter):
-        return f"{described(relation.source)} where {in_words(relation.predicate)}"
+        return f"{described(relation.source, policy)} where {in_words(relation.predicate)}"
     if isinstance(relation, (Join, SemiJoin)):
         keys = " and ".join(f"{in_words(a)} = {in_words(b)}" for a, b in relation.keys)
         unit = " of one unit" if relation.on_unit else ""
-        left, right = described(relation.left), described(relation.right)
+        left, right = described(relation.left, policy), described(relation.right, policy)
         if isinstance(relation, SemiJoin):
             word = ("not " if relation.negated else "") + ("in" if relation.in_list else "exists")
             more = "" if relation.condition is None else f" if {in_words(relation.condition)}"
             return f"({left} {word} {right} on {keys}{unit}{more})"
-        back = "" if relation.back is None else f", back {relation.back}"
-        return f"({left} {relation.kind} {right} on {keys}{unit}, {relation.multiplicity}{back})"
+        met, back = matches(relation, policy)
+        most = rows_per_unit(relation.right, policy) if met is None else met
+        other = "" if back is None else f", back {back}"
+        return f"({left} {relation.kind} {right} on {keys}{unit}, {most}{other})"
     if isinstance(relation, Union_):
-        return " + ".join(map(described, relation.sources))
+        return " + ".join(described(source, policy) for source in relation.sources)
     names = {Project: "columns", UnitAggregate: "units", UnitWindow: "windows", Distinct: "distinct"}
     if type(relation) in names:
         assert isinstance(relation, (Project, UnitAggregate, UnitWindow, Distinct))
-        return f"{names[type(relation)]}({described(relation.source)})"
+        return f"{names[type(relation)]}({described(relation.source, policy)})"
     return "result"

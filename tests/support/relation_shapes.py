@@ -12,6 +12,8 @@ from itertools import cycle, islice
 from typing import Any
 
 from dpsql.plan.plan import Join, Relation, ReleasedRows, SemiJoin
+from dpsql.plan.stability import matches, rows_per_unit
+from dpsql.policy import Policy
 from support.neighbouring_hospitals import PLAIN, SCHEMAS, Data
 from support.random_questions import CLAMPED, FURTHER_KEYS, JOINS, OWN_ROWS, PER_UNIT, STAGED
 
@@ -119,16 +121,15 @@ UNITS: dict[str, Data] = {
 # --- parts of a plan ---------------------------------------------------------------------------------------------------
 
 
-def productions(relation: Relation) -> set[tuple[Any, ...]]:
+def productions(relation: Relation, policy: Policy) -> set[tuple[Any, ...]]:
     """Return the relations of a plan, each with the properties on which its entry in the stability table depends."""
     found: set[tuple[Any, ...]] = set()
 
     def look(node: Any) -> None:
         if isinstance(node, Join):
-            found.add((
-                "Join", node.kind, node.on_unit, node.back is not None, isinstance(node.right, ReleasedRows),
-                "one" if node.multiplicity == 1 else "many",
-            ))  # fmt: skip
+            met, back = matches(node, policy)
+            one = "one" if met == 1 or rows_per_unit(node.right, policy) == 1 else "many"
+            found.add(("Join", node.kind, node.on_unit, back is not None, isinstance(node.right, ReleasedRows), one))
         elif isinstance(node, SemiJoin):
             found.add(("SemiJoin", node.on_unit, node.negated, node.in_list, node.condition is not None))
         elif isinstance(node, Relation):

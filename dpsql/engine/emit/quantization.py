@@ -8,12 +8,12 @@ from fractions import Fraction
 from functools import lru_cache
 
 from dpsql.engine.dialect import Dialect
+from dpsql.plan.base_tables import facts_of
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Column, Expr, Filter, Relation, Scan, SemiJoin, Term, TermKind
 from dpsql.policy import Policy
 from dpsql.policy.types import PolicyColumn
 from dpsql.pricing.sum_terms import summed
-from dpsql.sql.binder.base_tables import facts_of
 
 
 @lru_cache(maxsize=1024)

@@ -19,6 +19,7 @@ from dpsql.plan.plan import (
     Filter,
     Join,
     Project,
+    Promise,
     Relation,
     ReleasedRows,
     Scan,
@@ -27,7 +28,7 @@ from dpsql.plan.plan import (
     UnitAggregate,
     UnitWindow,
 )
-from dpsql.plan.stability import Promise, owned, tables
+from dpsql.plan.stability import owned, tables
 from dpsql.policy import Policy
 
 

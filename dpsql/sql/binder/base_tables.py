@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from fractions import Fraction
 from functools import lru_cache
-from typing import Any
 
 from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.errors.suggestions import suggestion
-from dpsql.plan.intervals import Facts, Type
-from dpsql.plan.plan import Column, Expr, Project, PublicInput, Scan
-from dpsql.policy import Policy, PolicyColumn, Table
+from dpsql.plan.base_tables import base_scan
+from dpsql.plan.intervals import Facts
+from dpsql.plan.plan import Column, Expr, Project, PublicInput
+from dpsql.policy import Policy, Table
 from dpsql.policy.load import refusal
 from dpsql.policy.problems import Problems
 from dpsql.sql.binder.row_filters import filtered
@@ -25,21 +24,6 @@ from dpsql.sql.parse import place
 MOST_COLUMNS = 500
 UNCOUNTED = 1_000
 """Assumed number of rows of a public table whose rows have not been counted (`planner`)."""
-
-
-def facts_of(column: PolicyColumn) -> Facts:
-    """Return the facts of a column (type, bounds, domain, nullability, ...) as the policy declares them."""
-    type_ = Type(column.type)
-    lower: Any = column.lower
-    upper: Any = column.upper
-    domain = column.domain
-    present = [value for value in domain or () if value is not None]
-    if present and (type_.numeric or type_.temporal):
-        lower, upper = min(present), max(present)
-    if type_.numeric:
-        lower, upper = (None if bound is None else Fraction(bound) for bound in (lower, upper))
-    values = None if domain is None else tuple(domain)
-    return Facts(type_, lower, upper, values, column.nullable, column.max_total, column.outside)
 
 
 def base_table(policy: Policy, node: exp.Table, public: dict[str, PublicInput]) -> Bound:
@@ -89,6 +73,16 @@ def _protected(table: Table, names: tuple[str, ...], condition: str | None, unit
     return Protected(scan if condition is None else filtered(scan, condition), visible, units)
 
 
+def row_filters(policy: Policy) -> dict[str, Expr]:
+    """Return the conditions on the rows that exist for the policy's asker, by table."""
+    access = policy.access or {}
+    return {
+        name: filtered(base_scan(policy.tables[name]), about.where).predicate
+        for name, about in access.items()
+        if about.where is not None
+    }
+
+
 def check_row_filters(policy: Policy) -> None:
     """Raise policy_invalid if a row filter of any analyst is not a condition over the rows of its table."""
     problems = Problems(policy.origin.lines)
@@ -113,12 +107,6 @@ def add_row_filter_problems(policy: Policy, problems: Problems) -> None:
 def named_table(name: str) -> exp.Table:
     """Return a reference to the sandbox table `name`."""
     return exp.Table(this=exp.to_identifier(name))
-
-
-@lru_cache(maxsize=1024)
-def base_scan(table: Table) -> Scan:
-    """Return the scan of all columns of a policy table. It is cached, so that `plan.canonical_text` writes it only once."""
-    return Scan(table.name, tuple(Column(column.name, facts_of(column)) for column in table.columns.values()))
 
 
 def project(below: Protected, items: list[tuple[str, Expr]]) -> Protected:

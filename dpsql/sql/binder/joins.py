@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.plan.plan import Call, Column, Expr, Filter, Join, Relation, ReleasedRows, Scan
-from dpsql.plan.stability import base_column, base_rows, most_met, rows_per_unit, told_apart, unfiltered
+from dpsql.plan.stability import base_column, base_rows, matches, most_met, told_apart, unfiltered
 from dpsql.policy import Policy
 from dpsql.sql.binder.context import BindingContext
 from dpsql.sql.binder.equal_keys import along_key
@@ -248,17 +248,15 @@ def _join(left: _Side, right: _Side, node: exp.Join, equalities: list[exp.Expr] 
         raise refuse(
             "join", reason="two public tables come first", way="name the protected table first", position=place(node)
         )
-    on_unit = right.protected
-    most = (
-        _unit_multiplicity(left, right, pairs, policy, node)
-        if on_unit
-        else _public_multiplicity(right, pairs, policy, node)
-    )
-    if most > 1 and not on_unit and any(alias.startswith(HIDDEN) for alias, _ in right.sources):
-        raise refuse("several_rows", position=place(node.find(exp.Subquery)))  # a correlated value, written as a join
     keys = tuple((_moved("a.", a), _moved("b.", b)) for a, b in pairs)
-    back = _promised(left, _swapped(pairs), policy) if on_unit else None
-    relation: Relation = Join(left.relation, right.relation, kind, keys, on_unit, most, back)
+    join = Join(left.relation, right.relation, kind, keys, right.protected)
+    if right.protected:
+        _check_units(left, right, pairs, policy, node)
+    elif _public_matches(join, right, pairs, policy, node) > 1 and any(
+        alias.startswith(HIDDEN) for alias, _ in right.sources
+    ):
+        raise refuse("several_rows", position=place(node.find(exp.Subquery)))  # a correlated value, written as a join
+    relation: Relation = join
     sources = left.renamed("a.", alone=keeps) + right.renamed("b.", kind == "left")
     if rest:
         scalars = Scalars(Scope(sources))
@@ -349,16 +347,8 @@ def _few_rows(side: _Side, policy: Policy) -> bool:
     rows = unfiltered(side.relation)
     if isinstance(rows, ReleasedRows):
         return most_met(rows, ()) is not None
-    return _all_rows(side, policy) is not None
-
-
-def _all_rows(side: _Side, policy: Policy) -> int | None:
-    """Return the number of rows of a public table that the policy lists, None if it is not listed or above MOST_CROSSED. The
-    engine checks the number again."""
-    if side.protected or side.table is None:
-        return None
-    listed = policy.tables[side.table].rows
-    return None if listed is None or len(listed[1]) > MOST_CROSSED else max(1, len(listed[1]))
+    listed = None if side.protected or side.table is None else policy.tables[side.table].rows
+    return listed is not None and len(listed[1]) <= MOST_CROSSED
 
 
 def _pair(left: Scalars, right: Scalars, a: exp.Expr, b: exp.Expr) -> tuple[Expr, Expr] | None:
@@ -379,22 +369,22 @@ def _names(right: _Side, pairs: list[tuple[Expr, Expr]]) -> tuple[str, ...]:
     return tuple(column for column in columns if column is not None)
 
 
-def _public_multiplicity(right: _Side, pairs: list[tuple[Expr, Expr]], policy: Policy, node: exp.Join) -> int:
-    """Return the largest number of rows of a public table that share the key, as the policy declares and the engine has checked.
+def _public_matches(
+    relation: Join, right: _Side, pairs: list[tuple[Expr, Expr]], policy: Policy, node: exp.Join
+) -> int:
+    """Return the largest number of rows of a public table or a result that share the key. Refuses a join without a limit.
 
     A result has one row for each value of its unique columns, whatever is released, and no more rows than its text allows.
     """
-    rows = unfiltered(right.relation)
-    if isinstance(rows, ReleasedRows):
-        met = most_met(rows, tuple(pairs))
+    met, _ = matches(relation, policy)
+    if isinstance(unfiltered(right.relation), ReleasedRows):
         if met is None or met > MOST_CROSSED:
             hint = f"compare all keys of its GROUP BY, or give it a LIMIT of at most {MOST_CROSSED:,} rows"
             reason = "several rows of the result may have the same key"
             raise refuse("join", reason=reason, way=hint, position=place(node))
         return met
     assert right.table is not None
-    most = policy.tables[right.table].multiplicity(_names(right, pairs)) if pairs else _all_rows(right, policy)
-    if most is None:
+    if met is None:
         names = ", ".join(_names(right, pairs)) or "these expressions"
         raise refuse(
             "join",
@@ -402,32 +392,17 @@ def _public_multiplicity(right: _Side, pairs: list[tuple[Expr, Expr]], policy: P
             way=f"the owner can declare primary_key, unique or max_multiplicity for {right.table}.{names}",
             position=place(node),
         )
-    return most
+    return met
 
 
-def _unit_multiplicity(
-    left: _Side, right: _Side, pairs: list[tuple[Expr, Expr]], policy: Policy, node: exp.Join
-) -> int:
-    """Return the largest number of right rows with which one left row of the same unit can be paired. The emitted join compares
-    the units in any case."""
+def _check_units(left: _Side, right: _Side, pairs: list[tuple[Expr, Expr]], policy: Policy, node: exp.Join) -> None:
+    """Refuse a join of protected sides whose keys do not imply equal units. The emitted join compares the units in any case."""
     if policy.privacy_unit is None:
         hint = "under row privacy every row is somebody else; join with public tables"
         raise refuse("join", reason="each row of both tables is a privacy unit", way=hint, position=place(node))
     same = any(same_unit(a, left.unit_names) and same_unit(b, right.unit_names) for a, b in pairs)
     if not same and not along_key(left.relation, right.relation, pairs, policy):
         raise refuse("join", reason="rows of different people could meet", way=_UNITS_WAY, position=place(node))
-    most = _promised(right, pairs, policy)
-    return rows_per_unit(right.relation, policy) if most is None else most
-
-
-def _promised(side: _Side, pairs: list[tuple[Expr, Expr]], policy: Policy) -> int | None:
-    """Return the largest number of rows of a base table that share the keys (second of each pair), None if the policy promises
-    none."""
-    return None if side.table is None else policy.tables[side.table].multiplicity(_names(side, pairs))
-
-
-def _swapped(pairs: list[tuple[Expr, Expr]]) -> list[tuple[Expr, Expr]]:
-    return [(b, a) for a, b in pairs]
 
 
 def _moved(prefix: str, expression: Expr) -> Expr:

@@ -243,11 +243,11 @@ def test_plain_conditions_leave_exactly_the_keys_of_rows_within_the_bounds(at: i
 def test_rows_of_an_outer_join_without_a_partner_keep_null_alone() -> None:
     right = Filter(Scan("r", (SEX, AGE)), call("eq", SEX, literal("f")))
     pair = ((Column("a.age", AGE.facts), Column("b.age", AGE.facts)),)
-    joined = Join(Scan("l", (AGE,)), right, "left", pair, False, 1)
+    joined = Join(Scan("l", (AGE,)), right, "left", pair, False)
     sex, here = Column("b.sex", SEX.facts), Column("a.age", AGE.facts)
     assert remaining(joined, [(sex, ("f", "m", "x", None))], ()).values == (("f", None),)
     assert remaining(Filter(joined, call("eq", sex, literal("m"))), [(sex, ("f", "m", "x", None))], ()).values == ((),)
-    inner = Filter(Join(Scan("l", (AGE,)), right, "inner", pair, False, 1), call("lt", here, literal(2)))
+    inner = Filter(Join(Scan("l", (AGE,)), right, "inner", pair, False), call("lt", here, literal(2)))
     assert remaining(inner, [(sex, ("f", "m", "x", None))], ()).values == (("f",),)
     there = Column("b.age", AGE.facts)
     assert remaining(inner, [(there, (*range(13), None))], ()).values == ((0, 1),)

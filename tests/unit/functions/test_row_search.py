@@ -148,8 +148,8 @@ TOWNS, NAMES = ("bergen", "oslo", "pisa", "rome", None), ("italy", "norway", "sp
 
 
 def joined(kind: str = "inner", other: str = "inner") -> Relation:
-    first = Join(SALES, SHOPS, kind, ((Column("a.shop", INTEGER), Column("b.id", INTEGER)),), False, 1)
-    return Join(first, LANDS, other, ((Column("a.b.land", INTEGER), Column("b.nr", INTEGER)),), False, 1)
+    first = Join(SALES, SHOPS, kind, ((Column("a.shop", INTEGER), Column("b.id", INTEGER)),), False)
+    return Join(first, LANDS, other, ((Column("a.b.land", INTEGER), Column("b.nr", INTEGER)),), False)
 
 
 TOWN, LAND, SHOP = Column("a.b.town", TEXT), Column("b.name", TEXT), Column("a.a.shop", INTEGER)

@@ -74,7 +74,7 @@ def only(node: Relation, prefix: str = "") -> Branch:
 
 
 def joined(left: Relation, right: Relation, kind: str = "inner", keys: str = "x") -> Join:
-    return Join(left, right, kind, tuple((column(f"a.{key}"), column(f"b.{key}")) for key in keys), False, 1)
+    return Join(left, right, kind, tuple((column(f"a.{key}"), column(f"b.{key}")) for key in keys), False)
 
 
 def semi(
@@ -189,7 +189,7 @@ def test_rows_with_a_partner_meet_the_conditions_of_both_sides_and_have_equal_ke
 
 def test_keys_of_a_join_may_be_computed() -> None:
     keys = ((call("neg", column("a.x")), call("add", column("b.z"), literal(1))), (column("a.y"), literal(2)))
-    branch = only(Join(T, S, "inner", keys, False, 1))
+    branch = only(Join(T, S, "inner", keys, False))
     assert branch.conditions == (
         equal(call("neg", column("a.x")), call("add", column("b.z"), literal(1))),
         equal(column("a.y"), literal(2)),

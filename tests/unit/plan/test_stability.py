@@ -19,6 +19,7 @@ from dpsql.plan.plan import (
     Join,
     Literal,
     Project,
+    Promise,
     Relation,
     ReleasedRows,
     Scan,
@@ -30,9 +31,9 @@ from dpsql.plan.plan import (
 )
 from dpsql.plan.stability import (
     MOST_ROWS_PER_UNIT,
-    Promise,
     base_column,
     base_rows,
+    matches,
     most_met,
     owned,
     parts,
@@ -91,11 +92,20 @@ def projected(source: Relation, **columns: Expr) -> Project:
     return Project(source, tuple(columns.items()))
 
 
-def joined(
-    left: Relation, right: Relation, key: str = "x", multiplicity: int = 1, kind: str = "inner", on_unit: bool = False,
-    back: int | None = None,
-) -> Join:  # fmt: skip
-    return Join(left, right, kind, ((column(f"a.{key}"), column(f"b.{key}")),), on_unit, multiplicity, back)
+def joined(left: Relation, right: Relation, key: str = "x", kind: str = "inner", on_unit: bool = False) -> Join:
+    return Join(left, right, kind, ((column(f"a.{key}"), column(f"b.{key}")),), on_unit)
+
+
+def promising(policy: Policy = ENTITY, **most: int) -> Policy:
+    """Return a policy in which at most so many rows of a table agree on x."""
+    tables = {name: replace(policy.tables[name], max_multiplicity={("x",): number}) for name, number in most.items()}
+    return replace(policy, tables={**policy.tables, **tables})
+
+
+def listing(count: int) -> Policy:
+    """Return the policy with so many known rows of wards."""
+    wards = replace(ENTITY.tables["wards"], rows=(("x", "y", "z"), tuple((row, row, row) for row in range(count))))
+    return replace(ENTITY, tables={**ENTITY.tables, "wards": wards})
 
 
 def semi(left: Relation, right: Relation, on_unit: bool = False) -> SemiJoin:
@@ -139,13 +149,12 @@ NUMBERED = windowed(VISITS)
         (semi(VISITS, LABS, on_unit=True), 7),
         (semi(VISITS, RELEASED), 7),
         (joined(VISITS, WARDS), 7),
-        (joined(VISITS, WARDS, "y", multiplicity=3), 21),
-        (joined(VISITS, WARDS, "y", multiplicity=3, kind="left"), 21),
+        (joined(VISITS, WARDS, "y"), 21),
+        (joined(VISITS, WARDS, "y", kind="left"), 21),
         (joined(VISITS, RELEASED), 7),
-        (joined(VISITS, RELEASED, "y", multiplicity=4), 28),
-        (joined(VISITS, LABS, multiplicity=9, on_unit=True), 28),
-        (joined(VISITS, LABS, multiplicity=2, on_unit=True), 14),
-        (joined(joined(VISITS, WARDS, "y", multiplicity=3), PEOPLE, on_unit=True), 21),
+        (joined(VISITS, RELEASED, "y"), 28),
+        (joined(VISITS, LABS, on_unit=True), 28),
+        (joined(joined(VISITS, WARDS, "y"), PEOPLE, "id", on_unit=True), 21),
     ],
 )  # fmt: skip
 def test_each_relation_has_the_rows_of_its_line_in_the_table(relation: Relation, rows: int) -> None:
@@ -229,10 +238,10 @@ def test_a_join_on_the_unit_has_no_more_rows_than_are_counted(left: int, right: 
         for name, most in (("visits", left), ("labs", right))
     }
     policy = replace(ENTITY, tables={**ENTITY.tables, **sides})
+    relation = joined(VISITS, LABS, kind=kind, on_unit=True)
     for multiplicity, back in product((1, 2, 3, 5), repeat=2):
-        relation = joined(VISITS, LABS, multiplicity=multiplicity, kind=kind, on_unit=True, back=back)
         exact = most_rows(left, right, multiplicity, back, kind == "left")
-        counted = rows_per_unit(relation, policy)
+        counted = rows_per_unit(relation, promising(policy, labs=multiplicity, visits=back))
         # Rows of `right` that fill up some rows of `left` leave fewer unmatched rows than the claim allows for.
         is_tight = kind == "inner" or multiplicity == 1 or multiplicity >= right
         assert counted == exact if is_tight else exact <= counted <= exact + 1, (multiplicity, back)
@@ -273,9 +282,13 @@ def test_a_protected_table_without_max_rows_is_refused() -> None:
         (windowed(Distinct(VISITS)), ENTITY),
         (windowed(VISITS), ROWS),
         (windowed(WARDS), ENTITY),
-        (joined(VISITS, RELEASED, "y", multiplicity=3), ENTITY),
-        (joined(VISITS, RELEASED, "z", multiplicity=3), ENTITY),
-        (joined(VISITS, Filter(Filter(RELEASED, TRUE), TRUE), "y", multiplicity=3), ENTITY),
+        (joined(VISITS, RELEASED, "z"), ENTITY),
+        (joined(VISITS, Filter(Filter(RELEASED, TRUE), TRUE), "z"), ENTITY),
+        (joined(VISITS, WARDS, "z"), ENTITY),
+        (joined(VISITS, WARDS, "z"), listing(2)),
+        (Join(VISITS, WARDS, "inner", (), False), ENTITY),
+        (Join(VISITS, WARDS, "inner", ((column("a.x", Type.REAL), column("b.x")),), False), ENTITY),
+        (Join(VISITS, WARDS, "inner", ((column("a.x"), call("neg", column("b.x"))),), False), ENTITY),
     ],
 )
 def test_a_plan_that_the_binder_must_not_make_is_not_counted(relation: Relation, policy: Policy) -> None:
@@ -404,27 +417,35 @@ VISIT_HOP = Promise("visits", ("visit",), 1)
         (LABS, {VISIT_HOP}),
         (RELEASED, set()),
         (joined(VISITS, WARDS), {Promise("wards", ("x",), 1)}),
-        (joined(VISITS, WARDS, "y", 3), {Promise("wards", ("y",), 3)}),
-        (joined(VISITS, projected(Filter(WARDS, TRUE), z=column("y")), "z", 3), {Promise("wards", ("y",), 3)}),
-        (joined(VISITS, WARDS, "z", 9), {Promise("wards", (), 9)}),
+        (joined(VISITS, WARDS, "y"), {Promise("wards", ("y",), 3)}),
+        (joined(VISITS, projected(Filter(WARDS, TRUE), z=column("y")), "z"), {Promise("wards", ("y",), 3)}),
         (joined(VISITS, PEOPLE, "id", on_unit=True), {Promise("people", ("id",), 1)}),
         (joined(VISITS, PEOPLE, "x", on_unit=True), set()),
         (joined(VISITS, projected(PEOPLE, id=column("id")), "id", on_unit=True), set()),
         (joined(PEOPLE, VISITS, "id", on_unit=True), {Promise("people", ("id",), 1)}),
         (Union_((joined(VISITS, WARDS), LABS)), {Promise("wards", ("x",), 1), VISIT_HOP}),
         (semi(VISITS, LABS, on_unit=True), {VISIT_HOP}),
-        (Filter(joined(LABS, WARDS, "y", 3), TRUE), {Promise("wards", ("y",), 3), VISIT_HOP}),
+        (Filter(joined(LABS, WARDS, "y"), TRUE), {Promise("wards", ("y",), 3), VISIT_HOP}),
     ],
 )
 def test_every_promise_that_the_count_relies_on_is_listed(relation: Relation, expected: set[Promise]) -> None:
     assert promises(relation, ENTITY) == expected
 
 
-def test_keys_that_do_not_keep_values_apart_are_relied_on_by_all_rows() -> None:
-    keys = ((column("a.x", Type.REAL), column("b.x")),)
-    assert promises(Join(VISITS, WARDS, "inner", keys, False, 5), ENTITY) == {Promise("wards", (), 5)}
-    computed = ((column("a.x"), call("neg", column("b.x"))),)
-    assert promises(Join(VISITS, WARDS, "inner", computed, False, 5), ENTITY) == {Promise("wards", (), 5)}
+@pytest.mark.parametrize("count", [0, 1, 9])
+def test_a_row_that_meets_all_public_rows_relies_on_their_number(count: int) -> None:
+    crossed = Join(VISITS, WARDS, "inner", (), False)
+    most = max(1, count)
+    assert rows_per_unit(crossed, listing(count)) == 7 * most
+    assert promises(crossed, listing(count)) == {Promise("wards", (), most)}
+    assert promises(crossed, ENTITY) == set()
+
+
+@pytest.mark.parametrize(("most", "rows"), [(1, 7), (2, 14), (4, 28), (9, 28)])
+def test_a_promise_limits_the_rows_that_match(most: int, rows: int) -> None:
+    assert rows_per_unit(joined(VISITS, LABS, on_unit=True), promising(labs=most)) == rows
+    assert matches(joined(VISITS, LABS, on_unit=True), promising(labs=most, visits=3)) == (most, 3)
+    assert matches(joined(VISITS, WARDS), promising(visits=3)) == (1, None)
 
 
 # --- below filters and projections ----------------------------------------------------------------------------------

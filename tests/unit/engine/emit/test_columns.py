@@ -55,7 +55,7 @@ RELATIONS: list[tuple[Relation, dict[str, Type | None]]] = [
     (Filter(VISITS, TRUE), {"a": Type.INTEGER, "b": Type.REAL}),
     (Distinct(WARDS), {"c": Type.TEXT}),
     (Project(VISITS, (("x", B), ("y", TRUE))), {"x": Type.REAL, "y": Type.BOOLEAN}),
-    (Join(VISITS, WARDS, "inner", (), False, 1), {"a.a": Type.INTEGER, "a.b": Type.REAL, "b.c": Type.TEXT}),
+    (Join(VISITS, WARDS, "inner", (), False), {"a.a": Type.INTEGER, "a.b": Type.REAL, "b.c": Type.TEXT}),
     (SemiJoin(VISITS, WARDS, (), False, False, True), {"a": Type.INTEGER, "b": Type.REAL}),
     (Union_((WARDS, VISITS)), {"c": Type.TEXT}),
     (UnitWindow(VISITS, (RANK,)), {"a": Type.INTEGER, "b": Type.REAL, "rank": Type.INTEGER}),

@@ -68,7 +68,7 @@ def test_computed_keys_are_nobodys() -> None:
 
 def test_a_column_is_followed_to_its_table_through_rows_that_keep_it() -> None:
     orders, users = rows("orders"), rows("users")
-    joined: Relation = Join(orders, users, "left", tuple(pairs("user_id=user_id")), True, 1)
+    joined: Relation = Join(orders, users, "left", tuple(pairs("user_id=user_id")), True)
     for relation in (joined, Filter(joined, column("x")), SemiJoin(joined, orders, (), False, False, False)):
         assert origin(relation, column("a.price")) == ("orders", "price")
         assert origin(relation, column("b.age")) == ("users", "age")
@@ -82,7 +82,7 @@ def test_a_column_is_followed_to_its_table_through_rows_that_keep_it() -> None:
 
 
 def join_of(kind: str) -> Join:
-    return Join(rows("orders"), rows("orders"), kind, ((column("a.order_id"), column("b.order_id")),), True, 1, None)
+    return Join(rows("orders"), rows("orders"), kind, ((column("a.order_id"), column("b.order_id")),), True)
 
 
 @pytest.mark.parametrize(
