@@ -46,7 +46,17 @@ _FUNCTIONS: dict[type[exp.Expr], str] = {
     exp.UnixToTime: "TO_TIMESTAMP", exp.StrToTime: "STRPTIME", exp.Transform: "LIST_TRANSFORM", exp.SHA2: "SHA256",
     exp.Rand: "RANDOM", exp.CurrentVersion: "VERSION", exp.DateFromParts: "MAKE_DATE", exp.JSONObject: "JSON_OBJECT",
     exp.ApproxDistinct: "APPROX_COUNT_DISTINCT", exp.IsNan: "ISNAN", exp.DateBin: "TIME_BUCKET",
-    exp.Getbit: "GET_BIT", exp.Array: "LIST_VALUE", exp.Struct: "STRUCT_PACK",
+    exp.Getbit: "GET_BIT", exp.Array: "LIST_VALUE", exp.Struct: "STRUCT_PACK", exp.ArrayContainsAll: "LIST_HAS_ALL",
+    exp.IsInf: "ISINF", exp.JarowinklerSimilarity: "JARO_WINKLER_SIMILARITY", exp.ParseJSON: "JSON",
+    exp.JSONArray: "JSON_ARRAY", exp.JSONExtract: "JSON_EXTRACT", exp.JSONExtractScalar: "JSON_EXTRACT_STRING",
+    exp.JSONBExtract: "JSONB_EXTRACT_PATH", exp.JSONBExtractScalar: "JSONB_EXTRACT_PATH_TEXT",
+    exp.JSONObjectAgg: "JSON_OBJECT_AGG", exp.JSONBObjectAgg: "JSONB_OBJECT_AGG", exp.CosineDistance: "LIST_COSINE_DISTANCE",
+    exp.EuclideanDistance: "LIST_DISTANCE", exp.ArrayOverlaps: "LIST_HAS_ANY", exp.ArrayMax: "LIST_MAX", exp.ArrayMin: "LIST_MIN",
+    exp.TimeFromParts: "MAKE_TIME", exp.TimestampFromParts: "MAKE_TIMESTAMP", exp.SHA: "SHA1", exp.StPoint: "ST_POINT",
+    exp.RegexpSplit: "STRING_SPLIT_REGEX", exp.ExplodingGenerateSeries: "GENERATE_SERIES",
+    exp.FarmFingerprint: "FARMFINGERPRINT64",
+    exp.YearOfWeek: "YEAROFWEEK", exp.YearOfWeekIso: "YEAROFWEEKISO", exp.TimestampTzFromParts: "TIMESTAMPTZFROMPARTS",
+    exp.TimestampLtzFromParts: "TIMESTAMPLTZFROMPARTS",
 }  # fmt: skip
 """SQL names of the functions whose names in the parser exist neither in DuckDB nor in PostgreSQL."""
 
@@ -62,7 +72,11 @@ def sql_text(node: exp.Expr) -> str:
 
 def function_word(node: exp.Func) -> str:
     """Return the SQL name of a function, one of them if it has several."""
-    return str(node.this).upper() if isinstance(node, exp.Anonymous) else _FUNCTIONS.get(type(node), node.sql_name())
+    if isinstance(node, exp.Anonymous):
+        return str(node.this).upper()
+    if isinstance(node, exp.Pad):
+        return "LPAD" if node.args.get("is_left") else "RPAD"
+    return _FUNCTIONS.get(type(node), node.sql_name())
 
 
 def sql_word(node: exp.Expr) -> str:

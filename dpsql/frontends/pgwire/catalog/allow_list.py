@@ -9,7 +9,7 @@ from sqlglot import exp
 from dpsql.errors.exceptions import refuse
 from dpsql.functions.text_values import MOST_TEXT
 from dpsql.sql.binder.allow_list import NODES as RESULT_NODES
-from dpsql.sql.binder.sql_words import sql_word
+from dpsql.sql.binder.sql_words import function_word, sql_word
 from dpsql.sql.parse import place
 
 PLAIN_FUNCTIONS = {
@@ -47,7 +47,7 @@ def check_nodes(tree: exp.Expr, rewritten: Container[type[exp.Expr]]) -> None:
         in_from = isinstance(node.parent, exp.Table)  # refused by the rewriting, with a more specific message
         if type(node) not in _NODES and type(node) not in rewritten and not in_from:
             if isinstance(node, exp.Func):
-                raise refuse("unknown_function", name=node.sql_name().lower())
+                raise refuse("unknown_function", name=function_word(node).lower())
             raise refuse("clause", what=sql_word(node), position=place(node))
         if isinstance(node, (exp.Pad, exp.Repeat)):
             size = node.expression if isinstance(node, exp.Pad) else node.args.get("times")

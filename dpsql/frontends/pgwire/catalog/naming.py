@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from dpsql.sql.binder.sql_words import function_word
+
 
 def output_names(tree: exp.Query) -> list[str]:
     """Return the name of each output."""
@@ -31,7 +33,7 @@ def _output_name(node: exp.Expr) -> str:
         return "bool"
     if isinstance(node, exp.Func) and not isinstance(node, (exp.Connector, exp.Binary)):
         postgres_names = {exp.CurrentVersion: "version", exp.ArrayAgg: "array_agg", exp.GroupConcat: "string_agg"}
-        return postgres_names.get(type(node), node.sql_name().lower())
+        return postgres_names.get(type(node), function_word(node).lower())
     if isinstance(node, exp.Subquery):
         query = node.unnest()
         return _output_name(query.selects[0]) if isinstance(query, exp.Query) else "?column?"

@@ -5,14 +5,18 @@ from __future__ import annotations
 import inspect
 import re
 
+import duckdb
 import pytest
+import sqlglot
 from sql.corpus import REFUSED
 from sql.test_refused import worlds
 from sqlglot import exp
 from sqlglot.dialects import DuckDB
+from sqlglot.dialects.postgres import Postgres
+from sqlglot.errors import SqlglotError
 
 from dpsql.errors.exceptions import Error
-from dpsql.sql.binder.sql_words import sql_word
+from dpsql.sql.binder.sql_words import function_word, sql_word
 
 NODES = {name.upper() for name, node in vars(exp).items() if inspect.isclass(node) and issubclass(node, exp.Expr)}
 SQL = {word for phrase in DuckDB.Tokenizer.KEYWORDS for word in phrase.split()} | set(DuckDB.Parser.FUNCTIONS)
@@ -87,3 +91,30 @@ def test_other_unknown_aggregates_have_no_such_way() -> None:
     assert "SAMPLE_AGGREGATE" not in (refusal("SELECT BIT_OR(nights) FROM visits").hint or "")
     grouped = "SELECT AVG(s) FROM (SELECT patient_id, STDDEV(cost) AS s FROM visits GROUP BY patient_id) AS t"
     assert "SAMPLE_AGGREGATE" not in (refusal(grouped).hint or "")
+
+
+def spelled_functions() -> list[str]:
+    """Return the functions that DuckDB has, and those that the parser reads in either dialect."""
+    names = {row[0] for row in duckdb.execute("SELECT DISTINCT function_name FROM duckdb_functions()").fetchall()}
+    names |= {"jsonb_extract_path", "jsonb_extract_path_text"}  # of PostgreSQL
+    names |= {name.lower() for name in (*DuckDB.Parser.FUNCTIONS, *Postgres.Parser.FUNCTIONS)}
+    return sorted(name for name in names if re.fullmatch(r"[a-z_0-9]+", name))
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", pytest.param("postgres", marks=pytest.mark.slow)])
+def test_a_function_is_named_as_it_was_written_or_as_an_engine_calls_it(dialect: str) -> None:
+    """Never by the parser's name, such as `j_s_o_n_array` or `pad`."""
+    names = spelled_functions()
+    wrong = {}
+    for name in names:
+        for arguments in ("a", "a, 1", "a, 1, 2"):
+            try:
+                tree = sqlglot.parse_one(f"SELECT {name}({arguments})", read=dialect)
+            except (SqlglotError, IndexError):  # too few arguments
+                continue
+            function = tree.selects[0]
+            if isinstance(function, exp.Func) and not isinstance(function, (exp.Cast, exp.Case, exp.If)):
+                word = function_word(function).lower()
+                if word != name and word not in names:
+                    wrong[name] = word
+    assert wrong == {}
