@@ -277,7 +277,8 @@ class ObservedSession:
             outcome = "answered"
             columns = [(column.name, column.type.value) for column in release.columns]
             answer, receipt = answer_bytes(release), release.receipt
-            said = (receipt.charged, receipt.reused, receipt.notices, sorted(receipt.remaining.items()))
+            notices = (*receipt.standing, *receipt.notices)
+            said = (receipt.charged, receipt.reused, notices, sorted(receipt.remaining.items()))
         except Error as error:
             outcome, charged = error.text(), error.charged
         blocks = gate.blocks if isinstance(gate, RecordingGate) else []

@@ -19,6 +19,7 @@ class ExplainedNumber:
 
     `aggregate`: the number as SQL-like text. `sensitivity` and `scale` are in rows of rank; `grid` is the distance between
     neighbouring values that may be released, in the unit of the answer. `error`: what is known about its error, in words.
+    `aim`: the value that it would be exactly, if its error is known in rows of rank (`worst_error`); "" if it is not.
     """
 
     aggregate: str
@@ -27,6 +28,7 @@ class ExplainedNumber:
     scale: float
     grid: float
     error: str
+    aim: str = ""
 
 
 class MeasuredBlock(Protocol):

@@ -78,6 +78,7 @@ class MostFrequentPricing:
             2.0**-measurement.term.grid,
             f"at most {error:.4g} rows less frequent than the most frequent value in {confidence:.0%} of cases in the worst "
             f"case, over {measurement.cells} values",
+            "the most frequent value",
         )
 
     def worst_error(self, measurement: MostFrequentValue, plan: Any, number: str, confidence: float) -> float:

@@ -291,6 +291,7 @@ class RankHistogramPricing:
             float(1 / (law.rate * law.slices)),
             2.0**-measurement.term.grid,
             _known_error(plan, chosen, confidence),
+            _aim(chosen),
         )
 
     def worst_error(self, measurement: RankHistogram, plan: Any, number: str, confidence: float) -> float:
@@ -302,6 +303,14 @@ class RankHistogramPricing:
             return 0.0
         assert isinstance(chosen.law, Choice)
         return chosen.law.rank + _rank_error(plan, chosen, 1 - confidence)
+
+
+def _aim(chosen: QuantileChoice | EndChoice) -> str:
+    """Return the words for the value that a number would be exactly, "" for ends of error bars and leaning choices."""
+    if isinstance(chosen, EndChoice) or not isinstance(chosen.law, Choice) or chosen.law.lean:
+        return ""
+    ends = {Fraction(0): "the smallest value", Fraction(1, 2): "the median", Fraction(1): "the largest value"}
+    return ends.get(Fraction(chosen.quantile), f"quantile {plain_decimal(chosen.quantile)}")
 
 
 def _known_error(plan: RankHistogramPlan, chosen: QuantileChoice | EndChoice, confidence: float) -> str:

@@ -14,13 +14,14 @@ MOST_ROWS = 50
 def answer_html(
     names: Sequence[str],
     rows: Iterable[Sequence[object]],
-    errors: Sequence[Sequence[float | None] | None],
+    errors: Sequence[Sequence[float | None] | str | None],
     count: int,
     remarks: Iterable[str],
 ) -> Markup:
     """Return an HTML table of the first `MOST_ROWS` of `count` rows, with remarks below it.
 
-    `errors`: for each column the half widths of its error bars by row (None where unknown), or None for a column without noise.
+    `errors`: for each column the half widths of its error bars by row (None where unknown), a text for all rows, or None
+    for a column without noise.
     """
     head = joined(markup("<th>{}</th>", name) for name in names)
     body = []
@@ -32,9 +33,11 @@ def answer_html(
     return markup("<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>{}{}", head, joined(body), more, below)
 
 
-def _cell(value: object, bars: Sequence[float | None] | None, row: int) -> str:
+def _cell(value: object, bars: Sequence[float | None] | str | None, row: int) -> str:
     if value is None:
         return "NULL"
+    if isinstance(bars, str):
+        return markup("{} &plusmn; {}", f"{value:.10g}" if isinstance(value, float) else value, bars)
     if bars is None or not isinstance(value, (int, float)) or isinstance(value, bool):
         return str(value)
     error = bars[row]

@@ -21,9 +21,11 @@ from dpsql.plan.plan import Block
 from dpsql.pricing.explain import PlannedOutput
 from dpsql.privacy.loss import PrivacyLoss, plain_decimal
 from dpsql.release.error_bars import Answer, Bars, answer, bars
+from dpsql.release.error_bars.answers import CHOSEN
 from dpsql.release.html import answer_html
 from dpsql.release.remainder import Remainder
 from dpsql.release.sandbox import Sandbox, shared_sandbox
+from dpsql.release.shape import DescribedColumn, MeasureFacts, describe, rows_text, sentences
 
 if TYPE_CHECKING:
     import pandas
@@ -58,7 +60,8 @@ class OutputColumn:
 class Receipt:
     """The record of a charge. `id`: the entry in the ledger; `charged`: the text that an analyst reads; `remaining`: the
     remaining budget of each scope; `reused`: stored answers were repeated and nothing was charged; `price`: the charge as a part
-    of the budget, in words."""
+    of the budget, in words; `notices`: remarks on this answer; `standing`: those that follow from policy and text, and stand for
+    many answers."""
 
     id: str
     loss: PrivacyLoss
@@ -67,6 +70,7 @@ class Receipt:
     reused: bool = False
     notices: tuple[str, ...] = ()
     price: str = ""
+    standing: tuple[str, ...] = ()
 
     @property
     def is_paid(self) -> bool:
@@ -89,13 +93,15 @@ class _Once:
 class Release:
     """Rows with their error bars and receipt. Releases are compared by identity and pickled without the engine.
 
-    `measured`: the noisy terms from which the answer was computed, each with its price and its error bar.
+    `measured`: the noisy terms from which the answer was computed, each with its price and its error bar; `facts`: what its
+    measures are besides noise.
     """
 
     answered: Answer
     receipt: Receipt
     sandbox: Sandbox | None = None
     measured: Sequence[PlannedOutput] = ()
+    facts: Sequence[MeasureFacts] = ()
     _bars: _Once = field(default_factory=_Once)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -173,8 +179,27 @@ class Release:
     @property
     def unknown(self) -> pa.Table:
         """Booleans, aligned with `table`: True where the noise leaves no information, so that the bar is all that the bounds
-        allow."""
-        return self.bars.unknown
+        allow, or a chosen number may be off by more rows than there are."""
+        columns = [pa.array(column.unknown) for column in self.described]
+        return pa.Table.from_arrays(columns, names=self.table.column_names)
+
+    @property
+    def described(self) -> tuple[DescribedColumn, ...]:
+        """The columns with everything that is known of their numbers, as data; every door reads this."""
+        columns = _columns(self.answered)
+        return describe([(c.name, c.type, c.noisy) for c in columns], self.answered, self.bars, self.facts)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Remarks on the numbers: on their error bars, on those that touch a bound, and on how far chosen ones may be off."""
+        described = self.described
+        chosen = [
+            column.name
+            for position, column in enumerate(described)
+            if position in self.bars.chosen and column.rank_error is None
+        ]
+        unexplained = (f"no error bar for {', '.join(dict.fromkeys(chosen))}: {CHOSEN}",) if chosen else ()
+        return (*self.bars.notes, *unexplained, *sentences(described))
 
     # --- the receipt ----------------------------------------------------------------------------------------------
 
@@ -210,8 +235,8 @@ class Release:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Remarks for the analyst."""
-        return (*self.receipt.notices, *group_notices(self.columns))
+        """Remarks for the analyst on the rows of the answer (those on its numbers are `remarks`)."""
+        return (*self.receipt.notices, *self.receipt.standing, *group_notices(self.columns))
 
     @property
     def reused(self) -> bool:
@@ -228,14 +253,18 @@ class Release:
 
     def _repr_html_(self) -> str:
         """Return the answer as HTML for notebooks."""
-        noisy = [column.noisy for column in self.columns]
+        described = self.described
+        noisy = [column.noisy for column in described]
         errors = [
-            self.error.column(position).to_pylist() if is_noisy else None for position, is_noisy in enumerate(noisy)
-        ]
+            None if not column.noisy
+            else self.error.column(position).to_pylist() if column.rank_error is None
+            else rows_text(column.rank_error)
+            for position, column in enumerate(described)
+        ]  # fmt: skip
         words = "nothing charged" if self.reused else f"charged {self.receipt.charged}"
         price = words if self.reused or not self.receipt.price else f"price: {self.receipt.price}; {words}"
         bars_text = f"; error bars hold in {self.confidence * 100:g} % of cases" if any(noisy) else ""
-        remarks = (f"{price}, receipt {self.receipt_id}{bars_text}", *self.notices, *self.bars.notes)
+        remarks = (f"{price}, receipt {self.receipt_id}{bars_text}", *self.notices, *self.remarks)
         return answer_html([column.name for column in self.columns], self.rows(), errors, len(self), remarks)
 
 
@@ -279,7 +308,13 @@ class Presentation:
     shrinkage: bool = True
 
 
-def make_release(sandbox: Sandbox, remainder: Remainder, presentation: Presentation, receipt: Receipt) -> Release:
+def make_release(
+    sandbox: Sandbox,
+    remainder: Remainder,
+    presentation: Presentation,
+    receipt: Receipt,
+    facts: Sequence[MeasureFacts] = (),
+) -> Release:
     """Run the public remainder over the released tables and return the release; this is the last step of every query.
 
     Raises the refusals of the sandbox, with `charged` set if the receipt holds a charge.
@@ -290,10 +325,12 @@ def make_release(sandbox: Sandbox, remainder: Remainder, presentation: Presentat
         remainder = replace(remainder, blocks=tuple(block.with_counts_from_zero() for block in remainder.blocks))
     try:
         answered = answer(sandbox, remainder, presentation.confidence, simultaneous=presentation.simultaneous)
-        release = Release(answered, receipt, sandbox)
+        release = Release(answered, receipt, sandbox, facts=facts)
         if not presentation.unknown_as_null:
             return release
-        return Release(replace(answered, table=_without_unknown(release)), receipt, sandbox, _bars=_Once(release.bars))
+        return Release(
+            replace(answered, table=_without_unknown(release)), receipt, sandbox, facts=facts, _bars=_Once(release.bars)
+        )
     except Error as error:
         error.charged = not receipt.reused and receipt.loss != PrivacyLoss.nothing()
         raise

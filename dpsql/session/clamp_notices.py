@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from datetime import date, datetime
-from fractions import Fraction
-from typing import Any
 
 from dpsql.aggregates.registry import aggregate_of
 from dpsql.functions.sample_statistics import parts_of, statistic_of
@@ -21,6 +19,7 @@ from dpsql.plan.plan import (
     Filter,
     Join,
     Measure,
+    Plan,
     Project,
     Relation,
     Scan,
@@ -31,9 +30,8 @@ from dpsql.plan.plan import (
     Window,
 )
 from dpsql.plan.stability import parts
-from dpsql.planning.planner import Planned
 from dpsql.policy import Policy
-from dpsql.privacy.loss import plain_decimal
+from dpsql.release.shape import Clamp
 
 _MOST_LINES = 5
 _CLAMPED_OF_UNIT = ("sum", "avg")
@@ -42,19 +40,21 @@ _VALUES_OF_ROWS = ("min", "max", "lag", "lead", "first_value")
 """Aggregates and windows of one unit's rows whose result is one of the stored values of their argument."""
 
 
-def clamp_notices(planned: Planned, policy: Policy) -> tuple[str, ...]:
+def clamp_notices(plan: Plan, policy: Policy) -> tuple[str, ...]:
     """Return notices of values that would count as the policy's bounds in sums, means, and choices among values.
 
     The notices follow only from policy and text: whether such values exist must not be revealed. Bounds that follow from the
     question, such as those of CASE with two numbers, clamp nothing and are not named. Blocks that choose a bound on totals
     (`planning.total_cuts`) are left out: the sum itself names their values.
     """
-    choosing = {cut.block for cut in planned.plan.cuts}
+    choosing = {cut.block for cut in plan.cuts}
     notices = dict.fromkeys(
-        notice
-        for block in planned.plan.blocks if block.name not in choosing
-        for value, source in (*_measured(block.measures, block.source), *_summed_within(block.source))
-        if (notice := _notice(value, _stored(value, source, policy)))
+        clamp.sentence
+        for block in plan.blocks if block.name not in choosing
+        for clamp in (
+            *(clamp for measure in block.measures for clamp in clamps_of(measure, block.source, policy)),
+            *_clamps(_summed_within(block.source), policy),
+        )
     )  # fmt: skip
     lines = list(notices)
     more = len(lines) - _MOST_LINES
@@ -62,6 +62,16 @@ def clamp_notices(planned: Planned, policy: Policy) -> tuple[str, ...]:
         *lines[:_MOST_LINES],
         *([f"{more} more expressions are kept within the policy's bounds"] if more > 0 else []),
     )
+
+
+def clamps_of(measure: Measure, source: Relation, policy: Policy) -> tuple[Clamp, ...]:
+    """Return what the policy's bounds clamp in the arguments of a measure over `source`."""
+    return _clamps(_measured((measure,), source), policy)
+
+
+def _clamps(values: Iterable[tuple[Expr, Relation]], policy: Policy) -> tuple[Clamp, ...]:
+    clamps = (_clamp(value, _stored(value, source, policy)) for value, source in values)
+    return tuple(clamp for clamp in clamps if clamp is not None)
 
 
 def _measured(measures: tuple[Measure, ...], source: Relation) -> Iterator[tuple[Expr, Relation]]:
@@ -108,24 +118,18 @@ def _summed_within(relation: Relation) -> Iterator[tuple[Expr, Relation]]:
                 yield window.argument, relation.source
 
 
-def _notice(value: Expr, stored: Expr) -> str:
-    """Return the notice of values of `stored` that are clamped to the bounds of `value`; "" if there can be none."""
+def _clamp(value: Expr, stored: Expr) -> Clamp | None:
+    """Return how values of `stored` are clamped to the bounds of `value`; None if there can be none beyond them."""
     facts, without = value.facts, stored.facts
     if not (facts.type.numeric or facts.type.temporal) or not facts.bounded:
-        return ""
-    low, high = facts.lower != without.lower, facts.upper != without.upper
-    if not low and not high:
-        return ""
-    before, after = ("before", "after") if facts.type.temporal else ("below", "above")
-    ends = [(before, facts.lower)] * low + [(after, facts.upper)] * high
-    beyond = " or ".join(f"{side} {_text(end)}" for side, end in ends)
-    return f"values of {expression_text(stored)} {beyond} count as {' or '.join(_text(end) for _, end in ends)}"
-
-
-def _text(end: Any) -> str:
-    if isinstance(end, datetime):
-        return end.isoformat(" ")
-    return end.isoformat() if isinstance(end, date) else plain_decimal(Fraction(end))
+        return None
+    lower, upper = (
+        end if end != other else None for end, other in ((facts.lower, without.lower), (facts.upper, without.upper))
+    )
+    if lower is None and upper is None:
+        return None
+    width = float(facts.upper - facts.lower) if facts.type.numeric else math.inf
+    return Clamp(expression_text(stored), lower, upper, width)
 
 
 def _stored(expression: Expr, relation: Relation, policy: Policy) -> Expr:

@@ -1,38 +1,35 @@
-"""The terms behind an answer, with the error bars of their released numbers, computed when they are read."""
+"""Facts of a release that are computed when somebody reads them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
-from dpsql.planning.planner import Planned
-from dpsql.pricing.explain import PlannedOutput, planned_outputs
+Entry = TypeVar("Entry")
 
 
-class MeasuredOutputs(Sequence[PlannedOutput]):
-    """The rows of EXPLAIN for one release, computed lazily because few readers of answers use them."""
+class Lazily(Sequence[Entry]):
+    """The entries that `compute` returns, computed at the first use because few readers of answers use them."""
 
-    def __init__(self, planned: Planned, errors: Mapping[str, Mapping[str, tuple[float, float]]]) -> None:
-        """`errors`: half width and standard deviation of each term, for each block."""
-        # Do not keep a reference to `planned`: cached answers live as long as it does (`reuse.answer_cache`).
-        self._plan, self._blocks = planned.plan, planned.own_blocks
-        self._confidence, self._errors = planned.options.confidence, errors
+    def __init__(self, compute: Callable[[], tuple[Entry, ...]]) -> None:
+        """`compute` must not refer to a `Planned`: cached answers live as long as that does (`reuse.answer_cache`)."""
+        self._compute = compute
 
     @cached_property
-    def _outputs(self) -> tuple[PlannedOutput, ...]:
-        return planned_outputs(self._plan, self._blocks, self._confidence, self._errors)
+    def _entries(self) -> tuple[Entry, ...]:
+        return self._compute()
 
     @overload
-    def __getitem__(self, index: int) -> PlannedOutput: ...
+    def __getitem__(self, index: int) -> Entry: ...
     @overload
-    def __getitem__(self, index: slice) -> Sequence[PlannedOutput]: ...
-    def __getitem__(self, index: int | slice) -> PlannedOutput | Sequence[PlannedOutput]:
-        return self._outputs[index]
+    def __getitem__(self, index: slice) -> Sequence[Entry]: ...
+    def __getitem__(self, index: int | slice) -> Entry | Sequence[Entry]:
+        return self._entries[index]
 
     def __len__(self) -> int:
-        return len(self._outputs)
+        return len(self._entries)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the rows instead of the plan."""
-        return tuple, (self._outputs,)
+        """Pickle the entries instead of what they are computed from."""
+        return tuple, (self._entries,)

@@ -19,7 +19,7 @@ from dpsql.ledger.account import Account
 from dpsql.noise.perturb import perturb, unmoved
 from dpsql.plan.canonical_text import fingerprint
 from dpsql.planning.planner import Planned, read_tables
-from dpsql.pricing.explain import describe_loss
+from dpsql.pricing.explain import describe_loss, planned_outputs
 from dpsql.pricing.options import Options, Unknown
 from dpsql.pricing.pricing import is_charged
 from dpsql.privacy.loss import PrivacyLoss
@@ -30,9 +30,11 @@ from dpsql.reuse.lookup import MOST_KEPT_BYTES, Lookup, PaidBlock, derived_notic
 from dpsql.session.background_work import Work
 from dpsql.session.budget import Remaining
 from dpsql.session.charged import Charge, charged, in_background, work_for
+from dpsql.session.clamp_notices import clamp_notices
 from dpsql.session.context import SessionContext
 from dpsql.session.explanation import cut_notices, row_notices, target_notices, workload_notices
-from dpsql.session.measured_outputs import MeasuredOutputs
+from dpsql.session.lazy_facts import Lazily
+from dpsql.session.measure_facts import measure_facts
 from dpsql.session.notices import (
     choice_notices,
     condition_notices,
@@ -209,21 +211,7 @@ def _release(
     """
     budget = context.accounts.budget(planned.options.project, accounts)
     blocks = tuple(part.block for part in stored)
-    notices = (
-        *derived_notices(planned, stored),
-        *condition_notices(planned, context.policy),
-        *row_notices(planned, context.policy),
-        *target_notices(planned),
-        *workload_notices(planned),
-        *(notice for workload in planned.price.workloads for notice in inconsistent_notice(workload, blocks)),
-        *drop_notices(planned.plan.blocks),
-        *key_notices(planned),
-        *min_units_notice(planned, context.policy),
-        *failed_test_notices(planned, blocks),
-        *stage_notices(planned),
-        *cut_notices(planned, context.policy, blocks),
-        *choice_notices(planned, blocks, context.sandbox, context.public_table),
-    )
+    standing, notices = _notices(context, planned, stored)
     price = budget.price(context.planner.accountant.units(loss))
     receipt = Receipt(
         receipt_id,
@@ -233,6 +221,7 @@ def _release(
         reused,
         notices,
         "nothing" if price is None else price.after(),
+        standing,
     )
     sources, previous = context.caches.answers.get(planned) or ((), None)
     if previous is not None and len(sources) == len(blocks) and all(map(is_, sources, blocks)):
@@ -248,15 +237,46 @@ def _release(
         read_blocks = tuple(block for block in blocks if block.name in names)
     public = {entry.name: context.public_table(entry.scan) for entry in inputs}
     remainder = Remainder(planned.plan.remainder, planned.plan.output_names, read_blocks, public, planned.text)
-    release = make_release(context.sandbox, remainder, presentation(planned.options), receipt)
+    elsewhere = frozenset(part.block.name for part in stored if part.how)
+    confidence = planned.options.confidence
+    facts = Lazily(
+        partial(measure_facts, planned.plan, planned.own_blocks, context.policy, float(confidence), elsewhere)
+    )
+    release = make_release(context.sandbox, remainder, presentation(planned.options), receipt, facts)
     errors = {part.block.name: part.errors for part in stored}
     if consistent != blocks:
         errors = {block.name: shown_term_errors(block, float(planned.options.confidence)) for block in consistent}
-    measured = MeasuredOutputs(planned, errors)
+    measured = Lazily(partial(planned_outputs, planned.plan, planned.own_blocks, confidence, errors))
     release = replace(release, measured=measured, receipt=_with_missing_keys(receipt, planned, release))
     if reused and not public and release.table.nbytes <= MOST_KEPT_BYTES:
         context.caches.answers.keep(planned, blocks, release, size=_BARS_TIMES * release.table.get_total_buffer_size())
     return release
+
+
+def _notices(
+    context: SessionContext, planned: Planned, stored: tuple[PaidBlock, ...]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the notices of an answer: those that stand for many answers, and those about this one."""
+    blocks = tuple(part.block for part in stored)
+    standing = (
+        *row_notices(planned, context.policy),
+        *drop_notices(planned.plan.blocks),
+        *key_notices(planned),
+        *clamp_notices(planned.plan, context.policy),
+        *min_units_notice(planned, context.policy),
+    )
+    notices = (
+        *derived_notices(planned, stored),
+        *condition_notices(planned, context.policy),
+        *target_notices(planned),
+        *workload_notices(planned),
+        *(notice for workload in planned.price.workloads for notice in inconsistent_notice(workload, blocks)),
+        *failed_test_notices(planned, blocks),
+        *stage_notices(planned),
+        *cut_notices(planned, context.policy, blocks),
+        *choice_notices(planned, blocks, context.sandbox, context.public_table),
+    )
+    return standing, notices
 
 
 def presentation(options: Options) -> Presentation:

@@ -66,6 +66,7 @@ class Session:
         self.id = uuid.uuid4().hex
         self.first_options = self.options = Options.of_policy(policy, project)
         self._project = project
+        self._told_notices: set[str] = set()
         caches = ReuseCaches() if caches is None else caches
         planner = planner or Planner(policy, engine)
         ledger.hold_unit(policy.unit_words)
@@ -146,6 +147,12 @@ class Session:
         except Error as error:
             error.placed_in(planned.statement.sql)
             raise
+
+    def news(self, release: Release) -> tuple[str, ...]:
+        """Return the notices of an answer for a person: those that stand for many answers only once in a session."""
+        repeated = self._told_notices.intersection(release.receipt.standing)
+        self._told_notices.update(release.receipt.standing)
+        return tuple(notice for notice in release.notices if notice not in repeated)
 
     @registering()
     def set_option(self, name: str, value: str) -> None:

@@ -229,7 +229,7 @@ def test_explain_says_by_numbers_that_the_default_is_nearer(connection: dpsql.Co
 def test_no_error_bar_follows_from_a_secret_scale(connection: dpsql.Connection) -> None:
     connection.execute(SMOOTH)
     release = connection.execute("SELECT MEDIAN(age) AS m FROM people").release
-    assert release.error.column("m").null_count == 1 and "secret scale" in release.bars.notes[0]
+    assert release.error.column("m").null_count == 1 and "secret scale" in release.remarks[0]
     connection.execute("SET dp.quantile_bars = on")
     with pytest.raises(Refusal, match="secret scale"):
         connection.execute("SELECT MEDIAN(age) AS m FROM people")

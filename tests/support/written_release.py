@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, cast
 
+import numpy as np
 import pyarrow as pa
 
 from dpsql.plan.intervals import Type
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.release.release import OutputColumn, Receipt, Release
+from dpsql.release.shape import DescribedColumn
 
 ARROW = {
     Type.INTEGER: pa.int64(), Type.REAL: pa.float64(), Type.TEXT: pa.string(), Type.BOOLEAN: pa.bool_(),
@@ -42,6 +44,21 @@ class WrittenRelease:
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
+
+    @property
+    def described(self) -> tuple[DescribedColumn, ...]:
+        none, nowhere = np.zeros(len(self), dtype=bool), np.zeros(len(self), dtype=np.int8)
+        return tuple(
+            DescribedColumn(
+                column.name, column.type, column.noisy, self.low.column(position),
+                self.high.column(position), none, nowhere,
+            )
+            for position, column in enumerate(self.columns)
+        )  # fmt: skip
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        return self.bars.notes
 
     @property
     def loss(self) -> PrivacyLoss:

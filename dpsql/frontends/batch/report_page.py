@@ -21,6 +21,7 @@ from dpsql.media.markup import Markup, joined, markup, source_markup
 from dpsql.plan.intervals import Type
 from dpsql.release.html import answer_html
 from dpsql.release.release import OutputColumn
+from dpsql.release.shape import rows_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -144,9 +145,7 @@ def _answer_parts(note: Note) -> list[Markup]:
     """Return picture and table of an answer, with its price and receipt below."""
     columns, names = note["columns"], [str(column["name"]) for column in note["columns"]]
     keyed = list(zip(unique_names(names), columns, strict=True))
-    errors: list[list[float | None] | None] = [
-        [_number(row[key]) for row in note["error"]] if column["noisy"] else None for key, column in keyed
-    ]
+    errors = [_errors(note, key, column) for key, column in keyed]
     rows = [tuple(_cell(_value(row[key], column["type"])) for key, column in keyed) for row in note["rows"]]
     price = "nothing, answered from stored releases" if note["reused"] else note["price"] or note["charged"]
     remarks = [f"price: {price}", f"receipt {note['receipt']}"] if note["receipt"] else []
@@ -156,6 +155,14 @@ def _answer_parts(note: Note) -> list[Markup]:
         _picture(note),
         answer_html(names, rows, errors, len(rows), ("; ".join(remarks), *note["notices"], *note["notes"])),
     ]
+
+
+def _errors(note: Note, key: str, column: Mapping[str, Any]) -> list[float | None] | str | None:
+    """Return the half widths of a column by row, or the rank error of its numbers as text."""
+    if not column["noisy"]:
+        return None
+    rank = column.get("rank_error")
+    return [_number(row[key]) for row in note["error"]] if rank is None else rows_text(rank)
 
 
 def _cell(value: Any) -> Any:

@@ -40,6 +40,7 @@ from dpsql.planning.planner import Planned
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.release.release import Release
 from dpsql.release.sandbox import within_calendar
+from dpsql.release.shape import rows_text, sentences
 from dpsql.release.value_text import half_width_text
 from dpsql.session.response_times import Pace
 from dpsql.session.session import Session
@@ -342,7 +343,7 @@ class Questions:
 
     def _notices(self, release: Release) -> tuple[tuple[str, str], ...]:
         receipt = release.receipt
-        notices = [(text, "") for text in release.notices]
+        notices = [(text, "") for text in (*_touching(release), *self.session.news(release))]
         if receipt.remaining:
             left = "; ".join(f"{scope}: {words}" for scope, words in receipt.remaining.items())
             paid = (
@@ -370,6 +371,16 @@ class _Interrupt:
             self._call()
 
 
+def _touching(release: Release) -> tuple[str, ...]:
+    """Return sentences on numbers of a short answer that touch a bound or are chosen."""
+    if not 0 < len(release) * sum(column.noisy for column in release.columns) <= _MOST_BARS:
+        return ()
+    try:
+        return sentences(release.described)
+    except Error:
+        return ()
+
+
 def _error_bars(release: Release) -> str:
     """Return the half widths of the error bars of a short answer, in the units of each column: the widest over the column's rows.
 
@@ -383,7 +394,11 @@ def _error_bars(release: Release) -> str:
         errors = release.error
     except Error:
         return ""
+    ranks = [column.rank_error for column in release.described]
     for position, name in noisy[:_MOST_NAMED]:
+        rank = ranks[position]
+        if rank is not None:
+            parts.append(f"{name} \N{PLUS-MINUS SIGN} {rows_text(rank)} in rank")
         widths = [width for width in errors.column(position).to_pylist() if width is not None]
         if widths and math.isfinite(max(widths)):
             prefix = "at most " if min(widths) < max(widths) else ""

@@ -6,7 +6,7 @@ import math
 import shutil
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from itertools import islice
 from pathlib import Path
@@ -173,13 +173,22 @@ def as_object(release: Release) -> dict[str, Any]:
 
     Numbers that JSON lacks are the texts "NaN", "Infinity", "-Infinity"; an end of None is unknown.
     """
-    noisy = [index for index, column in enumerate(release.columns) if column.noisy]
+    described = release.described
+    noisy = [index for index, column in enumerate(described) if column.noisy]
     loss = release.loss
+    names = unique_names([column.name for column in described])
     return {
-        "columns": [{"name": c.name, "type": c.type.value, "noisy": c.noisy} for c in release.columns],
+        "columns": [
+            {"name": c.name, "type": c.type.value, "noisy": c.noisy}
+            | ({"notes": list(c.notes)} if c.notes else {})
+            | ({} if c.rank_error is None else {"rank_error": c.rank_error})
+            for c in described
+        ],
         "confidence": release.confidence,
         **{end: _records(getattr(release, end), noisy) if noisy else [] for end in ("low", "high", "error")},
-        "notes": list(release.bars.notes) if noisy else [],
+        "unknown": _rows_of({names[i]: described[i].unknown.tolist() for i in noisy}),
+        "flags": _rows_of({names[i]: described[i].flags for i in noisy}),
+        "notes": list(release.remarks) if noisy else [],
         "charged": release.receipt.charged,
         "price": release.receipt.price,
         "loss": {name: None if v is None else str(v) for name, v in vars(loss).items()},
@@ -188,6 +197,11 @@ def as_object(release: Release) -> dict[str, Any]:
         "remaining": dict(release.remaining),
         "notices": list(release.notices),
     }
+
+
+def _rows_of(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """Return lists by column as objects by row."""
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def _records(table: pa.Table, columns: Iterable[int] | None = None) -> list[dict[str, Any]]:
@@ -278,12 +292,12 @@ def write_rows(names: Sequence[str], rows: Sequence[Sequence[Any]], out: TextIO,
 
 def price_lines(session: Session, release: Release) -> list[str]:
     """Return the price of an answer and the remaining budget, as lines of text; nothing for statements that are no question."""
-    lines = [f"notice: {notice}" for notice in release.notices]
+    lines = [f"notice: {notice}" for notice in session.news(release)]
     if not release.receipt_id:
         return lines
     noisy = any(column.noisy for column in release.columns)
     if noisy:
-        lines += [f"note: {note}" for note in release.bars.notes]
+        lines += [f"note: {note}" for note in release.remarks]
     if release.reused:
         lines.append("price: nothing, answered from stored releases")
     else:

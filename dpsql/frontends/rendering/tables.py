@@ -11,6 +11,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, TextIO
 
 from dpsql.media.text import terminal
+from dpsql.release.shape import rows_text
 
 if TYPE_CHECKING:
     from dpsql.release.release import Release
@@ -61,10 +62,14 @@ def _error_or(error: float | None, otherwise: float | None) -> float | None:
 def shown_columns(release: Release, between: str = "±") -> list[list[str]]:
     """Return the cells of an answer by column, with aligned error bars next to noisy values."""
     columns = []
-    for index, column in enumerate(release.columns):
+    for index, column in enumerate(release.described):
         values = release.table.column(index).to_pylist()
         if not column.noisy:
             columns.append([shown_value(value) for value in values])
+            continue
+        if column.rank_error is not None:
+            off = rows_text(column.rank_error)
+            columns.append(["NULL" if value is None else f"{shown_value(value)} {between} {off}" for value in values])
             continue
         errors = release.error.column(index).to_pylist()
         whole = column.type.value == "integer"

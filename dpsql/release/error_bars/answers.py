@@ -25,7 +25,7 @@ from dpsql.release.error_bars.rowwise import Traced, interval_function, interval
 from dpsql.release.error_bars.simulation import ReleasedGroups
 from dpsql.release.error_bars.unions import Branches, numbered, place_in_branch, trace_branches
 from dpsql.release.pooled import PooledTerm
-from dpsql.release.remainder import ROW, ReleasedTerm, Remainder, runnable
+from dpsql.release.remainder import ROW, ReleasedBlock, ReleasedTerm, Remainder, runnable
 from dpsql.release.sandbox import Sandbox, numeric, plain
 from dpsql.sql.parse import place
 from dpsql.storage.recent_values import RecentValues
@@ -59,13 +59,15 @@ class Answer:
 @dataclass(frozen=True)
 class Bars:
     """Ends and half widths (doubles; NULL: not computed, unbounded or exact) for each row and column of an answer, and
-    remarks. `unknown` is true where the noise leaves no information: the ends are then the bounds of the output, if any."""
+    remarks. `unknown` is true where the noise leaves no information: the ends are then the bounds of the output, if any.
+    `chosen`: the positions of columns without bars because their numbers are chosen (`release.shape` has their errors)."""
 
     low: pa.Table
     high: pa.Table
     error: pa.Table
     notes: tuple[str, ...]
     unknown: pa.Table
+    chosen: tuple[int, ...] = ()
 
 
 def answer(
@@ -99,21 +101,19 @@ def bars(sandbox: Sandbox, answered: Answer) -> Bars:
     numbers = [
         position for position, noisy in enumerate(answered.noisy) if noisy and numeric(table.column(position).type)
     ]
-    chosen: dict[str, None] = {}
+    chosen: list[int] = []
     barred = [position for position in numbers if position not in answered.of_groups | answered.chosen]
     for position, noisy in enumerate(answered.noisy):
         if position in answered.of_groups and len(table):
             notes.append(f"no error bar for {table.field(position).name}: it depends on which groups exist")
         elif position in answered.chosen and len(table):
-            chosen[table.field(position).name] = None
+            chosen.append(position)
         elif position in run.listed and len(table):
             notes.append(
                 f"{table.field(position).name} counts values without rows as 0, and so does its error bar; {OF_SQL}"
             )
         elif noisy and position not in numbers and len(table):
             notes.append(f"no error bar for {table.field(position).name}: it is no number")
-    if chosen:
-        notes.append(f"no error bar for {', '.join(chosen)}: {CHOSEN}")
     if answered.simultaneous and barred:
         notes += run.widen(len(table))
     by_position = run.rowwise(barred, answered.place) if len(table) else {}
@@ -133,7 +133,33 @@ def bars(sandbox: Sandbox, answered: Answer) -> Bars:
     for position, interval in enumerate(ordered):
         if interval.unknown.any():
             notes.append(_unknown_note(table.field(position).name, int(interval.unknown.sum()), len(table)))
-    return Bars(low, high, error, tuple(dict.fromkeys(notes)), unknown)
+    return Bars(low, high, error, tuple(dict.fromkeys(notes)), unknown, tuple(chosen))
+
+
+@dataclass(frozen=True, eq=False)
+class PlainMeasure:
+    """A column that shows one measure of a block, also rounded. `rows`: the group of each row of the answer in the block."""
+
+    block: ReleasedBlock
+    name: str
+    rows: npt.NDArray[np.int64]
+
+
+def plain_measures(answered: Answer) -> tuple[PlainMeasure | None, ...]:
+    """Return, for each column of an answer, the measure that it shows; None for other columns."""
+    traced = _shape(answered.remainder).traced
+    block = None if traced is None else answered.remainder.block(traced.block)
+    if traced is None or block is None or answered.place is None:
+        return (None,) * len(answered.noisy)
+    measures = {name for name, _, _ in block.formulas}
+    names = [None if tree is None else _plain_name(tree) for tree in traced.outputs]
+    return tuple(PlainMeasure(block, name, answered.place) if name in measures else None for name in names)
+
+
+def _plain_name(tree: exp.Expr) -> str:
+    while isinstance(tree, (exp.Paren, exp.Round)):
+        tree = tree.this
+    return tree.name if isinstance(tree, exp.Column) else ""
 
 
 def likely_rows(sandbox: Sandbox, remainder: Remainder) -> tuple[int, int]:

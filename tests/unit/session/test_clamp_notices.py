@@ -62,9 +62,12 @@ def test_values_beyond_the_bounds_are_named_before_paying(session: Session, sql:
     assert _said(session, sql) == expected
 
 
-def test_notes_of_the_whole_plan_have_them_too_and_answers_do_not(session: Session) -> None:
+def test_notes_of_the_whole_plan_and_answers_have_them_too(session: Session) -> None:
+    """EXPLAIN and the answer say the same, whatever is asked."""
     assert AGE in session.explain("SELECT AVG(age) FROM patients").notes
-    assert AGE not in session.execute("SELECT AVG(age) FROM patients").receipt.notices
+    for sql in ("SELECT AVG(age) FROM patients", "SELECT MAX(age) FROM patients", "SELECT COUNT(age) FROM patients"):
+        answered = [notice for notice in session.execute(sql).notices if "count as" in notice]
+        assert answered == _said(session, sql), sql
 
 
 def test_many_values_are_named_in_few_lines(session: Session) -> None:

@@ -23,7 +23,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
 def _said(session: Session, key: str, tables: str = "patients", where: str = "") -> list[str]:
     words = ("NULL", "is counted")
     sql = f"SELECT {key} AS k, COUNT(*) FROM {tables} {where} GROUP BY 1"
-    in_answer = [n for n in session.execute(sql).receipt.notices if any(word in n for word in words)]
+    in_answer = [n for n in session.execute(sql).notices if any(word in n for word in words)]
     in_plan = [line for line in session.explain(sql).lines if any(word in line for word in words)]
     assert in_answer == in_plan
     return in_answer

@@ -137,7 +137,8 @@ def test_an_object_holds_rows_bars_and_price() -> None:
             {"name": "r", "type": "real", "noisy": False},
         ],
         "confidence": 0.95, "low": [{"n": 8.0}, {"n": None}], "high": [{"n": 12.0}, {"n": None}],
-        "error": [{"n": 2.0}, {"n": None}], "notes": ["estimated"], "charged": "epsilon 0.1", "price": "5 % of the budget",
+        "error": [{"n": 2.0}, {"n": None}], "unknown": [{"n": False}, {"n": False}], "flags": [{"n": ""}, {"n": ""}],
+        "notes": ["estimated"], "charged": "epsilon 0.1", "price": "5 % of the budget",
         "loss": {"epsilon": "1/10", "delta": "0", "rho": None}, "receipt": "r1", "reused": False,
         "remaining": {"dataset": "9 left"}, "notices": ["look"],
     }  # fmt: skip
@@ -271,7 +272,7 @@ def unreachable() -> Budget:
     raise refuse("user_file", place="ledger", problem="gone")
 
 
-SESSION = cast(Any, SimpleNamespace(budget=Budget))
+SESSION = cast(Any, SimpleNamespace(budget=Budget, news=lambda release: release.notices))
 
 
 def test_an_answer_is_paid_unless_it_was_stored_or_cost_nothing() -> None:
@@ -295,7 +296,7 @@ def test_a_price_names_charge_receipt_and_what_is_left() -> None:
 
 
 def test_a_budget_that_cannot_be_read_does_not_hide_the_answer() -> None:
-    broken = cast(Any, SimpleNamespace(budget=unreachable))
+    broken = cast(Any, SimpleNamespace(budget=unreachable, news=lambda release: release.notices))
     assert left_text(SESSION) == "dataset 93.6 %"
     assert left_text(broken) == "unknown (cannot use the logins at ledger: gone)"
 

@@ -1,0 +1,228 @@
+"""The shape of an answer, as data: for each column its ends, what is unknown, what touches a bound, and what its numbers are.
+
+Error bars hold the noise and nothing else. What they do not hold follows from the policy and the text (values beyond a bound
+count as the bound), from the mechanism (a quantile is off by rows of rank), and from released numbers (a mean within its bar
+of a bound).
+`describe` computes it from released numbers, the text and the policy alone. Every door reads it, and writes its sentences.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from dpsql.plan.formulas import plugged_in, terms_of
+from dpsql.plan.intervals import Type
+from dpsql.privacy.loss import plain_decimal
+from dpsql.release.error_bars.answers import Answer, Bars, PlainMeasure, plain_measures
+from dpsql.release.error_bars.draws import Floats
+from dpsql.release.formulas import numbers
+
+_WORDS = {"avg": ("mean", "touches its bound {}"), "sum": ("sum", "is near {} for each row")}
+"""Aggregates whose numbers are flagged by their bars, the words for them, and for where they are."""
+_NEAR = 1e-3
+"""Part of a range within which a chosen number touches its end: the cells of quantiles are not points."""
+
+
+@dataclass(frozen=True)
+class Clamp:
+    """Values of `value` (SQL) beyond an end of the policy's bounds count as that end in a sum or a choice; None: there is no such
+    end. `width`: from the lower to the upper bound of the value."""
+
+    value: str
+    lower: Any = None
+    upper: Any = None
+    width: float = math.inf
+
+    @property
+    def sentence(self) -> str:
+        """Say what counts as what."""
+        ends = [end for end in (self.lower, self.upper) if end is not None]
+        before, after = ("before", "after") if isinstance(ends[0], date) else ("below", "above")
+        sides = [(before, self.lower)] * (self.lower is not None) + [(after, self.upper)] * (self.upper is not None)
+        beyond = " or ".join(f"{side} {_text(end)}" for side, end in sides)
+        return f"values of {self.value} {beyond} count as {' or '.join(map(_text, ends))}"
+
+
+def _text(end: Any) -> str:
+    if isinstance(end, datetime):
+        return end.isoformat(" ")
+    return end.isoformat() if isinstance(end, date) else plain_decimal(Fraction(end))
+
+
+@dataclass(frozen=True)
+class RankError:
+    """A number that is chosen among values: `aim` says which value it would be exactly, and at most `rows` rows lie between that
+    value and the released one."""
+
+    aim: str
+    rows: float
+
+
+@dataclass(frozen=True)
+class MeasureFacts:
+    """What the numbers of a measure are, besides noise: a function of policy, text and options. `count`: the measure of the same
+    block that counts its rows, "" if there is none."""
+
+    block: str
+    measure: str
+    aggregate: str
+    clamps: tuple[Clamp, ...] = ()
+    rank: RankError | None = None
+    count: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class DescribedColumn:
+    """One column of an answer, with one entry for each row in its arrays.
+
+    `low`, `high`: ends of the error bar (NULL: unknown, or the column has no noise). `unknown`: noise leaves no information.
+    `touches`: 1 where the number touches its upper bound, -1 its lower bound, else 0; `flags` has the words. `rank_error`: the
+    rows of rank by which a chosen number may be off. `notes`: what the numbers of the column are, besides noise.
+    """
+
+    name: str
+    type: Type
+    noisy: bool
+    low: pa.ChunkedArray
+    high: pa.ChunkedArray
+    unknown: npt.NDArray[np.bool_]
+    touches: npt.NDArray[np.int8]
+    words: tuple[str, str] = ("", "")
+    rank_error: float | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def flags(self) -> list[str]:
+        """The bound that each number touches, in words; "" for none."""
+        return [("", *self.words)[side] for side in self.touches]  # 1: above, -1: below
+
+
+def describe(
+    names: Sequence[tuple[str, Type, bool]], answered: Answer, bars: Bars, facts: Sequence[MeasureFacts]
+) -> tuple[DescribedColumn, ...]:
+    """Return the columns of an answer. `names`: name, type and noisiness of each."""
+    described = []
+    for position, (name, type_, noisy) in enumerate(names):
+        unknown = np.asarray(bars.unknown.column(position).to_numpy(), dtype=bool)
+        ends = bars.low.column(position), bars.high.column(position)
+        described.append(DescribedColumn(name, type_, noisy, *ends, unknown, np.zeros(len(unknown), dtype=np.int8)))
+    measured = {(entry.block, entry.measure): entry for entry in facts} if any(noisy for _, _, noisy in names) else {}
+    for position, measure in enumerate(plain_measures(answered) if measured else ()):
+        fact = None if measure is None else measured.get((measure.block.name, measure.name))
+        if measure is not None and fact is not None:
+            counted = _counted(measure, fact, answered.confidence)
+            column = _ranked(described[position], fact, counted, answered.confidence)
+            described[position] = _flagged(column, fact, counted, answered.table.column(position))
+    return tuple(described)
+
+
+Counted = tuple[Floats, float]
+"""The noisy number of rows of each row's group, and the half width of its error bar."""
+
+
+def _counted(measure: PlainMeasure, fact: MeasureFacts, confidence: float) -> Counted | None:
+    block = measure.block
+    formula = next((plugged_in(formula) for name, formula, _ in block.formulas if name == fact.count), None)
+    if formula is None:
+        return None
+    terms = {term.name: np.asarray(term.values, dtype=np.float64) for term in block.terms}
+    values = np.broadcast_to(numbers(formula, terms), block.rows)[measure.rows]
+    used = terms_of(formula)
+    return values, sum(term.half_width(confidence) for term in block.terms if term.name in used)
+
+
+def _ranked(column: DescribedColumn, fact: MeasureFacts, counted: Counted | None, confidence: float) -> DescribedColumn:
+    """Return the column with the facts of its measure. A number that may be off by more rows than there are is unknown."""
+    clamps = tuple(clamp.sentence for clamp in fact.clamps)
+    if fact.rank is None:
+        return replace(column, notes=clamps)
+    off = fact.rank.rows
+    how = "or one that at most {} fewer have" if fact.aggregate == "mode" else "or a value at most {} away in rank"
+    note = f"{fact.rank.aim}, {how.format(rows_text(off))}, in {confidence * 100:g} % of cases"
+    unknown = column.unknown if counted is None else column.unknown | (counted[0] < off)
+    return replace(column, unknown=unknown, notes=(note, *clamps), rank_error=off)
+
+
+def _flagged(
+    column: DescribedColumn, fact: MeasureFacts, counted: Counted | None, values: pa.ChunkedArray
+) -> DescribedColumn:
+    """Return the column with a flag for each number that touches a bound of its only argument."""
+    numeric = pa.types.is_integer(values.type) or pa.types.is_floating(values.type)
+    if len(fact.clamps) != 1 or not numeric or (fact.rank is None and fact.aggregate not in _WORDS):
+        return column
+    (clamp,) = fact.clamps
+    word, near = _WORDS.get(fact.aggregate, ("value", "touches its bound {}"))
+    number, low, high = map(_floats, (values, column.low, column.high))
+    touches, words = column.touches, ["", ""]
+    for side, bound, where in ((1, clamp.upper, "above"), (-1, clamp.lower, "below")):
+        if not isinstance(bound, (int, float, Fraction)):
+            continue
+        words[side < 0] = f"{near.format(_text(bound))}: the true {word} may be far {where}"
+        with np.errstate(invalid="ignore"):
+            reached = _reached(fact, clamp.width, side, float(bound), (number, low, high), counted)
+        touches = np.where((touches == 0) & reached & ~column.unknown, side, touches).astype(np.int8)
+    return replace(column, touches=touches, words=(words[0], words[1]))
+
+
+def _reached(
+    fact: MeasureFacts,
+    width: float,
+    side: int,
+    bound: float,
+    bar: tuple[Floats, Floats, Floats],
+    counted: Counted | None,
+) -> Any:
+    """Return where noise alone may keep a number from its bound: a mean within its bar of it, a sum within the bars of itself
+    and of its rows of the bound times these rows, a chosen number at the bound itself. Bars so wide that they would say so of
+    any number say nothing."""
+    number, low, high = bar
+    if fact.rank is not None:
+        return side * (number - bound) >= -_NEAR * width
+    end = high if side > 0 else low
+    if fact.aggregate == "avg":
+        return (high - low <= width) & (side * (end - bound) >= 0)
+    if counted is None:
+        return np.zeros(len(number), dtype=bool)
+    rows, off = counted
+    slack = abs(bound) * off
+    return (rows > off) & (2 * slack + high - low <= abs(bound * rows)) & (side * (end - bound * rows) >= -slack)
+
+
+def _floats(values: pa.ChunkedArray) -> Floats:
+    return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def rows_text(rows: float) -> str:
+    """Return a number of rows of rank, rounded up."""
+    count = math.ceil(rows)
+    return f"{count:,} row{'' if count == 1 else 's'}"
+
+
+def sentences(columns: Sequence[DescribedColumn]) -> tuple[str, ...]:
+    """Return what to say next to an answer: numbers that touch a bound, and how far chosen numbers may be off."""
+    lines = []
+    for column in columns:
+        count = len(column.unknown)
+        for side in (1, -1):
+            if rows := int((column.touches == side).sum()):
+                lines.append(f"{column.name}{_where(rows, count)} {('', *column.words)[side]}")
+        if column.rank_error is not None and count:
+            lines.append(f"{column.name}: {column.notes[0]}")
+            if rows := int(column.unknown.sum()):
+                lines.append(
+                    f"{column.name} is unknown{_where(rows, count)}: it may be off by more rows than there are"
+                )
+    return tuple(lines)
+
+
+def _where(rows: int, count: int) -> str:
+    return "" if count == 1 else f" in {rows} of {count} rows"

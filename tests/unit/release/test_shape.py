@@ -1,0 +1,167 @@
+"""The shape of an answer: what touches a bound, what is unknown, and how far chosen numbers may be off, at every door."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+from collections.abc import Iterator
+from datetime import date, datetime
+
+import duckdb
+import pytest
+from support.gates import NoiselessGate
+
+from dpsql.frontends.rendering.formats import price_lines, write_json
+from dpsql.frontends.rendering.tables import write_table
+from dpsql.release.shape import Clamp
+from dpsql.session.opening import open_session
+from dpsql.session.session import Session
+
+POLICY = """\
+dataset: shapes
+source: duckdb:///data.duckdb
+privacy_unit: {table: t, column: id}
+budget: {epsilon: 1000, delta: 1e-6, accountant: pure}
+per_query: {epsilon: 1, max_epsilon: 100}
+ledger: sqlite:///ledger.db
+tables:
+  t:
+    max_rows: 1
+    columns:
+      id: {type: integer, nullable: false}
+      g: {type: text, domain: [many, few], nullable: false}
+      high: {type: integer, lower: 0, upper: 20, nullable: false}
+      low: {type: integer, lower: 0, upper: 20, nullable: false}
+      middle: {type: real, lower: 0, upper: 20, nullable: false}
+      yes: {type: boolean, nullable: false}
+"""
+ROWS = "CREATE TABLE t AS SELECT range AS id, CASE WHEN range < 3000 THEN 'many' ELSE 'few' END AS g, 44 + range % 5 AS high, "
+ROWS += "-7 AS low, 5.0 + range % 11 AS middle, true AS yes FROM range(3001)"
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    """A session without noise: what is flagged depends on exact values and the laws of the noise."""
+    folder = tmp_path_factory.mktemp("shapes")
+    with duckdb.connect(str(folder / "data.duckdb")) as connection:
+        connection.execute(ROWS)
+    (folder / "policy.yaml").write_text(POLICY)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DPSQL_STATE", str(folder / "state"))
+        patch.setattr("dpsql.session.session.Gate", lambda: NoiselessGate(2))
+        with open_session(folder / "policy.yaml", create_ledger=True) as opened:
+            yield opened
+
+
+ABOVE, BELOW = "the true {} may be far above", "the true {} may be far below"
+
+
+@pytest.mark.parametrize(
+    ("sql", "flag"),
+    [
+        ("SELECT AVG(high) FROM t", "touches its bound 20: " + ABOVE.format("mean")),
+        ("SELECT ROUND(AVG(high), 1) FROM t", "touches its bound 20: " + ABOVE.format("mean")),
+        ("SELECT AVG(low) FROM t", "touches its bound 0: " + BELOW.format("mean")),
+        ("SELECT AVG(high * 2) FROM t", "touches its bound 40: " + ABOVE.format("mean")),
+        ("SELECT a FROM (SELECT AVG(high) AS a FROM t) q", "touches its bound 20: " + ABOVE.format("mean")),
+        ("SELECT SUM(high), COUNT(*) FROM t", "is near 20 for each row: " + ABOVE.format("sum")),
+        ("SELECT MEDIAN(high) FROM t", "touches its bound 20: " + ABOVE.format("value")),
+        ("SELECT MAX(high) FROM t", "touches its bound 20: " + ABOVE.format("value")),
+        ("SELECT MIN(low) FROM t", "touches its bound 0: " + BELOW.format("value")),
+        ("SELECT AVG(middle) FROM t", ""),
+        ("SELECT MEDIAN(middle) FROM t", ""),
+        ("SELECT SUM(middle), COUNT(*) FROM t", ""),
+        ("SELECT SUM(high) FROM t", ""),  # the number of rows was not asked for
+        ("SELECT AVG(CASE WHEN yes THEN 1 ELSE 0 END) FROM t", ""),  # no value can be beyond 1
+        ("SELECT AVG(clamp(high, 5, 15)) FROM t", ""),  # the question itself says so
+        ("SELECT COUNT(*) FROM t", ""),
+    ],
+)
+def test_a_number_is_flagged_where_noise_alone_may_keep_it_from_its_bound(
+    session: Session, sql: str, flag: str
+) -> None:
+    release = session.execute(sql)
+    assert release.described[0].flags == [flag]
+    said = [remark for remark in release.remarks if "may be far" in remark]
+    assert len(said) == bool(flag) and all(flag in remark for remark in said)
+
+
+def test_a_bar_that_says_nothing_is_not_flagged(session: Session) -> None:
+    """In one row the bar of a mean is all of its range."""
+    release = session.execute("SELECT g, AVG(high) AS a FROM t GROUP BY g ORDER BY g")
+    assert [bool(flag) for flag in release.described[1].flags] == [False, True]
+    assert "a in 1 of 2 rows touches its bound 20: the true mean may be far above" in release.remarks
+
+
+@pytest.mark.parametrize("call", ["MEDIAN(high)", "MAX(high)", "MIN(low)", "QUANTILE_CONT(middle, 0.9)", "MODE(g)"])
+def test_chosen_numbers_say_how_far_they_may_be_off(session: Session, call: str) -> None:
+    """The rank error stands next to the number, and where there are fewer rows the number is unknown."""
+    release = session.execute(f"SELECT g, {call} AS m, COUNT(*) AS n FROM t GROUP BY g ORDER BY g")
+    (_, column, _) = release.described
+    assert column.rank_error is not None and 3 < column.rank_error < 3000
+    assert column.unknown.tolist() == [True, False] and release.unknown.column(1).to_pylist() == [True, False]
+    assert "m is unknown in 1 of 2 rows: it may be off by more rows than there are" in release.remarks
+    alone = session.execute(f"SELECT g, {call} AS m FROM t GROUP BY g ORDER BY g")
+    assert alone.described[1].unknown.tolist() == [False, False], "the number of rows was not asked for"
+    assert not any("no error bar" in remark for remark in alone.remarks)
+
+
+def test_an_unknown_choice_is_null_where_the_session_wants_that(session: Session) -> None:
+    session.set_option("unknown", "null")
+    try:
+        release = session.execute("SELECT g, MEDIAN(middle) AS m, COUNT(*) AS n FROM t GROUP BY g ORDER BY g")
+    finally:
+        session.set_option("unknown", "value")
+    assert release.table.column("m").to_pylist()[0] is None and release.table.column("m").null_count == 1
+
+
+def test_the_rank_error_is_that_of_explain(session: Session) -> None:
+    """EXPLAIN names the rank from which MIN and MAX are sought, and the error around it; their sum is how far off they may be."""
+    median, largest = (session.explain(f"SELECT {call}(high) AS m FROM t").lines[0] for call in ("MEDIAN", "MAX"))
+    off = session.execute("SELECT MEDIAN(high) AS m FROM t").described[0].rank_error
+    assert off is not None and f"rank error of at most {off:.4g} rows" in median
+    off = session.execute("SELECT MAX(high) AS m FROM t").described[0].rank_error
+    rank = int(largest.partition("value number ")[2].partition(",")[0])
+    assert off is not None and f"rank error of at most {off - rank:.4g} rows" in largest
+
+
+def test_every_door_shows_the_rank_error_and_the_flag(session: Session) -> None:
+    release = session.execute("SELECT MEDIAN(high) AS m, MODE(g) AS k, AVG(high) AS a FROM t")
+    off = [f"{int(column.rank_error) + 1} rows" for column in release.described[:2] if column.rank_error is not None]
+    out = io.StringIO()
+    write_table(release, out)
+    assert all(f"+/- {rows}" in out.getvalue() for rows in off) and "?" not in out.getvalue()
+    html = release._repr_html_()
+    assert all(f"&plusmn; {rows}" in html for rows in off) and "may be far above" in html
+    out = io.StringIO()
+    write_json(release, out)
+    facts = json.loads(out.getvalue())
+    assert facts["columns"][0]["rank_error"] == release.described[0].rank_error
+    assert facts["flags"] == [{"m": release.described[0].flags[0], "k": "", "a": release.described[2].flags[0]}]
+    assert facts["unknown"] == [{"m": False, "k": False, "a": False}]
+    assert any("may be far above" in line for line in price_lines(session, release))
+
+
+def test_clamped_values_are_said_as_explain_says_them_and_once_in_a_session(session: Session) -> None:
+    sql = "SELECT AVG(low) AS a FROM t WHERE middle > {}"
+    sentence = "values of low below 0 or above 20 count as 0 or 20"
+    session._told_notices.clear()
+    first, second = session.execute(sql.format(6)), session.execute(sql.format(7))
+    assert sentence in session.explain(sql.format(6)).lines and first.described[0].notes == (sentence,)
+    assert sentence in first.notices and sentence in second.notices, "programs read all of them"
+    told = [session.news(release) for release in (first, second)]
+    assert sentence in told[0] and sentence not in told[1]
+
+
+def test_a_release_keeps_its_shape_when_it_is_pickled(session: Session) -> None:
+    release = session.execute("SELECT MEDIAN(high) AS m FROM t")
+    again = pickle.loads(pickle.dumps(release))
+    assert again.remarks == release.remarks and again.described[0].rank_error == release.described[0].rank_error
+
+
+def test_ends_of_time_are_before_and_after() -> None:
+    clamp = Clamp("day", date(2024, 1, 1), None)
+    assert clamp.sentence == "values of day before 2024-01-01 count as 2024-01-01"
+    clamp = Clamp("at", None, datetime(2024, 1, 1, 5))
+    assert clamp.sentence == "values of at after 2024-01-01 05:00:00 count as 2024-01-01 05:00:00"
