@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
+import sys
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -34,7 +35,7 @@ MOST_STATEMENTS = 1_000
 """Limit on the statements in one message."""
 _ALLOWANCE = 1 << 16
 """Memory in bytes that a statement needs at least, so that none begins whose smallest answer has no room."""
-_PORTAL_BYTES = 2_000
+_PORTAL_BYTES, _VALUE_BYTES = 2_000, 40
 
 
 @dataclass
@@ -185,7 +186,7 @@ class Backend:
             raise moved(error, piece.offset) from None
         size = prepared.size
         prepared.forget_long()
-        prepared.held = self._memory.reserve(size, "statements", forced=_frees(prepared))
+        prepared.held = self._reserved(size, message.name, prepared)
         self._statements[message.name] = prepared
         yield m.PARSE_COMPLETE
 
@@ -230,7 +231,8 @@ class Backend:
             read_parameter(oid, form, data, number)
             for number, (oid, form, data) in enumerate(zip(prepared.oids, formats, message.values, strict=True), 1)
         )
-        size = _PORTAL_BYTES + 3 * sum(len(data) for data in message.values if data is not None)
+        values_bytes = sum(_VALUE_BYTES + 3 * len(data or b"") for data in message.values)
+        size = _PORTAL_BYTES + values_bytes + 8 * len(message.result_formats)
         self._keep(message.portal, Portal(prepared, values, message.result_formats), size)
         yield m.BIND_COMPLETE
 
@@ -280,9 +282,15 @@ class Backend:
         if len(self._portals) >= MOST_KEPT:
             raise refuse("wire_limit", most=MOST_KEPT, what="portals")
         self._drop_portals(lambda other, _: other != name)
-        held = self._memory.reserve(size, "statements", forced=_frees(portal.prepared))
+        held = self._reserved(size, name, portal.prepared)
         portal.held = (held,) if portal.prepared.held is None else (held, portal.prepared.held.share())
         self._portals[name] = portal
+
+    def _reserved(self, size: int, name: str, prepared: PreparedStatement) -> Held:
+        """Return the memory of a statement or portal of `size` bytes without its name. Raises memory_full, unless it frees
+        memory."""
+        forced = len(name) <= _MOST_FREEING and size <= _MOST_FREEING_BYTES and _frees(prepared)
+        return self._memory.reserve(size + sys.getsizeof(name), "statements", forced=forced)
 
     def _drop_portals(self, stays: Callable[[str, Portal], bool]) -> None:
         """Drop the portals for which `stays` is false, and release their memory."""
@@ -475,7 +483,7 @@ class Backend:
 _FREEING = frozenset(
     {"close", "commit", "rollback", "rollback_to", "release", "deallocate", "discard", "reset", "fetch", "move"}
 )
-_MOST_FREEING = 200
+_MOST_FREEING, _MOST_FREEING_BYTES = 200, 50_000
 
 
 def _frees(prepared: PreparedStatement) -> bool:

@@ -52,8 +52,8 @@ _MOST_BARS = 300
 _MOST_NAMED = 6
 _QUERY_WORDS = {"select", "with", "values", "from", "("}
 _CATALOG_WORDS = ("pg_", "information_schema")
-_STATEMENT_BYTES, _TOKEN_BYTES, _TREE_BYTES = 2_000, 200, 800
-"""Memory of a prepared statement: in all, for each token, and for the nodes of its tree, by each token. All measured."""
+_STATEMENT_BYTES, _TOKEN_BYTES, _TREE_BYTES, _OID_BYTES = 2_000, 200, 800, 40
+"""Memory of a prepared statement: in all, for each token, for the nodes of its tree, by each token, and for each parameter."""
 _WORKING_TIMES = 4
 """Memory in which an answer is computed from noisy numbers, its error bars included, as a multiple of these numbers."""
 _STOPPED = frozenset({"wire_cancelled", "wire_timeout"})
@@ -84,6 +84,7 @@ class PreparedStatement:
         is_long = len(self.piece.sql) > LONG_TEXT
         each = _TREE_BYTES * (self.tree is not None) + _TOKEN_BYTES * (not is_long)
         size = _STATEMENT_BYTES + sys.getsizeof(self.piece.sql) + each * tokens + _TOKEN_BYTES * len(self.fields or ())
+        size += _OID_BYTES * len(self.oids)
         return size + (self.inner.size if self.inner is not None else 0)
 
     def forget_long(self) -> None:

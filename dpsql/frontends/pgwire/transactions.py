@@ -153,7 +153,7 @@ class Transaction:
     def _add_savepoint(self, name: str) -> None:
         """Keep the present settings under `name`. Savepoints between which no setting changed share them. Raises memory_full."""
         before, last = self._snapshot(), next(reversed(self._savepoints.values()), None)
-        size = _SAVEPOINT_BYTES + _LOCAL_BYTES * (len(before.local) + len(before.local_options))
+        size = _SAVEPOINT_BYTES + 4 * len(name) + _LOCAL_BYTES * (len(before.local) + len(before.local_options))
         if last is None or before.settings is not last.settings:
             size += _SETTING_BYTES * len(before.settings) + sum(map(len, before.settings.values()))
         self._held.resize(size + sum(savepoint.size for savepoint in self._savepoints.values()))

@@ -156,6 +156,33 @@ def test_values_and_prepared_statements_are_bounded(clinic: Served) -> None:
         assert memory.held == 0
 
 
+@pytest.mark.parametrize("what", ["names of statements", "types", "names of portals", "null values", "formats"])
+def test_every_part_of_a_message_that_is_kept_is_counted(clinic: Served, what: str) -> None:
+    """None of these has a limit of its own: a thousand of each would be gigabytes in one connection."""
+    count, name = 60_000, "n" * 900_000
+    with accounted(clinic, 64) as (port, memory):
+        client = logged_in(port)
+        client.query("BEGIN")
+        before = memory.held
+        if what == "names of statements":
+            client.send(parse("COMMIT", name), SYNC)
+        elif what == "types":
+            client.send(parse(SMALL, "s", (20,) * count), SYNC)
+        elif what == "names of portals":
+            client.send(parse("SELECT 1"), bind(portal=name), SYNC)
+        elif what == "null values":
+            client.send(parse(SMALL, oids=(20,) * count), bind((None,) * count, portal="p"), SYNC)
+        else:
+            client.send(parse("SELECT 1"), bind(portal="p", formats=(0,) * count), SYNC)
+        answered = client.until(b"Z")
+        assert b"E" not in {kind for kind, _ in answered}, error_of(answered)
+        assert memory.held - before >= (900_000 if "names" in what else 8 * count)
+        client.query("ROLLBACK; DEALLOCATE ALL")
+        client.send(parse("SELECT 1"), bind(), SYNC)
+        client.until(b"Z")
+        assert memory.held < before + 10_000
+
+
 def test_statements_that_portals_alone_still_have_are_counted(clinic: Served) -> None:
     with accounted(clinic, 16) as (port, memory):
         client = logged_in(port)
