@@ -82,8 +82,8 @@ def grouped(table: str, paths: Sequence[Path], columns: Mapping[str, str], *, to
     """Return the files of a table in groups, in the order of their first files. `columns`: the policy's columns with their
     types; `total`: pyarrow reads every file, so that texts that are not UTF-8 are NULL.
 
-    Raises Fault source_column_missing, source_column_twice, source_column_type, source_files_differ; OSError and
-    pyarrow.ArrowException if a footer cannot be read.
+    Raises Fault source_column_missing, source_column_twice, source_column_type, source_files_differ; OSError, UnicodeDecodeError
+    and pyarrow.ArrowException if a footer cannot be read.
     """
     files = {path: _stored(table, path, columns) for path in paths}
     in_files = {stored.column for columns_of_file in files.values() for stored in columns_of_file}

@@ -297,7 +297,7 @@ class Sources:
             scans = [self._scan(table, group, number, len(groups)) for number, group in enumerate(groups)]
             names = ", ".join(map(name, columns))
             described = [self._described(scan, names) for scan in scans]
-        except (OSError, pa.ArrowException, duckdb.Error) as error:
+        except (OSError, UnicodeDecodeError, pa.ArrowException, duckdb.Error) as error:
             raise self._unreadable(table, error) from None
         typed = [self._readable(table, {k.lower(): type_ for k, type_ in types.items()}) for types in described]
         if len(scans) == 1:

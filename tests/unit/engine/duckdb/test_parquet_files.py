@@ -316,6 +316,13 @@ def test_what_the_files_lack_is_refused_by_their_schemas(tmp_path: Path, caplog:
     assert slug_of(tmp_path, 3) == "source_column_missing"
 
 
+def test_names_that_are_no_texts_are_a_fault(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"c0": ["a"], "zqzq": [1]}), tmp_path / "1.parquet", store_schema=False)
+    file = tmp_path / "1.parquet"
+    file.write_bytes(file.read_bytes().replace(b"zqzq", b"\xff\xfe\xff\xfe"))
+    assert slug_of(tmp_path) == "source_table_unreadable"
+
+
 GEOMETRIES = '{"version": "1.0.0", "primary_column": "C", "columns": {"C": {"encoding": "WKB", "geometry_types": []}}}'
 
 
