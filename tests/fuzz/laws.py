@@ -115,10 +115,11 @@ class Place:
 
 
 def generous(policy: Policy, most_public_groups: int) -> Policy:
-    """Return `policy` with a budget that is never used up and at most `most_public_groups` groups in its grids of public keys."""
+    """Return `policy` with a budget that is never used up, time limits that no busy machine reaches, and at most
+    `most_public_groups` groups in its grids of public keys."""
     budget = replace(policy.budget, epsilon=Fraction(10**6), delta=Fraction(1, 10**3), accountant="pure")
     per_query = replace(
-        policy.per_query, epsilon=Fraction(100), max_epsilon=None, delta=Fraction(1, 10**9), timeout_seconds=20,
+        policy.per_query, epsilon=Fraction(100), max_epsilon=None, delta=Fraction(1, 10**9), timeout_seconds=600,
         max_public_groups=most_public_groups,
     )  # fmt: skip
     return replace(policy, budget=budget, per_query=per_query, session=None)
