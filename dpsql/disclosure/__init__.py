@@ -1,5 +1,5 @@
-"""Risk that persons of a table are recognised by their values (k-anonymity, l-diversity, generalisation), and exact answers next
-to noisy ones. For the owner.
+"""Risk that persons of a table are recognised by their values (k-anonymity, l-diversity, generalisation), exact answers next to
+noisy ones, and values at which reading fails. For the owner.
 
 Nothing here is differentially private: figures are exact, and about the rows themselves. No session imports this package, and
 `Engine.exact_rows`, through which it reads, has no other caller (tests check both).

@@ -20,7 +20,7 @@ from dpsql.errors.exceptions import Refusal
 from dpsql.policy import Policy, parse_policy
 
 PEOPLE = 12
-ROWS_OF_EACH = 3
+ROWS_OF_EACH = 6
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ def policy_of(kinds: Sequence[Kind], source: str, table: str, folder: Path, by_r
 
 def rows_of(kinds: Sequence[Kind], hostile: int | None = None) -> list[list[str]]:
     """Return rows as SQL texts: ordinary people and, if given, the person whose values begin with that place of each kind."""
-    rows = [[f"'p{number % PEOPLE}'", *(kind.values[0] for kind in kinds)] for number in range(PEOPLE * ROWS_OF_EACH)]
+    rows = [[f"'p{number % PEOPLE}'", *(kind.values[0] for kind in kinds)] for number in range(PEOPLE * 3)]
     if hostile is not None:
         for row in range(ROWS_OF_EACH):
             rows.insert(row, ["'eve'", *(kind.values[(hostile + row) % len(kind.values)] for kind in kinds)])

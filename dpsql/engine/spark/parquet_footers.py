@@ -24,14 +24,16 @@ _WIDER = {
     "tinyint": ("smallint", "int", "bigint"), "smallint": ("int", "bigint"), "int": ("bigint",), "float": ("double",),
 }  # fmt: skip
 """The types of a table, by the type of a file, that Spark 4 reads without a failure."""
+UNSIGNED = "UINT64"
+"""Marks unsigned integers of 64 bits, which Spark reads as decimal(20,0) and as no wider decimal."""
 _PASSED_ON = ("SubqueryAlias", "View")
 """Nodes of a plan that pass on the rows of their only child unchanged."""
 
 
 @dataclass(frozen=True)
 class Footers:
-    """Columns of one table in its files. `types`: for each column Spark's types (of times also the unit) in the files that
-    have it, each with one such file; `units`: the unit of times in 64 bits (MILLIS, MICROS), and INT96 for the old format."""
+    """Columns of one table in its files. `types`: for each column Spark's types (of some also the unit) in the files that
+    have it, each with one such file; `units`: of times MILLIS, MICROS or (the old format) INT96, and UNSIGNED."""
 
     types: Mapping[str, Mapping[str, str]]
     units: Mapping[str, frozenset[str]]
@@ -39,7 +41,7 @@ class Footers:
     def differing(self, types: Mapping[str, str]) -> str | None:
         """Return a column that some file has in a type that Spark does not read as the type in `types`; None if there is none."""
         pairs = ((column, file_type) for column, held in self.types.items() for file_type in held)
-        return next((column for column, file_type in pairs if not _reads(file_type.split(" ")[0], types[column])), None)
+        return next((column for column, file_type in pairs if not _reads(file_type, types[column])), None)
 
     def mixed(self) -> str | None:
         """Return a column of timestamps that some files hold in milliseconds and others do not; None if there is none."""
@@ -98,17 +100,21 @@ def footers_of(rows: DataFrame, columns: Collection[str]) -> Footers:
 
 
 def _unit(text: str) -> str:
-    """Return the unit of a column of timestamps from its text in a footer, "" for other columns."""
+    """Return the unit of a column of timestamps from its text in a footer, UNSIGNED for integers that Spark reads as decimals, ""
+    for other columns."""
     if re.match(r"\w+ int96 ", text):
         return "INT96"
     unit = re.search(r"\(TIMESTAMP\((\w+),", text)
-    return unit.group(1) if unit else ""
+    return unit.group(1) if unit else UNSIGNED if "(INTEGER(64,false))" in text else ""
 
 
 def _reads(file_type: str, table_type: str) -> bool:
     """Return whether Spark reads a file's column of type `file_type` in a table as `table_type`, whatever the values."""
+    file_type, _, unit = file_type.partition(" ")
     if file_type == table_type or table_type in _WIDER.get(file_type, ()):
         return True
+    if unit == UNSIGNED:
+        return False
     if kind(file_type) == kind(table_type) == "decimal":
         (digits, scale), (most_digits, same_scale) = (
             map(int, re.findall(r"\d+", text)) for text in (file_type, table_type)

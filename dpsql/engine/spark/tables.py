@@ -112,8 +112,8 @@ class Tables:
             return frozenset()
         types = {field.name: field.dataType.simpleString() for field in rows.schema.fields}
         read = [c.name for c in self._policy.tables[table].columns.values()]
-        if of_files:  # that their types agree was found when their schemas were merged
-            read = [name for name in read if kind(types[name]) in ("timestamp", "timestamp_ntz")]
+        if of_files:  # when their schemas were merged, all types were found equal but these
+            read = [name for name in read if kind(types[name]) in ("timestamp", "timestamp_ntz", "decimal")]
         if not read:
             return frozenset()
         try:
@@ -222,14 +222,17 @@ class Tables:
 
 
 def _files_of(rows: DataFrame) -> str | None:
-    """Return a digest of the path, length and time of change of every file that a frame over files reads, as listed by Spark;
-    None if Spark is set to read Parquet in a way that does not show them."""
+    """Return a digest of the path, length and time of change of every file that a frame over files reads, as listed by Spark; of
+    the paths alone for partitions of a catalog, whose files are not replaced; None if the frame is no list of Parquet files."""
     try:
         relation = parquet_files(rows)
         if relation is None:
             return None
-        listed = str(relation.location().allFiles().mkString("\n"))
-    except Py4JError:
+        try:
+            listed = str(relation.location().allFiles().mkString("\n"))
+        except Py4JError:
+            listed = "\n".join(sorted(rows.inputFiles()))
+    except (PySparkException, Py4JError):
         return None
     return hashlib.sha256(listed.encode()).hexdigest()
 

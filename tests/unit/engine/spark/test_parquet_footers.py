@@ -104,6 +104,7 @@ def test_files_that_mix_units_of_time_are_refused(spark: Any, tmp_path: Path) ->
 @pytest.mark.parametrize(("given", "wanted", "reads"), [
     ("int", "int", True), ("int", "bigint", True), ("bigint", "int", False), ("float", "double", True), ("double", "float", False),
     ("decimal(5,2)", "decimal(21,2)", True), ("decimal(21,2)", "decimal(5,2)", False), ("decimal(5,2)", "decimal(21,3)", False),
+    ("decimal(20,0) UINT64", "decimal(38,0)", False), ("decimal(20,0) UINT64", "decimal(20,0)", True), ("timestamp INT96", "timestamp", True),
     ("string", "string collate UNICODE_CI", True), ("binary", "string", False), ("int", "string", False), ("timestamp", "timestamp_ntz", False),
 ])  # fmt: skip
 def test_types_that_a_table_reads(given: str, wanted: str, reads: bool) -> None:
