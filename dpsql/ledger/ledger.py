@@ -6,6 +6,7 @@ import atexit
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from decimal import ROUND_DOWN, Context
 from typing import Protocol, Self, TextIO
 
 from sqlalchemy.engine import Connection
@@ -319,7 +320,7 @@ class Ledger:
             windows.require_open(self._accounts(connection, None), start)
         left = {scope: _left(account) for scope, account in accounts.items()}
         short = [scope for scope, account in accounts.items() if not account.fits(request.charge)]
-        texts = "; ".join(f"{windows.in_words(scope)} has {left[scope]} left" for scope in short)
+        texts = "; ".join(f"{windows.in_words(scope)} has {_about(accounts[scope])} left" for scope in short)
         anew = any(windows.parts(scope)[0] is not None for scope in short)
         error = refuse("budget_exceeded", short=texts, hint=windows.WAIT if anew else None)
         assert isinstance(error, BudgetRefusal)
@@ -349,6 +350,14 @@ def _settle_all() -> None:
     """Write the outcomes of ledgers that were not closed, at the end of the process."""
     for ledger in _LIVE.all():
         ledger.settle()
+
+
+def _about(account: Account) -> str:
+    """Return the remaining amounts of an account for people, with four digits, rounded down."""
+    digits = Context(prec=4, rounding=ROUND_DOWN)
+    left = account.remaining
+    amounts = ((name, digits.create_decimal(decimal_text(name, left[name]))) for name in DECIMALS if name in left)
+    return ", ".join(f"{name} {amount.normalize(digits):f}" for name, amount in amounts)
 
 
 def _left(account: Account) -> str:

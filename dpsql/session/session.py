@@ -13,7 +13,7 @@ from copy import copy
 from dpsql.engine.contract import Engine
 from dpsql.engine.contribution_index import ContributionIndex
 from dpsql.errors.custodian_log import registering
-from dpsql.errors.exceptions import Error, refuse
+from dpsql.errors.exceptions import BudgetRefusal, Error, refuse
 from dpsql.errors.traces import TRACES
 from dpsql.ledger.ledger import Ledger
 from dpsql.noise.perturb import Gate
@@ -31,6 +31,7 @@ from dpsql.session import pipeline, watches
 from dpsql.session.background_work import MeasurementQueue
 from dpsql.session.budget import Budget
 from dpsql.session.context import Accounts, SessionContext
+from dpsql.session.fitting import fitting_hint
 from dpsql.session.hidden_names import naming_nothing_hidden
 from dpsql.session.preview import preview
 from dpsql.session.rehearsal import rehearse
@@ -145,6 +146,10 @@ class Session:
             finally:
                 pace.hold()
         except Error as error:
+            if isinstance(error, BudgetRefusal) and (
+                fits := fitting_hint(self.planner, planned, self._budget_of(planned))
+            ):
+                error.hint = f"{fits}; {error.hint}"
             error.placed_in(planned.statement.sql)
             raise
 
@@ -247,6 +252,9 @@ class Session:
     def budget(self) -> Budget:
         """Return the spent and remaining loss of every scope to which charges under the current options count."""
         return self.context.accounts.budget(self.options.project)
+
+    def _budget_of(self, planned: Planned) -> Budget:
+        return self.context.accounts.budget(planned.options.project)
 
     def questions_left(self) -> int:
         """Return how many further questions that spend the current `dp.epsilon` fit every scope."""
