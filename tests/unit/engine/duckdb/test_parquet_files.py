@@ -106,17 +106,24 @@ def read_one_by_one(type_: str, types: Sequence[str], folder: Path | None, rows:
     return found
 
 
-def differing(types: Sequence[Any], left: Cells, right: Cells) -> dict[str, Any]:
-    found = zip(types, left, right, strict=True)
-    return {str(type_): (dict(one - other), dict(other - one)) for type_, one, other in found if one != other}
+def differing(types: Sequence[Any], left: Cells, right: Cells, copied: bool = False) -> dict[str, Any]:
+    """Return the values that are only on one side, by type. `copied`: one of them is what `dpsql prepare --copy` reads."""
+    sides = zip(map(str, types), left, right, strict=True)
+    found = {type_: (dict(one - other), dict(other - one)) for type_, one, other in sides if one != other}
+    if (
+        copied and duckdb.__version__ < "2"
+    ):  # this takes -infinity in nanoseconds for an instant of 1677, if pyarrow reads it
+        found = {type_: values for type_, values in found.items() if "timestamp[ns, tz" not in type_}
+    return found
 
 
 def few_or_all(few: dict[Any, Any], every: Sequence[Any], most: Any) -> list[Any]:
     """Return the cases of `few`, with how much of each a quick run tries, and for a long run all of every case."""
-    return [*few.items(), *(pytest.param((case, most), marks=pytest.mark.slow) for case in every)]
+    slow = (pytest.param((case, most), id=f"all of {case}", marks=pytest.mark.slow) for case in every)
+    return [*(pytest.param(case, id=f"few of {case[0]}") for case in few.items()), *slow]
 
 
-SOME, ALL = range(0, ROWS, 6), range(ROWS)
+SOME, ALL = (0, 4, 5, 7, 12), range(ROWS)
 READERS = {"duckdb": BY_DUCKDB, "arrow": BY_ARROW}
 PAIRS = [("duckdb", "duckdb"), ("arrow", "arrow"), ("duckdb", "arrow")]
 
@@ -126,7 +133,6 @@ PAIRS = [("duckdb", "duckdb"), ("arrow", "arrow"), ("duckdb", "arrow")]
     few_or_all(
         {("text", "duckdb"): SOME, ("date", "arrow"): SOME}, [(t, reader) for t in BOUNDS for reader in READERS], ALL
     ),
-    ids=str,
 )
 def test_a_cell_of_a_file_is_read_whatever_the_others_are(case: Any, tmp_path: Path) -> None:
     (type_, reader), rows = case
@@ -134,14 +140,10 @@ def test_a_cell_of_a_file_is_read_whatever_the_others_are(case: Any, tmp_path: P
     alone = read_one_by_one(type_, types, tmp_path, rows)
     pq.write_table(table_of(types, rows), tmp_path / "1.parquet")
     assert differing(types, read(type_, len(types), tmp_path), alone) == {}
-    copied = differing(types, read(type_, len(types), tmp_path, total=True), alone)
-    # DuckDB 1.4 takes -infinity in nanoseconds for an instant of 1677, if it comes from pyarrow.
-    assert [name for name in copied if duckdb.__version__ > "2" or not name.startswith("timestamp[ns, tz")] == [], (
-        copied
-    )
+    assert differing(types, read(type_, len(types), tmp_path, total=True), alone, copied=True) == {}
 
 
-@pytest.mark.parametrize("case", few_or_all({"text": SOME}, list(BOUNDS), ALL), ids=str)
+@pytest.mark.parametrize("case", few_or_all({"text": SOME}, list(BOUNDS), ALL))
 def test_a_cell_of_an_arrow_table_is_read_whatever_the_others_are(case: Any) -> None:
     type_, rows = case
     alone = read_one_by_one(type_, list(STORED), None, rows)
@@ -176,7 +178,6 @@ def test_no_cell_of_a_database_fails(type_: str) -> None:
         [(type_, *pair) for type_ in BOUNDS for pair in PAIRS],
         len(IN_FILES),
     ),
-    ids=str,
 )
 def test_a_file_is_read_in_its_own_types_whatever_the_other_is(case: Any, tmp_path: Path) -> None:
     """Every type meets others; all others, if the second file is turned all the way."""
@@ -195,7 +196,9 @@ def test_a_file_is_read_in_its_own_types_whatever_the_other_is(case: Any, tmp_pa
             for number, types in enumerate(order):
                 pq.write_table(table_of(types), tmp_path / f"{number}.parquet")
             (tmp_path / "1.parquet").touch()
-            assert differing(pairs, read(type_, len(pairs), tmp_path), expected) == {}, (turn, order[0] is first)
+            for total in (False, True):
+                found = read(type_, len(pairs), tmp_path, total=total)
+                assert differing(pairs, found, expected, total) == {}, (turn, order[0] is first, total)
         (tmp_path / "0.parquet").unlink()
 
 
@@ -227,6 +230,11 @@ def test_a_column_with_parts_is_refused_by_its_schema(type_: str, tmp_path: Path
         assert caught.value.slug == "source_column_type" and not caught.value.charged
 
 
+def test_intervals_are_refused_by_their_schema(tmp_path: Path) -> None:
+    plain_duckdb().execute(f"COPY (SELECT INTERVAL 1 DAY AS c0) TO '{tmp_path}/1.parquet'")
+    assert slug_of(tmp_path) == "source_column_type"
+
+
 def test_a_part_of_a_column_is_not_the_column(tmp_path: Path) -> None:
     pq.write_table(pa.table({"s": [{"c0": 1}], "s.c0": [2]}), tmp_path / "1.parquet")
     with pytest.raises(Error) as caught:
@@ -234,7 +242,7 @@ def test_a_part_of_a_column_is_not_the_column(tmp_path: Path) -> None:
     assert caught.value.slug == "source_column_missing" and not caught.value.charged
 
 
-@pytest.mark.parametrize("case", few_or_all({"timestamp": range(3, 7)}, list(BOUNDS), range(10)), ids=str)
+@pytest.mark.parametrize("case", few_or_all({"timestamp": range(3, 7)}, list(BOUNDS), range(10)))
 def test_timestamps_of_96_bits_are_read_on_their_own(case: Any, tmp_path: Path) -> None:
     type_, rows = case
     types = ["timestamp[us]", "timestamp[us, tz=UTC]", "timestamp[ns]"]
@@ -267,14 +275,14 @@ def test_columns_and_conditions_reach_the_readers_of_files(second: pa.DataType, 
         pq.write_table(pa.table(columns), tmp_path / f"{number}.parquet")
     plan = described(tmp_path).replace(" ", "")
     assert "c1" not in plan and "unread" not in plan and "FILTER" not in plan.replace("Filters", "")
-    assert plan.upper().count("READ_PARQUET\n") + plan.upper().count("READPARQUET") >= 1
+    assert "READPARQUET" in plan.upper().replace("_", "")
     assert "c0>5" in plan
 
 
 def test_values_of_paths_are_texts_whatever_the_other_paths_are(tmp_path: Path) -> None:
-    """As DuckDB detects types, '01' is 1 unless another folder has a name that is no number."""
+    """As DuckDB detects types, '-0' is 0 unless another folder has a name that is no number."""
     read_of = {}
-    for values in (["01", "1"], ["01", "1", "x"]):
+    for values in (["-0", "1"], ["-0", "1", "x"]):
         for value in values:
             (tmp_path / f"c1={value}").mkdir(exist_ok=True)
             pq.write_table(pa.table({"c0": ["a"]}), tmp_path / f"c1={value}" / "1.parquet")
@@ -290,10 +298,10 @@ def test_values_of_paths_are_texts_whatever_the_other_paths_are(tmp_path: Path) 
             read_of[len(values), total] = sorted(found)
             engine.close()
     assert read_of == {
-        (2, False): ["01", "1"],
-        (2, True): ["01", "1"],
-        (3, False): ["01", "1", "x"],
-        (3, True): ["01", "1", "x"],
+        (2, False): ["-0", "1"],
+        (2, True): ["-0", "1"],
+        (3, False): ["-0", "1", "x"],
+        (3, True): ["-0", "1", "x"],
     }
 
 
