@@ -159,11 +159,17 @@ def _joined_rows(relation: Join, policy: Policy) -> int:
             raise refuse("internal", what="public rows of which a row meets any number")
         return left * met
     right = _rows(relation.right, policy)
-    forward = left * (right if met is None else min(met, right))
-    if back is None:
-        return forward
-    back = min(back, left)
+    forward = left * _most_with_equal_keys(relation, 1, met, policy)
+    back = _most_with_equal_keys(relation, 0, back, policy)
     return min(forward, right * back + (left - back if relation.kind == "left" else 0))
+
+
+def _most_with_equal_keys(relation: Join, side: int, promised: int | None, policy: Policy) -> int:
+    """Return the most rows of one unit on one side (0: left, 1: right) of a join of units that have equal keys. `promised`: by
+    the policy."""
+    source = (relation.left, relation.right)[side]
+    most = rows_in_group(source, tuple(_keys_of_side(relation, side)), policy)
+    return most if promised is None else min(most, promised)
 
 
 def matches(relation: Join, policy: Policy) -> tuple[int | None, int | None]:
@@ -186,8 +192,7 @@ def _match_promise(relation: Join, side: int, policy: Policy) -> Promise | None:
     rows = unfiltered(source) if _rows(source, policy) else base_rows(source)
     if not isinstance(rows, Scan):
         return None
-    keys = [pair[side] for pair in relation.keys if told_apart(pair[1 - side], pair[side])]
-    columns = (base_column(source, replace(key, name=key.name[2:])) for key in keys if isinstance(key, Column))
+    columns = (base_column(source, key) for key in _keys_of_side(relation, side))
     names = tuple(sorted({column for column in columns if column is not None}))
     table = policy.tables[rows.table]
     most = table.multiplicity(names)
@@ -196,6 +201,12 @@ def _match_promise(relation: Join, side: int, policy: Policy) -> Promise | None:
     if relation.keys or not table.public or table.rows is None:
         return None
     return Promise(rows.table, (), max(1, len(table.rows[1])))
+
+
+def _keys_of_side(relation: Join, side: int) -> list[Column]:
+    """Return the key columns of one side (0: left, 1: right) of a join that tell its rows apart, by their names on that side."""
+    keys = [pair[side] for pair in relation.keys if told_apart(pair[1 - side], pair[side])]
+    return [replace(key, name=key.name[2:]) for key in keys if isinstance(key, Column)]
 
 
 def most_met(rows: ReleasedRows, keys: tuple[tuple[Expr, Expr], ...], prefix: str = "") -> int | None:

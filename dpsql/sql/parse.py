@@ -279,13 +279,16 @@ def _query(sql: str, tokens: list[Token], parameters: Parameters) -> Statement:
     if _has(kinds, exp.Pivot):
         tree = without_pivots(without_unpivots(tree))
         kinds = _kinds(tree)
+    return Statement("query", sql, _in_plain_form(tree, kinds), options=options, kinds=kinds)
+
+
+def _in_plain_form(tree: exp.Query, kinds: frozenset[type[exp.Expr]]) -> exp.Query:
+    """Return a query without spellings that mean the same as others: `kinds` are the types of its nodes."""
     if _has(kinds, exp.Tuple, exp.Anonymous, exp.Any, exp.All):
         tree = with_plain_comparisons(tree)
     if _has(kinds, exp.Anonymous, exp.WithinGroup, exp.Subquery, exp.Values, exp.ApproxDistinct, exp.Fetch):
         tree = with_group_bounds(in_own_spelling(tree))
-    if _has(kinds, exp.Cast):
-        with_plain_casts(tree)
-    return Statement("query", sql, tree, options=options, kinds=kinds)
+    return with_plain_casts(tree) if _has(kinds, exp.Cast) else tree
 
 
 def _as_select(tree: exp.Expr | None) -> exp.Expr | None:

@@ -86,7 +86,7 @@ SELECT AVG(n) FROM (SELECT visit_id, COUNT(*) AS n FROM labs GROUP BY visit_id) 
 
 -- query: visits_with_many_values
 -- keys: none
--- l1: 31
+-- l1: 20
 -- rows: 1, 1
 SELECT COUNT(*) FROM visits AS v WHERE (SELECT COUNT(*) FROM labs AS l WHERE l.visit_id = v.visit_id) > 2
 
