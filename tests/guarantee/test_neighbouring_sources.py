@@ -90,9 +90,10 @@ VALUE = (
 )  # fmt: skip
 SETTINGS: tuple[tuple[str, ...], ...] = (
     (), (), (), ("dp.max_groups = 1",), ("dp.max_rows_per_group = 1",), ("dp.max_groups = 2", "dp.max_rows_per_group = 2"),
-    ("dp.mechanism = gaussian",), ("dp.max_values = 2",),
+    ("dp.mechanism = gaussian",),
 )  # fmt: skip
 CLIPS: tuple[tuple[str, ...], ...] = (
+    ("dp.max_values = 2",),
     ("dp.max_total = 20", "dp.max_count = 2"),
     ("dp.max_count = 1", "dp.mechanism = gaussian"),
 )

@@ -202,6 +202,13 @@ def test_a_file_is_read_in_its_own_types_whatever_the_other_is(case: Any, tmp_pa
         (tmp_path / "0.parquet").unlink()
 
 
+def test_what_pyarrow_wrote_beside_the_types_decides_about_its_own_file_alone(tmp_path: Path) -> None:
+    """Durations are plain integers in the files; pyarrow would convert their units, and raise."""
+    for number, type_ in enumerate(("duration[ns]", "duration[s]")):
+        pq.write_table(pa.table({"c0": STORED[type_]}), tmp_path / f"{number}.parquet")
+    assert read("text", 1, tmp_path, total=True) == read("text", 1, tmp_path)
+
+
 @pytest.mark.parametrize("files", [1, 2])
 @pytest.mark.parametrize("type_", [pytest.param(type_, marks=pytest.mark.slow) for type_ in BOUNDS])
 def test_a_condition_counts_the_cells_that_meet_it(type_: str, files: int, tmp_path: Path) -> None:
