@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+from dpsql.plan.combinations import group_count
 from dpsql.plan.expression_text import expression_text
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import TotalCut
@@ -84,6 +85,27 @@ def _released_text(narrowest: float, widest: float, options: Options) -> str:
         return "error not known"
     low, high = half_width_text(narrowest), half_width_text(widest)
     return f"\N{PLUS-MINUS SIGN} {high if low == high else f'{low} to {high}'} ({_confidence_text(options)})"
+
+
+def groups_line(planned: Planned, outputs: Sequence[PlannedOutput]) -> str:
+    """Return how many groups are measured, "" without keys. All groups of public keys are answered, also those that the data
+    lack; which of private keys there are is not known before.
+
+    `outputs`: the rows of EXPLAIN, from which follows the size below which a counted group may be noise alone.
+    """
+    keyed = [priced.block for priced in planned.own_blocks if priced.block.keys]
+    if not keyed:
+        return ""
+    if any(key.values is None for block in keyed for key in block.keys):
+        return "groups: unknown, those of private keys that enough units share"
+    counts = [group_count([key.values for key in block.keys], block.combinations) for block in keyed]
+    line = f"groups: {' and '.join(f'{count:,}' for count in counts)}, with or without rows"
+    sizes = [row.error_95 for row in outputs if row.aggregate == "count(*)" and row.error_95 and row.output]
+    return (
+        f"{line}; HAVING COUNT(*) > {math.ceil(max(sizes)):,} leaves out those that may be noise alone"
+        if sizes
+        else line
+    )
 
 
 def mechanism_line(planned: Planned, policy: Policy, accountant: Accountant) -> str:

@@ -26,6 +26,7 @@ from dpsql.session.explanation import (
     cheaper_line,
     cut_notices,
     error_lines,
+    groups_line,
     mechanism_line,
     price_line,
     row_notices,
@@ -79,6 +80,7 @@ def preview(context: SessionContext, planned: Planned) -> PrivacyPlan:
     )
     lines = (
         *error_lines(columns, outputs, bars, planned.options, len(missing) < len(blocks)),
+        groups_line(planned, outputs),
         price_line(price, describe_loss(charged), len(missing) < len(blocks)),
         mechanism_line(planned, context.policy, context.planner.accountant),
         *(workload_lines(planned) if agreeing else (AS_RELEASED,)),

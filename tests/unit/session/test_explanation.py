@@ -36,6 +36,31 @@ def test_explain_answers_in_a_few_lines_and_verbose_in_a_table(session: Session)
     assert not any("SELECT" in line for line in plan.lines)
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT region, COUNT(*) AS n FROM patients GROUP BY region",
+        "SELECT age, region, COUNT(*) FROM patients WHERE age > 60 GROUP BY age, region",
+        "SELECT age // 10 AS decade, AVG(weight) FROM patients GROUP BY decade",
+        "SELECT region, SUM(age) FROM patients GROUP BY ROLLUP (region)",
+    ],
+)
+def test_explain_states_how_many_groups_of_public_keys_there_will_be(session: Session, sql: str) -> None:
+    (line,) = [line for line in session.explain(sql).lines if line.startswith("groups: ")]
+    counts = [
+        int(count.replace(",", "")) for count in line.removeprefix("groups: ").partition(", with")[0].split(" and ")
+    ]
+    total = 1 if "ROLLUP" in sql else 0
+    assert sum(counts) + total == len(session.execute(sql)), line
+    assert ("HAVING COUNT(*) > " in line) is ("COUNT(*)" in sql)
+
+
+def test_explain_does_not_know_how_many_groups_of_private_keys_there_are(session: Session) -> None:
+    for sql in ("SELECT weight, COUNT(*) FROM patients GROUP BY weight", "SELECT DISTINCT weight FROM patients"):
+        assert any(line.startswith("groups: unknown") for line in session.explain(sql).lines)
+    assert not any(line.startswith("groups") for line in session.explain(COUNT).lines)
+
+
 def test_as_many_questions_are_answered_as_the_price_says(session: Session) -> None:
     """The number that EXPLAIN states, then that of each receipt, down to a refusal at 0 that EXPLAIN predicts."""
     session.execute("SET dp.reuse = off")
