@@ -28,6 +28,8 @@ _OPEN, _CLOSE = TokenType.L_PAREN, TokenType.R_PAREN
 def in_plain_sql(tokens: list[Token]) -> tuple[list[Token], Options]:
     """Return the tokens without the clause and without named arguments, and the options as texts. Refuses wrong syntax and
     unknown named arguments. Bounds per unit and group become calls for `with_group_bounds`."""
+    if _WORDS.isdisjoint([token.text.upper() for token in tokens]):
+        return tokens, ()
     _check_spelling(tokens)
     tokens, options = _privacy_options(tokens)
     _check_place(tokens)
@@ -47,6 +49,8 @@ _OLDER = {
 }
 """Words of GoogleSQL's SELECT WITH ANONYMIZATION, and what to write in dpsql instead. Their bounds limit what one unit adds to a
 group; the average of units' averages is not the average of rows, so none of them is translated silently."""
+_WORDS = frozenset({*_OLDER, "DIFFERENTIAL_PRIVACY", "OPTIONS", "=>"})
+"""Words of which every text has one that this module changes or refuses."""
 
 
 def _check_spelling(tokens: list[Token]) -> None:

@@ -137,11 +137,12 @@ def _checked(lexed: Sequence[Token]) -> list[Token]:
         raise refuse("too_many_tokens", most=MOST_TOKENS, position=tokens[MOST_TOKENS].start + 1)
     depth = subscripts = 0
     for token in tokens:
-        step = _DEEPER.get(token.token_type)
-        if step is None:
+        kind = token.token_type
+        if kind not in _DEEPER:
             continue
+        step = _DEEPER[kind]
         # Each subscript of a[1][1]... makes the parser search all subscripts before it, so their number is limited.
-        subscripts += token.token_type is TokenType.L_BRACKET
+        subscripts += kind is TokenType.L_BRACKET
         if subscripts > MOST_DEPTH:
             raise refuse("too_deep", most=MOST_DEPTH, position=token.start + 1)
         depth = max(0, depth + step)
@@ -246,26 +247,14 @@ _QUESTIONS = ("SELECT", "WITH", "FROM", "(", "VALUES", "PIVOT", "UNPIVOT")
 
 def _query(sql: str, tokens: list[Token], parameters: Parameters) -> Statement:
     tokens, options = in_plain_sql(tokens)
-    tokens = tops_as_limits(decimals_as_reals([_plain_string(token) for token in tokens]))
+    tokens = tops_as_limits(decimals_as_reals(_plain_strings(tokens)))
     first = tokens[0].text.upper()
     if first not in _QUESTIONS:
         if first not in COMMANDS:
             raise refuse("syntax", detail=f"no statement begins with {tokens[0].text}", position=tokens[0].start + 1)
         raise refuse("not_a_query", word=tokens[0].text, position=tokens[0].start + 1)
     numbered, marks = _numbered(tokens)
-    try:
-        trees = parse_tokens(numbered, sql, DIALECT)
-    except Error:
-        raise
-    except SqlglotError as error:
-        details = getattr(error, "errors", None)
-        place = _error_place(tokens, details[0]) if details else None
-        detail = _first_line(details[0].get("description") or str(error) if details else str(error))
-        raise refuse("syntax", detail=detail, position=place, hint=quoting_hint(tokens)) from None
-    except RecursionError:
-        raise refuse("too_deep", most=MOST_BRACKETS) from None
-    except Exception:  # an operator without its operand and the like crash the parser; it knows nothing but the text
-        raise refuse("syntax", detail="it is not SQL") from None
+    trees = _trees(numbered, sql, tokens)
     check_arguments(tokens, DIALECT)
     tree = trees[0] if len(trees) == 1 else None
     kinds = _kinds(tree)
@@ -291,6 +280,23 @@ def _in_plain_form(tree: exp.Query, kinds: frozenset[type[exp.Expr]]) -> exp.Que
     return with_plain_casts(tree) if _has(kinds, exp.Cast) else tree
 
 
+def _trees(numbered: list[Token], sql: str, tokens: Sequence[Token]) -> list[exp.Expr | None]:
+    """Return the trees of a text. Refuses (syntax, too_deep, too_many_readings) what the parser cannot read."""
+    try:
+        return parse_tokens(numbered, sql, DIALECT)
+    except Error:
+        raise
+    except SqlglotError as error:
+        details = getattr(error, "errors", None)
+        place = _error_place(tokens, details[0]) if details else None
+        detail = _first_line(details[0].get("description") or str(error) if details else str(error))
+        raise refuse("syntax", detail=detail, position=place, hint=quoting_hint(tokens)) from None
+    except RecursionError:
+        raise refuse("too_deep", most=MOST_BRACKETS) from None
+    except Exception:  # an operator without its operand and the like crash the parser; it knows nothing but the text
+        raise refuse("syntax", detail="it is not SQL") from None
+
+
 def _as_select(tree: exp.Expr | None) -> exp.Expr | None:
     """Return a query without the brackets around it, and a bare PIVOT or UNPIVOT as SELECT * FROM (PIVOT ...)."""
     if isinstance(tree, exp.Pivot):
@@ -301,11 +307,13 @@ def _as_select(tree: exp.Expr | None) -> exp.Expr | None:
     return tree
 
 
-def _plain_string(token: Token) -> Token:
-    """Return a dollar-quoted string ($$text$$, $tag$text$tag$) as a plain string token, and any other token unchanged."""
-    if token.token_type is not TokenType.HEREDOC_STRING:
-        return token
-    return Token(TokenType.STRING, token.text, token.line, token.col, token.start, token.end, token.comments)
+def _plain_strings(tokens: list[Token]) -> list[Token]:
+    """Return the tokens with dollar-quoted strings ($$text$$, $tag$text$tag$) as plain string tokens."""
+    heredoc, plain = TokenType.HEREDOC_STRING, TokenType.STRING
+    return [
+        Token(plain, t.text, t.line, t.col, t.start, t.end, t.comments) if t.token_type is heredoc else t
+        for t in tokens
+    ]
 
 
 def _numbered(tokens: list[Token]) -> tuple[list[Token], list[int]]:

@@ -20,7 +20,7 @@ def tops_as_limits(tokens: list[Token]) -> list[Token]:
     Refuses (syntax) TOP in a SELECT with LIMIT, OFFSET or FETCH, or without brackets in a set operation, whose LIMIT would hold
     for all of its rows.
     """
-    if not any(word(token) == "TOP" for token in tokens):
+    if "TOP" not in [token.text.upper() for token in tokens]:
         return tokens
     plain: list[Token] = []
     limits: list[list[Token]] = [[]]
