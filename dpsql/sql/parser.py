@@ -4,10 +4,10 @@ time for date(date(date(...))) doubles with every level. Three things bound it f
 - Names of types before a bracket that holds no plain numbers are read as names (`_calls_by_name`). The parser finds the same
   trees: where only a type can stand, it looks names up.
 - The parser counts its steps and gives up (too_many_readings) after `most_steps`, a multiple of the number of tokens. A step is
-  one look at an attribute of `_STEPS`; sqlglot's compiled classes allow no other intervention. Between two steps the parser
-  calls at most `MOST_CALLS` functions, and as many for each token that it reads for the first time. A step runs Python code, so
-  that other threads of the process get their turn within `sys.getswitchinterval()`, and interrupts are heard: compiled code
-  alone would keep both waiting to its end.
+  one look at an attribute of `_STEPS`; sqlglot's compiled classes allow no other intervention. For each step and each token the
+  parser calls at most `MOST_CALLS` functions: no proof, but a fuzz that searches for a text that breaks it. A step runs Python
+  code, so that other threads of the process get their turn within `sys.getswitchinterval()`, and interrupts are heard:
+  compiled code alone would keep both waiting to its end.
 - Trees that the parser copies (`_copied`) are charged as steps, and subscripts, for which it would find the types of all that
   stands before them, keep the numbers that are written.
 
@@ -30,13 +30,21 @@ from sqlglot.tokenizer_core import Token, TokenType
 from dpsql.errors.exceptions import refuse
 from dpsql.sql.lexer import DIALECT, as_piece, parser_dialect
 
-MOST_CALLS = 400
+MOST_CALLS = 200
 STEPS_FOR_EACH_TOKEN = 5
 LEAST_STEPS = 5_000
 
 _INTERVAL = re.compile(r"[\w :.+-]{0,100}", re.ASCII)
 _NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
-_STEPS = ("UNARY_PARSERS", "TYPE_TOKENS", "FUNC_TOKENS", "TABLE_TERMINATORS", "JOIN_METHODS")
+_STEPS = (
+    "UNARY_PARSERS",
+    "TYPE_TOKENS",
+    "FUNC_TOKENS",
+    "ID_VAR_TOKENS",
+    "TABLE_TERMINATORS",
+    "JOIN_METHODS",
+    "JOINS_HAVE_EQUAL_PRECEDENCE",
+)
 
 
 def most_steps(tokens: int) -> int:

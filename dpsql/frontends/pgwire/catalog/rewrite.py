@@ -276,7 +276,8 @@ def _list_literal(text: str) -> exp.Expr:
 
 
 def _item(text: str) -> exp.Expr:
-    return exp.Literal.number(int(text)) if text.lstrip("-").isdecimal() else exp.Literal.string(text)
+    number = len(text) <= 20 and text.lstrip("-").isdecimal()  # of more digits Python makes no number
+    return exp.Literal.number(int(text)) if number else exp.Literal.string(text)
 
 
 def _any(node: exp.Expr, place: CatalogContext) -> exp.Expr:

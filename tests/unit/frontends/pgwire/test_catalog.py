@@ -66,6 +66,7 @@ def shop() -> Iterator[Asker]:
         ("SELECT count(*) FROM pg_class WHERE relname OPERATOR(pg_catalog.~) '^(orders|users)$' "
          "COLLATE pg_catalog.default", (2,)),
         ("SELECT 'r' = ANY('{r,v}'), 3 = ANY(ARRAY[1, 3])", (True, True)),
+        (f"SELECT 'r' = ANY('{{r,{'9' * 5_000}}}')", (True,)),
         ("SELECT regexp_replace('aBab', 'b', 'x', 'gi'), regexp_replace('abab', 'b', 'x'), "
          "regexp_replace('abab', 'b', 'x', 'g')", ("axax", "axab", "axax")),
         ("SELECT a.attname FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0] "
