@@ -98,7 +98,7 @@ AFTER: dict[str, list[tuple[str, Callable[[Session], tuple[object, str]]]]] = {
         ("outcome", lambda session: (Reservation, "commit")),
         ("notices", lambda session: (pipeline, "key_notices")),
         ("remainder", lambda session: (pipeline, "make_release")),
-        ("errors", lambda session: (pipeline, "MeasuredOutputs")),
+        ("errors", lambda session: (pipeline, "_with_missing_keys")),
         ("budget", lambda session: (type(session.context.accounts), "budget")),
     ],
     "watched": [
