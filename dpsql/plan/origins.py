@@ -26,6 +26,7 @@ from dpsql.plan.plan import (
     Scan,
     SemiJoin,
     Union_,
+    UnitAggregate,
     UnitWindow,
 )
 
@@ -106,21 +107,82 @@ def _branches(node: Relation, prefix: str) -> list[Branch]:
         columns = {window.name: Column(f"{prefix}w.{window.name}", window.facts) for window in node.windows}
         sure = frozenset(columns[window.name].name for window in node.windows if window.word in _COUNTS)
         return [_widened(inner, columns, sure) for inner in branches(node.source, prefix + "s.")]
-    # The type of the unit's key is given where the key is used. Rows without a key belong to no unit.
-    unit = Column(f"{prefix}u.u", Facts(Type.NULL))
-    columns = {"u": unit} | {column[0]: Column(f"{prefix}u.{column[0]}", column[4]) for column in node.columns}
-    sure = frozenset(columns[column[0]].name for column in node.columns if column[1] in _COUNTS)
-    return [
-        _with(
-            _widened(replace(branch, columns={label: branch.written(key) for label, key in node.keys}), columns, sure),
-            _is_present(unit),
-        )
-        for branch in branches(node.source, prefix + "s.")
-    ]
+    return [part for branch in branches(node.source, prefix + "s.") for part in _of_units(node, branch, prefix)]
 
 
 _COUNTS = ("count", "count_distinct", "row_number", "rank", "dense_rank")
 """Words whose results always lie within their facts, because a unit has no more rows than it may have."""
+
+
+def _of_units(node: UnitAggregate, branch: Branch, prefix: str) -> list[Branch]:
+    """Return the branches of one result for each unit, represented by one of the unit's rows in `branch`.
+
+    The first of MIN and MAX has the value of its argument in that row, each further one that of another row of the same
+    source. Of other aggregates, only the facts are known.
+    """
+    # The type of the unit's key is given where the key is used. Rows without a key belong to no unit.
+    unit = Column(f"{prefix}u.u", Facts(Type.NULL))
+    totals = {column[0]: Column(f"{prefix}u.{column[0]}", _counted(column)) for column in node.columns}
+    sure = frozenset(
+        totals[column[0]].name for column in node.columns if column[1] in _COUNTS and _counted(column) == column[4]
+    )
+    keys = {label: branch.written(key) for label, key in node.keys}
+    results = [
+        _with(replace(branch, columns={**keys, "u": unit, **totals}, within=branch.within | sure), _is_present(unit))
+    ]
+    columns_shown: dict[tuple[str, Expr], str] = {}
+    for name, word, argument, condition, facts in node.columns:
+        if word not in ("min", "max") or argument is None or condition is not None or facts.type is Type.REAL:
+            continue
+        rows = [branch] if not columns_shown else branches(node.source, f"{prefix}{name}.")
+        if len(results) * len(rows) > MOST_BRANCHES:
+            continue
+        other = columns_shown.get(("max" if word == "min" else "min", argument))
+        results = [
+            _with_value(result, row, name, row.written(argument), row is not branch)
+            for result in results
+            for row in rows
+        ]
+        if other is not None:
+            low, high = (name, other) if word == "min" else (other, name)
+            results = [_with(result, _ordered(result.columns[low], result.columns[high])) for result in results]
+        columns_shown[word, argument] = name
+    return results
+
+
+def _with_value(result: Branch, row: Branch, name: str, value: Expr, apart: bool) -> Branch:
+    """Return a unit's result in which one aggregate has a value of `row`; `apart`: which is not the representing row."""
+    columns = {**result.columns, name: value}
+    if not apart:
+        return replace(result, columns=columns)
+    return replace(
+        result,
+        columns=columns,
+        conditions=(*result.conditions, *row.conditions),
+        tables=(*result.tables, *row.tables),
+        within=result.within | row.within,
+        unmatched=(*result.unmatched, *row.unmatched),
+    )
+
+
+def _ordered(low: Expr, high: Expr) -> Expr:
+    """Return the condition that MIN is at most MAX of the same values, or both are NULL."""
+    truth = Facts(Type.BOOLEAN)
+    missing = Call("and", (Call("is_null", (low,), truth), Call("is_null", (high,), truth)), truth)
+    return Call("or", (Call("le", (low, high), truth), missing), truth)
+
+
+def _counted(column: tuple[str, str, Expr | None, Expr | None, Facts]) -> Facts:
+    """Return the facts of an aggregate over a unit's rows within the domain of its argument: a unit has at most as many
+    different values as the domain."""
+    _, word, argument, condition, facts = column
+    size = None if argument is None or not isinstance(argument, Column) else argument.facts.size()
+    if word != "count_distinct" or argument is None or size is None:
+        return facts
+    facts_below = argument.facts
+    present = size - (None in (facts_below.values or ()))
+    missing = facts_below.nullable or None in (facts_below.values or ()) or condition is not None
+    return replace(facts, lower=facts.lower if missing else max(facts.lower, 1), upper=min(facts.upper, present))
 
 
 def _widened(branch: Branch, columns: Mapping[str, Column], sure: frozenset[str]) -> Branch:

@@ -22,6 +22,7 @@ from dpsql.plan.canonical_text import fingerprint
 from dpsql.plan.plan import Block, BoundedBlock, Call, Plan, filled, results_read
 from dpsql.plan.stability import tables
 from dpsql.planning.expected_bars import widest_bar
+from dpsql.planning.public_values import AskedValues
 from dpsql.planning.ranges import compared_with, least_error
 from dpsql.planning.total_cuts import with_cuts
 from dpsql.planning.value_cuts import with_places
@@ -169,6 +170,7 @@ class Planner:
         self.policy = policy
         self.row_filters = row_filters(policy)
         self._engine = engine
+        self._public_values = AskedValues(shared_sandbox()).for_engine(engine.dialect.name)
         self._public = tuple(name for name, table in policy.tables.items() if table.public)
         self._widened: tuple[str, Policy] | None = None
         budget = policy.budget
@@ -231,14 +233,14 @@ class Planner:
         if options.min_units is not None and requested(options) is not None:
             raise refuse("min_units", reason=f"noise of {options.mechanism} is added to medians and means alone")
         with TRACES.span("plan"):
-            plan = bind(statement, policy, options.min_units)
+            plan = bind(statement, policy, options.min_units, self._public_values)
         with TRACES.span("price"):
             return self.priced(statement, plan, options)
 
     def without_min_units(self, statement: Statement) -> Plan:
         """Return a bound question without its count of units, for comparisons: their threshold already excludes groups with too
         few units."""
-        return bind(statement, self.bound_policy(statement)[0])
+        return bind(statement, self.bound_policy(statement)[0], public_values=self._public_values)
 
     def priced(self, statement: Statement, plan: Plan, options: Options) -> Planned:
         """Return a bound question with its mechanisms, its price, and the names of its releases. Raises InternalError for a plan

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse
+from dpsql.functions.key_questions import EVALUATED, PublicValues
 from dpsql.plan.plan import Block, Filter, Plan, Project, Relation, Result, UnitAggregate, results_read
 from dpsql.policy import Policy
 from dpsql.policy.types import DEFAULT_SCHEMAS
@@ -16,13 +17,15 @@ from dpsql.sql.binder.trees import as_query, put_in_front
 from dpsql.sql.parse import Statement, place
 
 
-def bind(statement: Statement, policy: Policy, min_units: int | None = None) -> Plan:
+def bind(
+    statement: Statement, policy: Policy, min_units: int | None = None, public_values: PublicValues = EVALUATED
+) -> Plan:
     """Bind one query or explained query to the policy and return its plan. `min_units`: groups with fewer counted units are not
-    shown (None: all are). Refusals carry the position in the text."""
+    shown (None: all are). `public_values`: how the values of public keys are found. Refusals carry the position in the text."""
     assert statement.query is not None
     try:
         _unqualified(statement.query, policy)
-        binder = QueryBinder(policy, statement.query, min_units)
+        binder = QueryBinder(policy, statement.query, min_units, public_values)
         bound = binder.query(statement.query, Environment())
         if isinstance(bound, Protected):
             raise refuse("unit_key" if _per_unit(bound.relation) else "raw_rows", position=place(statement.query))

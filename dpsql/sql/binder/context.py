@@ -6,6 +6,7 @@ from typing import Protocol
 
 from sqlglot import exp
 
+from dpsql.functions.key_questions import PublicValues
 from dpsql.plan.plan import Block, Expr, PublicInput
 from dpsql.policy import Policy
 from dpsql.sql.binder.scope import Bound, Environment, Protected, Released, Scope
@@ -15,7 +16,8 @@ class BindingContext(Protocol):
     """One statement while it is bound: its policy, what has been collected from it, and methods that bind its parts.
 
     `blocks`: the private blocks so far, by name. `whole`: the statement itself. `public`: the public tables read so far, by the
-    table's name. `min_units`: groups with fewer counted units are not shown (None: all are). The methods raise only refusals.
+    table's name. `min_units`: groups with fewer counted units are not shown (None: all are). `public_values`: how the values of
+    public keys are found. The methods raise only refusals.
     """
 
     policy: Policy
@@ -23,6 +25,7 @@ class BindingContext(Protocol):
     whole: exp.Expr
     public: dict[str, PublicInput]
     min_units: int | None
+    public_values: PublicValues
 
     def add_block(self, block: Block) -> str:
         """Add a private block and return its name; equal blocks are one release."""

@@ -8,7 +8,8 @@ from sqlglot import exp
 
 from dpsql.aggregates.quantile import LISTED
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.functions.possible_values import possible
+from dpsql.functions.key_narrowing import may_hold
+from dpsql.functions.key_questions import is_result
 from dpsql.functions.public_domains import domain_of
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Block, Call, Expr, Key, Literal, Measure, Relation
@@ -33,7 +34,7 @@ from dpsql.sql.binder.least_units import with_unit_count
 from dpsql.sql.binder.per_unit_aggregation import per_unit
 from dpsql.sql.binder.public_keys import BlockKeys, narrowed, noted, shortened
 from dpsql.sql.binder.quantile_lists import MOST_SHARES, single_quantiles
-from dpsql.sql.binder.scalars import KeyScalars, Scalars
+from dpsql.sql.binder.scalars import KeyScalars, Scalars, literal
 from dpsql.sql.binder.scope import Bound, Environment, Kind, Scope, only
 from dpsql.sql.binder.set_operations import stacked
 from dpsql.sql.binder.sql_words import sql_word
@@ -190,6 +191,7 @@ class _Cut:
         self.measures: list[Measure] = []
         self.sets: list[set[str]] = []
         self.named: dict[str, tuple[str, ...]] = {}
+        self.results: dict[str, Expr] = {}
         self.grouped = True
         self._expanding: set[str] = set()
         self._written = 0
@@ -223,16 +225,16 @@ class _Cut:
         """Remove the public key values that the query's conditions exclude, before the number of groups is checked."""
         limits = self.context.policy.per_query
         conditions = self.conditions_on_keys(None) if len(self.sets) == 1 else []
-        drops = noted(source, self.keys, self.named, self.context.policy)
         self.all_values = {key.name: key for key in self.keys}
-        block_keys = narrowed(source, self.keys, conditions, self.context.policy)
+        block_keys = narrowed(source, self.keys, conditions, self.context)
+        drops = noted(source, block_keys.within, self.named, self.context)
         self.block_keys = shortened(block_keys, limits.max_public_groups, bool(limits.delta))
         self.keys = [replace(key, drops=drops.get(key.name, ())) for key in self.block_keys.keys]
 
     def sets_shown(self, source: Relation) -> list[tuple[set[str], BlockKeys]]:
         """Return the grouping sets, each with its keys, except those for which HAVING is never true (all if it never is)."""
         conditions = [self.conditions_on_keys(chosen) for chosen in self.sets]
-        satisfiable = [all(possible(condition, {}).holds(True) for condition in having) for having in conditions]
+        satisfiable = [all(map(may_hold, having)) for having in conditions]
         return [
             (chosen, self._keys_of_set(source, chosen, having))
             for chosen, having, may_hold in zip(self.sets, conditions, satisfiable, strict=True)
@@ -241,16 +243,15 @@ class _Cut:
 
     def _keys_of_set(self, source: Relation, chosen: set[str], conditions: list[Expr]) -> BlockKeys:
         """Return the keys of one of several grouping sets, named as in a separate block."""
-        whole = [
-            replace(self.all_values[key.name], values=key.values and self.all_values[key.name].values, drops=key.drops)
-            for key in self.keys
-            if key.name in chosen
+        keys_of_set = [key for key in self.keys if key.name in chosen]
+        whole = [replace(self.all_values[key.name], drops=key.drops) for key in keys_of_set]
+        block_keys = narrowed(source, whole, conditions, self.context)
+        named = [
+            replace(key, name=f"k{number}", values=None if key_of_block.values is None else key.values)
+            for number, (key, key_of_block) in enumerate(zip(block_keys.keys, keys_of_set, strict=True))
         ]
-        remaining_keys = narrowed(source, whole, conditions, self.context.policy)
-        return replace(
-            remaining_keys,
-            keys=tuple(replace(key, name=f"k{number}") for number, key in enumerate(remaining_keys.keys)),
-        )
+        private = any(key.values is None for key in named)
+        return replace(block_keys, keys=tuple(named), combinations=None if private else block_keys.combinations)
 
     def conditions_on_keys(self, chosen: set[str] | None) -> list[Expr]:
         """Return the conjuncts of HAVING that depend on keys alone; groups that fail one are not shown. `chosen`: the keys of one
@@ -303,7 +304,8 @@ class _Cut:
                 return (
                     node.copy()
                 )  # as another node, into which `transform` does not go: a key may contain one that is NULL here
-            type_ = next(grouping_key.expression.facts.type for grouping_key in self.keys if grouping_key.name == key)
+            expressions = {key.name: self.results.get(key.name, key.expression) for key in self.keys}
+            type_ = expressions[key].facts.type
             return exp.cast(exp.Null(), SQL_TYPES[type_], dialect="duckdb")
 
         return part.copy().transform(over)
@@ -341,14 +343,17 @@ class _Cut:
         if has_aggregate(item):
             raise refuse("nested_aggregate", function="GROUP BY", position=place(item))
         expression = self.key_scalars.bind(item)
-        for key in self.keys:
-            if key.expression == expression:
-                return key.name
+        name = self._known_key(expression)
+        if name is not None:
+            return name
         if len(self.keys) >= MOST_KEYS:
             raise refuse("many_keys", most=MOST_KEYS, position=place(item))
         if expression.facts.type is Type.NULL:
             raise refuse("null_key", position=place(item))
         name = f"k{len(self.keys)}"
+        if is_result(expression):  # every row has the same value, which is shown once it is released
+            self.results[name] = expression
+            expression = literal(f"result {len(self.results)}")
         self.keys.append(Key(name, expression, domain_of(expression)))
         self.named[name] = tuple(dict.fromkeys(column.name for column in item.find_all(exp.Column)))
         return name
@@ -386,6 +391,11 @@ class _Cut:
             key = self._key_of(node)
             return self._alias(node) if key is None else exp.column(key, quoted=True)
         check_groups(self.context, node, self.scope, self.environment)
+        key = self._key_of(node) if self.results else None
+        if key in self.results:
+            released = self._of_result(node)
+            present = exp.Not(this=exp.Is(this=exp.column(key, quoted=True), expression=exp.Null()))
+            return exp.Paren(this=exp.Case(ifs=[exp.If(this=present, true=released)]))
         subquery = self.context.subquery(node, self.environment)
         if subquery is not None:
             return subquery
@@ -400,6 +410,12 @@ class _Cut:
             return self._grouping_number(node)
         key = self._key_of(node)
         return None if key is None else exp.column(key, quoted=True)
+
+    def _of_result(self, node: exp.Expr) -> exp.Expr:
+        """Return a key that is made of results alone over the released results."""
+        result = rebuild(node, lambda part: self.context.subquery(part, self.environment))
+        assert isinstance(result, exp.Expr)
+        return result
 
     def _alias(self, node: exp.Column) -> exp.Expr:
         """Return the expression of an output that is named by alias, so that the alias cannot resolve to an internal name."""
@@ -462,4 +478,8 @@ class _Cut:
             expression: Expr = self.key_scalars.bind(node)
         except Error:
             return None
-        return next((key.name for key in self.keys if key.expression == expression), None)
+        return self._known_key(expression)
+
+    def _known_key(self, expression: Expr) -> str | None:
+        keys = (key.name for key in self.keys if self.results.get(key.name, key.expression) == expression)
+        return next(keys, None)

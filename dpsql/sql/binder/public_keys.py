@@ -5,40 +5,41 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dpsql.functions.key_branches import PublicRows
-from dpsql.functions.key_narrowing import RemainingKeys, leaves_out, remaining
+from dpsql.functions.key_narrowing import PublicRows, RemainingKeys, leaves_out, remaining
 from dpsql.plan.canonical_text import fingerprint
 from dpsql.plan.combinations import Combinations, combinations, group_count
 from dpsql.plan.plan import Expr, Key, Relation
 from dpsql.policy import Policy
+from dpsql.sql.binder.context import BindingContext
 
 
 @dataclass(frozen=True)
 class BlockKeys:
-    """The keys of one block, and the combinations of their values that are groups (None: all)."""
+    """The keys of one block, and the combinations of their values that are groups (None: all). `within`: the keys with all values
+    that rows of the block may have, also those that HAVING leaves out."""
 
     keys: tuple[Key, ...]
     combinations: Combinations | None = None
+    within: tuple[Key, ...] = ()
 
 
-def narrowed(source: Relation, keys: Sequence[Key], conditions: Sequence[Expr], policy: Policy) -> BlockKeys:
-    """Return the keys with only the values that satisfy the relation's conditions and `conditions` on the shown groups' keys."""
-    public = [index for index, key in enumerate(keys) if key.values is not None]
-    if not public:
-        return BlockKeys(tuple(keys))
-    rows = public_rows(policy)
-    listed = [(keys[position].expression, keys[position].values or ()) for position in public]
-    within = remaining(source, listed, (), rows)
-    left = remaining(source, listed, conditions, rows) if conditions else within
-    narrowed_keys = list(keys)
-    for position, inside, values in zip(public, within.values, left.values, strict=True):
-        if values != keys[position].values:
-            narrowed_keys[position] = replace(
-                keys[position], values=values, left=fingerprint(values), whole=values == inside
-            )
-    if left.numbers is None or len(public) < len(keys):
-        return BlockKeys(tuple(narrowed_keys))
-    return BlockKeys(tuple(narrowed_keys), combinations(left.numbers, _count(left) == _count(within)))
+def narrowed(source: Relation, keys: Sequence[Key], conditions: Sequence[Expr], context: BindingContext) -> BlockKeys:
+    """Return the keys with only the values that rows satisfying the relation's conditions, and `conditions` on the shown groups'
+    keys, can have."""
+    if not keys:
+        return BlockKeys(())
+    rows, listed = public_rows(context.policy), [(key.expression, key.values) for key in keys]
+    within = remaining(source, listed, (), rows, context.public_values)
+    left = remaining(source, listed, conditions, rows, context.public_values) if conditions else within
+    narrowed_keys, whole = [], []
+    for key, inside, values in zip(keys, within.values, left.values, strict=True):
+        whole.append(replace(key, values=inside))
+        new = values is not None and values != key.values
+        mark = fingerprint(values) if new else key.left
+        narrowed_keys.append(replace(key, values=values, left=mark, whole=values == inside) if new else key)
+    if left.numbers is None or any(key.values is None for key in narrowed_keys):
+        return BlockKeys(tuple(narrowed_keys), None, tuple(whole))
+    return BlockKeys(tuple(narrowed_keys), combinations(left.numbers, _count(left) == _count(within)), tuple(whole))
 
 
 def _count(narrowed: RemainingKeys) -> int:
@@ -46,13 +47,17 @@ def _count(narrowed: RemainingKeys) -> int:
 
 
 def noted(
-    source: Relation, keys: Sequence[Key], named: Mapping[str, tuple[str, ...]], policy: Policy
+    source: Relation, keys: Sequence[Key], named: Mapping[str, tuple[str, ...]], context: BindingContext
 ) -> dict[str, tuple[str, ...]]:
     """Return, for each key whose groups may not cover all rows, the columns it is computed from. `keys`: with all values that
-    the policy's lists and bounds allow; `named`: the columns of each key."""
-    rows = public_rows(policy)
+    rows may have by the policy; `named`: the columns of each key."""
+    rows = public_rows(context.policy)
     public = [key for key in keys if key.values is not None]
-    return {key.name: named[key.name] for key in public if leaves_out(source, key.expression, key.values or (), rows)}
+    return {
+        key.name: named[key.name]
+        for key in public
+        if leaves_out(source, key.expression, key.values or (), rows, context.public_values)
+    }
 
 
 def shortened(block_keys: BlockKeys, most: int, selecting: bool) -> BlockKeys:
@@ -64,7 +69,7 @@ def shortened(block_keys: BlockKeys, most: int, selecting: bool) -> BlockKeys:
     while group_count([key.values or None for key in keys], None) > most:
         widest = max(keys, key=lambda key: len(key.values or ()))
         keys[keys.index(widest)] = replace(widest, values=None)
-    return BlockKeys(tuple(keys))
+    return replace(block_keys, keys=tuple(keys), combinations=None)
 
 
 def public_rows(policy: Policy) -> PublicRows:

@@ -13,6 +13,7 @@ from functools import partial
 from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse
+from dpsql.functions.key_questions import EVALUATED, PublicValues
 from dpsql.plan.canonical_text import canonical_text
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import (
@@ -90,8 +91,11 @@ def _scans(relation: Relation) -> int:
 class QueryBinder:
     """Binder of one statement: collects its private blocks, the public tables that it reads, and the hoisted CTEs."""
 
-    def __init__(self, policy: Policy, whole: exp.Query, min_units: int | None = None) -> None:
+    def __init__(
+        self, policy: Policy, whole: exp.Query, min_units: int | None = None, public_values: PublicValues = EVALUATED
+    ) -> None:
         self.policy = policy
+        self.public_values = public_values
         self.min_units = min_units
         self.whole = whole.unnest()  # the whole statement; `query` is called for its parts
         self.blocks: dict[str, Block] = {}

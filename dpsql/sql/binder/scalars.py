@@ -157,7 +157,8 @@ def _as_temporal(argument: Expr, target: Type, node: exp.Expr) -> Expr:
 
 
 def temporal(text: str, target: Type, node: exp.Expr | None) -> date | datetime:
-    """Parse a date or timestamp. Refuses any other text (bad_date)."""
+    """Parse a date or timestamp. A date loses its time, as engines read such a text for a date. Refuses any other text
+    (bad_date)."""
     try:
         parsed = datetime.fromisoformat(text.strip())
     except ValueError:
@@ -166,11 +167,7 @@ def temporal(text: str, target: Type, node: exp.Expr | None) -> date | datetime:
         if parsed.utcoffset():
             raise refuse("bad_date", text=text, type=target.value, position=place(node))
         parsed = parsed.replace(tzinfo=None)  # 'Z' as JavaScript writes it; the engine's timestamps are in UTC too
-    if target is Type.DATE:
-        if parsed.time() != datetime.min.time():
-            return parsed
-        return parsed.date()
-    return parsed
+    return parsed.date() if target is Type.DATE else parsed
 
 
 # --- one handler per node type --------------------------------------------------------------------------------------

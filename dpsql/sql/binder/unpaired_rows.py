@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dpsql.errors.exceptions import refuse
-from dpsql.functions.possible_values import possible
+from dpsql.functions.key_narrowing import image, may_hold
 from dpsql.plan.origins import Branch, UnknownOrigin, branches
 from dpsql.plan.plan import Column, Expr, Literal, Measure, Project, Relation, Union_, filled
 
@@ -29,6 +29,9 @@ _PAIRS = frozenset({
     "covar_pop", "covar_samp", "corr", "regr_slope", "regr_intercept", "regr_r2", "regr_avgx", "regr_avgy", "regr_count",
 })  # fmt: skip
 """Aggregates that skip a row in which either argument is NULL."""
+
+
+_NULL = frozenset((None,))
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,7 @@ def check_ignored(source: Relation, unpaired: UnpairedRows | None, measures: Seq
         return
     try:
         alone = branches(filled(source, lambda part: unpaired.alone if part is unpaired.pairs else part))
-        left = [branch for branch in alone if all(_may_hold(branch, condition) for condition in branch.conditions)]
+        left = [branch for branch in alone if all(map(may_hold, branch.conditions))]
         counted = any(not _ignores(measure, branch) for branch in left for measure in measures)
     except UnknownOrigin:
         counted = True
@@ -87,17 +90,15 @@ def check_ignored(source: Relation, unpaired: UnpairedRows | None, measures: Seq
         raise refuse("join", reason=reason, way=hint, position=unpaired.position)
 
 
-def _may_hold(branch: Branch, condition: Expr) -> bool:
-    return possible(condition, {}).holds(True)
-
-
 def _ignores(measure: Measure, branch: Branch) -> bool:
     """Return whether a row of the branch adds nothing to a measure."""
-    if measure.filter is not None and not _may_hold(branch, branch.written(measure.filter)):
+    if measure.filter is not None and not may_hold(branch.written(measure.filter)):
         return True
     if measure.aggregate == "count_units":
         return True  # the row belongs to no unit
-    skipping = 2 if measure.aggregate in _PAIRS else 1 if measure.aggregate in _ONE_VALUE else 0
-    values = [possible(branch.written(argument), {}) for argument in measure.arguments[:skipping]]
-    zero = measure.aggregate == "sum" and values[0].values == frozenset((0,))
-    return zero or any(value.never for value in values)
+    values = [image(branch.written(argument)) for argument in measure.arguments]
+    if measure.aggregate in _PAIRS:
+        return any(value == _NULL for value in values)
+    if measure.aggregate not in _ONE_VALUE or not values:
+        return False
+    return values[0] == _NULL or (measure.aggregate == "sum" and values[0] is not None and values[0] <= {None, 0})
