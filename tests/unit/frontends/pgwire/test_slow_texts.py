@@ -1,0 +1,94 @@
+"""One client sends the texts that take the parser longest; every other client is answered meanwhile, and the server ends."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from support.raw_client import Client, error_of, free_port, kinds
+from support.served_clinic import Served, build_clinic
+
+LONGEST_SECONDS = 10.0
+"""Most that another client may wait on a machine with other work: one such text held up everybody for 70 seconds, and one more
+level for twice as long."""
+WORST = (
+    "EXPLAIN SELECT " + "date(" * 40 + "'2024-01-01'" + ")" * 40,
+    "SELECT COUNT(*) FROM patients WHERE " + "bigint(" * 55 + "age" + ")" * 55 + " > 1",
+    "SELECT * FROM pg_class WHERE oid = " + "x" + "[1][1]" * 1_500,
+    "SELECT " + " + ".join(["timestamp(age)"] * 1_500) + " FROM patients",
+    "SELECT " + "(" * 59 + "date(a)" + ")" * 59 + " FROM patients JOIN " * 40 + "patients",
+    "SELECT " + ", ".join(f"CASE WHEN date(a) = {n} THEN interval(b) END" for n in range(900)) + " FROM patients",
+)
+
+
+@pytest.fixture(scope="module")
+def clinic(tmp_path_factory: pytest.TempPathFactory) -> Served:
+    return build_clinic(tmp_path_factory.mktemp("slow_texts"))
+
+
+@contextmanager
+def sending(clinic: Served) -> Iterator[threading.Event]:
+    """Send the worst texts again and again from one connection; the event is set once all of them were answered."""
+    once, ended = threading.Event(), threading.Event()
+
+    def send() -> None:
+        client: Client = clinic.client()
+        while not ended.is_set():
+            for sql in WORST:
+                answer = client.query(sql)
+                if kinds(answer)[-1:] != "Z":  # the server ends
+                    return
+            once.set()
+
+    thread = threading.Thread(target=send, daemon=True)
+    thread.start()
+    yield once
+    ended.set()
+
+
+def seconds(work: object) -> float:
+    begun = time.monotonic()
+    assert callable(work)
+    work()
+    return time.monotonic() - begun
+
+
+@pytest.mark.slow
+def test_nobody_waits_for_the_texts_of_another_client(clinic: Served) -> None:
+    status = free_port()
+    clinic.options = ("--tls-self-signed", "--status", f"127.0.0.1:{status}")
+    clinic.start()
+    others = [clinic.client() for _ in range(16)]
+    waits: list[float] = []
+    with sending(clinic) as once:
+        deadline = time.monotonic() + 240
+        while not (once.is_set() and len(waits) > 200):
+            assert time.monotonic() < deadline, "the worst texts were not answered"
+            for client in others:
+                waits.append(seconds(lambda client=client: client.query("SELECT 1")))
+            waits.append(
+                seconds(lambda: urllib.request.urlopen(f"http://127.0.0.1:{status}/healthz", timeout=60).read())
+            )
+        waits.append(seconds(lambda: clinic.client().close()))  # a login
+        assert max(waits) < LONGEST_SECONDS
+        assert seconds(lambda: clinic.stop(signal.SIGTERM)) < 60
+
+
+def test_the_worst_texts_are_answered_or_refused(clinic: Served) -> None:
+    clinic.options = ("--tls-self-signed",)
+    clinic.start()
+    try:
+        client = clinic.client()
+        for sql in WORST:
+            answer = client.query(sql)
+            assert kinds(answer)[-1] == "Z"
+            if "E" in kinds(answer):
+                assert error_of(answer)["C"] not in ("XX000", "57014")
+        assert clinic.charges() == 0
+    finally:
+        clinic.stop()
