@@ -6,7 +6,6 @@ import atexit
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from decimal import ROUND_DOWN, Context
 from typing import Protocol, Self, TextIO
 
 from sqlalchemy.engine import Connection
@@ -30,6 +29,7 @@ from dpsql.ledger.records import (
     checked_text,
     checked_units,
     decimal_text,
+    readable_text,
     to_text,
 )
 from dpsql.ledger.reservation import Reservation
@@ -353,11 +353,9 @@ def _settle_all() -> None:
 
 
 def _about(account: Account) -> str:
-    """Return the remaining amounts of an account for people, with four digits, rounded down."""
-    digits = Context(prec=4, rounding=ROUND_DOWN)
+    """Return the remaining amounts of an account for people."""
     left = account.remaining
-    amounts = ((name, digits.create_decimal(decimal_text(name, left[name]))) for name in DECIMALS if name in left)
-    return ", ".join(f"{name} {amount.normalize(digits):f}" for name, amount in amounts)
+    return ", ".join(f"{name} {readable_text(decimal_text(name, left[name]))}" for name in DECIMALS if name in left)
 
 
 def _left(account: Account) -> str:

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import ROUND_DOWN, Context
 from typing import Any
 from urllib.parse import quote
 
@@ -171,3 +172,9 @@ def decimal_text(dimension: str, amount: int) -> str:
     whole, part = divmod(abs(amount), 10**places)
     digits = f"{part:0{places}d}".rstrip("0")
     return f"{'-' if amount < 0 else ''}{whole}{'.' + digits if digits else ''}"
+
+
+def readable_text(decimal: str) -> str:
+    """Return a decimal number for people, with four digits, rounded down: what is left must not look like more."""
+    digits = Context(prec=4, rounding=ROUND_DOWN)
+    return f"{digits.create_decimal(decimal).normalize(digits):f}"

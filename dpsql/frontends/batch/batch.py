@@ -19,7 +19,7 @@ from dpsql.frontends.batch.together import QuestionPlans
 from dpsql.frontends.interruptible import ask, charge_text
 from dpsql.frontends.rendering.formats import as_object, left_text, row_objects, write_file
 from dpsql.ledger import DECIMALS
-from dpsql.ledger.records import charge_id
+from dpsql.ledger.records import charge_id, readable_text
 from dpsql.planning.planner import Planned
 from dpsql.pricing.budget_shares import Objective
 from dpsql.pricing.options import Options
@@ -305,7 +305,7 @@ class Batch:
         cost = _total(steps)
         left = self._session.budget().remaining
         short = [
-            f"{scope} has {dimension} {amounts[dimension]} left"
+            f"{scope} has {dimension} {readable_text(amounts[dimension])} left"
             for scope, amounts in left.items()
             for dimension, amount in cost.items()
             if Fraction(amount, 10 ** DECIMALS[dimension]) > Fraction(amounts[dimension])

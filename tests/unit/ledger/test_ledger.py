@@ -21,6 +21,7 @@ from support.ledger_homes import EPSILON, Home, charge
 from dpsql.errors.exceptions import BudgetRefusal, Error, Fault
 from dpsql.ledger import ChargeRequest, decimal_text
 from dpsql.ledger.ledger import Ledger
+from dpsql.ledger.records import readable_text
 
 FORK = multiprocessing.get_context("fork")
 
@@ -410,3 +411,14 @@ def test_totals_follow_a_model(home: Home, actions: list[tuple[int, int, set[str
     assert {scope: ledger.spent(scope)["epsilon"] for scope in SCOPES} == {s: spent[s] * unit for s in SCOPES}
     assert ledger.verify().sound
     home.close()
+
+
+@pytest.mark.parametrize(
+    ("exact", "text"),
+    [
+        ("0.022937446688722182839169551808912461", "0.02293"), ("0.0000005", "0.0000005"), ("10", "10"), ("0", "0"),
+        ("1234567", "1234000"), ("0.99999999", "0.9999"),
+    ],
+)  # fmt: skip
+def test_what_is_left_is_readable_and_never_more_than_there_is(exact: str, text: str) -> None:
+    assert readable_text(exact) == text and float(text) <= float(exact)
