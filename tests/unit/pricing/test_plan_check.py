@@ -114,6 +114,18 @@ def test_a_hundred_wrong_plans_are_refused_or_wrong_within_their_price() -> None
     assert fates["refused"] >= 50 and fates["answered"] >= 50, fates
 
 
+@pytest.mark.parametrize("kind", ["a FILTER by a hidden column", "no filter", "a protected table is public"])
+def test_what_does_not_exist_for_the_analyst_is_refused(kind: str) -> None:
+    asked = [QUESTIONS[0], next(sql for sql in QUESTIONS if sql.endswith("FROM wards GROUP BY floor"))]
+    plans = list(wrong_plans(worlds()["crowd"].session.planner, 3, SEED, (kind,), asked))
+    assert plans
+    if kind == "no filter":
+        plans = [(name, sql, plan) for name, sql, plan in plans if "WHERE" not in sql]
+    for _, sql, plan in plans:
+        with pytest.raises(Error, match="internal"):
+            priced(sql, plan)
+
+
 def _every_column(self: Any, node: Scan, filtered: bool) -> dict[str, Any]:
     return {column.name: column.facts.type for column in node.columns}
 
