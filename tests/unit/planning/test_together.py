@@ -254,8 +254,9 @@ def test_a_failed_measurement_is_charged_once(session: Session, monkeypatch: pyt
         return real(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(pipeline, "perturb", failing)
-    with pytest.raises(MemoryError):
+    with pytest.raises(Error) as first:
         session.answer(plan.questions[0], "night")
+    assert first.value.charged
     for view in plan.questions:
         with pytest.raises(Error, match="request") as failure:
             session.answer(view, "night")
