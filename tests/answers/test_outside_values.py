@@ -14,6 +14,7 @@ import pytest
 from support.seeds import seeds
 from unit.functions.test_key_narrowing import named, rows_for
 
+from dpsql.errors.exceptions import Refusal
 from dpsql.frontends.rendering.formats import as_object
 from dpsql.functions.evaluate import evaluate
 from dpsql.functions.key_narrowing import leaves_out, remaining
@@ -157,6 +158,29 @@ def test_public_keys_are_in_the_order_of_the_policy(session: Session) -> None:
         assert [
             key for key, _ in session.execute(f"SELECT {column}, COUNT(*) FROM people GROUP BY {column}").rows()
         ] == keys
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["region = 'other'", "'other' = region", "region <> 'other'", "region IN ('south', 'other')", "age = -1", "NOT grade = 2",
+     "day = '1900-01-01'", "region IS NOT DISTINCT FROM 'other'"],
+)  # fmt: skip
+def test_a_click_on_the_group_of_other_values_is_refused_with_the_way_to_keep_it(
+    session: Session, condition: str
+) -> None:
+    """No row has the label: an answer would be charged for an empty group, or for one that should not be there."""
+    column = condition.split()[1 if condition.startswith("NOT") else 2 if condition.startswith("'") else 0]
+    for sql in (
+        f"SELECT {column}, COUNT(*) FROM people WHERE {condition} GROUP BY {column}",
+        f"SELECT COUNT(*) FILTER (WHERE {condition}) FROM people",
+        f"SELECT COUNT(*) FROM (SELECT * FROM people) AS p WHERE {condition}",
+    ):
+        with pytest.raises(Refusal) as refused:
+            session.execute(sql)
+        written = sql.index(condition.removeprefix("NOT ")) + 1
+        assert (refused.value.slug, refused.value.position) == ("outside_label", written)
+        assert f"HAVING {column} = " in refused.value.hint
+    session.execute(f"SELECT {column}, COUNT(*) FROM people GROUP BY {column} HAVING {condition}")
 
 
 def test_prepared_copies_have_the_same_groups(

@@ -34,6 +34,7 @@ NOT_HERE = {
     "no_max_rows": "`dpsql check` finds it first",
     "public_grid": "needs a policy without delta (test_a_long_public_grid_is_refused)",
     "noise_too_large": "only of dp.mechanism = correlated_laplace: tests/answers/test_correlated_laplace.py",
+    "outside_label": "needs a policy with outside: tests/answers/test_outside_values.py",
     "option_least": "needs a policy with min_units: tests/unit/session/test_min_units.py",
     "watch_grids": "of several questions of one watch: tests/unit/session/test_watches.py",
     "selection_epsilon": "the threshold answers where the table would be too long",

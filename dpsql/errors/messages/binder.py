@@ -166,6 +166,12 @@ register(
     "{few}the owner gives the column a domain (at most {most} values); or count them: {counted}",
 )
 register(
+    "outside_label",
+    "ZP018",
+    "'{label}' is the group of all values of {name} that the policy does not list, and not a value of rows",
+    "keep that group with GROUP BY {name} HAVING {name} = '{label}'; its rows are those of {name} NOT IN (the listed values)",
+)
+register(
     "value_spelling",
     "ZP018",
     "the policy lists no value '{text}' of {name}, but '{meant}'",

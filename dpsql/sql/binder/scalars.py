@@ -21,7 +21,7 @@ from dpsql.privacy.loss import exact_number
 from dpsql.sql.binder.function_hints import comparison_hint, expression_hint, unknown_function
 from dpsql.sql.binder.scope import Scope, lacks_argument, only
 from dpsql.sql.binder.sql_words import function_word, sql_word
-from dpsql.sql.binder.unlisted_values import COMPARISONS, check_spelling
+from dpsql.sql.binder.unlisted_values import COMPARISONS, check_listed
 from dpsql.sql.parse import place
 
 MOST_IN_LIST = 2_000
@@ -70,15 +70,16 @@ class Scalars:
     def call(self, name: str, node: exp.Expr, *arguments: Expr) -> Expr:
         """Return the call of the registered function `name`, with texts read as dates where they are compared with dates.
         Refuses wrong arguments with the reason, misspelt listed values, and slow or long expressions."""
-        if name in COMPARISONS:
-            check_spelling(arguments, node)
         try:
-            bound = call(name, *(part_read(name, argument) for argument in _meet(name, arguments, node)))
+            read = [part_read(name, argument) for argument in _meet(name, arguments, node)]
+            bound = call(name, *read)
         except WrongArguments as wrong:
             hint = comparison_hint(name, arguments)
             raise refuse(
                 "wrong_arguments", function=_word(name), reason=str(wrong), position=place(node), hint=hint
             ) from None
+        if name in COMPARISONS:
+            check_listed(read, node)
         if bound.facts.type.temporal and all(isinstance(argument, Literal) for argument in bound.arguments):
             # As a constant, now() truncated to its month gives the same query all month long, which is answered from the store.
             constant = evaluate(bound, {})

@@ -1,11 +1,14 @@
-"""Comparisons with texts that the policy does not list: refused if only the spelling differs from a listed value."""
+"""Comparisons with values that the policy does not list: refused if only the spelling differs from a listed value, and if it is
+the label of the group of all other values."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from sqlglot import exp
 
 from dpsql.errors.exceptions import refuse
-from dpsql.plan.intervals import Type
+from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Column, Expr, Literal
 from dpsql.sql.parse import place
 
@@ -13,12 +16,15 @@ COMPARISONS = frozenset({"eq", "ne", "in", "not_distinct"})
 _MOST_NAMED = 6
 
 
-def check_spelling(arguments: tuple[Expr, ...], node: exp.Expr) -> None:
-    """Refuse a comparison of a column with 'Male' where the policy lists 'male' (value_spelling), before it is charged.
+def check_listed(arguments: Sequence[Expr], node: exp.Expr) -> None:
+    """Refuse a comparison of a column with 'Male' where the policy lists 'male' (value_spelling), and with the label of its group
+    of other values (outside_label), before it is charged.
 
     A comparison that also has the listed spelling is not refused. LIKE compares with any text.
     """
     columns = [argument for argument in arguments if isinstance(argument, Column)]
+    if len(columns) == 1:
+        _check_label(columns[0].facts, arguments, node)
     if len(columns) != 1 or columns[0].facts.type is not Type.TEXT or columns[0].facts.values is None:
         return
     listed = {value for value in columns[0].facts.values if value is not None}
@@ -30,6 +36,17 @@ def check_spelling(arguments: tuple[Expr, ...], node: exp.Expr) -> None:
             written = _literal(node, text)
             name = next((column.name for column in node.find_all(exp.Column)), columns[0].name)
             raise refuse("value_spelling", text=text, name=name, meant=meant, position=place(written) or place(node))
+
+
+def _check_label(facts: Facts, arguments: Sequence[Expr], node: exp.Expr) -> None:
+    """Refuse (outside_label) a comparison with the label of the group of all other values: rows have their own values, so that a
+    click on that group in a BI tool would be charged for an answer about nothing."""
+    label = facts.outside
+    if label is None or label in (facts.values or ()):
+        return
+    if any(isinstance(part, Literal) and part.value == label for part in arguments):
+        name = next((column.name for column in node.find_all(exp.Column)), "the key")
+        raise refuse("outside_label", label=str(label), name=name, position=place(node))
 
 
 def unlisted(function: str, arguments: tuple[Expr, ...]) -> tuple[tuple[str, str], ...]:
