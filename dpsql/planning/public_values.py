@@ -11,7 +11,6 @@ from functools import partial
 
 import pyarrow as pa
 
-from dpsql.engine.duckdb.dialect import DuckDBDialect
 from dpsql.errors.exceptions import Error
 from dpsql.functions.key_questions import (
     MOST_ASKED,
@@ -23,13 +22,12 @@ from dpsql.functions.key_questions import (
     columns_of,
 )
 from dpsql.plan.intervals import Type
-from dpsql.release.sandbox import Sandbox
+from dpsql.release.sandbox import DIALECT, Sandbox
 from dpsql.storage.recent_values import RecentValues
 
 MOST_KEPT = 256
 MOST_WEIGHT = 5_000_000
 """Largest number of combinations of candidates in all questions whose answers are kept."""
-_DIALECT = DuckDBDialect()
 _ARROW = {
     Type.INTEGER: pa.int64(), Type.REAL: pa.float64(), Type.TEXT: pa.string(), Type.BOOLEAN: pa.bool_(),
     Type.DATE: pa.date32(), Type.TIMESTAMP: pa.timestamp("us"),
@@ -51,7 +49,7 @@ class AskedValues:
 
     def for_engine(self, engine: str) -> PublicValues:
         """Return the values for sources of an engine."""
-        return PublicValues(self.rows, None if engine == _DIALECT.name else SHARED)
+        return PublicValues(self.rows, None if engine == DIALECT.name else SHARED)
 
     def rows(self, question: ValueQuestion) -> Rows:
         """Return the combinations of the keys' values. Raises Unanswered."""
@@ -84,9 +82,9 @@ def _table(table: Candidates, types: dict[str, Type]) -> pa.Table:
 
 def _text(question: ValueQuestion) -> str:
     """Return the question as SQL over the tables t0, t1, ..."""
-    keys = [f"{_DIALECT.expression(key)} AS k{number}" for number, key in enumerate(question.keys)]
+    keys = [f"{DIALECT.expression(key)} AS k{number}" for number, key in enumerate(question.keys)]
     sources = [_source(f"t{number}", table) for number, table in enumerate(question.tables)]
-    conditions = [f"({_DIALECT.condition(condition)})" for condition in question.conditions]
+    conditions = [f"({DIALECT.condition(condition)})" for condition in question.conditions]
     text = f"SELECT DISTINCT {', '.join(keys)}" if keys else "SELECT true AS k0"
     text += f" FROM {', '.join(sources)}" if sources else ""
     text += f" WHERE {' AND '.join(conditions)}" if conditions else ""
@@ -97,11 +95,11 @@ def _source(name: str, table: Candidates) -> str:
     """Return a table with the values of its span, which the engine lists by itself."""
     if table.span is None:
         return name
-    column, first, last = _DIALECT.identifier(table.names[0]), table.span.first, table.span.last
+    column, first, last = DIALECT.identifier(table.names[0]), table.span.first, table.span.last
     if isinstance(first, date):
         start = f"DATE '{first.isoformat()}'"
         listed = f"{start} + CAST(range AS INTEGER) AS {column} FROM range({len(table.span)})"
     else:
-        listed = f"CAST(range AS {_DIALECT.types[Type.INTEGER]}) AS {column} FROM range({first}, {last + 1})"
+        listed = f"CAST(range AS {DIALECT.types[Type.INTEGER]}) AS {column} FROM range({first}, {last + 1})"
     both = f"SELECT {listed}" if not table.rows else f"SELECT {listed} UNION ALL SELECT {column} FROM {name}"
-    return f"({both}) AS {_DIALECT.identifier(name + ' all')}"
+    return f"({both}) AS {DIALECT.identifier(name + ' all')}"

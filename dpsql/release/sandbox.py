@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot.errors import SqlglotError
 
+from dpsql.engine.duckdb.dialect import DuckDBDialect
 from dpsql.engine.duckdb.forks import kept_in_children
 from dpsql.engine.duckdb.statements import Statements
 from dpsql.engine.watchdog import watchdog
@@ -31,6 +32,8 @@ from dpsql.release.confinement import ConfinedDuckDB, ConfinedError, ConfinedPoo
 from dpsql.release.total_sql import total_text
 from dpsql.release.value_text import value_text
 
+DIALECT = DuckDBDialect()
+"""The dialect of the statements that a room runs."""
 TIMEOUT_SECONDS = 30.0
 MEMORY_MEGABYTES = 1024
 MOST_ROWS = 1_000_000
