@@ -120,16 +120,14 @@ def _of_units(node: UnitAggregate, branch: Branch, prefix: str) -> list[Branch]:
     The first of MIN and MAX has the value of its argument in that row, each further one that of another row of the same
     source. Of other aggregates, only the facts are known.
     """
-    # The type of the unit's key is given where the key is used. Rows without a key belong to no unit.
+    # The type of the unit's key is given where the key is used: no condition on it can be stated here.
     unit = Column(f"{prefix}u.u", Facts(Type.NULL))
     totals = {column[0]: Column(f"{prefix}u.{column[0]}", _counted(column)) for column in node.columns}
     sure = frozenset(
         totals[column[0]].name for column in node.columns if column[1] in _COUNTS and _counted(column) == column[4]
     )
     keys = {label: branch.written(key) for label, key in node.keys}
-    results = [
-        _with(replace(branch, columns={**keys, "u": unit, **totals}, within=branch.within | sure), _is_present(unit))
-    ]
+    results = [replace(branch, columns={**keys, "u": unit, **totals}, within=branch.within | sure)]
     columns_shown: dict[tuple[str, Expr], str] = {}
     for name, word, argument, condition, facts in node.columns:
         if word not in ("min", "max") or argument is None or condition is not None or facts.type is Type.REAL:

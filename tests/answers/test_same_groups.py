@@ -213,6 +213,26 @@ def test_keys_over_results_have_the_groups_of_the_engine(world: World, sql: str)
     groups(world, sql)
 
 
+HIGHEST = "SELECT uid, MAX(n) AS k1, COUNT(*) AS c1 FROM items GROUP BY uid"
+LOWEST = "SELECT uid AS i, MIN(m) AS k2, SUM(m) AS s2 FROM items WHERE b GROUP BY uid"
+TOGETHER = (
+    f"SELECT k1, k2, COUNT(*) AS c FROM ({HIGHEST}) AS p JOIN ({LOWEST}) AS q ON p.uid = q.i GROUP BY k1, k2",
+    f"SELECT k1 + k2 AS k, COUNT(*) AS c FROM ({HIGHEST}) AS p JOIN ({LOWEST}) AS q ON q.i = p.uid GROUP BY k",
+    f"SELECT k1, COUNT(*) AS c FROM ({HIGHEST}) AS p JOIN ({LOWEST}) AS q ON p.uid = q.i WHERE k1 > k2 GROUP BY k1",
+    f"SELECT k1, k2, COUNT(*) AS c FROM people LEFT JOIN ({HIGHEST}) AS p USING (uid) LEFT JOIN ({LOWEST}) AS q ON people.uid = q.i GROUP BY k1, k2",
+    f"SELECT c1 > s2 AS k, COUNT(*) AS c FROM people JOIN ({HIGHEST}) AS p USING (uid) JOIN ({LOWEST}) AS q ON people.uid = q.i GROUP BY k",
+    "SELECT (SELECT COUNT(*) FROM items AS i WHERE i.uid = p.uid) AS k1, (SELECT COUNT(*) FROM items AS i WHERE i.uid = p.uid AND b) AS k2, "
+    "COUNT(*) AS c FROM people AS p GROUP BY k1, k2",
+    "SELECT (SELECT MAX(n) FROM items AS i WHERE i.uid = p.uid) AS k1, (SELECT MIN(m) FROM items AS i WHERE i.uid = p.uid AND b) AS k2, "
+    "COUNT(*) AS c FROM people AS p GROUP BY k1, k2",
+)
+
+
+@pytest.mark.parametrize("sql", TOGETHER)
+def test_several_results_of_one_person_are_keys_together(world: World, sql: str) -> None:
+    groups(world, sql)
+
+
 DATES = (
     "= '2024-02-29 09:30:00'",
     ">= '2024-02-29 12:00:00'",

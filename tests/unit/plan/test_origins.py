@@ -134,7 +134,7 @@ def test_a_window_is_a_column_more_whose_facts_hold_where_it_counts(word: str, i
 @pytest.mark.parametrize(
     ("word", "is_sure"), [("count", True), ("count_distinct", True), ("sum", False), ("max", False)]
 )
-def test_results_of_units_are_columns_of_units_that_have_a_key(word: str, is_sure: bool) -> None:
+def test_results_of_units_are_columns_whose_key_has_no_type_of_its_own(word: str, is_sure: bool) -> None:
     node = UnitAggregate(Filter(T, POSITIVE), (("k", call("neg", column("y"))),), (("n", word, None, None, INTEGER),))
     branch = only(node, "p.")
     untyped = Facts(Type.NULL)
@@ -143,7 +143,7 @@ def test_results_of_units_are_columns_of_units_that_have_a_key(word: str, is_sur
         "k": call("neg", column("p.s.y")),
         "n": column("p.u.n"),
     }
-    assert branch.conditions == (positive("p.s.x"), present("p.u.u", untyped))
+    assert branch.conditions == (positive("p.s.x"),)
     assert branch.within == (frozenset({"p.u.n"}) if is_sure else frozenset())
     assert branch.written(column("u")) == column("p.u.u"), "the unit's key has the type of where it is used"
     assert branch.written(column("n", Facts(Type.REAL))) == column("p.u.n"), "other columns have their own"
