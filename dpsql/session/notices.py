@@ -118,12 +118,13 @@ def failed_test_notices(planned: Planned, blocks: Sequence[ReleasedBlock]) -> tu
     )
 
 
-def key_notices(planned: Planned) -> tuple[str, ...]:
+def key_notices(planned: Planned, policy: Policy) -> tuple[str, ...]:
     """Return notices on rows that groups of public keys contain besides the rows with the key's value: rows without a value
     (NULL), and values that the key's own bounds clamp. They follow only from policy and text."""
     keys = [key for priced in planned.price.blocks for key in priced.block.keys if key.values is not None]
+    declared = {name for table in policy.tables.values() for name in table.columns}
     without = dict.fromkeys(
-        _plain(column.name)
+        name if (name := _plain(column.name)) in declared else "a value"  # columns of subqueries have names of the plan
         for key in keys if key.expression.facts.nullable and key.values is not None and None in key.values
         for column in _columns(key.expression)
     )  # fmt: skip

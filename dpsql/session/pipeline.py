@@ -261,7 +261,7 @@ def _notices(
     standing = (
         *row_notices(planned, context.policy),
         *drop_notices(planned.plan.blocks),
-        *key_notices(planned),
+        *key_notices(planned, context.policy),
         *clamp_notices(planned.plan, context.policy),
         *min_units_notice(planned, context.policy),
     )

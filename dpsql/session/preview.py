@@ -72,7 +72,7 @@ def preview(context: SessionContext, planned: Planned) -> PrivacyPlan:
         *target_notices(planned),
         *workload_notices(planned),
         *group_notices(columns, planned.plan.blocks),
-        *key_notices(planned),
+        *key_notices(planned, context.policy),
         *clamp_notices(planned.plan, context.policy),
         *min_units_notice(planned, context.policy),
         *cut_notices(planned, context.policy),

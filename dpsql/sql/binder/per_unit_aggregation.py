@@ -14,7 +14,7 @@ from dpsql.plan.intervals import Facts
 from dpsql.plan.plan import Column, Expr, Filter, Relation, UnitAggregate
 from dpsql.plan.stability import rows_per_unit
 from dpsql.policy import Policy
-from dpsql.sql.binder.aggregates import bind_measure, is_aggregate
+from dpsql.sql.binder.aggregates import LEAKING, bind_measure, is_aggregate
 from dpsql.sql.binder.base_tables import project
 from dpsql.sql.binder.scalars import KeyScalars, Scalars
 from dpsql.sql.binder.scope import Kind, Protected, Scope
@@ -64,6 +64,8 @@ class _UnitScalars(Scalars):
         """Bind as `Scalars.bind` does, with aggregates and keys replaced by columns of the aggregation."""
         if node is None:
             return super().bind(node)
+        if isinstance(node, exp.IgnoreNulls) and isinstance(node.this, LEAKING):
+            node = node.this  # as the parser reads ANY_VALUE(x)
         if is_aggregate(node):
             return self._aggregate(node)
         if node.find(exp.Column) is not None and not any(is_aggregate(part) for part in node.walk()):

@@ -35,9 +35,9 @@ from dpsql.sql.binder.per_unit_aggregation import per_unit
 from dpsql.sql.binder.public_keys import BlockKeys, narrowed, noted, shortened
 from dpsql.sql.binder.quantile_lists import MOST_SHARES, single_quantiles
 from dpsql.sql.binder.scalars import KeyScalars, Scalars, literal
-from dpsql.sql.binder.scope import Bound, Environment, Kind, Scope, only
+from dpsql.sql.binder.scope import HIDDEN, Bound, Environment, Kind, Scope, only
 from dpsql.sql.binder.set_operations import stacked
-from dpsql.sql.binder.sql_words import sql_word
+from dpsql.sql.binder.sql_words import sql_text, sql_word
 from dpsql.sql.binder.trees import SQL_TYPES, condition_of, conjuncts, output_name, rebuild
 from dpsql.sql.binder.unit_keys import kind
 from dpsql.sql.binder.unpaired_rows import check_ignored, check_unread, with_unpaired_rows
@@ -355,7 +355,10 @@ class _Cut:
             self.results[name] = expression
             expression = literal(f"result {len(self.results)}")
         self.keys.append(Key(name, expression, domain_of(expression)))
-        self.named[name] = tuple(dict.fromkeys(column.name for column in item.find_all(exp.Column)))
+        columns = dict.fromkeys(
+            column.name for column in item.find_all(exp.Column) if not column.name.startswith(HIDDEN)
+        )
+        self.named[name] = tuple(columns) or (sql_text(item),)
         return name
 
     # --- outputs ------------------------------------------------------------------------------------------------------

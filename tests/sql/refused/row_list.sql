@@ -17,3 +17,8 @@ SELECT ANY_VALUE(cost) FROM visits GROUP BY ward
 -- sqlstate: ZP005
 -- at: FIRST
 SELECT FIRST(cost) FROM visits
+
+-- query: any_value_for_each_visit
+-- sqlstate: ZP005
+-- at: ANY_VALUE
+SELECT t, COUNT(*) FROM (SELECT visit_id, ANY_VALUE(test) AS t FROM labs GROUP BY visit_id) AS q GROUP BY t
