@@ -20,5 +20,5 @@ SELECT FIRST(cost) FROM visits
 
 -- query: any_value_for_each_visit
 -- sqlstate: ZP005
--- at: ANY_VALUE
+-- at: test
 SELECT t, COUNT(*) FROM (SELECT visit_id, ANY_VALUE(test) AS t FROM labs GROUP BY visit_id) AS q GROUP BY t
