@@ -82,7 +82,8 @@ def test_a_notice_that_depends_on_the_data_is_found(
 
 def test_a_charge_for_a_description_is_found(policy: Policy, asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     def running(self: backend.Backend, message: Any) -> Iterator[bytes]:
-        self._questions.run(self._statement(message.name), ())
+        with self._memory.statement(1 << 20, "rows") as held:
+            self._questions.run(self._statement(message.name), (), held)
         yield from described(self, message)
 
     described = backend.Backend._describe
@@ -96,10 +97,10 @@ def test_an_answer_below_its_price_is_found(policy: Policy, asked: Asked, monkey
     """A server whose sessions repeat an earlier answer although `dp.reuse` is off is charged too little."""
     releases: dict[str, Any] = {}
 
-    def kept(self: questions.Questions, prepared: Any, values: Any) -> Any:
+    def kept(self: questions.Questions, prepared: Any, values: Any, held: Any) -> Any:
         text = prepared.piece.sql
         if text not in releases:
-            releases[text] = run(self, prepared, values)
+            releases[text] = run(self, prepared, values, held)
         return releases[text]
 
     run = questions.Questions.run
