@@ -185,14 +185,15 @@ def leaves_out(
     source: Relation, key: Expr, values: Values, public: PublicRows = NO_ROWS, public_values: PublicValues = EVALUATED
 ) -> bool:
     """Return whether a row of `source` that satisfies its conditions may have a value in a column of `key` that the policy does
-    not name, and none of the key's `values`; True if that is unknown."""
+    not name, and none of those of the key's `values` that remain; True if that is unknown."""
+    (left,) = remaining(source, [(key, values)], (), public, public_values).values
     try:
         searches = [
             _Search.from_branch(branch, [(key, None)], (), public, public_values) for branch in branches(source)
         ]
     except UnknownOrigin:
         return True
-    return any(search.leaves_out(values) for search in searches)
+    return any(search.leaves_out(left) for search in searches)
 
 
 def may_hold(condition: Expr, public_values: PublicValues = EVALUATED) -> bool:
