@@ -193,7 +193,7 @@ def leaves_out(
         ]
     except UnknownOrigin:
         return True
-    return any(search.leaves_out(left) for search in searches)
+    return left is None or any(search.leaves_out(left) for search in searches)
 
 
 def may_hold(condition: Expr, public_values: PublicValues = EVALUATED) -> bool:
