@@ -10,7 +10,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dpsql.errors import messages  # noqa: F401 (fills the register of refusals)
 from dpsql.errors.exceptions import (
     BudgetRefusal,
     DatabaseError,

@@ -14,14 +14,12 @@ from support.package_modules import FILES, PACKAGE, nodes_of
 TERMINAL = "frontends/rendering/terminal.py"
 TAG = re.compile(r"(?<!\?P)<(!--|/?[a-zA-Z][\w-]*(\s[^<>]*)?/?>|!doctype)", re.IGNORECASE)
 NO_MARKUP = {
-    "errors/messages/": "placeholders of SQL in sentences",
     "sql/": "operators and placeholders of SQL",
     "ledger/witness.py": "the name of a thread",
 }
 PRINTS = {
     "frontends/pgwire/catalog/build.py": "a script of developers",
     "engine/page.py": "a script of developers",
-    "errors/page.py": "a script of developers",
     "policy/__main__.py": "a script of developers",
     "audit/verify_export.py": "an auditor's program of its own, which imports nothing from dpsql",
 }

@@ -42,6 +42,7 @@ def test_the_wheel_has_every_page_of_the_documentation(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", build, "out"], cwd=tmp_path, check=True, capture_output=True, timeout=240)
     (wheel,) = (tmp_path / "out").glob("*.whl")
     with zipfile.ZipFile(wheel) as packed:
+        assert packed.read("dpsql/errors/refusals.md") == (ROOT / "docs" / "refusals.md").read_bytes()
         pages = {
             Path(name).name: packed.read(name)
             for name in packed.namelist()

@@ -1,6 +1,6 @@
 """Refusals and faults: every message that an analyst may read instead of an answer.
 
-`messages` holds their register, one module for each part of dpsql; `exceptions` the classes, `suggestions` the hints
-for unknown names, `custodian_log` the details that may quote data. An exception carries a SQLSTATE, a position, a
-hint and whether anything was charged. This package knows no SQL and no data.
+`exceptions` holds their register and classes, `suggestions` the hints for unknown names, `custodian_log` the details
+that may quote data. An exception carries a SQLSTATE, a position, a hint and whether anything was charged. This
+package knows no SQL and no data.
 """

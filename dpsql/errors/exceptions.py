@@ -1,19 +1,21 @@
 """The register of refusals and faults, and the exceptions that carry them.
 
 A *refusal* says "we will not" (nothing was charged, data was not touched); a *fault* says "we could not". Every sentence that an
-analyst can read because of an error is in `REGISTER`: a slug, an SQLSTATE, one sentence, one hint. PostgreSQL's standard SQLSTATE
-codes are used where one fits; class ``ZP`` is specific to dpsql (privacy).
+analyst can read because of an error is in `REGISTER`: a slug, an SQLSTATE, one sentence, one hint. They are written in the table
+of docs/refusals.md, which the package reads through a link. PostgreSQL's standard SQLSTATE codes are used where one fits; class
+``ZP`` is specific to dpsql (privacy).
 
 The classes form the tree of PEP 249 so that `dpsql.Error` is what a DB-API user expects.
 """
 
 from __future__ import annotations
 
+import pkgutil
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from dpsql.media.text import terminal, terminal_lines, terminal_places
 
@@ -175,8 +177,7 @@ class Fault(OperationalError):
     of_source: bool = False
 
 
-@dataclass(frozen=True)
-class RegisterEntry:
+class RegisterEntry(NamedTuple):
     """One entry of the register: `sentence` and `hint` are `str.format` templates over the facts given."""
 
     slug: str
@@ -186,14 +187,27 @@ class RegisterEntry:
     raises: type[Error] = Refusal
 
 
-REGISTER: dict[str, RegisterEntry] = {}
+_KINDS: tuple[type[Error], ...] = (
+    BudgetRefusal, Fault, IntegrityError, InterfaceError, InternalError, NotSupportedError, OperationalError,
+    PolicyRefusal, Refusal,
+)  # fmt: skip
+_ESCAPED = re.compile(r"\\([\\|{])")
 
 
-def register(slug: str, sqlstate: str, sentence: str, hint: str = "", raises: type[Error] = Refusal) -> None:
-    """Add one entry. Raises InternalError for a slug that is registered already."""
-    if slug in REGISTER:
-        raise InternalError(f"slug {slug} is registered twice", slug="internal")
-    REGISTER[slug] = RegisterEntry(slug, sqlstate, sentence, hint, raises)
+def read_register(page: str) -> dict[str, RegisterEntry]:
+    """Return the register by slug, from the table of docs/refusals.md. Raises InternalError for a malformed or repeated row."""
+    kinds = {kind.__name__: kind for kind in _KINDS}
+    entries: dict[str, RegisterEntry] = {}
+    for line in page.partition("\n| --- |")[2].splitlines()[1:]:
+        cells = [_ESCAPED.sub(r"\1", cell) for cell in line[2:-2].split(" | ")]
+        slug = cells[0].strip("`")
+        if len(cells) != 5 or cells[2] not in kinds or slug in entries:
+            raise InternalError(f"this is no entry of the register: {line}", slug="internal")
+        entries[slug] = RegisterEntry(slug, cells[1], cells[3], cells[4], kinds[cells[2]])
+    return entries
+
+
+REGISTER = read_register((pkgutil.get_data(__package__, "refusals.md") or b"").decode())
 
 
 def refuse(

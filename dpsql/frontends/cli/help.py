@@ -11,20 +11,27 @@ from dpsql.frontends.rendering.terminal import say, say_styled
 
 
 @click.command()
-@click.argument("topic", required=False)
+@click.argument("words", nargs=-1)
 @click.pass_context
-def help(context: click.Context, topic: str | None) -> None:
-    """Show a page of the documentation, or the list of them; Markdown when standard output is no terminal."""
-    from dpsql.frontends.rendering.topics import drawn_topic, topic_list, topic_of, topic_text, topics
+def help(context: click.Context, words: tuple[str, ...]) -> None:
+    """Show a page of the documentation, an error by its slug, or where words stand; without words, the list of pages.
+
+    Markdown when standard output is no terminal.
+    """
+    from dpsql.frontends.rendering.topics import drawn_page, help_page, topic_list, topics
     from dpsql.frontends.repl.screen import Screen
 
-    group = context.parent.command if context.parent is not None else None
-    if topic is None:
-        say(f"{topic_list()}\n`dpsql help TOPIC` shows a page, `dpsql COMMAND --help` the options of a command.")
-    elif isinstance(group, click.Group) and topic in group.commands and topic not in topics():
-        say(group.commands[topic].get_help(click.Context(group.commands[topic], context.parent, topic)))
+    group, name = context.find_root().command, " ".join(words)
+    if not words:
+        say(
+            f"{topic_list()}\n`dpsql help TOPIC` shows a page, `dpsql help SLUG` an error, `dpsql help WORDS` finds words, "
+            "`dpsql COMMAND --help` shows the options of a command."
+        )
+    elif isinstance(group, click.Group) and name in group.commands and name not in topics():
+        say(group.commands[name].get_help(click.Context(group.commands[name], context.parent, name)))
     elif sys.stdout.isatty():
         screen = Screen()
-        screen.styled_page(drawn_topic(topic_of(topic), shutil.get_terminal_size().columns, styled=screen.styled))
+        columns = shutil.get_terminal_size().columns
+        screen.styled_page(drawn_page(help_page(name), columns, styled=screen.styled))
     else:
-        say_styled(topic_text(topic_of(topic)))
+        say_styled(help_page(name))

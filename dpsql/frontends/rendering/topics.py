@@ -1,17 +1,21 @@
-"""The documentation in the installed package: each page of docs/ is a topic of `dpsql help`."""
+"""The documentation in the installed package, for `dpsql help`: each page of docs/ is a topic, and each error has a slug."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from importlib import resources
 from io import StringIO
 
-from dpsql.errors.exceptions import refuse
-from dpsql.errors.suggestions import suggestion
+from dpsql.errors.exceptions import REGISTER, refuse
+from dpsql.errors.suggestions import nearest, suggestion
 
 _LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)\s]+)\)")
 _PICTURE = re.compile(r"!\[([^\]]*)\]\([^)]+\)")
 _MOST_WIDTH = 100
+_MOST_PLACES = 12
+_CODE = re.compile(r"^```.*?^```\n", re.S | re.M)
+_SECTION = re.compile(r"^#+ (.*)\n((?:(?!#+ ).*\n)*)", re.M)
 
 
 def topics() -> dict[str, str]:
@@ -24,19 +28,53 @@ def topics() -> dict[str, str]:
     }
 
 
-def topic_of(name: str) -> str:
-    """Return the topic that `name` means, in any case and also as docs/NAME.md. Raises InterfaceError topic_unknown."""
-    titles = topics()
-    topic = name.strip().lower().removeprefix("docs/").removesuffix(".md").replace("-", "_")
-    if topic not in titles:
-        raise refuse("topic_unknown", topic=name, hint=f"{suggestion(topic, titles)} `dpsql help` lists all topics")
-    return topic
+def help_page(words: str) -> str:
+    """Return as Markdown what `dpsql help WORDS` shows: the page of a topic (in any case, also as docs/NAME.md), the entry of an
+    error by its slug, else where all of the words stand. Raises InterfaceError topic_unknown if that is nowhere.
+    """
+    titles, name = topics(), words.strip().lower()
+    topic = name.removeprefix("docs/").removesuffix(".md").replace("-", "_")
+    if topic in titles:
+        return _page(topic)
+    if entry := REGISTER.get(topic):
+        lines = [f"# {entry.slug}", f"SQLSTATE {entry.sqlstate}, {entry.raises.__name__}", f"`{entry.sentence}`"]
+        return "\n\n".join([*lines, *([f"Way out: {entry.hint}"] if entry.hint else [])]) + "\n"
+    if places := _places(name.split(), titles):
+        return f"# {words.strip()}\n\n" + "".join(f"- {place}\n" for place in places)
+    near = titles if nearest(topic, REGISTER) is None else REGISTER
+    raise refuse("topic_unknown", topic=words, hint=f"{suggestion(topic, near)} `dpsql help` lists all topics")
 
 
-def topic_text(topic: str) -> str:
-    """Return the Markdown of a topic that `topic_of` returned."""
-    page = resources.files("dpsql.frontends").joinpath("pages", f"{topic}.md")
-    return page.read_text(encoding="utf-8")
+def _places(words: list[str], titles: Iterable[str]) -> list[str]:
+    """Return the errors and the sections of pages that have all words, those whose heading has most of them first."""
+    patterns = [re.compile(rf"(?<![^\W_]){re.escape(word)}", re.I) for word in words]
+
+    def count(text: str) -> int:
+        return sum(pattern.search(text) is not None for pattern in patterns)
+
+    errors = [
+        f"`{entry.slug}`: {entry.sentence}"
+        for entry in REGISTER.values()
+        if 0 < len(words) == count(f"{entry.slug} {entry.sqlstate} {entry.sentence} {entry.hint}")
+    ]
+    sections = [
+        (
+            count(heading),
+            f"`dpsql help {topic}`, {heading}: {max(body.splitlines() or [''], key=count).strip(' |')[:200]}",
+        )
+        for topic in titles
+        if topic != "refusals"
+        for heading, body in _SECTION.findall(_CODE.sub("", _page(topic)))
+        if 0 < len(words) == count(f"{heading}\n{body}")
+    ]
+    sections.sort(key=lambda section: -section[0])
+    listed = [*(line for _, line in sections[:_MOST_PLACES]), *errors[:_MOST_PLACES]]
+    more = len(sections) + len(errors) - len(listed)
+    return listed + ([f"and {more} more: add a word"] if more else [])
+
+
+def _page(topic: str) -> str:
+    return resources.files("dpsql.frontends").joinpath("pages", f"{topic}.md").read_text(encoding="utf-8")
 
 
 def topic_list() -> str:
@@ -46,8 +84,8 @@ def topic_list() -> str:
     return "".join(f"  {topic:<{width}}  {title}\n" for topic, title in titles.items())
 
 
-def drawn_topic(topic: str, width: int, *, styled: bool) -> str:
-    """Return a topic as text for a terminal of `width` characters; `styled`: with its codes for bold and colour."""
+def drawn_page(page: str, width: int, *, styled: bool) -> str:
+    """Return Markdown as text for a terminal of `width` characters; `styled`: with its codes for bold and colour."""
     from rich.console import Console
     from rich.markdown import Markdown
 
@@ -56,8 +94,7 @@ def drawn_topic(topic: str, width: int, *, styled: bool) -> str:
         file=out, width=min(width, _MOST_WIDTH), force_terminal=styled, color_system="standard" if styled else None,
         legacy_windows=False,
     )  # fmt: skip
-    text = _PICTURE.sub(r"\1", topic_text(topic))
-    console.print(Markdown(_LINK.sub(_reference, text), hyperlinks=False))
+    console.print(Markdown(_LINK.sub(_reference, _PICTURE.sub(r"\1", page)), hyperlinks=False))
     return out.getvalue()
 
 

@@ -255,10 +255,10 @@ def _help(prompt: Prompt, rest: str) -> None:
 
 
 def _show_topic(prompt: Prompt, name: str) -> None:
-    from dpsql.frontends.rendering.topics import drawn_topic, topic_of
+    from dpsql.frontends.rendering.topics import drawn_page, help_page
 
     columns = shutil.get_terminal_size().columns
-    prompt.screen.styled_page(drawn_topic(topic_of(name), columns, styled=prompt.screen.styled))
+    prompt.screen.styled_page(drawn_page(help_page(name), columns, styled=prompt.screen.styled))
 
 
 def _leave(prompt: Prompt, rest: str) -> None:

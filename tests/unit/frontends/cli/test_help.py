@@ -15,7 +15,7 @@ from support.places import ROOT
 
 from dpsql.errors.exceptions import REGISTER, Error
 from dpsql.frontends.cli import cli
-from dpsql.frontends.rendering.topics import drawn_topic, topic_of, topics
+from dpsql.frontends.rendering.topics import drawn_page, help_page, topics
 from dpsql.frontends.repl.commands import as_command
 
 Run = Callable[..., Outcome]
@@ -35,19 +35,50 @@ def test_a_pipe_gets_the_page_as_it_is_written(dpsql: Run) -> None:
 
 @pytest.mark.parametrize("name", ["fixed_cost", "FIXED-COST", "docs/fixed_cost.md", "fixed_cost.md"])
 def test_a_topic_is_found_as_people_write_it(name: str) -> None:
-    assert topic_of(name) == "fixed_cost"
+    assert help_page(name) == help_page("fixed_cost")
 
 
 @pytest.mark.parametrize("name", ["", "../README", "/etc/passwd", "sql/..", "glosary\n", "x" * 5000])
 def test_what_is_no_page_is_refused(name: str) -> None:
     with pytest.raises(Error) as refused:
-        topic_of(name)
+        help_page(name)
     assert refused.value.slug == "topic_unknown"
 
 
 def test_a_page_that_does_not_exist_has_the_nearest_one_in_its_message(dpsql: Run) -> None:
     outcome = dpsql("help", "glosary")
     assert outcome.status == 2 and "did you mean glossary?" in outcome.err and "`dpsql help` lists" in outcome.err
+
+
+@pytest.mark.parametrize("slug", REGISTER)
+def test_every_error_is_shown_by_its_slug(slug: str) -> None:
+    page = help_page(slug)
+    entry = REGISTER[slug]
+    assert entry.sqlstate in page and entry.sentence in page and entry.hint in page
+
+
+def test_words_are_found_in_sections_and_errors(dpsql: Run) -> None:
+    out = dpsql("help", "contribution", "BOUNDS").out
+    assert "- `dpsql help glossary`, Privacy: " in out and "- `group_bounds`: " in out
+    assert "- `alias_count`: the alias names {got} columns, there are {want}\n" in dpsql("help", "42P10").out
+
+
+def test_all_of_several_words_stand_where_words_are_found() -> None:
+    for place in help_page("time zone").splitlines()[2:]:
+        topic, heading = re.fullmatch(r"- `dpsql help (\w+)`, (.*?): .*", place).groups()  # type: ignore[union-attr]
+        section = help_page(topic).partition(f"# {heading}\n")[2].partition("\n#")[0] + heading
+        assert re.search(r"\btime", section, re.I) and re.search(r"\bzone", section, re.I), place
+
+
+def test_many_places_are_counted_and_not_listed() -> None:
+    *_, last = (lines := help_page("epsilon").splitlines())
+    assert len(lines) < 30 and re.fullmatch(r"- and \d+ more: add a word", last)
+
+
+def test_a_misspelt_slug_has_the_nearest_one_in_its_message() -> None:
+    with pytest.raises(Error) as refused:
+        help_page("alias_counts")
+    assert refused.value.hint.startswith("did you mean alias_count?")
 
 
 def test_a_command_without_a_page_shows_its_options(dpsql: Run) -> None:
@@ -65,7 +96,7 @@ def test_every_page_that_a_message_cites_can_be_shown_by_the_installed_package()
 
 @pytest.mark.parametrize("topic", PAGES)
 def test_no_link_of_a_page_leads_nowhere_at_a_terminal(topic: str) -> None:
-    drawn = drawn_topic(topic, 90, styled=False)
+    drawn = drawn_page(help_page(topic), 90, styled=False)
     assert "\x1b" not in drawn and max(map(len, drawn.splitlines())) <= 90
     assert set(re.findall(r"\(dpsql help (\w+)\)", drawn)) <= set(topics())
     assert not re.findall(r"\]\([\w.#]+\)", drawn)
