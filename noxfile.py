@@ -41,6 +41,7 @@ def coverage(session: nox.Session) -> None:
         "-m",
         "not clients and not nightly",
         "--cov=dpsql",
+        "--cov=dpsql_audit",
         "--cov-report=term:skip-covered",
         *session.posargs,
     )

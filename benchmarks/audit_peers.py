@@ -28,9 +28,9 @@ from benchmarks.data import COLUMNS, DAYS, FIRST_DAY, region_names, table_policy
 from benchmarks.errors import HEAVY
 from benchmarks.peers.drive import Peer, Rows, Unusable, environment
 from benchmarks.workload import Question
-from dpsql.audit.lower_bounds import bound_of_samples
 from dpsql.errors.exceptions import Error
 from dpsql.session.opening import open_session
+from dpsql_audit.lower_bounds import bound_of_samples
 
 QUESTIONS = HEAVY[:2]
 ASKED, ASKED_AGAIN = 40, 1_000

@@ -1,4 +1,5 @@
-"""The floors of ARCHITECTURE.md: a package imports only from itself and from the packages above it in the table."""
+"""The floors of ARCHITECTURE.md: a package imports only from itself and from the packages above it in the table, and the audit is
+imported by nothing that it audits."""
 
 from __future__ import annotations
 
@@ -7,9 +8,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from support.package_modules import FILES, PACKAGE, nodes
+from support.package_modules import FILES, PACKAGE, name, nodes
 from support.places import ROOT
 
+SHIPPED = {"dpsql", "dpsql_audit"}
 ENTRANCES = {"__init__.py", "__main__.py"}
 """Files directly in the package that hand out names of every floor; no other file imports them."""
 
@@ -26,13 +28,13 @@ def modules() -> dict[str, Path]:
 
 
 def imports(file: Path, known: dict[str, Path]) -> Iterator[str]:
-    """Modules of dpsql that a file imports anywhere: at load, in a function, or for type checkers only."""
+    """Modules of dpsql and of its audit that a file imports anywhere: at load, in a function, or for type checkers only."""
     for node in nodes(file):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "dpsql")
+            yield from (alias.name for alias in node.names if alias.name.split(".")[0] in SHIPPED)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{file}: relative import"
-            if node.module and node.module.split(".")[0] == "dpsql":
+            if node.module and node.module.split(".")[0] in SHIPPED:
                 for alias in node.names:
                     submodule = f"{node.module}.{alias.name}"
                     yield submodule if submodule in known else node.module
@@ -48,14 +50,25 @@ def test_packages_import_only_from_floors_above() -> None:
     order, known = {package: number for number, package in enumerate(floors())}, modules()
     wrong = []
     for file in known.values():
-        inside = file.relative_to(PACKAGE).parts
-        if len(inside) == 1:
+        folder = name(file).split("/")[0]
+        if folder not in order:
             continue
         for target in imports(file, known):
             parts = target.split(".")
-            if len(parts) == 1 or parts[1] not in order or order[parts[1]] > order[inside[0]]:
+            if parts[0] == "dpsql" and (len(parts) == 1 or parts[1] not in order or order[parts[1]] > order[folder]):
                 wrong.append(f"{file.relative_to(ROOT)} imports {target}")
     assert wrong == []
+
+
+def test_the_audit_is_found_by_the_command_line_alone() -> None:
+    """What is audited does not depend on its audit: one function imports it, when the owner asks for `dpsql audit`."""
+    known = modules()
+    importers = {
+        name(file)
+        for file in known.values()
+        if file.is_relative_to(PACKAGE) and any(target.startswith("dpsql_audit") for target in imports(file, known))
+    }
+    assert importers == {"frontends/cli/__init__.py"}
 
 
 def test_no_front_end_imports_another_but_the_command_line() -> None:
@@ -83,22 +96,22 @@ def _circles(graph: dict[str, set[str]]) -> list[list[str]]:
     stack: list[str] = []
     circles: list[list[str]] = []
 
-    def visit(name: str) -> None:
-        number[name] = lowest[name] = len(number)
-        stack.append(name)
-        for target in sorted(graph.get(name, ())):
+    def visit(module: str) -> None:
+        number[module] = lowest[module] = len(number)
+        stack.append(module)
+        for target in sorted(graph.get(module, ())):
             if target not in number:
                 visit(target)
-                lowest[name] = min(lowest[name], lowest[target])
+                lowest[module] = min(lowest[module], lowest[target])
             elif target in stack:
-                lowest[name] = min(lowest[name], number[target])
-        if lowest[name] == number[name]:
-            component = stack[stack.index(name) :]
-            del stack[stack.index(name) :]
+                lowest[module] = min(lowest[module], number[target])
+        if lowest[module] == number[module]:
+            component = stack[stack.index(module) :]
+            del stack[stack.index(module) :]
             if len(component) > 1:
                 circles.append(sorted(component))
 
-    for name in sorted(graph):
-        if name not in number:
-            visit(name)
+    for module in sorted(graph):
+        if module not in number:
+            visit(module)
     return circles

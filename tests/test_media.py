@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from support.package_modules import FILES, PACKAGE, nodes_of
+from support.package_modules import FILES, PACKAGE, name, nodes_of
 
 TERMINAL = "frontends/rendering/terminal.py"
 TAG = re.compile(r"(?<!\?P)<(!--|/?[a-zA-Z][\w-]*(\s[^<>]*)?/?>|!doctype)", re.IGNORECASE)
@@ -21,16 +21,12 @@ PRINTS = {
     "frontends/pgwire/catalog/build.py": "a script of developers",
     "engine/page.py": "a script of developers",
     "policy/__main__.py": "a script of developers",
-    "audit/verify_export.py": "an auditor's program of its own, which imports nothing from dpsql",
+    "dpsql_audit/verify_export.py": "an auditor's program of its own, which imports nothing from dpsql",
 }
 STREAMS = {"isatty", "encoding", "flush", "fileno", "buffer"}
 """Parts of a stream that write no text of ours; `buffer` takes Arrow and Parquet, which have no text for a terminal."""
 CONSTANTS = {"scripts", "script_json(described)"}
 """Arguments of `source_markup` that are no constants of the source: the library's scripts, and a value as JSON for a script."""
-
-
-def name(file: Path) -> str:
-    return file.relative_to(PACKAGE).as_posix()
 
 
 def calls(file: Path) -> Iterator[tuple[str, ast.Call]]:

@@ -18,7 +18,7 @@ def test_every_folder_of_the_package_is_one_that_is_shipped() -> None:
     assert tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]["find"][
         "include"
     ] == ["dpsql*"]
-    folders = {file.parent for file in (ROOT / "dpsql").rglob("*.py")}
+    folders = {file.parent for package in ("dpsql", "dpsql_audit") for file in (ROOT / package).rglob("*.py")}
     assert [folder for folder in sorted(folders) if not (folder / "__init__.py").is_file()] == []
 
 
@@ -36,12 +36,13 @@ def test_the_wheel_has_every_page_of_the_documentation(tmp_path: Path) -> None:
     pytest.importorskip("setuptools", minversion="77")
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, tmp_path)
-    for name in ("docs", "dpsql"):
+    for name in ("docs", "dpsql", "dpsql_audit"):
         shutil.copytree(ROOT / name, tmp_path / name, symlinks=True)
     build = "import sys; from setuptools import build_meta; print(build_meta.build_wheel(sys.argv[1]))"
     subprocess.run([sys.executable, "-c", build, "out"], cwd=tmp_path, check=True, capture_output=True, timeout=240)
     (wheel,) = (tmp_path / "out").glob("*.whl")
     with zipfile.ZipFile(wheel) as packed:
+        assert "dpsql_audit/command.py" in packed.namelist()
         assert packed.read("dpsql/errors/refusals.md") == (ROOT / "docs" / "refusals.md").read_bytes()
         pages = {
             Path(name).name: packed.read(name)

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from support.package_modules import FILES, PACKAGE, nodes_of
+from support.package_modules import FILES, PACKAGE, name, nodes_of
 from support.places import ROOT
 
 MOST_LINES = 700
@@ -39,10 +39,6 @@ EXACT_ROOMS = (
     "noise/coin_choice.py",
 )
 """Rooms that decide about privacy with integers and fractions alone."""
-
-
-def name(file: Path) -> str:
-    return file.relative_to(PACKAGE).as_posix()
 
 
 @pytest.mark.parametrize("file", FILES, ids=name)

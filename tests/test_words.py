@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from support.package_modules import FILES, PACKAGE, nodes, nodes_of
+from support.package_modules import FILES, PACKAGE, name, nodes, nodes_of
 from support.places import ROOT
 
 WORDS = frozenset({"one", "at", "found", "known", "told", "made", "kept", "asked", "shown", "beside"})
@@ -23,8 +23,8 @@ FURTHER_WORDS = frozenset({"given", "here", "of", "others", "own", "seen", "ther
 
 def package_of(file: Path) -> str:
     """The package that a module stands in; "dpsql" for those directly in it."""
-    inside = file.relative_to(PACKAGE).parts
-    return inside[0] if len(inside) > 1 else "dpsql"
+    folder, _, rest = name(file).partition("/")
+    return folder if rest else "dpsql"
 
 
 PACKAGES = sorted({package_of(file) for file in FILES})

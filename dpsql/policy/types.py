@@ -390,6 +390,12 @@ class Policy:
             source = self.source if is_file(self.source) else in_schema
         return self._resolved(source) if is_file(source) else source
 
+    def over_memory(self) -> Policy:
+        """Return the policy with its tables read from memory under their own names: every question keeps its meaning, only the
+        data are elsewhere."""
+        tables = {name: replace(table, source=None, csv=None) for name, table in self.tables.items()}
+        return replace(self, source=None, tables=tables, timing="plain", constant_seconds=None, data_version="memory")
+
     def copies_folder(self) -> str | None:
         """Return the folder of Spark's copies, as an absolute path or a URL; None if copies are elsewhere or the policy names
         no folder."""

@@ -12,11 +12,11 @@ import pytest
 from support.clinic import build
 from support.effort import by_day
 
-from dpsql.audit.questions import questions_of
 from dpsql.errors.exceptions import Error, Refusal
 from dpsql.policy import load_policy
 from dpsql.session.opening import open_session
 from dpsql.session.session import Session
+from dpsql_audit.questions import questions_of
 
 POLICY = """
 dataset: wards

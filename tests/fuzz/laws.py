@@ -19,9 +19,9 @@ import duckdb
 from sqlglot import exp
 from support.gates import NoiselessGate
 
-from dpsql.audit.observation import OpenLedger, RecordedEngine, RecordingGate
 from dpsql.engine.duckdb.engine import DuckDBEngine
 from dpsql.errors.exceptions import REGISTER, Error, Fault, InternalError, Refusal
+from dpsql.frontends.admin.open_ledger import OpenLedger
 from dpsql.frontends.pgwire.copying import CopyOptions, copy_messages
 from dpsql.frontends.pgwire.questions import OIDS
 from dpsql.frontends.pgwire.rows import ResultField, Rows, described
@@ -34,6 +34,7 @@ from dpsql.release.release import Release
 from dpsql.reuse.store import ReleaseNote, StoredRelease
 from dpsql.session.session import Session
 from dpsql.sql.parse import parse
+from dpsql_audit.observation import RecordedEngine, RecordingGate
 from fuzz.databases import UNITS, connect, database
 
 Row = tuple[Any, ...]

@@ -24,7 +24,8 @@ SESSION = "unit/session/test_session.py"
 
 @dataclass(frozen=True)
 class Mutant:
-    """A bug: the expression or statements `new` in place of `old` in `function` of dpsql/`file`, compared as syntax trees."""
+    """A bug: the expression or statements `new` in place of `old` in `function` of `file`, compared as syntax trees. `file`: within dpsql/, or of
+    dpsql_audit/ with that folder."""
 
     name: str
     file: str
@@ -33,6 +34,11 @@ class Mutant:
     new: str
     tests: str
     only: str = ""
+
+    @property
+    def path(self) -> str:
+        """Return the path of `file` from the root of the repository."""
+        return self.file if self.file.startswith("dpsql_audit/") else f"dpsql/{self.file}"
 
 
 MUTANTS = (
@@ -258,13 +264,13 @@ MUTANTS = (
     Mutant("Gaussian scale a tenth too small", "privacy/mechanisms/gaussian.py", "noise_for", "square_moved(sensitivity, shift) / (2 * rho)", "square_moved(sensitivity, shift) * 4 / (10 * rho)", GATE, 'test_noise_fits_its_scale_and_no_other'),
     Mutant("noise without a pure epsilon is free of delta", "privacy/accounting/pure.py", "Pure.charge", "loss.delta + delta", "loss.delta", 'unit/privacy/test_accounting.py', 'hardly_less'),
     Mutant("a part is the whole", "privacy/loss.py", "PrivacyLoss.divided", "None if self.epsilon is None else self.epsilon / parts", "self.epsilon", 'unit/privacy/test_accounting.py', 'add_up'),
-    Mutant("an unknown law is free in the audit", "audit/noise_laws.py", "law_of", "isinstance(noise, Constant)", "type(noise) not in LAWS", 'unit/privacy/mechanisms/test_registry.py', 'derived'),
-    Mutant("the audit counts one entry", "audit/noise_laws.py", "_laplace_loss", "(sum(steps) * rate, sum((laplace_rho(rate, step) for step in steps), Fraction(0)))", "(steps[0] * rate, laplace_rho(rate, 2 * steps[0]))", 'unit/privacy/mechanisms/test_registry.py', 'audit_has'),
+    Mutant("an unknown law is free in the audit", "dpsql_audit/noise_laws.py", "law_of", "isinstance(noise, Constant)", "type(noise) not in LAWS", 'unit/privacy/mechanisms/test_registry.py', 'derived'),
+    Mutant("the audit counts one entry", "dpsql_audit/noise_laws.py", "_laplace_loss", "(sum(steps) * rate, sum((laplace_rho(rate, step) for step in steps), Fraction(0)))", "(steps[0] * rate, laplace_rho(rate, 2 * steps[0]))", 'unit/privacy/mechanisms/test_registry.py', 'audit_has'),
     Mutant("half of what a bit reveals", "privacy/pure_to_zcdp.py", "rho_of_pure", "epsilon * (1 - fall) / (1 + fall)", "epsilon * (1 - fall) / (2 + 2 * fall)", 'unit/privacy/test_pure_to_zcdp.py', 'both_roads or no_order'),
     Mutant("the way back is not checked", "privacy/pure_to_zcdp.py", "pure_of_rho", "max(least, epsilon) if rho_of_pure(epsilon) <= rho else least", "epsilon * 2", 'unit/privacy/test_pure_to_zcdp.py', 'way_back'),
     Mutant("half of what Laplace noise reveals", "privacy/mechanisms/laplace_divergence.py", "entry_rho", "epsilon - straight * (1 - exp_upper(-epsilon))", "(epsilon - straight * (1 - exp_upper(-epsilon))) / 2", 'unit/privacy/mechanisms/test_laplace_divergence.py', 'three_roads or no_order'),
     Mutant("the law of a fine grid on every grid", "privacy/mechanisms/laplace_divergence.py", "entry_rho", "epsilon - straight * (1 - exp_upper(-epsilon))", "epsilon - 1 + exp_upper(-epsilon)", 'unit/privacy/mechanisms/test_laplace_divergence.py', 'no_order or three_roads'),
-    Mutant("the audit knows no grid", "audit/noise_laws.py", "laplace_rho", "2 * q * (1 - far) / (1 - q * q)", "(1 - far) / r", 'unit/privacy/mechanisms/test_laplace_divergence.py', 'three_roads'),
+    Mutant("the audit knows no grid", "dpsql_audit/noise_laws.py", "laplace_rho", "2 * q * (1 - far) / (1 - q * q)", "(1 - far) / r", 'unit/privacy/mechanisms/test_laplace_divergence.py', 'three_roads'),
     Mutant("entries move one step each", "privacy/mechanisms/laplace.py", "Laplace.loss", "vector_rho(rate, steps, most)", "vector_rho(rate, steps, 1)", 'unit/privacy/mechanisms/test_laplace_divergence.py', 'entries_together'),
     Mutant("steps left over are free", "privacy/mechanisms/laplace_divergence.py", "vector_rho", "full * entry_rho(rate, most) + entry_rho(rate, rest)", "full * entry_rho(rate, most)", 'unit/privacy/mechanisms/test_laplace_divergence.py', 'entries_together'),
     Mutant("one per cent of what Laplace noise reveals is free", "privacy/mechanisms/laplace_divergence.py", "vector_rho", "full * entry_rho(rate, most) + entry_rho(rate, rest)", "(full * entry_rho(rate, most) + entry_rho(rate, rest)) * Fraction(99, 100)", REPLAY, 'rho_of_laplace'),

@@ -22,12 +22,13 @@ from support.places import POLICIES
 from support.syntax_mutations import mutated
 
 import dpsql
+import dpsql_audit
 from guarantee.mutants import MUTANTS, Mutant
 
 SECONDS = 57
 """Processor time of the audit, so that it ends within a minute including its start; other processes may use the machine
 meanwhile."""
-COMMAND = "import time; from dpsql.audit import run; run.clock = time.process_time; from dpsql.frontends.cli import main; main()"
+COMMAND = "import time; from dpsql_audit import run; run.clock = time.process_time; from dpsql.frontends.cli import main; main()"
 """The owner's command, with `--seconds` counted in processor time."""
 
 AUDIT = "guarantee/test_planted_bugs.py"
@@ -70,10 +71,10 @@ class Hunt:
 
 def planted(name: str, folder: Path) -> Path:
     """Return `folder` with a copy of the installed package that has one bug of `MUTANTS`, or none ("")."""
-    package = Path(dpsql.__file__).parent
-    shutil.copytree(package, folder / "dpsql")
+    for package in (dpsql, dpsql_audit):
+        shutil.copytree(Path(package.__file__).parent, folder / package.__name__)
     for mutant in (mutant for mutant in (*MUTANTS, *FURTHER) if mutant.name == name):
-        place = folder / "dpsql" / mutant.file
+        place = folder / mutant.path
         place.write_text(mutated(place.read_text("utf-8"), mutant.function, mutant.old, mutant.new), "utf-8")
         return folder
     assert not name, f"no mutant is called {name}"

@@ -17,14 +17,14 @@ from support.plain_duckdb import plain_duckdb
 from support.random_hospitals import database, hospital
 from support.recording_session import World
 
-from dpsql.audit.distances import compare, moves
-from dpsql.audit.observation import Measured
 from dpsql.engine.duckdb.dialect import DUCKDB, DuckDBDialect
 from dpsql.engine.emit.clipping import Grouped, RowTerm, clipped_total, shared_sum, shares
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Clip, Column, Term, TermKind
 from dpsql.pricing.sum_terms import FINER_BITS, GRID_BITS, LEAST_FINER, UNIT_BITS, clipped
 from dpsql.privacy.mechanisms.contract import Norm
+from dpsql_audit.distances import compare, moves
+from dpsql_audit.observation import Measured
 from guarantee.test_neighbours import Place, rows
 
 WARDS = ["er", "icu", "day"]

@@ -79,10 +79,12 @@ def changed_modules(folder: str) -> tuple[dict[str, Code | None], dict[str, Code
 @cache
 def changes() -> Changes | None:
     """Return what changed since the base, or None if git cannot tell."""
-    package, tests = changed_modules("dpsql"), changed_modules("tests")
+    package, audit, tests = map(changed_modules, ("dpsql", "dpsql_audit", "tests"))
     table, commits = git("show", f"{BASE}:tests/{TABLE}"), git("rev-list", "--count", "HEAD")
-    if package is None or tests is None or table is None or commits is None:
+    if package is None or audit is None or tests is None or table is None or commits is None:
         return None
+    for modules, further in zip(package, audit, strict=True):
+        modules.update({f"dpsql_audit/{name}": code for name, code in further.items()})
     for now_at, before_at in (moved("dpsql") | moved("tests")).items():
         table = table.replace(before_at, now_at)
     before, now = (entries(text, "Mutant") for text in (table, (ROOT / "tests" / TABLE).read_text(encoding="utf-8")))
@@ -111,7 +113,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a copy of the package and the tests, including bytecode. Each mutant is applied to this copy and then
     reverted: a separate copy for each would mean writing and removing a thousand more files."""
     folder = tmp_path_factory.mktemp("copy")
-    for name in ("dpsql", "tests"):
+    for name in ("dpsql", "dpsql_audit", "tests"):
         shutil.copytree(ROOT / name, folder / name)
     return folder
 
@@ -146,14 +148,14 @@ def run(folder: Path, own: Path, tests: list[str], only: str) -> tuple[int, str]
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_every_mutant_still_has_its_place_and_its_tests(mutant: Mutant) -> None:
-    source = (ROOT / "dpsql" / mutant.file).read_text(encoding="utf-8")
+    source = (ROOT / mutant.path).read_text(encoding="utf-8")
     assert mutated(source, mutant.function, mutant.old, mutant.new) != source
     assert all((ROOT / "tests" / test.split("::")[0]).exists() for test in mutant.tests.split())
 
 
 @pytest.mark.parametrize("mutant", [mutant for mutant in MUTANTS if is_run(mutant)], ids=lambda mutant: mutant.name)
 def test_mutants_are_noticed_by_their_tests(mutant: Mutant, copy: Path, tmp_path: Path) -> None:
-    place = copy / "dpsql" / mutant.file
+    place = copy / mutant.path
     source = place.read_text(encoding="utf-8")
     with replaced(place, mutated(source, mutant.function, mutant.old, mutant.new)):
         status, printed = run(copy, tmp_path, mutant.tests.split(), mutant.only)

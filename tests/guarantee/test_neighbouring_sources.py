@@ -24,11 +24,11 @@ from support.corpus_neighbours import Pair
 from support.hostile_sources import COLUMNS, KINDS, Hostile, Kind, edges, hostile, opened, people, policy, source_types
 from support.recording_session import World
 
-from dpsql.audit.distances import compare
-from dpsql.audit.observation import Observed
-from dpsql.audit.replay import same_outcome, same_stages
 from dpsql.engine.contribution_index import ContributionIndex
 from dpsql.pricing.pricing import Price
+from dpsql_audit.distances import compare
+from dpsql_audit.observation import Observed
+from dpsql_audit.replay import same_outcome, same_stages
 
 PAIRS = int(os.environ.get("DPSQL_NEIGHBOUR_PAIRS", "1000"))
 UNITS, QUESTIONS = 8, 16

@@ -21,9 +21,9 @@ from support.random_hospitals import database, hospital
 from support.random_questions import CLAMPED, Question, clamp, question
 from support.recording_session import World
 
-from dpsql.audit.distances import compare
 from dpsql.engine.duckdb.dialect import DUCKDB
 from dpsql.policy import Table
+from dpsql_audit.distances import compare
 
 QUESTIONS_EACH = 14
 PAIRS = int(os.environ.get("DPSQL_NEIGHBOUR_PAIRS", "2000"))

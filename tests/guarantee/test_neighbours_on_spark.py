@@ -17,7 +17,7 @@ from support.effort import by_day
 from support.neighbouring_hospitals import Data, together
 from support.spark_source import SparkWorld, spark
 
-from dpsql.audit.observation import Observed
+from dpsql_audit.observation import Observed
 from guarantee.test_neighbours_on_postgresql import check
 
 __all__ = ["spark"]

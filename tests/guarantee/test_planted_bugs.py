@@ -34,7 +34,7 @@ def test_a_planted_bug_is_found_by_the_owners_command(bug: PlantedBug) -> None:
 
 @pytest.mark.parametrize("mutant", FURTHER, ids=lambda mutant: mutant.name)
 def test_a_bug_for_the_audit_still_has_its_place(mutant: Mutant) -> None:
-    source = (ROOT / "dpsql" / mutant.file).read_text(encoding="utf-8")
+    source = (ROOT / mutant.path).read_text(encoding="utf-8")
     assert mutated(source, mutant.function, mutant.old, mutant.new) != source
 
 

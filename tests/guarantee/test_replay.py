@@ -18,11 +18,11 @@ from support.corpus_traits import spread, words
 from support.effort import by_day
 from support.neighbouring_hospitals import FIXED
 
-from dpsql.audit.distances import Verdict, compare
-from dpsql.audit.replay import same_stages
 from dpsql.plan.stability import tables
 from dpsql.pricing.pricing import Price
 from dpsql.privacy.mechanisms.laplace import Laplace
+from dpsql_audit.distances import Verdict, compare
+from dpsql_audit.replay import same_stages
 
 
 def wanted(case: Case) -> Fraction:

@@ -13,7 +13,7 @@ from sql.corpus import ACCEPTED, Case
 from support.neighbouring_hospitals import FIXED, PUBLIC, crowd, policy, together, unit
 from support.recording_session import World
 
-from dpsql.audit.observation import RecordingGate
+from dpsql_audit.observation import RecordingGate
 
 
 @lru_cache(maxsize=1)

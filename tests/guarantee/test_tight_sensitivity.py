@@ -15,10 +15,10 @@ from support.neighbouring_hospitals import crowd, policy, together
 from support.recording_session import World
 from support.relation_shapes import UNITS, Shape, productions, shapes
 
-from dpsql.audit.distances import compare, moves
-from dpsql.audit.observation import Measured, Observed
 from dpsql.pricing.pricing import Price
 from dpsql.privacy.mechanisms.contract import Sensitivity
+from dpsql_audit.distances import compare, moves
+from dpsql_audit.observation import Measured, Observed
 
 SHAPES = tuple(shapes())
 NORMS = ("l0", "l1", "l2_squared", "linf")

@@ -14,10 +14,10 @@ from support.neighbouring_hospitals import Data, policy
 from support.plain_duckdb import plain_duckdb
 from support.recording_session import World
 
-from dpsql.audit.distances import compare
-from dpsql.audit.observation import Measured
 from dpsql.engine.duckdb.dialect import DUCKDB
 from dpsql.privacy.mechanisms.contract import Sensitivity
+from dpsql_audit.distances import compare
+from dpsql_audit.observation import Measured
 from guarantee.test_neighbours import Place
 
 WARDS = ["er", "icu", "day"]

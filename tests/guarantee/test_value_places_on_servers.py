@@ -18,13 +18,13 @@ from support.postgres_source import Server, ServerWorld, server
 from support.recording_session import World
 from support.spark_source import SparkWorld, spark
 
-from dpsql.audit.observation import ObservedSession
 from dpsql.engine.dialect import Dialect
 from dpsql.engine.duckdb.dialect import DuckDBDialect
 from dpsql.engine.postgresql.dialect import PostgreSQLDialect
 from dpsql.engine.query import EngineQuery
 from dpsql.noise.perturb import Gate
 from dpsql.plan.intervals import Type
+from dpsql_audit.observation import ObservedSession
 from guarantee.test_value_places import (
     BY_DIAGNOSIS,
     BY_WARD,

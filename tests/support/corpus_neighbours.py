@@ -8,9 +8,6 @@ from fractions import Fraction
 
 from sql.corpus import Case
 
-from dpsql.audit.distances import Verdict, compare
-from dpsql.audit.observation import Observed
-from dpsql.audit.replay import same_outcome, same_stages
 from dpsql.plan.plan import TermKind
 from dpsql.planning.planner import Planner
 from dpsql.policy import Policy
@@ -18,6 +15,9 @@ from dpsql.pricing.options import Options
 from dpsql.pricing.pricing import Price, price
 from dpsql.privacy.accounting.pure import Pure
 from dpsql.privacy.loss import Neighbours
+from dpsql_audit.distances import Verdict, compare
+from dpsql_audit.observation import Observed
+from dpsql_audit.replay import same_outcome, same_stages
 from support.neighbouring_hospitals import (
     FIXED,
     Data,

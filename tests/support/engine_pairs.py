@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from sql.corpus import ACCEPTED, Case
 
-from dpsql.audit.observation import Observed
 from dpsql.errors.exceptions import Error
 from dpsql.policy import Policy
+from dpsql_audit.observation import Observed
 from support.corpus_neighbours import Hospital
 from support.neighbouring_hospitals import together
 

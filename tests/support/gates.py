@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpsql.audit.local_laws import in_order, number, ranked
 from dpsql.noise.group_layout import Groups
 from dpsql.noise.int128 import Int128
 from dpsql.noise.perturb import Gate
@@ -20,6 +19,7 @@ from dpsql.privacy.mechanisms.exponential import Choice
 from dpsql.privacy.mechanisms.local_sensitivity import ProposeTestRelease, SmoothSensitivity
 from dpsql.privacy.mechanisms.most_frequent import MostFrequent
 from dpsql.privacy.mechanisms.partition_selection import Threshold, WeightedThreshold, on_noise_grid
+from dpsql_audit.local_laws import in_order, number, ranked
 
 Cells = NDArray[np.int64]
 

@@ -10,13 +10,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpsql.audit.noise_laws import LAWS, law_of
 from dpsql.errors.exceptions import InternalError
 from dpsql.noise.noise_samplers import SAMPLERS, sample, sample_vectors
 from dpsql.noise.randomness import KernelRandomness
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Constant, Noise, Sensitivity
 from dpsql.privacy.mechanisms.registry import MECHANISMS, Mechanism, from_json, series_law, summed, to_json, vector_law
+from dpsql_audit.noise_laws import LAWS, law_of
 from support.noise_laws import ALPHA, fit
 
 ONE = Sensitivity(1, 1, 1, 1)

@@ -1,4 +1,4 @@
-"""Syntax trees of the package's own modules, each parsed once per process because several tests walk all of them."""
+"""Syntax trees of the modules that are shipped, each parsed once per process because several tests walk all of them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,13 @@ from typing import Any
 
 from support.places import ROOT
 
-PACKAGE = ROOT / "dpsql"
-FILES = sorted(PACKAGE.rglob("*.py"))
+PACKAGE, AUDIT = ROOT / "dpsql", ROOT / "dpsql_audit"
+FILES = [*sorted(PACKAGE.rglob("*.py")), *sorted(AUDIT.rglob("*.py"))]
+
+
+def name(file: Path) -> str:
+    """Return the path of a module within `dpsql/`; of one of the audit, with its folder."""
+    return file.relative_to(PACKAGE if file.is_relative_to(PACKAGE) else ROOT).as_posix()
 
 
 @cache

@@ -15,11 +15,11 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from dpsql.audit.observation import ObservedSession
 from dpsql.engine.postgresql.engine import PostgreSQLEngine
 from dpsql.noise.perturb import Gate
 from dpsql.planning.planner import Planner
 from dpsql.policy import Policy
+from dpsql_audit.observation import ObservedSession
 from support.icu_server import WITHOUT_CASE
 from support.neighbouring_hospitals import SCHEMAS
 from support.server_folder import server_folder

@@ -8,12 +8,12 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from dpsql.audit.observation import ObservedSession
 from dpsql.engine.contract import Engine
 from dpsql.engine.duckdb.engine import DuckDBEngine
 from dpsql.noise.perturb import Gate
 from dpsql.planning.planner import Planner
 from dpsql.policy import Policy
+from dpsql_audit.observation import ObservedSession
 from support.neighbouring_hospitals import SCHEMAS
 
 

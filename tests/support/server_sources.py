@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpsql.audit.distances import compare
-from dpsql.audit.observation import Observed, ObservedSession
-from dpsql.audit.replay import same_outcome, same_stages
 from dpsql.errors.exceptions import Refusal
 from dpsql.policy import Policy, parse_policy
+from dpsql_audit.distances import compare
+from dpsql_audit.observation import Observed, ObservedSession
+from dpsql_audit.replay import same_outcome, same_stages
 
 PEOPLE = 12
 ROWS_OF_EACH = 6

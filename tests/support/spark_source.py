@@ -12,10 +12,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from dpsql.audit.observation import ObservedSession
 from dpsql.noise.perturb import Gate
 from dpsql.planning.planner import Planner
 from dpsql.policy import Policy
+from dpsql_audit.observation import ObservedSession
 from support.neighbouring_hospitals import SCHEMAS
 
 _numbers = itertools.count(1)

@@ -15,7 +15,6 @@ from typing import Any
 
 import duckdb
 
-from dpsql.audit.observation import Observed, ObservedSession
 from dpsql.engine.duckdb.engine import DuckDBEngine
 from dpsql.functions.numeric import call
 from dpsql.plan.base_tables import base_scan
@@ -45,6 +44,7 @@ from dpsql.plan.plan import (
 )
 from dpsql.planning.planner import Planned, Planner
 from dpsql.policy import Policy, parse_policy
+from dpsql_audit.observation import Observed, ObservedSession
 
 POLICY = """
 dataset: ward

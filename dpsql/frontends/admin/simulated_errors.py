@@ -108,24 +108,24 @@ def _is_code(column: PolicyColumn) -> bool:
 
 
 def _answered(policy: Policy, question: _Question, people: int) -> Iterator[str]:
-    from dpsql.audit.synthetic import audited
     from dpsql.engine.registry import open_engine
 
     with _made_up(policy, people) as connection:
-        engine = open_engine(audited(policy), connection)
+        engine = open_engine(policy.over_memory(), connection)
         try:
-            yield from _sentences(_session(audited(policy), engine), question)
+            yield from _sentences(_session(policy.over_memory(), engine), question)
         finally:
             engine.close()
 
 
 def _session(policy: Policy, engine: Any) -> Session:
     """Return a session that charges a ledger in memory and stores no release."""
-    from dpsql.audit.observation import NO_STORE, OpenLedger
+    from dpsql.frontends.admin.open_ledger import OpenLedger
     from dpsql.session.session import Session
 
     ledger: Any = OpenLedger()
-    session = Session(policy, engine, ledger, NO_STORE)
+    no_store: Any = None  # dp.reuse is off
+    session = Session(policy, engine, ledger, no_store)
     session.options = session.options.with_value("reuse", "off", policy)
     return session
 

@@ -17,14 +17,30 @@ import click
 
 from dpsql.errors.custodian_log import keep_log, unexpected_text
 from dpsql.errors.exceptions import Error, Exit
-from dpsql.frontends.cli import ask, audit, budget, export, help, owner, plan, plot, prepare, risk, serve, tune, watch
+from dpsql.frontends.cli import ask, budget, export, help, owner, plan, plot, prepare, risk, serve, tune, watch
 from dpsql.frontends.cli.shared import STOPPED, analyst_option, exit_status, policy_option
 from dpsql.frontends.rendering.terminal import say
 
 NO_READER = 128 + signal.SIGPIPE
 
 
-@click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+class _Commands(click.Group):
+    """The commands of the package, and `audit`, which stands outside of it and is imported when it is asked for."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        """Return the names of all commands in order."""
+        return sorted([*super().list_commands(context), "audit"])
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        """Return the command of that name, None if there is none."""
+        if name != "audit":
+            return super().get_command(context, name)
+        from dpsql_audit.command import audit
+
+        return audit
+
+
+@click.group(cls=_Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="dpsql", prog_name="dpsql")
 @policy_option(required=False)
 @analyst_option
@@ -43,7 +59,7 @@ def cli(context: click.Context, policy: Path | None, analyst: str | None) -> Non
 
 for command in (
     ask.query, ask.run, ask.repl, ask.explain, owner.check, owner.init, budget.budget, budget.migrate, owner.demo,
-    prepare.prepare, prepare.erased, tune.tune, serve.serve, serve.user, audit.audit, risk.risk, export.export,
+    prepare.prepare, prepare.erased, tune.tune, serve.serve, serve.user, risk.risk, export.export,
     export.estimate, plan.plan, plot.plot, watch.watch, help.help,
 ):  # fmt: skip
     cli.add_command(command)

@@ -22,13 +22,14 @@ def help(context: click.Context, words: tuple[str, ...]) -> None:
     from dpsql.frontends.repl.screen import Screen
 
     group, name = context.find_root().command, " ".join(words)
+    command = group.get_command(context, name) if isinstance(group, click.Group) else None
     if not words:
         say(
             f"{topic_list()}\n`dpsql help TOPIC` shows a page, `dpsql help SLUG` an error, `dpsql help WORDS` finds words, "
             "`dpsql COMMAND --help` shows the options of a command."
         )
-    elif isinstance(group, click.Group) and name in group.commands and name not in topics():
-        say(group.commands[name].get_help(click.Context(group.commands[name], context.parent, name)))
+    elif command is not None and name not in topics():
+        say(command.get_help(click.Context(command, context.parent, name)))
     elif sys.stdout.isatty():
         screen = Screen()
         columns = shutil.get_terminal_size().columns

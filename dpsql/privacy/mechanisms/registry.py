@@ -1,7 +1,7 @@
 """The register of mechanisms: each with its name, the laws of its noise, and its calibration.
 
 A mechanism is one file of this package and one entry of `MECHANISMS`; its sampler is registered in `dpsql.noise.noise_samplers`,
-and the law against which the audit tests it in `dpsql.audit.noise_laws`. Unregistered laws are refused: they have no error bars,
+and the law against which the audit tests it in `dpsql_audit.noise_laws`. Unregistered laws are refused: they have no error bars,
 are not drawn from and are not read from a store.
 """
 

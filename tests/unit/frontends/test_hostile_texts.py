@@ -22,7 +22,6 @@ import pytest
 from support.hostile_texts import FakeTerminal, hostile_texts
 from support.written_release import WrittenBars, written_release
 
-from dpsql.audit.pictures import bounds_picture
 from dpsql.errors.exceptions import refuse
 from dpsql.frontends.batch import report_page
 from dpsql.frontends.cli import ask, status_of
@@ -38,6 +37,7 @@ from dpsql.plan.intervals import Type
 from dpsql.release.html import answer_html
 from dpsql.release.release import Release
 from dpsql.session.opening import open_session
+from dpsql_audit.pictures import bounds_picture
 
 TEXTS = hostile_texts(150, seed=34)
 

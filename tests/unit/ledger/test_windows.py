@@ -273,7 +273,7 @@ def test_the_name_of_a_scope_tells_its_window() -> None:
 
 
 def test_an_export_of_windows_adds_up_for_an_auditor(sqlite_home: Home, tmp_path: Path) -> None:
-    from dpsql.audit.verify_export import Audit
+    from dpsql_audit.verify_export import Audit
 
     ledger = sqlite_home.open(create=True)
     for start in (OCTOBER, NOVEMBER):

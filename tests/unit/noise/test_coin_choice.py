@@ -11,7 +11,6 @@ import pytest
 from scipy import stats
 from support.noise_laws import ALPHA, Scripted, Seeded
 
-from dpsql.audit.choice_laws import log_law
 from dpsql.errors.exceptions import Fault
 from dpsql.noise import coin_choice
 from dpsql.noise.coin_choice import flipped
@@ -23,6 +22,7 @@ from dpsql.privacy.mechanisms.contract import Sensitivity
 from dpsql.privacy.mechanisms.exponential import Choice
 from dpsql.privacy.mechanisms.most_frequent import MostFrequent
 from dpsql.privacy.mechanisms.permute_and_flip import EXPONENTIAL, PERMUTE_AND_FLIP
+from dpsql_audit.choice_laws import log_law
 
 ROW = Sensitivity(1, 1, 1, 1)
 HALF = Fraction(1, 2)

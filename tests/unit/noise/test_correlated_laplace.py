@@ -11,9 +11,6 @@ import pytest
 from scipy import stats
 from support.noise_laws import ALPHA, fit, gaussian_cdf
 
-from dpsql.audit.lower_bounds import _confirmed as confirmed_bound
-from dpsql.audit.lower_bounds import _log_ratios as log_ratios_of
-from dpsql.audit.mechanism_laws import check_law
 from dpsql.errors.exceptions import Fault, Refusal
 from dpsql.noise.correlated_laplace import FRACTION, correlated_vectors, tied
 from dpsql.noise.group_layout import Groups
@@ -37,6 +34,9 @@ from dpsql.privacy.mechanisms.correlated_laplace import (
 from dpsql.privacy.mechanisms.gaussian import Gaussian
 from dpsql.privacy.mechanisms.gaussian import noise_for as gaussian_for
 from dpsql.privacy.mechanisms.registry import from_json, to_json
+from dpsql_audit.lower_bounds import _confirmed as confirmed_bound
+from dpsql_audit.lower_bounds import _log_ratios as log_ratios_of
+from dpsql_audit.mechanism_laws import check_law
 
 ONE = Sensitivity(1, 1, 1, 1)
 LAW = CorrelatedLaplace(ONE, 0, 100)

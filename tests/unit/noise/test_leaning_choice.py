@@ -10,7 +10,6 @@ import pytest
 from scipy import stats
 from support.noise_laws import ALPHA, Seeded
 
-from dpsql.audit.choice_laws import log_law
 from dpsql.errors.exceptions import Fault
 from dpsql.noise.group_layout import Groups
 from dpsql.noise.leaning_choice import MOST_CELLS, choose_leaning
@@ -19,6 +18,7 @@ from dpsql.noise.rank_histograms import Histograms
 from dpsql.privacy.mechanisms.contract import Sensitivity
 from dpsql.privacy.mechanisms.exponential import Choice
 from dpsql.privacy.mechanisms.permute_and_flip import CHOICE_MECHANISMS
+from dpsql_audit.choice_laws import log_law
 
 ROW = Sensitivity(1, 1, 1, 1)
 DRAWS = 60_000
@@ -46,7 +46,7 @@ def drawn(choice: Choice, rows: list[int], draws: int = DRAWS) -> np.ndarray:
 
 
 def fit(seen: np.ndarray, choice: Choice, rows: list[int]) -> float:
-    """Return the p-value of a chi-square test of cells against the law of `dpsql.audit`, with rare cells pooled."""
+    """Return the p-value of a chi-square test of cells against the law of `dpsql_audit`, with rare cells pooled."""
     filled = {cell: count for cell, count in enumerate(rows) if count}
     expected = np.exp(log_law(choice, len(rows), filled)) * seen.size
     counts = np.bincount(seen, minlength=len(rows)).astype(float)

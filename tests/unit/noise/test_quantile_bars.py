@@ -12,7 +12,6 @@ import pytest
 from scipy import stats
 from support.noise_laws import ALPHA, Seeded
 
-from dpsql.audit.choice_laws import log_law, log_ratios
 from dpsql.noise.group_layout import Groups
 from dpsql.noise.perturb import Gate
 from dpsql.noise.rank_histograms import Histograms, padded, released_quantiles
@@ -21,6 +20,7 @@ from dpsql.privacy.mechanisms.contract import Sensitivity
 from dpsql.privacy.mechanisms.exponential import Choice, choice_for, end_for
 from dpsql.privacy.mechanisms.permute_and_flip import EXPONENTIAL, PERMUTE_AND_FLIP
 from dpsql.privacy.mechanisms.rank_histogram import EndChoice, QuantileChoice, RankHistogramPlan, Search
+from dpsql_audit.choice_laws import log_law, log_ratios
 
 ROW = Sensitivity(1, 1, 1, 1)
 PART = PrivacyLoss(Fraction(1, 3), Fraction(0), None)

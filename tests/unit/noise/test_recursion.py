@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from support.gates import NoiselessGate
 from support.noise_laws import Seeded
 
-from dpsql.audit.choice_laws import log_law
 from dpsql.noise import rank_choice
 from dpsql.noise.group_layout import Groups
 from dpsql.noise.perturb import Gate
@@ -24,6 +23,7 @@ from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Law, Sensitivity
 from dpsql.privacy.mechanisms.exponential import Choice, choice_for
 from dpsql.privacy.mechanisms.rank_histogram import QuantileChoice, RankHistogramPlan, Search, recursion, split
+from dpsql_audit.choice_laws import log_law
 
 NOBODY = Groups(pa.table({}), 1, True)
 DECILES = [Fraction(tenth, 10) for tenth in range(1, 10)]

@@ -13,8 +13,6 @@ import pytest
 from scipy import stats
 from support.noise_laws import ALPHA
 
-from dpsql.audit.mechanism_laws import check_law
-from dpsql.audit.noise_laws import law_of
 from dpsql.errors.exceptions import Refusal
 from dpsql.noise.group_layout import Groups
 from dpsql.noise.perturb import Gate
@@ -35,6 +33,8 @@ from dpsql.privacy.mechanisms.square_root import (
     unrolled,
     wide_bits,
 )
+from dpsql_audit.mechanism_laws import check_law
+from dpsql_audit.noise_laws import law_of
 
 LONE = Sensitivity(1, 1, 1, 1)
 
@@ -239,7 +239,7 @@ def test_the_audit_accepts_what_is_drawn_and_no_other_scale(length: int, monkeyp
     assert not check_law(law).problem
     for wrong in (35, 65):
         drawn = running_vectors(SquareRoot(LONE, 0, wrong * ONE, length), 10_000, 2, KernelRandomness())
-        monkeypatch.setattr("dpsql.audit.mechanism_laws.vectors", lambda *_, drawn=drawn: drawn)
+        monkeypatch.setattr("dpsql_audit.mechanism_laws.vectors", lambda *_, drawn=drawn: drawn)
         assert check_law(law).problem
         monkeypatch.undo()
 

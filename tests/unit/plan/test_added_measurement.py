@@ -21,9 +21,6 @@ from support.gates import EXACT_NUMBERS
 
 from dpsql.aggregates.contract import Arguments
 from dpsql.aggregates.registry import aggregate_of, register, unregister
-from dpsql.audit import distances, mechanism_laws
-from dpsql.audit.choice_laws import CHOICES, AuditedChoice, Rows, log_law
-from dpsql.audit.mechanism_laws import check_choice
 from dpsql.engine.emit import measurements as engine
 from dpsql.errors.exceptions import Error, InternalError
 from dpsql.functions.value_lists import listed
@@ -48,6 +45,9 @@ from dpsql.reuse.measurements import MostFrequentRecord
 from dpsql.reuse.stored_numbers import StoredNumber
 from dpsql.session.opening import open_session
 from dpsql.session.session import Session
+from dpsql_audit import distances, mechanism_laws
+from dpsql_audit.choice_laws import CHOICES, AuditedChoice, Rows, log_law
+from dpsql_audit.mechanism_laws import check_choice
 
 RAREST = "rarest value"
 CELLS = 20

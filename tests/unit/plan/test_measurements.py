@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from dpsql.audit import distances, mechanism_laws
 from dpsql.engine.emit import measurements as engine
 from dpsql.errors.exceptions import InternalError
 from dpsql.noise import measurements as noise
@@ -13,6 +12,7 @@ from dpsql.plan.measurements import MEASUREMENTS, Register
 from dpsql.plan.plan import BoundedBlock, Caps, Scan
 from dpsql.pricing import measurements as pricing
 from dpsql.reuse import measurements as reuse
+from dpsql_audit import distances, mechanism_laws
 
 FLOORS: tuple[Register[object], ...] = (
     pricing.PARTS,

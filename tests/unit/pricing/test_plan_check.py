@@ -17,9 +17,6 @@ from typing import Any
 import pytest
 from support.wrong_plans import QUESTIONS, UNITS, Ward, bound, crowd, wrong_plans
 
-from dpsql.audit.distances import compare
-from dpsql.audit.observation import Observed
-from dpsql.audit.replay import same_outcome, same_stages
 from dpsql.errors.exceptions import Error
 from dpsql.plan import stability
 from dpsql.plan.plan import Plan, Scan, UnitWindow, filled
@@ -27,6 +24,9 @@ from dpsql.planning import planner as planning
 from dpsql.planning.planner import Planned
 from dpsql.pricing import bounding, plan_check
 from dpsql.session import context, stages
+from dpsql_audit.distances import compare
+from dpsql_audit.observation import Observed
+from dpsql_audit.replay import same_outcome, same_stages
 
 SEED = 11
 FEW, MANY, EVERY = 2, 40, 10_000

@@ -17,7 +17,6 @@ from support import clinic
 from support.accountant_contract import AccountantContract
 from support.mechanism_contract import ONE, MechanismContract
 
-from dpsql.audit.noise_laws import LAWS, pure_rho
 from dpsql.errors.exceptions import InternalError, PolicyRefusal, Refusal
 from dpsql.noise.noise_samplers import SAMPLERS
 from dpsql.noise.samplers import discrete_laplace
@@ -31,6 +30,7 @@ from dpsql.privacy.mechanisms.rational_bounds import ln_upper
 from dpsql.privacy.mechanisms.registry import MECHANISMS, Mechanism, from_json, to_json
 from dpsql.privacy.pure_to_zcdp import pure_of_rho
 from dpsql.session.opening import open_session
+from dpsql_audit.noise_laws import LAWS, pure_rho
 
 
 @dataclass(frozen=True)

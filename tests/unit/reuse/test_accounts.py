@@ -19,7 +19,7 @@ from dpsql.ledger.forecast import forecasts
 from dpsql.session.budget import Budget
 from dpsql.session.opening import open_session
 
-VERIFY = ROOT / "dpsql" / "audit" / "verify_export.py"
+VERIFY = ROOT / "dpsql_audit" / "verify_export.py"
 WEEK = ROOT / "examples" / "dashboard_week.py"
 
 

@@ -22,7 +22,6 @@ from support.recording_session import World
 from support.released_blocks import Keyed, drawn, laplace_noise
 
 import dpsql
-from dpsql.audit.distances import moves
 from dpsql.engine.duckdb.dialect import DuckDBDialect
 from dpsql.errors.exceptions import Error
 from dpsql.frontends.cli import cli
@@ -34,6 +33,7 @@ from dpsql.session.opening import open_session
 from dpsql.session.session import Session
 from dpsql.tuning import Tuning, tune
 from dpsql.tuning.choices import least_count
+from dpsql_audit.distances import moves
 
 SHOP = """
 dataset: shop

@@ -27,10 +27,10 @@ from support.server_sources import (
     rows_of,
 )
 
-from dpsql.audit.observation import Observed, ObservedSession
 from dpsql.engine.postgresql.engine import PostgreSQLEngine
 from dpsql.engine.postgresql.literals import ENUM, READABLE
 from dpsql.planning.planner import Planner
+from dpsql_audit.observation import Observed, ObservedSession
 
 __all__ = ["server"]
 HOSTILE = range(0, max(len(kind.values) for kind in POSTGRESQL), 1 if NIGHTLY else ROWS_OF_EACH)

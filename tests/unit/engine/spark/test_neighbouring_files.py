@@ -19,12 +19,12 @@ from support.effort import NIGHTLY
 from support.server_sources import ROWS_OF_EACH, SPARK, Kind, differences, policy_of, questions, rows_of
 from support.spark_source import spark
 
-from dpsql.audit.observation import Observed, ObservedSession
 from dpsql.engine.registry import open_engine
 from dpsql.engine.spark.literals import READABLE, kind
 from dpsql.errors.exceptions import Error
 from dpsql.planning.planner import Planner
 from dpsql.policy import Policy
+from dpsql_audit.observation import Observed, ObservedSession
 
 __all__ = ["spark"]
 HOSTILE = range(0, max(len(kind.values) for kind in SPARK), 1 if NIGHTLY else ROWS_OF_EACH)

@@ -23,11 +23,11 @@ from support.neighbouring_hospitals import SCHEMAS
 from support.neighbouring_hospitals import policy as policy_of
 from support.spark_source import spark, zoned
 
-from dpsql.audit.observation import ObservedSession
 from dpsql.engine.contribution_index import ContributionIndex
 from dpsql.errors.exceptions import Fault
 from dpsql.policy import Policy, policy_problems
 from dpsql.policy.types import Preparation
+from dpsql_audit.observation import ObservedSession
 from unit.engine.postgresql.test_stored_views import many_rows
 from unit.engine.spark.test_corpus import REFUSED
 

@@ -17,6 +17,7 @@ from dpsql.errors.exceptions import REGISTER, Error
 from dpsql.frontends.cli import cli
 from dpsql.frontends.rendering.topics import drawn_page, help_page, topics
 from dpsql.frontends.repl.commands import as_command
+from dpsql_audit.command import audit
 
 Run = Callable[..., Outcome]
 PAGES = sorted(page.stem for page in (ROOT / "docs").glob("*.md"))
@@ -87,8 +88,9 @@ def test_a_command_without_a_page_shows_its_options(dpsql: Run) -> None:
 
 def test_every_page_that_a_message_cites_can_be_shown_by_the_installed_package() -> None:
     texts = [f"{entry.sentence} {entry.hint}" for entry in REGISTER.values()]
-    texts += [command.help or "" for command in cli.commands.values()]
-    texts += [getattr(option, "help", "") or "" for command in cli.commands.values() for option in command.params]
+    commands = [*cli.commands.values(), audit]
+    texts += [command.help or "" for command in commands]
+    texts += [getattr(option, "help", "") or "" for command in commands for option in command.params]
     cited = {topic for text in texts for topic in re.findall(r"dpsql help (\w+)", text)}
     assert cited >= {"sql", "engines"} and cited <= set(topics())
     assert not [text for text in texts if "docs/" in text], "pip does not install docs/"

@@ -8,10 +8,10 @@ from itertools import product
 
 import pytest
 
-from dpsql.audit import choice_laws
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Sensitivity
 from dpsql.privacy.mechanisms.end_rows import EndKey, end_key_for
+from dpsql_audit import choice_laws
 
 KEYS, VALUES = 2, 3
 CELLS = KEYS * VALUES

@@ -10,12 +10,12 @@ from itertools import product
 import numpy as np
 import pytest
 
-from dpsql.audit import choice_laws
-from dpsql.audit.choice_laws import distance, runs, target
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Sensitivity
 from dpsql.privacy.mechanisms.exponential import OUTSIDE, Choice, choice_for
 from dpsql.privacy.mechanisms.permute_and_flip import EXPONENTIAL, PERMUTE_AND_FLIP
+from dpsql_audit import choice_laws
+from dpsql_audit.choice_laws import distance, runs, target
 
 HALF, TENTH = Fraction(1, 2), Fraction(1, 10)
 QUANTILES = (Fraction(0), TENTH, Fraction(1, 3), HALF, Fraction(9, 10), Fraction(1))

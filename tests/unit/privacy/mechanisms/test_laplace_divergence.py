@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from dp_accounting.pld.privacy_loss_mechanism import DiscreteLaplacePrivacyLoss
 
-from dpsql.audit.noise_laws import laplace_rho
 from dpsql.privacy.mechanisms import laplace, laplace_divergence
 from dpsql.privacy.mechanisms.contract import Noise, Sensitivity
 from dpsql.privacy.mechanisms.laplace import MOST_SCALE, Laplace, entry_moved, steps_moved
@@ -24,6 +23,7 @@ from dpsql.privacy.mechanisms.laplace_divergence import (
 )
 from dpsql.privacy.mechanisms.registry import MECHANISMS
 from dpsql.privacy.pure_to_zcdp import rho_of_pure
+from dpsql_audit.noise_laws import laplace_rho
 
 ORDERS = [1.0001, 1.01, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 40.0, 200.0]
 RATES = [Fraction(2), Fraction(1), Fraction(1, 3), Fraction(1, 10), Fraction(1, 40)]

@@ -8,11 +8,11 @@ from itertools import product
 
 import pytest
 
-from dpsql.audit import choice_laws
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Sensitivity
 from dpsql.privacy.mechanisms.exponential import LEANING_DENOMINATOR, Choice, Lean, leaning_choice
 from dpsql.privacy.mechanisms.permute_and_flip import CHOICE_MECHANISMS, EXPONENTIAL, PERMUTE_AND_FLIP
+from dpsql_audit import choice_laws
 
 ROW = Sensitivity(1, 1, 1, 1)
 LEAN = Lean(1, Fraction(1, 3))

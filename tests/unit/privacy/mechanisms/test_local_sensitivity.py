@@ -14,8 +14,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dpsql.audit import local_laws
-from dpsql.audit.mechanism_laws import check_local
 from dpsql.errors.exceptions import InternalError, Refusal
 from dpsql.noise.group_layout import Groups
 from dpsql.noise.local_sensitivity import (
@@ -44,6 +42,8 @@ from dpsql.privacy.mechanisms.local_sensitivity import (
     smooth_for,
 )
 from dpsql.privacy.pure_to_zcdp import rho_of_pure
+from dpsql_audit import local_laws
+from dpsql_audit.mechanism_laws import check_local
 
 LAST = 5
 ROWS = range(8)

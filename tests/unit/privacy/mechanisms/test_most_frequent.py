@@ -9,9 +9,9 @@ from itertools import product
 
 import pytest
 
-from dpsql.audit import choice_laws
 from dpsql.privacy.mechanisms.contract import Sensitivity
 from dpsql.privacy.mechanisms.most_frequent import MostFrequent
+from dpsql_audit import choice_laws
 
 CELLS = 4
 Histogram = tuple[int, ...]

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from support.mechanism_contract import ONE, MechanismContract
 
-from dpsql.audit.noise_laws import LAWS, law_of
 from dpsql.errors.exceptions import InternalError
 from dpsql.noise.noise_samplers import SAMPLERS, sample
 from dpsql.noise.randomness import KernelRandomness
@@ -21,6 +20,7 @@ from dpsql.privacy.mechanisms.laplace import Laplace
 from dpsql.privacy.mechanisms.registry import MECHANISMS, askable, from_json, summed, to_json
 from dpsql.privacy.mechanisms.square_root import ONE as UNIT
 from dpsql.privacy.mechanisms.square_root import SquareRoot
+from dpsql_audit.noise_laws import LAWS, law_of
 
 
 class TestLaplace(MechanismContract):

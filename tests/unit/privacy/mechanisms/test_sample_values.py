@@ -10,7 +10,6 @@ from itertools import combinations_with_replacement
 import pyarrow as pa
 import pytest
 
-from dpsql.audit import choice_laws
 from dpsql.errors.exceptions import Fault
 from dpsql.noise.group_layout import Groups
 from dpsql.noise.perturb import Gate
@@ -27,6 +26,7 @@ from dpsql.privacy.mechanisms.exponential import Choice, choice_for
 from dpsql.privacy.mechanisms.permute_and_flip import CHOICE_MECHANISMS, EXPONENTIAL
 from dpsql.privacy.mechanisms.rank_histogram import QuantileChoice, Search
 from dpsql.privacy.mechanisms.sample_values import SampleValuesPlan, enough_samples, entries_moved
+from dpsql_audit import choice_laws
 
 CELLS = 5
 MEDIAN = Fraction(1, 2)

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import pytest
 
-from dpsql.audit.verify_export import DELTA, Audit, epsilon_of
 from dpsql.privacy.accounting.conversions import rho_to_epsilon
+from dpsql_audit.verify_export import DELTA, Audit, epsilon_of
 
 E, R = 10**18, 10**36
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dpsql.audit.questions import Question
+from dpsql_audit.questions import Question
 
 
 @dataclass(frozen=True)

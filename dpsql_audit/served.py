@@ -1,6 +1,6 @@
 """Audit of a server: the contract of the check, and databases that contain many trials in separate groups.
 
-`dpsql.frontends.pgwire.audit` starts the server and speaks its protocol; nothing here depends on a protocol.
+`server_check` starts the server and speaks its protocol; nothing here depends on a protocol.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from dpsql.audit.findings import Finding
-from dpsql.audit.lower_bounds import LowerBound
-from dpsql.audit.questions import Question
-from dpsql.audit.synthetic import PROFILES, Data, Profile, Synthetic, quoted
 from dpsql.policy import Policy, PolicyColumn, Table
 from dpsql.pricing.pricing import Price
+from dpsql_audit.findings import Finding
+from dpsql_audit.lower_bounds import LowerBound
+from dpsql_audit.questions import Question
+from dpsql_audit.synthetic import PROFILES, Data, Profile, Synthetic, quoted
 
 TRIALS = 500
 """Number of trials in one answer: groups of a public key, each with the rows of a different privacy unit, or without rows."""

@@ -17,11 +17,6 @@ from typing import Any
 import duckdb
 from sqlglot import exp
 
-from dpsql.audit.distances import Verdict, compare, covers
-from dpsql.audit.findings import CHARGES, KEPT_ROWS, PROMISE, Finding, rule_of
-from dpsql.audit.observation import NOTICES, Observed, ObservedSession
-from dpsql.audit.questions import Question
-from dpsql.audit.synthetic import PROFILES, Data, Profile, Synthetic, as_sql, audited, load, sharpened
 from dpsql.engine.registry import open_engine
 from dpsql.errors.exceptions import Error
 from dpsql.plan.plan import results_read
@@ -32,6 +27,11 @@ from dpsql.privacy.loss import Neighbours
 from dpsql.sql.lexer import DIALECT, as_piece
 from dpsql.sql.parse import parse
 from dpsql.sql.parser import parse_tokens
+from dpsql_audit.distances import Verdict, compare, covers
+from dpsql_audit.findings import CHARGES, KEPT_ROWS, PROMISE, Finding, rule_of
+from dpsql_audit.observation import NOTICES, Observed, ObservedSession
+from dpsql_audit.questions import Question
+from dpsql_audit.synthetic import PROFILES, Data, Profile, Synthetic, as_sql, load, sharpened
 
 MOST_SHARPENED = 60
 WATCHED = "not replayed: it is compared with a threshold, and a run of comparisons holds a secret from one to the next"
@@ -82,7 +82,7 @@ class Replay:
 
     def __init__(self, policy: Policy, seed: int = 0) -> None:
         """`policy`: the owner's policy; its source is not opened."""
-        self.original, self.policy = policy, audited(policy)
+        self.original, self.policy = policy, policy.over_memory()
         self.synthetic = Synthetic(self.policy, seed)
         self._connections: dict[ObservedSession, duckdb.DuckDBPyConnection] = {}
         self.nobody = self._session()

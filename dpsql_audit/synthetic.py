@@ -75,13 +75,6 @@ def drawn(*place: object) -> int:
     return int.from_bytes(hashlib.sha256("/".join(map(str, place)).encode()).digest()[:8])
 
 
-def audited(policy: Policy) -> Policy:
-    """Return the policy with its tables read from memory under their own names: every question keeps its meaning, only the data
-    are elsewhere."""
-    tables = {name: replace(table, source=None, csv=None) for name, table in policy.tables.items()}
-    return replace(policy, source=None, tables=tables, timing="plain", constant_seconds=None, data_version="audit")
-
-
 class Synthetic:
     """Data of one policy: the crowd, one unit of a profile, and the public tables, which are always the same."""
 

@@ -8,26 +8,26 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from dpsql.audit.charges import MOST_PAID, check_charges
-from dpsql.audit.findings import LEDGER, NOISE, SENSITIVITY, Finding
-from dpsql.audit.lower_bounds import ALPHA, LowerBound, lower_bound
-from dpsql.audit.mechanism_laws import ALPHA as LAW_ALPHA
-from dpsql.audit.mechanism_laws import TESTS_OF_A_LAW, LawChecked, laws_of
-from dpsql.audit.observation import Measured
-from dpsql.audit.questions import MEASURED_AS_ONE, Question, questions_of
-from dpsql.audit.replay import WATCHED, Replay, Replayed
-from dpsql.audit.served import CheckServer, ServedCheck
-from dpsql.audit.sources import NOT_CHECKED, SourceChecked, check_sources
-from dpsql.audit.verify_export import Audit
 from dpsql.ledger.records import Entry
 from dpsql.policy import Policy
 from dpsql.pricing.explain import describe_loss
 from dpsql.pricing.pricing import Price
 from dpsql.privacy.accounting.conversions import rho_to_epsilon
 from dpsql.privacy.loss import PrivacyLoss
+from dpsql_audit.charges import MOST_PAID, check_charges
+from dpsql_audit.findings import LEDGER, NOISE, SENSITIVITY, Finding
+from dpsql_audit.lower_bounds import ALPHA, LowerBound, lower_bound
+from dpsql_audit.mechanism_laws import ALPHA as LAW_ALPHA
+from dpsql_audit.mechanism_laws import TESTS_OF_A_LAW, LawChecked, laws_of
+from dpsql_audit.observation import Measured
+from dpsql_audit.questions import MEASURED_AS_ONE, Question, questions_of
+from dpsql_audit.replay import WATCHED, Replay, Replayed
+from dpsql_audit.served import CheckServer, ServedCheck
+from dpsql_audit.sources import NOT_CHECKED, SourceChecked, check_sources
+from dpsql_audit.verify_export import Audit
 
 if TYPE_CHECKING:
-    from dpsql.audit.scratch import ScratchDatabase
+    from dpsql_audit.scratch import ScratchDatabase
 
 SOURCE_SHARE, REPLAY_SHARE, WIRE_SHARE = 0.5, 0.9, 0.3
 """Shares of the given time: the points at which comparisons over files and in memory end (the rest is for samples), and the share

@@ -11,18 +11,18 @@ import pyarrow as pa
 import pytest
 from support.places import POLICIES, ROOT
 
-from dpsql.audit import findings
-from dpsql.audit.findings import CHARGES, PRIVATE_KEYS, PROMISE, SENSITIVITY, SPLIT, Finding, Rule, rule_of
-from dpsql.audit.observation import ObservedSession
-from dpsql.audit.questions import Question
-from dpsql.audit.replay import Replay, Replayed
-from dpsql.audit.report import _once_in, alone, as_html, as_json, as_text
-from dpsql.audit.run import NOT_TRIED, AuditReport, QuestionReport
-from dpsql.audit.sources import SourceChecked
-from dpsql.audit.synthetic import NEWCOMER, PROFILES, Synthetic, as_sql, audited
 from dpsql.errors.exceptions import refuse
 from dpsql.policy import Policy, load_policy
 from dpsql.privacy.loss import Neighbours
+from dpsql_audit import findings
+from dpsql_audit.findings import CHARGES, PRIVATE_KEYS, PROMISE, SENSITIVITY, SPLIT, Finding, Rule, rule_of
+from dpsql_audit.observation import ObservedSession
+from dpsql_audit.questions import Question
+from dpsql_audit.replay import Replay, Replayed
+from dpsql_audit.report import _once_in, alone, as_html, as_json, as_text
+from dpsql_audit.run import NOT_TRIED, AuditReport, QuestionReport
+from dpsql_audit.sources import SourceChecked
+from dpsql_audit.synthetic import NEWCOMER, PROFILES, Synthetic, as_sql
 
 RULES = [value for value in vars(findings).values() if isinstance(value, Rule)]
 ODD = next(profile for profile in PROFILES if profile.default == "odd")
@@ -74,7 +74,7 @@ def expected(tables: Mapping[str, pa.Table]) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("name", ["hospital", "hospital_rows", "shop", "tpch"])
 def test_statements_make_the_very_tables_of_any_length_in_their_order(name: str) -> None:
-    policy = audited(load_policy(POLICIES / f"{name}.yaml"))
+    policy = load_policy(POLICIES / f"{name}.yaml").over_memory()
     synthetic = Synthetic(policy)
     for parts in ((), (synthetic.crowd, synthetic.unit(ODD)), (synthetic.crowd, synthetic.many())):
         tables = synthetic.database(*parts)
@@ -182,7 +182,7 @@ def test_rows_that_occur_more_often_are_told_as_often() -> None:
 
 
 def test_a_newcomer_is_all_that_one_side_of_a_pair_has_alone(policy: Policy) -> None:
-    synthetic = Synthetic(audited(policy))
+    synthetic = Synthetic(policy.over_memory())
     unit = synthetic.unit(ODD)
     left, right = (
         as_sql(policy, synthetic.database(*parts)) for parts in ((synthetic.crowd,), (synthetic.crowd, unit))

@@ -18,9 +18,9 @@ import psycopg
 import pyarrow as pa
 from psycopg.conninfo import conninfo_to_dict
 
-from dpsql.audit.synthetic import quoted
 from dpsql.errors.exceptions import refuse
 from dpsql.policy import Policy
+from dpsql_audit.synthetic import quoted
 
 _NOT_EMPTY = """
 SELECT held FROM (

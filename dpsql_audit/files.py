@@ -15,11 +15,11 @@ import duckdb
 import pyarrow as pa
 from pyarrow import parquet
 
-from dpsql.audit.synthetic import as_sql, quoted
 from dpsql.policy import Policy, Table
 from dpsql.policy.reach import is_csv, is_file
 from dpsql.policy.source_kinds import source_kind
 from dpsql.policy.types import CsvDialect
+from dpsql_audit.synthetic import as_sql, quoted
 
 COLLATIONS = ("", " COLLATE NOCASE", " COLLATE NOACCENT", " COLLATE NOCASE.NOACCENT")
 """Of columns with a list in turn; a text without one has the last, which takes most texts for equal."""

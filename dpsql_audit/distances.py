@@ -12,11 +12,6 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any, TypeVar
 
-from dpsql.audit.choice_laws import ChoiceLaw, choice_of, log_ratios
-from dpsql.audit.local_laws import delta_needed
-from dpsql.audit.noise_laws import law_of, pure_rho
-from dpsql.audit.observation import Key, Measured, Vector
-from dpsql.audit.verify_export import PLACES
 from dpsql.errors.exceptions import refuse
 from dpsql.plan.measurements import Register
 from dpsql.pricing.pricing import Price
@@ -29,6 +24,11 @@ from dpsql.privacy.mechanisms.partition_selection import ONE, Threshold, Truncat
 from dpsql.privacy.mechanisms.permute_and_flip import EXPONENTIAL
 from dpsql.privacy.mechanisms.rank_histogram import RANK_HISTOGRAM, RankHistogramPlan
 from dpsql.privacy.mechanisms.sample_values import SAMPLE_MEAN, SAMPLE_VALUES, SampleMeanPlan, SampleValuesPlan
+from dpsql_audit.choice_laws import ChoiceLaw, choice_of, log_ratios
+from dpsql_audit.local_laws import delta_needed
+from dpsql_audit.noise_laws import law_of, pure_rho
+from dpsql_audit.observation import Key, Measured, Vector
+from dpsql_audit.verify_export import PLACES
 
 EXACT = 1 + 1e-9
 """Room for the rounding of floats where a probability is computed in them."""

@@ -18,10 +18,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dpsql.audit.choice_laws import EXAMPLE_CELLS, ChoiceLaw, choice_of, log_law, runs
-from dpsql.audit.local_laws import local_law_of, through
-from dpsql.audit.lower_bounds import vectors
-from dpsql.audit.noise_laws import AuditedLaw, law_of
 from dpsql.errors.exceptions import refuse
 from dpsql.noise.group_layout import Groups
 from dpsql.noise.int128 import Int128
@@ -36,6 +32,10 @@ from dpsql.privacy.mechanisms.most_frequent import MOST_FREQUENT
 from dpsql.privacy.mechanisms.partition_selection import ONE, Threshold, TruncatedGeometric, WeightedThreshold
 from dpsql.privacy.mechanisms.rank_histogram import RANK_HISTOGRAM
 from dpsql.privacy.mechanisms.sample_values import SAMPLE_MEAN, SAMPLE_VALUES, SampleMeanPlan
+from dpsql_audit.choice_laws import EXAMPLE_CELLS, ChoiceLaw, choice_of, log_law, runs
+from dpsql_audit.local_laws import local_law_of, through
+from dpsql_audit.lower_bounds import vectors
+from dpsql_audit.noise_laws import AuditedLaw, law_of
 
 DRAWS = 100_000
 CHOICES = 20_000

@@ -18,12 +18,6 @@ from typing import Any
 
 import duckdb
 
-from dpsql.audit.distances import covers
-from dpsql.audit.findings import CHARGES, ENGINE_ERRORS, LEDGER, LIMITS, PROMISE, STORED, UNIQUE_KEYS, Finding, Rule
-from dpsql.audit.observation import RecordedEngine, answer_bytes, planned_question
-from dpsql.audit.questions import MEASURED_AS_ONE, Question
-from dpsql.audit.synthetic import Synthetic, as_sql, audited, load
-from dpsql.audit.verify_export import Audit
 from dpsql.engine.contract import ExactAnswer
 from dpsql.engine.query import EngineQuery
 from dpsql.engine.registry import open_engine
@@ -39,6 +33,12 @@ from dpsql.privacy.accounting.registry import make_accountant
 from dpsql.privacy.accounting.zcdp import Zcdp
 from dpsql.reuse.store import open_releases
 from dpsql.session.session import Session
+from dpsql_audit.distances import covers
+from dpsql_audit.findings import CHARGES, ENGINE_ERRORS, LEDGER, LIMITS, PROMISE, STORED, UNIQUE_KEYS, Finding, Rule
+from dpsql_audit.observation import RecordedEngine, answer_bytes, planned_question
+from dpsql_audit.questions import MEASURED_AS_ONE, Question
+from dpsql_audit.synthetic import Synthetic, as_sql, load
+from dpsql_audit.verify_export import Audit
 
 MOST_ASKED = 200
 """Number of answers after which a budget meant for two or three of them is reported as unlimited."""
@@ -75,7 +75,7 @@ class ChargeAudit:
 
     def __init__(self, policy: Policy, folder: Path) -> None:
         """`folder`: empty, and used by this audit alone."""
-        self.policy = replace(audited(policy), data_version=None)
+        self.policy = replace(policy.over_memory(), data_version=None)
         self.folder = folder
         self.url, self.state = f"sqlite:///{folder}/ledger.db", folder / "state"
         self.synthetic = Synthetic(self.policy)

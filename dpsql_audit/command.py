@@ -15,11 +15,11 @@ from dpsql.frontends.rendering.terminal import say
 from dpsql.media.text import json_text
 
 if TYPE_CHECKING:
-    from dpsql.audit.questions import Question
-    from dpsql.audit.scratch import ScratchDatabase
-    from dpsql.audit.served import CheckServer
     from dpsql.ledger.records import Entry
     from dpsql.policy import Policy
+    from dpsql_audit.questions import Question
+    from dpsql_audit.scratch import ScratchDatabase
+    from dpsql_audit.served import CheckServer
 
 
 STOPPED = 128 + signal.SIGINT
@@ -64,10 +64,10 @@ def audit(
     distribution of the noise, and adds up the ledger. The protected data are not opened. The exit status is 1 if something
     was found.
     """
-    from dpsql.audit.report import as_html, as_json, as_text
-    from dpsql.audit.run import run_audit
     from dpsql.frontends.rendering.spinner import waiting
     from dpsql.policy import load_policy
+    from dpsql_audit.report import as_html, as_json, as_text
+    from dpsql_audit.run import run_audit
 
     loaded = load_policy(policy)
     questions = [*_questions(queries), *_asked_before(loaded)]
@@ -99,7 +99,7 @@ def _check_server(wire: bool) -> CheckServer | None:
     """Return the function that checks a server, None unless that is asked for."""
     if not wire:
         return None
-    from dpsql.frontends.pgwire.audit.check import check_server
+    from dpsql_audit.server_check import check_server
 
     return check_server
 
@@ -110,7 +110,7 @@ def _scratch(url: str | None, policy: Policy) -> AbstractContextManager[ScratchD
     if url is None:
         return nullcontext()
     try:
-        from dpsql.audit.scratch import ScratchDatabase
+        from dpsql_audit.scratch import ScratchDatabase
     except ImportError:
         raise refuse("source_driver", extra="postgres") from None
     return ScratchDatabase(url, policy)
@@ -129,8 +129,8 @@ def _questions(place: Path | None) -> list[Question]:
     """Return the statements of the owner's file. Raises InterfaceError file_read, Refusal text_unfinished."""
     if place is None:
         return []
-    from dpsql.audit.replay import read_statements
     from dpsql.sql.split import split_file
+    from dpsql_audit.replay import read_statements
 
     try:
         text = place.read_text(encoding="utf-8")
@@ -145,8 +145,8 @@ def _questions(place: Path | None) -> list[Question]:
 
 def _asked_before(policy: Policy) -> list[Question]:
     """Return the questions of the server's audit log, if the policy keeps their texts. Raises InterfaceError file_read."""
-    from dpsql.audit.questions import past_questions
     from dpsql.storage.directories import state_directory
+    from dpsql_audit.questions import past_questions
 
     if not policy.log_sql:
         return []

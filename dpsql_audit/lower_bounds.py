@@ -17,12 +17,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dpsql.audit.distances import moves, on_grid
-from dpsql.audit.noise_laws import law_of
-from dpsql.audit.observation import Measured
 from dpsql.noise.group_layout import Groups
 from dpsql.noise.perturb import Gate
 from dpsql.privacy.mechanisms.contract import Noise
+from dpsql_audit.distances import moves, on_grid
+from dpsql_audit.noise_laws import law_of
+from dpsql_audit.observation import Measured
 
 TRIALS = 4_000
 ALPHA = 1e-6

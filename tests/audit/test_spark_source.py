@@ -9,10 +9,10 @@ import pytest
 from support.places import POLICIES
 from support.spark_source import spark
 
-from dpsql.audit.questions import Question
-from dpsql.audit.replay import Replay
-from dpsql.audit.sources import check_sources, kind_of
 from dpsql.policy import Policy, load_policy
+from dpsql_audit.questions import Question
+from dpsql_audit.replay import Replay
+from dpsql_audit.sources import check_sources, kind_of
 
 __all__ = ["spark"]
 

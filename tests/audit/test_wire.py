@@ -11,21 +11,20 @@ import pytest
 from support.clinic_folder import Clinic, Outcome, bare_clinic, clinic, dpsql
 from support.places import POLICIES
 
-from dpsql.audit.lower_bounds import bound_of_samples
-from dpsql.audit.questions import Question
-from dpsql.audit.replay import Replay
-from dpsql.audit.report import as_html, as_json, as_text
-from dpsql.audit.run import AuditReport
-from dpsql.audit.served import TRIALS, PackedTrials, ServedCheck, packable
-from dpsql.audit.synthetic import audited
 from dpsql.errors.exceptions import Exit, refuse
 from dpsql.frontends.pgwire import backend, questions, server
-from dpsql.frontends.pgwire.audit import check
-from dpsql.frontends.pgwire.audit.check import check_server
 from dpsql.noise.perturb import Gate
 from dpsql.policy import Policy, load_policy
 from dpsql.pricing.pricing import Price
 from dpsql.release.release import Release
+from dpsql_audit import server_check
+from dpsql_audit.lower_bounds import bound_of_samples
+from dpsql_audit.questions import Question
+from dpsql_audit.replay import Replay
+from dpsql_audit.report import as_html, as_json, as_text
+from dpsql_audit.run import AuditReport
+from dpsql_audit.served import TRIALS, PackedTrials, ServedCheck, packable
+from dpsql_audit.server_check import check_server
 
 __all__ = ["bare_clinic", "clinic", "dpsql"]
 FAR_AWAY = 1e9
@@ -52,17 +51,17 @@ def asked(policy: Policy) -> Asked:
 
 
 def without_samples(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(check, "_sample", lambda *arguments: None)
+    monkeypatch.setattr(server_check, "_sample", lambda *arguments: None)
 
 
 def test_nothing_is_found_on_a_sound_server(policy: Policy, asked: Asked) -> None:
     """The bound comes near the claim: with 4,000 trials per side, at most 0.6 of an epsilon of 1 is lost to chance."""
     done = check_server(policy, asked, FAR_AWAY)
     assert not done.findings
-    assert done.compared == len(asked) + len(check.CATALOG)
+    assert done.compared == len(asked) + len(server_check.CATALOG)
     laplace = [served for served in done.bounds if not served.question.settings]
     assert len(laplace) == 2 and all(0.4 < served.bound.epsilon <= served.claimed == 1 for served in laplace)
-    assert all(served.bound.trials == TRIALS * check.ASKED for served in done.bounds)
+    assert all(served.bound.trials == TRIALS * server_check.ASKED for served in done.bounds)
 
 
 def test_a_notice_that_depends_on_the_data_is_found(
@@ -169,9 +168,9 @@ def test_a_server_that_is_too_late_is_no_finding(policy: Policy, monkeypatch: py
 
 
 def test_trials_hold_one_unit_each(policy: Policy) -> None:
-    table = packable(audited(policy))
+    table = packable(policy.over_memory())
     assert table is not None
-    packed = PackedTrials(audited(policy), table)
+    packed = PackedTrials(policy.over_memory(), table)
     _, profile = next(packed.questions())
     rows = packed.database(profile)[table.name].to_pylist()
     unit = packed.policy.unit_column(table.name)

@@ -25,18 +25,9 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from dpsql.audit.distances import covers
-from dpsql.audit.findings import NOISE, PROMISE, SENSITIVITY, Finding, rule_of
-from dpsql.audit.lower_bounds import ALPHA, bound_of_samples
-from dpsql.audit.observation import RecordedEngine, RecordingGate
-from dpsql.audit.questions import Question
-from dpsql.audit.replay import ODD
-from dpsql.audit.served import PackedTrials, ServedBound, ServedCheck, packable
-from dpsql.audit.synthetic import PROFILES, Profile, Synthetic, as_sql, audited, load
 from dpsql.engine.contract import Engine
 from dpsql.engine.registry import open_engine
 from dpsql.errors.exceptions import Error
-from dpsql.frontends.pgwire.audit.client import Message, WireClient, last_column
 from dpsql.frontends.pgwire.logins import open_logins
 from dpsql.frontends.pgwire.server import Server, ServerState
 from dpsql.ledger import open_ledger
@@ -47,6 +38,15 @@ from dpsql.pricing.pricing import Price
 from dpsql.privacy.accounting.conversions import rho_to_epsilon
 from dpsql.privacy.accounting.ledger_units import UNITS
 from dpsql.reuse.store import open_releases
+from dpsql_audit.distances import covers
+from dpsql_audit.findings import NOISE, PROMISE, SENSITIVITY, Finding, rule_of
+from dpsql_audit.lower_bounds import ALPHA, bound_of_samples
+from dpsql_audit.observation import RecordedEngine, RecordingGate
+from dpsql_audit.questions import Question
+from dpsql_audit.replay import ODD
+from dpsql_audit.served import PackedTrials, ServedBound, ServedCheck, packable
+from dpsql_audit.synthetic import PROFILES, Profile, Synthetic, as_sql, load
+from dpsql_audit.wire_client import Message, WireClient, last_column
 
 ASKED = 8
 """Number of times that a trial question is asked of each side."""
@@ -176,7 +176,7 @@ def check_server(
     """Bound epsilon from answers of servers, then ask `questions` (price None: refused) of servers over several databases, as
     many as `seconds` allow."""
     begun = time.monotonic()
-    plain = audited(policy)
+    plain = policy.over_memory()
     # An analyst with the owner's login name would make answers charge that account as well; limits are checked elsewhere.
     budget = replace(plain.budget, epsilon=Fraction(ENOUGH), delta=Fraction(1, 2), every=None, lifetime=None)
     plain = replace(plain, budget=budget, analysts={}, projects={}, session=None)

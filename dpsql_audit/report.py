@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from dpsql.audit.findings import Finding
-from dpsql.audit.pictures import bounds_picture, tightness_picture
-from dpsql.audit.questions import SEEN_ONLY, Question
-from dpsql.audit.run import AuditReport, QuestionReport
-from dpsql.audit.served import ServedBound, ServedCheck
 from dpsql.media.markup import Markup, joined, markup, source_markup
+from dpsql_audit.findings import Finding
+from dpsql_audit.pictures import bounds_picture, tightness_picture
+from dpsql_audit.questions import SEEN_ONLY, Question
+from dpsql_audit.run import AuditReport, QuestionReport
+from dpsql_audit.served import ServedBound, ServedCheck
 
 STYLE = source_markup("""body{font:16px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem;color:#222}
 table{border-collapse:collapse;width:100%;margin:1rem 0}th,td{text-align:left;padding:.3rem .6rem;border-bottom:1px solid #ddd;

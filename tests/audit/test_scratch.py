@@ -13,17 +13,17 @@ from support.clinic_folder import Clinic, Outcome, bare_clinic, clinic, dpsql
 from support.places import POLICIES
 from support.postgres_source import Server, server
 
-from dpsql.audit import run
-from dpsql.audit.questions import Question
-from dpsql.audit.replay import Replay
-from dpsql.audit.run import AuditReport
-from dpsql.audit.scratch import ScratchDatabase
-from dpsql.audit.sources import SourceReplay, check_sources, kind_of
 from dpsql.engine.emit.bounded_view import BoundedView
 from dpsql.engine.postgresql import stored_views
 from dpsql.errors.exceptions import Error
 from dpsql.policy import Policy, load_policy
 from dpsql.pricing.pricing import Price
+from dpsql_audit import run
+from dpsql_audit.questions import Question
+from dpsql_audit.replay import Replay
+from dpsql_audit.run import AuditReport
+from dpsql_audit.scratch import ScratchDatabase
+from dpsql_audit.sources import SourceReplay, check_sources, kind_of
 
 __all__ = ["bare_clinic", "clinic", "dpsql", "server"]
 SQL = (

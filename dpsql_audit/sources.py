@@ -21,13 +21,6 @@ from unittest.mock import patch
 
 import pyarrow as pa
 
-from dpsql.audit.distances import compare
-from dpsql.audit.files import statements, written
-from dpsql.audit.findings import KEPT_ROWS, PREPARED_COPIES, Finding, rule_of
-from dpsql.audit.observation import Observed, ObservedSession
-from dpsql.audit.questions import Question, questions_of
-from dpsql.audit.replay import ORDERS, same_outcome, same_stages
-from dpsql.audit.synthetic import NEWCOMER, PROFILES, Data, Profile, Synthetic, audited
 from dpsql.engine.contribution_index import ContributionIndex
 from dpsql.engine.registry import open_engine
 from dpsql.errors.exceptions import Error
@@ -35,9 +28,16 @@ from dpsql.policy import Policy
 from dpsql.policy.reach import is_csv, is_file
 from dpsql.policy.source_kinds import source_kind
 from dpsql.pricing.pricing import Price
+from dpsql_audit.distances import compare
+from dpsql_audit.files import statements, written
+from dpsql_audit.findings import KEPT_ROWS, PREPARED_COPIES, Finding, rule_of
+from dpsql_audit.observation import Observed, ObservedSession
+from dpsql_audit.questions import Question, questions_of
+from dpsql_audit.replay import ORDERS, same_outcome, same_stages
+from dpsql_audit.synthetic import NEWCOMER, PROFILES, Data, Profile, Synthetic
 
 if TYPE_CHECKING:
-    from dpsql.audit.scratch import ScratchDatabase  # which needs the driver of PostgreSQL
+    from dpsql_audit.scratch import ScratchDatabase  # which needs the driver of PostgreSQL
 
 HOSTILE = (
     "T0", "t0 ", "t\u03010", "T1",
@@ -167,7 +167,7 @@ class SourceReplay:
         policy on PostgreSQL are created."""
         self.original, self.folder, self.scratch = policy, folder, scratch
         self._on_server = source_kind(policy.source).is_server
-        self.synthetic = Synthetic(audited(policy), seed)
+        self.synthetic = Synthetic(policy.over_memory(), seed)
         texts = {
             f"{name}.{column.name}": list(HOSTILE)
             for name in self.synthetic.protected

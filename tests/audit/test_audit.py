@@ -18,18 +18,6 @@ from support.clinic_folder import Clinic, Outcome, bare_clinic, clinic, dpsql
 from support.effort import NIGHTLY
 from support.places import POLICIES
 
-from dpsql.audit import mechanism_laws, run
-from dpsql.audit.charges import check_charges
-from dpsql.audit.lower_bounds import lower_bound, probability_high, probability_low
-from dpsql.audit.mechanism_laws import check_choice, check_law
-from dpsql.audit.observation import Measured
-from dpsql.audit.pictures import BAD, bounds_picture, tightness_picture
-from dpsql.audit.questions import SEEN_ONLY, Question, past_questions, questions_of
-from dpsql.audit.replay import Replay, read_statements
-from dpsql.audit.report import as_html, as_json, as_text
-from dpsql.audit.run import AuditReport, run_audit
-from dpsql.audit.sources import SourceReplay
-from dpsql.audit.synthetic import PROFILES, Synthetic, audited
 from dpsql.engine.emit import bounded_view
 from dpsql.errors.exceptions import Exit
 from dpsql.noise import randomness
@@ -46,6 +34,18 @@ from dpsql.privacy.mechanisms.exponential import Choice, Lean, leaning_choice
 from dpsql.privacy.mechanisms.most_frequent import MostFrequent
 from dpsql.sql.split import split_file
 from dpsql.storage.directories import state_directory
+from dpsql_audit import mechanism_laws, run
+from dpsql_audit.charges import check_charges
+from dpsql_audit.lower_bounds import lower_bound, probability_high, probability_low
+from dpsql_audit.mechanism_laws import check_choice, check_law
+from dpsql_audit.observation import Measured
+from dpsql_audit.pictures import BAD, bounds_picture, tightness_picture
+from dpsql_audit.questions import SEEN_ONLY, Question, past_questions, questions_of
+from dpsql_audit.replay import Replay, read_statements
+from dpsql_audit.report import as_html, as_json, as_text
+from dpsql_audit.run import AuditReport, run_audit
+from dpsql_audit.sources import SourceReplay
+from dpsql_audit.synthetic import PROFILES, Synthetic
 
 __all__ = ["bare_clinic", "clinic", "dpsql"]
 POLICY_NAMES = ("hospital", "hospital_rows", "shop", "tpch")
@@ -86,7 +86,7 @@ def test_synthetic_databases_keep_what_is_promised_and_reach_what_is_claimed(nam
 
 
 def test_the_rows_of_a_unit_depend_on_its_number_and_profile_alone() -> None:
-    policy = audited(load_policy(POLICIES / "hospital.yaml"))
+    policy = load_policy(POLICIES / "hospital.yaml").over_memory()
     here, there = Synthetic(policy, seed=1), Synthetic(policy, seed=1)
     there.unit(PROFILES[3], 5)
     for profile in PROFILES:

@@ -6,12 +6,9 @@ and no release is stored, so that every question reaches the engine.
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from zlib import crc32
 
@@ -19,14 +16,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dpsql.audit.questions import MEASURED_AS_ONE, Question
 from dpsql.engine.contract import Engine, ExactAnswer
 from dpsql.engine.query import EngineQuery
 from dpsql.errors.exceptions import Error
-from dpsql.ledger import ChargeRequest
-from dpsql.ledger.account import Account
-from dpsql.ledger.reservation import Reservation
-from dpsql.ledger.windows import BudgetWindow, window_scope
+from dpsql.frontends.admin.open_ledger import OpenLedger
 from dpsql.noise.group_layout import Groups
 from dpsql.noise.int128 import Int128
 from dpsql.noise.perturb import Gate
@@ -41,6 +34,7 @@ from dpsql.release.release import Release
 from dpsql.release.sandbox import shared_sandbox
 from dpsql.session.session import Session
 from dpsql.sql.split import split_file
+from dpsql_audit.questions import MEASURED_AS_ONE, Question
 
 NO_STORE: Any = None
 """In place of a store of releases: nothing is reused (dp.reuse is off), so that every question reaches the engine."""
@@ -171,44 +165,6 @@ class RecordedEngine:
         """Return the same version for all data: it determines the secret order of rows, which must be the same for both databases
         of a pair."""
         return "audit"
-
-
-class OpenLedger:
-    """A ledger in memory that accepts every charge."""
-
-    witness = SimpleNamespace(key=b"audit" * 8, directory=Path(tempfile.gettempdir()) / "no-such-ledger")
-
-    def __init__(self) -> None:
-        """Start without accounts."""
-        self.charges: list[dict[str, int]] = []
-        self._limits: dict[str, dict[str, int]] = {}
-
-    def hold_unit(self, unit: str) -> None:
-        """Accept any privacy unit."""
-
-    def open_account(self, scope: str, accountant: str, limits: Mapping[str, int]) -> None:
-        """Record the limits of the account."""
-        self._limits[scope] = dict(limits)
-
-    def open_window(self, window: BudgetWindow) -> None:
-        """Record the limits of one budget window and of all windows together."""
-        self._limits[window_scope(window.start)] = dict(window.limits)
-        self._limits["dataset"] = dict(window.in_all or window.limits)
-
-    def reserve(self, request: ChargeRequest) -> Reservation:
-        """Record the charge and return it."""
-        self.charges.append(dict(request.charge))
-        return Reservation(self, request, len(self.charges), self.accounts())
-
-    def resolve(self, seq: int, outcome: str, note: str) -> None:
-        """Accept any outcome."""
-
-    def find(self, request_id: str) -> None:
-        """Return None: no earlier request was charged."""
-
-    def accounts(self) -> dict[str, Account]:
-        """Return accounts that show nothing as spent."""
-        return {s: Account(s, "any", limits, dict.fromkeys(limits, 0), 0) for s, limits in self._limits.items()}
 
 
 class ObservedSession:
