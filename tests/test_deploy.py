@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 import yaml
 from support.places import ROOT
@@ -153,8 +154,8 @@ def test_the_compose_example_uses_commands_that_exist() -> None:
     assert len(commands) == 2
     for words in commands:
         group: Any = cli
-        while hasattr(group, "commands"):
-            group = group.commands[words.pop(0)]
+        while isinstance(group, click.Group):
+            group = group.get_command(click.Context(group), words.pop(0))
         group.make_context(group.name, words, resilient_parsing=False)
 
 

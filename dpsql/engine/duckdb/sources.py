@@ -15,17 +15,15 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import duckdb
 import pyarrow as pa
 
-from dpsql.engine.arrow_total import TotalParquet, total_table
-from dpsql.engine.csv_files import CsvFiles
 from dpsql.engine.csv_lines import Broken
 from dpsql.engine.duckdb.database_files import attached, catalog
 from dpsql.engine.duckdb.forks import kept_in_children
 from dpsql.engine.duckdb.literals import TYPES, cast_column, constant, is_readable, name
-from dpsql.engine.duckdb.parquet_files import FileGroup, grouped
 from dpsql.engine.duckdb.prepared_views import Views
 from dpsql.engine.duckdb.settings import PinnedSettings
 from dpsql.engine.files import check_openable, identity_of, matching, stamp
@@ -35,6 +33,11 @@ from dpsql.plan.intervals import Type
 from dpsql.policy import Policy
 from dpsql.policy.reach import is_file
 from dpsql.storage.allocator import return_free_memory
+
+if TYPE_CHECKING:
+    from dpsql.engine.arrow_total import TotalParquet
+    from dpsql.engine.csv_files import CsvFiles
+    from dpsql.engine.duckdb.parquet_files import FileGroup
 
 _log = logging.getLogger("dpsql.custodian")
 MOST_RUNS = 250
@@ -68,18 +71,19 @@ class Sources:
         self._only = only or {}
         self._file = file
         self._opened = None if file is None else identity_of([file])
-        self._objects = {
-            table: total_table(value, policy.tables[table].columns)
-            for table, value in (objects or {}).items()
-            if table in policy.tables
-        }
+        self._objects: dict[str, pa.Table] = {}
         self._total: dict[str, TotalParquet] = {}
-        self._csv = {
-            table: CsvFiles(table, partial(self._files, table), about.csv, names, about.public)
-            for table, about in policy.tables.items()
-            for names in [{name: column.source_name for name, column in about.columns.items()}]
-            if about.csv is not None
-        }
+        self._csv: dict[str, CsvFiles] = {}
+        for table, about in policy.tables.items():
+            if objects and table in objects:
+                from dpsql.engine.arrow_total import total_table
+
+                self._objects[table] = total_table(objects[table], about.columns)
+            if about.csv is not None:
+                from dpsql.engine.csv_files import CsvFiles
+
+                names = {name: column.source_name for name, column in about.columns.items()}
+                self._csv[table] = CsvFiles(table, partial(self._files, table), about.csv, names, about.public)
         self._base_tables: dict[str, bool] = {}
         self._sources: dict[str, Source] = {}
         self._whatever = set[str]()
@@ -287,6 +291,8 @@ class Sources:
         Otherwise each group of files has its own scan, and its values are converted before they come together: types of one
         file then never decide how a value of another is read.
         """
+        from dpsql.engine.duckdb.parquet_files import grouped
+
         paths, columns = self._files(table), self._policy.tables[table].columns
         if not paths:
             raise refuse("source_table_missing", table=table)

@@ -6,9 +6,11 @@ Standard output carries data only, everything else goes to standard error. Exit 
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
+from importlib import import_module
 from io import StringIO
 from pathlib import Path
 from typing import NoReturn
@@ -17,27 +19,36 @@ import click
 
 from dpsql.errors.custodian_log import keep_log, unexpected_text
 from dpsql.errors.exceptions import Error, Exit
-from dpsql.frontends.cli import ask, budget, export, help, owner, plan, plot, prepare, risk, serve, tune, watch
 from dpsql.frontends.cli.shared import STOPPED, analyst_option, exit_status, policy_option
 from dpsql.frontends.rendering.terminal import say
 
 NO_READER = 128 + signal.SIGPIPE
+_OBJECTS_BETWEEN_COLLECTIONS = 100_000
+
+
+_MODULES = {
+    "query": "ask", "run": "ask", "repl": "ask", "explain": "ask", "check": "owner", "init": "owner", "demo": "owner",
+    "budget": "budget", "migrate": "budget", "prepare": "prepare", "erased": "prepare", "tune": "tune", "serve": "serve",
+    "user": "serve", "risk": "risk", "export": "export", "estimate": "export", "plan": "plan", "plot": "plot",
+    "watch": "watch", "help": "help", "audit": "dpsql_audit.command",
+}  # fmt: skip
+"""Modules of the commands: in this package, but for the audit, which stands outside of what it audits."""
 
 
 class _Commands(click.Group):
-    """The commands of the package, and `audit`, which stands outside of it and is imported when it is asked for."""
+    """All commands. A command's module is imported when the command is looked up."""
 
-    def list_commands(self, context: click.Context) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands in order."""
-        return sorted([*super().list_commands(context), "audit"])
+        return sorted(_MODULES)
 
-    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command of that name, None if there is none."""
-        if name != "audit":
-            return super().get_command(context, name)
-        from dpsql_audit.command import audit
-
-        return audit
+        module = _MODULES.get(cmd_name)
+        if module is None:
+            return None
+        command: click.Command = getattr(import_module(module if "." in module else f"{__name__}.{module}"), cmd_name)
+        return command
 
 
 @click.group(cls=_Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
@@ -54,20 +65,14 @@ def cli(context: click.Context, policy: Path | None, analyst: str | None) -> Non
     if context.invoked_subcommand is None:
         if policy is None:
             raise click.UsageError("no policy: dpsql -p POLICY starts the prompt, dpsql demo shows what it is", context)
-        context.invoke(ask.repl, policy=policy, analyst=analyst)
-
-
-for command in (
-    ask.query, ask.run, ask.repl, ask.explain, owner.check, owner.init, budget.budget, budget.migrate, owner.demo,
-    prepare.prepare, prepare.erased, tune.tune, serve.serve, serve.user, risk.risk, export.export,
-    export.estimate, plan.plan, plot.plot, watch.watch, help.help,
-):  # fmt: skip
-    cli.add_command(command)
+        repl = cli.get_command(context, "repl")
+        assert repl is not None
+        context.invoke(repl, policy=policy, analyst=analyst)
 
 
 def main() -> NoReturn:
     """Run the command `dpsql`, and end the process with its status."""
-    _spare_pandas(sys.argv[1:])
+    _start_quickly(sys.argv[1:])
     sys.exit(status_of(sys.argv[1:]))
 
 
@@ -82,10 +87,13 @@ class _NoPandas:
             raise ModuleNotFoundError("a command of dpsql does without pandas", name=fullname)
 
 
-def _spare_pandas(arguments: list[str]) -> None:
-    """Hide pandas from this process; only the data sets of the demo use its frames."""
+def _start_quickly(arguments: list[str]) -> None:
+    """Hide pandas from this process (only the data sets of the demo use its frames), and look for garbage seldom: imports make
+    many objects and hardly any garbage. A server, which lives long, looks as often as Python does."""
     if "demo" not in arguments:
         sys.meta_path.insert(0, _NoPandas())
+    if "serve" not in arguments:
+        gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
 
 
 def status_of(arguments: list[str]) -> int:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import click
 import pexpect
 import pytest
 from support.clinic_folder import Clinic, Outcome
@@ -17,7 +18,6 @@ from dpsql.errors.exceptions import REGISTER, Error
 from dpsql.frontends.cli import cli
 from dpsql.frontends.rendering.topics import drawn_page, help_page, topics
 from dpsql.frontends.repl.commands import as_command
-from dpsql_audit.command import audit
 
 Run = Callable[..., Outcome]
 PAGES = sorted(page.stem for page in (ROOT / "docs").glob("*.md"))
@@ -88,7 +88,8 @@ def test_a_command_without_a_page_shows_its_options(dpsql: Run) -> None:
 
 def test_every_page_that_a_message_cites_can_be_shown_by_the_installed_package() -> None:
     texts = [f"{entry.sentence} {entry.hint}" for entry in REGISTER.values()]
-    commands = [*cli.commands.values(), audit]
+    context = click.Context(cli)
+    commands = [command for name in cli.list_commands(context) if (command := cli.get_command(context, name))]
     texts += [command.help or "" for command in commands]
     texts += [getattr(option, "help", "") or "" for command in commands for option in command.params]
     cited = {topic for text in texts for topic in re.findall(r"dpsql help (\w+)", text)}
