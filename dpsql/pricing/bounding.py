@@ -90,7 +90,7 @@ def bounded(
 
 
 def _groups(block: Block, basis: TermBasis, formulas: tuple[MeasureFormula, ...]) -> GroupFacts:
-    """Return the facts about groups that error bars need (`error_bars.lineage`)."""
+    """Return the facts about groups that error bars need (`error_bars.column_facts`)."""
     measured = [(measure.name, aggregate_of(measure.aggregate)) for measure in block.measures]
     zeros = [(name, aggregate) for name, aggregate in measured if aggregate.zero_without_rows]
     chosen = {number for measurement in basis.measurements for number in measurement.numbers}

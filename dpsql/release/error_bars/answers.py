@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +13,11 @@ from sqlglot import exp
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.privacy.mechanisms.registry import series_law
 from dpsql.release.error_bars.bootstrap import bootstrap, candidates, surely_and_maybe
+from dpsql.release.error_bars.column_facts import ColumnFacts, Level, RelationFacts, column_facts
 from dpsql.release.error_bars.direct import Direct, direct
 from dpsql.release.error_bars.draws import Floats
 from dpsql.release.error_bars.ends import Interval
 from dpsql.release.error_bars.intervals import intervals, measured_name
-from dpsql.release.error_bars.lineage import Field, Level, Lineage, lineage
-from dpsql.release.error_bars.linear import Form, linear_columns
 from dpsql.release.error_bars.linear_bars import linear_intervals
 from dpsql.release.error_bars.reruns import Rerun, Unmatched
 from dpsql.release.error_bars.rowwise import Traced, interval_function, interval_name, trace
@@ -42,7 +41,7 @@ CHOSEN = "chosen among values, not computed, or with noise of a secret scale; EX
 class Answer:
     """The rows of a remainder. `noisy`: one flag per column. `place`: a number per row that distinguishes rows with equal exact
     columns (row-wise: the number of the row's group; UNION ALL: that of the branch). `of_groups`: positions of columns that
-    depend on which groups exist; `chosen`: on chosen numbers; their errors are not known (`lineage`). `simultaneous`: widen
+    depend on which groups exist; `chosen`: on chosen numbers; their errors are not known (`column_facts`). `simultaneous`: widen
     bars so that they also hold for rows selected by noise."""
 
     remainder: Remainder
@@ -167,7 +166,7 @@ def likely_rows(sandbox: Sandbox, remainder: Remainder) -> tuple[int, int]:
 
     Rows are identified by their exact columns. Raises Unmatched if there are none, and the refusals of the sandbox.
     """
-    noisy = lineage(remainder).noisy
+    noisy = column_facts(remainder).noisy
     keys = tuple(column for column, of_noise in enumerate(noisy) if not of_noise)
     if not keys or len(noisy) != len(remainder.names):
         raise Unmatched("the rows have no key")
@@ -194,22 +193,22 @@ class _Shape:
 
     def __init__(self, remainder: Remainder) -> None:
         width = len(remainder.names)
-        fields = lineage(remainder)
-        if len(fields.columns) != width:  # a star over JOIN ... USING has fewer columns than its tables
-            fields = Lineage((Field("", max([fields.rows, *fields.levels, Level.NOISE])),) * width, fields.rows)
-        self.noisy = fields.noisy
+        facts = column_facts(remainder)
+        if len(facts.columns) != width:  # a star over JOIN ... USING has fewer columns than its tables
+            facts = RelationFacts((ColumnFacts("", max(facts.worst, Level.NOISE)),) * width, facts.rows)
+        self.noisy = facts.noisy
         self.traced: Traced | None = trace(remainder)
         self.branches: Branches | None = trace_branches(remainder) if self.traced is None else None
         self.tree = self.traced.tree if self.traced is not None else numbered(remainder.tree)
         if self.branches is not None:
             self.tree = self.branches.tree
-        self.extents = tuple(field.extent for field in fields.columns)
+        self.extents = tuple(column.extent for column in facts.columns)
         self.pending = _pending(self.tree)
         # The value of a DP_ function is an exact number, but the error that it reports may not be known.
-        inner = lineage(replace(remainder, tree=self.tree, written="")) if self.pending else Lineage((), Level.EXACT)
-        self.of_groups = fields.of_groups | (inner.of_groups & self.pending.keys())
-        self.empty = frozenset(place for place, level in enumerate(fields.levels) if level is Level.EMPTY)
-        self.chosen = (fields.chosen | (inner.chosen & self.pending.keys())) - self._with_measured_bars(remainder)
+        inner = column_facts(remainder, self.tree) if self.pending else RelationFacts((), Level.EXACT)
+        self.of_groups = facts.of_groups | (inner.of_groups & self.pending.keys())
+        self.empty = frozenset(place for place, column in enumerate(facts.columns) if column.level is Level.EMPTY)
+        self.chosen = (facts.chosen | (inner.chosen & self.pending.keys())) - self._with_measured_bars(remainder)
         self.hidden: Mapping[str, tuple[str, ...]] = {} if self.traced is None else self.traced.extra
         self.sql = runnable(self.ordered(), remainder, self.hidden)
         self.direct: Direct | None = direct(remainder, self.traced)
@@ -406,8 +405,7 @@ def _of_series(remainder: Remainder, tree: exp.Query) -> frozenset[int]:
     a measurement: all values of the key are then present and consecutive, so what is computed over them refers to all of them."""
     if not all(any(map(_is_series, block.terms)) for block in remainder.blocks):
         return frozenset()
-    forms = enumerate(linear_columns(remainder, tree))
-    return frozenset(position for position, form in forms if form in (Form.WHOLE, Form.LINEAR))
+    return frozenset(column_facts(remainder, tree).sums)
 
 
 def _is_series(term: ReleasedTerm) -> bool:

@@ -20,9 +20,9 @@ import pyarrow as pa
 
 from dpsql.privacy.mechanisms.registry import series_law
 from dpsql.release.error_bars.affine import deviation_of
+from dpsql.release.error_bars.column_facts import Form, column_facts
 from dpsql.release.error_bars.draws import Floats, known_law
 from dpsql.release.error_bars.ends import Interval, hull_of
-from dpsql.release.error_bars.linear import Form, linear_columns
 from dpsql.release.error_bars.reruns import Rerun, Variants, in_parts, run_again
 from dpsql.release.pooled import PooledTerm
 from dpsql.release.reconciled import ConsistentTerm
@@ -44,8 +44,8 @@ def linear_intervals(sandbox: Sandbox, rerun: Rerun, answer: pa.Table, positions
     rows = sum(block.rows for block in blocks) + len(answer)
     if not 0 < cells <= MOST_CELLS or cells * rows > _MOST_ROWS or not all(_is_normal(term) for _, term in terms):
         return {}
-    forms = linear_columns(rerun.remainder, rerun.tree)
-    chosen = [place for place in positions if place < len(forms) and forms[place] in (Form.WHOLE, Form.LINEAR)]
+    forms = column_facts(rerun.remainder, rerun.tree).sums
+    chosen = [position for position in positions if position in forms]
     if not chosen:
         return {}
     with sandbox.room() as room:

@@ -28,7 +28,7 @@ from dpsql.errors.exceptions import Error
 from dpsql.plan.intervals import Type
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Constant, Sensitivity
-from dpsql.release.error_bars.lineage import lineage
+from dpsql.release.error_bars.column_facts import column_facts
 from dpsql.release.error_bars.rowwise import trace
 from dpsql.release.release import Presentation, Receipt, Release, make_release, rehearse
 from dpsql.release.remainder import ReleasedBlock, unanswered
@@ -126,7 +126,7 @@ LINEAGE = {
 
 @pytest.mark.parametrize("sql", LINEAGE)
 def test_lineage_finds_the_noisy_outputs(made: ReleasedBlock, sql: str) -> None:
-    assert lineage(remainder(sql, [made])).noisy == LINEAGE[sql]
+    assert column_facts(remainder(sql, [made])).noisy == LINEAGE[sql]
 
 
 # --- error bars -------------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from dpsql.plan.intervals import GroupFacts
 from dpsql.privacy.mechanisms import square_root
 from dpsql.privacy.mechanisms.contract import Sensitivity
 from dpsql.privacy.mechanisms.square_root import SquareRoot, inverse_factors
-from dpsql.release.error_bars.linear import Form
+from dpsql.release.error_bars.column_facts import ColumnFacts, Form, Level, RelationFacts
 from dpsql.release.remainder import ReleasedBlock
 from dpsql.release.sandbox import Sandbox
 
@@ -160,5 +160,6 @@ def test_what_is_taken_for_a_sum_and_is_none_has_no_such_bar(sandbox: Sandbox, m
 
     made = [counts([400.0, 900.0, 100.0], gaussian_noise("1/200"), "no sum")]
     before = release(sandbox, "SELECT max(m0) FROM dp_0", made).error.column(0)[0].as_py()
-    monkeypatch.setattr(linear_bars, "linear_columns", lambda *_: (Form.LINEAR,))
+    facts = RelationFacts((ColumnFacts("max", Level.NOISE, form=Form.LINEAR),), Level.EXACT)
+    monkeypatch.setattr(linear_bars, "column_facts", lambda *_: facts)
     assert release(sandbox, "SELECT max(m0) FROM dp_0", made).error.column(0)[0].as_py() == before

@@ -20,7 +20,7 @@ from support.released_blocks import (
 
 from dpsql.plan.formulas import greatest
 from dpsql.plan.intervals import GroupFacts, Type
-from dpsql.release.error_bars.lineage import lineage
+from dpsql.release.error_bars.column_facts import column_facts
 from dpsql.release.remainder import ReleasedBlock
 from dpsql.release.sandbox import Sandbox
 
@@ -95,7 +95,7 @@ OF_GROUPS = (  # the last column depends on which groups exist
 
 @pytest.mark.parametrize("sql", KNOWN)
 def test_such_columns_do_not_depend_on_which_groups_exist(made: ReleasedBlock, sql: str) -> None:
-    assert lineage(remainder(sql, [made])).of_groups == frozenset()
+    assert column_facts(remainder(sql, [made])).of_groups == frozenset()
 
 
 @pytest.mark.parametrize("sql", OF_GROUPS)
@@ -126,8 +126,8 @@ def test_sums_of_normal_noise_depend_on_the_groups_as_well(sandbox: Sandbox, sql
 def test_private_keys_may_lack_groups(made: ReleasedBlock, sql: str) -> None:
     """Groups that selection removed count in no total and pass every condition."""
     private = replace(made, groups=replace(made.groups, complete=False))
-    assert lineage(remainder(sql, [made])).of_groups == frozenset()
-    assert lineage(remainder(sql, [private])).of_groups == {0}
+    assert column_facts(remainder(sql, [made])).of_groups == frozenset()
+    assert column_facts(remainder(sql, [private])).of_groups == {0}
 
 
 def test_error_functions_do_not_know_either(sandbox: Sandbox, made: ReleasedBlock) -> None:
@@ -141,4 +141,11 @@ def test_error_functions_do_not_know_either(sandbox: Sandbox, made: ReleasedBloc
 def test_one_group_of_all_rows_is_always_there() -> None:
     whole = counts([500.0], LAPLACE, "no keys")
     whole = replace(whole, keys=whole.keys.select([]))
-    assert lineage(remainder("SELECT count(*), min(m0) FROM dp_0", [whole])).noisy == (False, True)
+    assert column_facts(remainder("SELECT count(*), min(m0) FROM dp_0", [whole])).noisy == (False, True)
+
+
+def test_outputs_that_name_outputs_are_computed_once_each(made: ReleasedBlock) -> None:
+    """Each alias stands twice in the next one: 2**60 expressions, if they were written out."""
+    items = ["m0 + m0 AS a0", *(f"a{number} * 2 + a{number} AS a{number + 1}" for number in range(60))]
+    facts = column_facts(remainder(f"SELECT {', '.join(items)} FROM dp_0", [made]))
+    assert facts.noisy == (True,) * 61 and facts.of_groups == frozenset()
