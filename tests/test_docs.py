@@ -31,7 +31,7 @@ def test_every_command_is_found_in_the_docs() -> None:
 
 
 def test_every_key_of_the_policy_is_found_on_its_page() -> None:
-    schema = json.loads((ROOT / "dpsql" / "policy" / "policy.schema.json").read_text())
+    schema = json.loads((ROOT / "schemas" / "policy.schema.json").read_text())
     keys = set(schema["properties"])
     for shape in schema.get("$defs", {}).values():
         keys |= set(shape.get("properties", {}))

@@ -26,17 +26,18 @@ def test_every_data_file_is_shipped() -> None:
     told = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
     data = [path for path in (ROOT / "dpsql").rglob("*") if path.is_file() and path.suffix not in (".py", ".pyc")]
     data += (ROOT / "dpsql" / "frontends" / "pages").glob("*.md")  # a link to docs/, which rglob does not follow
+    data += (ROOT / "dpsql" / "policy" / "schemas").glob("**/*.*")
     for path in data:
         package = ".".join(path.parent.relative_to(ROOT).parts)
         assert any(path.match(pattern) for pattern in told.get(package, [])), path
 
 
-def test_the_wheel_has_every_page_of_the_documentation(tmp_path: Path) -> None:
+def test_the_wheel_has_every_page_and_schema(tmp_path: Path) -> None:
     """Built from a copy of what the container file copies, as `python -m build --wheel` does."""
     pytest.importorskip("setuptools", minversion="77")
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, tmp_path)
-    for name in ("docs", "dpsql", "dpsql_audit"):
+    for name in ("docs", "dpsql", "dpsql_audit", "schemas"):
         shutil.copytree(ROOT / name, tmp_path / name, symlinks=True)
     build = "import sys; from setuptools import build_meta; print(build_meta.build_wheel(sys.argv[1]))"
     subprocess.run([sys.executable, "-c", build, "out"], cwd=tmp_path, check=True, capture_output=True, timeout=240)
@@ -49,4 +50,11 @@ def test_the_wheel_has_every_page_of_the_documentation(tmp_path: Path) -> None:
             for name in packed.namelist()
             if name.startswith("dpsql/frontends/pages/")
         }
+        written = {
+            name.removeprefix("dpsql/policy/"): packed.read(name)
+            for name in packed.namelist()
+            if name.startswith("dpsql/policy/schemas/")
+        }
     assert pages == {page.name: page.read_bytes() for page in (ROOT / "docs").glob("*.md")}
+    files = [file for file in (ROOT / "schemas").rglob("*") if file.is_file()]
+    assert written == {file.relative_to(ROOT).as_posix(): file.read_bytes() for file in files}

@@ -23,7 +23,7 @@ from dpsql.release.value_text import half_width_text
 
 KEY = b"dpsql"
 """Name of the metadata in a Parquet file."""
-_FORMAT = 1
+FORMAT = 1
 _TYPES = {
     "string": pa.string(), "int64": pa.int64(), "double": pa.float64(), "bool": pa.bool_(), "date32[day]": pa.date32(),
     "timestamp[us]": pa.timestamp("us"),
@@ -88,7 +88,7 @@ class Description:
 
     def to_text(self) -> str:
         """Return the description as JSON."""
-        return json.dumps({"format": _FORMAT, **asdict(self)}, ensure_ascii=False, default=str)
+        return json.dumps({"format": FORMAT, **asdict(self)}, ensure_ascii=False, default=str)
 
 
 def describe(plan: ExportPlan, dataset: str) -> Description:
@@ -115,7 +115,7 @@ def read_description(text: str, place: str) -> Description:
     """Parse the description written as `text`. Raises InterfaceError export_file for anything else."""
     try:
         facts = json.loads(text)
-        if facts.pop("format") != _FORMAT:
+        if facts.pop("format") != FORMAT:
             raise ValueError("another format")
         columns = tuple(_read_column(entry) for entry in facts.pop("columns"))
         description = Description(columns=columns, **facts)

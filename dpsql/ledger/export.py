@@ -1,11 +1,6 @@
 """Export of the ledger for an outside auditor, who can recompute the totals and, given the key, every digest.
 
-JSON lines: one object per entry, {"digest": hex, "body": text}.  `body` is the exact authenticated text, itself JSON:
-every entry has seq, kind, time (UTC, informative only); a charge has id, analyst, session, scopes, charge, what and
-policy_version; unit names the privacy unit and the neighbours of later charges; account and limits have scope,
-accountant and limits; committed and failed have resolves and note.  created has dataset and ledger; adopted has nothing else;
-restored has entry (the last one of the backup), seen (that of the head that was found, or null) and lost (the most that an
-account is charged for entries that the backup lacks; null: all that it has left); witness has seen and reason.
+JSON lines: one `EntryObject` a line. `body` is the exact authenticated text, itself JSON: the `FACTS` of its kind.
 Amounts are decimal text: epsilon and delta in units of 10^-18, rho in units of 10^-36.  The spent amount of a scope is the
 sum of `charge` over the charges that list it, whether or not they were resolved.  With the key,
 digest[n] = hex(HMAC-SHA256(key, "dpsql entry\\n" + digest[n-1] + "\\n" + body[n])), digest[0] = 64 zeros.
@@ -19,11 +14,103 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterable
-from typing import TextIO
+from typing import TextIO, TypedDict
 
 from dpsql.ledger.records import Entry
 from dpsql.media.text import sheet_cell
 from dpsql.privacy.accounting.ledger_units import DECIMALS
+
+
+class EntryFacts(TypedDict):
+    """Facts of every entry. `time`: in UTC, informative only. An entry of kind adopted has nothing else."""
+
+    seq: int
+    kind: str
+    time: str
+
+
+class CreatedFacts(EntryFacts):
+    """The first entry of a ledger: its own id, that of its key, and the format of what follows."""
+
+    dataset: str
+    ledger: str
+    key: str
+    format: int
+
+
+class UnitFacts(EntryFacts):
+    """The privacy unit and the neighbours of later charges."""
+
+    unit: str
+
+
+class AccountFacts(EntryFacts):
+    """A new account with its limits."""
+
+    scope: str
+    accountant: str
+    limits: dict[str, str]
+
+
+class LimitsFacts(AccountFacts):
+    """Other limits of an account than those that `were`."""
+
+    were: dict[str, str]
+
+
+Subject = TypedDict("Subject", {"what": str})  # noqa: UP013
+"""What was charged for: a short public text or a digest of the private block."""
+
+
+class ChargeFacts(EntryFacts, Subject):
+    """A reserved charge."""
+
+    id: str
+    analyst: str
+    session: str
+    scopes: list[str]
+    charge: dict[str, str]
+    policy_version: str
+
+
+class OutcomeFacts(EntryFacts):
+    """The outcome of the charge with number `resolves`."""
+
+    resolves: int
+    note: str
+
+
+SeenHead = TypedDict("SeenHead", {"seen": int | None})  # noqa: UP013
+"""The number of the head that was found, or null."""
+
+
+class RestoredFacts(EntryFacts, SeenHead):
+    """`entry`: the last one of the backup; `lost`: the most that an account is charged
+    for entries that the backup lacks, null for all that it has left."""
+
+    entry: int
+    lost: dict[str, str] | None
+
+
+class WitnessFacts(EntryFacts, SeenHead):
+    """A change of the ledger's witness."""
+
+    reason: str
+
+
+FACTS = {
+    "created": CreatedFacts, "adopted": EntryFacts, "unit": UnitFacts, "account": AccountFacts, "limits": LimitsFacts,
+    "charge": ChargeFacts, "committed": OutcomeFacts, "failed": OutcomeFacts, "restored": RestoredFacts, "witness": WitnessFacts,
+}  # fmt: skip
+"""The facts of the entries of each kind."""
+
+
+class EntryObject(TypedDict):
+    """One line of the export."""
+
+    digest: str
+    body: str
+
 
 COLUMNS = (
     *("seq", "kind", "time", "id", "resolves", "analyst", "session", "scopes", *DECIMALS),
@@ -32,8 +119,8 @@ COLUMNS = (
 
 
 def write_json_lines(entries: Iterable[Entry], out: TextIO) -> None:
-    """Write one JSON object per line, as described above."""
-    out.writelines(json.dumps({"digest": entry.digest, "body": entry.body}) + "\n" for entry in entries)
+    """Write an `EntryObject` per line."""
+    out.writelines(json.dumps(EntryObject(digest=entry.digest, body=entry.body)) + "\n" for entry in entries)
 
 
 def write_csv(entries: Iterable[Entry], out: TextIO) -> None:

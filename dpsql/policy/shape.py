@@ -406,7 +406,7 @@ def keys_at(place: Place) -> tuple[str, ...]:
 
 
 def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of a policy file, for editors; it is stored in `dpsql/policy/policy.schema.json`."""
+    """Return the JSON Schema (draft 2020-12) of a policy file, for editors; it is `schemas/policy.schema.json`."""
     schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **PolicyShape.model_json_schema()}
     _close(schema)
     return schema

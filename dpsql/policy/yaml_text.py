@@ -6,6 +6,7 @@ keys win.  Anchors, merges and tags are also refused: the policy in force must b
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -27,6 +28,13 @@ Node = str | list[Any] | dict[str, Any] | None
 
 class Unreadable(ValueError):
     """The text cannot be read as one plain YAML document; the sentence says why and where."""
+
+
+def schema_line(place: str | None = None) -> str:
+    """Return the comment by which editors (yaml-language-server) find the JSON Schema of a policy: at `place`, or the one of this
+    installation."""
+    installed = Path(__file__).parent / "schemas" / "policy.schema.json"
+    return f"# yaml-language-server: $schema={place or installed.absolute().as_uri()}"
 
 
 def quoted(text: str) -> str:

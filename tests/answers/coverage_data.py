@@ -1,6 +1,6 @@
 """Small data with the schemas of TPC-H, ClickBench and a web shop, generated with `range` and `hash` inside DuckDB.
 
-Values stay within the bounds of tests/policies/*.yaml and rows per person below max_rows, so a plain query over the same tables
+Values stay within the bounds of schemas/policies/*.yaml and rows per person below max_rows, so a plain query over the same tables
 has the answer that the private one has before noise. Popular values are much more frequent than others, so a "top ten" has no
 ties.
 """

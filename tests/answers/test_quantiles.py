@@ -13,6 +13,7 @@ import pytest
 from support.clinic import build
 from support.exact_session import exact_session
 from support.gates import NoiselessGate
+from support.places import POLICIES
 
 import dpsql
 from dpsql.engine.duckdb.engine import DuckDBEngine
@@ -26,8 +27,6 @@ from dpsql.privacy.mechanisms.end_rows import EndKey
 from dpsql.privacy.mechanisms.exponential import Choice
 from dpsql.privacy.mechanisms.most_frequent import MostFrequent
 from dpsql.privacy.mechanisms.rank_histogram import ChoiceLevel
-
-POLICIES = Path(__file__).parent.parent / "policies"
 
 
 def visits_in_february() -> duckdb.DuckDBPyConnection:

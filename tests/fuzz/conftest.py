@@ -7,19 +7,18 @@ import random
 from collections.abc import Iterator
 from functools import cache
 
-from support.places import TESTS
+from support.places import POLICIES
 
 from dpsql.policy import load_policy
 from fuzz.laws import Trial
 
-POLICIES = TESTS / "policies"
 TIMES = int(os.environ.get("DPSQL_FUZZ", "1"))
 SEED = os.environ.get("DPSQL_FUZZ_SEED", "0")
 
 
 @cache
 def trial(policy: str) -> Trial:
-    """Return the sessions of one policy of tests/policies, opened once."""
+    """Return the sessions of one policy of schemas/policies, opened once."""
     return Trial(load_policy(POLICIES / f"{policy}.yaml"))
 
 

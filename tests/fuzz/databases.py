@@ -112,7 +112,7 @@ def _public_rows(table: Table) -> Rows:
 
 
 def _meet_domains(table: Table, rows: Rows) -> None:
-    """Set keys of public rows to the texts that protected tables refer to: the domains in tests/policies."""
+    """Set keys of public rows to the texts that protected tables refer to: the domains in schemas/policies."""
     known = {"region": ["north", "south", "east", "west"], "code": ["AT", "BR", "DE", "FR", "IN", "US"]}
     for key in table.primary_key:
         for row, value in zip(rows, known.get(key, []), strict=False):

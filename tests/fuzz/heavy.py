@@ -9,7 +9,7 @@ from __future__ import annotations
 import resource
 import sys
 
-from support.places import TESTS
+from support.places import POLICIES
 
 GIGABYTES = 1 << 30
 ADDRESS_SPACE = 6 * GIGABYTES
@@ -104,7 +104,7 @@ def main() -> None:
     from dpsql.policy import load_policy
     from fuzz.laws import Trial
 
-    trial = Trial(load_policy(TESTS / "policies" / "hospital.yaml"))
+    trial = Trial(load_policy(POLICIES / "hospital.yaml"))
     known = texts()
     for name in sys.argv[1:] or known:
         used = resource.getrusage(resource.RUSAGE_SELF)

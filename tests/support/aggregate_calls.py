@@ -1,4 +1,4 @@
-"""Calls of every registered aggregate over the table of tests/policies/numbers.yaml, derived from its registration."""
+"""Calls of every registered aggregate over the table of schemas/policies/numbers.yaml, derived from its registration."""
 
 from __future__ import annotations
 

@@ -30,10 +30,9 @@ from dpsql.release.release import Release
 from dpsql.reuse.store import open_releases
 from dpsql.session.session import Session
 from support.gates import NoiselessGate
-from support.places import TESTS
+from support.places import POLICIES
 
 Row = tuple[Any, ...]
-POLICIES = TESTS / "policies"
 
 
 def exact_session(
@@ -44,7 +43,7 @@ def exact_session(
     analyst: str | None = None,
     opened: Callable[..., Engine] = open_duckdb,
 ) -> Session:
-    """Return a session without noise on `connection`. `policy` may be the name of a file in tests/policies. `opened` opens a
+    """Return a session without noise on `connection`. `policy` may be the name of a file in schemas/policies. `opened` opens a
     policy's engine over a connection; without a connection, the session uses the policy's own source."""
     known = load_policy(POLICIES / f"{policy}.yaml") if isinstance(policy, str) else policy
     budget = replace(known.budget, epsilon=Fraction(10**6), delta=Fraction(1, 10**4), accountant="pure")

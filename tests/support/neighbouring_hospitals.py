@@ -19,9 +19,8 @@ import sqlglot
 from sqlglot import exp
 
 from dpsql.policy import Policy, load_policy
-from support.places import TESTS
+from support.places import POLICIES
 
-POLICIES = TESTS / "policies"
 Rows = list[dict[str, Any]]
 Data = dict[str, Rows]
 
@@ -54,7 +53,7 @@ DAYS = [date(2024, 1, 1) + timedelta(days=29 * n) for n in range(13)]
 
 
 def policy(name: str) -> Policy:
-    """Return the policy of this name in tests/policies."""
+    """Return the policy of this name in schemas/policies."""
     return load_policy(POLICIES / f"{name}.yaml")
 
 

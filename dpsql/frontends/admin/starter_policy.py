@@ -17,7 +17,7 @@ from dpsql.engine.structure import SourceTable, plain_name
 from dpsql.errors.exceptions import refuse
 from dpsql.errors.suggestions import did_you_mean
 from dpsql.policy.reach import is_file
-from dpsql.policy.yaml_text import quoted
+from dpsql.policy.yaml_text import quoted, schema_line
 from dpsql.privacy.accounting.registry import make_accountant
 
 _TYPES = (
@@ -83,7 +83,7 @@ def write_policy(text: str, place: Path) -> None:
     """Write a new policy. Raises InterfaceError init_exists if the file exists, Fault file_write."""
     try:
         with place.open("x", encoding="utf-8") as file:
-            file.write(text)
+            file.write(f"{schema_line()}\n{text}")
     except FileExistsError:
         raise refuse("init_exists", place=str(place)) from None
     except OSError as error:

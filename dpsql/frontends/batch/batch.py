@@ -14,7 +14,7 @@ from dpsql.errors.custodian_log import registering
 from dpsql.errors.exceptions import BudgetRefusal, Error, Exit, refuse
 from dpsql.frontends.batch.checkpoint import RunRecord
 from dpsql.frontends.batch.statements import FileStatement, ResultNames, asked_questions, walk
-from dpsql.frontends.batch.summary import ReportedStatement, StatementReport, summary_object
+from dpsql.frontends.batch.summary import ReportedStatement, StatementReport, SummaryObject, summary_object
 from dpsql.frontends.batch.together import QuestionPlans
 from dpsql.frontends.interruptible import ask, charge_text
 from dpsql.frontends.rendering.formats import as_object, left_text, row_objects, write_file
@@ -118,7 +118,7 @@ class Batch:
         self._require_fit(steps)
         return Exit.REFUSAL if self._refused else Exit.DONE
 
-    def summary(self, status: int, error: Error | None, *, dry_run: bool) -> dict[str, Any]:
+    def summary(self, status: int, error: Error | None, *, dry_run: bool) -> SummaryObject:
         """Return the outcome of each statement, as an object for JSON. `error`: what ended the run as a whole."""
         return summary_object(
             self._reports, dataset=self._session.policy.dataset, price=self._price, share=self._share, left=self._left,

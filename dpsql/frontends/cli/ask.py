@@ -108,24 +108,14 @@ def explain(
     *, chosen: SessionOptions, format: str, verbose: bool, engine_sql: bool, sql: str | None,
 ) -> None:  # fmt: skip
     """Show the price and the expected error of a query. Nothing is charged, and no data are read."""
-    from dpsql.pricing.explain import PlannedOutput
+    from dpsql.frontends.rendering.formats import plan_object
 
     if engine_sql and chosen.analyst is not None:
         raise click.UsageError("--sql is for the owner: the engine's SQL names what the owner calls the data")
     with chosen.open() as session:
         plan = session.explain(_statement(sql))
     if format == "json":
-        names = PlannedOutput.__dataclass_fields__
-        facts = {
-            "lines": list(plan.lines),
-            "outputs": [dict(zip(names, row, strict=True)) for row in plan.rows()],
-            "price": plan.price,
-            "stored": list(plan.stored),
-            "remaining": dict(plan.remaining),
-            "columns": [{"name": name, "type": type_} for name, type_ in plan.columns],
-            "engine_sql": dict(plan.engine_sql),
-        }
-        say_json(facts)
+        say_json(plan_object(plan))
         return
     say(plan.to_text())
     if verbose:

@@ -13,6 +13,7 @@ from typing import Any
 import duckdb
 
 from dpsql.errors.exceptions import refuse
+from dpsql.policy.yaml_text import schema_line
 
 NAFLD = {
     "patients": """
@@ -91,8 +92,10 @@ def build_demo(name: str, folder: str | Path) -> Path:
 
 
 def shipped_policy(name: str) -> str:
-    """Return the text of the demo's policy `NAME.yaml`, which is shipped next to this module."""
-    return (importlib.resources.files(__package__) / f"{name}.yaml").read_text(encoding="utf-8")
+    """Return the text of the policy `NAME.yaml` of schemas/, in which editors find the schema that is installed."""
+    schemas = importlib.resources.files("dpsql.policy").joinpath("schemas")
+    text = schemas.joinpath("policies", f"{name}.yaml").read_text(encoding="utf-8")
+    return text.replace(schema_line("../policy.schema.json"), schema_line(), 1)
 
 
 def _frame(package: str, name: str) -> Any:

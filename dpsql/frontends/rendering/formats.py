@@ -11,7 +11,7 @@ from datetime import date, datetime
 from itertools import islice
 from pathlib import Path
 from textwrap import wrap
-from typing import IO, TYPE_CHECKING, Any, TextIO
+from typing import IO, TYPE_CHECKING, Any, NotRequired, TextIO, TypedDict
 
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.rendering.tables import draw, shown_value, write_table
@@ -21,7 +21,9 @@ from dpsql.release.value_text import value_text
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from dpsql.pricing.explain import PrivacyPlan
     from dpsql.release.release import Release
+    from dpsql.release.shape import DescribedColumn
     from dpsql.session.session import Session
 
 TEXT_FORMATS = ("table", "csv", "json")
@@ -158,9 +160,80 @@ def _csv_cell(value: object) -> str:
     return csv_cell(value.isoformat(" ") if isinstance(value, datetime) else str(value))
 
 
+class ColumnObject(TypedDict):
+    """One column of an answer. `notes`: what its numbers are, besides noise; `rank_error`: the rows of rank by which a chosen
+    number may be off."""
+
+    name: str
+    type: str
+    noisy: bool
+    notes: NotRequired[list[str]]
+    rank_error: NotRequired[float]
+
+
+class AnswerObject(TypedDict):
+    """Everything known of an answer apart from its rows. Lists by row (`low`, `high`, `error`, `unknown`, `flags`) have the noisy
+    columns alone; an end of null is unknown, and numbers that JSON lacks are the texts "NaN", "Infinity", "-Infinity"."""
+
+    columns: list[ColumnObject]
+    confidence: float
+    low: list[dict[str, float | str | None]]
+    high: list[dict[str, float | str | None]]
+    error: list[dict[str, float | str | None]]
+    unknown: list[dict[str, bool]]
+    flags: list[dict[str, str]]
+    notes: list[str]
+    charged: str
+    price: str
+    loss: dict[str, str | None]
+    receipt: str
+    reused: bool
+    remaining: dict[str, str]
+    notices: list[str]
+
+
+class ReleaseObject(AnswerObject):
+    """An answer as `--format json` writes it."""
+
+    rows: list[dict[str, Any]]
+
+
 def write_json(release: Release, out: TextIO) -> None:
-    """Write one object: columns, rows, ends of the error bars, price and receipt; see `as_object`."""
+    """Write a `ReleaseObject`."""
     out.write(json_text({"rows": row_objects(release), **as_object(release)}) + "\n")
+
+
+class PlanColumn(TypedDict):
+    """Name and type of a column that the answer will have."""
+
+    name: str
+    type: str
+
+
+class PlanObject(TypedDict):
+    """EXPLAIN, as `dpsql explain --format json` writes it. `price` is what would be charged, `stored` names what stored releases
+    answer, and `engine_sql` has the text of each block, for the owner alone."""
+
+    lines: list[str]
+    outputs: list[dict[str, Any]]
+    price: str
+    stored: list[str]
+    remaining: dict[str, str]
+    columns: list[PlanColumn]
+    engine_sql: dict[str, str]
+
+
+def plan_object(plan: PrivacyPlan) -> PlanObject:
+    """Return EXPLAIN as an object."""
+    return {
+        "lines": list(plan.lines),
+        "outputs": [dict(vars(output)) for output in plan.outputs],
+        "price": plan.price,
+        "stored": list(plan.stored),
+        "remaining": dict(plan.remaining),
+        "columns": [{"name": name, "type": type_} for name, type_ in plan.columns],
+        "engine_sql": dict(plan.engine_sql),
+    }
 
 
 def row_objects(release: Release) -> list[dict[str, Any]]:
@@ -168,24 +241,18 @@ def row_objects(release: Release) -> list[dict[str, Any]]:
     return _records(release.table)
 
 
-def as_object(release: Release) -> dict[str, Any]:
-    """Return everything known of an answer apart from its rows: columns, error bars (noisy columns only), price and receipt.
-
-    Numbers that JSON lacks are the texts "NaN", "Infinity", "-Infinity"; an end of None is unknown.
-    """
+def as_object(release: Release) -> AnswerObject:
+    """Return everything known of an answer apart from its rows: columns, error bars, price and receipt."""
     described = release.described
     noisy = [index for index, column in enumerate(described) if column.noisy]
     loss = release.loss
     names = unique_names([column.name for column in described])
     return {
-        "columns": [
-            {"name": c.name, "type": c.type.value, "noisy": c.noisy}
-            | ({"notes": list(c.notes)} if c.notes else {})
-            | ({} if c.rank_error is None else {"rank_error": c.rank_error})
-            for c in described
-        ],
+        "columns": [_column_object(column) for column in described],
         "confidence": release.confidence,
-        **{end: _records(getattr(release, end), noisy) if noisy else [] for end in ("low", "high", "error")},
+        "low": _records(release.low, noisy) if noisy else [],
+        "high": _records(release.high, noisy) if noisy else [],
+        "error": _records(release.error, noisy) if noisy else [],
         "unknown": _rows_of({names[i]: described[i].unknown.tolist() for i in noisy}),
         "flags": _rows_of({names[i]: described[i].flags for i in noisy}),
         "notes": list(release.remarks) if noisy else [],
@@ -197,6 +264,15 @@ def as_object(release: Release) -> dict[str, Any]:
         "remaining": dict(release.remaining),
         "notices": list(release.notices),
     }
+
+
+def _column_object(column: DescribedColumn) -> ColumnObject:
+    written = ColumnObject(name=column.name, type=column.type.value, noisy=column.noisy)
+    if column.notes:
+        written["notes"] = list(column.notes)
+    if column.rank_error is not None:
+        written["rank_error"] = column.rank_error
+    return written
 
 
 def _rows_of(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:

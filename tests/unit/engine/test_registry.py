@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from support.package_modules import nodes
+from support.places import POLICIES
 
 import dpsql
 from dpsql.engine import registry
@@ -17,7 +18,7 @@ from dpsql.policy import load_policy
 from dpsql.policy.source_kinds import SOURCE_KINDS, scheme_of
 
 ROOT = Path(dpsql.__file__).parent
-POLICY = Path(__file__).parents[2] / "policies" / "shop.yaml"
+POLICY = POLICIES / "shop.yaml"
 ENGINES = ("duckdb", "postgresql", "spark")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.clinic_policy import CLINIC
+from support.places import CLINIC
 
 from dpsql.errors.exceptions import PolicyRefusal
 from dpsql.policy import load_policy, parse_policy, policy_problems

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.clinic_policy import CLINIC
+from support.places import CLINIC
 
 from dpsql.policy import load, parse_policy, policy_problems
 from dpsql.policy.problems import Problems

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 
 import pytest
-from support.clinic_policy import CLINIC
+from support.places import CLINIC
 
 from dpsql.policy import DatasetBudget, Policy, parse_policy
 from dpsql.policy.narrowing import same_for, widened

@@ -6,13 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.places import ROOT
+from support.places import POLICIES
 
 from dpsql.policy import load_policy
 from dpsql.policy.source_kinds import DUCKDB, SOURCE_KINDS, is_source_url, scheme_of, source_kind
 from dpsql.policy.types import Policy, Preparation
 
-SHOP = load_policy(ROOT / "tests" / "policies" / "shop.yaml")
+SHOP = load_policy(POLICIES / "shop.yaml")
 
 
 @pytest.mark.parametrize(

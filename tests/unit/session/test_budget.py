@@ -9,7 +9,7 @@ from fractions import Fraction
 from math import inf
 
 import pytest
-from support.clinic_policy import CLINIC
+from support.places import CLINIC
 
 from dpsql.errors.exceptions import Error
 from dpsql.ledger import windows

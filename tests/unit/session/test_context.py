@@ -13,7 +13,7 @@ from typing import Any
 import duckdb
 import pytest
 from support.clinic import build
-from support.clinic_policy import CLINIC
+from support.places import CLINIC
 
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.ledger import open_ledger, windows

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from support.clinic import build
-from support.places import TESTS
+from support.places import POLICIES
 
 from dpsql.engine.contract import ExactAnswer
 from dpsql.engine.query import EngineQuery
@@ -25,7 +25,7 @@ from dpsql.session.response_times import Pace
 from dpsql.session.session import Session
 
 PATIENCE = 240
-DEMO = load_policy(TESTS / "policies" / "hospital.yaml")
+DEMO = load_policy(POLICIES / "hospital.yaml")
 COUNT = "SELECT region, COUNT(*) AS n FROM patients GROUP BY region"
 
 

@@ -8,7 +8,7 @@ from math import inf
 from typing import Any
 
 import pytest
-from support.clinic_policy import CLINIC
+from support.places import CLINIC
 
 from dpsql.errors.exceptions import Error
 from dpsql.ledger.account import Account

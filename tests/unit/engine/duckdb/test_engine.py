@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import duckdb
 import pyarrow as pa
 import pytest
-from support.places import TESTS
+from support.places import POLICIES
 
 from dpsql.engine.duckdb.engine import DuckDBEngine
 from dpsql.engine.duckdb.statements import Statements
@@ -17,7 +17,7 @@ from dpsql.engine.query import EngineQuery
 from dpsql.errors.exceptions import Error
 from dpsql.policy import load_policy
 
-POLICY = TESTS / "policies" / "hospital_rows.yaml"
+POLICY = POLICIES / "hospital_rows.yaml"
 ENDLESS = EngineQuery("SELECT count(*) AS n FROM range(1000000000) AS a, range(1000000000) AS b", (), ("n",))
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import psycopg
 import pytest
 from support.clinic_folder import process
-from support.clinic_policy import CLINIC
 from support.engine_contract import POLICY
+from support.places import CLINIC
 from support.postgres_source import Server, server
 from support.spark_source import needs_spark
 

@@ -8,7 +8,7 @@ from typing import Any
 import duckdb
 import pytest
 from sqlglot import exp
-from support.places import TESTS
+from support.places import POLICIES
 from support.raw_client import error_of
 from support.served_clinic import Served
 
@@ -22,8 +22,6 @@ from dpsql.frontends.pgwire.settings import Settings
 from dpsql.policy import Policy, load_policy, parse_policy
 from dpsql.release.confined_process import opened
 from dpsql.release.confinement import ConfinedPool
-
-POLICIES = TESTS / "policies"
 
 
 class Asker:

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from support.clinic_policy import CLINIC
+from support.places import CLINIC
 
 from dpsql.errors.exceptions import Error, PolicyRefusal
 from dpsql.frontends.pgwire.logins import LEAST_PASSWORD, OWNER, Logins, analyst_of, open_logins

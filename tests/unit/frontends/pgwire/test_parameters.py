@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from sqlglot import exp
-from support.clinic_policy import CLINIC
+from support.places import CLINIC
 
 from dpsql.errors.exceptions import Error
 from dpsql.frontends.pgwire import encodings as e

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from support.places import TESTS
+from support.places import POLICIES
 from support.raw_client import SYNC, Client, bind, describe, error_of, execute, framed, parse, rows_of, text
 from support.served_clinic import GROUPED, Served
 
@@ -25,7 +25,7 @@ from dpsql.engine.query import EngineQuery
 from dpsql.errors.exceptions import Error
 from dpsql.policy import load_policy
 
-POLICY = TESTS / "policies" / "shop.yaml"
+POLICY = POLICIES / "shop.yaml"
 SLOW = "SELECT count(*) FROM generate_series(1, 1000000000000)"
 
 

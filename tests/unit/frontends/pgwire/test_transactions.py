@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any, cast
 
 import pytest
-from support.clinic_policy import CLINIC
+from support.places import CLINIC
 
 from dpsql.engine.memory_account import MemoryAccount
 from dpsql.errors.exceptions import Error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from support.places import ROOT
+from support.places import POLICIES
 
 from dpsql.functions.numeric import call
 from dpsql.plan.intervals import Facts, Type, literal_facts
@@ -13,7 +13,7 @@ from dpsql.plan.plan import Column, Expr, Filter, Join, Literal, Project, Relati
 from dpsql.policy import load_policy
 from dpsql.sql.binder.equal_keys import along_key, naming_unit, origin
 
-SHOP = load_policy(ROOT / "tests" / "policies" / "shop.yaml")
+SHOP = load_policy(POLICIES / "shop.yaml")
 INTEGER = Facts(Type.INTEGER)
 
 
