@@ -5,17 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
-
-from sqlalchemy import bindparam, select, update
-from sqlalchemy.engine import Connection
 
 from dpsql.errors.exceptions import refuse
 from dpsql.ledger.chain import account_mac, same
-from dpsql.ledger.driver_statements import DriverStatement
+from dpsql.ledger.database import DatabaseConnection
 from dpsql.ledger.records import Units, canonical, from_text, to_text
-from dpsql.ledger.tables import accounts
 
 
 @dataclass(frozen=True)
@@ -62,46 +57,36 @@ class Account:
         return {**facts, "mac": account_mac(key, ledger_id, facts)}
 
 
-_COLUMNS = tuple(column.name for column in accounts.columns)
+_COLUMNS = ("scope", "accountant", "limits", "spent", "seq", "mac")
 _MOST_KNOWN = 1000
-_ALL = DriverStatement(select(accounts).order_by(accounts.c.scope))
-_INSERT = DriverStatement(accounts.insert())
-_UPDATE = DriverStatement(
-    update(accounts)
-    .where(accounts.c.scope == bindparam("at"))
-    .values({name: bindparam(name) for name in ("limits", "spent", "seq", "mac")})
+_ROWS = f"SELECT {', '.join(_COLUMNS)} FROM dpsql_accounts"
+_INSERT = (
+    f"INSERT INTO dpsql_accounts ({', '.join(_COLUMNS)}) VALUES (:scope, :accountant, :limits, :spent, :seq, :mac)"
 )
-
-
-@cache
-def _of_scopes(count: int) -> DriverStatement:
-    """Return a statement that selects the rows of `count` scopes."""
-    return DriverStatement(
-        select(accounts).where(accounts.c.scope.in_([bindparam(f"scope{index}") for index in range(count)]))
-    )
+_UPDATE = "UPDATE dpsql_accounts SET limits = :limits, spent = :spent, seq = :seq, mac = :mac WHERE scope = :scope"
 
 
 def load_accounts(
-    connection: Connection, key: bytes, ledger_id: str, scopes: Iterable[str] | None = None
+    connection: DatabaseConnection, key: bytes, ledger_id: str, scopes: Iterable[str] | None = None
 ) -> dict[str, Account]:
     """Return the accounts of `scopes` that exist (None: all), by scope. Raises ledger_tampered if a row was edited."""
     if scopes is None:
-        rows = _ALL.rows(connection)
+        rows = connection.rows(f"{_ROWS} ORDER BY scope")
     else:
         named = {f"scope{index}": scope for index, scope in enumerate(scopes)}
-        rows = _of_scopes(len(named)).rows(connection, **named)
+        rows = connection.rows(f"{_ROWS} WHERE scope IN ({', '.join(f':{name}' for name in named)})", **named)
     accounts = [_KNOWN.get((key, ledger_id, row)) or _account(row, key, ledger_id) for row in rows]
     return {account.scope: account for account in accounts}
 
 
-def insert_account(connection: Connection, key: bytes, ledger_id: str, account: Account) -> None:
+def insert_account(connection: DatabaseConnection, key: bytes, ledger_id: str, account: Account) -> None:
     """Store a new account."""
-    _INSERT.run(connection, **_row(account, key, ledger_id))
+    connection.run(_INSERT, **_row(account, key, ledger_id))
 
 
-def update_accounts(connection: Connection, key: bytes, ledger_id: str, changed: Iterable[Account]) -> None:
+def update_accounts(connection: DatabaseConnection, key: bytes, ledger_id: str, changed: Iterable[Account]) -> None:
     """Store the new state of existing accounts."""
-    _UPDATE.run_each(connection, ({"at": account.scope, **_row(account, key, ledger_id)} for account in changed))
+    connection.run_each(_UPDATE, [_row(account, key, ledger_id) for account in changed])
 
 
 # A row equal in every column to one that was authenticated under this key is not authenticated again: the outcome depends

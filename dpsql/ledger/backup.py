@@ -22,17 +22,15 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import Connection, select
-
 from dpsql.errors.exceptions import refuse
 from dpsql.ledger.account import load_accounts, update_accounts
 from dpsql.ledger.chain import same
 from dpsql.ledger.check import require_sound
+from dpsql.ledger.database import DatabaseConnection, parse_place
 from dpsql.ledger.entries import ChainWriter, page_after, tip
 from dpsql.ledger.ledger import Ledger
 from dpsql.ledger.records import added, to_text
-from dpsql.ledger.store import Store, parse_place
-from dpsql.ledger.tables import entries
+from dpsql.ledger.store import Store
 from dpsql.ledger.windows import BudgetWindow, open_in
 from dpsql.ledger.witness import Head, Witness
 from dpsql.storage.directories import state_directory
@@ -133,10 +131,10 @@ def restore(
         store.close()
 
 
-def _holds(connection: Connection, last_head: Head) -> bool:
+def _holds(connection: DatabaseConnection, last_head: Head) -> bool:
     """Return whether the ledger contains every answered charge. The head moves before a charge is answered, but not
     for outcomes, so entries may follow the head, but no answered charge does."""
-    digest = connection.execute(select(entries.c.digest).where(entries.c.seq == last_head.seq)).scalar()
+    digest = connection.value("SELECT digest FROM dpsql_entries WHERE seq = :seq", seq=last_head.seq)
     return digest is not None and same(digest, last_head.digest)
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy.engine import Connection
-
 from dpsql.errors.exceptions import IntegrityError, InternalError, refuse
 from dpsql.ledger import windows
 from dpsql.ledger.account import Account, load_accounts
 from dpsql.ledger.chain import START, linked, same
+from dpsql.ledger.database import DatabaseConnection
 from dpsql.ledger.entries import pages, tip
 from dpsql.ledger.records import DATASET, Entry, LedgerVerdict, added, from_text
 from dpsql.ledger.witness import Head, Witness
@@ -25,7 +24,7 @@ class _Broken(Exception):
         self.problem = problem
 
 
-def first_problem(connection: Connection, witness: Witness, dataset: str, head: Head) -> LedgerVerdict:
+def first_problem(connection: DatabaseConnection, witness: Witness, dataset: str, head: Head) -> LedgerVerdict:
     """Verify the whole ledger and return a verdict with the first invalid entry, and the reason.
 
     Checked: numbers without gaps, every digest, the columns against the authenticated body, every charge within the
@@ -121,7 +120,7 @@ class _Replay:
         self._unresolved.add(seq)
 
 
-def require_sound(connection: Connection, witness: Witness, dataset: str, head: Head) -> None:
+def require_sound(connection: DatabaseConnection, witness: Witness, dataset: str, head: Head) -> None:
     """Raise ledger_older or ledger_tampered unless the whole ledger is valid."""
     tip(connection, head)
     verdict = first_problem(connection, witness, dataset, head)

@@ -6,23 +6,18 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import bindparam, select
-from sqlalchemy.engine import Connection
-
 from dpsql.errors.exceptions import refuse
 from dpsql.ledger.chain import linked, same
-from dpsql.ledger.driver_statements import DriverStatement
+from dpsql.ledger.database import DatabaseConnection
 from dpsql.ledger.records import Entry, canonical
-from dpsql.ledger.tables import entries
 from dpsql.ledger.witness import Head
 
 _PAGE = 1000
-_SINCE = DriverStatement(
-    select(entries.c.seq, entries.c.digest).where(entries.c.seq >= bindparam("seq")).order_by(entries.c.seq)
-)
-_AFTER = DriverStatement(select(entries).where(entries.c.seq > bindparam("seq")).order_by(entries.c.seq).limit(_PAGE))
-_BY_ID = DriverStatement(select(entries).where(entries.c.id == bindparam("id")))
-_INSERT = DriverStatement(entries.insert())
+_COLUMNS = "seq, kind, id, resolves, body, digest"
+_SINCE = "SELECT seq, digest FROM dpsql_entries WHERE seq >= :seq ORDER BY seq"
+_AFTER = f"SELECT {_COLUMNS} FROM dpsql_entries WHERE seq > :seq ORDER BY seq LIMIT {_PAGE}"
+_BY_ID = f"SELECT {_COLUMNS} FROM dpsql_entries WHERE id = :id"
+_INSERT = f"INSERT INTO dpsql_entries ({_COLUMNS}) VALUES (:seq, :kind, :id, :resolves, :body, :digest)"
 
 
 def now() -> str:
@@ -30,10 +25,10 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-def tip(connection: Connection, head: Head) -> Head:
+def tip(connection: DatabaseConnection, head: Head) -> Head:
     """Return the last entry of a ledger that must contain `head`. Raises ledger_older or ledger_tampered if it does
     not."""
-    rows = _SINCE.rows(connection, seq=head.seq)
+    rows = connection.rows(_SINCE, seq=head.seq)
     if head.seq == 0:
         return Head(*rows[-1]) if rows else head
     if not rows:
@@ -46,7 +41,7 @@ def tip(connection: Connection, head: Head) -> Head:
 class ChainWriter:
     """The end of the chain in one writer's transaction: `last` advances as entries are appended."""
 
-    def __init__(self, connection: Connection, key: bytes, last: Head) -> None:
+    def __init__(self, connection: DatabaseConnection, key: bytes, last: Head) -> None:
         self.connection = connection
         self.last = last
         self._key = key
@@ -57,24 +52,24 @@ class ChainWriter:
         body = canonical({"seq": seq, "kind": kind, "time": now(), **facts})
         digest = linked(self._key, self.last.digest, body)
         named = {"id": facts.get("id"), "resolves": facts.get("resolves")}
-        _INSERT.run(self.connection, seq=seq, kind=kind, body=body, digest=digest, **named)
+        self.connection.run(_INSERT, seq=seq, kind=kind, body=body, digest=digest, **named)
         self.last = Head(seq, digest)
         return seq
 
 
-def page_after(connection: Connection, seq: int) -> list[Entry]:
+def page_after(connection: DatabaseConnection, seq: int) -> list[Entry]:
     """Return the next entries after number `seq`, at most 1000."""
-    return [Entry(*row) for row in _AFTER.rows(connection, seq=seq)]
+    return [Entry(*row) for row in connection.rows(_AFTER, seq=seq)]
 
 
-def pages(connection: Connection, seq: int) -> Iterator[Entry]:
+def pages(connection: DatabaseConnection, seq: int) -> Iterator[Entry]:
     """Yield all entries after number `seq` in order."""
     while page := page_after(connection, seq):
         yield from page
         seq = page[-1].seq
 
 
-def find_charge(connection: Connection, request_id: str) -> Entry | None:
+def find_charge(connection: DatabaseConnection, request_id: str) -> Entry | None:
     """Return the charge under an idempotency key, or None."""
-    rows = _BY_ID.rows(connection, id=request_id)
+    rows = connection.rows(_BY_ID, id=request_id)
     return Entry(*rows[0]) if rows else None

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import atexit
+import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Protocol, Self, TextIO
 
-from sqlalchemy.engine import Connection
-
 from dpsql.errors.exceptions import BudgetRefusal, Error, refuse
 from dpsql.ledger import windows
 from dpsql.ledger.account import Account, insert_account, load_accounts, update_accounts
 from dpsql.ledger.check import first_problem
+from dpsql.ledger.database import DatabaseConnection
 from dpsql.ledger.entries import ChainWriter, find_charge, page_after, tip
 from dpsql.ledger.export import write_csv, write_json_lines
 from dpsql.ledger.group_commit import GroupCommit, Submission
@@ -32,15 +32,53 @@ from dpsql.ledger.records import (
     readable_text,
     to_text,
 )
-from dpsql.ledger.reservation import Reservation
 from dpsql.ledger.store import Store, Taken
-from dpsql.ledger.unit import must_hold
 from dpsql.ledger.witness import Head, Witness
 from dpsql.privacy.accounting.ledger_units import DECIMALS
 from dpsql.storage.live_objects import LiveObjects
 
 _log = logging.getLogger("dpsql.ledger")
 _Charged = tuple[int, dict[str, Account]]
+
+
+_LAST_UNIT = "SELECT body FROM dpsql_entries WHERE kind = 'unit' ORDER BY seq DESC LIMIT 1"
+_ANY_CHARGE = "SELECT seq FROM dpsql_entries WHERE kind = 'charge' LIMIT 1"
+
+
+class Resolver(Protocol):
+    """The interface by which a reservation notes its outcome."""
+
+    def resolve(self, seq: int, outcome: str, note: str) -> None:
+        """Note the outcome of the charge with number `seq`."""
+
+
+class Reservation:
+    """A recorded charge: `seq` is its number in the ledger, `accounts` (by scope) the state of its accounts after it,
+    `resolved` whether its outcome is known.
+
+    No outcome refunds anything. A charge has one outcome; a second one is an internal error (ledger_resolved).
+    """
+
+    def __init__(self, ledger: Resolver, request: ChargeRequest, seq: int, accounts: Mapping[str, Account]) -> None:
+        self._ledger = ledger
+        self.request = request
+        self.seq = seq
+        self.accounts = accounts
+        self.resolved = False
+
+    def commit(self, note: str = "") -> None:
+        """Note that the answer was released."""
+        self._note("committed", note)
+
+    def fail(self, note: str = "") -> None:
+        """Note that there was no answer. The charge stays: noise may have been drawn."""
+        self._note("failed", note)
+
+    def _note(self, outcome: str, note: str) -> None:
+        if self.resolved:
+            raise refuse("ledger_resolved", entry=self.seq)
+        self.resolved = True
+        self._ledger.resolve(self.seq, outcome, note)
 
 
 class HeadElsewhere(Protocol):
@@ -303,7 +341,7 @@ class Ledger:
         update_accounts(writer.connection, self.witness.key, self.ledger_id, charged)
         return seq, {account.scope: account for account in charged}
 
-    def _fitting(self, connection: Connection, request: ChargeRequest) -> list[Account]:
+    def _fitting(self, connection: DatabaseConnection, request: ChargeRequest) -> list[Account]:
         """Return the accounts of the request's scopes if the charge is new and fits all of them. Raises
         request_repeated and BudgetRefusal before anything is written.
         """
@@ -327,7 +365,7 @@ class Ledger:
         error.remaining = left
         raise error
 
-    def _accounts(self, connection: Connection, scopes: Iterable[str] | None) -> dict[str, Account]:
+    def _accounts(self, connection: DatabaseConnection, scopes: Iterable[str] | None) -> dict[str, Account]:
         return load_accounts(connection, self.witness.key, self.ledger_id, scopes)
 
     def _known_account(self, scope: str) -> Account:
@@ -336,6 +374,21 @@ class Ledger:
         if scope not in accounts:
             raise refuse("ledger_account", scope=scope)
         return accounts[scope]
+
+
+def must_hold(connection: DatabaseConnection, unit: str, change: bool) -> bool:
+    """Return whether `unit` must still be recorded as the ledger's unit: losses of different units do not add up.
+
+    Raises Fault ledger_unit if the ledger has charges for another unit, unless the owner accepts it (`change`). A
+    ledger without such a record takes the unit of the first policy that opens it.
+    """
+    rows = connection.rows(_LAST_UNIT)
+    recorded = json.loads(rows[0][0])["unit"] if rows else None
+    if recorded == unit:
+        return False
+    if recorded is not None and not change and connection.rows(_ANY_CHARGE):
+        raise refuse("ledger_unit", known=recorded, unit=unit)
+    return True
 
 
 class _NothingCharged(Exception):

@@ -13,14 +13,12 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 
-import sqlalchemy
-from sqlalchemy.engine import Connection
-
 from dpsql.errors.exceptions import refuse
-from dpsql.ledger.store import Store, parse_place
-from dpsql.ledger.tables import FORMAT, layout
+from dpsql.ledger.database import DatabaseConnection, parse_place
+from dpsql.ledger.opening import FORMAT, VERSIONS
+from dpsql.ledger.store import Store
 
-Step = Callable[[Connection], None]
+Step = Callable[[DatabaseConnection], None]
 STEPS: Mapping[int, Step] = {}
 """Steps by the format from which they start. There is only one format."""
 
@@ -37,7 +35,7 @@ def migrate(url: str, *, steps: Mapping[int, Step] = STEPS, version: int = FORMA
     store = Store(place)
     try:
         with store.reading() as connection:
-            versions = connection.execute(sqlalchemy.select(layout.c.version)).scalars().all()
+            versions = [version for (version,) in connection.rows(VERSIONS)]
         before = versions[0] if len(versions) == 1 else -1
         missing = [number for number in range(before, version) if number not in steps]
         if before > version or before < 0 or missing:
@@ -48,7 +46,7 @@ def migrate(url: str, *, steps: Mapping[int, Step] = STEPS, version: int = FORMA
         with store.writing() as connection:
             for number in range(before, version):
                 steps[number](connection)
-            connection.execute(layout.update().values(version=version))
+            connection.run("UPDATE dpsql_format SET version = :version", version=version)
         return before, version, copy
     finally:
         store.close()

@@ -14,12 +14,11 @@ import secrets
 from pathlib import Path
 from typing import Protocol
 
-import sqlalchemy
-
 from dpsql.errors.exceptions import Error, refuse
+from dpsql.ledger.database import parse_place
 from dpsql.ledger.entries import tip
 from dpsql.ledger.ledger import Ledger
-from dpsql.ledger.store import Store, parse_place
+from dpsql.ledger.store import Store
 from dpsql.ledger.witness import Head, Witness
 from dpsql.storage.durable_files import sync, write_private
 
@@ -94,17 +93,16 @@ class ServerHead:
     def read(self) -> str | None:
         """Return the line of the ledger's row."""
         with self._store.reading() as connection:
-            if "dpsql_heads" not in sqlalchemy.inspect(connection).get_table_names():
+            if "dpsql_heads" not in connection.table_names():
                 return None
-            line = connection.execute(sqlalchemy.text(_READ), {"ledger": self._ledger_id}).scalar()
+            line = connection.value(_READ, ledger=self._ledger_id)
         return None if line is None else str(line)
 
     def write(self, ledger_id: str, head: Head, line: str, force: bool) -> None:
         """Write the row; the table is created with the first one."""
         with self._store.writing() as connection:
-            connection.execute(sqlalchemy.text(_CREATE))
-            values = {"ledger": ledger_id, "seq": head.seq, "head": line, "force": force}
-            connection.execute(sqlalchemy.text(_WRITE), values)
+            connection.run(_CREATE)
+            connection.run(_WRITE, ledger=ledger_id, seq=head.seq, head=line, force=force)
 
     def close(self) -> None:
         """Close the connection; it is reopened when it is used."""

@@ -8,22 +8,42 @@ import shutil
 import stat
 from pathlib import Path
 
-import sqlalchemy
-
 from dpsql.errors.exceptions import refuse
 from dpsql.ledger.chain import START, key_mark
 from dpsql.ledger.check import require_sound
-from dpsql.ledger.driver_statements import DriverStatement
+from dpsql.ledger.database import DatabaseConnection, Place, parse_place
 from dpsql.ledger.entries import ChainWriter, page_after, tip
 from dpsql.ledger.ledger import Ledger
 from dpsql.ledger.off_machine_head import SecondWitness
 from dpsql.ledger.records import checked_text
-from dpsql.ledger.store import Place, Step, Store, parse_place
-from dpsql.ledger.tables import FORMAT, create_ledger, layout
+from dpsql.ledger.store import Step, Store
 from dpsql.ledger.witness import Head, Witness, known_ledger, new_witness, other_ledgers
 from dpsql.storage.directories import state_directory
 
-_VERSIONS = DriverStatement(sqlalchemy.select(layout.c.version))
+FORMAT = 1
+VERSIONS = "SELECT version FROM dpsql_format"
+# The unique `id` prevents a second charge, the unique `resolves` a second outcome; both are also in `body`. The accounts are
+# running totals: a pure function of the entries, stored so that a charge need not add up all entries again.
+_TABLES = (
+    "CREATE TABLE dpsql_format (version INTEGER NOT NULL)",
+    "CREATE TABLE dpsql_entries (seq {integer} NOT NULL PRIMARY KEY, kind TEXT NOT NULL, id TEXT UNIQUE, resolves BIGINT UNIQUE, "
+    "body TEXT NOT NULL, digest TEXT NOT NULL)",
+    "CREATE TABLE dpsql_accounts (scope TEXT NOT NULL PRIMARY KEY, accountant TEXT NOT NULL, limits TEXT NOT NULL, "
+    "spent TEXT NOT NULL, seq BIGINT NOT NULL, mac TEXT NOT NULL)",
+)
+_SQLITE_GUARD = """
+CREATE TRIGGER {table}_{verb} BEFORE {verb} ON {table}
+BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END
+"""
+_POSTGRES_FUNCTION = """
+CREATE FUNCTION dpsql_append_only() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN RAISE EXCEPTION 'the ledger is append-only'; END $$
+"""
+_POSTGRES_GUARD = """
+CREATE TRIGGER {table}_{verb} BEFORE {verb} ON {table}
+FOR EACH STATEMENT EXECUTE FUNCTION dpsql_append_only()
+"""
+_GUARDED = (("dpsql_entries", "UPDATE"), ("dpsql_entries", "DELETE"), ("dpsql_accounts", "DELETE"))
 _LOG_ENDINGS = ("-wal", "-shm", "-journal")
 
 
@@ -114,6 +134,20 @@ def touch(path: Path, file: str) -> None:
         raise refuse("ledger_read_only", what=file) from error
 
 
+def create_ledger(connection: DatabaseConnection) -> None:
+    """Create the tables and the triggers against accidental edits, in the caller's transaction."""
+    for text in _TABLES:
+        connection.run(text.format(integer="INTEGER" if connection.is_sqlite else "BIGINT"))
+    if connection.is_sqlite:
+        for table, verb in _GUARDED:
+            connection.run(_SQLITE_GUARD.format(table=table, verb=verb))
+    else:
+        connection.run(_POSTGRES_FUNCTION)
+        for table, verb in (*_GUARDED, ("dpsql_entries", "TRUNCATE"), ("dpsql_accounts", "TRUNCATE")):
+            connection.run(_POSTGRES_GUARD.format(table=table, verb=verb))
+    connection.run("INSERT INTO dpsql_format (version) VALUES (:version)", version=FORMAT)
+
+
 def _create(
     store: Store, state: Path, dataset: str, source: str | None, elsewhere: int, second_budget: str | None
 ) -> None:
@@ -126,7 +160,7 @@ def _create(
     witness = new_witness(state, dataset, store.place.address, source)
     store.step("key made")
     with store.writing() as connection:
-        if "dpsql_entries" in sqlalchemy.inspect(connection).get_table_names():
+        if "dpsql_entries" in connection.table_names():
             shutil.rmtree(witness.directory)  # another process was first; this key has authenticated nothing
             return
         create_ledger(connection)
@@ -142,7 +176,7 @@ def _create(
 
 def _open(store: Store, state: Path, dataset: str, *, unfinished: bool, adopt: bool) -> Ledger:
     with store.reading() as connection:
-        versions = [version for (version,) in _VERSIONS.rows(connection)]
+        versions = [version for (version,) in connection.rows(VERSIONS)]
         if versions != [FORMAT]:
             raise refuse("ledger_format", found=", ".join(map(str, versions)) or "none", known=FORMAT)
         first = page_after(connection, 0)[:2]

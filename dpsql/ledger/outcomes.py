@@ -15,15 +15,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from threading import Timer
 
-from sqlalchemy import bindparam, select
-
-from dpsql.ledger.driver_statements import DriverStatement
 from dpsql.ledger.entries import ChainWriter
-from dpsql.ledger.tables import entries
 
 LATEST_SECONDS = 1.0
 _log = logging.getLogger("dpsql.ledger")
-_RESOLVED = DriverStatement(select(entries.c.seq).where(entries.c.resolves == bindparam("resolves")))
+_RESOLVED = "SELECT seq FROM dpsql_entries WHERE resolves = :resolves"
 
 
 @dataclass(frozen=True)
@@ -67,7 +63,7 @@ class Outcomes:
         skipped."""
         outcomes = self.waiting()
         for outcome in outcomes:
-            if _RESOLVED.rows(writer.connection, resolves=outcome.resolves):
+            if writer.connection.rows(_RESOLVED, resolves=outcome.resolves):
                 _log.warning("charge %d: %s not noted: it has an outcome", outcome.resolves, outcome.kind)
             else:
                 writer.append(outcome.kind, {"resolves": outcome.resolves, "note": outcome.note})

@@ -1,7 +1,7 @@
-"""The connection to the ledger's database, its transactions, and the translation of its failures.
+"""Serialised transactions on the ledger's database, and the translation of its failures.
 
 SQLite: WAL, BEGIN IMMEDIATE, and synchronous=FULL for entries that must be durable before the answer.  PostgreSQL: one
-advisory lock per database for writers.  This module begins and ends transactions through the driver, not SQLAlchemy.
+advisory lock per database for writers.
 
 A process has one connection per store, used by one thread at a time, closed before a fork: SQLite forbids carrying a
 connection into a child, and even closing it there.
@@ -11,38 +11,24 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import sqlite3
-import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
-from pathlib import Path
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
-import sqlalchemy
-from sqlalchemy.engine import URL, Connection, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
-from sqlalchemy.pool import NullPool
-
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.ledger.driver_errors import slug_of
-from dpsql.ledger.driver_statements import DriverStatement, driver
+from dpsql.ledger.database import DatabaseConnection, Place, open_copy, open_postgresql, open_sqlite, slug_of
 from dpsql.storage.live_objects import LiveObjects
 
 _log = logging.getLogger("dpsql.custodian")
 # The advisory lock of every dpsql ledger in one PostgreSQL database ("dpsql" in ASCII).
 _POSTGRES_LOCK = 0x647073716C
-_APPLICATION = {"application_name": "dpsql ledger"}
 _VANISHED = (
     "SET LOCAL tcp_keepalives_idle = 10; SET LOCAL tcp_keepalives_interval = 5; SET LOCAL tcp_keepalives_count = 3;"
 )
 """A process that vanishes with its network keeps the lock of all writers until the server notices: after half of the time that
 others wait for the lock if the server expects a statement, and after these 25 seconds if it has received half of one."""
-_MOST_GRACE_SECONDS = 10.0
-"""Upper limit for the time that a reply may take beyond the time that its statement may wait for a lock."""
 _SCHEMA = "SELECT current_schema()"
 _MAY_CHARGE = (
     "SELECT has_table_privilege('dpsql_entries', 'INSERT') AND has_table_privilege('dpsql_accounts', 'INSERT') "
@@ -59,31 +45,6 @@ def no_step(name: str) -> None:
 
 class Taken(Exception):
     """A unique value exists already: a number, an id, or the outcome of a charge."""
-
-
-@dataclass(frozen=True)
-class Place:
-    """The location of a ledger: `path` for SQLite, else None; `address` is the URL without a password."""
-
-    url: URL
-    path: Path | None
-    address: str
-
-
-def parse_place(text: str) -> Place:
-    """Return the location named by `sqlite:///PATH` or `postgresql://...`. Raises ledger_url for anything else."""
-    try:
-        url = make_url(text)
-    except ArgumentError as error:
-        raise refuse("ledger_url") from error
-    backend = url.get_backend_name()
-    if backend == "sqlite" and url.database and url.database != ":memory:" and not url.query:
-        path = Path(url.database).resolve()
-        return Place(url, path, f"sqlite:///{path}")
-    if backend == "postgresql":
-        named = URL.create("postgresql", url.username, None, url.host, url.port, url.database, url.query)
-        return Place(url.set(drivername="postgresql+psycopg"), None, named.render_as_string())
-    raise refuse("ledger_url")
 
 
 class Store:
@@ -103,11 +64,8 @@ class Store:
         self.place = place
         self.step = step
         self.timeout_seconds = timeout_seconds
-        self._engine = self._new_engine()
-        self._connection: Connection | None = None
-        self._driver: Any = None
-        self._errors: type[Exception] = self._engine.dialect.loaded_dbapi.Error
-        self._taken: type[Exception] = self._engine.dialect.loaded_dbapi.IntegrityError
+        self._connection: DatabaseConnection | None = None
+        self._errors, self._taken = _driver_errors(self.is_sqlite)
         self._lossy = "FULL"
         self._synchronous = ""
         self._lock = threading.RLock()
@@ -130,7 +88,7 @@ class Store:
             self._lock.release()
 
     @contextmanager
-    def writing(self, *, durable: bool = True) -> Iterator[Connection]:
+    def writing(self, *, durable: bool = True) -> Iterator[DatabaseConnection]:
         """Open a write transaction; if `durable`, it is on disk when the context ends, otherwise a power failure may
         lose it.
 
@@ -144,14 +102,14 @@ class Store:
                     yield connection
                 self.step("before commit")
                 with self._in_words(committing=durable):
-                    self._driver.execute("COMMIT")
+                    connection.run("COMMIT")
             except BaseException:
                 self._give_up()
                 raise
             self.step("after commit")
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
+    def reading(self) -> Iterator[DatabaseConnection]:
         """Open a read transaction: one consistent state of the whole ledger."""
         with self.alone():
             connection = self._begun(self._begin_reading)
@@ -161,18 +119,18 @@ class Store:
             finally:
                 self._give_up()
 
-    def rows(self, statement: DriverStatement, **values: Any) -> list[tuple[Any, ...]]:
+    def rows(self, text: str, **values: Any) -> list[tuple[Any, ...]]:
         """Return the rows of one SELECT: one consistent state, without an explicit transaction."""
         with self.alone():
-            return self._begun(lambda connection: statement.rows(connection, **values))
+            return self._begun(lambda connection: connection.rows(text, **values))
 
-    def write(self, statement: DriverStatement, **values: Any) -> int:
+    def write(self, text: str, **values: Any) -> int:
         """Run one statement as its own transaction (SQLite), which a power failure may lose, and return how many rows
         it wrote."""
 
-        def written(connection: Connection) -> int:
-            self._become(self._lossy)
-            return statement.run(connection, **values)
+        def written(connection: DatabaseConnection) -> int:
+            self._become(connection, self._lossy)
+            return connection.run(text, **values)
 
         with self.alone():
             self.step("before commit")
@@ -184,23 +142,23 @@ class Store:
         """Return the names of the tables in the database (in the schema of the connection). Raises Fault ledger_read_only if
         the role may use no schema: tables that it cannot see may still exist."""
         with self.reading() as connection:
-            if not self.is_sqlite and connection.exec_driver_sql(_SCHEMA).scalar() is None:
+            if not self.is_sqlite and connection.value(_SCHEMA) is None:
                 raise refuse("ledger_read_only", what=self.name)
-            return set(sqlalchemy.inspect(connection).get_table_names())
+            return connection.table_names()
 
     def may_charge(self) -> bool:
         """Return whether the role on a server may write charges into the tables; for a file, opening has already shown that."""
         if self.is_sqlite:
             return True
         with self.reading() as connection:
-            return bool(connection.exec_driver_sql(_MAY_CHARGE).scalar())
+            return bool(connection.value(_MAY_CHARGE))
 
     def close(self) -> None:
         """Close the connection; the store reconnects when it is used again."""
         with self.alone():
             self._disconnect()
 
-    def _begun(self, begin: Callable[[Connection], T]) -> T:
+    def _begun(self, begin: Callable[[DatabaseConnection], T]) -> T:
         """Return the result of `begin` on an open connection. A connection that was lost while idle is replaced once."""
         for attempt in (1, 2):
             fresh = self._connection is None
@@ -214,20 +172,22 @@ class Store:
                     raise
         raise refuse("ledger_unreachable", what=self.name)
 
-    def _begin_durable(self, connection: Connection) -> Connection:
+    def _begin_durable(self, connection: DatabaseConnection) -> DatabaseConnection:
         return self._begin_writing(connection, "FULL", "on")
 
-    def _begin_lossy(self, connection: Connection) -> Connection:
+    def _begin_lossy(self, connection: DatabaseConnection) -> DatabaseConnection:
         return self._begin_writing(connection, self._lossy, "off")
 
-    def _begin_writing(self, connection: Connection, synchronous: str, synchronous_commit: str) -> Connection:
+    def _begin_writing(
+        self, connection: DatabaseConnection, synchronous: str, synchronous_commit: str
+    ) -> DatabaseConnection:
         if self.is_sqlite:
-            self._become(synchronous)
-            self._driver.execute("BEGIN IMMEDIATE")
+            self._become(connection, synchronous)
+            connection.run("BEGIN IMMEDIATE")
             return connection
         # Take a new snapshot per statement, whatever the server's default: a snapshot from before the lock would be stale.
         milliseconds = int(self.timeout_seconds * 1000)
-        self._driver.execute(
+        connection.run(
             "BEGIN ISOLATION LEVEL READ COMMITTED;"
             f"SET LOCAL lock_timeout = {milliseconds};"
             f"SET LOCAL idle_in_transaction_session_timeout = {max(1, milliseconds // 2)};{_VANISHED}"
@@ -236,126 +196,73 @@ class Store:
         )
         return connection
 
-    def _become(self, synchronous: str) -> None:
+    def _become(self, connection: DatabaseConnection, synchronous: str) -> None:
         """Set when SQLite flushes to disk; the setting holds for the connection until it is set again."""
         if self._synchronous != synchronous:
-            self._driver.execute(f"PRAGMA synchronous={synchronous}")
+            connection.run(f"PRAGMA synchronous={synchronous}")
             self._synchronous = synchronous
 
-    def _begin_reading(self, connection: Connection) -> Connection:
-        self._driver.execute("BEGIN" if self.is_sqlite else "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+    def _begin_reading(self, connection: DatabaseConnection) -> DatabaseConnection:
+        connection.run("BEGIN" if self.is_sqlite else "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         return connection
 
-    def _connected(self) -> Connection:
+    def _connected(self) -> DatabaseConnection:
         if self._process != os.getpid():
             # A fork outside Python skipped our hook: the parent's connection must not even be closed here.
-            _CARRIED.append((self._engine, self._connection))
-            self._engine, self._connection, self._process = self._new_engine(), None, os.getpid()
+            _CARRIED.append(self._connection)
+            self._connection, self._process = None, os.getpid()
         if self._connection is None:
             self._synchronous = ""
-            self._connection = self._engine.connect()
-            self._driver = driver(self._connection)
+            self._connection = DatabaseConnection(self._opened())
         return self._connection
+
+    def _opened(self) -> Any:
+        """Return a new connection of the driver."""
+        if self.place.path is None:
+            return open_postgresql(self.place.options, self.timeout_seconds)
+        if self._read_only:
+            return open_copy(self.place.path, self.name)
+        connection, self._lossy = open_sqlite(self.place.path, self.timeout_seconds)
+        return connection
 
     def _give_up(self) -> None:
         """Roll back; drop the connection if that fails."""
         if self._connection is None:
             return
         try:
-            self._driver.rollback()
+            self._connection.driver.rollback()
         except self._errors:
             self._disconnect()
 
     def _disconnect(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
-            with suppress(SQLAlchemyError):
-                connection.close()
-
-    def _new_engine(self) -> sqlalchemy.Engine:
-        if self.place.path is None:
-            engine = sqlalchemy.create_engine(
-                self.place.url, poolclass=NullPool, connect_args=_APPLICATION, isolation_level="AUTOCOMMIT"
-            )
-            sqlalchemy.event.listen(engine, "do_connect", self._open_postgresql)
-            return engine
-        return sqlalchemy.create_engine("sqlite://", creator=self._open_sqlite, poolclass=NullPool)
-
-    def _open_postgresql(self, dialect: Any, record: Any, arguments: list[Any], options: dict[str, Any]) -> Any:
-        """Open a connection on which no statement waits much longer than `timeout_seconds` for its reply."""
-        from dpsql.storage.patient_connections import TCP_OPTIONS, PatientConnection
-
-        connection = PatientConnection.connect(*arguments, **{**TCP_OPTIONS, **options})
-        connection.patience_seconds = self.timeout_seconds + min(self.timeout_seconds, _MOST_GRACE_SECONDS)
-        return connection
-
-    def _open_sqlite(self) -> sqlite3.Connection:
-        """Open the file with mode=rw: a missing file is an error, never a new empty ledger."""
-        assert self.place.path is not None
-        if self._read_only:
-            return self._open_copy(self.place.path)
-        connection = sqlite3.connect(
-            f"{self.place.path.as_uri()}?mode=rw",
-            uri=True,
-            timeout=self.timeout_seconds,
-            isolation_level=None,
-            check_same_thread=False,
-        )
-        try:
-            self._use_wal(connection)
-            for pragma in ("fullfsync=1", "checkpoint_fullfsync=1", "trusted_schema=0"):
-                connection.execute(f"PRAGMA {pragma}")
-        except sqlite3.Error:
-            connection.close()
-            raise
-        return connection
-
-    def _open_copy(self, path: Path) -> sqlite3.Connection:
-        """Open a copy in memory, because SQLite cannot read a log without writing files beside it. On a read-only mount
-        the file does not change meanwhile."""
-        with tempfile.TemporaryDirectory(prefix="dpsql-") as folder:
-            copy = Path(folder) / "ledger.db"
-            try:
-                for suffix in ("", "-wal"):
-                    original = path.with_name(path.name + suffix)
-                    if not suffix or original.exists():
-                        shutil.copyfile(original, copy.with_name(copy.name + suffix))
-            except OSError as error:
-                raise refuse("ledger_read_only", what=self.name) from error
-            memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-            with closing(sqlite3.connect(copy)) as read:
-                read.backup(memory)
-            return memory
-
-    def _use_wal(self, connection: sqlite3.Connection) -> None:
-        """Switch a new file to WAL. SQLite does not wait if two processes try that at once, so we wait."""
-        deadline = time.monotonic() + self.timeout_seconds
-        while True:
-            try:
-                (mode,) = connection.execute("PRAGMA journal_mode=WAL").fetchone()
-                break
-            except sqlite3.OperationalError as error:
-                if error.sqlite_errorname != "SQLITE_BUSY" or time.monotonic() > deadline:
-                    raise
-            time.sleep(0.002)
-        # Without WAL (if there is no shared memory), only FULL keeps the file intact in a power failure.
-        self._lossy = "NORMAL" if mode == "wal" else "FULL"
+            with suppress(self._errors):
+                connection.driver.close()
 
     @contextmanager
     def _in_words(self, committing: bool = False) -> Iterator[None]:
         """Translate database errors to faults, except `Taken`, which the caller translates."""
         try:
             yield
-        except (DBAPIError, self._errors) as error:
-            cause = error.orig if isinstance(error, DBAPIError) else error
-            if isinstance(cause, self._taken):
+        except self._errors as error:
+            if isinstance(error, self._taken):
                 raise Taken from error
-            slug = slug_of(cause)
-            _log.error("%s: %s: %s", self.name, slug, cause)
+            slug = slug_of(error)
+            _log.error("%s: %s: %s", self.name, slug, error)
             if committing and slug != "ledger_damaged":
                 raise refuse("ledger_commit_unknown", charged=True) from error
             seconds = f"{self.timeout_seconds:g}"
             raise refuse(slug, what=self.name, seconds=seconds, problem="its database is damaged") from error
+
+
+def _driver_errors(is_sqlite: bool) -> tuple[type[Exception], type[Exception]]:
+    """Return the class of all errors of the database's driver, and that of a unique value that exists already."""
+    if is_sqlite:
+        return sqlite3.Error, sqlite3.IntegrityError
+    import psycopg
+
+    return psycopg.Error, psycopg.IntegrityError
 
 
 _LIVE: LiveObjects[Store] = LiveObjects()

@@ -12,51 +12,49 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
-
-from sqlalchemy import ColumnElement, bindparam, select, union_all
-from sqlalchemy.engine import Connection
 
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.ledger.chain import mac, same
-from dpsql.ledger.driver_statements import DriverStatement
+from dpsql.ledger.database import DatabaseConnection, Place
 from dpsql.ledger.entries import now
 from dpsql.ledger.ledger import Ledger
 from dpsql.ledger.opening import require_no_links, touch
 from dpsql.ledger.records import canonical
-from dpsql.ledger.store import Place, Store
-from dpsql.ledger.tables import release_tables, releases
+from dpsql.ledger.store import Store
 
 _log = logging.getLogger("dpsql.releases")
 _KEY = re.compile(r"[0-9a-f]{64}")
 _COLUMNS = ("key", "block", "created", "metadata", "payload", "mac")
-_ROWS = select(*(releases.c[name] for name in _COLUMNS))
-_ALL = _ROWS.order_by(releases.c.created, releases.c.key)
-_BY_KEY = DriverStatement(_ALL.where(releases.c.key == bindparam("key")))
-_BY_BLOCK = DriverStatement(_ALL.where(releases.c.block == bindparam("block")))
+_ROWS = f"SELECT {', '.join(_COLUMNS)} FROM dpsql_releases"
+_IN_ORDER = "ORDER BY created, key"
+_BY_KEY = f"{_ROWS} WHERE key = :key"
+_BY_BLOCK = f"{_ROWS} WHERE block = :block {_IN_ORDER}"
+_BY_START = f"{_ROWS} WHERE substr(block, 1, :length) = :start {_IN_ORDER}"
 # The release under a key or, if there is none, those of a block: one statement, so that a new question needs one lookup.
-_NEAREST = DriverStatement(
-    union_all(
-        _ROWS.where(releases.c.key == bindparam("key")),
-        _ROWS.where(
-            releases.c.block == bindparam("block"),
-            ~select(releases.c.key).where(releases.c.key == bindparam("absent")).correlate(None).exists(),
-        ),
-    ).order_by("created", "key")
+_NEAREST = (
+    f"{_ROWS} WHERE key = :key UNION ALL {_ROWS} WHERE block = :block "
+    f"AND NOT EXISTS (SELECT key FROM dpsql_releases WHERE key = :key) {_IN_ORDER}"
 )
-_DELETE = DriverStatement(releases.delete().where(releases.c.key == bindparam("key")))
-_INSERT = DriverStatement(releases.insert())
+_DELETE = "DELETE FROM dpsql_releases WHERE key = :key"
+_TABLE = (
+    "CREATE TABLE IF NOT EXISTS dpsql_releases (key TEXT NOT NULL PRIMARY KEY, block TEXT NOT NULL, created TEXT NOT NULL, "
+    "metadata TEXT NOT NULL, payload {binary} NOT NULL, mac TEXT NOT NULL)"
+)
+_INDEX = "CREATE INDEX IF NOT EXISTS ix_dpsql_releases_block ON dpsql_releases (block)"
 
 
-@cache
-def _insert_new(count: int) -> DriverStatement:
-    """Return the statement that inserts `count` rows, except under existing keys (SQLite)."""
-    rows: list[dict[str, Any]] = [{name: bindparam(f"{name}{index}") for name in _COLUMNS} for index in range(count)]
-    return DriverStatement(releases.insert().prefix_with("OR IGNORE").values(rows))
+def _insert(count: int, verb: str = "INSERT") -> str:
+    """Return the statement that inserts `count` rows, whose values have the row's number at the end of their names."""
+    rows = (f"({', '.join(f':{name}{row}' for name in _COLUMNS)})" for row in range(count))
+    return f"{verb} INTO dpsql_releases ({', '.join(_COLUMNS)}) VALUES {', '.join(rows)}"
+
+
+def _numbered(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {f"{name}{number}": value for number, row in enumerate(rows) for name, value in row.items()}
 
 
 @dataclass(frozen=True)
@@ -103,9 +101,8 @@ class ReleaseStore:
         rows = [self._row(key, block, metadata, payload)]
         rows += [self._row(name, "", note, b"") for name, note in (notes or {}).items()]
         if self._store.is_sqlite:  # other writers of the file wait for one statement instead of six
-            values = {f"{name}{index}": value for index, row in enumerate(rows) for name, value in row.items()}
             with _in_words():
-                if self._store.write(_insert_new(len(rows)), **values) == len(rows):
+                if self._store.write(_insert(len(rows), "INSERT OR IGNORE"), **_numbered(rows)) == len(rows):
                     return StoredRelease(_note(rows[0]), payload)
         with self._writing() as connection:
             standing, *_ = [self._placed(connection, row) for row in rows]
@@ -122,23 +119,19 @@ class ReleaseStore:
         """Return only the release under `key`; if there is no authentic one, all releases of `block`, oldest first."""
         _checked(key)
         with _in_words():
-            rows = self._store.rows(_NEAREST, key=key, block=block, absent=key)
+            rows = self._store.rows(_NEAREST, key=key, block=block)
         intact = [release for release in map(self._checked_row, rows) if release is not None]
         return intact if intact or not rows or rows[0][0] != key else self.of_block(block)
 
     def notes(self) -> list[ReleaseNote]:
         """Return the notes of all authentic releases, oldest first."""
-        with self._reading() as connection:
-            return [release.note for release in self._all(connection)]
+        return [release.note for release in self._intact(f"{_ROWS} {_IN_ORDER}")]
 
     def of_block(self, block: str, *, start: bool = False) -> list[StoredRelease]:
         """Return all releases of one question, whatever their noise, oldest first. With `start`, `block` is a prefix."""
-        if start:
-            with self._reading() as connection:
-                return list(self._all(connection, releases.c.block.startswith(block, autoescape=True)))
-        with _in_words():
-            rows = self._store.rows(_BY_BLOCK, block=block)
-        return [release for release in map(self._checked_row, rows) if release is not None]
+        return (
+            self._intact(_BY_START, start=block, length=len(block)) if start else self._intact(_BY_BLOCK, block=block)
+        )
 
     @property
     def is_local(self) -> bool:
@@ -149,25 +142,24 @@ class ReleaseStore:
         """Close the connection; the store reconnects when it is used again."""
         self._store.close()
 
-    def _all(self, connection: Connection, named: ColumnElement[bool] | None = None) -> Iterator[StoredRelease]:
-        for row in connection.execute(_ALL if named is None else _ALL.where(named)):
-            release = self._checked_row(tuple(row))
-            if release is not None:
-                yield release
+    def _intact(self, text: str, **values: Any) -> list[StoredRelease]:
+        with _in_words():
+            rows = self._store.rows(text, **values)
+        return [release for release in map(self._checked_row, rows) if release is not None]
 
     def _row(self, key: str, block: str, metadata: Mapping[str, Any], payload: bytes) -> dict[str, Any]:
         facts = {"key": _checked(key), "block": block, "created": now(), "metadata": canonical(metadata)}
         return {**facts, "payload": payload, "mac": self._mac(facts, payload)}
 
-    def _placed(self, connection: Connection, row: Mapping[str, Any]) -> StoredRelease:
+    def _placed(self, connection: DatabaseConnection, row: Mapping[str, Any]) -> StoredRelease:
         """Return the release stored under the key of `row`; insert `row` if there is no authentic one."""
-        rows = _BY_KEY.rows(connection, key=row["key"])
+        rows = connection.rows(_BY_KEY, key=row["key"])
         standing = self._checked_row(rows[0]) if rows else None
         if standing is not None:
             return standing
         if rows:
-            _DELETE.run(connection, key=row["key"])
-        _INSERT.run(connection, **row)
+            connection.run(_DELETE, key=row["key"])
+        connection.run(_insert(1), **_numbered([row]))
         return StoredRelease(_note(row), row["payload"])
 
     def _checked_row(self, row: tuple[Any, ...]) -> StoredRelease | None:
@@ -183,14 +175,9 @@ class ReleaseStore:
         return mac(self._key, "dpsql release", canonical(facts).encode(), payload)
 
     @contextmanager
-    def _writing(self) -> Iterator[Connection]:
+    def _writing(self) -> Iterator[DatabaseConnection]:
         # Not flushed to disk: if a power failure loses a release, its question is asked and charged again.
         with _in_words(), self._store.writing(durable=False) as connection:
-            yield connection
-
-    @contextmanager
-    def _reading(self) -> Iterator[Connection]:
-        with _in_words(), self._store.reading() as connection:
             yield connection
 
 
@@ -202,12 +189,13 @@ def open_releases(ledger: Ledger) -> ReleaseStore:
         path = place.path.with_name(place.path.name + ".releases")
         require_no_links(path)
         touch(path, "the store of releases")
-        place = Place(place.url, path, f"sqlite:///{path}")
+        place = Place(path, f"sqlite:///{path}", {})
     store = Store(place, ledger.store.timeout_seconds, name="the store of releases")
     with _in_words():
         if "dpsql_releases" not in store.table_names():
             with store.writing() as connection:
-                release_tables.create_all(connection)
+                connection.run(_TABLE.format(binary="BLOB" if connection.is_sqlite else "BYTEA"))
+                connection.run(_INDEX)
     return ReleaseStore(store, ledger.witness.key)
 
 

@@ -26,8 +26,8 @@ from dpsql.engine.query import EngineQuery
 from dpsql.errors.exceptions import Error, Fault, refuse
 from dpsql.errors.traces import TRACES
 from dpsql.ledger import ChargeRequest
+from dpsql.ledger.ledger import Reservation
 from dpsql.ledger.records import charge_id
-from dpsql.ledger.reservation import Reservation
 from dpsql.plan.plan import Promise
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.reuse.lookup import OWNER

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from weakref import WeakSet
 
-from dpsql.ledger.reservation import Reservation
+from dpsql.ledger.ledger import Reservation
 from dpsql.noise.noisy_threshold import NoisyThreshold
 from dpsql.pricing.above_threshold import ComparedSum
 from dpsql.privacy.mechanisms.above_threshold import AboveThreshold

@@ -20,8 +20,8 @@ from sqlglot import exp
 
 from dpsql.engine.emit.measurements import SUMS
 from dpsql.errors.exceptions import Error, refuse
+from dpsql.ledger.ledger import Reservation
 from dpsql.ledger.records import charge_id
-from dpsql.ledger.reservation import Reservation
 from dpsql.noise.perturb import compare, noisy_threshold
 from dpsql.plan.canonical_text import fingerprint
 from dpsql.planning.planner import Planned, read_tables

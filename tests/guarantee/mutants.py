@@ -312,38 +312,38 @@ with self._write_transaction() as writer:
     submission.error = error if submission is mine else _for_another(error)""", "mine.error = error", 'unit/ledger/test_group_commit.py', 'tells_each and sqlite'),
     Mutant("one error for all threads", "ledger/group_commit.py", "_for_another", "copy(error) if isinstance(error, Error) else refuse('ledger_commit_unknown', charged=True)", "error if isinstance(error, Error) else refuse('ledger_commit_unknown', charged=True)", 'unit/ledger/test_group_commit.py', 'tells_each and sqlite'),
     Mutant("charged after it was given up", "ledger/group_commit.py", "GroupCommit.submit", "queue.waiting = [submission for submission in queue.waiting if submission is not mine]", "pass", 'unit/ledger/test_group_commit.py', 'too_long'),
-    Mutant("a used ledger takes any unit", "ledger/unit.py", "must_hold", "recorded is not None and (not change) and _CHARGE.rows(connection)", "recorded == change and _CHARGE.rows(connection)", 'unit/ledger/test_privacy_unit.py', 'used_ledger_keeps'),
+    Mutant("a used ledger takes any unit", "ledger/ledger.py", "must_hold", "recorded is not None and (not change) and connection.rows(_ANY_CHARGE)", "recorded == change and connection.rows(_ANY_CHARGE)", 'unit/ledger/test_privacy_unit.py', 'used_ledger_keeps'),
     Mutant("an id belongs to everybody", "ledger/records.py", "charge_id", "f'{asker(analyst)}/{request_id}'", "f'owner/{request_id}'", 'unit/reuse/test_askers.py', 'request_id'),
     Mutant("an analyst called owner is the owner", "ledger/records.py", "asker", "'owner' if analyst is None else f\"analyst:{quote(analyst, safe='')}\"", "analyst or 'owner'", 'unit/reuse/test_askers.py', 'different_askers'),
     Mutant("an analyst may have the owner's login", "policy/check.py", "_check_owner", "name.lower() == OWNER", "False", 'unit/policy/test_check.py', 'owner'),
     Mutant("SET LOCAL of an option outlives its transaction", "frontends/pgwire/transactions.py", "Transaction._end_local", "options.reset(name, before)", "options", 'unit/frontends/pgwire/test_transactions.py', 'local_option'),
     Mutant("an id is charged again", "ledger/ledger.py", "Ledger._fitting", "charged is not None", "False", 'unit/ledger/test_ledger.py', 'charged_once and sqlite'),
-    Mutant("another release is replaced", "reuse/store.py", "_insert_new", "releases.insert().prefix_with('OR IGNORE')", "releases.insert().prefix_with('OR REPLACE')", 'unit/reuse/test_store.py', 'first_release_stands and sqlite'),
+    Mutant("another release is replaced", "reuse/store.py", "ReleaseStore.put", "'INSERT OR IGNORE'", "'INSERT OR REPLACE'", 'unit/reuse/test_store.py', 'first_release_stands and sqlite'),
     Mutant("a charge that is not flushed", "ledger/store.py", "Store.writing", "self._begin_durable if durable else self._begin_lossy", "self._begin_lossy", 'unit/ledger/test_ledger.py', 'flushed and sqlite'),
     Mutant("a unit with one row too many is not hashed", "engine/emit/bounded_view.py", "BoundedView.within_max_rows_by_counts", "f'CASE WHEN {_COUNT} > {self.most} THEN {term} END'", "f'CASE WHEN {_COUNT} > {self.most + 1} THEN {term} END'", "unit/engine/emit/test_bounded_view.py", "counting_first"),
     Mutant("rows of units with too many are not hashed", "engine/emit/bounded_view.py", "BoundedView.within_max_rows_by_counts", "[keyed_order(self.dialect, key, self.content), *self.content]", "[*self.content]", "unit/engine/emit/test_bounded_view.py", "counting_first"),
-    Mutant("a silent ledger is waited for", "ledger/store.py", "Store._open_postgresql", "connection.patience_seconds = self.timeout_seconds + min(self.timeout_seconds, _MOST_GRACE_SECONDS)", "connection.patience_seconds = None", "unit/ledger/test_silent_network.py", "while_it_writes or idle_connection"),
+    Mutant("a silent ledger is waited for", "ledger/database.py", "open_postgresql", "connection.patience_seconds = timeout_seconds + min(timeout_seconds, _MOST_GRACE_SECONDS)", "connection.patience_seconds = None", "unit/ledger/test_silent_network.py", "while_it_writes or idle_connection"),
     Mutant("a silent server is waited for", "storage/patient_connections.py", "_bounded", "time.monotonic() - heard > seconds", "False", "unit/engine/postgresql/test_connections.py", "packets"),
     Mutant("a writer that vanished keeps the lock", "ledger/store.py", "Store._begin_writing", "max(1, milliseconds // 2)", "0", "unit/ledger/test_silent_network.py", "blocks_nobody and before"),
-    Mutant("a writer that vanished in a pipeline keeps the lock", "ledger/driver_statements.py", "DriverStatement.run_each", """if len(bound) > 1:
-    driver(connection).cursor().executemany(text, bound[:-1])
+    Mutant("a writer that vanished in a pipeline keeps the lock", "ledger/database.py", "DatabaseConnection.run_each", """if len(bound) > 1:
+    self.driver.cursor().executemany(self._written(text), bound[:-1])
 for values in bound[-1:]:
-    driver(connection).execute(text, values)""", "driver(connection).cursor().executemany(text, bound)", "unit/ledger/test_silent_network.py", "blocks_nobody and before"),
+    self._execute(text, values)""", "self.driver.cursor().executemany(self._written(text), bound)", "unit/ledger/test_silent_network.py", "blocks_nobody and before"),
     Mutant("a locked table is waited for", "engine/postgresql/engine.py", "PostgreSQLEngine.rehearse", "connection.execute(f'SET LOCAL lock_timeout TO {round(LOCK_SECONDS * 1000)}')", "pass", "unit/engine/postgresql/test_connections.py", "locked_too_long"),
-    Mutant("two writers at once", "ledger/store.py", "Store._begin_writing", "self._driver.execute('BEGIN IMMEDIATE')", "self._driver.execute('BEGIN')", 'unit/ledger/test_ledger.py', 'second_machine_waits and sqlite'),
+    Mutant("two writers at once", "ledger/store.py", "Store._begin_writing", "connection.run('BEGIN IMMEDIATE')", "connection.run('BEGIN')", 'unit/ledger/test_ledger.py', 'second_machine_waits and sqlite'),
     Mutant("the head stays behind", "ledger/ledger.py", "Ledger._write_transaction", "seat.advance(writer.last)", "pass", 'unit/ledger/test_ledger.py', 'head_never_moves and sqlite'),
     Mutant("the slot of the head that holds is overwritten", "ledger/witness.py", "Witness._newest", "(Head(int(fields[0]), fields[1]), fields[2], 1 - slot)", "(Head(int(fields[0]), fields[1]), fields[2], slot)", 'unit/ledger/test_tamper.py', 'torn_head and sqlite'),
     Mutant("totals believed without their MAC", "ledger/account.py", "_account", "same(account_mac(key, ledger_id, facts), stored_mac)", "stored_mac", 'unit/ledger/test_tamper.py', 'totals_edited or limits and sqlite'),
-    Mutant("an outcome stops a charge", "ledger/outcomes.py", "Outcomes.write", "_RESOLVED.rows(writer.connection, resolves=outcome.resolves)", "False", 'unit/ledger/test_outcomes.py', 'already and sqlite'),
+    Mutant("an outcome stops a charge", "ledger/outcomes.py", "Outcomes.write", "writer.connection.rows(_RESOLVED, resolves=outcome.resolves)", "False", 'unit/ledger/test_outcomes.py', 'already and sqlite'),
     Mutant("an outcome is lost when the ledger is closed", "ledger/ledger.py", "Ledger.close", "self.settle()", "pass", 'unit/ledger/test_outcomes.py', 'reads_or_closes and sqlite'),
     Mutant("a child writes what its parent noted", "ledger/outcomes.py", "Outcomes._of_this_process", "self._process, self._waiting, self._timer = (os.getpid(), {}, None)", "pass", 'unit/ledger/test_outcomes.py', 'child_writes and sqlite'),
     Mutant("a refused charge takes the outcome of another with it", "ledger/outcomes.py", "Outcomes.write", """for outcome in outcomes:
-    if _RESOLVED.rows(writer.connection, resolves=outcome.resolves):
+    if writer.connection.rows(_RESOLVED, resolves=outcome.resolves):
         _log.warning('charge %d: %s not noted: it has an outcome', outcome.resolves, outcome.kind)
     else:
         writer.append(outcome.kind, {'resolves': outcome.resolves, 'note': outcome.note})""", """self._waiting.clear()
 for outcome in outcomes:
-    if _RESOLVED.rows(writer.connection, resolves=outcome.resolves):
+    if writer.connection.rows(_RESOLVED, resolves=outcome.resolves):
         _log.warning('charge %d: %s not noted: it has an outcome', outcome.resolves, outcome.kind)
     else:
         writer.append(outcome.kind, {'resolves': outcome.resolves, 'note': outcome.note})""", 'unit/ledger/test_outcomes.py', 'refused_charge and sqlite'),
@@ -851,7 +851,7 @@ self.context.engine.interrupt()""", 'unit/session/test_response_times.py', 'inte
     Mutant("PostgreSQL: values of a unit in one order for all units", "engine/emit/bounded_view.py", "keyed_order", "[dialect.identifier(UNIT), *content]", "[*content]", "guarantee/test_value_places_on_servers.py", "first_of_each and postgresql and integers"),
     Mutant("a report of check leaves the reason out", "frontends/admin/check.py", "Findings.fail", "[error.message, *self.reasons.taken(), *filter(None, [error.hint])]", "[error.message, *filter(None, [error.hint])]", "unit/frontends/admin/test_check.py", "refused_connection"),
     Mutant("a look at a server's table opens it after a fault", "session/source_breaker.py", "_named", "UNNAMED if version.startswith(UNNAMED) else version", "version", "unit/session/test_source_breaker.py", "nobody_has_named"),
-    Mutant("a ledger that the role may not see is gone", "ledger/store.py", "Store.table_names", "not self.is_sqlite and connection.exec_driver_sql(_SCHEMA).scalar() is None", "False", "unit/frontends/admin/test_check.py", "state_of_a_ledger"),
+    Mutant("a ledger that the role may not see is gone", "ledger/store.py", "Store.table_names", "not self.is_sqlite and connection.value(_SCHEMA) is None", "False", "unit/frontends/admin/test_check.py", "state_of_a_ledger"),
     Mutant("PostgreSQL: missing rights below a view are called a bug", "engine/postgresql/engine.py", "PostgreSQLEngine.rehearse", "refuse('source_rights', place='what a view of this question is made of')", "refuse('engine_cannot_run', engine=self.dialect.title, incident=noted(error))", "unit/engine/postgresql/test_engine.py", "below_a_view"),
     Mutant("Spark: a lost executor closes the tables of its question", "engine/spark/engine.py", "", "_PASSING = ('cancelled', 'ExecutorLostFailure', 'ArithmeticException', 'NUMERIC_VALUE_OUT_OF_RANGE')", "_PASSING = ('cancelled',)", "unit/engine/spark/test_engine.py", "another_question_would_meet"),
     Mutant("Spark: bytes that are no text are one", "engine/spark/literals.py", "cast_column", "f\"try_validate_utf8({(f'rtrim({text})' if source_kind == 'char' else text)})\"", "text", "unit/engine/test_odd_texts.py", ""),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dpsql.ledger.tables import releases
 from dpsql.reuse.store import ReleaseNote, ReleaseStore
 
 
@@ -13,5 +12,5 @@ def lose_releases(store: ReleaseStore, lost: Callable[[ReleaseNote], bool] = lam
     keys = [note.key for note in store.notes() if lost(note)]
     with store._writing() as connection:
         for key in keys:
-            connection.execute(releases.delete().where(releases.c.key == key))
+            connection.run("DELETE FROM dpsql_releases WHERE key = :key", key=key)
     return len(keys)

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 from dpsql.ledger import ChargeRequest
 from dpsql.ledger.account import Account
-from dpsql.ledger.reservation import Reservation
+from dpsql.ledger.ledger import Reservation
 from dpsql.ledger.windows import BudgetWindow, window_scope
 
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpsql.frontends.cli import status_of
-from dpsql.ledger.store import Store
+from dpsql.ledger import database
 from dpsql.session.opening import open_session
 
 POLICY = """
@@ -149,7 +149,7 @@ def test_a_ledger_on_a_full_disk_can_be_looked_at(dpsql: Run, place: Path, monke
     assert dpsql("check", "--create-ledger")[0] == 0
     charge(place, 1)
     shown = dpsql("budget", "show")
-    monkeypatch.setattr(Store, "_use_wal", full)
+    monkeypatch.setattr(database, "_journal_mode", full)
     assert dpsql("budget", "show") == shown and shown[0] == 0
     assert dpsql("budget", "verify")[0] == 0
     status, _, words = dpsql("query", "SELECT COUNT(*) AS n FROM a")

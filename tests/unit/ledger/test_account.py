@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
 import pytest
-import sqlalchemy
-from sqlalchemy.engine import Connection
-from sqlalchemy.pool import StaticPool
 
 from dpsql.errors.exceptions import Error
 from dpsql.ledger import account as account_module
 from dpsql.ledger.account import Account, insert_account, load_accounts, update_accounts
 from dpsql.ledger.chain import account_mac
-from dpsql.ledger.tables import ledger_tables
+from dpsql.ledger.database import DatabaseConnection
+from dpsql.ledger.opening import create_ledger
 
 KEY, LEDGER = b"k" * 32, "ledger-1"
 ACCOUNT = Account("dataset", "pure", {"epsilon": 10, "delta": 3}, {"epsilon": 7, "delta": 0}, 4)
 
 
 @pytest.fixture
-def connection(monkeypatch: pytest.MonkeyPatch) -> Iterator[Connection]:
+def connection(monkeypatch: pytest.MonkeyPatch) -> Iterator[DatabaseConnection]:
     """Yield an in-memory database in which no row is known to be authentic."""
     monkeypatch.setattr(account_module, "_KNOWN", {})
-    engine = sqlalchemy.create_engine("sqlite://", poolclass=StaticPool)
-    with engine.connect() as opened:
-        ledger_tables.create_all(opened)
-        yield opened
-    engine.dispose()
+    with closing(sqlite3.connect(":memory:")) as memory:
+        connection = DatabaseConnection(memory)
+        create_ledger(connection)
+        yield connection
 
 
 @pytest.mark.parametrize(
@@ -93,7 +92,7 @@ ANN = Account("analyst:ann", "pure", {"epsilon": 2**70, "delta": 0}, {"epsilon":
 
 
 @pytest.mark.parametrize("fresh", [True, False], ids=["authenticated", "known"])
-def test_accounts_are_read_as_they_were_stored(connection: Connection, fresh: bool) -> None:
+def test_accounts_are_read_as_they_were_stored(connection: DatabaseConnection, fresh: bool) -> None:
     for account in (ACCOUNT, ANN):
         insert_account(connection, KEY, LEDGER, account)
     spent = ANN.after(6, spent={"epsilon": 2**70, "delta": 0})
@@ -109,7 +108,7 @@ def test_accounts_are_read_as_they_were_stored(connection: Connection, fresh: bo
     }
 
 
-def test_an_update_leaves_other_accounts_alone(connection: Connection) -> None:
+def test_an_update_leaves_other_accounts_alone(connection: DatabaseConnection) -> None:
     for account in (ACCOUNT, ANN):
         insert_account(connection, KEY, LEDGER, account)
     update_accounts(connection, KEY, LEDGER, [ACCOUNT.after(8)])
@@ -128,35 +127,35 @@ def test_an_update_leaves_other_accounts_alone(connection: Connection) -> None:
         ("mac", ""),
     ],
 )
-def test_an_edited_row_is_a_fault(connection: Connection, column: str, value: Any) -> None:
+def test_an_edited_row_is_a_fault(connection: DatabaseConnection, column: str, value: Any) -> None:
     insert_account(connection, KEY, LEDGER, ACCOUNT)
     load_accounts(connection, KEY, LEDGER)
-    connection.execute(sqlalchemy.text(f"UPDATE dpsql_accounts SET {column} = :value"), {"value": value})
+    connection.run(f"UPDATE dpsql_accounts SET {column} = :value", value=value)
     with pytest.raises(Error) as error:
         load_accounts(connection, KEY, LEDGER)
     assert error.value.slug == "ledger_tampered"
 
 
 @pytest.mark.parametrize("limits", ["no JSON", "[]", '{"epsilon":"-1"}', '{"epsilon":1}'])
-def test_limits_that_are_no_amounts_are_a_fault_even_with_a_mac(connection: Connection, limits: str) -> None:
+def test_limits_that_are_no_amounts_are_a_fault_even_with_a_mac(connection: DatabaseConnection, limits: str) -> None:
     facts = {**ACCOUNT.row(KEY, LEDGER), "limits": limits}
     del facts["mac"]
     row = {**facts, "mac": account_mac(KEY, LEDGER, facts)}
-    connection.execute(account_module.accounts.insert(), row)
+    connection.run(account_module._INSERT, **row)
     with pytest.raises(Error) as error:
         load_accounts(connection, KEY, LEDGER)
     assert error.value.slug == "ledger_tampered"
 
 
 @pytest.mark.parametrize(("key", "ledger"), [(b"x" * 32, LEDGER), (KEY, "ledger-2")], ids=["key", "ledger"])
-def test_a_row_of_another_key_or_ledger_is_a_fault(connection: Connection, key: bytes, ledger: str) -> None:
+def test_a_row_of_another_key_or_ledger_is_a_fault(connection: DatabaseConnection, key: bytes, ledger: str) -> None:
     insert_account(connection, KEY, LEDGER, ACCOUNT)
     with pytest.raises(Error):
         load_accounts(connection, key, ledger)
 
 
 def test_rows_that_are_known_are_forgotten_before_they_are_many(
-    connection: Connection, monkeypatch: pytest.MonkeyPatch
+    connection: DatabaseConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(account_module, "_MOST_KNOWN", 3)
     for number in range(10):

@@ -6,24 +6,23 @@ say is all that can be wrong with them.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import bindparam, create_engine, select, text
-from sqlalchemy.engine import Connection
 from support.ledger_homes import EPSILON
 
 from dpsql.errors.exceptions import IntegrityError
 from dpsql.ledger import entries
 from dpsql.ledger.account import Account, insert_account
 from dpsql.ledger.check import first_problem, require_sound
-from dpsql.ledger.driver_statements import DriverStatement
+from dpsql.ledger.database import DatabaseConnection
 from dpsql.ledger.entries import ChainWriter
+from dpsql.ledger.opening import create_ledger
 from dpsql.ledger.records import LedgerVerdict, to_text
-from dpsql.ledger.tables import create_ledger
-from dpsql.ledger.tables import entries as table
 from dpsql.ledger.windows import window_scope
 from dpsql.ledger.witness import Head, Witness, new_witness
 
@@ -39,7 +38,7 @@ def units(epsilon: int) -> dict[str, int]:
 class Book:
     """A ledger in memory, to which entries are written whatever they say."""
 
-    def __init__(self, connection: Connection, witness: Witness) -> None:
+    def __init__(self, connection: DatabaseConnection, witness: Witness) -> None:
         self.connection, self.witness = connection, witness
         create_ledger(connection)
         self.writer = ChainWriter(connection, witness.key, Head())
@@ -65,11 +64,9 @@ class Book:
         return first_problem(self.connection, self.witness, "clinic", head or self.writer.last)
 
     def edit(self, statement: str) -> None:
-        for name in (
-            self.connection.execute(text("SELECT name FROM sqlite_master WHERE type = 'trigger'")).scalars().all()
-        ):
-            self.connection.execute(text(f"DROP TRIGGER {name}"))
-        self.connection.execute(text(statement))
+        for (name,) in self.connection.rows("SELECT name FROM sqlite_master WHERE type = 'trigger'"):
+            self.connection.run(f"DROP TRIGGER {name}")
+        self.connection.run(statement)
 
     def without_unique_columns(self) -> None:
         """Let the database hold entries that its own constraints would keep out."""
@@ -80,10 +77,8 @@ class Book:
 
 @pytest.fixture
 def book(tmp_path: Path) -> Iterator[Book]:
-    engine = create_engine("sqlite://")
-    with engine.begin() as connection:
-        yield Book(connection, new_witness(tmp_path, "clinic", "sqlite://"))
-    engine.dispose()
+    with closing(sqlite3.connect(":memory:")) as memory:
+        yield Book(DatabaseConnection(memory), new_witness(tmp_path, "clinic", "sqlite://"))
 
 
 def opened(book: Book, limit: int = 5) -> Book:
@@ -374,8 +369,7 @@ def test_the_head_is_an_entry_of_the_ledger(book: Book) -> None:
 
 @pytest.mark.parametrize("page", [1, 2, 3, 1000])
 def test_entries_are_checked_on_every_page(book: Book, page: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    following = select(table).where(table.c.seq > bindparam("seq")).order_by(table.c.seq).limit(page)
-    monkeypatch.setattr(entries, "_AFTER", DriverStatement(following))
+    monkeypatch.setattr(entries, "_AFTER", entries._AFTER.replace("LIMIT 1000", f"LIMIT {page}"))
     opened(book)
     for _ in range(5):
         charged = book.charge(1)

@@ -138,7 +138,7 @@ def test_a_database_that_may_not_grow_says_full(sqlite_home: Home) -> None:
         if step == "begun":
             connection = ledger.store._connection
             assert connection is not None
-            connection.exec_driver_sql(f"PRAGMA max_page_count = {pages + 1}")
+            connection.run(f"PRAGMA max_page_count = {pages + 1}")
 
     ledger.store.step = limit
     error = refused(lambda: [ledger.reserve(charge(number)) for number in range(100)])

@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
-from sqlalchemy.engine import Connection
 from support.ledger_formats import FORMATS, SQL, opened_copy
 
 from dpsql.errors.exceptions import Error
 from dpsql.ledger import open_ledger
+from dpsql.ledger.database import DatabaseConnection
 from dpsql.ledger.migrate import STEPS, migrate
-from dpsql.ledger.tables import FORMAT
+from dpsql.ledger.opening import FORMAT
 from dpsql.policy import load_policy
 from dpsql.session.opening import open_session
 
@@ -47,16 +46,16 @@ def test_an_older_ledger_is_brought_forward_with_a_copy(tmp_path: Path, monkeypa
     state, url = tmp_path / "copy" / "state", policy.ledger_url()
     done: list[str] = []
 
-    def first(connection: Connection) -> None:
+    def first(connection: DatabaseConnection) -> None:
         done.append("first")
-        connection.execute(text("CREATE TABLE dpsql_added (x INTEGER)"))
+        connection.run("CREATE TABLE dpsql_added (x INTEGER)")
 
-    def second(connection: Connection) -> None:
+    def second(connection: DatabaseConnection) -> None:
         done.append("second")
-        connection.execute(text("INSERT INTO dpsql_added VALUES (1)"))
+        connection.run("INSERT INTO dpsql_added VALUES (1)")
 
-    def broken(connection: Connection) -> None:
-        connection.execute(text("CREATE TABLE dpsql_broken (x INTEGER)"))
+    def broken(connection: DatabaseConnection) -> None:
+        connection.run("CREATE TABLE dpsql_broken (x INTEGER)")
         raise KeyError
 
     start = {FORMAT: first, FORMAT + 1: second}

@@ -15,8 +15,7 @@ from support.ledger_homes import EPSILON, Home, charge
 from dpsql.errors.exceptions import BudgetRefusal, Error
 from dpsql.ledger import ChargeRequest
 from dpsql.ledger.group_commit import GroupCommit, Submission
-from dpsql.ledger.ledger import Ledger
-from dpsql.ledger.reservation import Reservation
+from dpsql.ledger.ledger import Ledger, Reservation
 from dpsql.ledger.store import Store
 from unit.ledger.test_crash import CHARGING, Killer, answered, killed
 
@@ -81,12 +80,12 @@ class NoFlush:
     """The driver's connection at its last statement, when the disk rejects it or the server is gone."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
-        self._true = store._driver
+        self._store, self._connection = store, store._connection
+        self._true = store._connection.driver
 
     def execute(self, sql: str) -> None:
         assert sql == "COMMIT"
-        self._store._driver = self._true
+        self._connection.driver = self._true
         if not self._store.is_sqlite:
             self._true.close()
             self._true.execute(sql)
@@ -157,7 +156,7 @@ def test_a_commit_that_fails_tells_each_of_them(home: Home) -> None:
 
     def cut(name: str) -> None:
         if name == "before commit":
-            ledger.store._driver = NoFlush(ledger.store)
+            ledger.store._connection.driver = NoFlush(ledger.store)
 
     outcomes = at_once(ledger, many(), cut)
     failed = [one for one in outcomes if isinstance(one, Error)]

@@ -282,7 +282,7 @@ def test_a_charge_is_flushed_and_a_note_need_not_be(home: Home) -> None:
             connection = ledger.store._connection
             assert connection is not None
             query = "PRAGMA synchronous" if home.file else "SHOW synchronous_commit"
-            seen.append(str(connection.exec_driver_sql(query).scalar()))
+            seen.append(str(connection.value(query)))
 
     ledger = home.new()
     ledger.store.step = step

@@ -13,8 +13,7 @@ from support.ledger_homes import Home
 from dpsql.errors.exceptions import Error
 from dpsql.ledger import open_ledger
 from dpsql.ledger.chain import key_mark
-from dpsql.ledger.opening import require_no_links, touch
-from dpsql.ledger.tables import FORMAT
+from dpsql.ledger.opening import FORMAT, require_no_links, touch
 
 
 class Stopped(Exception):

@@ -17,7 +17,7 @@ from support.package_modules import FILES, PACKAGE, nodes_of
 
 from dpsql.errors.exceptions import Error, InternalError
 from dpsql.exports.rows_file import NewFile
-from dpsql.ledger.reservation import Reservation
+from dpsql.ledger.ledger import Reservation
 from dpsql.session import charged, pipeline, row_export, watches
 from dpsql.session.opening import open_session
 from dpsql.session.response_times import Pace

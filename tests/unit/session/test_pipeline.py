@@ -11,7 +11,7 @@ import pytest
 from support.clinic import build
 
 from dpsql.errors.exceptions import InternalError
-from dpsql.ledger.reservation import Reservation
+from dpsql.ledger.ledger import Reservation
 from dpsql.session import pipeline
 from dpsql.session.opening import open_session
 from dpsql.session.session import Session

@@ -15,7 +15,7 @@ from support.clinic import build
 from support.places import ROOT
 
 from dpsql.errors.exceptions import Error, InternalError
-from dpsql.ledger.reservation import Reservation
+from dpsql.ledger.ledger import Reservation
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.release.release import Release
 from dpsql.session import pipeline, watches

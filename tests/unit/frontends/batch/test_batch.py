@@ -30,7 +30,7 @@ KILLED = """
 import os, signal, sys
 from dpsql.frontends.batch import checkpoint as run_record
 from dpsql.ledger.ledger import Ledger
-from dpsql.ledger.reservation import Reservation
+from dpsql.ledger.ledger import Reservation
 calls = {name: 0 for name in ("reserve", "commit", "result", "note")}
 def deadly(owner, attribute, name, at, after=False):
     real = getattr(owner, attribute)
