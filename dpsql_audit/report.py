@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from dpsql.media.markup import Markup, joined, markup, source_markup
 from dpsql_audit.findings import Finding
@@ -24,7 +24,67 @@ svg{max-width:100%;height:auto;font:11px system-ui,sans-serif;fill:#555}figcapti
 pre{background:#f6f6f6;padding:.6rem;overflow:auto;font-size:.8em}""")
 
 
-def as_json(report: AuditReport) -> dict[str, Any]:
+class FindingObject(TypedDict):
+    """What broke: the `rule` of docs/privacy.md and its `section`, the question if it is about one, and statements that make the
+    two databases (`left`, `right`)."""
+
+    sql: NotRequired[str]
+    settings: NotRequired[list[str]]
+    problem: str
+    section: str
+    rule: str
+    left: list[str]
+    right: list[str]
+
+
+class QuestionObject(TypedDict):
+    """One question: what was compared, how near the largest distance came to the claim (`tightness`), and what samples show."""
+
+    sql: str
+    settings: list[str]
+    origin: str
+    outcome: str
+    price: str
+    pairs: int
+    tightness: float
+    claimed_epsilon: float
+    lower_bound: dict[str, Any] | None
+    terms: list[dict[str, Any]]
+    findings: list[FindingObject]
+
+
+class WireObject(TypedDict):
+    """The audit of a server: questions whose messages were compared, and bounds from its answers."""
+
+    compared: int
+    words: str
+    bounds: list[dict[str, Any]]
+    findings: list[FindingObject]
+
+
+class AuditObject(TypedDict):
+    """Everything that the report says (`audit.json`). `holds`: nothing was found; `false_alarm`: the most probable that sound
+    software is reported as broken; `limits`: what an audit cannot see."""
+
+    dataset: str
+    unit: str
+    holds: bool
+    interrupted: bool
+    not_tried: int
+    seconds: float
+    false_alarm: float
+    questions: list[QuestionObject]
+    laws: list[dict[str, Any]]
+    session: dict[str, Any] | None
+    source: dict[str, Any]
+    wire: WireObject | None
+    charges: str
+    ledger: str
+    findings: list[FindingObject]
+    limits: list[str]
+
+
+def as_json(report: AuditReport) -> AuditObject:
     """Everything that the report says, as plain values."""
     return {
         "dataset": report.dataset,
@@ -48,7 +108,7 @@ def as_json(report: AuditReport) -> dict[str, Any]:
     }
 
 
-def _wire(check: ServedCheck) -> dict[str, Any]:
+def _wire(check: ServedCheck) -> WireObject:
     bounds = [
         {"sql": b.question.sql, "settings": list(b.question.settings), "claimed_epsilon": b.claimed, **asdict(b.bound)}
         for b in check.bounds
@@ -61,16 +121,16 @@ def _wire(check: ServedCheck) -> dict[str, Any]:
     }
 
 
-def _finding_facts(finding: Finding) -> dict[str, Any]:
-    """`section` and `rule`: of docs/privacy.md; `left`, `right`: statements that make the two databases."""
-    question = (
-        {} if finding.question is None else {"sql": finding.question.sql, "settings": list(finding.question.settings)}
-    )
-    broken = {"problem": finding.problem, "section": finding.section, "rule": finding.rule.sentence}
-    return {**question, **broken, "left": finding.left, "right": finding.right}
+def _finding_facts(finding: Finding) -> FindingObject:
+    broken = FindingObject(
+        problem=finding.problem, section=finding.section, rule=finding.rule.sentence, left=finding.left, right=finding.right
+    )  # fmt: skip
+    if finding.question is not None:
+        broken["sql"], broken["settings"] = finding.question.sql, list(finding.question.settings)
+    return broken
 
 
-def _question(question: QuestionReport) -> dict[str, Any]:
+def _question(question: QuestionReport) -> QuestionObject:
     return {
         "sql": question.question.sql,
         "settings": list(question.question.settings),

@@ -12,10 +12,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import numpy as np
 import pytest
 from support.clinic_folder import Clinic, Outcome, bare_clinic, clinic, dpsql
 from support.effort import NIGHTLY
+from support.json_schemas import schemas
 from support.places import POLICIES
 
 from dpsql.engine.emit import bounded_view
@@ -290,6 +292,7 @@ def test_the_command_reports_refuses_and_adds_up_the_ledger(clinic: Clinic, dpsq
     assert done.status == 0, done.out + done.err
     assert "nothing was found" in done.out and "1 charges add up" in done.out
     facts = json.loads(Path("out/audit.json").read_text())
+    jsonschema.validate(facts, schemas()["audit"], jsonschema.Draft202012Validator)
     assert facts["questions"][0]["settings"] == ["dp.epsilon = 0.2"] and Path("out/audit.html").read_text().startswith(
         "<!doctype"
     )

@@ -81,6 +81,32 @@ def _ledger_entry() -> dict[str, Any]:
     return document
 
 
+def _audit() -> dict[str, Any]:
+    from dpsql_audit.lower_bounds import LowerBound
+    from dpsql_audit.mechanism_laws import LawChecked
+    from dpsql_audit.report import AuditObject
+
+    schema = Schema()
+    law, bound, number, text = schema.of(LawChecked), schema.of(LowerBound), {"type": "number"}, {"type": "string"}
+    bounded = {**schema.definitions["LowerBound"]["properties"], "claimed_epsilon": number}
+    term = {"term": text, "claimed_l1": {"type": "integer"}, "share_reached": number}
+    texts = {"type": "array", "items": text}
+    schema.replaced = {
+        "AuditObject_laws": {"type": "array", "items": law},
+        "AuditObject_session": {"anyOf": [_closed(bounded), {"type": "null"}]},
+        "AuditObject_source": _closed({"comparisons": {"type": "integer"}, "words": text}),
+        "QuestionObject_lower_bound": {"anyOf": [bound, {"type": "null"}]},
+        "QuestionObject_terms": {"type": "array", "items": _closed(term)},
+        "WireObject_bounds": {"type": "array", "items": _closed({"sql": text, "settings": texts, **bounded})},
+    }
+    return schema.document("The report of an audit (`audit.json` of `dpsql audit --report`)", AuditObject)
+
+
+def _closed(properties: dict[str, Any]) -> dict[str, Any]:
+    required = sorted(properties)
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
 def schemas() -> dict[str, dict[str, Any]]:
     """Return every generated schema by its file name."""
     from dpsql.exports.description import FORMAT, Description
@@ -101,6 +127,7 @@ def schemas() -> dict[str, dict[str, Any]]:
         "run-summary": Schema().document("A run of files of queries (`dpsql run --json`)", SummaryObject),
         "release": Schema().document("An answer (`dpsql query --format json`)", ReleaseObject),
         "export": export,
+        "audit": _audit(),
         "ledger-entry": _ledger_entry(),
     }
 
@@ -111,5 +138,6 @@ def as_text(schema: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))
     for name, written in schemas().items():
         (ROOT / "schemas" / f"{name}.schema.json").write_text(as_text(written), encoding="utf-8")
