@@ -113,7 +113,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a copy of the package and the tests, including bytecode. Each mutant is applied to this copy and then
     reverted: a separate copy for each would mean writing and removing a thousand more files."""
     folder = tmp_path_factory.mktemp("copy")
-    for name in ("dpsql", "dpsql_audit", "tests"):
+    for name in ("dpsql", "dpsql_audit", "schemas", "tests"):
         shutil.copytree(ROOT / name, folder / name)
     return folder
 
