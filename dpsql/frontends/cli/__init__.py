@@ -73,7 +73,9 @@ def cli(context: click.Context, policy: Path | None, analyst: str | None) -> Non
 def main() -> NoReturn:
     """Run the command `dpsql`, and end the process with its status."""
     _start_quickly(sys.argv[1:])
-    sys.exit(status_of(sys.argv[1:]))
+    status = status_of(sys.argv[1:])
+    gc.freeze()  # Python looks for garbage once more when it ends, in everything that was imported
+    sys.exit(status)
 
 
 class _NoPandas:

@@ -63,7 +63,6 @@ def query(
         write_file,
         write_text,
     )
-    from dpsql.frontends.rendering.plots import check_plot, draw_release, require_drawable
 
     if only_explain and (format, out, bars, picture, spreadsheet) != (None, None, False, None, False):
         raise click.UsageError("--explain gives no answer: leave out --format, --out, --bars, --plot and --spreadsheet")
@@ -75,6 +74,8 @@ def query(
             say(session.explain(text).to_text())
             return
         if picture is not None:
+            from dpsql.frontends.rendering.plots import check_plot, draw_release, require_drawable
+
             check_plot(picture)
             require_drawable(session, text)
         release = ask(session, text, waiting=waiting())
