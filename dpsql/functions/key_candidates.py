@@ -16,9 +16,9 @@ from typing import Any
 from dpsql.functions.calendar import bucket, moved_by_months, truncated
 from dpsql.functions.date_formats import unit_of
 from dpsql.functions.evaluate import evaluate
-from dpsql.functions.key_questions import Candidates, Span, inside, names_of, reads_result
+from dpsql.functions.key_questions import Candidates, Span, inside, reads_result
 from dpsql.plan.intervals import Facts, Type
-from dpsql.plan.plan import Call, Column, Expr, Literal
+from dpsql.plan.plan import Call, Column, Expr, Literal, names_read
 
 MOST_VALUES = 100_000
 """Largest number of candidates of one column."""
@@ -72,8 +72,8 @@ class Uses:
 
     def _noted(self, call: Call) -> bool:
         """Return whether a call is constant in each cell, and note where its cells end."""
-        named = [argument for argument in call.arguments if names_of(argument)]
-        if len(named) != 1 or names_of(call) != {self.column.name} or reads_result(call):
+        named = [argument for argument in call.arguments if names_read(argument)]
+        if len(named) != 1 or names_read(call) != {self.column.name} or reads_result(call):
             return False
         constants = [argument for argument in call.arguments if argument is not named[0]]
         if not isinstance(named[0], Column):
@@ -130,7 +130,7 @@ def _is_linear(expression: Expr) -> bool:
         return True
     if not isinstance(expression, Call) or expression.function not in ("add", "sub", "mul", "div", "neg", "to_real"):
         return False
-    named = [argument for argument in expression.arguments if names_of(argument)]
+    named = [argument for argument in expression.arguments if names_read(argument)]
     if len(named) != 1 or (expression.function == "div" and named[0] is not expression.arguments[0]):
         return False
     return _is_linear(named[0])

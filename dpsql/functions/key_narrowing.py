@@ -29,18 +29,16 @@ from dpsql.functions.key_questions import (
     Rows,
     Unanswered,
     ValueQuestion,
-    columns_of,
     conjuncts,
-    names_of,
     reads_result,
     rewritten,
 )
-from dpsql.functions.public_domains import Values, as_key
+from dpsql.functions.public_domains import Values, labelled_column
 from dpsql.functions.weakening import MOST_VARIABLES, TRUE, VARIABLE, Weakening, folded
 from dpsql.plan.combinations import Numbers
 from dpsql.plan.intervals import Facts, Type, literal_facts
 from dpsql.plan.origins import Branch, UnknownOrigin, UnmatchedRows, branches
-from dpsql.plan.plan import Call, Column, Expr, Literal, Relation
+from dpsql.plan.plan import Call, Column, Expr, Literal, Relation, columns_read, names_read
 
 MOST_LISTED = 250_000
 """Largest number of combinations that are listed. If more remain, every combination of the remaining values is a group."""
@@ -182,18 +180,17 @@ def _numbers(parts: list[KeyPart], positions: Mapping[int, Mapping[Any, int]], s
 
 
 def leaves_out(
-    source: Relation, key: Expr, values: Values, public: PublicRows = NO_ROWS, public_values: PublicValues = EVALUATED
+    source: Relation, key: Expr, public: PublicRows = NO_ROWS, public_values: PublicValues = EVALUATED
 ) -> bool:
     """Return whether a row of `source` that satisfies its conditions may have a value in a column of `key` that the policy does
-    not name, and none of those of the key's `values` that remain; True if that is unknown."""
-    (left,) = remaining(source, [(key, values)], (), public, public_values).values
+    not name, so that it belongs to no group (`key_columns`); True if that is unknown."""
     try:
         searches = [
             _Search.from_branch(branch, [(key, None)], (), public, public_values) for branch in branches(source)
         ]
     except UnknownOrigin:
         return True
-    return left is None or any(search.leaves_out(left) for search in searches)
+    return any(search.leaves_out() for search in searches)
 
 
 def may_hold(condition: Expr, public_values: PublicValues = EVALUATED) -> bool:
@@ -288,9 +285,9 @@ class _Search:
             yield KeyPart(tied.keys, rows)
             return
         for key in tied.keys:
-            tables = tuple(table for table in tied.tables if names_of(keys[key]) & set(table.names))
+            tables = tuple(table for table in tied.tables if names_read(keys[key]) & set(table.names))
             names = {name for table in tables for name in table.names}
-            on_key = tuple(condition for condition in tied.conditions if names_of(condition) <= names)
+            on_key = tuple(condition for condition in tied.conditions if names_read(condition) <= names)
             for conditions in (on_key, ()):
                 rows = self._rows(_Tied((key,), conditions, tables), keys)
                 if rows is not None:
@@ -322,22 +319,23 @@ class _Search:
     # --- candidates ---------------------------------------------------------------------------------------------------
 
     def _is_unknown(self, expression: Expr) -> bool:
-        has_candidates = all(name in self.tables or name.startswith(VARIABLE) for name in names_of(expression))
+        has_candidates = all(name in self.tables or name.startswith(VARIABLE) for name in names_read(expression))
         return not has_candidates or reads_result(expression) or not self.public_values.shares(expression)
 
     def _find_candidates(self, outside: str = "") -> None:
         """Find the candidates of each column. `outside`: a column that shall have only values that the policy does not name."""
         for table in self.listed:
             used = _used(
-                table, {column.name for part in (*self.keys, *self.where, *self.having) for column in columns_of(part)}
+                table,
+                {column.name for part in (*self.keys, *self.where, *self.having) for column in columns_read(part)},
             )
             self.tables |= dict.fromkeys(used.names, used)
         if self.blind:
             return
-        in_keys = {column.name: column for part in (*self.keys, *self.having) for column in columns_of(part)}
+        in_keys = {column.name: column for part in (*self.keys, *self.having) for column in columns_read(part)}
         in_conditions: dict[str, list[Column]] = {}
         for part in self.where:
-            for column in columns_of(part):
+            for column in columns_read(part):
                 in_conditions.setdefault(column.name, []).append(column)
         for name, column in {**{name: columns[0] for name, columns in in_conditions.items()}, **in_keys}.items():
             if name in self.tables or name + _KEY in in_keys:
@@ -368,7 +366,7 @@ class _Search:
         base, facts = name.removesuffix(_KEY), replace(column.facts, outside=None)
         plain = Column(base, facts)
         inside = domain(plain)
-        if inside is None or any(names_of(key) & {base} for key in (*self.keys, *self.having)):
+        if inside is None or any(names_read(key) & {base} for key in (*self.keys, *self.having)):
             return
         if outside:
             rows = [] if facts.nullable else [(None, None)]
@@ -396,22 +394,15 @@ class _Search:
 
     # --- rows without a key -------------------------------------------------------------------------------------------
 
-    def leaves_out(self, values: Values) -> bool:
-        """Return whether a row that satisfies the conditions may have none of the key's values."""
+    def leaves_out(self) -> bool:
+        """Return whether a row that satisfies the conditions may have a value that the policy does not name in a column of the
+        key."""
         (key,) = self.keys
-        every = frozenset(values)
         public = {name for table in self.listed for name in table.names}
-        for name in sorted(names_of(key)):
-            if name in public or name in self.within:
-                continue
+        for name in sorted(names_read(key) - public - self.within):
             search = _Search(self.keys, self.where, [], self.listed, self.within, self.public_values)
             search._find_candidates(name)
-            if name in search.tables and not search.tables[name].size:
-                continue
-            parts = search._answered()
-            if parts is None:
-                continue
-            if not parts or not {_plain(row[0]) for row in parts[0].rows} <= every:
+            if (name not in search.tables or search.tables[name].size) and search._answered() is not None:
                 return True
         return False
 
@@ -461,20 +452,12 @@ def _made_unknown(column: Column) -> Column:
     return Column(_UNKNOWN + column.name, column.facts)
 
 
-def _plain(value: Any) -> Any:
-    return value + 0.0 if isinstance(value, float) else value
-
-
 def _keyed(expression: Expr) -> Expr:
     """Return an expression with each column in which a label stands for other values (`as_key`) as a column of its own."""
 
     def change(part: Expr) -> Expr | None:
-        value = part.arguments[1] if isinstance(part, Call) and part.function == "case" else None
-        if not isinstance(value, Column) or value.facts.outside is None or not isinstance(part, Call):
-            return None
-        shape = as_key(value)
-        same = isinstance(shape, Call) and shape.arguments == part.arguments
-        return Column(value.name + _KEY, value.facts) if same else None
+        column = labelled_column(part)
+        return None if column is None else Column(column.name + _KEY, column.facts)
 
     return rewritten(expression, change)
 
@@ -530,7 +513,7 @@ def _tied(
 
 
 def _read(expression: Expr, tables: Mapping[str, Candidates]) -> tuple[Candidates, ...]:
-    return tuple({tables[name].names: tables[name] for name in sorted(names_of(expression))}.values())
+    return tuple({tables[name].names: tables[name] for name in sorted(names_read(expression))}.values())
 
 
 # --- rows without a partner ---------------------------------------------------------------------------------------------
@@ -542,9 +525,9 @@ def _without_partner(unmatched: UnmatchedRows, public: PublicRows, public_values
     listed, keys = _tables(unmatched.branch, public), tuple(folded(b) for _, b in unmatched.pairs)
     names = {name for table in listed for name in table.names}
     parts = (*keys, *conditions)
-    if unmatched.branch.unmatched or any(names_of(part) - names or reads_result(part) for part in parts):
+    if unmatched.branch.unmatched or any(names_read(part) - names or reads_result(part) for part in parts):
         return
-    used = [_used(table, {column.name for part in parts for column in columns_of(part)}) for table in listed]
+    used = [_used(table, {column.name for part in parts for column in columns_read(part)}) for table in listed]
     if any(not table.size for table in listed):
         return
     try:
@@ -581,7 +564,7 @@ def equal_columns(condition: Expr) -> tuple[Column, Column] | None:
 
 def _equalities(keys: list[Expr], conditions: list[Expr], public: set[str]) -> dict[str, Column]:
     """Map each column that a condition equates with one of a public table, or with one that a key reads, to that one."""
-    in_keys = {name for key in keys for name in names_of(key)}
+    in_keys = {name for key in keys for name in names_read(key)}
     same: dict[str, Column] = {}
     for condition in conditions:
         pair = equal_columns(condition)

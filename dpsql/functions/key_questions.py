@@ -16,7 +16,7 @@ from typing import Any
 
 from dpsql.functions.evaluate import evaluate
 from dpsql.functions.signatures import REGISTRY
-from dpsql.plan.plan import Call, Column, Expr, ReleasedValue
+from dpsql.plan.plan import Call, Expr, ReleasedValue, names_read
 
 MOST_ASKED = 5_000_000
 """Largest number of combinations of candidates in one question."""
@@ -133,20 +133,6 @@ def _calls(expression: Expr) -> int:
 # --- parts of expressions ---------------------------------------------------------------------------------------------
 
 
-def columns_of(expression: Expr) -> Iterator[Column]:
-    """Yield the columns of an expression, repeated ones as well."""
-    if isinstance(expression, Column):
-        yield expression
-    elif isinstance(expression, Call):
-        for argument in expression.arguments:
-            yield from columns_of(argument)
-
-
-def names_of(expression: Expr) -> set[str]:
-    """Return the names of an expression's columns."""
-    return {column.name for column in columns_of(expression)}
-
-
 def reads_result(expression: Expr) -> bool:
     """Return whether an expression reads a value that is not released yet."""
     if isinstance(expression, Call):
@@ -156,7 +142,7 @@ def reads_result(expression: Expr) -> bool:
 
 def is_result(expression: Expr) -> bool:
     """Return whether an expression is made of results and constants alone, so that it is the same for every row."""
-    return reads_result(expression) and not names_of(expression)
+    return reads_result(expression) and not names_read(expression)
 
 
 def conjuncts(condition: Expr) -> Iterator[Expr]:

@@ -19,7 +19,7 @@ from dpsql.functions.calendar import moved_by_months, truncated
 from dpsql.functions.date_formats import unit_of
 from dpsql.functions.evaluate import evaluate
 from dpsql.plan.intervals import Facts, Type, literal_facts
-from dpsql.plan.plan import Call, Column, Expr, Literal, ReleasedValue, results_read
+from dpsql.plan.plan import Call, Column, Expr, Literal, ReleasedValue, columns_read, results_read
 
 MOST_VALUES = 100_000
 MOST_LABELLED = 4_000
@@ -54,6 +54,15 @@ def as_key(column: Column) -> Expr:
     return Call("case", (condition, column, as_literal(facts.outside)), _labelled(facts))
 
 
+def labelled_column(expression: Expr) -> Column | None:
+    """Return the column of which `expression` is the key with a label (`as_key`); None for any other expression."""
+    value = expression.arguments[1] if isinstance(expression, Call) and expression.function == "case" else None
+    if not isinstance(value, Column) or value.facts.outside is None or not isinstance(expression, Call):
+        return None
+    shape = as_key(value)
+    return value if isinstance(shape, Call) and shape.arguments == expression.arguments else None
+
+
 def as_literal(value: Any) -> Literal:
     """Return a value as a constant of a plan."""
     return Literal(value, literal_facts(value))
@@ -77,9 +86,9 @@ def _leaves(expression: Expr) -> Expr:
     """Return `expression` with each column's key expression (`as_key`) replaced by a plain column that may have the label."""
     if not isinstance(expression, Call):
         return expression
-    value = expression.arguments[1] if expression.function == "case" else None
-    if isinstance(value, Column) and value.facts.outside is not None and expression == as_key(value):
-        return Column(value.name, expression.facts)
+    column = labelled_column(expression)
+    if column is not None:
+        return Column(column.name, expression.facts)
     return replace(expression, arguments=tuple(map(_leaves, expression.arguments)))
 
 
@@ -172,7 +181,7 @@ def _image(expression: Call) -> Values | None:
     """Return the exact image of an expression that reads only columns with finite domains; None for any other."""
     if results_read(expression):
         return None
-    columns = {column.name: column for column in _columns(expression)}
+    columns = {column.name: column for column in columns_read(expression)}
     domains = [_few(column.facts) for column in columns.values()]
     return _evaluated(expression, tuple(columns), domains)
 
@@ -252,11 +261,3 @@ def _over_arguments(expression: Call) -> Values | None:
 
 def _calls(expression: Expr) -> int:
     return 1 + sum(map(_calls, expression.arguments)) if isinstance(expression, Call) else 0
-
-
-def _columns(expression: Expr) -> list[Column]:
-    if isinstance(expression, Column):
-        return [expression]
-    if isinstance(expression, Call):
-        return [column for argument in expression.arguments for column in _columns(argument)]
-    return []

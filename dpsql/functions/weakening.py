@@ -12,10 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from dpsql.functions.evaluate import evaluate
-from dpsql.functions.key_questions import Candidates, inside, names_of, reads_result, rewritten
+from dpsql.functions.key_questions import Candidates, inside, reads_result, rewritten
 from dpsql.functions.signatures import REGISTRY
 from dpsql.plan.intervals import Facts, Type, literal_facts
-from dpsql.plan.plan import Call, Column, Expr, Literal
+from dpsql.plan.plan import Call, Column, Expr, Literal, names_read
 
 MOST_VARIABLES = 5
 VARIABLE = "#truth "
@@ -119,6 +119,6 @@ def folded(expression: Expr) -> Expr:
     null = expression.function not in _MEETS_NULL and any(
         isinstance(argument, Literal) and argument.value is None for argument in arguments
     )
-    if not null and (names_of(expression) or reads_result(expression)):
+    if not null and (names_read(expression) or reads_result(expression)):
         return expression
     return Literal(None if null else evaluate(expression, {}), expression.facts)

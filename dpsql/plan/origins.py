@@ -105,12 +105,12 @@ def _branches(node: Relation, prefix: str) -> list[Branch]:
         return branches(node.source, prefix)
     if isinstance(node, UnitWindow):
         columns = {window.name: Column(f"{prefix}w.{window.name}", window.facts) for window in node.windows}
-        sure = frozenset(columns[window.name].name for window in node.windows if window.word in _COUNTS)
+        sure = frozenset(columns[window.name].name for window in node.windows if window.word in COUNTS)
         return [_widened(inner, columns, sure) for inner in branches(node.source, prefix + "s.")]
     return [part for branch in branches(node.source, prefix + "s.") for part in _of_units(node, branch, prefix)]
 
 
-_COUNTS = ("count", "count_distinct", "row_number", "rank", "dense_rank")
+COUNTS = ("count", "count_distinct", "row_number", "rank", "dense_rank")
 """Words whose results always lie within their facts, because a unit has no more rows than it may have."""
 
 
@@ -124,7 +124,7 @@ def _of_units(node: UnitAggregate, branch: Branch, prefix: str) -> list[Branch]:
     unit = Column(f"{prefix}u.u", Facts(Type.NULL))
     totals = {column[0]: Column(f"{prefix}u.{column[0]}", _counted(column)) for column in node.columns}
     sure = frozenset(
-        totals[column[0]].name for column in node.columns if column[1] in _COUNTS and _counted(column) == column[4]
+        totals[column[0]].name for column in node.columns if column[1] in COUNTS and _counted(column) == column[4]
     )
     keys = {label: branch.written(key) for label, key in node.keys}
     results = [replace(branch, columns={**keys, "u": unit, **totals}, within=branch.within | sure)]

@@ -6,7 +6,7 @@ plan (deterministically, from the plan's shape); they are never the analyst's al
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
@@ -67,6 +67,20 @@ class ReleasedValue:
 
 
 Expr = Union[Column, Literal, Call, ReleasedValue]
+
+
+def columns_read(expression: Expr) -> Iterator[Column]:
+    """Yield the columns of an expression, repeated ones as well."""
+    if isinstance(expression, Column):
+        yield expression
+    elif isinstance(expression, Call):
+        for argument in expression.arguments:
+            yield from columns_read(argument)
+
+
+def names_read(expression: Expr) -> set[str]:
+    """Return the names of an expression's columns."""
+    return {column.name for column in columns_read(expression)}
 
 
 # --- relations ------------------------------------------------------------------------------------------------------

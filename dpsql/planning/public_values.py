@@ -12,16 +12,9 @@ from functools import partial
 import pyarrow as pa
 
 from dpsql.errors.exceptions import Error
-from dpsql.functions.key_questions import (
-    MOST_ASKED,
-    Candidates,
-    PublicValues,
-    Rows,
-    Unanswered,
-    ValueQuestion,
-    columns_of,
-)
+from dpsql.functions.key_questions import MOST_ASKED, Candidates, PublicValues, Rows, Unanswered, ValueQuestion
 from dpsql.plan.intervals import Type
+from dpsql.plan.plan import columns_read
 from dpsql.release.sandbox import DIALECT, Sandbox
 from dpsql.storage.recent_values import RecentValues
 
@@ -60,7 +53,7 @@ class AskedValues:
         types = {
             column.name: column.facts.type
             for part in (*question.keys, *question.conditions)
-            for column in columns_of(part)
+            for column in columns_read(part)
         }
         try:
             tables = {f"t{number}": _table(table, types) for number, table in enumerate(question.tables)}

@@ -139,7 +139,7 @@ def _priced(
         and not any(block.reads_results for block in blocks)
     ):
         unplanned = workloads_of(blocks)
-        blocks = over_common_rows(blocks, unplanned)
+        blocks = over_common_rows(blocks, unplanned, policy)
     shares = BudgetParts(blocks, options, accountant, lengths)
     power = 2 if shares.allowed.rho is None else 1
     workloads = planned(unplanned, blocks, partial(shares.noise_of, policy.neighbours), power, Wishes(options.workload))

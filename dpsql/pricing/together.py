@@ -58,7 +58,7 @@ def price_together(
     measured_as = _measured_as(every, parts)
     blocks = tuple(block for block in every if measured_as[block.name] == block.name)
     unplanned = workloads_of(blocks)
-    blocks = over_common_rows(blocks, unplanned)
+    blocks = over_common_rows(blocks, unplanned, policy)
 
     def noise_of(term: Term, block: BoundedBlock, share: Fraction) -> Noise:
         return parts[block.name].noise_of(policy.neighbours, term, block, share)

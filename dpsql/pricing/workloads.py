@@ -19,10 +19,12 @@ from typing import Any
 
 import numpy as np
 
+from dpsql.functions.key_columns import within_domains
 from dpsql.functions.public_domains import as_literal
 from dpsql.functions.signatures import call
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import BoundedBlock, Expr, Filter, Key, Relation, Term, TermKind
+from dpsql.policy import Policy
 from dpsql.pricing.budget_shares import Objective, objective_of, shares
 from dpsql.pricing.marginals import Floats, Marginals
 from dpsql.privacy.mechanisms.contract import Noise, TermNoise
@@ -134,7 +136,9 @@ def _adds_up(term: Term) -> bool:
     return term.kind in ADDING_UP and term.clip is None and term.magnitude > 0
 
 
-def over_common_rows(blocks: Sequence[BoundedBlock], workloads: Sequence[Workload]) -> tuple[BoundedBlock, ...]:
+def over_common_rows(
+    blocks: Sequence[BoundedBlock], workloads: Sequence[Workload], policy: Policy
+) -> tuple[BoundedBlock, ...]:
     """Return the blocks. Blocks with tiles are restricted to rows that belong to a group of every block of their workloads."""
     together = dict.fromkeys(tuple(tile.block for tile in workload.tiles) for workload in workloads)
     members = {name for names in together for name in names}
@@ -149,19 +153,20 @@ def over_common_rows(blocks: Sequence[BoundedBlock], workloads: Sequence[Workloa
         for name in names:
             keys.setdefault(name, {}).update(of_all)
     return tuple(
-        replace(block, source=_restricted(block, own_keys[block.name], keys[block.name]))
+        replace(block, source=_restricted(block, own_keys[block.name], keys[block.name], policy))
         if block.name in members
         else block
         for block in blocks
     )
 
 
-def _restricted(block: BoundedBlock, own_axes: Mapping[_Axis, Key], keys: Mapping[_Axis, Key]) -> Relation:
-    source = block.source
-    for axis, key in keys.items():
-        if axis not in own_axes:
-            source = Filter(source, _listed(key))
-    return source
+def _restricted(
+    block: BoundedBlock, own_axes: Mapping[_Axis, Key], keys: Mapping[_Axis, Key], policy: Policy
+) -> Relation:
+    source, missing = block.source, [key for axis, key in keys.items() if axis not in own_axes]
+    for key in missing:
+        source = Filter(source, _listed(key))
+    return within_domains(source, missing, policy)
 
 
 def _listed(key: Key) -> Expr:

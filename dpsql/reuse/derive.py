@@ -30,13 +30,13 @@ from dpsql.noise.group_layout import among
 from dpsql.noise.perturb import ChosenNumber, NoisyTerm
 from dpsql.plan.canonical_text import fingerprint
 from dpsql.plan.measurements import RankHistogram
-from dpsql.plan.plan import Call, Column, Expr, Literal, Term, TermKind
+from dpsql.plan.plan import Call, Column, Expr, Literal, Term, TermKind, names_read
 from dpsql.pricing.pricing import PricedBlock, key_array
 from dpsql.privacy.mechanisms.rank_histogram import RANK_HISTOGRAM
 from dpsql.privacy.mechanisms.registry import is_shared
 from dpsql.release.remainder import ReleasedBlock
 from dpsql.reuse.disjoint_sums import DisjointSums, Impossible, Mask, Part, disjoint, grid
-from dpsql.reuse.key_coverage import columns_read, covers
+from dpsql.reuse.key_coverage import covers
 from dpsql.reuse.measurements import Match, errors_in_words, matches
 from dpsql.reuse.ranked_counts import CountedNumber, cells_of, counted_numbers, ranked_counts
 from dpsql.reuse.record import (
@@ -230,7 +230,7 @@ class _Derivation:
         if fingerprint(expression) in self.keys:
             return self._stored_key(expression)
         computed = self._replaced(expression, everywhere=True)
-        if not set(columns_read(computed)):
+        if not names_read(computed):
             raise Impossible
         return computed
 
@@ -312,7 +312,7 @@ class _Derivation:
         for mark in required:
             with suppress(Impossible):
                 condition = self._over_keys(mark)
-                on_key += [condition] if set(columns_read(condition)) == {key.name} else []
+                on_key += [condition] if names_read(condition) == {key.name} else []
         return covers(key, self._distinct(key.name), on_key)
 
     # --- cells --------------------------------------------------------------------------------------------------------
@@ -342,7 +342,7 @@ class _Derivation:
         """Return a mask of the stored cells that satisfy a condition on keys."""
         if mark not in self.masks:
             condition = self._over_keys(mark)
-            names = sorted(set(columns_read(condition)))
+            names = sorted(names_read(condition))
             codes, combinations = self._combinations(names)
             passed = [evaluate(condition, dict(zip(names, values, strict=True))) is True for values in combinations]
             self.masks[mark] = np.asarray(passed, dtype=bool)[codes]
@@ -388,7 +388,7 @@ class _Derivation:
         """Return the value of a key for each stored cell; computed keys have type `type_`."""
         if isinstance(key, StoredKey):
             return self.stored.table.column(key.name).combine_chunks()
-        names = sorted(set(columns_read(key)))
+        names = sorted(names_read(key))
         codes, combinations = self._combinations(names)
         computed = [evaluate(key, dict(zip(names, values, strict=True))) for values in combinations]
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from typing import Any
@@ -22,15 +22,6 @@ def covers(key: StoredKey, values: Sequence[Any], conditions: Sequence[Expr]) ->
     nulls = key.nulls or any(evaluate(condition, {key.name: None}) is not True for condition in conditions)
     listed = key.complete or any(_pins(condition, key, values) for condition in conditions)
     return nulls and (listed or _lie_between(key, values, conditions))
-
-
-def columns_read(expression: Expr) -> Iterator[str]:
-    """Yield the names of the columns in an expression."""
-    if isinstance(expression, Column):
-        yield expression.name
-    elif isinstance(expression, Call):
-        for argument in expression.arguments:
-            yield from columns_read(argument)
 
 
 def _pins(condition: Expr, key: StoredKey, values: Sequence[Any]) -> bool:

@@ -22,6 +22,7 @@ from dpsql.noise.perturb import NoisyAnswer
 from dpsql.plan.canonical_text import fingerprint
 from dpsql.plan.expression_text import expression_text
 from dpsql.plan.intervals import Type
+from dpsql.plan.origins import UnknownOrigin, branches
 from dpsql.plan.plan import (
     BoundedBlock,
     Call,
@@ -34,6 +35,7 @@ from dpsql.plan.plan import (
     ReleasedValue,
     Term,
     TermKind,
+    columns_read,
 )
 from dpsql.policy.bounds import ContributionBounds
 from dpsql.pricing.joint_sums import factors_of
@@ -172,13 +174,23 @@ def _in_one_order(term: Term) -> Term:
     return replace(term, value=replace(value, arguments=(second, first)), place=place)
 
 
-def complete(key: Key) -> bool:
-    """Return whether every value that the expression can take is a value of the key, provided that the policy's lists hold.
+def complete(key: Key, source: Relation) -> bool:
+    """Return whether every row of `source` has one of the values of the key, provided that the policy's lists hold.
 
     Bounds are not a list: they clamp what is summed and promise nothing about the data.
     """
     # Values that the question's conditions exclude have no rows in it.
-    return key.values is not None and key.whole and _complete(key.expression, set(domain_of(key.expression) or ()))
+    listed = key.values is not None and key.whole and _complete(key.expression, set(domain_of(key.expression) or ()))
+    return listed and (not key.drops or _reads_lists(key.expression, source))
+
+
+def _reads_lists(expression: Expr, source: Relation) -> bool:
+    """Return whether all base columns of an expression have lists: rows with other values belong to no group."""
+    try:
+        read = [column for branch in branches(source) for column in columns_read(branch.written(expression))]
+    except UnknownOrigin:
+        return False
+    return all(column.facts.values is not None or column.facts.type is Type.BOOLEAN for column in read)
 
 
 def _complete(expression: Expr, values: set[Any]) -> bool:
@@ -211,7 +223,7 @@ def description(priced: PricedBlock) -> dict[str, Any]:
         "keys": [
             {
                 "name": key.name, "expression": fingerprint(key.expression), "text": expression_text(key.expression),
-                "public": key.values is not None, "complete": complete(key),
+                "public": key.values is not None, "complete": complete(key, block.source),
                 "nulls": key.values is not None and key.whole,
             }
             for key in block.keys

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import partial
 
 from dpsql.errors.exceptions import Error
-from dpsql.plan.plan import Call, Column, Expr, Literal, Scan, results_read
+from dpsql.plan.plan import Call, Column, Expr, Literal, Scan, columns_read, results_read
 from dpsql.plan.stability import tables
 from dpsql.planning.planner import Planned
 from dpsql.policy import Policy
@@ -126,20 +126,12 @@ def key_notices(planned: Planned, policy: Policy) -> tuple[str, ...]:
     without = dict.fromkeys(
         name if (name := _plain(column.name)) in declared else "a value"  # columns of subqueries have names of the plan
         for key in keys if key.expression.facts.nullable and key.values is not None and None in key.values
-        for column in _columns(key.expression)
+        for column in columns_read(key.expression)
     )  # fmt: skip
     names = list(without)
     empty = f"rows without {' or '.join(names[:_MOST_NAMED])} are in groups of their own, with NULL" if names else ""
     folded = dict.fromkeys(filter(None, (_folded(key.expression) for key in keys)))
     return (*([empty] if empty else ()), *folded)
-
-
-def _columns(expression: Expr) -> list[Column]:
-    if isinstance(expression, Column):
-        return [expression]
-    return (
-        [column for part in expression.arguments for column in _columns(part)] if isinstance(expression, Call) else []
-    )
 
 
 def _plain(name: str) -> str:

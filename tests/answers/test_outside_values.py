@@ -241,7 +241,7 @@ DROPS = "belong to no group"
         ("SELECT age // 10 AS d, COUNT(*) FROM people GROUP BY d", ""),
         ("SELECT day, COUNT(*) FROM people GROUP BY day", "day"),  # NULL, which the policy excludes
         ("SELECT day, COUNT(*) FROM people WHERE day IS NOT NULL GROUP BY day", ""),
-        ("SELECT CASE WHEN code = 'p' THEN 'p' ELSE 'rest' END AS c, COUNT(*) FROM people GROUP BY c", ""),
+        ("SELECT CASE WHEN code = 'p' THEN 'p' ELSE 'rest' END AS c, COUNT(*) FROM people GROUP BY c", "code"),
         ("SELECT COUNT(*) FROM people", ""),
         ("SELECT top, COUNT(*) FROM (SELECT id, MIN(age) AS top FROM people GROUP BY id) GROUP BY top", "top"),
         (
@@ -283,10 +283,8 @@ def test_ten_years_need_no_note_where_conditions_keep_within_them() -> None:
     month = call("date_trunc", literal("month"), day)
     within = call("and", call("ge", day, literal(date(2015, 1, 1))), call("lt", day, literal(date(2025, 1, 1))))
     for key in (month, day, call("strftime", day, literal("%Y-%m"))):
-        values = domain_of(key)
-        assert values is not None
-        assert not leaves_out(Filter(Scan("t", (day,)), within), key, values)
-        assert leaves_out(Filter(Scan("t", (day,)), call("ge", day, literal(date(2015, 1, 1)))), key, values)
+        assert not leaves_out(Filter(Scan("t", (day,)), within), key)
+        assert leaves_out(Filter(Scan("t", (day,)), call("ge", day, literal(date(2015, 1, 1)))), key)
 
 
 # --- narrowing against brute force --------------------------------------------------------------------------------------
@@ -352,9 +350,8 @@ def test_narrowing_is_sound_and_no_row_with_a_label_is_lost(seed: int) -> None:
             rows = rows_for(named(key) | named(asked), chance, RAW, 300)
             passing = {evaluate(key, row) for row in rows if evaluate(asked, row) is True and within(key, row)}
             assert not passing & (set(values) - set(left)), (key, asked)
-            if not leaves_out(source, key, values):
-                everything = {evaluate(key, row) for row in rows if evaluate(asked, row) is True}
-                assert everything <= set(left), (key, asked)
+            if not leaves_out(source, key):
+                assert all(within(key, row) for row in rows if evaluate(asked, row) is True), (key, asked)
 
 
 def test_labels_are_in_the_domain_of_whole_expressions() -> None:

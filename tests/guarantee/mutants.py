@@ -372,6 +372,9 @@ reservation = charge.reserve(receipt_id, loss, planned.options.project, fingerpr
     Mutant("no row is left out", "release/release.py", "drop_notices", """if not names:
     return ()""", """if names:
     return ()""", 'answers/test_outside_values.py', 'leave_rows_out'),
+    Mutant("a function of a value that is not listed has a group", "engine/emit/emitter.py", "Emitter._of_groups", "within_domains(block.source, block.keys, self.policy)", "block.source", 'answers/test_same_groups.py', 'wherever_it_is_written'),
+    Mutant("rows that a computed key leaves out are summed over", "reuse/record.py", "complete", "not key.drops or _reads_lists(key.expression, source)", "True", 'unit/reuse/test_derive.py', 'is_not_summed_over'),
+    Mutant("tables of a workload have other rows", "pricing/workloads.py", "_restricted", "within_domains(source, missing, policy)", "source", 'unit/pricing/test_workloads.py', 'leaves_out'),
     Mutant("a comparison loses its edge", "functions/key_candidates.py", "_points", "[whole - 1, whole, whole + 1, whole + 2]", "[whole]", 'unit/functions/test_key_candidates.py', 'cells'),
     Mutant("the first bound is no candidate", "functions/key_candidates.py", "domain", "Span(first, last)", "Span(first + (last - first) // max(1, len(Span(first, last)) - 1), last)", 'unit/functions/test_key_narrowing.py', 'plain_conditions'),
     Mutant("every row of an outer join has a partner", "plan/origins.py", "_joined", "node.kind == 'left'", "not node", 'unit/functions/test_key_narrowing.py', 'outer_join'),

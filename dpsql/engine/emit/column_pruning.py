@@ -13,8 +13,6 @@ from dataclasses import replace
 from dpsql.plan.plan import (
     OTHER,
     BoundedBlock,
-    Call,
-    Column,
     Expr,
     Filter,
     Join,
@@ -25,6 +23,7 @@ from dpsql.plan.plan import (
     SemiJoin,
     Union_,
     UnitAggregate,
+    names_read,
 )
 
 Needed = frozenset[str] | None
@@ -86,12 +85,4 @@ def _with(needed: Needed, expressions: Iterable[Expr | None]) -> Needed:
 
 
 def _names(expressions: Iterable[Expr | None]) -> frozenset[str]:
-    names: set[str] = set()
-    waiting = list(expressions)
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, Column):
-            names.add(node.name)
-        elif isinstance(node, Call):
-            waiting += node.arguments
-    return frozenset(names)
+    return frozenset(name for expression in expressions if expression is not None for name in names_read(expression))

@@ -19,17 +19,9 @@ from dpsql.engine.emit.quantization import distinct_sum, kept_integer, row_integ
 from dpsql.engine.emit.relations import RelationText
 from dpsql.engine.emit.value_places import place_name, with_places
 from dpsql.engine.query import UNIT_ID, EngineQuery
+from dpsql.functions.key_columns import within_domains
 from dpsql.plan.intervals import Type
-from dpsql.plan.plan import (
-    UNIT,
-    BoundedBlock,
-    Filter,
-    Project,
-    Relation,
-    Scan,
-    Term,
-    TermKind,
-)
+from dpsql.plan.plan import UNIT, BoundedBlock, Filter, Project, Relation, Scan, Term, TermKind
 from dpsql.plan.stability import tables
 from dpsql.pricing.bounding import SELECTION
 from dpsql.pricing.joint_sums import factors_of
@@ -58,7 +50,7 @@ class Emitter(RelationText):
     def block(self, block: BoundedBlock) -> EngineQuery:
         """Return the query for the exact integer sums of a block: one row per group, term columns never NULL. Raises Refusal
         engine_function."""
-        block = narrowed(block)
+        block = self._of_groups(block)
         if _clips(block):
             self.dialect.require_clipping()
         rows, values = self._rows(block)
@@ -73,9 +65,13 @@ class Emitter(RelationText):
             statement += f" ORDER BY {', '.join(f'{key} NULLS LAST' for key in keys)}"
         return EngineQuery(statement, tuple(keys), tuple(names), self.unchanged(block.source))
 
+    def _of_groups(self, block: BoundedBlock) -> BoundedBlock:
+        """Return the block over the columns that it reads, without rows of which a public key reads a value outside a domain."""
+        return narrowed(replace(block, source=within_domains(block.source, block.keys, self.policy)))
+
     def rows_of(self, block: BoundedBlock) -> tuple[RowsOf, tuple[tuple[str, str], ...]]:
         """Return the rows that the terms of a block read, and the tables that must not change meanwhile."""
-        block = narrowed(block)
+        block = self._of_groups(block)
         rows, texts = self._rows(block)
         sums = {term.name: term for term in block.terms if term.kind is TermKind.SUM}
         values = {

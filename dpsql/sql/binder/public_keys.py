@@ -54,9 +54,7 @@ def noted(
     rows = public_rows(context.policy)
     public = [key for key in keys if key.values is not None]
     return {
-        key.name: named[key.name]
-        for key in public
-        if leaves_out(source, key.expression, key.values or (), rows, context.public_values)
+        key.name: named[key.name] for key in public if leaves_out(source, key.expression, rows, context.public_values)
     }
 
 

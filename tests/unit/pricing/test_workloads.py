@@ -142,6 +142,13 @@ def test_a_table_leaves_out_the_rows_that_others_have_no_group_for(shop: Session
     assert all(block.block.caps == price.blocks[0].block.caps for block in price.blocks[:2])
 
 
+def test_a_table_leaves_out_the_rows_of_which_another_tables_key_reads_a_value_outside(shop: Session) -> None:
+    price = priced(shop, "SELECT region, kind > 3 AS k, COUNT(*) AS n FROM sales GROUP BY CUBE (region, k)")
+    for block in price.blocks:
+        (text,) = texts(shop.context.emitter(), block.block)
+        assert ('"kind" <= CAST(6 AS BIGINT)' in text) == ('"kind" > CAST(3 AS BIGINT)' in text) is True, text
+
+
 @pytest.mark.parametrize("objective", ["relative", "absolute"])
 @pytest.mark.parametrize("neighbours", ["add_remove", "change_one"])
 @pytest.mark.parametrize(("accountant", "mechanism"), [("pure", "laplace"), ("zcdp", "gaussian"), ("zcdp", "laplace")])

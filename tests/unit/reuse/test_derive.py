@@ -131,13 +131,20 @@ def test_bounded_keys_are_not_summed_over_because_bounds_promise_nothing(derivin
 
 
 def test_a_key_that_may_be_null_is_summed_over_with_its_null_group(deriving: Session) -> None:
-    fine = list(deriving.execute("SELECT plan, age > 50 AS old, COUNT(*) FROM patients GROUP BY 1, 2").rows())
-    rough = deriving.execute("SELECT plan, COUNT(*) AS n FROM patients GROUP BY plan")
+    fine = list(deriving.execute("SELECT region, plan = 'free' AS free, COUNT(*) FROM patients GROUP BY 1, 2").rows())
+    rough = deriving.execute("SELECT region, COUNT(*) AS n FROM patients GROUP BY region")
     assert rough.reused
-    assert {old for _, old, _ in fine} == {True, False, None}
-    for plan, n in rough.rows():
-        assert n == sum(count for p, _, count in fine if p == plan)
-    assert deriving.execute("SELECT plan, COUNT(*) FROM patients WHERE age > 50 GROUP BY plan").reused
+    assert {free for _, free, _ in fine} == {True, False, None}
+    for region, n in rough.rows():
+        assert n == sum(count for r, _, count in fine if r == region)
+    assert deriving.execute("SELECT region, COUNT(*) FROM patients WHERE plan = 'free' GROUP BY region").reused
+    assert deriving.execute("SELECT plan = 'free', COUNT(*) FROM patients GROUP BY 1").reused
+
+
+def test_a_key_that_leaves_rows_out_is_not_summed_over(deriving: Session) -> None:
+    """Ages beyond the bounds belong to no group of age > 50."""
+    deriving.execute("SELECT plan, age > 50 AS old, COUNT(*) FROM patients GROUP BY 1, 2")
+    assert not deriving.execute("SELECT plan, COUNT(*) AS n FROM patients GROUP BY plan").reused
     assert deriving.execute("SELECT age > 50, COUNT(*) FROM patients GROUP BY 1").reused
 
 

@@ -20,7 +20,21 @@ from dpsql.plan.canonical_text import fingerprint
 from dpsql.plan.combinations import combinations
 from dpsql.plan.intervals import Facts, Type, literal_facts
 from dpsql.plan.measurements import MostFrequentValue
-from dpsql.plan.plan import BoundedBlock, Caps, Clip, Column, Expr, Filter, Key, Literal, Relation, Scan, Term, TermKind
+from dpsql.plan.plan import (
+    BoundedBlock,
+    Caps,
+    Clip,
+    Column,
+    Expr,
+    Filter,
+    Key,
+    Literal,
+    Relation,
+    Scan,
+    Term,
+    TermKind,
+    columns_read,
+)
 from dpsql.policy.bounds import ContributionBounds
 from dpsql.pricing.pricing import PricedBlock
 from dpsql.privacy.loss import PrivacyLoss
@@ -182,6 +196,8 @@ NULLS = text("c", "x", "y", None)
         (Key("k0", LISTED, ("x",), whole=False), False),
         (Key("k0", B, (1, 2, 3, 4)), False),  # bounds promise nothing
         (Key("k0", call("gt", integer("n", 0, 9), literal(3)), (False, True)), True),
+        (Key("k0", call("gt", integer("n", 0, 9), literal(3)), (False, True), drops=("n",)), False),
+        (Key("k0", call("eq", LISTED, literal("x")), (False, True), drops=("c",)), True),
         (Key("k0", call("upper", LISTED), ("X", "Y")), True),
         (Key("k0", call("upper", text("free")), ("X",)), False),
         (Key("k0", literal(7), (7,)), True),
@@ -193,7 +209,8 @@ NULLS = text("c", "x", "y", None)
     ],
 )
 def test_a_key_is_complete_where_lists_say_all_that_it_can_be(key: Key, expected: bool) -> None:
-    assert complete(key) is expected
+    read = {column.name: column for column in columns_read(key.expression)}
+    assert complete(key, Scan("t", tuple(read.values()))) is expected
 
 
 # --- writing and reading ----------------------------------------------------------------------------------------------
