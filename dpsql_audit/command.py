@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dpsql.errors.exceptions import Exit, refuse
-from dpsql.frontends.cli.shared import FiniteRange, policy_option
+from dpsql.frontends.cli.options import PATH, FiniteRange, option, policy_option
 from dpsql.frontends.rendering.terminal import say
 from dpsql.media.text import json_text
 
@@ -27,24 +27,14 @@ STOPPED = 128 + signal.SIGINT
 
 @click.command()
 @policy_option()
-@click.option(
-    "--queries",
-    type=click.Path(path_type=Path),
-    help="A file of questions to audit as well, with their SET statements.",
-)
-@click.option("--seconds", type=FiniteRange(min=1), default=60.0, show_default=True, help="How long to search.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Selects the synthetic databases.")
-@click.option("--report", type=click.Path(path_type=Path), help="The folder for audit.html and audit.json.")
-@click.option("--first", is_flag=True, help="Stop at the first finding.")
-@click.option(
-    "--ledger/--no-ledger", default=True, help="Also add up the charges in the policy's ledger, if it has one."
-)
-@click.option("--wire", is_flag=True, help="Also audit a server, which is started on this machine for the audit.")
-@click.option(
-    "--scratch",
-    metavar="URL",
-    help="An empty PostgreSQL database for synthetic tables, which are dropped at the end.",
-)
+@option("--queries", "A file of questions to audit as well, with their SET statements.", PATH)
+@option("--seconds", "How long to search.", FiniteRange(min=1), default=60.0, show_default=True)
+@option("--seed", "Selects the synthetic databases.", click.INT, default=0, show_default=True)
+@option("--report", "The folder for audit.html and audit.json.", PATH)
+@option("--first", "Stop at the first finding.")
+@option("--ledger/--no-ledger", "Also add up the charges in the policy's ledger, if it has one.", default=True)
+@option("--wire", "Also audit a server, which is started on this machine for the audit.")
+@option("--scratch", "An empty PostgreSQL database for synthetic tables, which are dropped at the end.", "URL")
 def audit(
     *,
     policy: Path,

@@ -19,7 +19,8 @@ import click
 
 from dpsql.errors.custodian_log import keep_log, unexpected_text
 from dpsql.errors.exceptions import Error, Exit
-from dpsql.frontends.cli.shared import STOPPED, analyst_option, exit_status, policy_option
+from dpsql.frontends.cli.options import analyst_option, policy_option
+from dpsql.frontends.cli.shared import STOPPED, exit_status
 from dpsql.frontends.rendering.terminal import say
 
 NO_READER = 128 + signal.SIGPIPE

@@ -11,7 +11,8 @@ import click
 
 from dpsql.errors.custodian_log import registering, unexpected
 from dpsql.errors.exceptions import Error, Exit
-from dpsql.frontends.cli.shared import SessionOptions, exit_status, objective_option, read_text, session_options
+from dpsql.frontends.cli.options import FILE, FOLDER, PATH, objective_option, option, session_options
+from dpsql.frontends.cli.shared import SessionOptions, exit_status, read_text
 from dpsql.frontends.rendering.spinner import waiting
 from dpsql.frontends.rendering.terminal import say, say_json, standard_output
 
@@ -20,33 +21,19 @@ if TYPE_CHECKING:
 
 _FORMATS = ("table", "csv", "json", "parquet", "arrow")
 _FILE_FORMATS = ("csv", "parquet", "json", "arrow")
-_format = click.option(
-    "-f",
-    "--format",
-    type=click.Choice(_FORMATS),
-    help="The format of the output; by default that of --out's ending, or table.",
-)
-_spreadsheet = click.option(
-    "--spreadsheet",
-    is_flag=True,
-    help="Let no text of a csv be a formula: an apostrophe precedes =, +, - and @.",
-)
+_format = option("-f --format", "The format of the output; by default that of --out's ending, or table.", _FORMATS)
+_spreadsheet = option("--spreadsheet", "Let no text of a csv be a formula: an apostrophe precedes =, +, - and @.")
 _sql = click.argument("sql", required=False)
 
 
 @click.command()
 @session_options
 @_format
-@click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), help="Write the answer to this file.")
-@click.option("--bars", is_flag=True, help="Add columns NAME_low and NAME_high (csv, parquet, arrow).")
-@click.option(
-    "--plot",
-    "picture",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Also draw the answer: .svg, .png or .html.",
-)
+@option("-o --out", "Write the answer to this file.", FILE)
+@option("--bars", "Add columns NAME_low and NAME_high (csv, parquet, arrow).")
+@option("--plot picture", "Also draw the answer: .svg, .png or .html.", FILE)
 @_spreadsheet
-@click.option("--explain", "only_explain", is_flag=True, help="Show plan and price; nothing is charged.")
+@option("--explain only_explain", "Show plan and price; nothing is charged.")
 @_sql
 def query(
     *, chosen: SessionOptions, format: str | None, out: Path | None, bars: bool, picture: Path | None, spreadsheet: bool,
@@ -101,9 +88,9 @@ def _format_of(out: Path | None) -> str:
 
 @click.command()
 @session_options
-@click.option("-f", "--format", type=click.Choice(("text", "json")), default="text", help="The format of the plan.")
-@click.option("-v", "--verbose", is_flag=True, help="Also show the noise of each measured number.")
-@click.option("--sql", "engine_sql", is_flag=True, help="Also show the engine's SQL of each block (owner only).")
+@option("-f --format", "The format of the plan.", ("text", "json"), default="text")
+@option("-v --verbose", "Also show the noise of each measured number.")
+@option("--sql engine_sql", "Also show the engine's SQL of each block (owner only).")
 @_sql
 def explain(
     *, chosen: SessionOptions, format: str, verbose: bool, engine_sql: bool, sql: str | None,
@@ -127,24 +114,18 @@ def explain(
 
 @click.command()
 @session_options
-@click.option(
-    "--out", required=True, type=click.Path(path_type=Path, file_okay=False), help="The folder for the results."
-)
-@click.option("-f", "--format", type=click.Choice(_FILE_FORMATS), default="csv", help="The format of the results.")
-@click.option("--dry-run", is_flag=True, help="Price the whole set and stop; nothing is charged.")
-@click.option("--charge-again", is_flag=True, help="Ask again what an earlier run charged but lost.")
-@click.option("--keep-going", is_flag=True, help="Answer the other statements if some are refused.")
-@click.option("--bars", is_flag=True, help="Add columns NAME_low and NAME_high (csv, parquet, arrow).")
+@option("--out", "The folder for the results.", FOLDER, required=True)
+@option("-f --format", "The format of the results.", _FILE_FORMATS, default="csv")
+@option("--dry-run", "Price the whole set and stop; nothing is charged.")
+@option("--charge-again", "Ask again what an earlier run charged but lost.")
+@option("--keep-going", "Answer the other statements if some are refused.")
+@option("--bars", "Add columns NAME_low and NAME_high (csv, parquet, arrow).")
 @_spreadsheet
-@click.option("--workload", is_flag=True, help="Measure tables over the same rows together, as `dpsql plan` shows.")
+@option("--workload", "Measure tables over the same rows together, as `dpsql plan` shows.")
 @objective_option
-@click.option(
-    "--report",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write an .html page with all answers, error bars and prices.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Write the outcome of each statement to standard output as JSON.")
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@option("--report", "Write an .html page with all answers, error bars and prices.", FILE)
+@option("--json as_json", "Write the outcome of each statement to standard output as JSON.")
+@click.argument("files", nargs=-1, required=True, type=PATH)
 @click.pass_context
 def run(
     context: click.Context, *, chosen: SessionOptions, out: Path, format: str, dry_run: bool, charge_again: bool,

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import click
 
 from dpsql.errors.exceptions import Error, Exit
-from dpsql.frontends.cli.shared import policy_option
+from dpsql.frontends.cli.options import COUNT, PATH, option, policy_option
 from dpsql.frontends.rendering.terminal import say, standard_output
 
 if TYPE_CHECKING:
     from dpsql.ledger.ledger import Ledger
     from dpsql.policy import Policy
 
-_format = click.option("-f", "--format", type=click.Choice(("table", "csv", "json")), default="table")
+_format = option("-f --format", "", ("table", "csv", "json"), default="table")
 
 
 @click.group()
@@ -45,13 +45,13 @@ def _ledger(place: Path) -> Iterator[tuple[Policy, Ledger]]:
 @budget.command()
 @policy_option()
 @_format
-@click.option(
-    "--accountant", multiple=True, metavar="NAME",
-    help="Also show the total by this composition rule (sequential, advanced, renyi, zcdp, pld, or all).",
-)  # fmt: skip
-@click.option(
-    "--delta", metavar="DELTA", help="With --accountant: the delta of the total; by default that of the budget."
+@option(
+    "--accountant",
+    "Also show the total by this composition rule (sequential, advanced, renyi, zcdp, pld, or all).",
+    "NAME",
+    multiple=True,
 )
+@option("--delta", "With --accountant: the delta of the total; by default that of the budget.", "DELTA")
 def show(policy: Path, format: str, accountant: tuple[str, ...], delta: str | None) -> None:
     """Show the spent and remaining budget of the data set and of each analyst."""
     from dpsql.frontends.cli.ledger_rows import account_rows, composition_rows
@@ -73,7 +73,7 @@ def show(policy: Path, format: str, accountant: tuple[str, ...], delta: str | No
 @budget.command()
 @policy_option()
 @_format
-@click.option("--last", type=click.IntRange(min=1), metavar="N", help="Only the newest N charges.")
+@option("--last", "Only the newest N charges.", COUNT, metavar="N")
 def history(policy: Path, format: str, last: int | None) -> None:
     """List every charge, oldest first."""
     from dpsql.frontends.cli.ledger_rows import charge_rows
@@ -98,7 +98,7 @@ def forecast(policy: Path) -> None:
 
 @budget.command()
 @policy_option()
-@click.option("--head", metavar="NUMBER DIGEST", help="A head that was printed earlier and kept on another machine.")
+@option("--head", "A head that was printed earlier and kept on another machine.", "NUMBER DIGEST")
 @click.pass_context
 def verify(context: click.Context, policy: Path, head: str | None) -> None:
     """Check every entry, every total and the head of the chain; with --head, that it contains an earlier head."""
@@ -117,9 +117,7 @@ def verify(context: click.Context, policy: Path, head: str | None) -> None:
 
 @budget.command()
 @policy_option()
-@click.option(
-    "-f", "--format", type=click.Choice(("json", "csv")), default="json", help="The format: JSON lines, or CSV."
-)
+@option("-f --format", "The format: JSON lines, or CSV.", ("json", "csv"), default="json")
 def export(policy: Path, format: str) -> None:
     """Write the whole ledger to standard output, for an auditor."""
     with _ledger(policy) as (_, ledger):
@@ -138,7 +136,7 @@ def head(policy: Path) -> None:
 
 @budget.command()
 @policy_option()
-@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("folder", type=PATH)
 def backup(policy: Path, folder: Path) -> None:
     """Copy the ledger and its key to the new FOLDER, while queries continue. Protect FOLDER: it contains the key."""
     from dpsql.errors.audit_log import audit
@@ -152,12 +150,10 @@ def backup(policy: Path, folder: Path) -> None:
 
 @budget.command()
 @policy_option()
-@click.option(
-    "--lost",
-    metavar="EPSILON",
-    help="The most that was spent after the backup, by your word; by default everything that is left.",
+@option(
+    "--lost", "The most that was spent after the backup, by your word; by default everything that is left.", "EPSILON"
 )
-@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("folder", type=PATH)
 def restore(policy: Path, lost: str | None, folder: Path) -> None:
     """Restore the backup in FOLDER, and charge what may have been spent since it was made."""
     from dpsql.errors.audit_log import audit
@@ -179,7 +175,7 @@ def restore(policy: Path, lost: str | None, folder: Path) -> None:
 
 @budget.command()
 @policy_option()
-@click.option("--newest-copy", is_flag=True, help="You confirm that this ledger is the newest copy that exists.")
+@option("--newest-copy", "You confirm that this ledger is the newest copy that exists.")
 def adopt(policy: Path, newest_copy: bool) -> None:
     """Use an existing ledger on a new machine that has its key. The ledger's own totals then count as spent, so an older copy
     would forget charges, which dpsql cannot detect. Use `restore` for a copy that may be older."""
@@ -198,7 +194,7 @@ def adopt(policy: Path, newest_copy: bool) -> None:
 
 @budget.command()
 @policy_option()
-@click.option("--replace", metavar="REASON", help="Why the existing head may be replaced; recorded in the ledger.")
+@option("--replace", "Why the existing head may be replaced; recorded in the ledger.", "REASON")
 def witness(policy: Path, replace: str | None) -> None:
     """Write the head of the ledger to the policy's `witness`, for the first time or after a restore."""
     from dpsql.errors.audit_log import audit

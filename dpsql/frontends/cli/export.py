@@ -8,13 +8,8 @@ from typing import Any
 
 import click
 
-from dpsql.frontends.cli.shared import (
-    FiniteRange,
-    analyst_option,
-    open_session_from_options,
-    policy_option,
-    project_option,
-)
+from dpsql.frontends.cli.options import FILE, FiniteRange, analyst_option, option, policy_option, project_option
+from dpsql.frontends.cli.shared import open_session_from_options
 from dpsql.frontends.rendering.terminal import say, standard_output
 
 
@@ -39,27 +34,16 @@ class Epsilon(click.ParamType):  # type: ignore[type-arg]  # click 8.1 knows no 
 @policy_option()
 @analyst_option
 @project_option
-@click.option("--columns", required=True, metavar="A,B,...", help="The columns to write.")
-@click.option(
-    "--epsilon",
-    required=True,
-    type=Epsilon(),
-    metavar="EPSILON",
-    help="The epsilon of one row, all its columns together.",
-)
-@click.option(
+@option("--columns", "The columns to write.", "A,B,...", required=True)
+@option("--epsilon", "The epsilon of one row, all its columns together.", Epsilon(), required=True, metavar="EPSILON")
+@option(
     "--count-epsilon",
-    type=Epsilon(),
+    "The epsilon of the number of rows; by default a tenth of --epsilon.",
+    Epsilon(),
     metavar="EPSILON",
-    help="The epsilon of the number of rows; by default a tenth of --epsilon.",
 )
-@click.option(
-    "-o",
-    "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="A new .parquet or .csv file; by default TABLE.parquet.",
-)
-@click.option("--explain", "only_explain", is_flag=True, help="Show price and expected errors; nothing is charged.")
+@option("-o --out", "A new .parquet or .csv file; by default TABLE.parquet.", FILE)
+@option("--explain only_explain", "Show price and expected errors; nothing is charged.")
 @click.argument("table")
 def export(
     *, policy: Path, analyst: str | None, project: str | None, columns: str, epsilon: Fraction,
@@ -96,17 +80,15 @@ def export(
 
 
 @click.command()
-@click.option(
+@option(
     "--confidence",
-    type=FiniteRange(0.5, 1, max_open=True),
+    "The share of cases in which error bars hold.",
+    FiniteRange(0.5, 1, max_open=True),
     default=0.95,
     metavar="SHARE",
-    help="The share of cases in which error bars hold.",
 )
-@click.option(
-    "-f", "--format", type=click.Choice(("table", "csv", "json")), default="table", help="The format of the output."
-)
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@option("-f --format", "The format of the output.", ("table", "csv", "json"), default="table")
+@click.argument("file", type=FILE)
 @click.argument("sql")
 def estimate(*, confidence: float, format: str, file: Path, sql: str) -> None:
     """Estimate counts, sums and means from a FILE of `dpsql export`; free, as the rows are public.

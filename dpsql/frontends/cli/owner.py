@@ -8,21 +8,17 @@ from pathlib import Path
 import click
 
 from dpsql.errors.exceptions import Exit
-from dpsql.frontends.cli.shared import policy_option
+from dpsql.frontends.cli.options import FILE, FOLDER, PATH, option, policy_option
 from dpsql.frontends.rendering.terminal import say
 
 
 @click.command()
 @policy_option(required=False)
-@click.option("--create-ledger", is_flag=True, help="Create the ledger of a data set that never had one.")
-@click.option("--change-unit", is_flag=True, help="Keep a ledger that has charges for another privacy unit.")
-@click.option(
-    "--second-budget",
-    metavar="REASON",
-    help="Create a ledger although the data set has another one; the reason is recorded.",
-)
-@click.option("--scan", is_flag=True, help="Read every row, and report where that fails; exact figures, for the owner.")
-@click.argument("file", required=False, type=click.Path(path_type=Path))
+@option("--create-ledger", "Create the ledger of a data set that never had one.")
+@option("--change-unit", "Keep a ledger that has charges for another privacy unit.")
+@option("--second-budget", "Create a ledger although the data set has another one; the reason is recorded.", "REASON")
+@option("--scan", "Read every row, and report where that fails; exact figures, for the owner.")
+@click.argument("file", required=False, type=PATH)
 @click.pass_context
 def check(
     context: click.Context,
@@ -50,24 +46,16 @@ def check(
 
 
 @click.command()
-@click.option(
-    "--from",
-    "source",
-    type=click.Path(path_type=Path),
-    help="A DuckDB file, a Parquet or CSV file, a glob, or a folder of them.",
+@option("--from source", "A DuckDB file, a Parquet or CSV file, a glob, or a folder of them.", PATH)
+@option("--out", "The policy file; by default NAME.yaml.", FILE)
+@option("--unit", "The privacy unit: the column with a person's key, or `row`.", "TABLE.COLUMN")
+@option(
+    "--answers answers_file",
+    "A file with the owner's answers, one `QUESTION: ANSWER` per line; nothing is asked.",
+    FILE,
 )
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="The policy file; by default NAME.yaml.")
-@click.option("--unit", metavar="TABLE.COLUMN", help="The privacy unit: the column with a person's key, or `row`.")
-@click.option(
-    "--answers",
-    "answers_file",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="A file with the owner's answers, one `QUESTION: ANSWER` per line; nothing is asked.",
-)
-@click.option(
-    "--starter", is_flag=True, help="Ask nothing, and mark open questions with #? (the default without a terminal)."
-)
-@click.argument("path", required=False, type=click.Path(path_type=Path))
+@option("--starter", "Ask nothing, and mark open questions with #? (the default without a terminal).")
+@click.argument("path", required=False, type=PATH)
 def init(
     source: Path | None, out: Path | None, unit: str | None, answers_file: Path | None, starter: bool, path: Path | None
 ) -> None:
@@ -95,7 +83,7 @@ def init(
 
 
 @click.command()
-@click.argument("folder", required=False, default="dpsql-demo", type=click.Path(path_type=Path, file_okay=False))
+@click.argument("folder", required=False, default="dpsql-demo", type=FOLDER)
 @click.pass_context
 def demo(context: click.Context, folder: Path) -> None:
     """Build a real data set with policy and ledger in DIR (dpsql-demo), and ask questions that a hospital would ask."""

@@ -8,15 +8,16 @@ import click
 
 from dpsql.errors.exceptions import Error, Exit
 from dpsql.frontends.cli.ask import sql_files
-from dpsql.frontends.cli.shared import SessionOptions, objective_option, read_text, session_options
+from dpsql.frontends.cli.options import PATH, objective_option, option, session_options
+from dpsql.frontends.cli.shared import SessionOptions, read_text
 from dpsql.frontends.rendering.terminal import say, say_json
 
 
 @click.command()
 @session_options
 @objective_option
-@click.option("--json", "as_json", is_flag=True, help="Write the plan as JSON.")
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@option("--json as_json", "Write the plan as JSON.")
+@click.argument("files", nargs=-1, required=True, type=PATH)
 @click.pass_context
 def plan(
     context: click.Context, *, chosen: SessionOptions, objective: str, as_json: bool, files: tuple[Path, ...]

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dpsql.frontends.cli.shared import SessionOptions, session_options
+from dpsql.frontends.cli.options import FILE, option, session_options
+from dpsql.frontends.cli.shared import SessionOptions
 from dpsql.frontends.rendering.terminal import say
 
 if TYPE_CHECKING:
@@ -21,19 +22,9 @@ WARNING = "The picture has exact numbers, which are not private: it is for the d
 
 @click.command()
 @session_options
-@click.option(
-    "-o",
-    "--out",
-    required=True,
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="The picture: a .svg, .png, .html or .json file.",
-)
-@click.option("--errors", is_flag=True, help="Draw the expected error against epsilon; nothing is charged.")
-@click.option(
-    "--exact",
-    is_flag=True,
-    help="Also draw the exact numbers, which are not private: for the owner of the data only.",
-)
+@option("-o --out", "The picture: a .svg, .png, .html or .json file.", FILE, required=True)
+@option("--errors", "Draw the expected error against epsilon; nothing is charged.")
+@option("--exact", "Also draw the exact numbers, which are not private: for the owner of the data only.")
 @click.argument("sql")
 def plot(*, chosen: SessionOptions, out: Path, errors: bool, exact: bool, sql: str) -> None:
     """Draw the answer to a question with its error bars (charged as the question is; needs the extra `plot`).

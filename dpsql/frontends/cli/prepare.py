@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dpsql.frontends.cli.shared import policy_option
+from dpsql.frontends.cli.options import option, policy_option
 from dpsql.frontends.rendering.terminal import say
 from dpsql.policy import is_file
 
@@ -38,11 +38,9 @@ def _index(policy: Path) -> Iterator[tuple[Policy, Ledger, ContributionIndex]]:
 
 @click.command()
 @policy_option()
-@click.option(
-    "--copy", is_flag=True, help="Write the rows even where none is dropped, so that every question takes equal work."
-)
-@click.option("--memory", metavar="SIZE", help="The most memory to use, e.g. 4GB; the rest goes to disk.")
-@click.option("--jobs", type=click.IntRange(1, 256), metavar="N", help="The number of threads.")
+@option("--copy", "Write the rows even where none is dropped, so that every question takes equal work.")
+@option("--memory", "The most memory to use, e.g. 4GB; the rest goes to disk.", "SIZE")
+@option("--jobs", "The number of threads.", click.IntRange(1, 256), metavar="N")
 def prepare(policy: Path, copy: bool, memory: str | None, jobs: int | None) -> None:
     """Prepare the bounded rows of each person, so that queries take about as long as without privacy.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dpsql.frontends.cli.shared import FiniteRange, policy_option
+from dpsql.frontends.cli.options import FiniteRange, option, policy_option
 from dpsql.frontends.rendering.terminal import say, say_json, standard_output
 
 if TYPE_CHECKING:
@@ -21,24 +21,17 @@ WARNING = "These figures are exact and about persons: they are for the data's ow
 
 @click.command()
 @policy_option()
-@click.option(
-    "--columns",
-    required=True,
-    metavar="A,B,...",
-    help="Columns that others may know about a person (quasi-identifiers).",
-)
-@click.option("--sensitive", default="", metavar="C,...", help="Columns that nobody should learn about a person.")
-@click.option(
-    "--k", type=click.IntRange(min=2), metavar="K", help="Find generalisations in which at least K persons are alike."
-)
-@click.option(
+@option("--columns", "Columns that others may know about a person (quasi-identifiers).", "A,B,...", required=True)
+@option("--sensitive", "Columns that nobody should learn about a person.", "C,...", default="")
+@option("--k", "Find generalisations in which at least K persons are alike.", click.IntRange(min=2), metavar="K")
+@option(
     "--leave-out",
-    type=FiniteRange(0, 1),
+    "With --k: the share of persons that may be left out.",
+    FiniteRange(0, 1),
     default=0.0,
     metavar="SHARE",
-    help="With --k: the share of persons that may be left out.",
 )
-@click.option("-f", "--format", type=click.Choice(("text", "json")), default="text", help="The format of the output.")
+@option("-f --format", "The format of the output.", ("text", "json"), default="text")
 @click.argument("table")
 def risk(
     *, policy: Path, columns: str, sensitive: str, k: int | None, leave_out: float, format: str, table: str

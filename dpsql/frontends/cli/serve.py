@@ -18,7 +18,7 @@ import click
 from dpsql.errors.audit_log import audit
 from dpsql.errors.exceptions import Error, Exit, refuse
 from dpsql.errors.traces import TRACES
-from dpsql.frontends.cli.shared import FiniteRange, policy_option
+from dpsql.frontends.cli.options import PATH, FiniteRange, option, policy_option
 from dpsql.frontends.rendering.terminal import say, standard_output
 from dpsql.storage.allocator import use_few_arenas
 
@@ -36,66 +36,43 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 @click.command()
 @policy_option()
-@click.option(
-    "--listen",
-    default=DEFAULT_ADDRESS,
-    show_default=True,
-    metavar="HOST:PORT",
-    help="The address at which BI tools connect.",
-)
-@click.option("--tls-cert", type=click.Path(path_type=Path), help="The certificate (chain), PEM.")
-@click.option("--tls-key", type=click.Path(path_type=Path), help="The key of the certificate, PEM.")
-@click.option(
-    "--tls-self-signed", is_flag=True, help="Use a certificate made for this data set, kept next to the ledger's key."
-)
-@click.option("--allow-plain", is_flag=True, help="Let clients on other machines connect without TLS.")
-@click.option(
-    "--connections",
-    default=100,
-    show_default=True,
-    type=click.IntRange(1, 1000),
-    help="The most connections at a time.",
-)
-@click.option(
-    "--concurrency",
-    default=4,
-    show_default=True,
-    type=click.IntRange(1, 256),
-    help="The most questions measured at a time.",
-)
-@click.option(
-    "--concurrency-per-user",
-    type=click.IntRange(1, 256),
-    help="The most of these for one user; by default all but one.",
-)
-@click.option(
+@option("--listen", "The address at which BI tools connect.", "HOST:PORT", default=DEFAULT_ADDRESS, show_default=True)
+@option("--tls-cert", "The certificate (chain), PEM.", PATH)
+@option("--tls-key", "The key of the certificate, PEM.", PATH)
+@option("--tls-self-signed", "Use a certificate made for this data set, kept next to the ledger's key.")
+@option("--allow-plain", "Let clients on other machines connect without TLS.")
+@option("--connections", "The most connections at a time.", click.IntRange(1, 1000), default=100, show_default=True)
+@option("--concurrency", "The most questions measured at a time.", click.IntRange(1, 256), default=4, show_default=True)
+@option("--concurrency-per-user", "The most of these for one user; by default all but one.", click.IntRange(1, 256))
+@option(
     "--memory",
+    "The most memory for answers and statements that are held for clients, in megabytes.",
+    click.IntRange(16, 1 << 20),
     default=1024,
     show_default=True,
-    type=click.IntRange(16, 1 << 20),
     metavar="MB",
-    help="The most memory for answers and statements that are held for clients, in megabytes.",
 )
-@click.option(
+@option(
     "--memory-per-user",
-    type=click.IntRange(1, 1 << 20),
+    "The most of it for one user; by default three quarters.",
+    click.IntRange(1, 1 << 20),
     metavar="MB",
-    help="The most of it for one user; by default three quarters.",
 )
-@click.option(
+@option(
     "--memory-per-connection",
-    type=click.IntRange(1, 1 << 20),
+    "The most of it for one connection; by default half.",
+    click.IntRange(1, 1 << 20),
     metavar="MB",
-    help="The most of it for one connection; by default half.",
 )
-@click.option(
-    "--status", metavar="HOST:PORT", help="A port for the owner: GET /healthz, /readyz, /metrics. Not for analysts."
+@option("--status", "A port for the owner: GET /healthz, /readyz, /metrics. Not for analysts.", "HOST:PORT")
+@option("--traces", "Send durations of phases to your OpenTelemetry collector (OTEL_...).")
+@option(
+    "--drain-seconds",
+    "How long to wait for running questions at the end.",
+    FiniteRange(0, 3600),
+    default=30.0,
+    show_default=True,
 )
-@click.option("--traces", is_flag=True, help="Send durations of phases to your OpenTelemetry collector (OTEL_...).")
-@click.option(
-    "--drain-seconds", default=30.0, show_default=True, type=FiniteRange(0, 3600),
-    help="How long to wait for running questions at the end.",
-)  # fmt: skip
 def serve(
     policy: Path, listen: str, tls_cert: Path | None, tls_key: Path | None, tls_self_signed: bool, allow_plain: bool,
     connections: int, concurrency: int, concurrency_per_user: int | None,
@@ -318,7 +295,7 @@ def user_password(context: click.Context, policy: Path, name: str) -> None:
 
 @user.command("list")
 @policy_option()
-@click.option("-f", "--format", type=click.Choice(("table", "csv", "json")), default="table")
+@option("-f --format", "", ("table", "csv", "json"), default="table")
 def user_list(policy: Path, format: str) -> None:
     """List all who may log in, and the state of their logins."""
     from dpsql.frontends.rendering.formats import write_rows

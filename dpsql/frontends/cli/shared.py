@@ -1,14 +1,12 @@
-"""Options shared by several commands, and sessions opened from them."""
+"""What several commands share: sessions opened from their options, exit status, files that they read."""
 
 from __future__ import annotations
 
-import math
 import signal
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
@@ -20,44 +18,6 @@ if TYPE_CHECKING:
 
 _MOST_CHARACTERS = 64 << 20
 STOPPED = 128 + signal.SIGINT
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-class FiniteRange(click.FloatRange):
-    """Numbers of a range without nan and infinity, which click would accept."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return a finite number. Raises UsageError for anything outside the range."""
-        number = super().convert(value, param, ctx)
-        return number if math.isfinite(number) else self.fail(f"{value!r} is not a finite number.", param, ctx)
-
-
-def policy_option(required: bool = True) -> Callable[[Command], Command]:
-    """Return the option -p POLICY, whose default is the environment's DPSQL_POLICY."""
-    return click.option(
-        "-p", "--policy", envvar="DPSQL_POLICY", required=required, type=click.Path(path_type=Path), metavar="POLICY",
-        help="The policy file (or DPSQL_POLICY).",
-    )  # fmt: skip
-
-
-analyst_option = click.option(
-    "--analyst", envvar="DPSQL_ANALYST", metavar="NAME",
-    help="The analyst whose account is charged as well (or DPSQL_ANALYST); by default the owner asks.",
-)  # fmt: skip
-
-
-objective_option = click.option(
-    "--objective",
-    type=click.Choice(("worst", "mean")),
-    default="worst",
-    help="Which error to make small: the largest relative error, or the mean error.",
-)
-project_option = click.option(
-    "--project",
-    envvar="DPSQL_PROJECT",
-    metavar="NAME",
-    help="The project whose account is charged as well (or DPSQL_PROJECT).",
-)
 
 
 @dataclass(frozen=True)
@@ -72,27 +32,6 @@ class SessionOptions:
     def open(self) -> Session:
         """Open the session. Raises what `open_session_from_options` does."""
         return open_session_from_options(self.policy, self.analyst, self.settings, self.project)
-
-
-def session_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add -p, --analyst, --project, --epsilon, --confidence and --set NAME=VALUE to a command, which gets them as `chosen`."""
-
-    @wraps(command)
-    def run(
-        *arguments: Any, policy: Path, analyst: str | None, project: str | None, epsilon: str | None,
-        confidence: str | None, settings: tuple[str, ...], **more_options: Any,
-    ) -> Any:  # fmt: skip
-        chosen = SessionOptions(policy, analyst, project, tuple(settings_of(epsilon, confidence, settings)))
-        return command(*arguments, chosen=chosen, **more_options)
-
-    for option in (
-        click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Set an option, as SHOW dp.all lists them."),
-        click.option("--confidence", metavar="SHARE", help="The share of cases in which error bars hold, e.g. 0.95."),
-        click.option("--epsilon", metavar="EPSILON", help="The epsilon of each query."),
-        project_option, analyst_option, policy_option(),
-    ):  # fmt: skip
-        run = option(run)
-    return run
 
 
 def settings_of(epsilon: str | None, confidence: str | None, settings: Iterable[str]) -> list[tuple[str, str]]:

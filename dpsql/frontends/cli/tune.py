@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dpsql.frontends.cli.shared import analyst_option, open_session_from_options, policy_option, settings_of
+from dpsql.frontends.cli.options import COUNT, analyst_option, option, policy_option
+from dpsql.frontends.cli.shared import open_session_from_options, settings_of
 from dpsql.frontends.rendering.terminal import say, say_json, standard_output
 
 if TYPE_CHECKING:
@@ -21,14 +22,10 @@ if TYPE_CHECKING:
 @click.command()
 @policy_option()
 @analyst_option
-@click.option(
-    "--epsilon", metavar="EPSILON", help="The epsilon of the measurement; with it, no confirmation is asked for."
-)
-@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Options of the question to be tuned.")
-@click.option(
-    "--groups", type=click.IntRange(min=1), metavar="N", help="The number of groups of the answer, for private keys."
-)
-@click.option("-f", "--format", type=click.Choice(("text", "json")), default="text", help="The format of the output.")
+@option("--epsilon", "The epsilon of the measurement; with it, no confirmation is asked for.", "EPSILON")
+@option("--set settings", "Options of the question to be tuned.", "NAME=VALUE", multiple=True)
+@option("--groups", "The number of groups of the answer, for private keys.", COUNT, metavar="N")
+@option("-f --format", "The format of the output.", ("text", "json"), default="text")
 @click.argument("sql")
 def tune(
     *, policy: Path, analyst: str | None, epsilon: str | None, settings: tuple[str, ...], groups: int | None,

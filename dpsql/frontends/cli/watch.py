@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from dpsql.errors.exceptions import Error, Exit
-from dpsql.frontends.cli.shared import FiniteRange, SessionOptions, read_text, session_options
+from dpsql.frontends.cli.options import COUNT, PATH, FiniteRange, option, session_options
+from dpsql.frontends.cli.shared import SessionOptions, read_text
 from dpsql.frontends.rendering.terminal import say, say_json
 
 if TYPE_CHECKING:
@@ -22,24 +23,18 @@ if TYPE_CHECKING:
 
 @click.command()
 @session_options
-@click.option("--threshold", required=True, metavar="T", help="The number with which counts and sums are compared.")
-@click.option("--hits", type=click.IntRange(min=1), default=1, help="The most runs that may be paid for, in total.")
-@click.option(
-    "--name", metavar="NAME", help="The name under which the ledger counts the runs; by default that of the file."
-)
-@click.option(
-    "--values",
-    is_flag=True,
-    help="Also show how large the sums above the threshold are, with error bars, at no extra price.",
-)
-@click.option(
+@option("--threshold", "The number with which counts and sums are compared.", "T", required=True)
+@option("--hits", "The most runs that may be paid for, in total.", COUNT, default=1)
+@option("--name", "The name under which the ledger counts the runs; by default that of the file.", "NAME")
+@option("--values", "Also show how large the sums above the threshold are, with error bars, at no extra price.")
+@option(
     "--every",
-    type=FiniteRange(0, 86400),
+    "Start the file again after this time, until all runs are over.",
+    FiniteRange(0, 86400),
     metavar="SECONDS",
-    help="Start the file again after this time, until all runs are over.",
 )
-@click.option("-f", "--format", type=click.Choice(("text", "json")), default="text", help="The format of the output.")
-@click.argument("file", type=click.Path(path_type=Path))
+@option("-f --format", "The format of the output.", ("text", "json"), default="text")
+@click.argument("file", type=PATH)
 @click.pass_context
 def watch(
     context: click.Context, *, chosen: SessionOptions, threshold: str, hits: int, name: str | None, values: bool,
