@@ -88,6 +88,14 @@ class PreparedViews(Protocol):
         the key of the order of its rows, in case the file is lost while questions name the view.
         """
 
+    def counted(
+        self, view_name: str, token: str, identity: str, view: Callable[[], BoundedView | None], key: str
+    ) -> str | None:
+        """Return the name under which a question reads a view of which no copy exists; None if a window has to compute it.
+        Arguments as for `opened`; `identity`: that of the source, which `Engine.run` requires before and after a query.
+
+        The first query that names the view counts the rows of each unit, in `Engine.run` and so after its charge."""
+
     def write(
         self,
         view: BoundedView,

@@ -98,7 +98,9 @@ class ContributionIndex:
 
         def view(table: str) -> View:
             opened = self._view(table)
-            return replace(opened, key=SHOWN_KEY) if for_display else opened
+            if not for_display:
+                return opened
+            return replace(opened, key=SHOWN_KEY) if opened.prepared else View(SHOWN_KEY)
 
         return cache(view)
 
@@ -111,7 +113,7 @@ class ContributionIndex:
         if self._policy.prepare.automatic:
             return ()
         views = self.views()
-        ready = {table: views(table).sql is not None for table in sorted(tables) if self._policy.is_protected(table)}
+        ready = {table: views(table).prepared for table in sorted(tables) if self._policy.is_protected(table)}
         if self._policy.privacy_unit is None:
             ready = {table: True for table, done in ready.items() if done}
         words = [f"{table} {'prepared' if done else 'not prepared'}" for table, done in ready.items()]
@@ -124,7 +126,7 @@ class ContributionIndex:
         for table in names:
             read = [self._policy.tables[name].csv for name in (table, *self._parents(table))]
             multiline = any(dialect is not None and dialect.multiline for dialect in read)
-            if multiline and self._policy.is_protected(table) and self._view(table).sql is None:
+            if multiline and self._policy.is_protected(table) and not self._view(table).prepared:
                 raise refuse("source_multiline", table=table)
 
     def _view(self, table: str) -> View:
@@ -133,18 +135,22 @@ class ContributionIndex:
         if identity is None:
             return View(order)
         token = self._token(table, order, identity)
-        if self._engine.views.stored is not None:
-            return View(order, self._engine.views.stored.place(f"{self._prefix()}{token[:_STORED_LENGTH]}"))
+        views, texts = self._engine.views, partial(self._texts, table, identity)
+        if views.stored is not None:
+            stored = views.stored.place(f"{self._prefix()}{token[:_STORED_LENGTH]}")
+            return View(order, stored, prepared=stored is not None)
         for folder in self._folders():
             for ending, marked in (("duckdb", ""), ("inplace", identity.text)):
                 file = f"{folder}{os.sep}{token}.{ending}"  # no Path: this runs four times for every question
                 if not os.path.exists(file):
                     continue
-                copy, texts = None if marked else Path(file), partial(self._texts, table, identity)
-                place = self._engine.views.opened(self._view_name(table), token, copy, texts, order)
+                place = views.opened(self._view_name(table), token, None if marked else Path(file), texts, order)
                 if place is not None:
-                    return View(order, place, place, marked)
-        return View(order)
+                    return View(order, place, place, marked, prepared=True)
+        if self._policy.privacy_unit is None or _is_young(identity):
+            return View(order)
+        place = views.counted(self._view_name(table), token, identity.text, texts, order)
+        return View(order) if place is None else View(order, place, place, identity.text)
 
     def _texts(self, table: str, identity: Identity) -> BoundedView | None:
         """Return the texts of a view, or None if the source has a different identity by now."""
@@ -395,7 +401,7 @@ class ContributionIndex:
         """Return the protected tables that `prepare` would write now. Raises Fault if the source cannot be read."""
         tables = [name for name in self._policy.tables if self._policy.is_protected(name)]
         self._engine.check_readable(tuple(tables))  # this opens a file again that was replaced
-        return tuple(t for t in tables if self._engine.identity(t) is not None and self._view(t).sql is None)
+        return tuple(t for t in tables if self._engine.identity(t) is not None and not self._view(t).prepared)
 
     def _prefix(self) -> str:
         """Return the beginning of the names of stored views of this data set and ledger."""
@@ -411,13 +417,17 @@ class ContributionIndex:
         time."""
         until = time.monotonic() + PATIENCE_SECONDS
         while (identity := self._engine.identity(table)) is not None:
-            young = identity.changed_seconds + SETTLED_SECONDS - time.time()
-            if young <= 0:
+            if not _is_young(identity):
                 break
             if time.monotonic() > until:
                 raise refuse("index_source_changed", table=table)
-            time.sleep(min(young, SETTLED_SECONDS))
+            time.sleep(SETTLED_SECONDS / 2)
         return identity
+
+
+def _is_young(identity: Identity) -> bool:
+    """Return whether a further change of a source might get the time of its last one."""
+    return identity.changed_seconds + SETTLED_SECONDS > time.time()
 
 
 def _earlier(names: Iterable[str], current: Collection[str], start: int = 0) -> set[str]:

@@ -16,14 +16,14 @@ class EngineQuery:
 
     `parameters`: the values of $1, $2, ... in the text (int, float, str, date or datetime).
     `released`: results of the question (pyarrow.Table by name) that are read in addition to the source.
-    `unchanged`: pairs (table, identity); the table must have this identity from before the query until after it, and an
-    engine that cannot guarantee that gives no answer.
+    `unchanged`: (table, identity, view); the table must have this identity from before the query until after it, and an
+    engine that cannot guarantee that gives no answer. `view`: the name of its view, for which the engine first counts rows.
     """
 
     sql: str
     keys: tuple[str, ...]
     terms: tuple[str, ...]
-    unchanged: tuple[tuple[str, str], ...] = ()
+    unchanged: tuple[tuple[str, str, str], ...] = ()
     released: Mapping[str, Any] = field(default_factory=dict)
     parameters: tuple[Any, ...] = ()
 
@@ -43,13 +43,14 @@ class View:
     `key`: secret of the order in which rows are kept, fixed for the table's data version. `sql`: the prepared view
     (columns of the policy in its types, the unit's key and `UNIT_ID`), None if a window must compute it;
     `count_units`: the function that counts units by `UNIT_ID`. `identity`: the identity that the source must still have
-    after the query if the source itself is the view, else "".
+    after the query if the source itself is read, else "". `prepared`: whether the owner prepared it.
     """
 
     key: str
     sql: str | None = None
     count_units: str = ""
     identity: str = ""
+    prepared: bool = False
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,12 @@ class NoPreparedViews:
         """Return None: there is no view."""
         return None
 
+    def counted(
+        self, view_name: str, token: str, identity: str, view: Callable[[], BoundedView | None], key: str
+    ) -> str | None:
+        """Return None: rows could change unnoticed between the counting and a question."""
+        return None
+
     def write(
         self,
         view: BoundedView,

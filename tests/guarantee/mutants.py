@@ -17,6 +17,8 @@ PLACES = "guarantee/test_value_places.py"
 GENERATED = "guarantee/test_neighbours.py"
 SOURCES = "guarantee/test_neighbouring_sources.py"
 FILES = "unit/engine/duckdb/test_parquet_files.py"
+VIEW = "unit/engine/emit/test_bounded_view.py"
+COUNTED = "unit/engine/test_counted_views.py"
 TIGHT = "guarantee/test_tight_sensitivity.py"
 PLAIN = f"{GENERATED}::test_missing_and_infinite_values_count_as_nothing"
 SESSION = "unit/session/test_session.py"
@@ -200,7 +202,7 @@ MUTANTS = (
     Mutant("all units keep the same values", "engine/emit/bounded_view.py", "keyed_order", "[dialect.identifier(UNIT), *content]", "[*content]", 'unit/engine/emit/test_contribution_caps.py', 'different'),
     Mutant("some values are kept too often", "engine/duckdb/dialect.py", "DuckDBDialect.keyed_order", "f\"hash(hash({', '.join([self.constant(key), *content])}))\"", "f\"abs(hash({', '.join([self.constant(key), *content])}))\"", 'unit/engine/emit/test_contribution_caps.py', 'all_orders'),
     Mutant("collations of columns kept", "engine/duckdb/literals.py", "cast_column", "type_ is Type.TEXT", "type_ is Type.NULL", 'unit/engine/test_collations.py', 'columns-groups or prepared-units'),
-    Mutant("prepared views are lost when the database is opened again", "engine/duckdb/prepared_views.py", "Views.move", "for opened in self._opened.values():\n    _open(cursor, opened)", "pass", "unit/engine/duckdb/test_prepared_views.py", "prepared_view"),
+    Mutant("prepared views are lost when the database is opened again", "engine/duckdb/prepared_views.py", "Views.move", "for place, opened in self._opened.items():\n    self._opened[place] = replace(opened, thresholds='')\n    _open(cursor, self._opened[place])", "pass", "unit/engine/duckdb/test_prepared_views.py", "prepared_view"),
     Mutant("a question waits for the end of others when it is charged", "engine/duckdb/sources.py", "Sources.check_readable", "self._wait_for_the_end_of_others()", "pass", "unit/engine/duckdb/test_prepared_views.py", "who_is_cancelled"),
     Mutant("a view whose copy is gone is not read from the source", "engine/duckdb/prepared_views.py", "Views.attach", "self._opened[place] = replace(opened, file=None, lost=True)", "pass", "unit/engine/duckdb/test_prepared_views.py", "copy_is_gone"),
     Mutant("a view whose copy is gone holds all rows of a unit", "engine/duckdb/prepared_views.py", "_open", "opened.lost and view.units", "False", "unit/engine/duckdb/test_prepared_views.py", "copy_is_gone"),
@@ -235,6 +237,11 @@ MUTANTS = (
     Mutant("other sums rank rows alike", "reuse/derive.py", "_Derivation._same_rows", "self.stored.bounds.max_rows_per_group is None", "True", 'unit/reuse/test_other_rows.py', 'cut_other_rows'),
     Mutant("a condition that is never true is left out", "functions/neutral_conditions.py", "_joined", "return _truth(deciding)", "continue", 'sql/test_same_question.py'),
     Mutant("a NULL in a condition is left out", "functions/neutral_conditions.py", "_joined", "value is None", "value is None and (not isinstance(part, Literal))", 'sql/test_same_question.py'),
+    Mutant("a unit with one row too many has no threshold", "engine/emit/bounded_view.py", "BoundedView.thresholds", "f'SELECT {unit} FROM {rows} GROUP BY {unit} HAVING count(*) > {self.most}'", "f'SELECT {unit} FROM {rows} GROUP BY {unit} HAVING count(*) > {self.most} + 1'", VIEW, 'thresholds_keep'),
+    Mutant("one row more than fits among equal hashes", "engine/emit/bounded_view.py", "BoundedView.thresholds", "f'row_number() {window} AS {RANK}, {self.most} + 1 - rank() {window} AS {_COUNT}'", "f'row_number() {window} AS {RANK}, {self.most} + 2 - rank() {window} AS {_COUNT}'", VIEW, 'thresholds_keep'),
+    Mutant("rows at the threshold stay", "engine/emit/bounded_view.py", "BoundedView.within_thresholds", "f'CASE WHEN {_HEAVY} IS NULL THEN true ELSE {row_hash} < {_HASH} END'", "f'CASE WHEN {_HEAVY} IS NULL THEN true ELSE {row_hash} <= {_HASH} END'", VIEW, 'thresholds_keep'),
+    Mutant("thresholds of an earlier version", "engine/duckdb/prepared_views.py", "Views.counted", "before.token == token", "before.identity", COUNTED, 'many_is_bounded'),
+    Mutant("a source may change while thresholds are used", "engine/emit/emitter.py", "Emitter.unchanged", "tuple(((table, view.identity, view.sql or '') for table, view in views if view.identity))", "tuple(((table, view.identity, view.sql or '') for table, view in views if not view.identity))", COUNTED, 'during_a_question'),
     Mutant("rows kept as they come", "engine/emit/bounded_view.py", "_row_number", "f\"{function}() OVER (PARTITION BY {', '.join(partition)} ORDER BY {', '.join(order)})\"", "f\"{function}() OVER (PARTITION BY {', '.join(partition)} ORDER BY 1)\"", REPLAY, 'test_one_entity_moves_sums_within_the_claim and rows_per_group'),
     Mutant("a copy for columns read from any place", "engine/contribution_index.py", "ContributionIndex._shape", "(c.name, c.type, *filter(None, [c.source]))", "(c.name, c.type)", 'unit/engine/test_appended_files.py', 'another_place'),
     Mutant("the log of a killed preparation stays", "engine/contribution_index.py", "ContributionIndex.remove_outdated", "'.part' in file.name", "'.part' in file.suffix", 'unit/engine/test_erased.py', 'who_was_erased'),

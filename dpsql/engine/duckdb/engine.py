@@ -134,11 +134,13 @@ class DuckDBEngine:
         with self._cursor(timeout_seconds) as cursor:
             for result, rows in query.released.items():
                 cursor.register(result, rows)
+            for _, _, view in query.unchanged:
+                self._sources.views.count(cursor, view)
             answer = ExactAnswer(self._statements.table(cursor, query.sql, query.parameters))
-            for table, identity in query.unchanged:
+            for table, identity, _ in query.unchanged:
                 now = self.identity(table)
                 if now is None or now.text != identity:
-                    raise RuntimeError(f"the source of {table} changed while it was read as its own bounded view")
+                    raise RuntimeError(f"the source of {table} changed while its bounded view was read from it")
             return answer
 
     def holds(self, query: str) -> bool:

@@ -36,7 +36,8 @@ _POLL_SECONDS = 0.2
 @dataclass(frozen=True)
 class _Opened:
     """A view under its name `place`, over an index file or (None) over the source itself. `lost`: the file existed and is gone,
-    so the view itself leaves out rows beyond max_rows, in the order of `key`."""
+    or there was none, so the view itself leaves out rows beyond max_rows, in the order of `key`. `identity`: that of the source
+    if its units may be counted, else "". `thresholds`: the table in which they were counted."""
 
     place: str
     token: str
@@ -44,6 +45,8 @@ class _Opened:
     key: str
     file: Path | None
     lost: bool = False
+    identity: str = ""
+    thresholds: str = ""
 
 
 def _attach(cursor: duckdb.DuckDBPyConnection, token: str, file: Path) -> str:
@@ -63,6 +66,8 @@ def _open(cursor: duckdb.DuckDBPyConnection, opened: _Opened) -> None:
     """Create a view and the function that counts its units. Raises duckdb.Error."""
     view, place, unit, count = opened.view, opened.place, name(UNIT), "count(DISTINCT unit)"
     every = view.within_max_rows(view.rows, opened.key, (unit,)) if opened.lost and view.units else view.every
+    if opened.thresholds:
+        every = view.within_thresholds(opened.thresholds, opened.key, (unit,))
     of_unit = [unit, f"{unit} AS {name(UNIT_ID)}"] if view.units else []
     rows = f"SELECT {', '.join([*view.names, *view.integers, *of_unit])} FROM ({every})"
     if opened.file is not None:
@@ -88,7 +93,7 @@ class Views:
         self._opened: dict[str, _Opened] = {}
         self._limited = False
         self._is_former = False
-        self._lock = threading.Lock()
+        self._lock, self._counting = threading.Lock(), threading.Lock()
 
     def opened(
         self, view_name: str, token: str, file: Path | None, view: Callable[[], BoundedView | None], key: str
@@ -108,22 +113,65 @@ class Views:
             texts = view()
             if texts is None:
                 return None
-            opened = _Opened(place, token, texts, key, file)
-            try:
-                with self._cursor() as cursor:
-                    if self._is_former:  # checked after taking a cursor: do not write to the new database
-                        return None
-                    _open(cursor, opened)
-            except duckdb.Error as error:
-                _log.error("the prepared view %s cannot be read: %s", view_name, error)
+            return self._keep(_Opened(place, token, texts, key, file))
+
+    def counted(
+        self, view_name: str, token: str, identity: str, view: Callable[[], BoundedView | None], key: str
+    ) -> str | None:
+        """Return the common name of a view that is computed from the source, in which `count` counts units before it is read."""
+        place, token = f"{_SCHEMA}.{name(view_name)}", f"{token} counted"
+        with self._lock:
+            before = self._opened.get(place)
+            if before is not None and before.token == token:
+                return place
+            texts = view()
+            if texts is None:
                 return None
-            self._opened[place] = opened
-            if self._is_former:
-                return None
-            if before is not None and before.token != token:
-                with self._cursor() as cursor, suppress(duckdb.Error):
-                    cursor.execute(f"DETACH DATABASE IF EXISTS {name('#' + before.token)}")
-        return place
+            return self._keep(_Opened(place, token, texts, key, None, lost=True, identity=identity))
+
+    def _keep(self, opened: _Opened) -> str | None:
+        """Open a view in place of an earlier version; return its name, or None if it cannot be read here."""
+        before = self._opened.get(opened.place)
+        try:
+            with self._cursor() as cursor:
+                if self._is_former:  # checked after taking a cursor: do not write to the new database
+                    return None
+                _open(cursor, opened)
+        except duckdb.Error as error:
+            _log.error("the view %s cannot be read: %s", opened.place, error)
+            return None
+        self._opened[opened.place] = opened
+        if self._is_former:
+            return None
+        if before is not None and before.token != opened.token:
+            with self._cursor() as cursor, suppress(duckdb.Error):
+                cursor.execute(f"DETACH DATABASE IF EXISTS {name('#' + before.token)}")
+                cursor.execute(f"DROP TABLE IF EXISTS {before.thresholds}" * bool(before.thresholds))
+        return opened.place
+
+    def count(self, cursor: duckdb.DuckDBPyConnection, place: str) -> None:
+        """Count the rows of the units of a view that `counted` named, so that reading it does not sort every row: the units with
+        too many rows get thresholds, which are kept in memory until the source or the database is opened anew. Do nothing for
+        other views, or while another thread counts; the window of the view keeps the same rows. Raises duckdb.Error.
+
+        A unit that has more rows now than when it was counted may have no threshold. So the thresholds belong to the version of
+        the source from before to after the count: a query that began with another version, or ends with one, has no answer
+        (`Engine.run`), and one that begins with a later version opens another view.
+        """
+        opened = self._opened.get(place)
+        if opened is None or not opened.identity or opened.thresholds or not self._counting.acquire(blocking=False):
+            return
+        try:
+            table = f"{_SCHEMA}.{name(opened.token)}"
+            cursor.execute(f"CREATE OR REPLACE TABLE {table} AS {opened.view.thresholds(opened.key)}")
+            with self._lock:
+                if self._opened.get(place) is not opened or self._is_former:
+                    return
+                counted = replace(opened, thresholds=table)
+                _open(cursor, counted)
+                self._opened[place] = counted
+        finally:
+            self._counting.release()
 
     def move(self, take: Callable[[], duckdb.DuckDBPyConnection | None]) -> None:
         """Create the views again in the database of the cursor that `take` returns (None: nothing changes), before another view
@@ -137,8 +185,9 @@ class Views:
             cursor = take()
             if cursor is not None:
                 try:
-                    for opened in self._opened.values():
-                        _open(cursor, opened)
+                    for place, opened in self._opened.items():
+                        self._opened[place] = replace(opened, thresholds="")
+                        _open(cursor, self._opened[place])
                 finally:
                     cursor.close()
         finally:
@@ -157,7 +206,9 @@ class Views:
         views = Views(new_cursor)
         views._limited = self._limited
         former = list(self._opened.items())
-        views._opened = {place: replace(opened, lost=opened.file is None) for place, opened in former}
+        views._opened = {
+            place: replace(opened, lost=opened.file is None, identity="", thresholds="") for place, opened in former
+        }
         views.attach(connection)
         cursor = connection.cursor()
         for opened in views._opened.values():

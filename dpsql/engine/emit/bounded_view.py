@@ -20,7 +20,7 @@ from dpsql.plan.plan import UNIT
 from dpsql.policy import Policy
 
 RANK = '"#rank"'
-_COUNT = '"#count"'
+_COUNT, _HASH, _HEAVY = '"#count"', '"#hash"', '"#heavy unit"'
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,38 @@ class BoundedView:
         needed = [f"CASE WHEN {_COUNT} > {self.most} THEN {term} END" for term in order]
         position = _row_number([unit], needed)
         return self._within(f"SELECT *, {position} AS {RANK} FROM {self.dialect.derived(counted)}", hidden)
+
+    def thresholds(self, key: str) -> str:
+        """Return a SELECT of the units that have too many rows, each with the hash of its first row that is left out, and how
+        many rows with this hash stay (`#count`). `within_thresholds` keeps the rows of `ranked` by it.
+
+        Only units and hashes are sorted, and only for rows of these units.
+        """
+        unit, rows = self.dialect.identifier(UNIT), self.dialect.derived(self.rows)
+        heavy = f"SELECT {unit} FROM {rows} GROUP BY {unit} HAVING count(*) > {self.most}"
+        hashed = f"SELECT {unit}, {keyed_order(self.dialect, key, self.content)} AS {_HASH} FROM {rows} WHERE {unit} IN ({heavy})"
+        window = f"OVER (PARTITION BY {unit} ORDER BY {_HASH})"
+        ranks = f"row_number() {window} AS {RANK}, {self.most} + 1 - rank() {window} AS {_COUNT}"
+        ranked = f"SELECT {unit}, {_HASH}, {ranks} FROM {self.dialect.derived(hashed)}"
+        return f"SELECT {unit}, {_HASH}, {_COUNT} FROM {self.dialect.derived(ranked)} WHERE {RANK} = {self.most} + 1"
+
+    def within_thresholds(self, thresholds: str, key: str, hidden: tuple[str, ...]) -> str:
+        """Return a SELECT of the same rows as `within_max_rows` of the whole table. `thresholds`: a table with the result of
+        `thresholds` over the same rows.
+
+        Rows of units without a threshold are at most `most`, and all stay: no hash is computed for them. Of the rows of another
+        unit those with a smaller hash stay, which are at most `most` because the row of rank `most` + 1 has the threshold;
+        rows with an equal hash fill up what is left of `most` in the order of their content.
+        """
+        unit, columns = self.dialect.identifier(UNIT), ", ".join([*self.names, *hidden])
+        rows, row_hash = self.dialect.derived(self.rows), keyed_order(self.dialect, key, self.content)
+        heavy = self.dialect.derived(f"SELECT {unit} AS {_HEAVY}, {_HASH}, {_COUNT} FROM {thresholds}", "#heavy")
+        condition = f"CASE WHEN {_HEAVY} IS NULL THEN true ELSE {row_hash} < {_HASH} END"
+        below = f"SELECT {columns} FROM {rows} LEFT JOIN {heavy} ON {unit} = {_HEAVY} WHERE {condition}"
+        position = _row_number([unit], list(self.content))
+        same = f"{rows} JOIN {heavy} ON {unit} = {_HEAVY} WHERE {_COUNT} > 0 AND {row_hash} = {_HASH}"
+        equal = self.dialect.derived(f"SELECT *, {position} AS {RANK} FROM {same}")
+        return f"{below} UNION ALL SELECT {columns} FROM {equal} WHERE {RANK} <= {_COUNT}"
 
     def _within(self, ranked: str, hidden: tuple[str, ...]) -> str:
         columns = ", ".join([*self.names, *hidden])

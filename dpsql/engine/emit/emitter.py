@@ -69,7 +69,7 @@ class Emitter(RelationText):
         """Return the block over the columns that it reads, without rows of which a public key reads a value outside a domain."""
         return narrowed(replace(block, source=within_domains(block.source, block.keys, self.policy)))
 
-    def rows_of(self, block: BoundedBlock) -> tuple[RowsOf, tuple[tuple[str, str], ...]]:
+    def rows_of(self, block: BoundedBlock) -> tuple[RowsOf, tuple[tuple[str, str, str], ...]]:
         """Return the rows that the terms of a block read, and the tables that must not change meanwhile."""
         block = self._of_groups(block)
         rows, texts = self._rows(block)
@@ -178,13 +178,14 @@ class Emitter(RelationText):
         prepared = isinstance(node, Scan) and self._prepared(node) is not None
         return prepared and not block.caps.bounds.drops_rows_by_group
 
-    def unchanged(self, source: Relation) -> tuple[tuple[str, str], ...]:
-        """Return the tables that must not change while the query runs, with their identities: the tables that are their own
-        bounded view."""
+    def unchanged(self, source: Relation) -> tuple[tuple[str, str, str], ...]:
+        """Return the tables that must not change while the query runs, with their identities and views: the tables whose view
+        reads the source itself."""
         if self.policy.privacy_unit is None:
             return ()
         protected = [table for table in sorted(tables(source)) if self.policy.is_protected(table)]
-        return tuple((table, view.identity) for table in protected if (view := self.view(table)).identity)
+        views = ((table, self.view(table)) for table in protected)
+        return tuple((table, view.identity, view.sql or "") for table, view in views if view.identity)
 
     def _unit_sets(self, block: BoundedBlock) -> str:
         """Return the index's function that counts the units of a group, or "" if COUNT(DISTINCT) has to count them.

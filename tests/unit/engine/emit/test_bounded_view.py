@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
 import pytest
 from support.seeds import seeds
 
-from dpsql.engine.duckdb.dialect import DUCKDB
+from dpsql.engine.duckdb.dialect import DUCKDB, DuckDBDialect
 from dpsql.engine.duckdb.engine import DuckDBEngine
 from dpsql.engine.duckdb.prepared_views import Views
 from dpsql.engine.emit.bounded_view import bounded_view
@@ -121,6 +122,31 @@ def test_counting_first_keeps_the_same_rows(tmp_path: Path, seed: int, most: int
     for key in ("k", "another", "third"):
         by_counts = view.within_max_rows_by_counts(view.rows, key, ('"#unit"',))
         assert data.by_patient(by_counts) == data.kept(engine, key)
+
+
+class FewHashes(DuckDBDialect):
+    """A dialect whose hash has few values, so that rows of different content have equal hashes."""
+
+    def keyed_order(self, key: str, content: list[str]) -> str:
+        """Return the hash modulo 3."""
+        return f"{super().keyed_order(key, content)} % 3"
+
+
+@pytest.mark.parametrize("dialect", [DUCKDB, FewHashes()])
+@pytest.mark.parametrize("most", [1, 2, 5])
+@pytest.mark.parametrize("seed", seeds(6, 2))
+def test_thresholds_keep_the_same_rows(tmp_path: Path, seed: int, most: int, dialect: DuckDBDialect) -> None:
+    """Units with one row less than the bound, exactly as many, and one row more are included, and rows that are equal."""
+    sizes = {12: most - 1, 13: most, 14: most + 1, 15: most + 1}
+    few = [(patient, COSTS[-index], f"'{'abcdef'[index]}'") for patient, size in sizes.items() for index in range(size)]
+    equal = [(16, "1.5", "'a'")] * (most + 2) + [(17, "2.5", "'b'")] * most
+    data = Data(tmp_path, most)
+    engine = data.load([*crowd(seed), *few, *equal], seed)
+    view = replace(bounded_view(DUCKDB, data.policy, engine.source, "visits"), dialect=dialect)
+    for key in ("k", "another"):
+        data.connection.execute(f"CREATE OR REPLACE TABLE thresholds AS {view.thresholds(key)}")
+        kept = data.by_patient(view.within_max_rows(view.rows, key, ('"#unit"',)))
+        assert data.by_patient(view.within_thresholds("thresholds", key, ('"#unit"',))) == kept
 
 
 @pytest.mark.parametrize("unit", ["integer", "text"])

@@ -1,0 +1,162 @@
+"""A table of which no copy exists is read by thresholds, which are counted once for each version of the source.
+
+A threshold of an earlier version would be worse than an outdated copy: a person who had few rows then has none, so that any
+number of rows of theirs would stay.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from support.visits_clinic import engine_of, engine_sql, index_of, open_clinic, written
+
+from dpsql.engine import contribution_index
+from dpsql.errors.exceptions import Fault
+from dpsql.session.session import Session
+
+MOST = 4
+FEW = "SELECT 'p' || n // 3 AS patient_id, n AS visit_id, 1.0 AS cost, 'a' AS ward, DATE '2024-01-02' AS day FROM range(30) r(n)"
+MANY = FEW.replace("n // 3", "least(n // 3, 7)").replace("range(30)", "range(60)")
+ADDED = FEW.replace("n // 3", "1").replace("range(30)", "range(30, 100030)")
+COUNTED = "SELECT count(*) AS n FROM visits"
+POLICY = """
+dataset: clinic
+privacy_unit: {{table: visits, column: patient_id}}
+budget: {{epsilon: 100, accountant: pure}}
+per_query: {{epsilon: 1}}
+ledger: sqlite:///clinic-ledger.db
+tables:
+  visits:
+    source: {source}
+    max_rows: {most}
+    columns:
+      patient_id: {{type: text}}
+      visit_id: {{type: integer}}
+      cost: {{type: real, lower: 0, upper: 50}}
+      ward: {{type: text, domain: [a, b, c]}}
+      day: {{type: date}}
+"""
+WRITTEN = {
+    "visits.parquet": "COPY ({rows}) TO '{file}' (FORMAT parquet)",
+    "visits.csv": "COPY ({rows}) TO '{file}' (FORMAT csv, HEADER)",
+    "visits.duckdb": "ATTACH '{file}' AS f; CREATE TABLE f.visits AS {rows}; DETACH f",
+}
+Write = Callable[[str], None]
+
+
+@pytest.fixture(autouse=True)
+def _places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("DPSQL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(contribution_index, "SETTLED_SECONDS", 0.0)  # each version of a file is another file
+
+
+@pytest.fixture(params=WRITTEN)
+def source(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[tuple[Session, Write]]:
+    """Yield a session and a function that replaces the rows of its source."""
+    file = tmp_path / request.param
+
+    def write(rows: str) -> None:
+        new = tmp_path / f"new.{file.suffix[1:]}"
+        with duckdb.connect() as connection:
+            connection.execute(WRITTEN[file.name].format(rows=rows, file=new))
+        os.replace(new, file)
+
+    write(MANY)
+    policy = tmp_path / "clinic.yaml"
+    policy.write_text(POLICY.format(source=file.name if file.suffix != ".duckdb" else "", most=MOST))
+    if file.suffix == ".duckdb":
+        policy.write_text(f"source: duckdb:///{file.name}\n" + policy.read_text().replace("    source: \n", ""))
+    with open_clinic(policy) as session:
+        yield session, write
+
+
+def counted(session: Session) -> int:
+    """Return the exact number of rows of a question asked now."""
+    (row,) = engine_of(session).run(query := written(session, COUNTED)).unseal().to_pylist()
+    return int(row[query.terms[0]])
+
+
+def test_units_are_counted_by_the_first_question_and_rows_are_sorted_by_none(
+    source: tuple[Session, Write],
+) -> None:
+    session, _ = source
+    query = written(session, COUNTED)
+    views: Any = engine_of(session).views
+    (opened,) = views._opened.values()
+    assert query.unchanged and not opened.thresholds  # nothing is read before the charge
+    assert counted(session) == 7 * 3 + MOST
+    (opened,) = views._opened.values()
+    with engine_of(session)._cursor(None) as cursor:
+        assert cursor.execute(f"SELECT count(*) FROM {opened.thresholds}").fetchall() == [(1,)]
+        ((_, plan),) = cursor.execute(f"EXPLAIN {query.sql}").fetchall()
+    assert "WINDOW" not in plan
+    assert counted(session) == 7 * 3 + MOST
+
+
+def test_a_person_who_had_few_rows_and_gets_many_is_bounded(source: tuple[Session, Write]) -> None:
+    session, write = source
+    assert counted(session) == 7 * 3 + MOST
+    write(f"{MANY} UNION ALL {ADDED}")
+    engine_of(session).check_readable(("visits",))
+    assert counted(session) == 6 * 3 + 2 * MOST
+
+
+@pytest.mark.parametrize("moment", ["counting", "reading"])
+def test_rows_that_are_added_during_a_question_leave_it_without_an_answer(
+    source: tuple[Session, Write], moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, write = source
+    query = written(session, COUNTED)
+    if moment == "reading":
+        engine_of(session).run(query)
+    views: Any = engine_of(session).views
+    count = type(views).count
+
+    def rows_arrive(views: Any, cursor: Any, place: str) -> None:
+        if moment == "counting":
+            write(f"{MANY} UNION ALL {ADDED}")
+        count(views, cursor, place)
+        if moment == "reading":
+            write(f"{MANY} UNION ALL {ADDED}")
+
+    monkeypatch.setattr(type(views), "count", rows_arrive)
+    with pytest.raises(Fault):
+        engine_of(session).run(query)
+    monkeypatch.setattr(type(views), "count", count)
+    engine_of(session).check_readable(("visits",))
+    assert counted(session) == 6 * 3 + 2 * MOST
+
+
+def test_thresholds_do_not_outlive_the_database_in_which_they_lie(source: tuple[Session, Write]) -> None:
+    session, _ = source
+    assert counted(session) == 7 * 3 + MOST
+    engine_of(session)._sources._reopen()
+    assert counted(session) == 7 * 3 + MOST
+    assert all(opened.thresholds for opened in engine_of(session).views._opened.values())  # type: ignore[attr-defined]
+
+
+def test_a_copy_is_read_in_their_place(source: tuple[Session, Write]) -> None:
+    session, _ = source
+    assert counted(session) == 7 * 3 + MOST
+    assert index_of(session).unprepared() == ("visits",)
+    shown = engine_sql(session, COUNTED)
+    assert "OVER" in shown and "#bounded" not in shown
+    index_of(session).prepare()
+    assert index_of(session).unprepared() == () and not written(session, COUNTED).unchanged
+    assert counted(session) == 7 * 3 + MOST
+
+
+def test_a_source_that_changed_a_moment_ago_is_not_counted(
+    source: tuple[Session, Write], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second change within the same tick of the clock could not be noticed."""
+    session, _ = source
+    monkeypatch.setattr(contribution_index, "SETTLED_SECONDS", 3600.0)
+    query = written(session, COUNTED)
+    assert not query.unchanged and "OVER" in query.sql
