@@ -34,7 +34,6 @@ EXACT_ROOMS = (
     "noise/rank_choice.py",
     "noise/weighted_runs.py",
     "noise/count_choice.py",
-    "noise/rounded_laplace.py",
     "noise/local_sensitivity.py",
     "noise/coin_choice.py",
 )

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import floor, inf
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +22,6 @@ from dpsql.noise.group_layout import Groups, lay_out
 from dpsql.noise.int128 import Int128, parts
 from dpsql.noise.measurements import PARTS
 from dpsql.noise.noise_samplers import VECTOR_SAMPLERS, sample
-from dpsql.noise.noisy_threshold import NoisyThreshold
 from dpsql.noise.number_samplers import sample_numbers, select_keys
 from dpsql.noise.randomised_rows import ExactRows, RandomisedColumn, exact_rows, randomise_rows
 from dpsql.noise.randomness import KernelRandomness, Randomness, guard
@@ -31,6 +30,38 @@ from dpsql.noise.samplers import Integers
 from dpsql.pricing.row_export import ExportPlan
 from dpsql.privacy.mechanisms.above_threshold import AboveThreshold
 from dpsql.privacy.mechanisms.contract import Constant, Law, Noise, NoisePlan, Selection, Sensitivity, TermNoise
+
+# The secret of a run of AboveThreshold: the noise of its threshold, which never leaves the memory of this process.
+
+
+class NoisyThreshold:
+    """The sealed noise of a threshold, which cannot be shown, pickled or copied; only `perturb` compares with it.
+
+    Anyone who knew this noise would learn as much from each "below" as from a released sum.
+    """
+
+    __slots__ = ("__noise",)
+
+    def __init__(self, noise: int) -> None:
+        """Seal `noise`, in steps of the noise grid."""
+        self.__noise = noise
+
+    def gap(self, noisy_sum: int, threshold: int) -> int:
+        """Return the number of steps by which `noisy_sum` exceeds `threshold` plus its noise; negative if it is below."""
+        return noisy_sum - threshold - self.__noise
+
+    def __repr__(self) -> str:
+        return "<NoisyThreshold: sealed>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a noisy threshold does not leave the process")
+
+    def __copy__(self) -> NoReturn:
+        raise TypeError("a noisy threshold is not copied")
+
+    def __deepcopy__(self, memo: object) -> NoReturn:
+        raise TypeError("a noisy threshold is not copied")
+
 
 _WIDTH = 125
 """Exact sums are clamped to +-2**125, so that adding noise (below 2**62) never overflows 128 bits."""

@@ -7,12 +7,14 @@ data at its first release; for a derived answer, the release it was first comput
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from math import isclose
-from typing import Any
+from typing import Any, Generic, TypeVar
+from weakref import WeakKeyDictionary
 
 from dpsql.errors.exceptions import Fault, refuse
 from dpsql.ledger.ledger import Ledger
@@ -21,7 +23,7 @@ from dpsql.noise.perturb import ChosenNumber, NoisyAnswer, NoisyTerm
 from dpsql.plan.canonical_text import fingerprint
 from dpsql.plan.plan import BoundedBlock
 from dpsql.plan.stability import tables
-from dpsql.planning.planner import MOST_KEPT, Planned
+from dpsql.planning.planner import MOST_KEPT, Planned, QuestionToken
 from dpsql.policy import Policy
 from dpsql.pricing.block_names import block_names
 from dpsql.pricing.explain import describe_loss, shown_errors
@@ -30,12 +32,48 @@ from dpsql.pricing.pricing import PricedBlock
 from dpsql.privacy.mechanisms.partition_selection import Threshold
 from dpsql.release.release import Release
 from dpsql.release.remainder import ReleasedBlock
-from dpsql.reuse.answer_cache import AnswerCache
 from dpsql.reuse.derive import Derived, at_least_as_accurate, derive, fresh_errors
 from dpsql.reuse.record import Stored, base_of, description, opened, packed, shape_of
 from dpsql.reuse.single_flight import UNKNOWN, Stamp, measuring_lock, read_stamp
 from dpsql.reuse.store import ReleaseNote, ReleaseStore, StoredRelease
 from dpsql.storage.recent_values import RecentValues
+
+# Cache of values computed from stored releases, kept as long as the planner keeps the question: dashboards repeat questions.
+# This module does not decide what may be answered: the caller compares the sources with the stored releases.
+
+Source = TypeVar("Source")
+Value = TypeVar("Value")
+
+
+MOST_BYTES = 64 << 20
+
+
+class AnswerCache(Generic[Source, Value]):
+    """The last value computed for each part of a planned question, with its source; at most `MOST_BYTES` in all. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._values: WeakKeyDictionary[QuestionToken, dict[int, tuple[Source, Value]]] = WeakKeyDictionary()
+        self._sizes: WeakKeyDictionary[QuestionToken, dict[int, int]] = WeakKeyDictionary()
+        self._lock = threading.Lock()
+
+    def get(self, planned: Planned, part: int = 0) -> tuple[Source, Value] | None:
+        """Return the source and the value kept last for a part of the question, or None."""
+        with self._lock:
+            return self._values.get(planned.token, {}).get(part)
+
+    def keep(self, planned: Planned, source: Source, value: Value, part: int = 0, *, size: int) -> None:
+        """Keep a value of about `size` bytes in place of the previous one; the questions whose values were first kept longest ago
+        lose theirs if all take too much."""
+        with self._lock:
+            self._values.setdefault(planned.token, {})[part] = (source, value)
+            self._sizes.setdefault(planned.token, {})[part] = size
+            excess = sum(sum(sizes.values()) for sizes in self._sizes.values()) - MOST_BYTES
+            for token in list(self._sizes):
+                if excess <= 0:
+                    break
+                excess -= sum(self._sizes.pop(token).values())
+                self._values.pop(token, None)
+
 
 OWNER = "owner"
 _MOST_NAMED_CHARACTERS = 200_000

@@ -7,10 +7,14 @@ question about the same number of the same cells of the same rows; nothing else 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
+from dpsql.plan.canonical_text import fingerprint
 from dpsql.plan.measurements import (
     EndRows,
     LocalNumber,
@@ -18,6 +22,7 @@ from dpsql.plan.measurements import (
     Quantile,
     RankHistogram,
     Register,
+    SampleMean,
     SampleValues,
 )
 from dpsql.pricing.measurements import PARTS as PRICING
@@ -42,9 +47,120 @@ from dpsql.privacy.mechanisms.rank_histogram import (
     Search,
 )
 from dpsql.privacy.mechanisms.registry import from_json, to_json
-from dpsql.privacy.mechanisms.sample_values import SAMPLE_MEAN, SAMPLE_VALUES, SampleValuesPlan
-from dpsql.reuse.sample_means import EndOfBar, SampleMeanRecord
-from dpsql.reuse.stored_numbers import StoredNumber, measure_of
+from dpsql.privacy.mechanisms.sample_values import (
+    SAMPLE_MEAN,
+    SAMPLE_VALUES,
+    NoisySampleMean,
+    SampleMeanPlan,
+    SampleValuesPlan,
+    bar_steps,
+)
+
+# Stored means of samples: their stored form, and the choice of the one that answers a question at its confidence.
+# The ends of an error bar follow from the released mean and the law of its noise, which is stored with it. So a stored mean can
+# be given an error bar of any confidence (post-processing), whatever bar it was released with.
+
+# --- Stored numbers of measurements that are not sums, and the names of their measures ---
+
+
+@dataclass(frozen=True)
+class StoredNumber:
+    """A released number of a measurement. `measure` names the value, its filter and its cells; `what` labels the number within
+    that measure; `mechanism` is the law by which it was chosen, for a quantile after the search `search`."""
+
+    name: str
+    word: str
+    measure: str
+    what: str
+    mechanism: Any
+    search: Search | None = None
+
+
+def measure_of(measurement: RankHistogram | MostFrequentValue | EndRows | LocalNumber | SampleMean) -> str:
+    """Return the name of a measurement's measure (the value, its bounds, cells, filter and key), which depends neither on the
+    name of the measurement nor on the numbers that are chosen from it."""
+    key = measurement.key if isinstance(measurement, EndRows) else None
+    more = (measurement.samples, measurement.by_unit) if isinstance(measurement, (SampleValues, SampleMean)) else ()
+    return fingerprint((measurement.word, measurement.value, replace(measurement.term, name=""), key, *more))
+
+
+@dataclass(frozen=True)
+class EndOfBar:
+    """An end of an error bar that follows from a released number: `away` steps from it, within `low` and `high`."""
+
+    away: int
+    low: int
+    high: int
+
+    def ends(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the ends of the bars of released `numbers`."""
+        return np.clip(numbers + self.away, self.low, self.high)
+
+
+class SampleMeanRecord:
+    """The stored form of the noisy mean of the values of samples, and of the ends of its error bar."""
+
+    def written(self, measurement: SampleMean, plan: SampleMeanPlan) -> list[dict[str, Any]]:
+        labels, measure = self.labels(measurement), measure_of(measurement)
+        return [
+            {"name": name, "measure": measure, "what": labels[name], "mechanism": _mean_facts(law)}
+            for name, law in plan.laws
+        ]
+
+    def read(self, facts: Mapping[str, Any]) -> StoredNumber:
+        return StoredNumber(facts["name"], SAMPLE_MEAN, facts["measure"], facts["what"], _mean_law(facts["mechanism"]))
+
+    def labels(self, measurement: SampleMean) -> dict[str, str]:
+        """Return the labels under which the numbers are stored; `answering` decides which stored numbers answer a question."""
+        kind = f"{SAMPLE_MEAN} {measurement.mechanism}"
+        ends = zip(ends_of(measurement.name), ("low", "high"), strict=True)
+        return {measurement.name: kind} | {name: f"{kind} {side} {measurement.confidence}" for name, side in ends}
+
+    def plan_of(self, measurement: SampleMean, numbers: Sequence[StoredNumber]) -> SampleMeanPlan:
+        """Return the plan of the stored mean, the only element of `numbers`, with the error bar that the question asks for."""
+        (number,) = numbers
+        width = bar_steps(number.mechanism.noise, measurement.confidence)
+        return SampleMeanPlan(
+            number.name, measurement.cells, number.mechanism, measurement.samples, measurement.middle, width
+        )
+
+    def answering(
+        self, measurement: SampleMean, plan: SampleMeanPlan, numbers: Sequence[StoredNumber]
+    ) -> tuple[SampleMeanPlan, dict[str, tuple[StoredNumber, EndOfBar | None]]] | None:
+        """Return the plan of the stored mean among `numbers` of the same measure, and under each name that the question reads
+        the mean or the end of its bar; None if no mean is stored.
+
+        If the question names a mechanism, only a mean with the noise of that mechanism answers it; otherwise any does.
+        """
+        means = (number for number in numbers if isinstance(number.mechanism, NoisySampleMean))
+        any_noise, word = measurement.mechanism == "auto", plan.law.mechanism
+        mean = next((number for number in means if any_noise or number.mechanism.mechanism == word), None)
+        if mean is None:
+            return None
+        released = self.plan_of(measurement, [mean])
+        laws, (low, high) = dict(released.laws), ends_of(measurement.name)
+        end = replace(mean, mechanism=laws[ends_of(mean.name)[0]])
+        ends = {
+            name: (end, EndOfBar(away, *released.range))
+            for name, away in ((low, -released.width), (high, released.width))
+        }
+        return released, {measurement.name: (mean, None), **ends}
+
+
+def _mean_facts(law: Any) -> dict[str, Any]:
+    moved = law.sensitivity
+    facts = {"mechanism": law.mechanism, "sensitivity": [moved.l0, moved.l1, moved.l2_squared, moved.linf]}
+    if isinstance(law, FollowsFrom):
+        return facts | {"width": law.width}
+    return facts | {"steps": law.steps, "noise": to_json(law.noise)}
+
+
+def _mean_law(facts: Mapping[str, Any]) -> NoisySampleMean | FollowsFrom:
+    moved = Sensitivity(*facts["sensitivity"])
+    if facts["mechanism"] == FollowsFrom.mechanism:
+        return FollowsFrom(moved, facts["width"])
+    return NoisySampleMean(moved, facts["steps"], from_json(facts["noise"]))
+
 
 _MOST_EXPLAINED = 3
 

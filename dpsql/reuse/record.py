@@ -42,9 +42,8 @@ from dpsql.pricing.joint_sums import factors_of
 from dpsql.pricing.pricing import PricedBlock, shown_half_of_the_time
 from dpsql.privacy.mechanisms import registry
 from dpsql.privacy.mechanisms.contract import Noise
-from dpsql.reuse.measurements import read, written
+from dpsql.reuse.measurements import StoredNumber, read, written
 from dpsql.reuse.store import StoredRelease
-from dpsql.reuse.stored_numbers import StoredNumber
 
 SELECTION = "selection"
 """Kind of a hidden count that was used only to admit keys."""

@@ -5,11 +5,13 @@ Measurements are stored before they are shown.
 
 from __future__ import annotations
 
+import math
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from operator import is_
+from typing import Any, TypeVar, overload
 
 from dpsql.engine.contract import ExactAnswer
 from dpsql.engine.emit.measurements import SUMS, queries
@@ -18,23 +20,26 @@ from dpsql.errors.traces import TRACES
 from dpsql.ledger.account import Account
 from dpsql.noise.perturb import perturb, unmoved
 from dpsql.plan.canonical_text import fingerprint
+from dpsql.plan.plan import Block, Measure, Plan
 from dpsql.planning.planner import Planned, read_tables
+from dpsql.policy import Policy
 from dpsql.pricing.explain import describe_loss, planned_outputs
+from dpsql.pricing.explained_sums import reading
+from dpsql.pricing.measurements import PARTS
 from dpsql.pricing.options import Options, Unknown
-from dpsql.pricing.pricing import is_charged
+from dpsql.pricing.pricing import PricedBlock, is_charged
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.release.reconciled import consistent_blocks, inconsistent_notice
 from dpsql.release.release import Presentation, Receipt, Release, drop_notices, make_release
 from dpsql.release.remainder import Remainder
+from dpsql.release.shape import MeasureFacts, RankError
 from dpsql.reuse.lookup import MOST_KEPT_BYTES, Lookup, PaidBlock, derived_notices, shown_term_errors
 from dpsql.session.background_work import Work
 from dpsql.session.budget import Remaining
 from dpsql.session.charged import Charge, charged, in_background, work_for
-from dpsql.session.clamp_notices import clamp_notices
+from dpsql.session.clamp_notices import clamp_notices, clamps_of
 from dpsql.session.context import SessionContext
 from dpsql.session.explanation import cut_notices, row_notices, target_notices, workload_notices
-from dpsql.session.lazy_facts import Lazily
-from dpsql.session.measure_facts import measure_facts
 from dpsql.session.notices import (
     choice_notices,
     condition_notices,
@@ -46,6 +51,86 @@ from dpsql.session.notices import (
 )
 from dpsql.session.response_times import Pace
 from dpsql.session.stages import Stages, tables_read
+
+# What the numbers of each measure are, besides noise (`release.shape.MeasureFacts`): from policy, text and options alone.
+
+
+def measure_facts(
+    plan: Plan, priced: Sequence[PricedBlock], policy: Policy, confidence: float, elsewhere: Collection[str]
+) -> tuple[MeasureFacts, ...]:
+    """Return the facts of each measure. `elsewhere`: blocks whose numbers come from another measurement than the planned one, so
+    that their rank errors are not those of the plan."""
+    blocks = {block.name: block for block in plan.blocks}
+    choosing = {cut.block for cut in plan.cuts}
+    facts = []
+    for priced_block in priced:
+        block = blocks[priced_block.block.name]
+        ranks = {} if block.name in elsewhere else _ranks(block, priced_block, confidence)
+        for measure in block.measures if block.name not in choosing else ():
+            clamps = clamps_of(measure, block.source, policy)
+            rank = ranks.get(measure.name)
+            if clamps or rank is not None:
+                counting = _counting(measure, block)
+                facts.append(MeasureFacts(block.name, measure.name, measure.aggregate, clamps, rank, counting))
+    return tuple(facts)
+
+
+def _ranks(block: Block, priced: PricedBlock, confidence: float) -> dict[str, RankError]:
+    """Return the rank errors of the measures that are one chosen number."""
+    ranks: dict[str, RankError] = {}
+    for measurement, plan in zip(priced.block.measurements, priced.noise.measurements, strict=True):
+        part = PARTS.of(measurement.word)
+        for name, _ in plan.laws:
+            aim = part.explained(measurement, plan, name, confidence).aim
+            rows = part.worst_error(measurement, plan, name, confidence) if aim else math.inf
+            if math.isfinite(rows):
+                ranks |= {measure.name: RankError(aim, rows) for measure in reading(name, block, priced)}
+    return ranks
+
+
+def _counting(measure: Measure, block: Block) -> str:
+    """Return the measure of a block that counts the rows of another one, "" if none does."""
+    return next(
+        (
+            other.name
+            for other in block.measures
+            if other.aggregate == "count" and not other.distinct and other.filter == measure.filter
+            and other.per_group is None and (not other.arguments or other.arguments == measure.arguments[:1])
+        ),
+        "",
+    )  # fmt: skip
+
+
+# --- Facts of a release that are computed when somebody reads them ---
+
+Entry = TypeVar("Entry")
+
+
+class Lazily(Sequence[Entry]):
+    """The entries that `compute` returns, computed at the first use because few readers of answers use them."""
+
+    def __init__(self, compute: Callable[[], tuple[Entry, ...]]) -> None:
+        """`compute` must not refer to a `Planned`: cached answers live as long as that does (`reuse.answer_cache`)."""
+        self._compute = compute
+
+    @cached_property
+    def _entries(self) -> tuple[Entry, ...]:
+        return self._compute()
+
+    @overload
+    def __getitem__(self, index: int) -> Entry: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Entry]: ...
+    def __getitem__(self, index: int | slice) -> Entry | Sequence[Entry]:
+        return self._entries[index]
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the entries instead of what they are computed from."""
+        return tuple, (self._entries,)
+
 
 _BARS_TIMES = 4
 """Memory of an answer with its error bars, as a multiple of that of its rows."""

@@ -23,9 +23,8 @@ from dpsql.session.background_work import Work
 from dpsql.session.budget import Remaining
 from dpsql.session.charged import charged, in_background, work_for
 from dpsql.session.context import SessionContext
-from dpsql.session.hidden_names import naming_nothing_hidden
 from dpsql.session.response_times import Pace
-from dpsql.session.session import Session
+from dpsql.session.session import Session, naming_nothing_hidden
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,20 @@ used from any thread. It raises errors of the register alone.
 
 from __future__ import annotations
 
+import logging
+import re
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import copy
+from decimal import ROUND_DOWN, Context
+from fractions import Fraction
+from math import sqrt
 
 from dpsql.engine.contract import Engine
 from dpsql.engine.contribution_index import ContributionIndex
 from dpsql.errors.custodian_log import registering
-from dpsql.errors.exceptions import BudgetRefusal, Error, refuse
+from dpsql.errors.exceptions import REGISTER, BudgetRefusal, Error, refuse
 from dpsql.errors.traces import TRACES
 from dpsql.ledger.ledger import Ledger
 from dpsql.noise.perturb import Gate
@@ -23,6 +29,7 @@ from dpsql.planning.together import Goal, JointPlan, plan_together
 from dpsql.policy import Policy
 from dpsql.pricing.explain import PrivacyPlan
 from dpsql.pricing.options import Options
+from dpsql.privacy.loss import plain_decimal
 from dpsql.release.release import OutputColumn, Release
 from dpsql.release.sandbox import Sandbox, shared_sandbox
 from dpsql.reuse.lookup import ReuseCaches, StoredReleases
@@ -31,8 +38,6 @@ from dpsql.session import pipeline, watches
 from dpsql.session.background_work import MeasurementQueue
 from dpsql.session.budget import Budget
 from dpsql.session.context import Accounts, SessionContext
-from dpsql.session.fitting import fitting_hint
-from dpsql.session.hidden_names import naming_nothing_hidden
 from dpsql.session.preview import preview
 from dpsql.session.rehearsal import rehearse
 from dpsql.session.response_times import Pace
@@ -40,6 +45,74 @@ from dpsql.session.statements import answer_statement, statement_columns
 from dpsql.session.watch_register import Watches
 from dpsql.sql.lexer import SqlText
 from dpsql.sql.parse import Parameters, Statement
+
+# Faults of the source, for analysts to whom the policy shows only a part of it: messages name nothing that is hidden.
+
+
+@contextmanager
+def naming_nothing_hidden(policy: Policy) -> Iterator[None]:
+    """Replace a fault that names a hidden table or column by `owner_only`; its text goes to the custodian's log.
+
+    Refusals may quote names that the analyst wrote: a hidden name is reported in the same way as one that does not exist.
+    """
+    try:
+        yield
+    except Error as error:
+        if not _names_hidden(policy, error):
+            raise
+        incident = uuid.uuid4().hex[:12]
+        logging.getLogger("dpsql.custodian").error("incident %s: %s", incident, error.text())
+        raise refuse("owner_only", incident=incident, charged=error.charged) from None
+
+
+def _names_hidden(policy: Policy, error: Error) -> bool:
+    entry = REGISTER.get(error.slug)
+    if policy.asker is None or entry is None or "{table}" not in entry.sentence:
+        return False
+    words = set(re.findall(r"\w+", f"{error.message} {error.hint}"))
+    names = {name for table in policy.tables.values() for name in (table.name, *table.columns)}
+    visible = {name for table in policy.visible.values() for name in (table.name, *table.columns)}
+    return not words.isdisjoint(names - visible)
+
+
+# --- What would fit where a question does not fit the budget: the hint of its refusal ---
+
+_DIGITS = Context(prec=2, rounding=ROUND_DOWN)
+_ATTEMPTS = 4
+_LESS = 0.9
+
+
+def fitting_hint(planner: Planner, planned: Planned, budget: Budget) -> str:
+    """Return the hint "epsilon 0.049 would fit" with an epsilon of two digits for which the whole question was priced and fits;
+    "" if none is found, or if the question asks for an error instead. It follows from the ledger, the text and the policy."""
+    options, accountant = planned.options, planner.accountant
+    share = _share(accountant.units(planned.price.loss), budget)
+    if options.target_error is not None or not 0 < share < 1:
+        return ""
+    squared = accountant.request(options.epsilon).rho is not None
+    epsilon = float(options.epsilon) * (sqrt(share) if squared else float(share))
+    for _ in range(_ATTEMPTS):
+        text = f"{_DIGITS.create_decimal_from_float(epsilon):f}"
+        try:
+            changed = options.with_value("epsilon", text, planner.policy)
+            loss = planner.plan(planned.statement, changed, cacheable=False).price.loss
+        except Error:  # below the least epsilon of the policy, or too little for this question
+            return ""
+        if _share(accountant.units(loss), budget) >= 1:
+            return f"epsilon {plain_decimal(Fraction(text))} would fit"
+        epsilon *= _LESS
+    return ""
+
+
+def _share(charge: dict[str, int], budget: Budget) -> Fraction:
+    """Return the part of a charge that fits every scope that is limited, with 1 for a charge that fits."""
+    shares = [
+        Fraction(account.remaining.get(dimension, 0), amount)
+        for account in budget.accounts.values()
+        for dimension, amount in charge.items()
+        if amount and dimension in account.limits
+    ]
+    return min([Fraction(1), *shares])
 
 
 class Session:

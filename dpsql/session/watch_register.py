@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from weakref import WeakSet
 
 from dpsql.ledger.ledger import Reservation
-from dpsql.noise.noisy_threshold import NoisyThreshold
+from dpsql.noise.perturb import NoisyThreshold
 from dpsql.pricing.above_threshold import ComparedSum
 from dpsql.privacy.mechanisms.above_threshold import AboveThreshold
 

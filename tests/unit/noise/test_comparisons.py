@@ -17,8 +17,7 @@ from support.comparison_law import Answers, answers_law
 
 from dpsql.engine.contract import ExactAnswer
 from dpsql.errors.exceptions import Error
-from dpsql.noise.noisy_threshold import NoisyThreshold
-from dpsql.noise.perturb import Gate, compare, noisy_threshold
+from dpsql.noise.perturb import Gate, NoisyThreshold, compare, noisy_threshold
 from dpsql.privacy.mechanisms.above_threshold import AboveThreshold, law_for
 from dpsql.privacy.mechanisms.contract import Noise, Sensitivity
 from dpsql.privacy.mechanisms.laplace import Laplace

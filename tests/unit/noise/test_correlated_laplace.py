@@ -12,14 +12,20 @@ from scipy import stats
 from support.noise_laws import ALPHA, fit, gaussian_cdf
 
 from dpsql.errors.exceptions import Fault, Refusal
-from dpsql.noise.correlated_laplace import FRACTION, correlated_vectors, tied
 from dpsql.noise.group_layout import Groups
 from dpsql.noise.inversion import tail_edges
-from dpsql.noise.noise_samplers import SAMPLERS, sample_vectors
+from dpsql.noise.noise_samplers import (
+    FRACTION,
+    LEAST_SQUARE,
+    MOST_BITS,
+    SAMPLERS,
+    correlated_vectors,
+    sample_vectors,
+    tied,
+)
 from dpsql.noise.perturb import Gate
 from dpsql.noise.randomness import KernelRandomness
 from dpsql.noise.samplers import MOST_SIGMA, _half_gaussian_of, gaussian_of_variance
-from dpsql.noise.wide_gaussian import LEAST_SQUARE, MOST_BITS
 from dpsql.privacy.accounting.conversions import rho_to_epsilon
 from dpsql.privacy.mechanisms.contract import Constant, Sensitivity
 from dpsql.privacy.mechanisms.correlated_laplace import (

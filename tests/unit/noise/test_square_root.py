@@ -15,9 +15,9 @@ from support.noise_laws import ALPHA
 
 from dpsql.errors.exceptions import Refusal
 from dpsql.noise.group_layout import Groups
+from dpsql.noise.noise_samplers import running_vectors
 from dpsql.noise.perturb import Gate
 from dpsql.noise.randomness import KernelRandomness
-from dpsql.noise.square_root import running_vectors
 from dpsql.privacy.mechanisms.contract import Constant, Sensitivity
 from dpsql.privacy.mechanisms.gaussian import noise_for as gaussian_for
 from dpsql.privacy.mechanisms.square_root import (

@@ -11,11 +11,11 @@ import pytest
 from support.noise_laws import ALPHA, fit, gaussian_cdf
 
 from dpsql.errors.exceptions import Fault
-from dpsql.noise import wide_gaussian as module
+from dpsql.noise import noise_samplers as module
 from dpsql.noise.inversion import tail_edges
+from dpsql.noise.noise_samplers import LEAST_SQUARE, MOST_BITS, wide_candidates, wide_gaussian
 from dpsql.noise.randomness import KernelRandomness, Randomness
 from dpsql.noise.samplers import MOST_SIGMA
-from dpsql.noise.wide_gaussian import LEAST_SQUARE, MOST_BITS, wide_candidates, wide_gaussian
 
 
 class Bytes:

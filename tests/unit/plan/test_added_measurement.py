@@ -41,8 +41,7 @@ from dpsql.privacy.loss import Neighbours, PrivacyLoss
 from dpsql.privacy.mechanisms.contract import MeasurementPlan, Sensitivity
 from dpsql.privacy.mechanisms.most_frequent import MOST_FREQUENT, MostFrequent, MostFrequentPlan
 from dpsql.reuse import measurements as reuse
-from dpsql.reuse.measurements import MostFrequentRecord
-from dpsql.reuse.stored_numbers import StoredNumber
+from dpsql.reuse.measurements import MostFrequentRecord, StoredNumber
 from dpsql.session.opening import open_session
 from dpsql.session.session import Session
 from dpsql_audit import distances, mechanism_laws

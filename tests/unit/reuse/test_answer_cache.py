@@ -96,13 +96,13 @@ def test_what_is_kept_is_bounded_in_bytes(session: Session, monkeypatch: pytest.
     caches = session.context.caches
     assert len(caches.answers._values) == len(caches.answers._sizes) == 2
     size = max(sum(sizes.values()) for sizes in caches.answers._sizes.values())
-    monkeypatch.setattr("dpsql.reuse.answer_cache.MOST_BYTES", size * 3 // 2)
+    monkeypatch.setattr("dpsql.reuse.lookup.MOST_BYTES", size * 3 // 2)
     third = SQL.replace("AVG(age)", "AVG(age) + 1")
     for _ in range(2):
         session.execute(third)
     assert len(caches.answers._values) == len(caches.answers._sizes) == 1
     assert shown(session.execute(SQL)) == shown(answers[0])
-    monkeypatch.setattr("dpsql.reuse.answer_cache.MOST_BYTES", 0)
+    monkeypatch.setattr("dpsql.reuse.lookup.MOST_BYTES", 0)
     for _ in range(3):
         assert shown(session.execute(SQL)) == shown(answers[0])
     assert len(caches.answers._values) == 0

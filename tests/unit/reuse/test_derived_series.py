@@ -15,8 +15,8 @@ from answers.test_running_noise import BY_DAY, DAYS, exact_days, runs
 from support.gates import NoiselessGate
 from support.released_blocks import Keyed
 
+from dpsql.noise.noise_samplers import running_vectors
 from dpsql.noise.perturb import Gate
-from dpsql.noise.square_root import running_vectors
 from dpsql.privacy.mechanisms import square_root
 from dpsql.privacy.mechanisms.contract import Sensitivity
 from dpsql.privacy.mechanisms.square_root import SquareRoot

@@ -44,8 +44,7 @@ from dpsql.privacy.mechanisms.rank_histogram import (
     Search,
 )
 from dpsql.privacy.mechanisms.sample_values import NoisySampleMean, SampleMeanPlan, SampleValuesPlan, sum_moved
-from dpsql.reuse.measurements import PARTS, Match, errors_in_words, matches, read, written
-from dpsql.reuse.stored_numbers import StoredNumber, measure_of
+from dpsql.reuse.measurements import PARTS, Match, StoredNumber, errors_in_words, matches, measure_of, read, written
 
 ROWS = Sensitivity(2, 6, 20, 4)
 HALF, TENTH = Fraction(1, 2), Fraction(1, 10)

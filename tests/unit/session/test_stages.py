@@ -20,9 +20,9 @@ from dpsql.errors.exceptions import Fault, Refusal
 from dpsql.plan.canonical_text import fingerprint
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Column, ReleasedRows
+from dpsql.session.background_work import SourceBreaker
 from dpsql.session.opening import open_session
 from dpsql.session.session import Session
-from dpsql.session.source_breaker import SourceBreaker
 from dpsql.session.stages import digest
 
 ABOVE = "SELECT COUNT(*) AS n FROM visits WHERE cost > (SELECT AVG(cost) FROM visits)"

@@ -23,13 +23,13 @@ from dpsql.noise.local_sensitivity import (
     means,
     medians,
     released_local,
+    rounded_laplace,
     smooth_medians,
 )
 from dpsql.noise.local_sensitivity import tested_numbers as numbers_of
 from dpsql.noise.perturb import Gate
 from dpsql.noise.randomness import KernelRandomness
 from dpsql.noise.rank_histograms import Histograms, laid_out
-from dpsql.noise.rounded_laplace import rounded_laplace
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Sensitivity
 from dpsql.privacy.mechanisms.exponential import choice_for

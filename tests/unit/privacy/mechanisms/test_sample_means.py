@@ -12,9 +12,9 @@ import pytest
 
 from dpsql.errors.exceptions import Fault, InternalError
 from dpsql.noise.group_layout import Groups
+from dpsql.noise.measurements import released_sample_mean, sample_sums
 from dpsql.noise.perturb import Gate
 from dpsql.noise.rank_histograms import laid_out
-from dpsql.noise.sample_values import released_sample_mean, sample_sums
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.measurements import SampleMean
 from dpsql.plan.plan import Caps, Column, Term, TermKind

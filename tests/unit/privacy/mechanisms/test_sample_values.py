@@ -12,9 +12,9 @@ import pytest
 
 from dpsql.errors.exceptions import Fault
 from dpsql.noise.group_layout import Groups
+from dpsql.noise.measurements import completed, released_sample_values
 from dpsql.noise.perturb import Gate
 from dpsql.noise.rank_histograms import laid_out
-from dpsql.noise.sample_values import completed, released_sample_values
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.measurements import SampleValues
 from dpsql.plan.plan import Caps, Column, Term, TermKind

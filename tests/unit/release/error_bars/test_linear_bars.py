@@ -18,8 +18,8 @@ from support.released_blocks import (
     release,
 )
 
+from dpsql.noise.noise_samplers import running_vectors
 from dpsql.noise.perturb import NoisyTerm
-from dpsql.noise.square_root import running_vectors
 from dpsql.plan.intervals import GroupFacts
 from dpsql.privacy.mechanisms import square_root
 from dpsql.privacy.mechanisms.contract import Sensitivity
