@@ -61,8 +61,9 @@ def test_no_file_has_a_name_that_says_nothing() -> None:
 
 
 def test_exact_answers_are_opened_in_one_place() -> None:
+    """By the noise gate; the contract tests of engines, which nothing imports (`test_floors`), look at them as well."""
     calls = {name(file) for file in FILES if re.search(r"\.unseal\(\)", file.read_text(encoding="utf-8"))}
-    assert calls == {"noise/perturb.py"}
+    assert calls == {"noise/perturb.py", "testing/__init__.py"}
 
 
 def test_noise_is_drawn_in_one_place() -> None:

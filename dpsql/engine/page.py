@@ -41,8 +41,15 @@ exported columns do | as in PostgreSQL |
 [Data in PostgreSQL](postgresql.md) and [Data in Spark](spark.md) say how to set them up. `exp`,
 `power` and angles come from the library of each machine: their last digit may differ.
 
-More engines come behind the same contract (`dpsql/engine/contract.py`, `dpsql/engine/dialect.py`,
-tests in `tests/support/engine_contract.py`).
+More engines come behind the same contract (`dpsql/engine/contract.py`, `dpsql/engine/dialect.py`).
+
+## Engines from outside
+
+Another distribution provides an engine by an entry point in the group `dpsql.engines`, whose name is
+the scheme of `source:` and which refers to a `dpsql.policy.source_kinds.OutsideEngine`. It is loaded
+only for a policy that names its scheme, and it cannot take a scheme of dpsql's own. An engine sees
+every row, and the guarantee rests on it as on dpsql itself: `dpsql check` names the distribution and
+its version. Its tests inherit from `dpsql.testing.EngineContract`.
 
 ## Row functions
 

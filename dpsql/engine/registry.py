@@ -1,6 +1,7 @@
 """Engines by the scheme of a policy's source. Schemes that are not registered are refused.
 
-A factory takes a policy and returns its `Engine`; its module is imported when a source of its scheme is opened.
+A factory takes a policy and returns its `Engine`; its module is imported when a source of its scheme is opened. Engines of other
+distributions are found by their entry points (`policy.source_kinds.outside_engine`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dpsql.engine.contract import Engine
 from dpsql.engine.structure import SourceTable
 from dpsql.errors.exceptions import refuse
 from dpsql.policy import Policy
-from dpsql.policy.source_kinds import scheme_of
+from dpsql.policy.source_kinds import outside_engine, scheme_of
 
 Factory = Callable[[Policy], Engine]
 
@@ -58,6 +59,10 @@ def open_engine(policy: Policy, source: Any = None) -> Engine:
 
         return open_duckdb(policy, source)
     scheme = scheme_of(policy.source)
+    outside = None if scheme in FACTORIES else outside_engine(scheme)
+    if outside is not None:
+        engine: Engine = outside.open(policy)
+        return engine
     if scheme not in FACTORIES:
         schemes = ", ".join(f"{name}://" for name in sorted(FACTORIES))
         raise refuse("source_unsupported", source=f"{scheme}://", known=schemes)

@@ -14,6 +14,7 @@ from dpsql.errors.exceptions import Error, Exit
 from dpsql.ledger import open_ledger
 from dpsql.policy import Policy, Table, load_policy, policy_problems
 from dpsql.policy.load import policy_text
+from dpsql.policy.source_kinds import outside_engine, scheme_of
 from dpsql.session.budget import windows_in_words
 from dpsql.session.opening import source_fingerprint
 from dpsql.sql.binder.base_tables import add_row_filter_problems
@@ -158,6 +159,7 @@ def _check_source(policy: Policy, findings: Findings, scan: bool) -> None:
         findings.notes.append("source: none in the policy; it is given to dpsql.connect")
         return
     try:
+        findings.notes += _outside(policy)
         engine = open_engine(policy)
     except Error as error:
         findings.fail(error)
@@ -188,6 +190,17 @@ def _check_source(policy: Policy, findings: Findings, scan: bool) -> None:
     else:
         findings.notes += [f"note: {sentence}" for sentence in advice]
         findings.notes.append("source: every table and column is there")
+
+
+def _outside(policy: Policy) -> list[str]:
+    """Return a note on the distribution whose engine reads the source, if it is not dpsql's own."""
+    outside = outside_engine(scheme_of(policy.source))
+    if outside is None:
+        return []
+    return [
+        f"note: {outside.kind.scheme}:// is read by the engine of {outside.distribution}, which is trusted code: it sees every "
+        "row, and the guarantee rests on it as on dpsql itself"
+    ]
 
 
 def _missing_table(policy: Policy, name: str) -> str:

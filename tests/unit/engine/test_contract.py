@@ -7,11 +7,11 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from support.engine_contract import PEOPLE, SECRET, VISITS, WARDS, EngineContract, Loaded, contract_policy
 
 from dpsql.engine.query import EngineQuery
 from dpsql.engine.registry import open_engine
 from dpsql.errors.exceptions import Error
+from dpsql.testing import PEOPLE, SECRET, VISITS, WARDS, EngineContract, Loaded, contract_policy
 
 SLOW = "SELECT count(*) AS m0 FROM range(1000000) AS a, range(1000000) AS b WHERE hash(a.range, b.range) = 1"
 BROKEN = f"SELECT CAST('{SECRET}' AS INTEGER) AS m0"

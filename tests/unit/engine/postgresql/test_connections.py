@@ -9,7 +9,6 @@ from typing import Any
 
 import psycopg
 import pytest
-from support.engine_contract import contract_policy
 from support.postgres_source import Server, server
 from support.relay import Relay
 
@@ -18,6 +17,7 @@ from dpsql.engine.postgresql import engine as module
 from dpsql.engine.postgresql.engine import PostgreSQLEngine
 from dpsql.engine.query import EngineQuery
 from dpsql.errors.exceptions import Error
+from dpsql.testing import contract_policy
 
 __all__ = ["server"]
 NEVER_SECONDS = 60.0

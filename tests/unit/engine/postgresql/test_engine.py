@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 import psycopg
 import pyarrow as pa
 import pytest
-from support.engine_contract import PEOPLE, SECRET, VISITS, WARDS, EngineContract, Loaded, contract_policy
 from support.neighbouring_hospitals import policy as policy_of
 from support.postgres_source import Server, ServerWorld, server
 
@@ -27,6 +26,7 @@ from dpsql.engine.registry import open_engine
 from dpsql.errors.exceptions import Error, Fault
 from dpsql.frontends.admin.check import check_policy_file
 from dpsql.policy import Policy
+from dpsql.testing import PEOPLE, SECRET, VISITS, WARDS, EngineContract, Loaded, contract_policy
 
 __all__ = ["server"]
 SLOW = "SELECT count(*) AS m0 FROM generate_series(1, 1000000) AS a, generate_series(1, 1000000) AS b WHERE a * b < 0"
@@ -463,7 +463,7 @@ class TestCheck:
     def notes(self, folder: Path, url: str) -> tuple[list[str], list[str]]:
         import json
 
-        from support.engine_contract import POLICY
+        from dpsql.testing import POLICY
 
         place = folder / "policy.yaml"
         place.write_text(json.dumps({**POLICY, "source": url}))

@@ -122,7 +122,7 @@ def reader(server: Server, url: str) -> Iterator[psycopg.Connection[Any]]:
 
 def opened(server: Server, url: str, folder: Path, version: str = "spring", writer: str | None = "copy_writer") -> Any:
     """Return the index of a policy with the role `copy_reader`, and its engine."""
-    from support.engine_contract import contract_policy
+    from dpsql.testing import contract_policy
 
     database = url.split("?", maxsplit=1)[0].rsplit("/", 1)[1]
     policy = replace(

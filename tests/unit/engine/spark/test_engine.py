@@ -10,7 +10,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.engine_contract import PEOPLE, SECRET, VISITS, WARDS, EngineContract, Loaded, contract_policy
 from support.spark_source import needs_spark, spark
 
 from dpsql.engine.query import EngineQuery
@@ -18,6 +17,7 @@ from dpsql.engine.registry import open_engine
 from dpsql.errors.exceptions import Fault
 from dpsql.plan.intervals import Type
 from dpsql.policy import Policy
+from dpsql.testing import PEOPLE, SECRET, VISITS, WARDS, EngineContract, Loaded, contract_policy
 
 __all__ = ["spark"]
 SLOW = "SELECT count(*) AS m0 FROM range(1000) AS a, range(10000000000) AS b WHERE a.id + b.id < 0"
@@ -56,7 +56,7 @@ class TestContract(EngineContract):
             for name, table in TABLES.items():
                 spark.createDataFrame(table).createOrReplaceTempView(name)
             return contract_policy(folder, **more)
-        from support.engine_contract import POLICY
+        from dpsql.testing import POLICY
 
         for name, table in TABLES.items():
             pq.write_table(table, folder / f"{name}.parquet")
@@ -393,7 +393,7 @@ def test_a_source_names_the_master(source: str, master: str) -> None:
 
 
 def test_bounds_that_clip_or_fail_are_noted_for_the_owner(spark: Any, tmp_path: Path) -> None:
-    from support.engine_contract import POLICY
+    from dpsql.testing import POLICY
 
     visits = POLICY["tables"]["visits"]
     cost = {**visits["columns"]["cost"], "max_total": 10}
@@ -407,7 +407,7 @@ def test_bounds_that_clip_or_fail_are_noted_for_the_owner(spark: Any, tmp_path: 
 
 
 def test_csv_files_are_refused(spark: Any, tmp_path: Path) -> None:
-    from support.engine_contract import POLICY
+    from dpsql.testing import POLICY
 
     tables = {name: {**table, "source": f"{name}.csv"} for name, table in POLICY["tables"].items()}
     with pytest.raises(Fault) as fault:

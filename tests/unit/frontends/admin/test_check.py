@@ -12,13 +12,13 @@ from pathlib import Path
 import psycopg
 import pytest
 from support.clinic_folder import process
-from support.engine_contract import POLICY
 from support.places import CLINIC
 from support.postgres_source import Server, server
 from support.spark_source import needs_spark
 
 from dpsql.errors.exceptions import Exit
 from dpsql.frontends.admin.check import Findings, check_policy_file
+from dpsql.testing import POLICY
 
 __all__ = ["server"]
 

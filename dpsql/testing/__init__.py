@@ -1,4 +1,12 @@
-"""Contract tests of engines: what `session` requires. Each engine inherits them and supplies a source.
+"""Contract tests of engines: what a session requires of one. Each engine inherits them with pytest, and supplies a source.
+
+```python
+from dpsql.testing import EngineContract, Loaded, contract_policy
+
+class TestMine(EngineContract):
+    @pytest.fixture
+    def source(self, tmp_path): ...  # PEOPLE, VISITS and WARDS in a source of its own
+```
 
 A subclass defines the fixture `source`: a `Loaded` engine over the tables `people` (unit), `visits` and the public `wards`.
 """
@@ -22,7 +30,7 @@ from dpsql.engine.contract import Engine
 from dpsql.engine.emit.emitter import Emitter
 from dpsql.engine.query import EngineQuery, View
 from dpsql.errors.exceptions import Error, Fault
-from dpsql.plan.stability import Promise
+from dpsql.plan.plan import Promise
 from dpsql.planning.planner import Planner
 from dpsql.policy import Policy, parse_policy
 from dpsql.pricing.options import Options
@@ -219,4 +227,5 @@ class EngineContract:
 
 
 def contract_policy(folder: Any, **more: Any) -> Policy:
+    """Return the policy of the tables above in a folder; `more`: its source, and whatever else differs."""
     return parse_policy(json.dumps({**POLICY, **more}), folder=folder)
