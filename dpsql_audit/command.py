@@ -11,6 +11,7 @@ import click
 
 from dpsql.errors.exceptions import Exit, refuse
 from dpsql.frontends.cli.options import PATH, FiniteRange, option, policy_option
+from dpsql.frontends.files import read_text, writing
 from dpsql.frontends.rendering.terminal import say
 from dpsql.media.text import json_text
 
@@ -108,11 +109,9 @@ def _scratch(url: str | None, policy: Policy) -> AbstractContextManager[ScratchD
 
 def _write(folder: Path, name: str, text: str) -> None:
     """Write one file of the report. Raises InterfaceError file_write."""
-    try:
+    with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise refuse("file_write", place=str(folder), problem=error.strerror or "it failed") from None
 
 
 def _questions(place: Path | None) -> list[Question]:
@@ -122,12 +121,7 @@ def _questions(place: Path | None) -> list[Question]:
     from dpsql.sql.split import split_file
     from dpsql_audit.replay import read_statements
 
-    try:
-        text = place.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        problem = getattr(error, "strerror", None) or "it is no text in UTF-8"
-        raise refuse("file_read", place=str(place), problem=problem) from None
-    questions = read_statements([piece.sql for piece in split_file(text)])
+    questions = read_statements([piece.sql for piece in split_file(read_text(place))])
     if not questions:
         say(f"{place} holds no question", err=True)
     return questions

@@ -18,13 +18,13 @@ def write_private(path: Path, content: bytes) -> None:
         os.fsync(file.fileno())
 
 
-def take_name(path: Path) -> None:
+def take_name(path: Path, mode: int = 0o666) -> None:
     """Create `path` as a new empty file of this user, so that writing to it follows no link that was there before.
 
     Raises FileExistsError and other OSErrors, for example for another user's file in a folder with the sticky bit.
     """
     path.unlink(missing_ok=True)
-    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode))
 
 
 def sync(path: Path) -> None:

@@ -5,18 +5,17 @@ Every typed answer is written to disk before the next question is asked, so that
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
 from dpsql.errors.exceptions import refuse
 from dpsql.errors.suggestions import did_you_mean
+from dpsql.frontends.files import replace_file
 from dpsql.policy.problems import Problems
 from dpsql.policy.yaml_text import Unreadable, quoted, read_yaml
-from dpsql.storage.durable_files import sync, take_name
 
 Meaning = TypeVar("Meaning")
 _SIGN_FIRST = re.compile(r"""([^\s#:'"][^:]*|"[^"]*"|'[^']*'):\s+([-?](?:\s.*\S)?|[&*!%@`,].*\S|[&*!%@`,])\s*""")
@@ -114,20 +113,7 @@ class Answers:
         result = meaning(text.strip())
         self.taken[question] = text.strip()
         if self.draft is not None:
-            _write(self.draft, {**self.written, **self.taken})
+            answers = {**self.written, **self.taken}
+            lines = "".join(f"{quoted(name)}: {quoted(answer)}\n" for name, answer in answers.items())
+            replace_file(self.draft, lambda part: part.write_text(lines, encoding="utf-8"))
         return result
-
-
-def _write(place: Path, answers: Mapping[str, str]) -> None:
-    """Write answers as YAML atomically: a reader sees the old file or the new one. Raises Fault file_write."""
-    part = place.with_name(f".{place.name}.part")
-    try:
-        take_name(part)
-        lines = (f"{quoted(name)}: {quoted(text)}\n" for name, text in answers.items())
-        part.write_text("".join(lines), encoding="utf-8")
-        sync(part)
-        os.replace(part, place)
-    except OSError as error:
-        raise refuse("file_write", place=str(place), problem=error.strerror or "it failed") from None
-    finally:
-        part.unlink(missing_ok=True)

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from dpsql.errors.exceptions import refuse
+from dpsql.frontends.files import replace_file, writing
 from dpsql.media.text import json_text
-from dpsql.storage.durable_files import sync, take_name
 from dpsql.storage.file_locks import open_lock, try_lock
 
 
@@ -39,12 +39,10 @@ class RunRecord:
             self.save()
 
     def _hold(self) -> None:
-        try:
+        with writing(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock = open_lock(self.folder / ".run.lock")
             alone = try_lock(self._lock)
-        except OSError as error:
-            raise refuse("file_write", place=str(self.folder), problem=error.strerror or "it failed") from None
         if not alone:
             self.close()
             raise refuse("batch_running", place=str(self.folder))
@@ -66,7 +64,9 @@ class RunRecord:
     def save(self) -> None:
         """Write the record, durable before anything is charged under it."""
         facts = {"run": self._run, "dataset": self._dataset, "attempts": self._attempts}
-        self.put("run.json", lambda part: part.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8"))
+        replace_file(
+            self.folder / "run.json", lambda part: part.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+        )
 
     def request(self, facts: dict[str, Any]) -> str:
         """Return the request id of a statement: 32 hexadecimal digits."""
@@ -102,24 +102,10 @@ class RunRecord:
 
     def keep(self, name: str, write: Callable[[Path], object], note: dict[str, Any]) -> None:
         """Store a result, then the note that says it is done."""
-        self.put(name, write)
+        replace_file(self.folder / name, write)
         digest = hashlib.sha256((self.folder / name).read_bytes()).hexdigest()
         text = json_text({**note, "result": name, "sha256": digest}, indent=1)
-        self.put(note_name(name), lambda part: part.write_text(text + "\n", encoding="utf-8"))
-
-    def put(self, name: str, write: Callable[[Path], object]) -> None:
-        """Write a file atomically: to a temporary file next to it, flushed, then renamed. Raises Fault (file_write)."""
-        part = self.folder / f".{name}.part"
-        try:
-            take_name(part)
-            write(part)
-            sync(part)
-            os.replace(part, self.folder / name)
-            sync(self.folder)
-        except OSError as error:
-            raise refuse("file_write", place=str(self.folder / name), problem=error.strerror or "it failed") from None
-        finally:
-            part.unlink(missing_ok=True)
+        replace_file(self.folder / note_name(name), lambda part: part.write_text(text + "\n", encoding="utf-8"))
 
     def close(self) -> None:
         """Unlock the folder for other runs."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.batch.summary import ReportedStatement
+from dpsql.frontends.files import writing
 from dpsql.frontends.rendering.formats import unique_names
 from dpsql.frontends.rendering.pictures import svg
 from dpsql.frontends.rendering.plots import check_columns, release_chart
@@ -73,10 +74,8 @@ def require_report_place(place: Path) -> None:
 def forget_report(place: Path) -> None:
     """Remove the report of an earlier run, so that the place never shows a report of another run than this one. Raises Fault
     file_write."""
-    try:
+    with writing(place):
         place.unlink(missing_ok=True)
-    except OSError as error:
-        raise refuse("file_write", place=str(place), problem=error.strerror or "it failed") from None
 
 
 def write_report(
@@ -91,11 +90,8 @@ def write_report(
 
     Raises Fault file_write, charged if answers were.
     """
-    try:
+    with writing(place, charged=any(statement.report.state == "answered" for statement in statements)):
         place.write_text(report_page(statements, summary, left, plan), encoding="utf-8")
-    except OSError as error:
-        charged = any(statement.report.state == "answered" for statement in statements)
-        raise refuse("file_write", place=str(place), problem=error.strerror or "it failed", charged=charged) from None
 
 
 def report_page(

@@ -12,7 +12,8 @@ import click
 from dpsql.errors.custodian_log import registering, unexpected
 from dpsql.errors.exceptions import Error, Exit
 from dpsql.frontends.cli.options import FILE, FOLDER, PATH, objective_option, option, session_options
-from dpsql.frontends.cli.shared import SessionOptions, exit_status, read_text
+from dpsql.frontends.cli.shared import SessionOptions, exit_status
+from dpsql.frontends.files import read_text
 from dpsql.frontends.rendering.spinner import waiting
 from dpsql.frontends.rendering.terminal import say, say_json, standard_output
 

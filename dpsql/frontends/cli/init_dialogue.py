@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dpsql.frontends.admin.answers import Answers, read_answers
 from dpsql.frontends.admin.wizard import ask_for_policy
-from dpsql.frontends.cli.shared import read_text
+from dpsql.frontends.files import read_text
 from dpsql.frontends.rendering.terminal import say
 from dpsql.media.text import terminal
 

@@ -9,7 +9,8 @@ import click
 from dpsql.errors.exceptions import Error, Exit
 from dpsql.frontends.cli.ask import sql_files
 from dpsql.frontends.cli.options import PATH, objective_option, option, session_options
-from dpsql.frontends.cli.shared import SessionOptions, read_text
+from dpsql.frontends.cli.shared import SessionOptions
+from dpsql.frontends.files import read_text
 from dpsql.frontends.rendering.terminal import say, say_json
 
 

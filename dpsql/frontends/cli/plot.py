@@ -11,6 +11,7 @@ import click
 
 from dpsql.frontends.cli.options import FILE, option, session_options
 from dpsql.frontends.cli.shared import SessionOptions
+from dpsql.frontends.files import require_replaceable
 from dpsql.frontends.rendering.terminal import say
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ def plot(*, chosen: SessionOptions, out: Path, errors: bool, exact: bool, sql: s
     from dpsql.frontends.interruptible import ask
     from dpsql.frontends.rendering.formats import fitting, price_lines
     from dpsql.frontends.rendering.plots import (
-        check_owners_plot,
         check_plot,
         draw_release,
         error_chart,
@@ -51,7 +51,7 @@ def plot(*, chosen: SessionOptions, out: Path, errors: bool, exact: bool, sql: s
         raise click.UsageError("--exact is for the data's owner: it goes neither with --analyst nor with --errors")
     check_plot(out)
     if exact:
-        check_owners_plot(out)
+        require_replaceable(out)
     with chosen.open() as session:
         if errors:
             title = "noise of each measured number against epsilon (as EXPLAIN says, 95 %)"

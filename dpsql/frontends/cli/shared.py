@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dpsql.errors.exceptions import Error, refuse
+from dpsql.errors.exceptions import Error
 
 if TYPE_CHECKING:
     from dpsql.policy import Policy
     from dpsql.session.session import Session
 
-_MOST_CHARACTERS = 64 << 20
 STOPPED = 128 + signal.SIGINT
 
 
@@ -78,17 +77,3 @@ def open_session_from_options(
         session.close()
         raise
     return session
-
-
-def read_text(place: Path) -> str:
-    """Return a text file in UTF-8 of at most 64 MB. Raises InterfaceError (file_read)."""
-    try:
-        with place.open(encoding="utf-8-sig") as file:
-            text = file.read(_MOST_CHARACTERS + 1)
-        if len(text) > _MOST_CHARACTERS:
-            raise refuse("file_read", place=str(place), problem="it is longer than 64 MB, or has no end")
-        return text
-    except OSError as error:
-        raise refuse("file_read", place=str(place), problem=(error.strerror or "it failed").lower()) from None
-    except UnicodeDecodeError:
-        raise refuse("file_read", place=str(place), problem="it is not UTF-8") from None

@@ -12,7 +12,8 @@ import click
 
 from dpsql.errors.exceptions import Error, Exit
 from dpsql.frontends.cli.options import COUNT, PATH, FiniteRange, option, session_options
-from dpsql.frontends.cli.shared import SessionOptions, read_text
+from dpsql.frontends.cli.shared import SessionOptions
+from dpsql.frontends.files import read_text
 from dpsql.frontends.rendering.terminal import say, say_json
 
 if TYPE_CHECKING:

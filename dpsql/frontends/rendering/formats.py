@@ -13,7 +13,8 @@ from pathlib import Path
 from textwrap import wrap
 from typing import IO, TYPE_CHECKING, Any, NotRequired, TextIO, TypedDict
 
-from dpsql.errors.exceptions import Error, refuse
+from dpsql.errors.exceptions import Error
+from dpsql.frontends.files import writing
 from dpsql.frontends.rendering.tables import draw, shown_value, write_table
 from dpsql.media.text import csv_cell, json_text, sheet_cell, terminal
 from dpsql.release.value_text import value_text
@@ -326,16 +327,13 @@ def write_binary(table: pa.Table, out: IO[bytes], format: str) -> None:
 def write_file(release: Release, place: Path, format: str, bars: bool, *, for_spreadsheet: bool = False) -> None:
     """Write the answer as a file in any of `FORMATS`. Raises Fault (file_write)."""
     table = with_bars(release) if bars else release.table
-    try:
+    with writing(place, charged=release.receipt.is_paid):
         if format in BINARY_FORMATS:
             with place.open("wb") as file:
                 write_binary(table, file, format)
             return
         with place.open("w", encoding="utf-8", newline="") as text:
             write_text(release, text, format, bars, for_spreadsheet=for_spreadsheet)
-    except OSError as error:
-        problem = error.strerror or "it failed"
-        raise refuse("file_write", place=str(place), problem=problem, charged=release.receipt.is_paid) from None
 
 
 def write_text(

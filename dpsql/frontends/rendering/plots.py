@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib.util
 import math
-import os
 from collections.abc import Container, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from itertools import pairwise
@@ -16,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from dpsql.errors.custodian_log import registering
 from dpsql.errors.exceptions import refuse
+from dpsql.frontends.files import replace_file, require_writable, writing
 from dpsql.frontends.rendering.pictures import picture_bytes
 from dpsql.media.text import picture
-from dpsql.storage.durable_files import write_private
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -76,38 +75,15 @@ def check_plot(place: Path) -> None:
         raise refuse("plot_ending", place=str(place), endings=", ".join(ENDINGS))
     if importlib.util.find_spec("altair") is None or importlib.util.find_spec("vl_convert") is None:
         raise refuse("plot_missing")
-    existed = place.exists()
-    try:
-        place.open("ab").close()
-        if not existed:
-            place.unlink()
-    except OSError as error:
-        raise refuse("file_write", place=str(place), problem=error.strerror or "it failed") from None
+    require_writable(place)
 
 
 def write_plot(chart: Chart, place: Path, *, charged: bool = False) -> None:
     """Write a chart in the format that the ending of `place` names. Raises Faults file_write and plot_failed; `charged`: whether
     a charge stays."""
     drawn = picture_bytes(chart, place.suffix.lower(), charged=charged)
-    try:
+    with writing(place, charged=charged):
         place.write_bytes(drawn)
-    except OSError as error:
-        raise refuse("file_write", place=str(place), problem=error.strerror or "it failed", charged=charged) from None
-
-
-def _part(place: Path) -> Path:
-    return place.with_name(f".{place.stem}.part{place.suffix}")
-
-
-def check_owners_plot(place: Path) -> None:
-    """Check, before anything is charged, that `write_owners_plot` can make its file. Raises file_write."""
-    part = _part(place)
-    try:
-        part.unlink(missing_ok=True)
-        write_private(part, b"")
-        part.unlink()
-    except OSError as error:
-        raise refuse("file_write", place=str(place), problem=error.strerror or "it failed") from None
 
 
 def write_owners_plot(chart: Chart, place: Path, *, charged: bool = False) -> None:
@@ -115,16 +91,8 @@ def write_owners_plot(chart: Chart, place: Path, *, charged: bool = False) -> No
 
     It replaces any file at that place: a link is not followed, and a process that has the old file open does not see the new one.
     """
-    part = _part(place)
-    try:
-        part.unlink(missing_ok=True)
-        write_private(part, b"")
-        write_plot(chart, part, charged=charged)
-        os.replace(part, place)
-    except OSError as error:
-        raise refuse("file_write", place=str(place), problem=error.strerror or "it failed", charged=charged) from None
-    finally:
-        part.unlink(missing_ok=True)
+    drawn = picture_bytes(chart, place.suffix.lower(), charged=charged)
+    replace_file(place, lambda part: part.write_bytes(drawn), private=True, charged=charged)
 
 
 def check_columns(columns: Sequence[OutputColumn]) -> None:

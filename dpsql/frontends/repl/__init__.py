@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from dpsql.errors.custodian_log import registering, unexpected_text
 from dpsql.errors.exceptions import Error, Exit, refuse
+from dpsql.frontends.files import read_text
 from dpsql.frontends.interruptible import ask
 from dpsql.frontends.rendering.formats import fitting, left_text, price_lines
 from dpsql.frontends.rendering.spinner import waiting
@@ -109,11 +110,7 @@ class _Talk:
         """Answer the texts of a file up to the first error, which is printed with the file's name."""
         if self._nested >= MOST_NESTED:
             raise refuse("file_read", place=place, problem=f"files ask for files more than {MOST_NESTED} deep")
-        try:
-            lines = Path(place).expanduser().read_text(encoding="utf-8").splitlines(keepends=True)
-        except (OSError, ValueError) as error:
-            problem = getattr(error, "strerror", None) or "it is no text in UTF-8"
-            raise refuse("file_read", place=place, problem=problem) from None
+        lines = read_text(Path(place).expanduser()).splitlines(keepends=True)
         self._nested += 1
         try:
             for text in _complete_texts(lines):

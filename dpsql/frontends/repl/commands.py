@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from dpsql.errors.custodian_log import registering
 from dpsql.errors.exceptions import refuse
 from dpsql.errors.suggestions import did_you_mean
+from dpsql.frontends.files import require_writable
 from dpsql.frontends.rendering.columns import column_summary
 from dpsql.frontends.rendering.formats import FORMATS, write_file
 from dpsql.frontends.rendering.tables import Layout
@@ -190,7 +191,7 @@ def _copy(prompt: Prompt, rest: str) -> None:
     formats = [name for name in FORMATS if name != "table"]
     if ending not in formats:
         raise refuse("command_argument", command="\\copy", problem=f"writes {', '.join(formats)}, not {ending}")
-    _check_writable(place)
+    require_writable(place)
     release = prompt.ask(match["sql"])
     with registering(charged=release.receipt.is_paid, passing=OSError):
         write_file(release, place, ending, bars=True)
@@ -209,18 +210,6 @@ def _plot(prompt: Prompt, rest: str) -> None:
     require_drawable(prompt.session, match["sql"])
     draw_release(prompt.ask(match["sql"]), place)
     prompt.screen.text(f"drawn to {place}\n")
-
-
-def _check_writable(place: Path) -> None:
-    """Check that a file can be written before the question is asked, so that nothing is charged for an answer that cannot be
-    written."""
-    existed = place.exists()
-    try:
-        place.open("ab").close()
-        if not existed:
-            place.unlink()
-    except OSError as error:
-        raise refuse("file_write", place=str(place), problem=error.strerror or "it failed") from None
 
 
 def _named(prompt: Prompt, rest: str) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.errors.suggestions import did_you_mean
+from dpsql.frontends.files import writing
 from dpsql.media.text import json_text
 from dpsql.storage.directories import state_directory
 
@@ -50,11 +51,9 @@ def _place() -> Path:
 def _write(queries: dict[str, str]) -> None:
     """Write the file under a temporary name, then rename it: a killed process leaves the old file or the new one."""
     place = _place()
-    try:
+    with writing(place):
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         new = place.with_suffix(f".{os.getpid()}")
         with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
             file.write(json_text(queries, indent=1))
         new.replace(place)
-    except OSError as error:
-        raise refuse("file_write", place=str(place), problem=error.strerror or "it failed") from None

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from dpsql.errors.exceptions import refuse
+from dpsql.frontends.files import writing
 from dpsql.frontends.rendering.tables import Layout, write_table
 from dpsql.frontends.rendering.terminal import say, say_paged, say_styled, standard_output
 from dpsql.media.text import terminal_lines
@@ -79,10 +79,8 @@ class Screen:
         """Write later answers to the file at `place`, or to standard output if it is empty. Raises Fault file_write."""
         self.close()
         if place:
-            try:
+            with writing(Path(place)):
                 self.file = Path(place).expanduser().open("w", encoding="utf-8")
-            except OSError as error:
-                raise refuse("file_write", place=place, problem=error.strerror or "it failed") from None
             self.place = place
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ from support.ledger_homes import EPSILON, Home, charge
 
 from dpsql.errors.custodian_log import CustodianLog
 from dpsql.errors.exceptions import Error
-from dpsql.frontends.cli.shared import read_text
+from dpsql.frontends.files import read_text
 from dpsql.ledger import open_ledger
 from dpsql.reuse.store import open_releases
 
@@ -128,7 +128,7 @@ def test_a_ledger_on_a_read_only_mount_can_be_looked_at(
 
 
 def test_a_file_without_an_end_is_not_read_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpsql.frontends.cli.shared._MOST_CHARACTERS", 1000)
+    monkeypatch.setattr("dpsql.frontends.files._MOST_CHARACTERS", 1000)
     with pytest.raises(Error, match="has no end"):
         read_text(Path("/dev/zero"))
     (tmp_path / "short.sql").write_text("SELECT 1" + " " * 992)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -177,47 +176,3 @@ def test_a_result_that_cannot_be_noted_is_not_done(record: RunRecord) -> None:
     with pytest.raises(ValueError, match="JSON"):
         record.keep("a.csv", writer(b"1"), {"request": "r1", "rows": 1, "price": float("nan")})
     assert not record.is_done("a.csv", "r1", bars=False)
-
-
-# --- atomic files -----------------------------------------------------------------------------------------------------
-
-
-def test_a_file_is_replaced_only_when_the_new_one_is_whole(record: RunRecord, folder: Path) -> None:
-    record.put("a.csv", writer(b"old"))
-
-    def half(part: Path) -> None:
-        part.write_bytes(b"ne")
-        raise OSError(28, os.strerror(28))
-
-    with pytest.raises(Error) as caught:
-        record.put("a.csv", half)
-    assert caught.value.slug == "file_write" and caught.value.message.endswith(f"a.csv: {os.strerror(28)}")
-    assert (folder / "a.csv").read_bytes() == b"old" and not list(folder.glob(".*.part"))
-    record.put("a.csv", writer(b"new"))
-    assert (folder / "a.csv").read_bytes() == b"new" and not list(folder.glob(".*.part"))
-
-
-def test_any_other_error_leaves_no_part_either(record: RunRecord, folder: Path) -> None:
-    def broken(part: Path) -> None:
-        part.write_bytes(b"ne")
-        raise KeyError("n")
-
-    with pytest.raises(KeyError):
-        record.put("a.csv", broken)
-    assert sorted(path.name for path in folder.iterdir()) == [".run.lock", "run.json"]
-
-
-def test_a_part_that_was_left_over_is_begun_anew(record: RunRecord, folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "victim").write_bytes(b"untouched")
-    (folder / ".a.csv.part").symlink_to(tmp_path / "victim")
-    (folder / ".b.csv.part").write_bytes(b"a longer rest of another run")
-
-    def appended(part: Path) -> None:
-        assert part.parent == folder
-        with part.open("ab") as file:
-            file.write(b"new")
-
-    for name in ("a.csv", "b.csv"):
-        record.put(name, appended)
-        assert (folder / name).read_bytes() == b"new" and not (folder / name).is_symlink()
-    assert (tmp_path / "victim").read_bytes() == b"untouched"

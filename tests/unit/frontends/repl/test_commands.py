@@ -324,4 +324,4 @@ def test_the_help_lists_every_command(talk: Talk, line: str) -> None:
 
 def test_the_help_has_the_pages_of_the_documentation(talk: Talk) -> None:
     assert "epsilon" in talk.run("\\? glossary") and talk.run("\\help Glossary;") == talk.run("\\? glossary")
-    assert talk.slug_of("\\? nothing")[0] == "topic_unknown"
+    assert talk.slug_of("\\? glosary")[0] == "topic_unknown"
