@@ -47,10 +47,10 @@ if TYPE_CHECKING:
         connect,
     )
     from dpsql.policy import Policy, load_policy
-    from dpsql.pricing.explain import PrivacyPlan
     from dpsql.privacy.loss import PrivacyLoss
     from dpsql.release.release import Release
     from dpsql.session.budget import Budget
+    from dpsql.session.explanation import PrivacyPlan
     from dpsql.session.opening import open_session
     from dpsql.session.session import Session
 
@@ -68,7 +68,7 @@ _LAZY = {
     **dict.fromkeys(_DBAPI, "dpsql.frontends.python.dbapi"),
     "AsyncConnection": "dpsql.frontends.python.async_connection",
     "aconnect": "dpsql.frontends.python.async_connection",
-    "PrivacyPlan": "dpsql.pricing.explain",
+    "PrivacyPlan": "dpsql.session.explanation",
     "Policy": "dpsql.policy",
     "load_policy": "dpsql.policy",
     "PrivacyLoss": "dpsql.privacy.loss",

@@ -27,11 +27,11 @@ from dpsql.noise.rank_histograms import Histograms
 from dpsql.planning.planner import Planned, Planner
 from dpsql.planning.together import Goal
 from dpsql.policy import Policy
-from dpsql.pricing.explain import PrivacyPlan
 from dpsql.pricing.options import Reuse
 from dpsql.privacy.mechanisms.contract import Law, Noise, Selection
 from dpsql.release.release import Release
 from dpsql.release.sandbox import shared_sandbox
+from dpsql.session.explanation import PrivacyPlan
 from dpsql.session.session import Session
 from dpsql.sql.split import split_file
 from dpsql_audit.questions import MEASURED_AS_ONE, Question

@@ -10,9 +10,9 @@ from dpsql.errors.exceptions import refuse
 
 if TYPE_CHECKING:
     from dpsql.planning.planner import Planned
-    from dpsql.pricing.explain import PrivacyPlan
     from dpsql.pricing.options import Options
     from dpsql.release.release import Release
+    from dpsql.session.explanation import PrivacyPlan
     from dpsql.session.session import Session
     from dpsql.sql.lexer import SqlText
     from dpsql.sql.parse import Parameters

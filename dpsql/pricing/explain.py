@@ -1,4 +1,4 @@
-"""The privacy plan of a question: what would be measured, with what noise and error, at what price.
+"""What a question would measure, with what noise and error, at what price.
 
 A function of SQL, policy and options (and of whether a stored release answers); it never reads data.
 """
@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
+from enum import Enum
 from fractions import Fraction
 from itertools import islice
 from statistics import NormalDist
@@ -16,15 +17,12 @@ from typing import Any
 from sqlglot import exp
 
 from dpsql.plan.expression_text import expression_text
-from dpsql.plan.plan import Block, Literal, Plan, Term, TermKind
+from dpsql.plan.plan import Block, Literal, Measure, Plan, Term, TermKind, TotalCut
 from dpsql.pricing.expected_error import term_errors
 from dpsql.pricing.explained_sums import (
     PLUS_MINUS,
-    TIMES_THE_CUT,
-    TIMES_THE_PLACES,
-    in_cuts,
+    cut_text,
     made_of,
-    of_cut,
     reading,
     text_of,
 )
@@ -33,29 +31,54 @@ from dpsql.pricing.measurements import PARTS
 from dpsql.pricing.pricing import Price, PricedBlock, shown_half_of_the_time
 from dpsql.pricing.running_totals import mean_terms, mean_variances
 from dpsql.pricing.sensitivity import places_of
+from dpsql.pricing.total_cuts import is_share, whole_share
 from dpsql.pricing.workloads import Workload, variance
 from dpsql.privacy.loss import PrivacyLoss, plain_decimal
 from dpsql.privacy.mechanisms.contract import Noise, TermNoise
 
 
+class Figures(Enum):
+    """What the sensitivities, scale and error of a planned output are measured in.
+
+    ANSWER: the unit of the answer. RANK: rows of rank, of a number that is chosen. SECRET: rows of rank, of a number whose noise
+    follows the data. CUT, PLACES: multiples of the bound, or of the number of values, that is chosen first. KEYS: the units or
+    rows of a key, in partition selection.
+    """
+
+    ANSWER = "answer"
+    RANK = "rank"
+    SECRET = "secret"
+    CUT = "bound"
+    PLACES = "number of values"
+    KEYS = "keys"
+
+    @property
+    def chosen_first(self) -> bool:
+        """Return whether the figures are multiples of a number that an earlier stage chooses."""
+        return self in (Figures.CUT, Figures.PLACES)
+
+
+COLUMNS = (
+    "block", "output", "aggregate", "keys", "mechanism", "l0", "l1_sensitivity", "l2_sensitivity", "noise_scale", "error_95",
+    "epsilon", "delta", "rho", "rows_per_unit", "grid", "stored_error_95", "bound",
+)  # fmt: skip
+"""Columns of EXPLAIN VERBOSE (docs/sql.md), the attributes of a `PlannedOutput`."""
+
+
 @dataclass(frozen=True)
 class PlannedOutput:
-    """One noisy output: a basis term, a chosen number, or the partition selection of a block. Columns as in EXPLAIN
-    (docs/sql.md).
+    """One noisy output: a basis term, a chosen number, or the partition selection of a block.
 
-    Sensitivities, `noise_scale` and `error_95` (half width at the requested confidence, 95 % by default) are in the unit of the
-    answer; `grid` is the width of one integer step in that unit; an epsilon or rho of None is infinite. `bound` names the
-    contribution bounds that determine the sensitivities, with their values.
-    For a number that is chosen instead of perturbed, sensitivities and `noise_scale` are in rows of rank, and `bound` ends with
-    the worst-case rank error; `error_95` is None, because the distance between values of neighbouring ranks is unknown. For
-    partition selection, `noise_scale` is the size of a key that is shown with probability 1/2, and `bound` says what is counted:
-    units or rows. For a sum under `dp.max_total = auto` (a COUNT(DISTINCT) under `dp.max_values = auto`), all of these are in
-    multiples of the bound that is chosen first, `error_95` is None and `bound` ends with `TIMES_THE_CUT` (`TIMES_THE_PLACES`).
+    `names`: the outputs of the question that read it. Sensitivities, `noise_scale` and `error_95` (half width at the requested
+    confidence, 95 % by default) are in what `figures` says; `grid` is the width of one integer step in the unit of the answer; an
+    epsilon or rho of None is infinite. `error_95` is None where no half width in the unit of the answer is known: `error` then
+    says in words what is. `limits` names the contribution bounds that determine the sensitivities, with their values. For
+    partition selection, `noise_scale` is the size of a key that is shown with probability 1/2, and `limits` says what is counted.
     `stored_error_95` is the error of the stored release that will answer; None where the output will be measured.
     """
 
     block: str
-    output: str
+    names: tuple[str, ...]
     aggregate: str
     keys: str
     mechanism: str
@@ -70,77 +93,49 @@ class PlannedOutput:
     rows_per_unit: int
     grid: float
     stored_error_95: float | None = None
-    bound: str = ""
-
-
-@dataclass(frozen=True)
-class PrivacyPlan:
-    """All noisy outputs of a question, its price, and what is known about it before it runs.
-
-    `loss` is the price without stored releases; `charged` is what would be charged now; `remaining` is what each scope has left
-    before the question; `lines` are sentences on the accuracy of each output, the price, and what to know about the rows;
-    `engine_sql` has the generated text of each block that would run (for the owner only).
-    """
-
-    outputs: tuple[PlannedOutput, ...]
-    loss: PrivacyLoss
-    charged: PrivacyLoss
-    remaining: tuple[tuple[str, str], ...]
-    stored: tuple[str, ...]
-    engine_sql: tuple[tuple[str, str], ...]
-    confidence: float
-    columns: tuple[tuple[str, str], ...]
-    notes: tuple[str, ...] = ()
-    lines: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
+    error: str = ""
+    figures: Figures = Figures.ANSWER
 
     @property
-    def price(self) -> str:
-        """The charge in words."""
-        return describe_loss(self.charged)
+    def output(self) -> str:
+        """The names of the outputs in one text."""
+        return ", ".join(self.names)
 
-    def rows(self) -> list[tuple[Any, ...]]:
-        """Return one row for each output, in the order of the fields of `PlannedOutput`."""
-        return [tuple(getattr(output, field.name) for field in fields(PlannedOutput)) for output in self.outputs]
+    @property
+    def bound(self) -> str:
+        """The limits, and what is known of the error, in one text."""
+        limits = ", ".join(self.limits)
+        return f"{limits}; {self.error}" if self.error else limits
 
-    def to_text(self) -> str:
-        """Return the text of EXPLAIN: a few lines for people."""
-        return "\n".join(self.lines)
+    def row(self) -> tuple[Any, ...]:
+        """Return the row of EXPLAIN VERBOSE."""
+        return tuple(getattr(self, name) for name in COLUMNS)
 
-    def details(self) -> str:
-        """Return the text of EXPLAIN VERBOSE: the noise of each measured number, and the exact price."""
-        lines = []
-        for row in self.outputs:
-            described = f"{row.output}: {row.aggregate}" if row.output else row.aggregate
-            if row.mechanism in ("truncated_geometric", "threshold", "weighted_threshold"):
-                lines.append(
-                    f"{row.block}  {described}, shown from about {row.noise_scale:.4g} {row.bound} (delta {row.delta:.3g})"
-                )
-                continue
-            if row.error_95 is None and row.bound.endswith((TIMES_THE_CUT, TIMES_THE_PLACES)):
-                factor = "that bound" if row.bound.endswith(TIMES_THE_CUT) else "that number of values"
-                scale = f"{row.mechanism} noise of scale {row.noise_scale:.4g} times {factor}"
-                lines.append(f"{row.block}  {described}, {row.keys} keys: {scale} ({row.bound})")
-                continue
-            if row.error_95 is None and row.mechanism in LOCAL:
-                lines.append(f"{row.block}  {described}, {row.keys} keys: {row.mechanism} ({row.bound})")
-                continue
-            if row.error_95 is None:
-                lines.append(
-                    f"{row.block}  {described}, {row.keys} keys: chosen by the {row.mechanism} mechanism, its weights fall by e "
-                    f"every {row.noise_scale:.4g} rows of rank ({row.bound})"
-                )
-                continue
-            stored = "" if row.stored_error_95 is None else f" (from the store within +/- {row.stored_error_95:.4g})"
-            lines.append(
-                f"{row.block}  {described}, {row.keys} keys: {row.mechanism} noise of scale {row.noise_scale:.4g}, "
-                f"within +/- {row.error_95:.4g}{stored} in {self.confidence:.0%} of cases "
-                f"(L1 {row.l1_sensitivity:.4g}, L2 {row.l2_sensitivity:.4g}, {row.bound})"
-            )
-        lines.append(f"price: {describe_loss(self.loss)}")
-        if self.stored:
-            lines.append(f"stored releases answer {', '.join(self.stored)}; now charged: {describe_loss(self.charged)}")
-        lines += [f"remaining ({scope}): {left}" for scope, left in self.remaining]
-        return "\n".join([*lines, *self.notes])
+    def text(self, confidence: float) -> str:
+        """Return the output as a line for people; `confidence` is that of `error_95`."""
+        named = f"{self.block}  {self.output}: {self.aggregate}" if self.names else f"{self.block}  {self.aggregate}"
+        if self.figures is Figures.KEYS:
+            return f"{named}, shown from about {self.noise_scale:.4g} {self.bound} (delta {self.delta:.3g})"
+        named = f"{named}, {self.keys} keys"
+        if self.figures is Figures.SECRET:
+            return f"{named}: {self.mechanism} ({self.bound})"
+        if self.figures is Figures.RANK:
+            falling = f"its weights fall by e every {self.noise_scale:.4g} rows of rank"
+            return f"{named}: chosen by the {self.mechanism} mechanism, {falling} ({self.bound})"
+        noise = f"{named}: {self.mechanism} noise of scale {self.noise_scale:.4g}"
+        if self.error_95 is None:
+            return f"{noise} times that {self.figures.value} ({self.bound})"
+        stored = "" if self.stored_error_95 is None else f" (from the store within +/- {self.stored_error_95:.4g})"
+        return (
+            f"{noise}, within +/- {self.error_95:.4g}{stored} in {confidence:.0%} of cases "
+            f"(L1 {self.l1_sensitivity:.4g}, L2 {self.l2_sensitivity:.4g}, {self.bound})"
+        )
+
+
+def confidence_text(confidence: float) -> str:
+    """Return a confidence as a text such as 95 %."""
+    return f"{confidence * 100:.4g} %"
 
 
 def describe_loss(loss: PrivacyLoss) -> str:
@@ -169,13 +164,10 @@ def planned_outputs(
     rows: list[PlannedOutput] = []
     blocks = {block.name: block for block in plan.blocks}
     for priced_block in priced:
-        block = blocks[priced_block.block.name]
-        noises_after = _shown_noises(priced_block, after or {})
-        term_rows = _terms(
-            block, priced_block, used_by(plan, block.name), float(confidence), stored.get(block.name, {}), noises_after
-        )
-        rows += in_cuts(term_rows, priced_block, plan, float(confidence))
-        rows += of_cut(_numbers(block, priced_block, used_by(plan, block.name), float(confidence)), plan, priced_block)
+        block, level = blocks[priced_block.block.name], float(confidence)
+        noises_after, used = _shown_noises(priced_block, after or {}), used_by(plan, block.name)
+        rows += _terms(block, priced_block, plan, used, level, stored.get(block.name, {}), noises_after)
+        rows += _numbers(block, priced_block, plan, used, level)
         if priced_block.noise.selection is not None:
             rows.append(_selection(priced_block))
     return tuple(rows)
@@ -293,62 +285,88 @@ def _kind(priced: PricedBlock) -> str:
 def _terms(
     block: Block,
     priced: PricedBlock,
-    used: dict[str, list[str]],
+    plan: Plan,
+    used: Mapping[str, list[str]],
     confidence: float,
     stored: Mapping[str, tuple[float, float]],
     noises_after: Sequence[TermNoise],
 ) -> list[PlannedOutput]:
     rows = []
+    cuts = [cut for cut in plan.cuts if block.name in cut.readers]
     named = {term.name: term for term in priced.block.terms}
     errors = term_errors(priced.block, noises_after, confidence)
     stored_errors = shown_errors(stored, priced, confidence) if stored else {}
     for noisy in priced.noise.terms:
         term = named.get(noisy.name) or Term(noisy.name, TermKind.UNITS, None, None, 1)  # counted for selection alone
-        names = [name for measure in made_of(term, block, priced) for name in used.get(measure.name, [])]
+        cut = next((cut for cut in cuts if noisy.name in named and is_share(term, cut)), None)
         step, error = errors[noisy.name].unit, errors[noisy.name].half_width
         noise, loss = noisy.noise, noisy.noise.loss
         if noisy.shares not in ("", noisy.name):  # the price of a set is shown at its first term
             loss = PrivacyLoss.nothing()
-        rows.append(
-            PlannedOutput(
-                block=block.name,
-                output=", ".join(dict.fromkeys(names)),
-                aggregate=text_of(term, priced),
-                keys=_kind(priced),
-                mechanism=noise.mechanism,
-                l0=noise.sensitivity.l0,
-                l1_sensitivity=noise.sensitivity.l1 * step,
-                l2_sensitivity=math.sqrt(noise.sensitivity.l2_squared) * step,
-                noise_scale=float(noise.noise_scale) * 2.0**noise.shift * step,
-                error_95=error,
-                epsilon=None if loss.epsilon is None else float(loss.epsilon),
-                delta=float(loss.delta),
-                rho=None if loss.rho is None else float(loss.rho),
-                rows_per_unit=priced.block.caps.rows_per_unit,
-                grid=2.0**noise.shift * step,
-                stored_error_95=stored_errors.get(noisy.name),
-                bound=_bound(term, priced),
-            )
+        output = PlannedOutput(
+            block=block.name,
+            names=_names(made_of(term, block, priced), used),
+            aggregate=text_of(term, priced),
+            keys=_kind(priced),
+            mechanism=noise.mechanism,
+            l0=noise.sensitivity.l0,
+            l1_sensitivity=noise.sensitivity.l1 * step,
+            l2_sensitivity=math.sqrt(noise.sensitivity.l2_squared) * step,
+            noise_scale=float(noise.noise_scale) * 2.0**noise.shift * step,
+            error_95=error,
+            **_price(loss),
+            rows_per_unit=priced.block.caps.rows_per_unit,
+            grid=2.0**noise.shift * step,
+            stored_error_95=stored_errors.get(noisy.name),
+            limits=_limits(term, priced, cut),
         )
+        rows.append(output if cut is None else _in_multiples(output, cut, plan, confidence))
     return rows
 
 
-def _numbers(block: Block, priced: PricedBlock, used: dict[str, list[str]], confidence: float) -> list[PlannedOutput]:
+def _in_multiples(output: PlannedOutput, cut: TotalCut, plan: Plan, confidence: float) -> PlannedOutput:
+    """Return the output of a sum in multiples of the bound that is chosen first: on what one unit adds in total, which is
+    `whole_share` steps of its noise, or on the number of its values."""
+    figures, option = Figures.CUT, "max_total"
+    if cut.places:
+        scaled = ("l1_sensitivity", "l2_sensitivity", "noise_scale", "error_95", "grid")
+        output = replace(output, **{name: getattr(output, name) / whole_share(cut) for name in scaled})
+        figures, option = Figures.PLACES, "max_values"
+    times = f"times the {figures.value} that is chosen first (dp.{option} = auto)"
+    error = f"{PLUS_MINUS} {output.error_95:.3g} ({confidence_text(confidence)}) {times}"
+    return replace(output, aggregate=cut_text(cut, plan), error_95=None, error=error, figures=figures)
+
+
+def _names(measures: Sequence[Measure], used: Mapping[str, list[str]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for measure in measures for name in used.get(measure.name, [])))
+
+
+def _price(loss: PrivacyLoss) -> dict[str, Any]:
+    return {
+        "epsilon": None if loss.epsilon is None else float(loss.epsilon),
+        "delta": float(loss.delta),
+        "rho": None if loss.rho is None else float(loss.rho),
+    }
+
+
+def _numbers(
+    block: Block, priced: PricedBlock, plan: Plan, used: Mapping[str, list[str]], confidence: float
+) -> list[PlannedOutput]:
     """Return the rows of measurements other than sums. Their `error_95` is None: the error of a chosen number has no known half
     width."""
     rows = []
-    for measurement, plan in zip(priced.block.measurements, priced.noise.measurements, strict=True):
+    cut = next((cut for cut in plan.cuts if cut.block == block.name), None)
+    for measurement, planned in zip(priced.block.measurements, priced.noise.measurements, strict=True):
         part = PARTS.of(measurement.word)
-        for name, law in plan.laws:
+        for name, law in planned.laws:
             if law.loss == PrivacyLoss.nothing():
                 continue  # an end of an error bar that follows from the number itself
-            number, loss = part.explained(measurement, plan, name, confidence), law.loss
-            names = [label for measure in reading(name, block, priced) for label in used.get(measure.name, [])]
+            number = part.explained(measurement, planned, name, confidence)
             rows.append(
                 PlannedOutput(
                     block=block.name,
-                    output=", ".join(dict.fromkeys(names)),
-                    aggregate=number.aggregate,
+                    names=_names(reading(name, block, priced), used),
+                    aggregate=number.aggregate if cut is None else _cut_aggregate(cut, plan),
                     keys=_kind(priced),
                     mechanism=number.mechanism,
                     l0=number.sensitivity.l0,
@@ -356,15 +374,21 @@ def _numbers(block: Block, priced: PricedBlock, used: dict[str, list[str]], conf
                     l2_sensitivity=math.sqrt(number.sensitivity.l2_squared),
                     noise_scale=number.scale,
                     error_95=None,
-                    epsilon=None if loss.epsilon is None else float(loss.epsilon),
-                    delta=float(loss.delta),
-                    rho=None if loss.rho is None else float(loss.rho),
+                    **_price(law.loss),
                     rows_per_unit=priced.block.caps.rows_per_unit,
                     grid=number.grid,
-                    bound=f"{_caps(priced)}; {number.error}",
+                    limits=(_caps(priced),),
+                    error=number.error,
+                    figures=Figures.SECRET if number.mechanism in LOCAL else Figures.RANK,
                 )
             )
     return rows
+
+
+def _cut_aggregate(cut: TotalCut, plan: Plan) -> str:
+    """Describe the number that a block chooses as a bound."""
+    summed = cut_text(cut, plan)
+    return f"values of a unit in the {summed}" if cut.places else f"bound on the {summed} of a unit"
 
 
 def shown_errors(errors: Mapping[str, tuple[float, float]], priced: PricedBlock, confidence: float) -> dict[str, float]:
@@ -385,33 +409,35 @@ def _caps(priced: PricedBlock) -> str:
     return ", ".join([f"{caps.rows_per_unit} rows per unit", *bounds])
 
 
-def _bound(term: Term, priced: PricedBlock) -> str:
-    """Describe the bound on a unit's contribution to a term."""
-    words = [_caps(priced)]
+def _limits(term: Term, priced: PricedBlock, cut: TotalCut | None) -> tuple[str, ...]:
+    """Describe the bounds on a unit's contribution to a term. Of a sum under a bound that is chosen first, what comes with the
+    clipping is left out."""
+    limits = [_caps(priced)]
     if term.clip is not None and term.clip.norm is not None:
+        if cut is not None:
+            return tuple(limits)
         option = "max_count" if term.kind is TermKind.COUNT else "max_total"
         most = plain_decimal(term.clip.most / Fraction(2) ** term.grid)
-        words.append(f"clipped to {option} {most} in {term.clip.norm.value}")
+        limits.append(f"clipped to {option} {most} in {term.clip.norm.value}")
     if isinstance(term.places, Literal) and term.kind is TermKind.DISTINCT:
-        words.append(f"max_values {places_of(term)} per unit")
+        limits.append(f"max_values {places_of(term)} per unit")
     if term.shares:
         first = next(other for other in priced.block.terms if other.name == term.shares)
         companions = "sums" if first.kind in (TermKind.SQUARE_PART, TermKind.PAIR_PART) else "counts"
         with_ = f"the {companions} beside it" if first.name == term.name else text_of(first, priced)
-        words.append(f"shares each row, and its price, with {with_}")
-    return ", ".join(words)
+        limits.append(f"shares each row, and its price, with {with_}")
+    return tuple(limits)
 
 
 def _selection(priced: PricedBlock) -> PlannedOutput:
     rule = priced.noise.selection
     assert rule is not None
-    loss = rule.loss
     half, counted = shown_half_of_the_time(priced)
     private = ", ".join(expression_text(key.expression) for key in priced.block.keys if key.values is None)
     return PlannedOutput(
-        priced.block.name, "", f"partition selection of {private}", "private", rule.kind, 0, 0.0, 0.0, float(half), 0.0,
-        None if loss.epsilon is None else float(loss.epsilon), float(loss.delta),
-        None if loss.rho is None else float(loss.rho), priced.block.caps.rows_per_unit, 1.0, bound=counted,
+        priced.block.name, (), f"partition selection of {private}", "private", rule.kind, 0, 0.0, 0.0, float(half), 0.0,
+        **_price(rule.loss), rows_per_unit=priced.block.caps.rows_per_unit, grid=1.0, limits=(counted,),
+        figures=Figures.KEYS,
     )  # fmt: skip
 
 

@@ -1,10 +1,6 @@
-"""Sums in EXPLAIN: their text as short SQL, and sums under a bound that is chosen first (`dp.max_total = auto`)."""
+"""Sums in EXPLAIN: their text as short SQL, and the measures that they stand for."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import Any, TypeVar
 
 from dpsql.aggregates.contract import SharedPart
 from dpsql.aggregates.distances import distance
@@ -14,48 +10,8 @@ from dpsql.plan.expression_text import column_texts, expression_text
 from dpsql.plan.formulas import terms_of
 from dpsql.plan.plan import Block, Call, Expr, Measure, Plan, Relation, Term, TermKind, TotalCut
 from dpsql.pricing.pricing import PricedBlock
-from dpsql.pricing.total_cuts import is_share, whole_share
 
-Row = TypeVar("Row")
 PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
-TIMES_THE_CUT = "times the bound that is chosen first (dp.max_total = auto)"
-"""Last words of `PlannedOutput.bound` for a sum whose noise is proportional to a released bound."""
-TIMES_THE_PLACES = "times the number of values that is chosen first (dp.max_values = auto)"
-"""Last words of `PlannedOutput.bound` for a count of distinct values of which each unit brings at most a released number."""
-
-
-def in_cuts(rows: Sequence[Row], priced: PricedBlock, plan: Plan, confidence: float) -> Iterator[Row]:
-    """Yield the rows (`explain.PlannedOutput`) of a block's terms; rows of sums whose bound is chosen first are in multiples of
-    it."""
-    cuts = [cut for cut in plan.cuts if priced.block.name in cut.readers]
-    for row, noisy in zip(rows, priced.noise.terms, strict=True):
-        term = next((term for term in priced.block.terms if term.name == noisy.name), None)
-        cut = next((cut for cut in cuts if is_share(term, cut)), None)
-        if cut is None:
-            yield row
-            continue
-        output: Any = row
-        output = _in_shares(output, whole_share(cut)) if cut.places else output
-        width = f"{PLUS_MINUS} {output.error_95:.3g} ({confidence * 100:.4g} %)"
-        times = TIMES_THE_PLACES if cut.places else TIMES_THE_CUT
-        bound = f"{output.bound.partition(', clipped to')[0]}; {width} {times}"
-        yield replace(output, aggregate=cut_text(cut, plan), error_95=None, bound=bound)
-
-
-def _in_shares(output: Any, whole: int) -> Any:
-    """Return the row of a term in multiples of what one unit adds in total, which is `whole` steps of its noise."""
-    names = ("l1_sensitivity", "l2_sensitivity", "noise_scale", "error_95", "grid")
-    return replace(output, **{name: getattr(output, name) / whole for name in names})
-
-
-def of_cut(rows: list[Row], plan: Plan, priced: PricedBlock) -> list[Row]:
-    """Return the rows of a block's numbers; if the block chooses a bound, describe it in words."""
-    cut = next((cut for cut in plan.cuts if cut.block == priced.block.name), None)
-    if cut is None:
-        return rows
-    text = f"{'values of a unit in' if cut.places else 'bound on'} the {cut_text(cut, plan)}{'' if cut.places else ' of a unit'}"
-    outputs: list[Any] = list(rows)
-    return [replace(row, aggregate=text) for row in outputs]
 
 
 def cut_text(cut: TotalCut, plan: Plan) -> str:

@@ -6,7 +6,7 @@ Everything here is computed from noisy numbers, so a release may be shown, store
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,6 @@ from dpsql.errors.custodian_log import registering
 from dpsql.errors.exceptions import Error
 from dpsql.media.text import terminal, terminal_lines
 from dpsql.plan.intervals import Type
-from dpsql.plan.plan import Block
 from dpsql.pricing.explain import PlannedOutput
 from dpsql.privacy.loss import PrivacyLoss, plain_decimal
 from dpsql.release.error_bars import Answer, Bars, answer, bars
@@ -268,31 +267,16 @@ class Release:
         return answer_html([column.name for column in self.columns], self.rows(), errors, len(self), remarks)
 
 
-def group_notices(columns: Sequence[OutputColumn], blocks: Iterable[Block] = ()) -> tuple[str, ...]:
-    """Return a notice on columns that are computed over the groups of a block, and how to ask instead; then the `drop_notices` of
-    `blocks`."""
+def group_notices(columns: Sequence[OutputColumn]) -> tuple[str, ...]:
+    """Return a notice on columns that are computed over the groups of a block, and how to ask instead."""
     names = dict.fromkeys(column.name for column in columns if column.of_groups)
     if not names:
-        return drop_notices(blocks)
+        return ()
     return (
         f"{', '.join(names)}: computed over the groups shown, which may be others than those of the data "
         "(public keys are all there, private ones where enough units share them), so the error is not known; "
         "HAVING COUNT(*) > n leaves groups of public keys that the data has, COUNT(DISTINCT key) counts keys",
-        *drop_notices(blocks),
     )
-
-
-def drop_notices(blocks: Iterable[Block]) -> tuple[str, ...]:
-    """Return a notice on rows that may belong to no group, because of values that the policy does not list (policy key
-    `outside`)."""
-    names = dict.fromkeys(
-        name for block in blocks for key in block.keys if key.values is not None for name in key.drops
-    )
-    if not names:
-        return ()
-    *first, last = names
-    columns = f"{', '.join(first)} or {last}" if first else last
-    return (f"rows with other values of {columns} than the policy names belong to no group and are left out",)
 
 
 @dataclass(frozen=True)

@@ -1,111 +1,216 @@
-"""EXPLAIN for analysts, one line for each topic: accuracy, price, the rows that count, and what would be cheaper."""
+"""The privacy plan of a question: the error of each column, groups, price and cheaper ways as data, and their text."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 from dpsql.plan.combinations import group_count
-from dpsql.plan.expression_text import expression_text
 from dpsql.plan.intervals import Type
-from dpsql.plan.plan import TotalCut
-from dpsql.plan.stability import tables
 from dpsql.planning.expected_bars import ExpectedBars
 from dpsql.planning.planner import Planned
 from dpsql.policy import Policy
 from dpsql.pricing.budget_shares import Objective
-from dpsql.pricing.explain import PlannedOutput, running_lines, tile_count, tile_lines
-from dpsql.pricing.explained_sums import TIMES_THE_CUT, TIMES_THE_PLACES, cut_text
+from dpsql.pricing.explain import (
+    PlannedOutput,
+    confidence_text,
+    describe_loss,
+    running_lines,
+    tile_count,
+    tile_lines,
+)
+from dpsql.pricing.explained_sums import PLUS_MINUS
 from dpsql.pricing.options import Options
 from dpsql.pricing.pricing import price
-from dpsql.pricing.total_cuts import EMPTY_CELLS, cut_at, units_above
 from dpsql.privacy.accounting.contract import Accountant
 from dpsql.privacy.loss import PrivacyLoss, plain_decimal
-from dpsql.privacy.mechanisms.exponential import Choice
 from dpsql.privacy.mechanisms.registry import MECHANISMS
 from dpsql.release.release import OutputColumn
-from dpsql.release.remainder import ReleasedBlock
 from dpsql.release.value_text import half_width_text
 from dpsql.session.budget import ChargeShare
 
 _MOST_OUTPUTS = 12
 _MOST_TILES = 50
+_LATER = "error bar comes with the answer"
+_SEVERAL = "chosen; EXPLAIN VERBOSE shows its rank error"
 
 
-def error_lines(
+@dataclass(frozen=True)
+class ColumnError:
+    """What is known of the error of one column of the answer before it is measured: half widths of its bars in the unit of the
+    column, the narrowest and the widest, or in words the `reason` why there is none. `assumed_rows`: the number of rows of each
+    group for which they hold (None: whatever the data are)."""
+
+    name: str
+    least: float | None = None
+    most: float | None = None
+    assumed_rows: int | None = None
+    reason: str = ""
+
+    @classmethod
+    def of_widths(cls, name: str, least: float, most: float, assumed_rows: int | None = None) -> ColumnError:
+        """Return the error of half widths; `most` is infinite if noise would leave no information, NaN if there is none."""
+        if math.isfinite(most):
+            return cls(name, least, most, assumed_rows)
+        if assumed_rows is None:
+            return cls(name, reason="error not known")
+        return cls(name, reason=f"nothing would be known of groups with {assumed_rows:,} rows (dp.assume_rows)")
+
+    def text(self, confidence: float) -> str:
+        """Return the line of EXPLAIN."""
+        if self.least is None or self.most is None:
+            return f"{self.name}: {self.reason}"
+        low, high = half_width_text(self.least), half_width_text(self.most)
+        groups = "" if self.assumed_rows is None else f", of groups with {self.assumed_rows:,} rows"
+        width = high if low == high else f"{low} to {high}"
+        return f"{self.name}: {PLUS_MINUS} {width} ({confidence_text(confidence)}{groups})"
+
+
+@dataclass(frozen=True)
+class PlannedGroups:
+    """The groups that are measured. `counts`: their number in each block, None for private keys, of which it is not known before.
+    `alone`: counts of rows up to this size may be noise alone (None: no rows are counted)."""
+
+    counts: tuple[int, ...] | None
+    alone: float | None = None
+
+    def text(self) -> str:
+        """Return the line of EXPLAIN. All groups of public keys are answered, also those that the data lack."""
+        if self.counts is None:
+            return "groups: unknown, those of private keys that enough units share"
+        line = f"groups: {' and '.join(f'{count:,}' for count in self.counts)}, with or without rows"
+        if self.alone is None:
+            return line
+        return f"{line}; HAVING COUNT(*) > {math.ceil(self.alone):,} leaves out those that may be noise alone"
+
+
+@dataclass(frozen=True)
+class PrivacyPlan:
+    """All noisy outputs of a question, its price, and what is known about it before it runs.
+
+    `loss` is the price without stored releases; `charged` is what would be charged now; `remaining` is what each scope has left
+    before the question; `errors` and `groups` are what is known of noisy columns and of groups; `further`: sentences on price
+    and rows; `engine_sql` has the generated text of each block that would run (for the owner only).
+    """
+
+    outputs: tuple[PlannedOutput, ...]
+    loss: PrivacyLoss
+    charged: PrivacyLoss
+    remaining: tuple[tuple[str, str], ...]
+    stored: tuple[str, ...]
+    engine_sql: tuple[tuple[str, str], ...]
+    confidence: float
+    columns: tuple[tuple[str, str], ...]
+    notes: tuple[str, ...] = ()
+    errors: tuple[ColumnError, ...] = ()
+    groups: PlannedGroups | None = None
+    further: tuple[str, ...] = ()
+
+    @property
+    def price(self) -> str:
+        """The charge in words."""
+        return describe_loss(self.charged)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Sentences on the accuracy of each output, the groups, the price, and what to know about the rows."""
+        groups = () if self.groups is None else (self.groups.text(),)
+        return (*(error.text(self.confidence) for error in self.errors), *groups, *self.further)
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """Return one row for each output, with the columns `COLUMNS`."""
+        return [output.row() for output in self.outputs]
+
+    def to_text(self) -> str:
+        """Return the text of EXPLAIN: a few lines for people."""
+        return "\n".join(self.lines)
+
+    def details(self) -> str:
+        """Return the text of EXPLAIN VERBOSE: the noise of each measured number, and the exact price."""
+        lines = [output.text(self.confidence) for output in self.outputs]
+        lines.append(f"price: {describe_loss(self.loss)}")
+        if self.stored:
+            lines.append(f"stored releases answer {', '.join(self.stored)}; now charged: {describe_loss(self.charged)}")
+        lines += [f"remaining ({scope}): {left}" for scope, left in self.remaining]
+        return "\n".join([*lines, *self.notes])
+
+
+def column_errors(
     columns: Sequence[OutputColumn],
     outputs: Sequence[PlannedOutput],
     bars: ExpectedBars,
     options: Options,
     stored: bool,
-) -> tuple[str, ...]:
-    """Return a line for each noisy column with the half width of its error bar, in the column's own unit, before it is
-    measured.
+) -> tuple[ColumnError, ...]:
+    """Return what is known of the error of each noisy column before it is measured.
 
     `bars`: the expected bars by position of the column. `stored`: a part of the answer comes from stored releases.
     """
     names = Counter(column.name for column in columns)
-    lines = []
-    for position, column in [(place, column) for place, column in enumerate(columns) if column.noisy][:_MOST_OUTPUTS]:
-        rows = [row for row in outputs if column.name in row.output.split(", ") and row.l0]
+    errors = []
+    for position, column in [entry for entry in enumerate(columns) if entry[1].noisy][:_MOST_OUTPUTS]:
+        rows = [row for row in outputs if column.name in row.names and row.l0]
         if names[column.name] > 1:  # the rows of EXPLAIN name outputs and cannot distinguish these
             rows = [] if position in bars.of_terms else [row for row in rows if row.error_95 is None]
-        term = rows[0] if len(rows) == 1 and rows[0].error_95 is not None else None
-        if position in bars.released and (term is None or column.of_groups):
-            error = _released_text(*bars.released[position], options)
-        elif column.of_groups:
-            error = "error not known: it depends on which groups there are"
-        elif position in bars.assumed:
-            error = _assumed_text(bars.assumed[position], options)
-        elif len(rows) > 1 and any(row.bound.endswith((TIMES_THE_CUT, TIMES_THE_PLACES)) for row in rows):
-            error = "error bar comes with the answer"
-        elif rows and rows[0].error_95 is None:
-            bounds = {row.bound for row in rows if row.error_95 is None}
-            alone = len(bounds) == 1 or names[column.name] == 1
-            error = rows[0].bound.partition("; ")[2] if alone else "chosen; EXPLAIN VERBOSE shows its rank error"
-        elif term is not None and term.error_95 is not None:
-            width = term.error_95 if term.stored_error_95 is None else term.stored_error_95
-            if column.type is Type.INTEGER:
-                width = math.floor(width + 0.5)  # the shown number is rounded, and so is its bar
-            error = f"\N{PLUS-MINUS SIGN} {half_width_text(width)} ({_confidence_text(options)})"
-        elif position in bars.of_terms and not stored:
-            error = f"\N{PLUS-MINUS SIGN} {half_width_text(bars.of_terms[position])} ({_confidence_text(options)})"
-        else:
-            error = "error bar comes with the answer"
-        lines.append(f"{column.name}: {error}")
-    return tuple(lines)
+        of_terms = None if stored else bars.of_terms.get(position)
+        alone = names[column.name] == 1
+        errors.append(
+            _column_error(
+                column, rows, alone, bars.released.get(position), bars.assumed.get(position), of_terms, options
+            )
+        )
+    return tuple(errors)
 
 
-def _released_text(narrowest: float, widest: float, options: Options) -> str:
-    """Return the text of the bars of all rows of a stored answer."""
-    if math.isnan(widest):
-        return "error not known"
-    low, high = half_width_text(narrowest), half_width_text(widest)
-    return f"\N{PLUS-MINUS SIGN} {high if low == high else f'{low} to {high}'} ({_confidence_text(options)})"
+def _column_error(
+    column: OutputColumn,
+    rows: Sequence[PlannedOutput],
+    alone: bool,
+    released: tuple[float, float] | None,
+    assumed: float | None,
+    of_terms: float | None,
+    options: Options,
+) -> ColumnError:
+    """Return what is known of one column's error. `rows`: the noisy numbers that it reads; `alone`: no other column has its name;
+    `released`, `assumed` and `of_terms`: its entries in `ExpectedBars`."""
+    width = rows[0].error_95 if len(rows) == 1 else None
+    if released is not None and (width is None or column.of_groups):
+        return ColumnError.of_widths(column.name, *released)
+    if column.of_groups:
+        return ColumnError(column.name, reason="error not known: it depends on which groups there are")
+    if assumed is not None:
+        return ColumnError.of_widths(column.name, assumed, assumed, options.assume_rows)
+    if rows and rows[0].error_95 is None and not (len(rows) > 1 and any(row.figures.chosen_first for row in rows)):
+        shared_error = alone or len({row.bound for row in rows if row.error_95 is None}) == 1
+        return ColumnError(column.name, reason=rows[0].error if shared_error else _SEVERAL)
+    if width is not None:
+        width = width if rows[0].stored_error_95 is None else rows[0].stored_error_95
+        if column.type is Type.INTEGER:
+            width = float(math.floor(width + 0.5))  # the shown number is rounded, and so is its bar
+    elif not any(row.figures.chosen_first for row in rows):
+        width = of_terms
+    return (
+        ColumnError(column.name, reason=_LATER) if width is None else ColumnError.of_widths(column.name, width, width)
+    )
 
 
-def groups_line(planned: Planned, outputs: Sequence[PlannedOutput]) -> str:
-    """Return how many groups are measured, "" without keys. All groups of public keys are answered, also those that the data
-    lack; which of private keys there are is not known before.
+def planned_groups(planned: Planned, outputs: Sequence[PlannedOutput]) -> PlannedGroups | None:
+    """Return what is known of the groups that are measured, None without keys.
 
     `outputs`: the rows of EXPLAIN, from which follows the size below which a counted group may be noise alone.
     """
     keyed = [priced.block for priced in planned.own_blocks if priced.block.keys]
     if not keyed:
-        return ""
+        return None
     if any(key.values is None for block in keyed for key in block.keys):
-        return "groups: unknown, those of private keys that enough units share"
-    counts = [group_count([key.values for key in block.keys], block.combinations) for block in keyed]
-    line = f"groups: {' and '.join(f'{count:,}' for count in counts)}, with or without rows"
-    sizes = [row.error_95 for row in outputs if row.aggregate == "count(*)" and row.error_95 and row.output]
-    return (
-        f"{line}; HAVING COUNT(*) > {math.ceil(max(sizes)):,} leaves out those that may be noise alone"
-        if sizes
-        else line
-    )
+        return PlannedGroups(None)
+    counts = tuple(group_count([key.values for key in block.keys], block.combinations) for block in keyed)
+    sizes = [row.error_95 for row in outputs if row.aggregate == "count(*)" and row.error_95 and row.names]
+    return PlannedGroups(counts, max(sizes, default=None))
 
 
 def mechanism_line(planned: Planned, policy: Policy, accountant: Accountant) -> str:
@@ -142,18 +247,6 @@ def _times_narrower(planned: Planned, options: Options, policy: Policy, accounta
     return low if low == high else f"{low} to {high}"
 
 
-def _assumed_text(width: float, options: Options) -> str:
-    """Return the text of the half width of a bar that holds for groups of `dp.assume_rows` rows."""
-    assumed = f"of groups with {options.assume_rows:,} rows"
-    if not math.isfinite(width):
-        return f"nothing would be known {assumed} (dp.assume_rows)"
-    return f"\N{PLUS-MINUS SIGN} {half_width_text(width)} ({_confidence_text(options)}, {assumed})"
-
-
-def _confidence_text(options: Options) -> str:
-    return f"{float(options.confidence) * 100:.4g} %"
-
-
 def price_line(price: ChargeShare | None, charged: str, stored: bool) -> str:
     """Return the line that says what the question would cost now."""
     if price is None:
@@ -184,137 +277,6 @@ def workload_lines(planned: Planned) -> tuple[str, ...]:
         *tiles,
         *more,
     )
-
-
-def workload_notices(planned: Planned) -> tuple[str, ...]:
-    """Return a notice of the rows that the tables of a workload leave out, so that all of them sum over the same rows."""
-    if planned.options.workload is Objective.RUNNING:
-        return ()
-    tiles = {tile.block for workload in planned.price.workloads for tile in workload.tiles}
-    keys = {
-        expression_text(key.expression): None
-        for priced in planned.price.blocks
-        if priced.block.name in tiles
-        for key in priced.block.keys
-        if key.drops
-    }
-    if not keys:
-        return ()
-    return (
-        f"dp.workload: rows whose {', '.join(keys)} is none of the public keys are left out of every table and total",
-    )
-
-
-def target_notices(planned: Planned) -> tuple[str, ...]:
-    """Return a notice of what `dp.target_error` means for numbers chosen among values; nothing for questions without both."""
-    options = planned.options
-    if options.target_error is None or not any(priced.block.measurements for priced in planned.price.blocks):
-        return ()
-    return (
-        f"dp.target_error: quantiles, MIN, MAX and MODE are off by at most {plain_decimal(options.target_error)} rows of rank "
-        f"in {_confidence_text(options)} of cases, in the worst case; how far that is in values follows from the data",
-    )
-
-
-def row_notices(planned: Planned, policy: Policy) -> tuple[str, ...]:
-    """Return notices of the rows and groups of a unit that are left out because it may have too many; none if it cannot."""
-    if policy.privacy_unit is None:
-        return ()
-    unit = _unit_word(policy)
-    read = dict.fromkeys(name for priced in planned.price.blocks for name in sorted(tables(priced.block.source)))
-    limited = [
-        _rows(policy.tables[name].bounds.max_rows or 1, name)
-        for name in read
-        if policy.is_protected(name) and not (not policy.unit_joins(name) and _once(policy, name))
-    ]
-    notices = [f"at most {' and '.join(limited)} count for each {unit}; further ones are left out"]
-    groups = {priced.block.caps.bounds.max_groups for priced in planned.price.blocks} - {None}
-    more = [
-        f"each {unit} counts in at most {most} groups (max_groups)" for most in sorted(map(int, filter(None, groups)))
-    ]
-    return (*(notices if limited else ()), *more)
-
-
-def cut_notices(planned: Planned, policy: Policy, blocks: Sequence[ReleasedBlock] = ()) -> tuple[str, ...]:
-    """Return notices of the chosen bounds to which a unit's contributions are cut (`dp.max_total = auto` and the like), and of
-    the effects that error bars do not include. `blocks`: the released ones (none before anything is released)."""
-    released = {block.name: block for block in blocks}
-    priced = {block.block.name: block for block in planned.price.blocks}
-    whose = _unit_word(policy)
-    notices = []
-    for cut in planned.plan.cuts:
-        summed = cut_text(cut, planned.plan)
-        ((_, law),) = priced[cut.block].noise.measurements[0].laws
-        assert isinstance(law, Choice)
-        missed = 1 - float(planned.options.confidence)
-        most_above = units_above(cut, law, 0, missed)
-        if cut.places:
-            cell = int(released[cut.block].terms[0].values[0]) if cut.block in released else None
-            notices.append(_places_notice(f"{summed}: ", whose, cut, law, cell, planned.options))
-            continue
-        if cut.block not in released:
-            notices.append(
-                f"{summed}: a part of the price chooses a bound on what one {whose} adds in all, near total number {law.rank} "
-                "from the largest down (dp.max_total = auto); what is above it is left out, and error bars do not hold that; "
-                f"where fewer than about {most_above:,} have values, the bound may be the policy's own, {cut_at(cut, 0):.4g}"
-            )
-            continue
-        cell = int(released[cut.block].terms[0].values[0])
-        if cell < EMPTY_CELLS:
-            notices.append(
-                f"{summed}: too few have values for a bound to be chosen (dp.max_total = auto), which may take up to "
-                f"{most_above:,} of them; one {whose} adds at most {cut_at(cut, cell):.4g} in all, the policy's own bound, and "
-                "noise is as large as that. SET dp.max_total = a number, or a larger dp.epsilon"
-            )
-            continue
-        above = units_above(cut, law, cell, missed)
-        notices.append(
-            f"{summed}: one {whose} adds at most {cut_at(cut, cell):.4g} in all, a bound that was chosen for this answer "
-            f"(dp.max_total = auto); of at most {above:,} who have more ({_confidence_text(planned.options)}), the rest is left "
-            "out, and error bars do not hold that"
-        )
-    return tuple(notices)
-
-
-def _places_notice(start: str, whose: str, cut: TotalCut, law: Choice, cell: int | None, options: Options) -> str:
-    """Return the notice of how many values a unit contributes under `dp.max_values = auto`, or how that number will be chosen."""
-    missed = 1 - float(options.confidence)
-    enough = units_above(cut, law, 0, missed)
-    if cell is None:
-        return (
-            f"{start}a part of the price chooses how many values each {whose} brings, near number {law.rank} of values that one "
-            "has, from the largest down (dp.max_values = auto); values that nobody brings are left out, and error bars do not "
-            f"hold that; where fewer than about {enough:,} have values, it may be {cut_at(cut, 0):.0f}, as many as one may have"
-        )
-    if cell < EMPTY_CELLS:
-        return (
-            f"{start}too few have values for a number to be chosen (dp.max_values = auto), which may take up to {enough:,} of "
-            f"them; one {whose} brings up to {cut_at(cut, cell):.0f}, as many as one may have, and noise is as large as that. "
-            "SET dp.max_values = a number, or a larger dp.epsilon"
-        )
-    above = units_above(cut, law, cell, missed)
-    return (
-        f"{start}one {whose} brings at most {cut_at(cut, cell):.0f} values, a number that was chosen for this answer "
-        f"(dp.max_values = auto); at most {above:,} have more ({_confidence_text(options)}), of which those that nobody brings "
-        "are left out, and error bars do not hold that"
-    )
-
-
-def _unit_word(policy: Policy) -> str:
-    """Return the word for one privacy unit: the name of its column, if the asker may know that."""
-    unit = policy.privacy_unit
-    home = None if unit is None else policy.visible.get(unit.table)
-    return unit.column if unit is not None and home is not None and unit.column in home.columns else "privacy unit"
-
-
-def _rows(most: int, table: str) -> str:
-    return f"{most:,} row{'' if most == 1 else 's'} of {table}"
-
-
-def _once(policy: Policy, table: str) -> bool:
-    """Return whether the policy promises that each unit has one row of `table`."""
-    column = policy.unit_column(table)
-    return column is not None and policy.tables[table].is_unique((column,))
 
 
 def cheaper_line(charged: PrivacyLoss, options: Options, least: Fraction, *, squared: bool) -> str:

@@ -1,25 +1,37 @@
-"""Notices in answers and in EXPLAIN, most of them about rows that noise selects: in stages, and among private keys."""
+"""Notices of a question, in EXPLAIN and in answers: one rule each, in the order of `RULES`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Flag, auto
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 
 from dpsql.errors.exceptions import Error
+from dpsql.plan.expression_text import expression_text
 from dpsql.plan.plan import Call, Column, Expr, Literal, Scan, columns_read, results_read
 from dpsql.plan.stability import tables
 from dpsql.planning.planner import Planned
 from dpsql.policy import Policy
 from dpsql.pricing.block_names import block_names
+from dpsql.pricing.budget_shares import Objective
+from dpsql.pricing.explain import confidence_text
+from dpsql.pricing.explained_sums import cut_text
 from dpsql.pricing.pricing import shown_half_of_the_time
+from dpsql.pricing.total_cuts import EMPTY_CELLS, cut_at, units_above
 from dpsql.privacy.loss import plain_decimal
+from dpsql.privacy.mechanisms.exponential import Choice
 from dpsql.privacy.mechanisms.local_sensitivity import REFUSED, LocalSensitivityPlan, ProposeTestRelease
 from dpsql.release.error_bars.answers import likely_rows
 from dpsql.release.error_bars.reruns import Unmatched
+from dpsql.release.reconciled import inconsistent_notice
+from dpsql.release.release import OutputColumn, group_notices
 from dpsql.release.remainder import ReleasedBlock, Remainder
 from dpsql.release.sandbox import Sandbox
+from dpsql.reuse.lookup import PaidBlock, derived_notices
+from dpsql.session.clamp_notices import clamp_notices
+from dpsql.session.context import SessionContext
 from dpsql.session.stages import Public, tables_read
 from dpsql.storage.recent_values import RecentValues
 
@@ -28,17 +40,110 @@ _MOST_NAMED = 5
 _remarks: RecentValues[str] = RecentValues(_MOST_REMARKS)
 
 
-def condition_notices(planned: Planned, policy: Policy) -> tuple[str, ...]:
+@dataclass(frozen=True)
+class NoticedQuestion:
+    """What notices follow from: a planned question in its session, its columns once they are known, and the blocks of its answer
+    (none before anything is released)."""
+
+    context: SessionContext
+    planned: Planned
+    columns: Sequence[OutputColumn] = ()
+    stored: tuple[PaidBlock, ...] = field(default=())
+
+    @property
+    def policy(self) -> Policy:
+        """The policy under which the question is asked."""
+        return self.context.policy
+
+    @property
+    def confidence(self) -> str:
+        """The confidence of error bars as a text."""
+        return confidence_text(float(self.planned.options.confidence))
+
+    @cached_property
+    def released(self) -> Mapping[str, ReleasedBlock]:
+        """The released blocks by name."""
+        return {part.block.name: part.block for part in self.stored}
+
+
+def condition_notices(question: NoticedQuestion) -> tuple[str, ...]:
     """Return notices on conditions that are counted and on compared values that the policy does not list. Omit values if the
     asker sees only some rows of a table, because the asker must not learn the values in that row filter."""
-    read = {table for priced in planned.price.blocks for table in tables(priced.block.source)}
-    unlisted = () if any(policy.row_filter(table) is not None for table in read) else planned.unlisted
-    return (*planned.counted_conditions, *unlisted)
+    read = {table for priced in question.planned.price.blocks for table in tables(priced.block.source)}
+    unlisted = () if any(question.policy.row_filter(table) is not None for table in read) else question.planned.unlisted
+    return (*question.planned.counted_conditions, *unlisted)
 
 
-def stage_notices(planned: Planned) -> tuple[str, ...]:
+def row_notices(question: NoticedQuestion) -> tuple[str, ...]:
+    """Return notices of the rows and groups of a unit that are left out because it may have too many; none if it cannot."""
+    planned, policy = question.planned, question.policy
+    if policy.privacy_unit is None:
+        return ()
+    unit = _unit_word(policy)
+    read = dict.fromkeys(name for priced in planned.price.blocks for name in sorted(tables(priced.block.source)))
+    limited = [
+        _rows(policy.tables[name].bounds.max_rows or 1, name)
+        for name in read
+        if policy.is_protected(name) and not (not policy.unit_joins(name) and _once(policy, name))
+    ]
+    notices = [f"at most {' and '.join(limited)} count for each {unit}; further ones are left out"]
+    groups = {priced.block.caps.bounds.max_groups for priced in planned.price.blocks} - {None}
+    more = [
+        f"each {unit} counts in at most {most} groups (max_groups)" for most in sorted(map(int, filter(None, groups)))
+    ]
+    return (*(notices if limited else ()), *more)
+
+
+def _unit_word(policy: Policy) -> str:
+    """Return the word for one privacy unit: the name of its column, if the asker may know that."""
+    unit = policy.privacy_unit
+    home = None if unit is None else policy.visible.get(unit.table)
+    return unit.column if unit is not None and home is not None and unit.column in home.columns else "privacy unit"
+
+
+def _rows(most: int, table: str) -> str:
+    return f"{most:,} row{'' if most == 1 else 's'} of {table}"
+
+
+def _once(policy: Policy, table: str) -> bool:
+    """Return whether the policy promises that each unit has one row of `table`."""
+    column = policy.unit_column(table)
+    return column is not None and policy.tables[table].is_unique((column,))
+
+
+def target_notices(question: NoticedQuestion) -> tuple[str, ...]:
+    """Return a notice of what `dp.target_error` means for numbers chosen among values; nothing for questions without both."""
+    options = question.planned.options
+    if options.target_error is None or not any(priced.block.measurements for priced in question.planned.price.blocks):
+        return ()
+    return (
+        f"dp.target_error: quantiles, MIN, MAX and MODE are off by at most {plain_decimal(options.target_error)} rows of rank "
+        f"in {question.confidence} of cases, in the worst case; how far that is in values follows from the data",
+    )
+
+
+def workload_notices(question: NoticedQuestion) -> tuple[str, ...]:
+    """Return a notice of the rows that the tables of a workload leave out, so that all of them sum over the same rows."""
+    if question.planned.options.workload is Objective.RUNNING:
+        return ()
+    tiles = {tile.block for workload in question.planned.price.workloads for tile in workload.tiles}
+    keys = {
+        expression_text(key.expression): None
+        for priced in question.planned.price.blocks
+        if priced.block.name in tiles
+        for key in priced.block.keys
+        if key.drops
+    }
+    if not keys:
+        return ()
+    return (
+        f"dp.workload: rows whose {', '.join(keys)} is none of the public keys are left out of every table and total",
+    )
+
+
+def stage_notices(question: NoticedQuestion) -> tuple[str, ...]:
     """Return notices on what the error bars of later stages include; these are known before anything is measured."""
-    plan = planned.plan
+    plan = question.planned.plan
     if not plan.results:
         return ()
     names = block_names(plan)
@@ -56,73 +161,28 @@ def stage_notices(planned: Planned) -> tuple[str, ...]:
     return tuple(notices)
 
 
-def choice_notices(
-    planned: Planned, blocks: Sequence[ReleasedBlock], sandbox: Sandbox, public: Public
-) -> tuple[str, ...]:
-    """Return notices on how many rows of a later stage might differ because of the noise of `blocks`, which selected
-    them."""
-    released = {block.name: block for block in blocks}
-    remarks = []
-    cuts = {cut.result for cut in planned.plan.cuts}
-    for result in planned.plan.results:
-        if result.name in cuts:
-            continue  # a number, which selects no rows
-        read = tables_read(result.query)
-        chosen = tuple(block for name, block in released.items() if name in read)
-        if chosen:
-            remainder = Remainder(result.query, tuple(column.name for column in result.columns), chosen, {})
-            scans = {entry.name: entry.scan for entry in planned.plan.public_inputs if entry.name in read}
-            remark = partial(_remark, sandbox, remainder, scans, public)
-            remarks.append(_remarks.get((remainder.text, remainder.seed), remark))
-    return tuple(filter(None, remarks))
+def group_column_notices(question: NoticedQuestion) -> tuple[str, ...]:
+    """Return the notice on columns that are computed over groups, which every release has."""
+    return group_notices(question.columns)
 
 
-def _remark(sandbox: Sandbox, remainder: Remainder, scans: Mapping[str, Scan], public: Public) -> str:
-    """Return the remark, or "" if noise selects no rows or exact columns do not identify rows. Never raise: the answer
-    is already charged."""
-    try:
-        remainder = replace(remainder, public={name: public(scan) for name, scan in scans.items()})
-        always, ever = likely_rows(sandbox, remainder)
-    except (Error, Unmatched):
-        return ""
-    return (
-        "" if always == ever else f"of about {ever} rows that noise might choose there, {always} are chosen in any case"
-    )
-
-
-def min_units_notice(planned: Planned, policy: Policy) -> tuple[str, ...]:
-    """Return the notice that groups with few privacy units are not shown, if `dp.min_units` or the policy hides them."""
-    least = planned.options.min_units
-    if least is None or not planned.price.blocks:
+def drop_notices(question: NoticedQuestion) -> tuple[str, ...]:
+    """Return a notice on rows that may belong to no group, because of values that the policy does not list (policy key
+    `outside`)."""
+    keys = [key for block in question.planned.plan.blocks for key in block.keys if key.values is not None]
+    names = dict.fromkeys(name for key in keys for name in key.drops)
+    if not names:
         return ()
-    units = "privacy units" if policy.privacy_unit is not None else "rows"
-    return (f"groups in which fewer than {least:,} {units} are counted, with noise, are not shown (min_units)",)
+    *first, last = names
+    columns = f"{', '.join(first)} or {last}" if first else last
+    return (f"rows with other values of {columns} than the policy names belong to no group and are left out",)
 
 
-def failed_test_notices(planned: Planned, blocks: Sequence[ReleasedBlock]) -> tuple[str, ...]:
-    """Return a notice of how many released numbers are NULL because rows did not pass the test of propose_test_release."""
-    released = {block.name: block for block in blocks}
-    tested = [
-        term.values
-        for priced in planned.price.blocks if priced.block.name in released
-        for measurement in priced.noise.measurements
-        if isinstance(measurement, LocalSensitivityPlan) and isinstance(measurement.law, ProposeTestRelease)
-        for term in released[priced.block.name].terms if term.name == measurement.name
-    ]  # fmt: skip
-    failed, every = sum(int((values == REFUSED).sum()) for values in tested), sum(map(len, tested))
-    if not failed:
-        return ()
-    return (
-        f"{failed:,} of {every:,} numbers are NULL, as their rows did not pass the test of dp.proposed_sensitivity: an answer "
-        "like any other, charged and stored; a larger dp.proposed_sensitivity is passed more easily, with more noise",
-    )
-
-
-def key_notices(planned: Planned, policy: Policy) -> tuple[str, ...]:
+def key_notices(question: NoticedQuestion) -> tuple[str, ...]:
     """Return notices on rows that groups of public keys contain besides the rows with the key's value: rows without a value
     (NULL), and values that the key's own bounds clamp. They follow only from policy and text."""
-    keys = [key for priced in planned.price.blocks for key in priced.block.keys if key.values is not None]
-    declared = {name for table in policy.tables.values() for name in table.columns}
+    keys = [key for priced in question.planned.price.blocks for key in priced.block.keys if key.values is not None]
+    declared = {name for table in question.policy.tables.values() for name in table.columns}
     without = dict.fromkeys(
         name if (name := _plain(column.name)) in declared else "a value"  # columns of subqueries have names of the plan
         for key in keys if key.expression.facts.nullable and key.values is not None and None in key.values
@@ -160,9 +220,68 @@ def _folded(expression: Expr) -> str:
     return f"{name} is counted {' and '.join(moved)}" if moved else ""
 
 
-def missing_keys_notice(planned: Planned, of_groups: bool) -> tuple[str, ...]:
-    """Return the notice that private keys shared by few units are not shown; `of_groups`: the query computes over the
-    groups."""
+def clamped_value_notices(question: NoticedQuestion) -> tuple[str, ...]:
+    """Return the sentences on values that the policy's bounds clamp."""
+    return clamp_notices(question.planned.plan, question.policy)
+
+
+def min_units_notice(question: NoticedQuestion) -> tuple[str, ...]:
+    """Return the notice that groups with few privacy units are not shown, if `dp.min_units` or the policy hides them."""
+    least = question.planned.options.min_units
+    if least is None or not question.planned.price.blocks:
+        return ()
+    units = "privacy units" if question.policy.privacy_unit is not None else "rows"
+    return (f"groups in which fewer than {least:,} {units} are counted, with noise, are not shown (min_units)",)
+
+
+def cut_notices(question: NoticedQuestion) -> tuple[str, ...]:
+    """Return notices of the bounds to which a unit's contributions are cut and which the question chooses (`dp.max_total = auto`,
+    `dp.max_values = auto`): how they will be chosen, or which they are, and what error bars do not include."""
+    plan, missed = question.planned.plan, 1 - float(question.planned.options.confidence)
+    priced = {block.block.name: block for block in question.planned.price.blocks}
+    notices = []
+    for cut in plan.cuts:
+        ((_, law),) = priced[cut.block].noise.measurements[0].laws
+        assert isinstance(law, Choice)
+        released = question.released.get(cut.block)
+        cell = 0 if released is None else int(released.terms[0].values[0])
+        most, texts = cut_at(cut, cell), _OF_VALUES if cut.places else _OF_TOTALS
+        text = texts[0 if released is None else 1 if cell < EMPTY_CELLS else 2].format(
+            whose=_unit_word(question.policy), rank=law.rank, most=f"{most:.0f}" if cut.places else f"{most:.4g}",
+            few=units_above(cut, law, 0, missed), above=units_above(cut, law, cell, missed), level=question.confidence,
+        )  # fmt: skip
+        notices.append(f"{cut_text(cut, plan)}: {text}")
+    return tuple(notices)
+
+
+_OF_TOTALS = (
+    "a part of the price chooses a bound on what one {whose} adds in all, near total number {rank} from the largest down "
+    "(dp.max_total = auto); what is above it is left out, and error bars do not hold that; where fewer than about {few:,} have "
+    "values, the bound may be the policy's own, {most}",
+    "too few have values for a bound to be chosen (dp.max_total = auto), which may take up to {few:,} of them; one {whose} adds "
+    "at most {most} in all, the policy's own bound, and noise is as large as that. SET dp.max_total = a number, or a larger "
+    "dp.epsilon",
+    "one {whose} adds at most {most} in all, a bound that was chosen for this answer (dp.max_total = auto); of at most {above:,} "
+    "who have more ({level}), the rest is left out, and error bars do not hold that",
+)
+"""Notices of a bound on totals: before it is chosen, if too few units have values, and once it is chosen."""
+_OF_VALUES = (
+    "a part of the price chooses how many values each {whose} brings, near number {rank} of values that one has, from the "
+    "largest down (dp.max_values = auto); values that nobody brings are left out, and error bars do not hold that; where fewer "
+    "than about {few:,} have values, it may be {most}, as many as one may have",
+    "too few have values for a number to be chosen (dp.max_values = auto), which may take up to {few:,} of them; one {whose} "
+    "brings up to {most}, as many as one may have, and noise is as large as that. SET dp.max_values = a number, or a larger "
+    "dp.epsilon",
+    "one {whose} brings at most {most} values, a number that was chosen for this answer (dp.max_values = auto); at most "
+    "{above:,} have more ({level}), of which those that nobody brings are left out, and error bars do not hold that",
+)
+"""The same of a number of values."""
+
+
+def missing_keys_notice(question: NoticedQuestion) -> tuple[str, ...]:
+    """Return the notice that private keys shared by few units are not shown, and what that means for outputs that are computed
+    over the groups."""
+    planned = question.planned
     sizes = [shown_half_of_the_time(block) for block in planned.own_blocks if block.noise.selection is not None]
     if not sizes:
         return ()
@@ -171,9 +290,111 @@ def missing_keys_notice(planned: Planned, of_groups: bool) -> tuple[str, ...]:
         few = max(few, least)
     fewer = f"fewer than about {few} units share" if counted == "units" else f"have fewer than about {few} rows"
     unseen = f"keys that {fewer} are mostly not shown"
-    if not of_groups:
+    if not any(column.of_groups for column in question.columns):
         return (unseen,)
     return (
         f"{unseen}, and what they have is in no total: how many there are is not known, each may lack all that about {few} "
         f"{counted} have; the same aggregate without the private key counts them",
     )
+
+
+def failed_test_notices(question: NoticedQuestion) -> tuple[str, ...]:
+    """Return a notice of how many released numbers are NULL because rows did not pass the test of propose_test_release."""
+    released = question.released
+    tested = [
+        term.values
+        for priced in question.planned.price.blocks if priced.block.name in released
+        for measurement in priced.noise.measurements
+        if isinstance(measurement, LocalSensitivityPlan) and isinstance(measurement.law, ProposeTestRelease)
+        for term in released[priced.block.name].terms if term.name == measurement.name
+    ]  # fmt: skip
+    failed, every = sum(int((values == REFUSED).sum()) for values in tested), sum(map(len, tested))
+    if not failed:
+        return ()
+    return (
+        f"{failed:,} of {every:,} numbers are NULL, as their rows did not pass the test of dp.proposed_sensitivity: an answer "
+        "like any other, charged and stored; a larger dp.proposed_sensitivity is passed more easily, with more noise",
+    )
+
+
+def choice_notices(question: NoticedQuestion) -> tuple[str, ...]:
+    """Return notices on how many rows of a later stage might differ because of the noise of the blocks that selected them."""
+    planned, released = question.planned, question.released
+    sandbox, public = question.context.sandbox, question.context.public_table
+    remarks = []
+    cuts = {cut.result for cut in planned.plan.cuts}
+    for result in planned.plan.results:
+        if result.name in cuts:
+            continue  # a number, which selects no rows
+        read = tables_read(result.query)
+        chosen = tuple(block for name, block in released.items() if name in read)
+        if chosen:
+            remainder = Remainder(result.query, tuple(column.name for column in result.columns), chosen, {})
+            scans = {entry.name: entry.scan for entry in planned.plan.public_inputs if entry.name in read}
+            remark = partial(_remark, sandbox, remainder, scans, public)
+            remarks.append(_remarks.get((remainder.text, remainder.seed), remark))
+    return tuple(filter(None, remarks))
+
+
+def _remark(sandbox: Sandbox, remainder: Remainder, scans: Mapping[str, Scan], public: Public) -> str:
+    """Return the remark, or "" if noise selects no rows or exact columns do not identify rows. Never raise: the answer
+    is already charged."""
+    try:
+        remainder = replace(remainder, public={name: public(scan) for name, scan in scans.items()})
+        always, ever = likely_rows(sandbox, remainder)
+    except (Error, Unmatched):
+        return ""
+    return (
+        "" if always == ever else f"of about {ever} rows that noise might choose there, {always} are chosen in any case"
+    )
+
+
+def derived_answer_notices(question: NoticedQuestion) -> tuple[str, ...]:
+    """Return notices on how stored releases give the answer."""
+    return derived_notices(question.planned, question.stored)
+
+
+def inconsistent_notices(question: NoticedQuestion) -> tuple[str, ...]:
+    """Return notices of tables that do not agree because some of them are stored."""
+    blocks = tuple(question.released.values())
+    return tuple(
+        notice for workload in question.planned.price.workloads for notice in inconsistent_notice(workload, blocks)
+    )
+
+
+class Shown(Flag):
+    """Where the notices of a rule are shown. STANDING: in answers, as a notice that stands for many answers. COLUMNS: in answers,
+    once their columns are known. DETAILS: in the notes of EXPLAIN, in front of all others."""
+
+    EXPLAIN = auto()
+    ANSWER = auto()
+    STANDING = auto()
+    COLUMNS = auto()
+    DETAILS = auto()
+
+
+Rule = Callable[[NoticedQuestion], tuple[str, ...]]
+RULES: tuple[tuple[Rule, Shown], ...] = (
+    (derived_answer_notices, Shown.ANSWER),
+    (condition_notices, Shown.EXPLAIN | Shown.ANSWER),
+    (row_notices, Shown.EXPLAIN | Shown.STANDING),
+    (target_notices, Shown.EXPLAIN | Shown.ANSWER),
+    (workload_notices, Shown.EXPLAIN | Shown.ANSWER),
+    (inconsistent_notices, Shown.ANSWER),
+    (failed_test_notices, Shown.ANSWER),
+    (stage_notices, Shown.DETAILS | Shown.ANSWER),
+    (group_column_notices, Shown.EXPLAIN),
+    (drop_notices, Shown.EXPLAIN | Shown.STANDING),
+    (key_notices, Shown.EXPLAIN | Shown.STANDING),
+    (clamped_value_notices, Shown.EXPLAIN | Shown.STANDING),
+    (min_units_notice, Shown.EXPLAIN | Shown.STANDING),
+    (cut_notices, Shown.EXPLAIN | Shown.ANSWER),
+    (choice_notices, Shown.ANSWER),
+    (missing_keys_notice, Shown.EXPLAIN | Shown.COLUMNS),
+)
+"""All rules. What a reader learns first stands first."""
+
+
+def notices(question: NoticedQuestion, target: Shown) -> tuple[str, ...]:
+    """Return the notices of a question that are shown at one place."""
+    return tuple(notice for rule, targets in RULES if target in targets for notice in rule(question))

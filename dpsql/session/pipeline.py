@@ -29,26 +29,17 @@ from dpsql.pricing.measurements import PARTS
 from dpsql.pricing.options import Options, Unknown
 from dpsql.pricing.pricing import PricedBlock, is_charged
 from dpsql.privacy.loss import PrivacyLoss
-from dpsql.release.reconciled import consistent_blocks, inconsistent_notice
-from dpsql.release.release import Presentation, Receipt, Release, drop_notices, make_release
+from dpsql.release.reconciled import consistent_blocks
+from dpsql.release.release import Presentation, Receipt, Release, make_release
 from dpsql.release.remainder import Remainder
 from dpsql.release.shape import MeasureFacts, RankError
-from dpsql.reuse.lookup import MOST_KEPT_BYTES, Lookup, PaidBlock, derived_notices, shown_term_errors
+from dpsql.reuse.lookup import MOST_KEPT_BYTES, Lookup, PaidBlock, shown_term_errors
 from dpsql.session.background_work import Work
 from dpsql.session.budget import Remaining
 from dpsql.session.charged import Charge, charged, in_background, work_for
-from dpsql.session.clamp_notices import clamp_notices, clamps_of
+from dpsql.session.clamp_notices import clamps_of
 from dpsql.session.context import SessionContext
-from dpsql.session.explanation import cut_notices, row_notices, target_notices, workload_notices
-from dpsql.session.notices import (
-    choice_notices,
-    condition_notices,
-    failed_test_notices,
-    key_notices,
-    min_units_notice,
-    missing_keys_notice,
-    stage_notices,
-)
+from dpsql.session.notices import NoticedQuestion, Shown, notices
 from dpsql.session.response_times import Pace
 from dpsql.session.stages import Stages, tables_read
 
@@ -296,7 +287,7 @@ def _release(
     """
     budget = context.accounts.budget(planned.options.project, accounts)
     blocks = tuple(part.block for part in stored)
-    standing, notices = _notices(context, planned, stored)
+    question = NoticedQuestion(context, planned, stored=stored)
     price = budget.price(context.planner.accountant.units(loss))
     receipt = Receipt(
         receipt_id,
@@ -304,13 +295,13 @@ def _release(
         Remaining(budget),
         describe_loss(loss),
         reused,
-        notices,
+        notices(question, Shown.ANSWER),
         "nothing" if price is None else price.after(),
-        standing,
+        notices(question, Shown.STANDING),
     )
     sources, previous = context.caches.answers.get(planned) or ((), None)
     if previous is not None and len(sources) == len(blocks) and all(map(is_, sources, blocks)):
-        receipt = _with_missing_keys(receipt, planned, previous)
+        receipt = _with_columns(receipt, context, planned, previous)
         return replace(previous, receipt=receipt, sandbox=context.sandbox)
     consistent = consistent_blocks(planned.price.workloads, blocks)
     own_names = {priced.block.name for priced in planned.own_blocks}
@@ -332,36 +323,10 @@ def _release(
     if consistent != blocks:
         errors = {block.name: shown_term_errors(block, float(planned.options.confidence)) for block in consistent}
     measured = Lazily(partial(planned_outputs, planned.plan, planned.own_blocks, confidence, errors))
-    release = replace(release, measured=measured, receipt=_with_missing_keys(receipt, planned, release))
+    release = replace(release, measured=measured, receipt=_with_columns(receipt, context, planned, release))
     if reused and not public and release.table.nbytes <= MOST_KEPT_BYTES:
         context.caches.answers.keep(planned, blocks, release, size=_BARS_TIMES * release.table.get_total_buffer_size())
     return release
-
-
-def _notices(
-    context: SessionContext, planned: Planned, stored: tuple[PaidBlock, ...]
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the notices of an answer: those that stand for many answers, and those about this one."""
-    blocks = tuple(part.block for part in stored)
-    standing = (
-        *row_notices(planned, context.policy),
-        *drop_notices(planned.plan.blocks),
-        *key_notices(planned, context.policy),
-        *clamp_notices(planned.plan, context.policy),
-        *min_units_notice(planned, context.policy),
-    )
-    notices = (
-        *derived_notices(planned, stored),
-        *condition_notices(planned, context.policy),
-        *target_notices(planned),
-        *workload_notices(planned),
-        *(notice for workload in planned.price.workloads for notice in inconsistent_notice(workload, blocks)),
-        *failed_test_notices(planned, blocks),
-        *stage_notices(planned),
-        *cut_notices(planned, context.policy, blocks),
-        *choice_notices(planned, blocks, context.sandbox, context.public_table),
-    )
-    return standing, notices
 
 
 def presentation(options: Options) -> Presentation:
@@ -370,7 +335,7 @@ def presentation(options: Options) -> Presentation:
     return Presentation(float(options.confidence), options.nonnegative, hidden, options.simultaneous, options.shrinkage)
 
 
-def _with_missing_keys(receipt: Receipt, planned: Planned, release: Release) -> Receipt:
-    """Return the receipt with the added notice about private keys that are not shown."""
-    notice = missing_keys_notice(planned, bool(release.answered.of_groups))
-    return replace(receipt, notices=(*receipt.notices, *notice))
+def _with_columns(receipt: Receipt, context: SessionContext, planned: Planned, release: Release) -> Receipt:
+    """Return the receipt with the added notices that follow from the columns of the answer."""
+    added = notices(NoticedQuestion(context, planned, release.columns), Shown.COLUMNS)
+    return replace(receipt, notices=(*receipt.notices, *added))

@@ -12,29 +12,25 @@ from dpsql.errors.exceptions import Error
 from dpsql.plan.stability import tables
 from dpsql.planning.expected_bars import ExpectedBars, expected_bars, made_up_blocks
 from dpsql.planning.planner import Planned
-from dpsql.pricing.explain import PrivacyPlan, describe_loss, planned_outputs
+from dpsql.pricing.explain import describe_loss, planned_outputs
 from dpsql.pricing.pricing import is_charged
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.release.reconciled import AS_RELEASED, can_be_consistent, consistent_blocks
-from dpsql.release.release import Release, group_notices
+from dpsql.release.release import Release
 from dpsql.release.sandbox import numeric
 from dpsql.reuse.lookup import PaidBlock, shown_term_errors
 from dpsql.session.budget import Remaining
-from dpsql.session.clamp_notices import clamp_notices
 from dpsql.session.context import SessionContext
 from dpsql.session.explanation import (
+    PrivacyPlan,
     cheaper_line,
-    cut_notices,
-    error_lines,
-    groups_line,
+    column_errors,
     mechanism_line,
+    planned_groups,
     price_line,
-    row_notices,
-    target_notices,
     workload_lines,
-    workload_notices,
 )
-from dpsql.session.notices import condition_notices, key_notices, min_units_notice, missing_keys_notice, stage_notices
+from dpsql.session.notices import NoticedQuestion, Shown, notices
 from dpsql.session.pipeline import stored_answer
 from dpsql.session.rehearsal import rehearse
 
@@ -66,21 +62,9 @@ def preview(context: SessionContext, planned: Planned) -> PrivacyPlan:
         columns, bars = answered.columns, _released_bars(answered)
     budget = context.accounts.budget(planned.options.project)
     price = budget.price(context.planner.accountant.units(charged))
-    rows = (
-        *condition_notices(planned, context.policy),
-        *row_notices(planned, context.policy),
-        *target_notices(planned),
-        *workload_notices(planned),
-        *group_notices(columns, planned.plan.blocks),
-        *key_notices(planned, context.policy),
-        *clamp_notices(planned.plan, context.policy),
-        *min_units_notice(planned, context.policy),
-        *cut_notices(planned, context.policy),
-        *missing_keys_notice(planned, any(column.of_groups for column in columns)),
-    )
-    lines = (
-        *error_lines(columns, outputs, bars, planned.options, len(missing) < len(blocks)),
-        groups_line(planned, outputs),
+    question = NoticedQuestion(context, planned, columns)
+    rows = notices(question, Shown.EXPLAIN)
+    further = (
         price_line(price, describe_loss(charged), len(missing) < len(blocks)),
         mechanism_line(planned, context.policy, context.planner.accountant),
         *(workload_lines(planned) if agreeing else (AS_RELEASED,)),
@@ -103,13 +87,15 @@ def preview(context: SessionContext, planned: Planned) -> PrivacyPlan:
         confidence=float(confidence),
         columns=tuple((column.name, column.type.value) for column in columns),
         notes=(
-            *stage_notices(planned),
+            *notices(question, Shown.DETAILS),
             *_expected_notes(bars, planned),
             *rows,
             *context.index.notes({table for priced in blocks for table in tables(priced.block.source)}),
             *context.stored_releases.notes(planned, stored),
         ),
-        lines=tuple(filter(None, lines)),
+        errors=column_errors(columns, outputs, bars, planned.options, len(missing) < len(blocks)),
+        groups=planned_groups(planned, outputs),
+        further=tuple(filter(None, further)),
     )
 
 

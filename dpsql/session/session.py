@@ -27,7 +27,6 @@ from dpsql.plan.stability import tables
 from dpsql.planning.planner import Planned, Planner, read_tables
 from dpsql.planning.together import Goal, JointPlan, plan_together
 from dpsql.policy import Policy
-from dpsql.pricing.explain import PrivacyPlan
 from dpsql.pricing.options import Options
 from dpsql.privacy.loss import plain_decimal
 from dpsql.release.release import OutputColumn, Release
@@ -38,6 +37,7 @@ from dpsql.session import pipeline, watches
 from dpsql.session.background_work import MeasurementQueue
 from dpsql.session.budget import Budget
 from dpsql.session.context import Accounts, SessionContext
+from dpsql.session.explanation import PrivacyPlan
 from dpsql.session.preview import preview
 from dpsql.session.rehearsal import rehearse
 from dpsql.session.response_times import Pace

@@ -6,7 +6,6 @@ Their answers come from the policy, the options and the ledger; nothing is charg
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
 from math import isfinite
 from typing import Any, Protocol
 
@@ -17,7 +16,7 @@ from dpsql.errors.exceptions import refuse
 from dpsql.errors.suggestions import suggestion
 from dpsql.planning.planner import Planned
 from dpsql.policy import Policy, Table
-from dpsql.pricing.explain import PlannedOutput, PrivacyPlan
+from dpsql.pricing.explain import COLUMNS, PlannedOutput
 from dpsql.pricing.options import Options
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.release.error_bars import Answer
@@ -25,6 +24,7 @@ from dpsql.release.release import OutputColumn, Receipt, Release
 from dpsql.release.remainder import Remainder
 from dpsql.release.sandbox import Sandbox
 from dpsql.session.budget import Budget
+from dpsql.session.explanation import PrivacyPlan
 from dpsql.sql.binder.base_tables import no_such_table
 from dpsql.sql.parse import Parameters, Statement
 
@@ -44,7 +44,9 @@ _SCHEMAS: dict[str, pa.Schema] = {
 }  # fmt: skip
 _ARROW = {"str": _TEXT, "int": pa.int64(), "float": pa.float64(), "float | None": pa.float64()}
 _SCHEMAS["explain"] = pa.schema([("privacy_plan", _TEXT)])
-_SCHEMAS["explain_verbose"] = pa.schema([(field.name, _ARROW[str(field.type)]) for field in fields(PlannedOutput)])
+_SCHEMAS["explain_verbose"] = pa.schema(
+    [(name, _ARROW[str(PlannedOutput.__annotations__.get(name, "str"))]) for name in COLUMNS]
+)
 
 
 class StatementContext(Protocol):

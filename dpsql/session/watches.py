@@ -27,7 +27,7 @@ from dpsql.plan.canonical_text import fingerprint
 from dpsql.planning.planner import Planned, read_tables
 from dpsql.pricing.above_threshold import ComparedSum, comparable, compared_sum, require_units, run_law
 from dpsql.pricing.budget_shares import Objective
-from dpsql.pricing.explain import PrivacyPlan, describe_loss, planned_outputs
+from dpsql.pricing.explain import describe_loss, planned_outputs
 from dpsql.pricing.options import Options
 from dpsql.privacy.loss import PrivacyLoss, plain_decimal
 from dpsql.privacy.mechanisms.above_threshold import AboveThreshold
@@ -36,7 +36,7 @@ from dpsql.session.background_work import Work
 from dpsql.session.budget import Remaining
 from dpsql.session.charged import Charge, charged, in_background, work_for
 from dpsql.session.context import SessionContext
-from dpsql.session.explanation import price_line
+from dpsql.session.explanation import PrivacyPlan, price_line
 from dpsql.session.pipeline import MissingBlocks, Request
 from dpsql.session.preview import engine_sql
 from dpsql.session.response_times import Pace
@@ -160,7 +160,7 @@ def explain(context: SessionContext, planned: Planned) -> PrivacyPlan:
         confidence=float(options.confidence),
         columns=tuple((column.name, column.type.value) for column in columns(context, planned)),
         notes=notes,
-        lines=(
+        further=(
             f"{noise.output}: above or below; a value above within +/- {noise.error_95:.4g} "
             f"in {float(options.confidence):.0%} of cases",
             price_line(price, describe_loss(charged), stored=False),

@@ -21,8 +21,9 @@ from dpsql.plan.stability import owned, rows_per_unit, tables
 from dpsql.policy.bounds import UNBOUNDED, ContributionBounds
 from dpsql.pricing.bounding import bounded
 from dpsql.pricing.expected_error import expected_error as expected_term_error
-from dpsql.pricing.explain import PrivacyPlan, used_by
+from dpsql.pricing.explain import used_by
 from dpsql.pricing.pricing import PricedBlock, price
+from dpsql.session.explanation import PrivacyPlan
 from dpsql.tuning.choices import ChoiceTable, NoisyHistogram, expected_error, least_count, marked_table
 from dpsql.tuning.histograms import Summed, histogram_plan, histograms_of
 from dpsql.tuning.samples import SampleTable, sample_tables

@@ -376,7 +376,7 @@ reservation = charge.reserve(receipt_id, loss, planned.options.project, fingerpr
     Mutant("NULL is no public key", "functions/public_domains.py", "_with_null", "(*values, None) if values is not None and facts.nullable and (None not in values) else values", "values", 'answers/test_public_keys.py', 'groups_of_sql'),
     Mutant("the label of other values is no public key", "functions/public_domains.py", "_labelled", "(*values, facts.outside)", "(*values,)", 'answers/test_outside_values.py', 'group_of_other_values'),
     Mutant("other values keep their own keys", "functions/public_domains.py", "as_key", "facts.outside is None", "facts", 'answers/test_outside_values.py', 'group_of_other_values'),
-    Mutant("no row is left out", "release/release.py", "drop_notices", """if not names:
+    Mutant("no row is left out", "session/notices.py", "drop_notices", """if not names:
     return ()""", """if names:
     return ()""", 'answers/test_outside_values.py', 'leave_rows_out'),
     Mutant("a function of a value that is not listed has a group", "engine/emit/emitter.py", "Emitter._of_groups", "within_domains(block.source, block.keys, self.policy)", "block.source", 'answers/test_same_groups.py', 'wherever_it_is_written'),
@@ -652,7 +652,7 @@ self.context.engine.interrupt()""", 'unit/session/test_response_times.py', 'inte
     Mutant("extremes of rows that noise chose", "release/error_bars/bootstrap.py", "_extreme_at", "always == ever", "True", 'unit/release/error_bars/test_extremes.py', 'that_noise_chooses'),
     Mutant("extremes widen what stands beside them", "release/error_bars/extremes.py", "_of_item", "Extreme.NONE", "Extreme.INSIDE", 'unit/release/error_bars/test_extremes.py', 'leaves_the_bars or has_of_extremes'),
     Mutant("made-up releases know what is chosen", "planning/expected_bars.py", "expected_bars", "answered.of_groups | answered.chosen", "answered.of_groups", 'unit/planning/test_expected_bars.py', 'hides_no_error'),
-    Mutant("outputs of one name share an error", "session/explanation.py", "error_lines", "names[column.name] > 1", "names[column.name] > 9", 'unit/planning/test_expected_bars.py', 'errors_of_their_own'),
+    Mutant("outputs of one name share an error", "session/explanation.py", "column_errors", "names[column.name] > 1", "names[column.name] > 9", 'unit/planning/test_expected_bars.py', 'errors_of_their_own'),
     Mutant("replicated bars a fifth too narrow", "release/error_bars/draws.py", "_independent", "uniforms(key, draws * cells)", "(0.025 + 0.95 * uniforms(key, draws * cells))", 'unit/release/error_bars/test_answers.py', 'differences_from_a_mean'),
     Mutant("groups are not likely anywhere", "release/error_bars/reruns.py", "Rerun.families", "4", "3", 'unit/release/error_bars/test_answers.py', 'above_a_threshold'),
     Mutant("the next bin hides nobody", "tuning/choices.py", "NoisyHistogram.with_hidden", "self.least", "0.0", 'unit/tuning/test_ways.py', 'hidden'),
@@ -660,7 +660,7 @@ self.context.engine.interrupt()""", 'unit/session/test_response_times.py', 'inte
     Mutant("a chosen bound has the noise of the whole price", "tuning/ways.py", "ChosenBounds._errors", "float(chances @ self.ends) * self.error", "float(chances @ self.ends)", 'unit/tuning/test_ways.py', 'few_people'),
     Mutant("empty bins hide nothing", "tuning/choices.py", "NoisyHistogram.margin", "self.least", "0.0", 'unit/tuning/test_light_tails.py', ''),
     Mutant("the winner had no luck", "release/error_bars/answers.py", "_Run.widen", "self.confidence = 1 - (1 - self.confidence) * row_count / most", "pass", 'unit/release/error_bars/test_answers.py', 'put_first_are_held and 1'),
-    Mutant("stages end with the measurement", "session/pipeline.py", "_notices", "stage_notices(planned)", "()", 'unit/session/test_notices.py', 'says_what_its_bars_hold'),
+    Mutant("stages end with the measurement", "session/notices.py", "", "Shown.DETAILS | Shown.ANSWER", "Shown.DETAILS", 'unit/session/test_notices.py', 'says_what_its_bars_hold'),
     Mutant("means touch no bound", "release/shape.py", "_reached", "side * (end - bound) >= 0", "side * (end - bound) > 10 ** 9", 'unit/release/test_shape.py', 'number_is_flagged'),
     Mutant("a choice among fewer rows than its error is known", "release/shape.py", "_ranked", "counted[0] < off", "counted[0] < 0", 'unit/release/test_shape.py', 'how_far'),
     Mutant("notices stand after every answer", "session/session.py", "Session.news", "notice not in repeated", "True", 'unit/release/test_shape.py', 'once_in_a_session'),

@@ -37,7 +37,7 @@ ROWS_OF_DATA = (
 )
 FURTHER = (
     Mutant("EXPLAIN counts rows", "session/preview.py", "preview", "tuple((part.block.name for part in stored if part is not None))", f"(str({ROWS_OF_DATA}),)", AUDIT),
-    Mutant("notices count rows", "session/pipeline.py", "_notices", "drop_notices(planned.plan.blocks)", f"(*drop_notices(planned.plan.blocks), str({ROWS_OF_DATA}))", AUDIT),
+    Mutant("notices count rows", "session/notices.py", "condition_notices", "(*question.planned.counted_conditions, *unlisted)", f"(*question.planned.counted_conditions, str({ROWS_OF_DATA.replace('context.', 'question.context.')}))", AUDIT),
     Mutant("the catalog counts rows", "session/statements.py", "answer_statement", "[_table_row(table) for table in session.policy.visible.values()]", f"[(*_table_row(table)[:3], str({ROWS_OF_DATA.replace('context.', 'session.context.')})) for table in session.policy.visible.values()]", AUDIT),
     Mutant("a cast that fails at a value", "engine/duckdb/functions.py", "_read", "f\"TRY_CAST({text} AS {('TIMESTAMP' if target is Type.DATE else TYPES[target])})\"", "f\"CAST({text} AS {('TIMESTAMP' if target is Type.DATE else TYPES[target])})\"", AUDIT),
     Mutant("a ledger that is gone is made anew", "ledger/opening.py", "open_checked", "known_ledger(state, dataset, place.address)", "None", AUDIT),

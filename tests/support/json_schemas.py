@@ -7,6 +7,7 @@ import json
 import sys
 import types
 from collections.abc import Mapping, Sequence
+from enum import Enum
 from pathlib import Path
 from typing import Any, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
 
@@ -27,6 +28,8 @@ class Schema:
         origin, arguments = get_origin(type_), get_args(type_)
         if type_ is Any:
             return {}
+        if isinstance(type_, type) and issubclass(type_, Enum):
+            return {"enum": [member.value for member in type_]}
         if type_ in SIMPLE:
             return {"type": SIMPLE[type_]}
         if origin is NotRequired:
@@ -114,11 +117,16 @@ def schemas() -> dict[str, dict[str, Any]]:
     from dpsql.frontends.rendering.formats import PlanObject, ReleaseObject
     from dpsql.policy.shape import json_schema
     from dpsql.pricing.explain import PlannedOutput
+    from dpsql.session.explanation import ColumnError, PlannedGroups
 
     export = Schema().document("The description of randomised rows (FILE.csv.json of `dpsql export`)", Description)
     export["$defs"]["Description"]["properties"]["format"] = {"const": FORMAT}
     outputs = Schema()
-    plan = Schema(PlanObject_outputs={"type": "array", "items": outputs.of(PlannedOutput)})
+    plan = Schema(
+        PlanObject_outputs={"type": "array", "items": outputs.of(PlannedOutput)},
+        PlanObject_errors={"type": "array", "items": outputs.of(ColumnError)},
+        PlanObject_groups={"anyOf": [outputs.of(PlannedGroups), {"type": "null"}]},
+    )
     explain = plan.document("EXPLAIN (`dpsql explain --format json`)", PlanObject)
     explain["$defs"] |= outputs.definitions
     return {

@@ -13,9 +13,9 @@ from dpsql.frontends.python.dbapi import Connection, connect
 
 if TYPE_CHECKING:
     from dpsql.policy import Policy
-    from dpsql.pricing.explain import PrivacyPlan
     from dpsql.release.release import Release
     from dpsql.session.budget import Budget
+    from dpsql.session.explanation import PrivacyPlan
     from dpsql.sql.parse import Parameters
 
 _Value = TypeVar("_Value")

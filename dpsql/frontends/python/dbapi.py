@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
     from dpsql.frontends.watch import Watch
     from dpsql.policy import Policy
-    from dpsql.pricing.explain import PrivacyPlan
     from dpsql.release.release import Release
     from dpsql.session.budget import Budget
+    from dpsql.session.explanation import PrivacyPlan
     from dpsql.session.session import Session
     from dpsql.sql.lexer import SqlText
     from dpsql.sql.parse import Parameters

@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from datetime import date, datetime
 from itertools import islice
 from pathlib import Path
@@ -22,9 +23,9 @@ from dpsql.release.value_text import value_text
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from dpsql.pricing.explain import PrivacyPlan
     from dpsql.release.release import Release
     from dpsql.release.shape import DescribedColumn
+    from dpsql.session.explanation import PrivacyPlan
     from dpsql.session.session import Session
 
 TEXT_FORMATS = ("table", "csv", "json")
@@ -212,10 +213,13 @@ class PlanColumn(TypedDict):
 
 
 class PlanObject(TypedDict):
-    """EXPLAIN, as `dpsql explain --format json` writes it. `price` is what would be charged, `stored` names what stored releases
-    answer, and `engine_sql` has the text of each block, for the owner alone."""
+    """EXPLAIN, as `dpsql explain --format json` writes it. `errors` and `groups` are what is known of noisy columns and groups,
+    `price` is what would be charged, `stored` names what stored releases answer, and `engine_sql` has the text of each block, for
+    the owner alone."""
 
     lines: list[str]
+    errors: list[dict[str, Any]]
+    groups: dict[str, Any] | None
     outputs: list[dict[str, Any]]
     price: str
     stored: list[str]
@@ -228,7 +232,9 @@ def plan_object(plan: PrivacyPlan) -> PlanObject:
     """Return EXPLAIN as an object."""
     return {
         "lines": list(plan.lines),
-        "outputs": [dict(vars(output)) for output in plan.outputs],
+        "errors": list(map(asdict, plan.errors)),
+        "groups": None if plan.groups is None else asdict(plan.groups),
+        "outputs": [asdict(output) | {"figures": output.figures.value} for output in plan.outputs],
         "price": plan.price,
         "stored": list(plan.stored),
         "remaining": dict(plan.remaining),

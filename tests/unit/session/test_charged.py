@@ -96,9 +96,9 @@ AFTER: dict[str, list[tuple[str, Callable[[Session], tuple[object, str]]]]] = {
         ("noise", lambda session: (pipeline, "perturb")),
         ("store", lambda session: (session.context.store, "put")),
         ("outcome", lambda session: (Reservation, "commit")),
-        ("notices", lambda session: (pipeline, "key_notices")),
+        ("notices", lambda session: (pipeline, "notices")),
         ("remainder", lambda session: (pipeline, "make_release")),
-        ("errors", lambda session: (pipeline, "_with_missing_keys")),
+        ("errors", lambda session: (pipeline, "_with_columns")),
         ("budget", lambda session: (type(session.context.accounts), "budget")),
     ],
     "watched": [

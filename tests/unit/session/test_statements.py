@@ -15,13 +15,14 @@ from dpsql.ledger.account import Account
 from dpsql.planning.planner import Planned
 from dpsql.policy import Policy
 from dpsql.policy.load import parse_policy
-from dpsql.pricing.explain import PlannedOutput, PrivacyPlan
+from dpsql.pricing.explain import PlannedOutput
 from dpsql.pricing.options import Options
 from dpsql.privacy.accounting.registry import make_accountant
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.release.release import Release
 from dpsql.release.sandbox import Sandbox, shared_sandbox
 from dpsql.session.budget import Budget, BudgetScope
+from dpsql.session.explanation import PrivacyPlan
 from dpsql.session.statements import answer_statement, statement_columns
 from dpsql.sql.parse import Parameters, Statement, parse
 
@@ -32,9 +33,9 @@ POLICY = parse_policy(
 )
 ACCOUNTANT = make_accountant("pure", Fraction(2), Fraction(0))
 OUTPUT = PlannedOutput(
-    *("dp_0", "n", "count(*)", "no", "laplace", 1, 1.0, 1.0, 1.0, 3.0, 1.0, 0.0, 0.46, 1, 1.0),
+    *("dp_0", ("n",), "count(*)", "no", "laplace", 1, 1.0, 1.0, 1.0, 3.0, 1.0, 0.0, 0.46, 1, 1.0),
     stored_error_95=None,
-    bound="1 rows per unit",
+    limits=("1 rows per unit",),
 )
 LOSS = PrivacyLoss(Fraction(1), Fraction(0), None)
 PLAN = PrivacyPlan(
@@ -47,7 +48,7 @@ PLAN = PrivacyPlan(
     0.95,
     (("n", "bigint"),),
     ("a note",),
-    ("first line", "second line"),
+    further=("first line", "second line"),
 )
 
 
@@ -242,7 +243,7 @@ def test_explain_verbose_answers_in_a_table_with_notices(stored: tuple[str, ...]
     context = Context(explained=PrivacyPlan(**{**PLAN.__dict__, "stored": stored}))
     release = answer(context, "EXPLAIN VERBOSE SELECT COUNT(*) AS n FROM patients")
     assert names(release)[:4] == ["block", "output", "aggregate", "keys"]
-    assert list(release.rows()) == [tuple(OUTPUT.__dict__.values())]
+    assert list(release.rows()) == [OUTPUT.row()]
     assert list(release.notices) == [
         f"price: {PLAN.price}",
         *notice,
