@@ -13,7 +13,7 @@ Both are functions of the row alone, so that no row decides about the group of a
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import datetime, time
@@ -22,7 +22,7 @@ from typing import Any
 from dpsql.functions.public_domains import as_key, as_literal, labelled_column
 from dpsql.functions.signatures import call
 from dpsql.plan.intervals import Facts, Type
-from dpsql.plan.origins import COUNTS
+from dpsql.plan.origins import COUNTS, UnknownOrigin, branches
 from dpsql.plan.plan import (
     Call,
     Column,
@@ -70,6 +70,42 @@ def labelled(source: Relation, names: Iterable[str]) -> tuple[Relation, dict[str
     relation, origins = labels.followed(source, set(names))
     computed: dict[str, Expr] = {name: origin.value for name, origin in origins.items() if origin.value is not None}
     return (relation, computed) if computed else (source, {})
+
+
+_SHOWN = frozenset(("coalesce", "case", "upper", "lower", "concat", "concat_ws", "to_text"))
+"""Functions in whose result a label that is the argument can still be recognised."""
+
+
+_LONG = 100
+
+
+def labels_used(source: Relation, key: Expr) -> dict[str, Any]:
+    """Return the labels, by column of the policy, with which a key computes as if they were values (comparisons, LIKE, numbers),
+    so that the group of other values is not recognisable."""
+    try:
+        written = [branch.written(key) for branch in branches(source)]
+    except UnknownOrigin:
+        return {}
+    return {name: label for expression in written for name, label in _labels_within(expression, True)}
+
+
+def _labels_within(expression: Expr, unchanged: bool) -> Iterator[tuple[str, Any]]:
+    column = labelled_column(expression)
+    if column is not None:
+        if not unchanged:
+            yield column.name.rpartition(".")[2], column.facts.outside
+    elif isinstance(expression, Call):
+        recognisable = unchanged and (expression.function in _SHOWN or _is_long_part(expression))
+        last = len(expression.arguments) - 1
+        for index, argument in enumerate(expression.arguments):
+            tested = expression.function == "case" and index % 2 == 0 and index < last
+            yield from _labels_within(argument, recognisable and not tested)
+
+
+def _is_long_part(call: Call) -> bool:
+    """Return whether a call takes so many first characters of a text that no label is cut (`row_costs.part_read`)."""
+    most = call.arguments[1] if call.function == "left" else None
+    return isinstance(most, Literal) and most.value is not None and most.value >= _LONG
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from fractions import Fraction
 from functools import cached_property, partial
 
 from dpsql.errors.exceptions import Error
+from dpsql.functions.key_columns import labels_used
 from dpsql.plan.expression_text import expression_text
 from dpsql.plan.plan import Call, Column, Expr, Literal, Scan, columns_read, results_read
 from dpsql.plan.stability import tables
@@ -192,6 +193,19 @@ def key_notices(question: NoticedQuestion) -> tuple[str, ...]:
     empty = f"rows without {' or '.join(names[:_MOST_NAMED])} are in groups of their own, with NULL" if names else ""
     folded = dict.fromkeys(filter(None, (_folded(key.expression) for key in keys)))
     return (*([empty] if empty else ()), *folded)
+
+
+def label_notices(question: NoticedQuestion) -> tuple[str, ...]:
+    """Return notices on computed keys in which a label (policy key `outside`) counts as if it were a value."""
+    labels = {
+        name: label
+        for priced in question.planned.price.blocks for key in priced.block.keys if key.values is not None
+        for name, label in labels_used(priced.block.source, key.expression).items()
+    }  # fmt: skip
+    return tuple(
+        f"values of {name} that the policy does not name count as {label} in the computed key"
+        for name, label in labels.items()
+    )
 
 
 def _plain(name: str) -> str:
@@ -385,6 +399,7 @@ RULES: tuple[tuple[Rule, Shown], ...] = (
     (stage_notices, Shown.DETAILS | Shown.ANSWER),
     (group_column_notices, Shown.EXPLAIN),
     (drop_notices, Shown.EXPLAIN | Shown.STANDING),
+    (label_notices, Shown.EXPLAIN | Shown.ANSWER),
     (key_notices, Shown.EXPLAIN | Shown.STANDING),
     (clamped_value_notices, Shown.EXPLAIN | Shown.STANDING),
     (min_units_notice, Shown.EXPLAIN | Shown.STANDING),

@@ -136,6 +136,18 @@ AGREE = [
     ("SELECT k, COUNT(*) FROM (SELECT id, kind AS k FROM visits) GROUP BY k ORDER BY k", f"SELECT {KIND} AS k, COUNT(*) FROM visits GROUP BY k ORDER BY k"),
     ("SELECT r, COUNT(*) FROM (SELECT region AS r FROM people UNION ALL SELECT region FROM people) GROUP BY r ORDER BY r",
      f"SELECT {REGION}, 2 * COUNT(*) FROM people GROUP BY 1 ORDER BY 1"),
+    ("SELECT r, COUNT(*) FROM (SELECT upper(region) AS r FROM people) GROUP BY r ORDER BY r",
+     f"SELECT upper({REGION}) AS r, COUNT(*) FROM people GROUP BY r ORDER BY r"),
+    ("WITH q AS (SELECT coalesce(region, 'x') AS r, age + 1 AS a FROM people), p AS (SELECT r || '!' AS s, a FROM q) "
+     "SELECT s, COUNT(*) FROM p WHERE a > 3 GROUP BY s ORDER BY s",
+     f"SELECT coalesce({REGION}, 'x') || '!' AS s, COUNT(*) FROM people WHERE age > 2 GROUP BY s ORDER BY s"),
+    ("SELECT r, COUNT(*) FROM (SELECT upper(region) AS r FROM people UNION ALL SELECT 'both' FROM people) GROUP BY ROLLUP (r) ORDER BY 1, 2",
+     f"SELECT r, COUNT(*) FROM (SELECT upper({REGION}) AS r FROM people UNION ALL SELECT 'both' FROM people) "
+     "GROUP BY ROLLUP (r) ORDER BY 1, 2"),
+    ("SELECT k, COUNT(*) FROM (SELECT id, u AS k, COUNT(*) AS n FROM (SELECT id, upper(kind) AS u FROM visits) GROUP BY id, u) GROUP BY k ORDER BY k",
+     f"SELECT upper({KIND}) AS k, COUNT(DISTINCT id) FROM visits GROUP BY k ORDER BY k"),
+    ("SELECT region, u, COUNT(*) FROM (SELECT id, upper(kind) AS u FROM visits) v JOIN people USING (id) GROUP BY region, u HAVING u <> 'IN' ORDER BY 1, 2",
+     f"SELECT {REGION} AS r, upper({KIND}) AS u, COUNT(*) FROM visits JOIN people USING (id) GROUP BY r, u HAVING u <> 'IN' ORDER BY 1, 2"),
     ("SELECT k, COUNT(*) FROM (SELECT id, kind AS k, COUNT(*) AS n FROM visits GROUP BY id, kind) GROUP BY k ORDER BY k",
      f"SELECT {KIND} AS k, COUNT(DISTINCT id) FROM visits GROUP BY k ORDER BY k"),
 ]  # fmt: skip
@@ -269,6 +281,25 @@ def test_answers_that_may_leave_rows_out_say_so(session: Session, sql: str, name
         assert all(f"other values of {names} than" in text for text in found)
     again = session.execute(sql)
     assert again.reused and again.notices == release.notices
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("SELECT CASE WHEN age < 5 THEN 'infant' ELSE 'older' END AS c, COUNT(*) FROM people GROUP BY c", "age -1"),
+        ("SELECT c, COUNT(*) FROM (SELECT age // 10 AS c FROM people) GROUP BY c", "age -1"),
+        ("SELECT region LIKE 'n%' AS n, COUNT(*) FROM people GROUP BY n", "region other"),
+        ("SELECT left(r, 1) AS l, COUNT(*) FROM (SELECT upper(region) AS r FROM people) GROUP BY l", "region other"),
+        ("SELECT CASE WHEN code = 'p' THEN region ELSE 'none' END AS c, COUNT(*) FROM people GROUP BY c", ""),
+        ("SELECT upper(coalesce(region, 'none')) AS r, COUNT(*) FROM people GROUP BY r", ""),
+        ("SELECT region, COUNT(*) FROM people WHERE region LIKE 'n%' GROUP BY region", ""),
+    ],
+)
+def test_a_key_that_computes_with_a_label_says_so(session: Session, sql: str, said: str) -> None:
+    column, _, label = said.partition(" ")
+    notes = [f"values of {column} that the policy does not name count as {label} in the computed key"] if said else []
+    for notices in (session.execute(sql).notices, session.explain(sql).notes):
+        assert [notice for notice in notices if "count as" in notice] == notes
 
 
 def test_keys_that_compare_with_a_result_have_the_groups_of_their_rows(session: Session) -> None:

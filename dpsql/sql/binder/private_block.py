@@ -8,11 +8,12 @@ from sqlglot import exp
 
 from dpsql.aggregates.quantile import LISTED
 from dpsql.errors.exceptions import Error, refuse
+from dpsql.functions.key_columns import labelled
 from dpsql.functions.key_narrowing import may_hold
 from dpsql.functions.key_questions import is_result
 from dpsql.functions.public_domains import domain_of
 from dpsql.plan.intervals import Type
-from dpsql.plan.plan import Block, Call, Expr, Key, Literal, Measure, Relation
+from dpsql.plan.plan import Block, Call, Expr, Key, Literal, Measure, Relation, names_read
 from dpsql.sql.binder import result_facts as results
 from dpsql.sql.binder.aggregates import bind_measure, has_aggregate, is_aggregate
 from dpsql.sql.binder.allow_list import check_node
@@ -63,7 +64,12 @@ def measures(node: exp.Select) -> bool:
 def cut(context: BindingContext, node: exp.Select, scope: Scope, source: Relation, environment: Environment) -> Bound:
     """Enter the private block of `node` and return the SELECT over it. A result grouped by unit stays protected."""
     work = _Cut(context, node, scope, environment)
+    if scope.unpaired is None:  # whose rows are known by the relation as it is
+        _, scope.labels = labelled(source, {column.name for _, rows in scope.sources for _, column in rows.columns})
     work.find_keys()
+    if scope.labels:
+        read = {name for key in work.keys for name in names_read(key.expression)}
+        source, _ = labelled(source, {name for name, column in scope.labels.items() if names_read(column) <= read})
     units, group_keys = _by_unit(work, node)
     within = bool(units) or _within_units(work, source)
     if within and scope.unpaired is not None:

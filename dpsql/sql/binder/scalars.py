@@ -187,12 +187,15 @@ def handles(*types: type[exp.Expr]) -> Callable[[Handler], Handler]:
 
 
 class KeyScalars(Scalars):
-    """Binder of GROUP BY expressions: in a column with policy key `outside`, values outside its domain are read as that label."""
+    """Binder of GROUP BY expressions: in a column with policy key `outside`, values outside its domain are read as that label,
+    also where a subquery computes another column from it."""
 
     def bind(self, node: exp.Expr | None) -> Expr:
         """Bind as `Scalars.bind` does."""
         bound = super().bind(node)
-        return as_key(bound) if isinstance(node, exp.Column) and isinstance(bound, Column) else bound
+        if not isinstance(node, exp.Column) or not isinstance(bound, Column):
+            return bound
+        return self.scope.labels.get(bound.name) or as_key(bound)
 
 
 @handles(exp.Column)

@@ -147,6 +147,8 @@ class Scope:
         self.preserved = preserved or {}
         self.unpaired: UnpairedRows | None = None
         """Public rows without a partner that an outer join keeps in addition to the relation's rows; None if there are none."""
+        self.labels: Mapping[str, Expr] = {}
+        """What stands in keys for columns that subqueries compute from columns with labels (policy key `outside`)."""
         self.subquery: Callable[[exp.Expr], Expr] | None = None
         """Function that binds a scalar subquery; None where no subquery is allowed."""
 
