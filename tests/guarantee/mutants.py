@@ -375,6 +375,7 @@ reservation = charge.reserve(receipt_id, loss, planned.options.project, fingerpr
     # public keys
     Mutant("NULL is no public key", "functions/public_domains.py", "_with_null", "(*values, None) if values is not None and facts.nullable and (None not in values) else values", "values", 'answers/test_public_keys.py', 'groups_of_sql'),
     Mutant("the label of other values is no public key", "functions/public_domains.py", "_labelled", "(*values, facts.outside)", "(*values,)", 'answers/test_outside_values.py', 'group_of_other_values'),
+    Mutant("one column under two names is one key of each set", "sql/binder/private_block.py", "_Cut._add_key", "name not in taken", "True", 'answers/test_grouping_sets.py', 'such_keys_and_sets'),
     Mutant("a label is lost in a subquery", "sql/binder/scalars.py", "KeyScalars.bind", "self.scope.labels.get(bound.name) or as_key(bound)", "as_key(bound)", 'answers/test_outside_values.py', 'group_of_other_values'),
     Mutant("computing with a label is not said", "functions/key_columns.py", "_labels_within", "recognisable and (not tested)", "True", 'answers/test_outside_values.py', 'computes_with_a_label'),
     Mutant("other values keep their own keys", "functions/public_domains.py", "as_key", "facts.outside is None", "facts", 'answers/test_outside_values.py', 'group_of_other_values'),

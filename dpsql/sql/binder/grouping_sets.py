@@ -54,8 +54,10 @@ def grouping_call(keys: list[str]) -> exp.Column:
 
 
 def over_set(select: exp.Select, block: str, keys: list[Key], chosen: list[Key]) -> exp.Select:
-    """Return the SELECT over the block of one grouping set: its keys by their names in that block, NULL for the other keys."""
-    names = {key.name: f"k{index}" for index, key in enumerate(chosen)}
+    """Return the SELECT over the block of one grouping set: its keys by their names in that block (equal ones have one name),
+    NULL for the other keys."""
+    expressions = list(dict.fromkeys(key.expression for key in chosen))
+    names = {key.name: f"k{expressions.index(key.expression)}" for key in chosen}
     types = {key.name: SQL_TYPES[key.expression.facts.type] for key in keys}
     copy = select.copy()
     for column in list(copy.find_all(exp.Column)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from sqlglot import exp
@@ -198,6 +199,8 @@ class _Cut:
         self.sets: list[set[str]] = []
         self.named: dict[str, tuple[str, ...]] = {}
         self.results: dict[str, Expr] = {}
+        self.outputs: dict[int, str] = {}
+        """Keys of outputs that GROUP BY names by alias or position: equal ones are one key each, as sets may have one alone."""
         self.grouped = True
         self._expanding: set[str] = set()
         self._written = 0
@@ -225,7 +228,7 @@ class _Cut:
             self.grouped = False
             sets = [tuple(self._not_star(item.unalias()) for item in self.node.expressions)]
         for items_of_set in sets:
-            self.sets.append({self._add_key(self._grouping(item)) for item in items_of_set})
+            self.sets.append({self._key_of_item(item, len(sets) > 1) for item in items_of_set})
 
     def narrow(self, source: Relation) -> None:
         """Remove the public key values that the query's conditions exclude, before the number of groups is checked."""
@@ -249,7 +252,7 @@ class _Cut:
 
     def _keys_of_set(self, source: Relation, chosen: set[str], conditions: list[Expr]) -> BlockKeys:
         """Return the keys of one of several grouping sets, named as in a separate block."""
-        keys_of_set = [key for key in self.keys if key.name in chosen]
+        keys_of_set = list({key.expression: key for key in self.keys if key.name in chosen}.values())
         whole = [replace(self.all_values[key.name], drops=key.drops) for key in keys_of_set]
         block_keys = narrowed(source, whole, conditions, self.context)
         named = [
@@ -263,6 +266,8 @@ class _Cut:
         """Return the conjuncts of HAVING that depend on keys alone; groups that fail one are not shown. `chosen`: the keys of one
         of several grouping sets, in which the other keys are NULL."""
         conditions: list[Expr] = []
+        if len({key.expression for key in self.keys}) < len(self.keys):
+            return conditions  # of equal keys, sets may leave out one
         for part in conjuncts(condition_of(self.node, "having")):
             if has_aggregate(part):
                 continue
@@ -282,15 +287,22 @@ class _Cut:
         for chosen in self.sets:
             part = self.node.copy()
             items = [
-                exp.alias_(self._of_set(item.unalias(), chosen), output_name(item), quoted=True)
-                for item in self.node.expressions
+                exp.alias_(self._output_of_set(index, chosen), output_name(item), quoted=True)
+                for index, item in enumerate(self.node.expressions)
             ]
             part.set("expressions", items)
             if (having := self.node.args.get("having")) is not None:
                 part.set("having", exp.Having(this=self._of_set(having.this, chosen)))
-            keys = [key.expression for key in self.keys if key.name in chosen and key.expression not in units]
-            selects.append((part, keys))
+            keys = (key.expression for key in self.keys if key.name in chosen and key.expression not in units)
+            selects.append((part, list(dict.fromkeys(keys))))
         return selects
+
+    def _output_of_set(self, index: int, chosen: set[str]) -> exp.Expr:
+        """Return the value of an output as it reads in one grouping set."""
+        value, key = self.node.expressions[index].unalias(), self.outputs.get(index)
+        if key is None:
+            return self._of_set(value, chosen)
+        return value.copy() if key in chosen else self._missing(key)
 
     def _of_set(self, part: exp.Expr, chosen: set[str] | None) -> exp.Expr:
         """Return an expression as it reads in one grouping set: the other keys are NULL, except inside aggregates."""
@@ -310,11 +322,15 @@ class _Cut:
                 return (
                     node.copy()
                 )  # as another node, into which `transform` does not go: a key may contain one that is NULL here
-            expressions = {key.name: self.results.get(key.name, key.expression) for key in self.keys}
-            type_ = expressions[key].facts.type
-            return exp.cast(exp.Null(), SQL_TYPES[type_], dialect="duckdb")
+            return self._missing(key)
 
         return part.copy().transform(over)
+
+    def _missing(self, name: str) -> exp.Expr:
+        """Return the NULL of a key in the sets without it."""
+        key = next(key for key in self.keys if key.name == name)
+        type_ = self.results.get(name, key.expression).facts.type
+        return exp.cast(exp.Null(), SQL_TYPES[type_], dialect="duckdb")
 
     def _named(self, part: exp.Expr) -> exp.Expr:
         """Return a condition of HAVING with outputs named by alias written out; source columns take precedence."""
@@ -332,25 +348,35 @@ class _Cut:
             raise refuse("raw_rows", position=place(item))
         return item
 
-    def _grouping(self, item: exp.Expr) -> exp.Expr:
-        """Resolve a GROUP BY item: a position, an alias (source columns take precedence), or the expression itself."""
+    def _key_of_item(self, item: exp.Expr, several: bool) -> str:
+        """Return the key of a GROUP BY item; `several`: of one of several grouping sets."""
+        index = self._output_of(item)
+        if index is None:
+            return self._add_key(item)
+        if index not in self.outputs:
+            taken = self.outputs.values() if several else ()
+            self.outputs[index] = self._add_key(self._not_star(self.node.expressions[index].unalias()), taken)
+        return self.outputs[index]
+
+    def _output_of(self, item: exp.Expr) -> int | None:
+        """Return the output that a GROUP BY item names by position or alias (source columns take precedence), if any."""
         if isinstance(item, exp.Literal) and not item.is_string:
             number = int(item.name) if item.name.isdecimal() else 0
             if not 1 <= number <= len(self.node.expressions):
                 raise refuse("group_position", number=item.name, most=len(self.node.expressions), position=place(item))
-            return self._not_star(self.node.expressions[number - 1].unalias())
+            return number - 1
         if isinstance(item, exp.Column) and not item.table and not self.scope.has(item):
-            for output in self.node.expressions:
-                if output.alias.lower() == item.name.lower():
-                    return output.unalias()  # type: ignore[no-any-return]
-        return item
+            aliases = [output.alias.lower() for output in self.node.expressions]
+            return aliases.index(item.name.lower()) if item.name.lower() in aliases else None
+        return None
 
-    def _add_key(self, item: exp.Expr) -> str:
+    def _add_key(self, item: exp.Expr, taken: Collection[str] = ()) -> str:
+        """Return the key of an expression, entering it if it is new, or if its key is among those `taken` by other outputs."""
         if has_aggregate(item):
             raise refuse("nested_aggregate", function="GROUP BY", position=place(item))
         expression = self.key_scalars.bind(item)
         name = self._known_key(expression)
-        if name is not None:
+        if name is not None and name not in taken:
             return name
         if len(self.keys) >= MOST_KEYS:
             raise refuse("many_keys", most=MOST_KEYS, position=place(item))
@@ -372,15 +398,20 @@ class _Cut:
     def output(self, item: exp.Expr) -> exp.Expr:
         """Return one item of the select list over the block, under its output name."""
         self._not_star(item)
-        alias, value = exp.to_identifier(output_name(item), quoted=True), item.unalias()
-        key = self._key_of(value) if isinstance(value, exp.Literal) else None
-        return exp.Alias(this=self.part(value) if key is None else exp.column(key, quoted=True), alias=alias)
+        return exp.Alias(this=self._value(item), alias=exp.to_identifier(output_name(item), quoted=True))
+
+    def _value(self, item: exp.Expr) -> exp.Expr:
+        """Return the value of an output over the block: the key of its own, or its expression."""
+        value = item.unalias()
+        index = next(place for place, output in enumerate(self.node.expressions) if output is item)
+        key = self._key_of(value) if isinstance(value, exp.Literal) else self.outputs.get(index)
+        return self.part(value) if key is None or key in self.results else exp.column(key, quoted=True)
 
     def order(self, value: exp.Expr) -> exp.Expr:
         """Return ORDER BY over the block. Over a union (several grouping sets), outputs are named by their position."""
         order = self.part(value)
         if len(self.sets) > 1:
-            outputs = [self.part(item.unalias()).unnest() for item in self.node.expressions]
+            outputs = [self._value(item).unnest() for item in self.node.expressions]
             for ordered in order.expressions:
                 value = ordered.this.unnest()
                 if value in outputs and not isinstance(ordered.this, exp.Literal):
@@ -435,7 +466,7 @@ class _Cut:
             self._written += sum(1 for _ in item.walk())
             if self._written > MOST_WRITTEN:
                 raise refuse("heavy_expression", position=place(node))
-            expanded = self.part(item.unalias())
+            expanded = self._value(item)
             self._expanding.discard(name)
             return exp.Paren(this=expanded)
         self.scope.resolve(node)
@@ -490,5 +521,6 @@ class _Cut:
         return self._known_key(expression)
 
     def _known_key(self, expression: Expr) -> str | None:
-        keys = (key.name for key in self.keys if self.results.get(key.name, key.expression) == expression)
+        """Return the last key that is an expression, as DuckDB takes it where several outputs are."""
+        keys = (key.name for key in reversed(self.keys) if self.results.get(key.name, key.expression) == expression)
         return next(keys, None)
