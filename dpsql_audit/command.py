@@ -55,7 +55,7 @@ def audit(
     distribution of the noise, and adds up the ledger. The protected data are not opened. The exit status is 1 if something
     was found.
     """
-    from dpsql.frontends.rendering.spinner import waiting
+    from dpsql.frontends.rendering.terminal import waiting
     from dpsql.policy import load_policy
     from dpsql_audit.report import as_html, as_json, as_text
     from dpsql_audit.run import run_audit

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from fractions import Fraction
 from pathlib import Path
 
@@ -16,7 +17,6 @@ from dpsql.engine.structure import SourceTable, plain_name
 from dpsql.errors.suggestions import did_you_mean
 from dpsql.frontends.admin.answers import Answers, WrongAnswer
 from dpsql.frontends.admin.choices import LEFT_OUT, ColumnChoice, PolicyChoices, TableChoice, column_choice
-from dpsql.frontends.admin.column_groups import column_groups, shortened
 from dpsql.frontends.admin.simulated_errors import simulated_errors
 from dpsql.frontends.admin.starter_policy import (
     questions_within,
@@ -31,6 +31,9 @@ from dpsql.policy.values import MOST_COUNT
 from dpsql.privacy.accounting.windows import EVERY
 
 Unit = tuple[str, str] | None
+WIDE = 20
+"""Number of columns of a table above which a person is first asked which of them analysts will use."""
+_MOST_SHOWN = 6
 _STARTING_SHARE = Fraction(3, 100)
 _LEAST_BUDGET = Fraction(1, 10**6)
 _MOST_DELTA = 6
@@ -214,7 +217,7 @@ def _columns(
             chosen[column] = ColumnChoice(type_, filled=column in table.filled, in_source=table.renamed.get(column))
         else:
             open_columns.append(column)
-    for question, columns in column_groups(answers, name, open_columns).items():
+    for question, columns in _column_groups(answers, name, open_columns).items():
         chosen |= _choices(answers, name, table, question, columns)
     return {column: choice for column in table.columns if (choice := chosen.get(column)) is not None}
 
@@ -243,7 +246,7 @@ def _choices(
     if not open_:
         return chosen
     about = sorted({"type?" if table.delimiter else str(types[column]) for column in open_})
-    of_all = "" if len(columns) == 1 else f", one answer for {len(open_)} columns: {shortened(open_)}"
+    of_all = "" if len(columns) == 1 else f", one answer for {len(open_)} columns: {_shortened(open_)}"
     words = f"   {question} ({', '.join(about)}{of_all})"
     return chosen | answers.get(f"{name}.{question}", words, meaning, "")
 
@@ -255,6 +258,51 @@ def _column_words(name: str, *, typed: bool) -> str:
         "\n   `LOWER to UPPER`: how far values can go, from what you know and not from the data; others are moved to the nearer"
         " end.\n   `a, b, c`: the values that are groups in every answer. Enter: neither. `-`: nobody may use the column."
     )
+
+
+def _column_groups(answers: Answers, table: str, columns: list[str]) -> dict[str, list[str]]:
+    """Return the questions about a table's columns, each with the columns that it is about.
+
+    There is one for each column, unless the answer to `TABLE.*` names columns and patterns: then there is one for each of these,
+    and the other columns are left out. A person is asked for that answer if there are more than `WIDE` columns; a file may give
+    it. A column with a separate answer keeps a separate question.
+    """
+    question = f"{table}.*"
+    written = question in answers.written or question in answers.taken
+    if not written and (answers.ask is None or len(columns) <= WIDE):
+        return {column: [column] for column in columns}
+
+    def meaning(text: str) -> dict[str, list[str]]:
+        groups: dict[str, list[str]] = {}
+        left = {column.lower(): column for column in columns}
+        patterns = [part for part in re.split(r"[\s,]+", text) if part]
+        for pattern in sorted(dict.fromkeys(patterns), key=lambda part: "*" in part or "?" in part):
+            named = [column for folded, column in left.items() if fnmatchcase(folded, pattern.lower())]
+            if not named and not any(fnmatchcase(column.lower(), pattern.lower()) for column in columns):
+                raise WrongAnswer(f"{table} has no column {pattern}{did_you_mean(pattern, columns)}")
+            for column in named:
+                del left[column.lower()]
+            answered = [column for column in named if f"{table}.{column}" in answers.written and column != pattern]
+            groups |= {column: [column] for column in answered}
+            if rest := [column for column in named if column not in answered]:
+                groups[rest[0] if len(rest) == 1 else pattern] = rest
+        if not groups:
+            raise WrongAnswer("name at least one column")
+        return groups
+
+    words = (
+        f"\n   {table} has {len(columns)} columns beside its keys: which of them will analysts use? Names and patterns, such as"
+        " `age, lab_*`;\n   each pattern is asked about once, all other columns are left out. `*`: all of them."
+    )
+    groups = answers.get(question, words, meaning)
+    closed = len(columns) - sum(map(len, groups.values()))
+    answers.show(f"   {closed} columns are left out: nobody may use them.")
+    return groups
+
+
+def _shortened(columns: list[str]) -> str:
+    """Return a list of names as text, shortened if it is long."""
+    return ", ".join(columns[:_MOST_SHOWN]) + (", ..." if len(columns) > _MOST_SHOWN else "")
 
 
 # --- how much in all ------------------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ _OBJECTS_BETWEEN_COLLECTIONS = 100_000
 _MODULES = {
     "query": "ask", "run": "ask", "repl": "ask", "explain": "ask", "check": "owner", "init": "owner", "demo": "owner",
     "budget": "budget", "migrate": "budget", "prepare": "prepare", "erased": "prepare", "tune": "tune", "serve": "serve",
-    "user": "serve", "risk": "risk", "export": "export", "estimate": "export", "plan": "plan", "plot": "plot",
+    "user": "serve", "risk": "risk", "export": "export", "estimate": "export", "plan": "ask", "plot": "plot",
     "watch": "watch", "help": "help", "audit": "dpsql_audit.command",
 }  # fmt: skip
 """Modules of the commands: in this package, but for the audit, which stands outside of what it audits."""

@@ -10,9 +10,8 @@ from pathlib import Path
 from dpsql.frontends.demo.data import build_demo
 from dpsql.frontends.interruptible import ask
 from dpsql.frontends.rendering.formats import fitting, left_text, price_lines
-from dpsql.frontends.rendering.spinner import waiting
 from dpsql.frontends.rendering.tables import write_table
-from dpsql.frontends.rendering.terminal import say, standard_output
+from dpsql.frontends.rendering.terminal import say, standard_output, waiting
 from dpsql.session.opening import open_session
 from dpsql.session.session import Session
 

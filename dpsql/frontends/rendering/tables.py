@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 from textwrap import wrap
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from dpsql.media.text import terminal
 from dpsql.release.shape import rows_text
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dpsql.release.release import Release
 
 _MOST_DECIMALS = 12
+_MOST_CHARACTERS = 36
 
 
 class Layout(Enum):
@@ -147,3 +148,31 @@ def _writes(out: TextIO, text: str) -> bool:
     except (LookupError, UnicodeEncodeError):
         return False
     return True
+
+
+def column_summary(columns: Sequence[Mapping[str, Any]], encoding: str) -> str:
+    """Return the rows of DESCRIBE as a table of four columns that fits most terminals; long cells are cut.
+
+    `encoding` is that of the terminal, which decides how lines are drawn.
+    """
+    cells = [
+        [str(column["column"]) for column in columns],
+        [f"{column['type']}{'' if column['nullable'] else ' not null'}" for column in columns],
+        [_cut(_values(column)) for column in columns],
+        [_cut("; ".join(filter(None, (column["keys"], column["description"])))) for column in columns],
+    ]
+    drawn = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="replace", newline="\n")
+    draw(["column", "type", "values", "what it is"], cells, [False] * 4, drawn)
+    drawn.seek(0)
+    return drawn.read()
+
+
+def _values(column: Mapping[str, Any]) -> str:
+    if column["domain"] is not None:
+        return str(column["domain"])
+    return "" if column["lower"] is None else f"{column['lower']} to {column['upper']}"
+
+
+def _cut(text: str) -> str:
+    whole = terminal(text)
+    return whole if len(whole) <= _MOST_CHARACTERS else whole[: _MOST_CHARACTERS - 3] + "..."

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from typing import Any, TextIO, cast
 
 import click
@@ -69,3 +70,15 @@ def say_styled(text: str, *, paged: bool = False) -> None:
 def say_paged(text: str) -> None:
     """Show text through the pager."""
     click.echo_via_pager(terminal_lines(text))
+
+
+def spinner() -> AbstractContextManager[object]:
+    """Return a context that shows on a terminal that a question is being worked on."""
+    from rich.console import Console
+
+    return Console(stderr=True).status("working on the data, Ctrl-C stops", spinner="line")
+
+
+def waiting() -> Callable[[], AbstractContextManager[object]] | None:
+    """Return `spinner` if there is a terminal to show it on."""
+    return spinner if sys.stderr.isatty() else None

@@ -12,8 +12,7 @@ from dpsql.errors.exceptions import Error, Exit, refuse
 from dpsql.frontends.files import read_text
 from dpsql.frontends.interruptible import ask
 from dpsql.frontends.rendering.formats import fitting, left_text, price_lines
-from dpsql.frontends.rendering.spinner import waiting
-from dpsql.frontends.rendering.terminal import say, say_line
+from dpsql.frontends.rendering.terminal import say, say_line, waiting
 from dpsql.frontends.repl.commands import Leave, Prompt, as_command, command
 from dpsql.sql.split import read_script
 

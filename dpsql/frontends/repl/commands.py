@@ -14,9 +14,8 @@ from dpsql.errors.custodian_log import registering
 from dpsql.errors.exceptions import refuse
 from dpsql.errors.suggestions import did_you_mean
 from dpsql.frontends.files import require_writable
-from dpsql.frontends.rendering.columns import column_summary
 from dpsql.frontends.rendering.formats import FORMATS, write_file
-from dpsql.frontends.rendering.tables import Layout
+from dpsql.frontends.rendering.tables import Layout, column_summary
 from dpsql.frontends.repl import named_queries
 from dpsql.frontends.repl.screen import Screen
 from dpsql.privacy.loss import plain_decimal
@@ -40,25 +39,6 @@ class Prompt:
     screen: Screen = field(default_factory=Screen)
 
 
-HELP = {
-    "\\d[+] [TABLE]": "tables, or the columns of one table (+: domains, keys, descriptions)",
-    "\\dt": "tables",
-    "\\explain[+] SQL": "what a question would cost and how exact it would be (+: more); nothing is charged",
-    "\\budget": "what is spent and left",
-    "\\set [NAME [VALUE]]": "all options, one option, or change one (\\set epsilon 0.2; \\set epsilon default)",
-    "\\x [on|off|auto]": "one value a line; auto: where a table is wider than the terminal",
-    "\\timing [on|off]": "how long each question took",
-    "\\pager [on|off]": "answers longer than the terminal go through $PAGER",
-    "\\i FILE": "answer the statements of a file",
-    "\\o [FILE]": "write answers to a file; without FILE to the terminal again",
-    "\\copy (SQL) TO FILE": "ask, and write the answer as csv, json, parquet or arrow (by the file's ending)",
-    "\\plot (SQL) TO FILE": "ask, and draw the answer with its error bars (.svg, .png, .html; needs the extra plot)",
-    "\\n [NAME]": "the queries kept under names, or ask one of them",
-    "\\ns NAME SQL": "keep a query under a name",
-    "\\nd NAME": "forget the query of that name",
-    "\\? [TOPIC]": "this help (so does help), or a page of the documentation, e.g. help sql",
-    "\\q": "leave (so do Ctrl-D, quit and exit)",
-}
 WORDS = {"help": "\\?", "?": "\\?", "quit": "\\q", "exit": "\\q"}
 """Commands that may be typed without a backslash."""
 
@@ -75,15 +55,10 @@ def as_command(text: str) -> str | None:
 def command(prompt: Prompt, line: str) -> None:
     """Execute one backslash command. Raises Leave for \\q, and refusals for what is wrong."""
     word, _, rest = line.partition(" ")
-    commands: dict[str, Callable[[Prompt, str], None]] = {
-        "\\d": _describe, "\\d+": _describe_fully, "\\dt": _tables, "\\explain": _explain,
-        "\\explain+": _explain_fully, "\\budget": _budget, "\\set": _set, "\\?": _help, "\\q": _leave,
-        "\\h": _help, "\\help": _help, "\\x": _layout, "\\timing": _timing, "\\pager": _pager, "\\i": _include,
-        "\\o": _output, "\\copy": _copy, "\\plot": _plot, "\\n": _named, "\\ns": _keep, "\\nd": _forget,
-    }  # fmt: skip
-    if word.rstrip(";") not in commands:
-        raise refuse("command_unknown", word=word, hint=f"\\? lists the commands{did_you_mean(word, commands)}")
-    commands[word.rstrip(";")](prompt, rest.strip().rstrip(";").rstrip())
+    name = word.rstrip(";")
+    if name not in _RUN:
+        raise refuse("command_unknown", word=word, hint=f"\\? lists the commands{did_you_mean(word, _RUN)}")
+    _RUN[name](prompt, rest.strip().rstrip(";").rstrip())
 
 
 def names() -> list[str]:
@@ -257,3 +232,35 @@ def _leave(prompt: Prompt, rest: str) -> None:
 def _unquoted(text: str) -> str:
     quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
     return text[1:-1] if quoted else text
+
+
+_COMMANDS: dict[str, tuple[str, Callable[[Prompt, str], None]]] = {
+    "\\d[+] [TABLE]": ("tables, or the columns of one table (+: domains, keys, descriptions)", _describe),
+    "\\dt": ("tables", _tables),
+    "\\explain[+] SQL": (
+        "what a question would cost and how exact it would be (+: more); nothing is charged",
+        _explain,
+    ),
+    "\\budget": ("what is spent and left", _budget),
+    "\\set [NAME [VALUE]]": ("all options, one option, or change one (\\set epsilon 0.2; \\set epsilon default)", _set),
+    "\\x [on|off|auto]": ("one value a line; auto: where a table is wider than the terminal", _layout),
+    "\\timing [on|off]": ("how long each question took", _timing),
+    "\\pager [on|off]": ("answers longer than the terminal go through $PAGER", _pager),
+    "\\i FILE": ("answer the statements of a file", _include),
+    "\\o [FILE]": ("write answers to a file; without FILE to the terminal again", _output),
+    "\\copy (SQL) TO FILE": ("ask, and write the answer as csv, json, parquet or arrow (by the file's ending)", _copy),
+    "\\plot (SQL) TO FILE": (
+        "ask, and draw the answer with its error bars (.svg, .png, .html; needs the extra plot)",
+        _plot,
+    ),
+    "\\n [NAME]": ("the queries kept under names, or ask one of them", _named),
+    "\\ns NAME SQL": ("keep a query under a name", _keep),
+    "\\nd NAME": ("forget the query of that name", _forget),
+    "\\? [WORDS]": ("this help (so does help), a page of the documentation (help sql), an error by its slug, or words", _help),
+    "\\q": ("leave (so do Ctrl-D, quit and exit)", _leave),
+}
+"""Each command: how it is written, what it does in words, and in fact. A command with [+] has another form that shows more."""
+HELP = {usage: words for usage, (words, _) in _COMMANDS.items()}
+_RUN = {usage.split()[0].removesuffix("[+]"): run for usage, (_, run) in _COMMANDS.items()} | {
+    "\\d+": _describe_fully, "\\explain+": _explain_fully, "\\h": _help, "\\help": _help,
+}  # fmt: skip

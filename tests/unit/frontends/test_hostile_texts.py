@@ -27,11 +27,10 @@ from dpsql.frontends.batch import report_page
 from dpsql.frontends.cli import ask, status_of
 from dpsql.frontends.pgwire.messages import error_response, notice_response
 from dpsql.frontends.rendering import pictures, terminal
-from dpsql.frontends.rendering.columns import column_summary
 from dpsql.frontends.rendering.formats import write_csv, write_json, write_rows, write_text
 from dpsql.frontends.rendering.pictures import specification
 from dpsql.frontends.rendering.plots import release_chart
-from dpsql.frontends.rendering.tables import Layout, write_table
+from dpsql.frontends.rendering.tables import Layout, column_summary, write_table
 from dpsql.media.text import marked_up
 from dpsql.plan.intervals import Type
 from dpsql.release.html import answer_html

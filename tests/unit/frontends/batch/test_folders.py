@@ -11,7 +11,7 @@ import pytest
 from support.clinic_folder import Clinic, Outcome
 
 from dpsql.errors.exceptions import Exit
-from dpsql.frontends.batch.names import name_before, name_problem
+from dpsql.frontends.batch.statements import name_before, name_problem
 from dpsql.frontends.cli.shared import STOPPED
 
 Run = Callable[..., Outcome]
