@@ -37,7 +37,7 @@ from benchmarks.peers.drive import PEERS
 from benchmarks.workload import WORKLOAD
 
 SIZES = (1_000, 1_000_000, 10_000_000)
-PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
+PAGE = Path(__file__).parent.parent / "docs" / "evidence" / "performance.md"
 
 
 def _say(line: str) -> None:
@@ -96,7 +96,7 @@ def _peers(context: click.Context, parameter: click.Parameter, value: str | None
     "--quantiles", "quantiles_", is_flag=True, help="rows between released and exact quantiles; beside OpenDP"
 )
 @click.option("--timing", "timing_", is_flag=True, help="what the time of an answer tells of one person's bit")
-@click.option("--docs", is_flag=True, help="afterwards rewrite the tables and charts of docs/performance.md")
+@click.option("--docs", is_flag=True, help="afterwards rewrite the tables and charts of docs/evidence/performance.md")
 @click.option("--rows", multiple=True, type=click.IntRange(min=1), help="table size; may be repeated [of each part]")
 @click.option("--way", multiple=True, type=click.Choice(WAYS), help="of the workload; may be repeated [all]")
 @click.option("--question", multiple=True, type=click.Choice([q.name for q in WORKLOAD]), help="may be repeated [all]")

@@ -41,7 +41,7 @@ PARTS: dict[str, Callable[[Any], str]] = {
 }
 """Part -> its tables as Markdown."""
 OF_ACCURACY = frozenset({"coverage", "combinations", "estimates", "quantiles", "ranks"})
-"""Parts shown in docs/accuracy.md; all others are shown in docs/performance.md."""
+"""Parts shown in docs/evidence/accuracy.md; all others are shown in docs/evidence/performance.md."""
 
 
 def machine() -> dict[str, str]:

@@ -3,7 +3,7 @@
     python examples/error_bars_of_maxima.py
 
 Laplace noise of scale 1 is added to each of k exact numbers; a 95 % bar is for the largest exact number. Everything is simulated
-in floats. dpsql's bars are of the second kind for counts and sums and of the first for means: docs/accuracy.md.
+in floats. dpsql's bars are of the second kind for counts and sums and of the first for means: docs/evidence/accuracy.md.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     python examples/repeated_series.py [FOLDER]
 
-runs the queries through real sessions and prints a table; with FOLDER it draws the picture of docs/accuracy.md there (extra
-`plot`). One person adds up to 18 to one number of the series. Fifty different queries run, then the first of them fifty more
-times, in four ways: with Gaussian and with multivariate Laplace noise (`dp.mechanism = 'correlated_laplace'`), and each with
+runs the queries through real sessions and prints a table; with FOLDER it draws the picture of docs/evidence/accuracy.md there
+(extra `plot`). One person adds up to 18 to one number of the series. Fifty different queries run, then the first of them fifty
+more times, in four ways: with Gaussian and with multivariate Laplace noise (`dp.mechanism = 'correlated_laplace'`), and each with
 repeats from the store, which are free, or with `dp.reuse = off`, where every repeat is charged and has new noise. Each way spends
 one budget.
 

@@ -132,9 +132,9 @@ def test_the_command_is_told_without_folders(results: Found) -> None:
 
 def test_the_docs_have_a_place_for_every_part(results: Found, tmp_path: Path) -> None:
     page, out = tmp_path / "performance.md", tmp_path / "out"
-    text = (ROOT / "docs" / "performance.md").read_text()
+    text = (ROOT / "docs" / "evidence" / "performance.md").read_text()
     places = dict.fromkeys(report.PARTS, text) | dict.fromkeys(
-        report.OF_ACCURACY, (ROOT / "docs" / "accuracy.md").read_text()
+        report.OF_ACCURACY, (ROOT / "docs" / "evidence" / "accuracy.md").read_text()
     )
     for part, text in places.items():
         assert text.count(f"<!-- {part} -->") == text.count(f"<!-- end of {part} -->") == 1, part

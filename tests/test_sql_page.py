@@ -1,4 +1,4 @@
-"""docs/sql.md names every function, type, option, aggregate and unit, and nothing that is not there."""
+"""The pages of SQL name every function, type, option, aggregate and unit, and nothing that is not there."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from dpsql.pricing.options import Options
 from dpsql.sql.binder import bind  # noqa: F401 (enters the handlers of functions)
 from dpsql.sql.binder.aggregates import function_name
 
-PAGE = (ROOT / "docs" / "sql.md").read_text()
+PAGE = "\n".join(
+    (ROOT / "docs" / f"{name}.md").read_text() for name in ("sql", "options", "measurements", "expressions")
+)
 ROWS = [
     line.split(" | ")
     for line in PAGE.split("## Expressions")[1].split("## Types")[0].splitlines()

@@ -25,7 +25,7 @@ columns are far smaller than the bounds allow, so one within 2 to 5 deviations o
 
 Where h(n) = n and nothing is cut, an estimate is the plug-in formula up to rounding. Below, its bias is toward the assumed
 values, and its mean squared error is smaller, except for values near the bound far from 0 and for points on a line
-(docs/accuracy.md has a table that `python -m benchmarks --estimates` writes). Counts and sums are shown as released.
+(docs/evidence/accuracy.md has a table that `python -m benchmarks --estimates` writes). Counts and sums are shown as released.
 
 This is post-processing of released numbers (Dwork and Roth 2014, proposition 2.1): no row is read, nothing more is charged.
 """
@@ -126,7 +126,8 @@ def beyond_noise(value: Formula, limit: Formula, assumed: float, noise: Formula)
     The value v becomes v s (2 - s) with s = min((v / (k noise))^2, 1), which is continuous with a continuous slope: an eighth of
     v at a quarter of the range, half of v just beyond its middle. k is 13 times the ratio of the noise to `assumed`, the largest
     likely covariance, kept in [2, 5]: the more the noise exceeds likely values, the less a large value means. With this slope
-    and these limits the error is in no case more than that of a covariance with variances measured apart (docs/accuracy.md).
+    and these limits the error is in no case more than that of a covariance with variances measured apart
+    (docs/evidence/accuracy.md).
     """
     reach = greatest(noise, _LEAST) * within(noise / assumed * _GROWTH, *_MOST_DEVIATIONS)
     part = within(value / reach, -1, 1)  # of the value before the limit: that is longer, and formulas are written out

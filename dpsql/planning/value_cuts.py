@@ -16,7 +16,7 @@ Why the r-th largest. One more place costs E|noise| / l more error and brings at
 So both are equal where about 1 / epsilon units per group have more, or with fewer places, because different units often bring the
 same value. Knop and Steinke (2023) choose by the number of values that l places bring. That measures what is lost, but changes by
 up to l where a unit is added, so that its choice errs by some 20 values for each place at epsilon 1/2; it is better only where
-nearly every value is shared (docs/accuracy.md compares both).
+nearly every value is shared (docs/evidence/accuracy.md compares both).
 
 Few units. The first cells hold no numbers: where too few units have values, one of these is chosen, and l is its largest possible
 value, which no unit exceeds.

@@ -224,7 +224,7 @@ def _searches(measurement: RankHistogram) -> list[Search]:
     """Return the searches that find the quantiles: by recursion where that takes fewer levels, so that each level has more of the
     budget.
 
-    docs/accuracy.md (quantiles) has the errors of both methods.
+    docs/evidence/accuracy.md (quantiles) has the errors of both methods.
     """
     quantiles = sorted(quantile.quantile for quantile in measurement.quantiles)
     apart, nested = split(quantiles), recursion(quantiles)

@@ -144,7 +144,7 @@ def test_questions_of_little_epsilon_get_noise_of_the_ideal_width(rho: Fraction,
 
 @pytest.mark.parametrize("tie", [1, 32, 57, 63])
 def test_no_combination_of_groups_is_more_exact_with_a_correlation(tie: int) -> None:
-    """As docs/accuracy.md states: the covariance of the noise minus that of independent noise at the same price has no negative
+    """As docs/evidence/accuracy.md states: the covariance of the noise minus that of independent noise at the same price has no negative
     direction, and a difference between neighbouring groups has sqrt(1 + tie / 64) times the deviation."""
     size = 1 << 30
     series = tied(np.eye(40, dtype=np.int64) * size, tie).T.astype(float) / size

@@ -1,4 +1,4 @@
-"""Every option of docs/sql.md changes something that an analyst sees, so none is ignored."""
+"""Every option of docs/options.md changes something that an analyst sees, so none is ignored."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dpsql.pricing.options import Options
 from dpsql.session.opening import open_session
 from dpsql.session.session import Session
 
-PAGE = Path(__file__).parents[3] / "docs" / "sql.md"
+PAGE = Path(__file__).parents[3] / "docs" / "options.md"
 AGES = "SELECT age, COUNT(*) AS n FROM patients WHERE region = 'south' GROUP BY age"
 COSTS = "SELECT SUM(cost) AS total, COUNT(*) AS n FROM visits"
 PRIVATE = "SELECT weight, COUNT(*) AS n FROM patients GROUP BY weight"

@@ -27,16 +27,16 @@ def test_every_page_of_the_documentation_is_listed_with_its_title(dpsql: Run) ->
     outcome = dpsql("help")
     assert outcome.status == 0 and outcome.err == ""
     assert [line.split()[0] for line in outcome.out.splitlines() if line.startswith("  ")] == PAGES
-    assert "  sql          SQL that is answered\n" in outcome.out
+    assert "  sql           SQL that is answered\n" in outcome.out
 
 
 def test_a_pipe_gets_the_page_as_it_is_written(dpsql: Run) -> None:
     assert dpsql("help", "reuse").out == (ROOT / "docs" / "reuse.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", ["fixed_cost", "FIXED-COST", "docs/fixed_cost.md", "fixed_cost.md"])
+@pytest.mark.parametrize("name", ["first_hour", "FIRST-HOUR", "docs/first_hour.md", "first_hour.md"])
 def test_a_topic_is_found_as_people_write_it(name: str) -> None:
-    assert help_page(name) == help_page("fixed_cost")
+    assert help_page(name) == help_page("first_hour")
 
 
 @pytest.mark.parametrize("name", ["", "../README", "/etc/passwd", "sql/..", "glosary\n", "x" * 5000])

@@ -34,7 +34,7 @@ def test_what_can_be_proven_takes_167_times_the_noise_of_a_gaussian(example: Mod
     gaussian, correlated = (example.least_scale(law) for law in (example.gaussian_delta, example.correlated_delta))
     assert gaussian == pytest.approx(4.2247, abs=1e-3)
     assert round(correlated / gaussian) == 167
-    page = (ROOT / "docs" / "accuracy.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "evidence" / "accuracy.md").read_text(encoding="utf-8")
     assert "167 times" in page
 
 
@@ -85,6 +85,6 @@ def test_weights_find_the_answer_whose_noise_is_small(repeated: ModuleType) -> N
 
 def test_the_picture_of_repeats_is_in_the_page(repeated: ModuleType) -> None:
     picture = (ROOT / "docs" / "comparison-correlated.svg").read_text(encoding="utf-8")
-    page = (ROOT / "docs" / "accuracy.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "evidence" / "accuracy.md").read_text(encoding="utf-8")
     assert "(comparison-correlated.svg)" in page and picture.startswith("<svg")
     assert all(way in picture and f"| {way} |" in page for way in repeated.WAYS)

@@ -228,7 +228,7 @@ def errors(moved: Sensitivity, epsilon: str) -> dict[str, float]:
 
 @pytest.mark.parametrize(("epsilon", "less"), [("0.1", 0.017), ("1", 0.165), ("2", 0.321), ("4", 0.556)])
 def test_noise_of_many_steps_is_smaller_than_that_of_its_epsilon(epsilon: str, less: float) -> None:
-    """The figures of docs/accuracy.md, relative to Laplace noise of scale 1 / epsilon, which is charged epsilon**2 / 2."""
+    """The figures of docs/evidence/accuracy.md, relative to Laplace noise of scale 1 / epsilon, which is charged epsilon**2 / 2."""
     assert 1 - errors(FINE, epsilon)["laplace"] * float(epsilon) == pytest.approx(less, abs=0.001)
 
 
