@@ -13,9 +13,8 @@ import numpy as np
 
 from dpsql.errors.exceptions import refuse
 from dpsql.privacy.mechanisms.contract import Law, Sensitivity
-from dpsql.privacy.mechanisms.end_rows import EndKey
 from dpsql.privacy.mechanisms.exponential import Choice
-from dpsql.privacy.mechanisms.most_frequent import MostFrequent
+from dpsql.privacy.mechanisms.most_frequent import EndKey, MostFrequent
 from dpsql.privacy.mechanisms.permute_and_flip import PERMUTE_AND_FLIP
 
 EXAMPLE_CELLS, EXAMPLE_ROWS = 1_000, {30: 2, 31: 1, 500: 6, 740: 1}

@@ -17,9 +17,8 @@ from dpsql.plan.measurements import Register
 from dpsql.pricing.pricing import Price
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import MeasurementPlan, Noise, Selection, Sensitivity, TermNoise
-from dpsql.privacy.mechanisms.end_rows import END_ROWS
 from dpsql.privacy.mechanisms.local_sensitivity import LOCAL_SENSITIVITY, LocalSensitivityPlan
-from dpsql.privacy.mechanisms.most_frequent import MOST_FREQUENT
+from dpsql.privacy.mechanisms.most_frequent import END_ROWS, MOST_FREQUENT
 from dpsql.privacy.mechanisms.partition_selection import ONE, Threshold, TruncatedGeometric, WeightedThreshold
 from dpsql.privacy.mechanisms.permute_and_flip import EXPONENTIAL
 from dpsql.privacy.mechanisms.rank_histogram import RANK_HISTOGRAM, RankHistogramPlan

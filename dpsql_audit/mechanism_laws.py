@@ -26,9 +26,8 @@ from dpsql.noise.rank_histograms import Histograms
 from dpsql.plan.measurements import Register
 from dpsql.pricing.pricing import Price
 from dpsql.privacy.mechanisms.contract import Law, MeasurementPlan, Noise, Selection
-from dpsql.privacy.mechanisms.end_rows import END_ROWS
 from dpsql.privacy.mechanisms.local_sensitivity import LOCAL_SENSITIVITY, REFUSED, LocalSensitivityPlan
-from dpsql.privacy.mechanisms.most_frequent import MOST_FREQUENT
+from dpsql.privacy.mechanisms.most_frequent import END_ROWS, MOST_FREQUENT
 from dpsql.privacy.mechanisms.partition_selection import ONE, Threshold, TruncatedGeometric, WeightedThreshold
 from dpsql.privacy.mechanisms.rank_histogram import RANK_HISTOGRAM
 from dpsql.privacy.mechanisms.sample_values import SAMPLE_MEAN, SAMPLE_VALUES, SampleMeanPlan

@@ -7,8 +7,7 @@ from dpsql.aggregates.registry import register
 from dpsql.functions.value_lists import is_whole_range, listed
 from dpsql.plan.intervals import Facts
 from dpsql.plan.plan import Expr, Measure
-from dpsql.privacy.mechanisms.end_rows import END_ROWS
-from dpsql.privacy.mechanisms.most_frequent import MOST_FREQUENT
+from dpsql.privacy.mechanisms.most_frequent import END_ROWS, MOST_FREQUENT
 
 ARG_MAX = "arg_max"
 """Word of the aggregate that reads the rows with the largest values; ARG_MIN reads those with the smallest."""

@@ -17,7 +17,7 @@ from dpsql.noise.coin_choice import CHOOSERS
 from dpsql.noise.fixed_point_exp import exp_tables
 from dpsql.noise.randomness import Randomness, guard
 from dpsql.noise.weighted_runs import Integers, Run, check_shape, gaps, near_runs
-from dpsql.privacy.mechanisms.end_rows import EndKey
+from dpsql.privacy.mechanisms.most_frequent import EndKey
 
 
 class CountLaw(Protocol):

@@ -24,9 +24,8 @@ from dpsql.noise.rank_histograms import (
     with_rows,
 )
 from dpsql.plan.measurements import Register
-from dpsql.privacy.mechanisms.end_rows import END_ROWS, EndRowsPlan
 from dpsql.privacy.mechanisms.local_sensitivity import LOCAL_SENSITIVITY, ends_of
-from dpsql.privacy.mechanisms.most_frequent import MOST_FREQUENT, MostFrequentPlan
+from dpsql.privacy.mechanisms.most_frequent import END_ROWS, MOST_FREQUENT, EndRowsPlan, MostFrequentPlan
 from dpsql.privacy.mechanisms.rank_histogram import RANK_HISTOGRAM
 from dpsql.privacy.mechanisms.sample_values import SAMPLE_MEAN, SAMPLE_VALUES, SampleMeanPlan, SampleValuesPlan
 

@@ -22,10 +22,9 @@ from dpsql.noise.rank_choice import choose, choose_in_spans
 from dpsql.noise.rank_histograms import Histograms
 from dpsql.noise.weighted_runs import Integers, Run, check_shape, gaps, near_runs
 from dpsql.privacy.mechanisms.contract import Law, Selection
-from dpsql.privacy.mechanisms.end_rows import EndKey
 from dpsql.privacy.mechanisms.exponential import Choice
 from dpsql.privacy.mechanisms.local_sensitivity import ProposeTestRelease, SmoothSensitivity
-from dpsql.privacy.mechanisms.most_frequent import MostFrequent
+from dpsql.privacy.mechanisms.most_frequent import EndKey, MostFrequent
 from dpsql.privacy.mechanisms.partition_selection import Threshold, TruncatedGeometric, WeightedThreshold
 
 # The exact sampler of leaning choices: for each group a cell near a target rank, with lower cells preferred to higher ones.

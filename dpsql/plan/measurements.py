@@ -16,10 +16,9 @@ from typing import Generic, TypeVar
 from dpsql.errors.exceptions import refuse
 from dpsql.plan.canonical_text import ADDED
 from dpsql.plan.plan import Expr, Term
-from dpsql.privacy.mechanisms.end_rows import END_ROWS
 from dpsql.privacy.mechanisms.exponential import Lean
 from dpsql.privacy.mechanisms.local_sensitivity import LOCAL_SENSITIVITY, PROPOSED, ends_of
-from dpsql.privacy.mechanisms.most_frequent import MOST_FREQUENT
+from dpsql.privacy.mechanisms.most_frequent import END_ROWS, MOST_FREQUENT
 from dpsql.privacy.mechanisms.rank_histogram import RANK_HISTOGRAM
 from dpsql.privacy.mechanisms.sample_values import SAMPLE_MEAN, SAMPLE_VALUES
 

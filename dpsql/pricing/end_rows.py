@@ -27,7 +27,7 @@ from dpsql.pricing.rank_histograms import LEAST_CELLS, steps_of
 from dpsql.pricing.sensitivity import sensitivity
 from dpsql.privacy.loss import Neighbours, PrivacyLoss
 from dpsql.privacy.mechanisms.contract import MeasurementPlan
-from dpsql.privacy.mechanisms.end_rows import EndKey, EndRowsPlan, end_key_for
+from dpsql.privacy.mechanisms.most_frequent import EndKey, EndRowsPlan, end_key_for
 
 _WANTED = 1 << 16
 """Cells of all groups together where there are many values, if that leaves `LEAST_CELLS` for each key. More cells distinguish

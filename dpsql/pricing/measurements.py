@@ -16,9 +16,8 @@ from dpsql.pricing.measurement_contract import MeasurementPricing, Request
 from dpsql.pricing.most_frequent import MostFrequentPricing
 from dpsql.pricing.rank_histograms import RankHistogramPricing
 from dpsql.pricing.sample_values import SampleMeanPricing, SampleValuesPricing
-from dpsql.privacy.mechanisms.end_rows import END_ROWS
 from dpsql.privacy.mechanisms.local_sensitivity import LOCAL_SENSITIVITY
-from dpsql.privacy.mechanisms.most_frequent import MOST_FREQUENT
+from dpsql.privacy.mechanisms.most_frequent import END_ROWS, MOST_FREQUENT
 from dpsql.privacy.mechanisms.rank_histogram import RANK_HISTOGRAM
 from dpsql.privacy.mechanisms.sample_values import SAMPLE_MEAN, SAMPLE_VALUES
 

@@ -8,11 +8,12 @@ recomputes its loss independently (its second road); a difference is a fault.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 
@@ -28,10 +29,8 @@ from dpsql.pricing.budget_shares import Objective
 from dpsql.pricing.expected_error import measure_half_width, term_errors
 from dpsql.pricing.measurements import PARTS, farthest
 from dpsql.pricing.options import Options
-from dpsql.pricing.private_keys import weighted_thresholds, whole_rows, with_counted_rows
 from dpsql.pricing.sensitivity import groups_per_unit
 from dpsql.pricing.square_roots import RunningTable
-from dpsql.pricing.target_search import TargetSearch
 from dpsql.pricing.workloads import (
     Wishes,
     Workload,
@@ -42,16 +41,161 @@ from dpsql.pricing.workloads import (
     workloads_of,
 )
 from dpsql.privacy.accounting.contract import Accountant
-from dpsql.privacy.loss import PrivacyLoss
-from dpsql.privacy.mechanisms.contract import KeyColumn, Noise, NoisePlan, Selection, Sensitivity, TermNoise
+from dpsql.privacy.loss import Neighbours, PrivacyLoss, plain_decimal
+from dpsql.privacy.mechanisms.contract import KeyColumn, Noise, NoisePlan, Norm, Selection, Sensitivity, TermNoise
 from dpsql.privacy.mechanisms.partition_selection import (
     WEIGHT_BITS,
     Threshold,
     WeightedThreshold,
     choose_selection,
     threshold,
+    weighted_sensitivity,
+    weighted_threshold,
 )
 from dpsql.privacy.mechanisms.registry import Mechanism
+
+# --- The smallest epsilon at which a question's widest error bar is within a target, found with few pricings ---
+# The search bisects between an epsilon that is too small and one that is enough, to 1 in 1000. Pricing a question of many
+# tables and computing its bars takes long, and every error is nearly proportional to 1/epsilon. So a few guesses from this
+# proportion first locate where the bisection leads, and only epsilons between the nearest guesses on both sides are priced. A
+# question that is less proportional takes more pricings but gives the same answer, as long as bars get no wider with more
+# epsilon.
+
+_HALVINGS = 40
+_GUESSES = 6
+_NEAR = Fraction(1, 4000)
+"""Relative distance of guesses from the proportional epsilon, so that the bisection meets few epsilons between them."""
+_BILLION = 10**9
+Priced = TypeVar("Priced")
+
+
+@dataclass
+class TargetSearch(Generic[Priced]):
+    """A search for the smallest epsilon. `priced` returns the price of a question at an epsilon, `widest` its widest error
+    bar."""
+
+    priced: Callable[[Fraction], Priced]
+    widest: Callable[[Priced], float]
+    target: Fraction
+    _enough: dict[Fraction, Priced] = field(default_factory=dict)
+    _too_little: Fraction = Fraction(0)
+    _width: float = math.inf
+    """Widest bar at the most recent price."""
+
+    def cheapest(self, least: Fraction, most: Fraction) -> Priced:
+        """Return the price at the smallest sufficient epsilon from `least` to `most`. Raises Refusal target_error where none
+        suffices."""
+        # A target that needs less than `least` is met more exactly than requested: a question spends at least `least`.
+        if least and self._is_enough(least):
+            return self._enough[least]
+        high = self._first(least, most)
+        low = least
+        self._guess(low, high)
+        for _ in range(_HALVINGS):
+            if high - low <= high / 1000:
+                break
+            epsilon = Fraction(round((low + high) / 2 * _BILLION), _BILLION)
+            if epsilon <= low:
+                break
+            low, high = (low, epsilon) if self._is_known_enough(epsilon) else (epsilon, high)
+        return self._enough[high] if high in self._enough else self.priced(high)
+
+    def _first(self, least: Fraction, most: Fraction) -> Fraction:
+        """Return an epsilon that is enough. Noise that rounds to zero cannot be simulated, so a smaller epsilon is tried if bars
+        are infinite."""
+        epsilon = most
+        while not self._is_enough(epsilon):
+            if not (epsilon > 1 and math.isinf(self._width)) or epsilon / 4 <= least:
+                hint = f"the smallest error at the most epsilon a query may have is {self._width:.4g}"
+                raise refuse("target_error", reason=f"it needs epsilon above {plain_decimal(most)}", way=hint)
+            epsilon /= 4
+        self._too_little = Fraction(0)  # larger epsilons failed only because bars were infinite
+        return epsilon
+
+    def _is_enough(self, epsilon: Fraction) -> bool:
+        """Return whether the widest error bar at an epsilon is within the target; remember the price."""
+        price = self.priced(epsilon)
+        self._width = self.widest(price)
+        if self._width <= self.target:
+            self._enough[epsilon] = price
+            return True
+        self._too_little = max(self._too_little, epsilon)
+        return False
+
+    def _is_known_enough(self, epsilon: Fraction) -> bool:
+        """Return whether an epsilon is enough, without pricing where earlier prices decide it."""
+        if epsilon >= min(self._enough):
+            return True
+        return epsilon > self._too_little and self._is_enough(epsilon)
+
+    def _guess(self, low: Fraction, high: Fraction) -> None:
+        """Price the question at epsilons near the smallest sufficient one, on both sides of it."""
+        epsilon = high
+        for _ in range(_GUESSES):
+            if not 0 < self._width < math.inf:
+                return
+            proportional = epsilon * Fraction(self._width) / self.target
+            below = self._too_little < proportional * (1 - 2 * _NEAR)
+            epsilon = Fraction(round(proportional * (1 - _NEAR if below else 1 + _NEAR) * _BILLION), _BILLION)
+            if not max(low, self._too_little) < epsilon < min(self._enough):
+                return
+            self._is_enough(epsilon)
+
+
+# --- Mechanisms and price of bounded blocks: a function of SQL, policy and options only ---
+
+
+# Counts that may admit private keys: the count of all rows, which is released anyway, and the sum of the units' weights.
+
+
+def weighted_thresholds(
+    column: str,
+    block: BoundedBlock,
+    neighbours: Neighbours,
+    mechanisms: Sequence[Mechanism],
+    noise_for: Callable[[Mechanism, Sensitivity], Noise],
+    delta: Fraction,
+) -> list[Threshold]:
+    """Return thresholds on the units' weights, one for each mechanism: weights in its norm, noise as `noise_for` calibrates it.
+
+    Assumes that a unit has half of the keys that it may have, or half of max_count if that is less. Raises Refusal
+    selection_delta."""
+    groups = block.caps.groups
+    usual = (min([groups, *_clipped_rows(block)]) + 1) // 2
+    rules: list[Threshold] = []
+    for mechanism in mechanisms:
+        norm = mechanism.norm or Norm.L1
+        noise = noise_for(mechanism, weighted_sensitivity(groups, norm, neighbours.factor))
+        rules.append(weighted_threshold(column, groups, norm, noise, delta, usual))
+    return rules
+
+
+def _clipped_rows(block: BoundedBlock) -> list[int]:
+    """Return the bounds on a unit's rows to which counts are clipped."""
+    counts = (term for term in block.terms if term.kind is TermKind.COUNT)
+    return [max(1, term.clip.most >> term.finer) for term in counts if term.clip is not None]
+
+
+def with_counted_rows(block: BoundedBlock) -> BoundedBlock:
+    """Return `block` with the count of its rows admitting private keys, where that count is a separate term and no other term
+    admits them."""
+    if block.selection_term is None or block.selection_term in {term.name for term in block.terms}:
+        return block
+    rows = next((term.name for term in block.terms if _counts_all_rows(term)), None)
+    return block if rows is None else replace(block, selection_term=rows)
+
+
+def _counts_all_rows(term: Term) -> bool:
+    """Return whether a term is a separate count of all rows, as far as the clip of their units allows."""
+    return term.kind is TermKind.COUNT and term.value is None and term.filter is None and not term.shares
+
+
+def whole_rows(steps: int, grid: int) -> int:
+    """Return a count in steps of 2**-grid rounded up to rows."""
+    return -(-steps >> grid)
+
+
+# --- Mechanisms and price of bounded blocks: a function of SQL, policy and options only ---
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 from sqlglot.errors import SqlglotError
 
 from dpsql.engine.duckdb.dialect import DuckDBDialect
-from dpsql.engine.duckdb.forks import kept_in_children
+from dpsql.engine.duckdb.sources import kept_in_children
 from dpsql.engine.duckdb.statements import Statements
 from dpsql.engine.watchdog import watchdog
 from dpsql.errors.exceptions import Error, refuse

@@ -27,7 +27,6 @@ from dpsql.plan.measurements import (
 )
 from dpsql.pricing.measurements import PARTS as PRICING
 from dpsql.privacy.mechanisms.contract import Sensitivity
-from dpsql.privacy.mechanisms.end_rows import END_ROWS, EndKey, EndRowsPlan
 from dpsql.privacy.mechanisms.exponential import Choice
 from dpsql.privacy.mechanisms.laplace import Laplace
 from dpsql.privacy.mechanisms.local_sensitivity import (
@@ -38,7 +37,14 @@ from dpsql.privacy.mechanisms.local_sensitivity import (
     SmoothSensitivity,
     ends_of,
 )
-from dpsql.privacy.mechanisms.most_frequent import MOST_FREQUENT, MostFrequent, MostFrequentPlan
+from dpsql.privacy.mechanisms.most_frequent import (
+    END_ROWS,
+    MOST_FREQUENT,
+    EndKey,
+    EndRowsPlan,
+    MostFrequent,
+    MostFrequentPlan,
+)
 from dpsql.privacy.mechanisms.rank_histogram import (
     RANK_HISTOGRAM,
     EndChoice,

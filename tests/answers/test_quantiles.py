@@ -23,9 +23,8 @@ from dpsql.planning.planner import Planner
 from dpsql.policy import load_policy
 from dpsql.pricing.options import Options
 from dpsql.privacy.loss import Neighbours
-from dpsql.privacy.mechanisms.end_rows import EndKey
 from dpsql.privacy.mechanisms.exponential import Choice
-from dpsql.privacy.mechanisms.most_frequent import MostFrequent
+from dpsql.privacy.mechanisms.most_frequent import EndKey, MostFrequent
 from dpsql.privacy.mechanisms.rank_histogram import ChoiceLevel
 
 

@@ -31,9 +31,8 @@ from dpsql.pricing.sensitivity import sensitivity
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms import gaussian, laplace
 from dpsql.privacy.mechanisms.contract import Noise, Sensitivity
-from dpsql.privacy.mechanisms.end_rows import EndKey
 from dpsql.privacy.mechanisms.exponential import Choice, Lean, leaning_choice
-from dpsql.privacy.mechanisms.most_frequent import MostFrequent
+from dpsql.privacy.mechanisms.most_frequent import EndKey, MostFrequent
 from dpsql.sql.split import split_file
 from dpsql.storage.directories import state_directory
 from dpsql_audit import mechanism_laws, run

@@ -11,10 +11,9 @@ from support.corpus_neighbours import Hospital
 
 from dpsql.errors.exceptions import Error
 from dpsql.pricing.pricing import Price
-from dpsql.privacy.mechanisms.end_rows import EndKey
 from dpsql.privacy.mechanisms.exponential import Choice
 from dpsql.privacy.mechanisms.local_sensitivity import ProposeTestRelease, SmoothSensitivity
-from dpsql.privacy.mechanisms.most_frequent import MostFrequent
+from dpsql.privacy.mechanisms.most_frequent import EndKey, MostFrequent
 from dpsql.privacy.mechanisms.sample_values import NoisySampleMean
 from sql.corpus import ACCEPTED, Case
 

@@ -14,10 +14,9 @@ from dpsql.noise.int128 import Int128
 from dpsql.noise.perturb import Gate
 from dpsql.noise.rank_histograms import Histograms
 from dpsql.privacy.mechanisms.contract import Constant, Law, Noise, Selection
-from dpsql.privacy.mechanisms.end_rows import EndKey
 from dpsql.privacy.mechanisms.exponential import Choice
 from dpsql.privacy.mechanisms.local_sensitivity import ProposeTestRelease, SmoothSensitivity
-from dpsql.privacy.mechanisms.most_frequent import MostFrequent
+from dpsql.privacy.mechanisms.most_frequent import EndKey, MostFrequent
 from dpsql.privacy.mechanisms.partition_selection import Threshold, WeightedThreshold, on_noise_grid
 from dpsql_audit.local_laws import in_order, number, ranked
 

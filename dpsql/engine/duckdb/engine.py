@@ -17,11 +17,9 @@ import pyarrow as pa
 from dpsql.engine.contract import Doubt, ExactAnswer, PreparedViews
 from dpsql.engine.csv_lines import Broken
 from dpsql.engine.dialect import Dialect
-from dpsql.engine.duckdb.database_files import attached
 from dpsql.engine.duckdb.dialect import DUCKDB
-from dpsql.engine.duckdb.forks import kept_in_children
 from dpsql.engine.duckdb.literals import cast_column, name
-from dpsql.engine.duckdb.sources import Sources
+from dpsql.engine.duckdb.sources import Sources, attached, kept_in_children
 from dpsql.engine.duckdb.statements import Statements
 from dpsql.engine.faults import CUSTODIAN_LOG, fault_of
 from dpsql.engine.query import EngineQuery, Identity, Source

@@ -21,8 +21,6 @@ import duckdb
 import pyarrow as pa
 
 from dpsql.engine.csv_lines import Broken
-from dpsql.engine.duckdb.database_files import attached, catalog
-from dpsql.engine.duckdb.forks import kept_in_children
 from dpsql.engine.duckdb.literals import TYPES, cast_column, constant, is_readable, name
 from dpsql.engine.duckdb.prepared_views import Views
 from dpsql.engine.duckdb.settings import PinnedSettings
@@ -38,6 +36,69 @@ if TYPE_CHECKING:
     from dpsql.engine.arrow_total import TotalParquet
     from dpsql.engine.csv_files import CsvFiles
     from dpsql.engine.duckdb.parquet_files import FileGroup
+import os
+import weakref
+
+# --- DuckDB connections in a process that forks: a child has the objects, but none of their threads ---
+# A child that frees such a connection gets a segmentation fault, at the latest when its interpreter ends. So a child never
+# releases its references; their memory is freed with the process.
+
+_connections: weakref.WeakSet[duckdb.DuckDBPyConnection] = weakref.WeakSet()
+
+
+def kept_in_children(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
+    """Return `connection`, and ensure that no forked child frees it."""
+    _connections.add(connection)
+    return connection
+
+
+def _keep() -> None:
+    import ctypes
+
+    for connection in list(_connections):
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+    _connections.clear()
+
+
+os.register_at_fork(after_in_child=_keep)
+
+
+# --- DuckDB files, each attached read-only to its own in-memory database ---
+
+_MOST_TRIES = 3
+
+
+def catalog(file: Path) -> str:
+    """Return the name of a file's database in the engine: the name that DuckDB itself chooses, because views may contain it."""
+    return "source" if file.stem.lower() in ("memory", "temp", "system") else file.stem
+
+
+def attached(
+    path: Path, connection: duckdb.DuckDBPyConnection | None = None
+) -> tuple[duckdb.DuckDBPyConnection, str, Identity]:
+    """Return a separate database with the file attached read-only, the version of its data, and the file's identity.
+    `connection`: the connection of that database, if it exists already.
+
+    `duckdb.connect(path)` would share one database with everything else in the process that has opened that path, and
+    that may still be the file that the path named earlier. Raises duckdb.Error.
+    """
+    connection = connection or kept_in_children(duckdb.connect())
+    connection.execute(f"SET temp_directory = {constant(f'{path}.tmp')}")
+    for _ in range(_MOST_TRIES):
+        before = identity_of([path])
+        connection.execute(f"ATTACH {constant(str(path))} AS {name(catalog(path))} (READ_ONLY)")
+        if before is not None and before == identity_of([path]):
+            break
+        connection.execute(f"DETACH {name(catalog(path))}")
+    else:
+        raise duckdb.IOException("the file keeps changing")
+    wal = path.with_name(path.name + ".wal")
+    stamps = [stamp(path)] + ([stamp(wal)] if wal.exists() else [])
+    return connection, "|".join(stamps), before
+
+
+# --- Tables of a policy in DuckDB: their location, structure, identity and readability ---
+
 
 _log = logging.getLogger("dpsql.custodian")
 MOST_RUNS = 250

@@ -6,25 +6,158 @@ that computes it (`dpsql.engine.emit.bounded_view`). Both contain the same rows.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import prod
 
+from dpsql.engine.dialect import Dialect
 from dpsql.engine.emit.bind_parameters import parametrised
 from dpsql.engine.emit.bounded_view import rank
 from dpsql.engine.emit.clipping import Grouped, RowTerm, clipped_total, shared_sum, shares
-from dpsql.engine.emit.column_pruning import narrowed
 from dpsql.engine.emit.columns import RowsOf, in_groups, sent_key, strict
 from dpsql.engine.emit.joint_sums import both_there, companion_sum, lower_part, pair_part, power_sum
 from dpsql.engine.emit.quantization import distinct_sum, kept_integer, row_integer, value_text
 from dpsql.engine.emit.relations import RelationText
-from dpsql.engine.emit.value_places import place_name, with_places
 from dpsql.engine.query import UNIT_ID, EngineQuery
 from dpsql.functions.key_columns import within_domains
 from dpsql.plan.intervals import Type
-from dpsql.plan.plan import UNIT, BoundedBlock, Filter, Project, Relation, Scan, Term, TermKind
+from dpsql.plan.plan import (
+    OTHER,
+    UNIT,
+    BoundedBlock,
+    Expr,
+    Filter,
+    Join,
+    Project,
+    Relation,
+    ReleasedRows,
+    Scan,
+    SemiJoin,
+    Term,
+    TermKind,
+    Union_,
+    UnitAggregate,
+    names_read,
+)
 from dpsql.plan.stability import tables
 from dpsql.pricing.bounding import SELECTION
 from dpsql.pricing.joint_sums import factors_of
+
+# SQL text that chooses the distinct values, at most l (`max_values`), that each unit contributes (privacy.md 4).
+# A unit's distinct pairs of a group and a value are ordered by a keyed hash of the unit and the pair, and numbered from 1:
+# the pair's *place*. Only rows that have a value, pass the condition and belong to a group count; rows with equal pairs have
+# equal places, so that repetitions do not use up places. A term counts the values that some unit has at one of its first l
+# places.
+#
+# A unit's places depend only on its own rows and the key. So adding a unit keeps all values that were counted before, and
+# adds at most l, each in one group: the l pairs at its own first places. Removing a unit removes at most l. Places by rows
+# instead of pairs would let a unit that repeats one value lose all others, and places within each group would let it
+# contribute l values to every group.
+
+
+def place_name(term: Term) -> str:
+    """Return the name of the column of a row's place for a term."""
+    return f'"place.{term.name}"'
+
+
+def with_places(
+    rows: str, placed: tuple[RowTerm, ...], keys: tuple[str, ...], inside: str, key: str, dialect: Dialect
+) -> str:
+    """Return a SELECT of `rows` with each row's place for every term of `placed`. `inside`: the condition for rows that belong
+    to a group ("": all do); `key`: the secret of keyed orders. The place of a row that does not count is meaningless."""
+    unit = dialect.identifier(UNIT)
+    columns = []
+    for part in placed:
+        counted = " AND ".join(filter(None, (_present(part, dialect), part.condition, inside)))
+        partition = [unit, f"CASE WHEN {counted} THEN 1 ELSE 0 END"]
+        place = rank(dialect, key, partition, (*keys, _value(part, dialect)), "dense_rank")
+        columns.append(f"{place} AS {place_name(part.term)}")
+    return f"SELECT *, {', '.join(columns)} FROM {dialect.derived(rows)}"
+
+
+def _is_real(part: RowTerm) -> bool:
+    return part.term.value is not None and part.term.value.facts.type is Type.REAL
+
+
+def _present(part: RowTerm, dialect: Dialect) -> str:
+    not_null = f"{part.row} IS NOT NULL"
+    return f"{not_null} AND NOT {dialect.is_nan(part.row)}" if _is_real(part) else not_null
+
+
+def _value(part: RowTerm, dialect: Dialect) -> str:
+    """Return the text of the value to hash: values that are equal in SQL, such as the two zeros, become equal in every bit."""
+    return dialect.real_key(part.row) if _is_real(part) else part.row
+
+
+# --- Removal of unused columns, so that the engine need not parse, bind and discard the columns of a wide table ---
+# The rows and their multiplicity do not change: a column is left out of a SELECT over the same rows. All columns stay
+# wherever rows are distinguished by all of them: below DISTINCT and UNION, and below window functions, whose ties
+# the content breaks. The bounded view is always computed from all columns of the policy (`bounded_view`).
+
+Needed = frozenset[str] | None
+"""Names of the columns that the relations above read; None: all columns."""
+
+
+def narrowed(block: BoundedBlock) -> BoundedBlock:
+    """Return the block over relations that have only the columns that it reads."""
+    read: list[Expr | None] = [key.expression for key in block.keys]
+    for term in block.terms:
+        read += [term.value, term.filter]
+    return replace(block, source=_narrowed(block.source, _names(read)))
+
+
+def _narrowed(node: Relation, needed: Needed) -> Relation:
+    if isinstance(node, Scan):
+        columns = node.columns if needed is None else tuple(column for column in node.columns if column.name in needed)
+        return Scan(node.table, columns or node.columns[:1])
+    if isinstance(node, Filter):
+        return Filter(_narrowed(node.source, _with(needed, [node.predicate])), node.predicate)
+    if isinstance(node, Project):
+        items = node.columns if needed is None else tuple(item for item in node.columns if item[0] in needed)
+        items = items or node.columns[:1]
+        return Project(_narrowed(node.source, _names(expression for _, expression in items)), items)
+    if isinstance(node, Join):
+        below = _with(needed, [part for pair in node.keys for part in pair])
+        left, right = (
+            _narrowed(side, _of_side(below, prefix)) for prefix, side in (("a.", node.left), ("b.", node.right))
+        )
+        return replace(node, left=left, right=right)
+    if isinstance(node, SemiJoin):
+        return _semi_join(node, needed)
+    if isinstance(node, UnitAggregate):
+        read: list[Expr | None] = [key for _, key in node.keys]
+        for column in node.columns:
+            read += [column[2], column[3]]
+        return replace(node, source=_narrowed(node.source, _names(read)))
+    if isinstance(node, Union_):
+        return Union_(tuple(_narrowed(source, None) for source in node.sources))
+    return node if isinstance(node, ReleasedRows) else replace(node, source=_narrowed(node.source, None))
+
+
+def _semi_join(node: SemiJoin, needed: Needed) -> Relation:
+    """Return the semi-join over pruned sides. Its condition names columns of both sides, with OTHER before those of the right."""
+    both = _names([node.condition])
+    of_right = frozenset(name.removeprefix(OTHER) for name in both if name.startswith(OTHER))
+    left = _with(needed, [key for key, _ in node.keys])
+    left = None if left is None else left | both
+    right = _names(key for _, key in node.keys) | of_right
+    return replace(node, left=_narrowed(node.left, left), right=_narrowed(node.right, right))
+
+
+def _of_side(needed: Needed, prefix: str) -> Needed:
+    return None if needed is None else frozenset(name[2:] for name in needed if name.startswith(prefix))
+
+
+def _with(needed: Needed, expressions: Iterable[Expr | None]) -> Needed:
+    return None if needed is None else needed | _names(expressions)
+
+
+def _names(expressions: Iterable[Expr | None]) -> frozenset[str]:
+    return frozenset(name for expression in expressions if expression is not None for name in names_read(expression))
+
+
+# --- SQL text of a bounded block: the single aggregation that an engine runs, written from few node types ---
+
 
 MOST_UNIT_SETS = 1_000
 """Most groups (times terms) whose sets of units are held as bits; the index ensures that one set is small."""

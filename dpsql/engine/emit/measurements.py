@@ -18,9 +18,8 @@ from dpsql.engine.emit.sample_values import row_terms, sample_values
 from dpsql.engine.query import EngineQuery
 from dpsql.plan.measurements import Register
 from dpsql.plan.plan import BoundedBlock, Measurement, Term
-from dpsql.privacy.mechanisms.end_rows import END_ROWS
 from dpsql.privacy.mechanisms.local_sensitivity import LOCAL_SENSITIVITY
-from dpsql.privacy.mechanisms.most_frequent import MOST_FREQUENT
+from dpsql.privacy.mechanisms.most_frequent import END_ROWS, MOST_FREQUENT
 from dpsql.privacy.mechanisms.rank_histogram import RANK_HISTOGRAM
 from dpsql.privacy.mechanisms.sample_values import SAMPLE_MEAN, SAMPLE_VALUES
 

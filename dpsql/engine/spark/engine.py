@@ -20,12 +20,11 @@ from dpsql.engine.contract import Doubt, ExactAnswer, PreparedViews
 from dpsql.engine.dialect import Dialect
 from dpsql.engine.faults import fault_of, noted
 from dpsql.engine.query import EngineQuery, Identity, Source
-from dpsql.engine.served_tables import ServedTables
+from dpsql.engine.served_tables import NoPreparedViews, ServedTables
 from dpsql.engine.spark.dialect import SPARK
 from dpsql.engine.spark.sessions import MOST_RESULT, TaggedJobs, application, checked, ended, pinned
 from dpsql.engine.spark.stored_views import FolderViews
 from dpsql.engine.spark.tables import Tables
-from dpsql.engine.unprepared import NoPreparedViews
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.plan.intervals import Type
 from dpsql.policy import Policy

@@ -30,17 +30,152 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import log
+from math import ceil, log
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Law, Sensitivity
+from dpsql.privacy.mechanisms.exponential import MOST_ROWS, epsilon_of_a_row
 from dpsql.privacy.mechanisms.permute_and_flip import (
     EXPONENTIAL,
     check_mechanism,
     choice_loss,
+    mechanism_for,
     recomputed_choice_loss,
     share_of_weights,
 )
+from dpsql.privacy.mechanisms.rational_bounds import ln_upper
+
+# The exponential mechanism over the keys of the rows at an end of an order (McSherry and Talwar 2007), for ARG_MAX and
+# ARG_MIN.
+#
+# The rows of a group are ordered by their cells, in which equal values are ordered by key. The last (or first) `rows` rows are
+# the *end rows* of the group, or all its rows if there are fewer; u(k) of the end rows have key k. The mechanism returns k with
+# a probability proportional to exp(epsilon_0 u(k) / 2), independently for each group, so the key of most end rows is the
+# likeliest.
+#
+# Why not the key of the very last row: one more row can make any key the key of the last row, so no such answer hides a row. The
+# key of most end rows is that of the last row if this key has a lead; `count_error` says how large a lead is enough.
+#
+# How far u moves. An added row that is among the end rows adds 1 for its key; if there were already `rows` end rows, the one
+# nearest to the middle drops out: -1 for its key. A row added elsewhere moves nothing. Removing a row undoes one of these moves.
+# So n_g added rows, wherever they are, move u(k) by a(k) - b(k) with a, b >= 0, each with a sum of at most n_g. The sampler reads
+# the distance d(k) = max u - u(k), and
+#
+#     log P'(k) / P(k)  =  (epsilon_0 / 2) (a(k) - b(k)) - log of the ratio of the two normalising sums
+#
+# lies, for all k, in one interval of length epsilon_0 n_g, which contains 0 because both are probability laws: group g is
+# released with epsilon_0 n_g-DP and with a *bounded range* of epsilon_0 n_g (Durfee and Rogers 2019), which is (epsilon_0
+# n_g)^2 / 8-zCDP (Cesar and Rogers 2021). The loss involves neither the number of end rows nor that of cells, so both may
+# follow from the law alone. Groups are disjoint and their keys are chosen independently, so the losses of all groups add up:
+#
+#     epsilon = epsilon_0 sum n_g,    rho = epsilon_0^2 / 8 sum n_g^2.
+#
+# Under change_one n_g rows are removed and n'_g rows added, one after the other, and the triangle inequality doubles both norms,
+# as for counts (the factor is included in `Sensitivity`).
+#
+# Under the pure accountant the key is chosen by permute-and-flip, which is charged by the same range of moves
+# (`permute_and_flip`), so the loss epsilon_0 n_g holds for it as well.
+
+END_ROWS = "end rows"
+"""The name of this kind of measurement (`dpsql.plan.measurements`)."""
+_MISSED = Fraction(1, 20)
+_LEADS = 3
+"""Number of end rows as a multiple of the lead that is enough: with a multiple of 1, a key would need all end rows. In groups of
+normal values whose means differ by a fifth of their deviation, 3 names the key with the largest mean twice as often as 1."""
+
+
+@dataclass(frozen=True)
+class EndKey:
+    """The law that chooses for each group one of the keys 0 to `keys` - 1, likeliest the key of most of its `rows` >= 1 end rows.
+    Cells are ordered by value and then by key; cell c has key c modulo `keys`. End rows are taken from the last cell on if
+    `last`, else from the first.
+
+    `sensitivity`: of the vector of row counts n_g. `epsilon_0` > 0: the privacy loss per row. `mechanism`: how a key is chosen,
+    given the counts.
+    """
+
+    sensitivity: Sensitivity
+    epsilon_0: Fraction
+    keys: int
+    rows: int
+    last: bool
+    mechanism: str = EXPONENTIAL
+
+    def __post_init__(self) -> None:
+        if self.epsilon_0 <= 0 or self.sensitivity.is_zero or self.keys < 1 or self.rows < 1:
+            raise ValueError("a choice needs an epsilon above 0, rows that can move, keys, and rows to choose from")
+        check_mechanism(self.mechanism)
+
+    @property
+    def rate(self) -> Fraction:
+        """The decrease of the log weight of a key per end row that it has fewer: half of epsilon_0, as a row moves two keys."""
+        return self.epsilon_0 / 2
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        """The exact privacy loss of one key for every group."""
+        return choice_loss(self.mechanism, self.epsilon_0, self.sensitivity)
+
+    def recomputed_loss(self) -> PrivacyLoss:
+        """Return `loss`, recomputed from how far the log weights of two keys move apart when a row of one of them pushes a row of
+        the other out of the end rows, or is the first row of the group."""
+        spans = []
+        for rows in ([], [1] * self.rows, [1] * (self.rows - 1) + [0]):
+            before, after = rows, [0, *rows][: self.rows]
+            moves = [after.count(key) - before.count(key) for key in (0, 1)]
+            spans.append(self.rate * (max(0, *moves) - min(0, *moves)))
+        span = max(spans)
+        return recomputed_choice_loss(self.mechanism, span, self.sensitivity)
+
+    def count_error(self, beta: float) -> float:
+        """Return a number of end rows by which the chosen key may fall short of the likeliest one; for any data, the shortfall
+        exceeds it with probability at most `beta`."""
+        share = float(share_of_weights(self.mechanism))
+        return max(0.0, log((self.keys - 1) * share / beta) / float(self.rate)) if self.keys > 1 else 0.0
+
+    def end_counts(
+        self, count: NDArray[np.int64], before: NDArray[np.int64], total: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Return how many of the `count` rows of each cell are end rows, if `before` rows of its group are in earlier cells and
+        `total` in all cells. All arrays have one entry per cell."""
+        nearer = total - before - count if self.last else before
+        return np.minimum(count, np.maximum(self.rows - nearer, 0))
+
+
+def end_key_for(sensitivity: Sensitivity, keys: int, last: bool, part: PrivacyLoss) -> EndKey:
+    """Return the choice with the largest epsilon_0 whose loss is at most `part`, from as many end rows as `_LEADS` times the lead
+    that is enough."""
+    epsilon_0, mechanism = epsilon_of_a_row(sensitivity, part), mechanism_for(part)
+    lead = ln_upper(share_of_weights(mechanism) * max(1, keys - 1) / _MISSED) * 2 / epsilon_0
+    return EndKey(sensitivity, epsilon_0, keys, min(max(1, ceil(_LEADS * lead)), MOST_ROWS), last, mechanism)
+
+
+@dataclass(frozen=True)
+class EndRowsPlan:
+    """The measurement of the key of most end rows of each group, from a histogram of `cells` cells."""
+
+    name: str
+    cells: int
+    law: Law
+
+    word = END_ROWS
+
+    @property
+    def laws(self) -> tuple[tuple[str, Law], ...]:
+        """Name and law of the one number that is released for each group."""
+        return ((self.name, self.law),)
+
+    @property
+    def charged(self) -> tuple[Law, ...]:
+        """This law alone: the keys of all groups are one release."""
+        return (self.law,)
+
+
+# --- The exponential mechanism over the values of a list (McSherry and Talwar 2007), for the most frequent value ---
+
 
 MOST_FREQUENT = "most frequent value"
 """The name of this kind of measurement (`dpsql.plan.measurements`)."""

@@ -29,7 +29,7 @@ from support.released_blocks import Keyed
 from dpsql.aggregates.contract import Aggregate, Arguments
 from dpsql.aggregates.quantile import LISTED
 from dpsql.aggregates.registry import aggregate_of, aggregates
-from dpsql.engine.emit import per_unit
+from dpsql.engine.emit import relations
 from dpsql.errors.exceptions import InternalError
 from dpsql.noise.perturb import Gate
 from dpsql.plan.formulas import estimated, plugged_in, terms_of
@@ -81,7 +81,7 @@ def test_every_way_of_reading_arguments_has_a_rule() -> None:
 
 
 def test_every_aggregate_of_a_unit_has_a_text_and_no_other() -> None:
-    assert set(per_unit.AGGREGATES) == {aggregate.word for aggregate in OF_UNIT}
+    assert set(relations.AGGREGATES) == {aggregate.word for aggregate in OF_UNIT}
 
 
 @pytest.mark.parametrize("aggregate", list(aggregates()), ids=lambda aggregate: aggregate.word)

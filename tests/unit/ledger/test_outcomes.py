@@ -14,7 +14,7 @@ import pytest
 from support.ledger_homes import EPSILON, Home, charge
 
 from dpsql.errors.exceptions import BudgetRefusal
-from dpsql.ledger import outcomes
+from dpsql.ledger import ledger as outcomes
 from dpsql.ledger.ledger import Ledger
 from unit.ledger.test_crash import Killer, killed
 

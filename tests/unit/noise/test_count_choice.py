@@ -20,7 +20,7 @@ from dpsql.noise.perturb import Gate
 from dpsql.noise.randomness import KernelRandomness
 from dpsql.noise.rank_histograms import Histograms
 from dpsql.privacy.mechanisms.contract import Sensitivity
-from dpsql.privacy.mechanisms.end_rows import EndKey
+from dpsql.privacy.mechanisms.most_frequent import EndKey
 from dpsql.privacy.mechanisms.permute_and_flip import EXPONENTIAL
 
 Histogram = list[int]

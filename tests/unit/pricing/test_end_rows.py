@@ -20,7 +20,7 @@ from dpsql.plan.plan import Call, Caps, Column, Expr, Literal, Measure, TermKind
 from dpsql.pricing.end_rows import EndRowsPricing, requested
 from dpsql.pricing.rank_histograms import cell_term
 from dpsql.privacy.loss import Neighbours, PrivacyLoss
-from dpsql.privacy.mechanisms.end_rows import EndKey, EndRowsPlan
+from dpsql.privacy.mechanisms.most_frequent import EndKey, EndRowsPlan
 
 KEY = Column("k", Facts(Type.TEXT, values=("b", "a", None, "c")))
 """Its values in the order of cells: a, b, c."""

@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from dpsql.errors.exceptions import Refusal
-from dpsql.pricing.target_search import TargetSearch
+from dpsql.pricing.pricing import TargetSearch
 
 LEAST, MOST = Fraction(1, 1000), Fraction(10)
 

@@ -26,7 +26,6 @@ from dpsql.plan.plan import Column, Term, TermKind
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms import laplace
 from dpsql.privacy.mechanisms.contract import Sensitivity
-from dpsql.privacy.mechanisms.end_rows import END_ROWS, EndKey, EndRowsPlan
 from dpsql.privacy.mechanisms.exponential import Choice, Lean
 from dpsql.privacy.mechanisms.local_sensitivity import (
     PROPOSED,
@@ -35,7 +34,14 @@ from dpsql.privacy.mechanisms.local_sensitivity import (
     propose_for,
     smooth_for,
 )
-from dpsql.privacy.mechanisms.most_frequent import MOST_FREQUENT, MostFrequent, MostFrequentPlan
+from dpsql.privacy.mechanisms.most_frequent import (
+    END_ROWS,
+    MOST_FREQUENT,
+    EndKey,
+    EndRowsPlan,
+    MostFrequent,
+    MostFrequentPlan,
+)
 from dpsql.privacy.mechanisms.rank_histogram import (
     RANK_HISTOGRAM,
     EndChoice,

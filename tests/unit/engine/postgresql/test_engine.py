@@ -18,7 +18,7 @@ from support.postgres_source import Server, ServerWorld, server
 
 from dpsql.engine.postgresql import catalog
 from dpsql.engine.postgresql import engine as module
-from dpsql.engine.postgresql import rows as rows_module
+from dpsql.engine.postgresql import engine as rows_module
 from dpsql.engine.postgresql.dialect import PostgreSQLDialect
 from dpsql.engine.postgresql.engine import PostgreSQLEngine
 from dpsql.engine.query import EngineQuery

@@ -65,7 +65,7 @@ def test_footers_of_views_are_read_again_only_where_files_changed(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from dpsql.engine.spark import tables
-    from dpsql.engine.spark.parquet_footers import footers_of
+    from dpsql.engine.spark.tables import footers_of
 
     read: list[int] = []
     monkeypatch.setattr(tables, "footers_of", lambda rows, columns: (read.append(1), footers_of(rows, columns))[1])
@@ -84,7 +84,7 @@ def test_footers_of_views_are_read_again_only_where_files_changed(
 
 
 def test_files_are_recognised(spark: Any, tmp_path: Path) -> None:
-    from dpsql.engine.spark.parquet_footers import parquet_files
+    from dpsql.engine.spark.tables import parquet_files
 
     rows = spark.read.parquet(str(folder_of(tmp_path / "f", WIDE)))
     assert parquet_files(rows) is not None
@@ -109,6 +109,6 @@ def test_files_that_mix_units_of_time_are_refused(spark: Any, tmp_path: Path) ->
 ])  # fmt: skip
 def test_types_that_a_table_reads(given: str, wanted: str, reads: bool) -> None:
     needs_spark()
-    from dpsql.engine.spark.parquet_footers import Footers
+    from dpsql.engine.spark.tables import Footers
 
     assert Footers({"c": {wanted: "a", given: "b"}}, {}).differing({"c": wanted}) == (None if reads else "c")

@@ -10,7 +10,7 @@ import pytest
 
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Sensitivity
-from dpsql.privacy.mechanisms.end_rows import EndKey, end_key_for
+from dpsql.privacy.mechanisms.most_frequent import EndKey, end_key_for
 from dpsql_audit import choice_laws
 
 KEYS, VALUES = 2, 3
