@@ -1,8 +1,8 @@
 """Formulas: a measure as arithmetic on noisy terms, which is free post-processing (privacy.md 4).
 
 A formula is a frozen tree of terms (doubles in the unit of the answer), numbers and the operators below, and nothing else. It is
-written as Python arithmetic, `(a - b) / 2`; `release.formulas` defines every operator twice, as SQL of the sandbox and on
-vectors. Operations are carried out in the order of the tree, in IEEE doubles, so that both give the same number to the last bit.
+written as Python arithmetic, `(a - b) / 2`; `release.formulas` has all meanings of every operator in one table. Operations are
+carried out in the order of the tree, in IEEE doubles, so that SQL and vectors give the same number to the last bit.
 
 A measure may have two formulas. The *plug-in* formula is the aggregate of the exact sums with released sums in their place, and
 error bars refer to it; the *estimate* is what is shown, with less error where noise is large (`Estimate`), and may read the size
@@ -26,9 +26,10 @@ from dpsql.plan.intervals import Type
 class Operator(Enum):
     """Operators of formulas.
 
-    NULL_IF is NULL where both operands are equal, otherwise the first operand. WHOLE rounds to a 64-bit integer, halves away from
-    zero. DATE is the day that many days after 1970-01-01, TIMESTAMP the microsecond that many seconds after it, both rounded like
-    WHOLE. AT_LEAST and LESS compare. These two, WHOLE, DATE and TIMESTAMP are only outermost. LEAST and GREATEST ignore NULL.
+    NULL_IF is NULL where both operands are equal, otherwise the first operand. WHOLE rounds a number that is an integer without
+    noise to 64 bits, ROUND (of an analyst) any number, both halves away from zero. DATE is the day that many days after
+    1970-01-01, TIMESTAMP the microsecond that many seconds after it, both rounded like WHOLE. AT_LEAST and LESS compare. These
+    two, WHOLE, DATE and TIMESTAMP are only outermost. LEAST and GREATEST ignore NULL.
     """
 
     ADD = "+"
@@ -40,6 +41,7 @@ class Operator(Enum):
     GREATEST = "greatest"
     SQUARE_ROOT = "square root"
     NULL_IF = "null if"
+    ROUND = "round"
     WHOLE = "whole"
     DATE = "date"
     TIMESTAMP = "timestamp"

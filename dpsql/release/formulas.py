@@ -1,30 +1,67 @@
-"""The two meanings of formulas over released terms: an SQL expression for the sandbox, and a computation in vectors.
+"""All meanings of the operators of formulas, in one table: SQL for the sandbox, values in vectors, intervals, and linearity.
 
-Both are the same IEEE operations in the same order, so they give the same doubles (tests/release/test_direct.py). The import
-fails if an operator lacks one of the two meanings.
+SQL and vectors are the same IEEE operations in the same order, so they give the same doubles (tests/unit/release/error_bars/
+test_direct.py). The import fails if an operator lacks a meaning. `read` turns an expression of an analyst into a formula of the
+same operators, so that nothing else has to recognise SQL.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime
 from functools import lru_cache, reduce
+from math import copysign, floor, inf, isfinite, sqrt
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sqlglot import exp
 
-from dpsql.plan.formulas import LISTED, Element, Formula, NoisyValue, Number, Operation, Operator
+from dpsql.plan.formulas import LISTED, Element, Formula, NoisyValue, Number, Operation, Operator, terms_of
 
 Vector = npt.NDArray[Any]
-Meaning = Mapping[Operator, Callable[..., Any]]
+Extent = tuple[float, float]
+"""A closed interval that a value cannot leave."""
+EVERYTHING: Extent = (-inf, inf)
 _EDGE = 2.0**63
 _NO_NOISE = "an estimate before the noise of its terms is known (`plan.formulas.estimated`, `plugged_in`)"
 _MICROSECONDS = 1e6
 """Microseconds per second."""
 
-# --- as SQL -----------------------------------------------------------------------------------------------------------
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a weighted sum: `factor` times the sum of `weights` times terms, rounded to an integer if `rounded` (then the sum
+    is an integer without noise). Weights and factor are numbers, or one number per row."""
+
+    weights: Mapping[str, Any]
+    factor: Any = 1.0
+    rounded: bool = False
+
+
+Linear = tuple[Part, ...]
+"""A constant plus these parts; no parts if a formula reads no term."""
+Operands = Sequence[tuple[Linear, Any]]
+"""The linear form of each operand, and its values if it is exact."""
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """The meanings of one operator. `sql`: the expression over those of the operands. `values`: doubles, integers, booleans or
+    days from those of the operands; FloatingPointError where the result has no value. `numbers`: the same as doubles, NaN for
+    NULL. `interval`: of the result from those of the operands. `linear`: the weighted sum, None where it is none. `written`: the
+    node with which an analyst writes the operator."""
+
+    sql: Callable[..., exp.Expr]
+    values: Callable[..., Any]
+    numbers: Callable[..., Any]
+    interval: Callable[..., Extent]
+    linear: Callable[[Operands, frozenset[str]], Linear | None] = lambda operands, whole: None
+    written: type[exp.Expr] | None = None
+
+
+# --- SQL --------------------------------------------------------------------------------------------------------------
 
 
 def number_sql(value: float) -> exp.Expr:
@@ -50,7 +87,7 @@ def _sql(formula: Formula) -> exp.Expr:
     if isinstance(formula, Element):
         return _element_sql(formula)
     assert isinstance(formula, Operation), _NO_NOISE
-    return _AS_SQL[formula.operator](*(_sql(operand) for operand in formula.operands))
+    return MEANINGS[formula.operator].sql(*(_sql(operand) for operand in formula.operands))
 
 
 def _element_sql(element: Element) -> exp.Expr:
@@ -80,42 +117,21 @@ def _cast(node: exp.Expr, type_: exp.DType) -> exp.Expr:
     return exp.Cast(this=node, to=type_.into_expr())
 
 
-WHOLE = "whole"
-"""Key in the meta of a ROUND whose argument is an integer without noise, which is not known of a ROUND that an analyst writes."""
-
-
 def _whole_sql(value: exp.Expr) -> exp.Expr:
-    rounded = exp.Round(this=value)
-    rounded.meta[WHOLE] = True
-    return _cast(rounded, exp.DType.BIGINT)
+    return _cast(exp.Round(this=value), exp.DType.BIGINT)
 
 
-def _day() -> exp.Expr:
-    """Return the day from which dates are counted."""
-    return _cast(exp.Literal.string("1970-01-01"), exp.DType.DATE)
+def _date_sql(days: exp.Expr) -> exp.Expr:
+    first = _cast(exp.Literal.string("1970-01-01"), exp.DType.DATE)
+    return exp.Add(this=first, expression=_cast(_whole_sql(days), exp.DType.INT))
 
 
-_AS_SQL: dict[Operator, Callable[..., exp.Expr]] = {
-    Operator.ADD: _binary(exp.Add),
-    Operator.SUBTRACT: _binary(exp.Sub),
-    Operator.MULTIPLY: _binary(exp.Mul),
-    Operator.DIVIDE: _binary(exp.Div),
-    Operator.AT_LEAST: _binary(exp.GTE),
-    Operator.LESS: _binary(exp.LT),
-    Operator.NEGATE: lambda value: exp.Neg(this=_operand(value)),
-    Operator.LEAST: _extreme(exp.Least),
-    Operator.GREATEST: _extreme(exp.Greatest),
-    Operator.SQUARE_ROOT: lambda value: exp.Sqrt(this=value),
-    Operator.NULL_IF: lambda value, other: exp.Nullif(this=value, expression=other),
-    Operator.WHOLE: _whole_sql,
-    Operator.DATE: lambda days: exp.Add(this=_day(), expression=_cast(_whole_sql(days), exp.DType.INT)),
-    Operator.TIMESTAMP: lambda seconds: exp.Anonymous(
-        this="make_timestamp",
-        expressions=[_whole_sql(exp.Mul(this=_operand(seconds), expression=number_sql(_MICROSECONDS)))],
-    ),
-}
+def _timestamp_sql(seconds: exp.Expr) -> exp.Expr:
+    microseconds = exp.Mul(this=_operand(seconds), expression=number_sql(_MICROSECONDS))
+    return exp.Anonymous(this="make_timestamp", expressions=[_whole_sql(microseconds)])
 
-# --- in vectors -------------------------------------------------------------------------------------------------------
+
+# --- values -----------------------------------------------------------------------------------------------------------
 
 
 def formula_values(formula: Formula, terms: Mapping[str, Vector]) -> Vector:
@@ -124,30 +140,33 @@ def formula_values(formula: Formula, terms: Mapping[str, Vector]) -> Vector:
     Raises FloatingPointError where NULL_IF is NULL and where WHOLE exceeds 64 bits; other operations raise it for results that
     are not finite if numpy is set so (`np.errstate`).
     """
-    return _values(formula, terms, {}, _IN_VECTORS)
+    return _values(formula, terms, {}, False)
 
 
 def numbers(formula: Formula, terms: Mapping[str, Vector]) -> Vector:
-    """Return the values of a formula as doubles in the shape of the terms, NaN for NULL. Operands of LEAST and GREATEST are never
-    NULL."""
+    """Return the values of a formula as doubles in the shape of the terms, NaN for NULL: days since 1970 for a date, microseconds
+    for a timestamp, the position for an element of a list that holds no numbers."""
     with np.errstate(all="ignore"):
-        return np.asarray(_values(formula, terms, {}, _WITH_NULL), dtype=np.float64)
+        return np.asarray(_values(formula, terms, {}, True), dtype=np.float64)
 
 
-def _values(formula: Formula, terms: Mapping[str, Vector], computed: dict[int, Vector], meaning: Meaning) -> Vector:
+def _values(formula: Formula, terms: Mapping[str, Vector], computed: dict[int, Vector], as_numbers: bool) -> Vector:
     """Return the values of a formula. `computed` caches parts by identity, because hashing a formula would traverse all of it."""
     if isinstance(formula, NoisyValue):
         return terms[formula.term]
     if isinstance(formula, Number):
         return np.float64(formula.value)  # type: ignore[return-value]
     if isinstance(formula, Element):
-        number = _values(formula.number, terms, computed, meaning).astype(np.int64)
+        number = _values(formula.number, terms, computed, as_numbers)
         kind = _LISTED[type(formula.values[0])][1]
-        return np.asarray(np.array(formula.values, dtype=kind)[number % len(formula.values)])
+        if as_numbers and kind not in ("?", "i8", "f8"):
+            return number
+        return np.asarray(np.array(formula.values, dtype=kind)[number.astype(np.int64) % len(formula.values)])
     if id(formula) not in computed:
         assert isinstance(formula, Operation), _NO_NOISE
-        operands = [_values(operand, terms, computed, meaning) for operand in formula.operands]
-        computed[id(formula)] = np.asarray(meaning[formula.operator](*operands))
+        operands = [_values(operand, terms, computed, as_numbers) for operand in formula.operands]
+        meaning = MEANINGS[formula.operator]
+        computed[id(formula)] = np.asarray((meaning.numbers if as_numbers else meaning.values)(*operands))
     return computed[id(formula)]
 
 
@@ -157,36 +176,236 @@ def _null_if(value: Vector, other: Vector) -> Vector:
     return value
 
 
-def _whole(value: Vector) -> Vector:
-    """Return CAST(round(x) AS BIGINT), which rounds half away from zero."""
+def _rounded(value: Vector) -> Vector:
+    """Round half away from zero."""
     size = np.abs(value)
     below = np.floor(size)
-    rounded = np.copysign(below + (size - below >= 0.5), value)
+    return np.asarray(np.copysign(below + (size - below >= 0.5), value))
+
+
+def _whole(value: Vector) -> Vector:
+    """Return CAST(round(x) AS BIGINT)."""
+    rounded = _rounded(value)
     if rounded.size and not (rounded.min() >= -_EDGE and rounded.max() < _EDGE):
         raise FloatingPointError
     return np.asarray(rounded.astype(np.int64))
 
 
-_IN_VECTORS: Meaning = {
-    Operator.ADD: np.add,
-    Operator.SUBTRACT: np.subtract,
-    Operator.MULTIPLY: np.multiply,
-    Operator.DIVIDE: np.divide,
-    Operator.AT_LEAST: np.greater_equal,
-    Operator.LESS: np.less,
-    Operator.NEGATE: np.negative,
-    Operator.LEAST: lambda *values: reduce(np.minimum, values),
-    Operator.GREATEST: lambda *values: reduce(np.maximum, values),
-    Operator.SQUARE_ROOT: np.sqrt,
-    Operator.NULL_IF: _null_if,
-    Operator.WHOLE: _whole,
-    Operator.DATE: lambda days: _whole(days).astype("datetime64[D]"),
-    Operator.TIMESTAMP: lambda seconds: _whole(seconds * _MICROSECONDS).astype("datetime64[us]"),
-}
+# --- intervals --------------------------------------------------------------------------------------------------------
 
-_WITH_NULL: Meaning = {
-    **_IN_VECTORS, Operator.NULL_IF: lambda value, other: np.where(value == other, np.nan, value),
+
+def interval(formula: Formula, of_term: Callable[[str], Extent] = lambda term: EVERYTHING) -> Extent:
+    """Return the closed interval that a formula cannot leave, by interval arithmetic (Moore 1966) from the bounds in it."""
+    if isinstance(formula, NoisyValue):
+        return of_term(formula.term)
+    if isinstance(formula, Number):
+        return formula.value, formula.value
+    if not isinstance(formula, Operation):
+        return EVERYTHING
+    if formula.operator is Operator.DIVIDE and _is_share_of_bound(*formula.operands):
+        return -1.0, 1.0
+    parts = [interval(operand, of_term) for operand in formula.operands]
+    if formula.operator is Operator.MULTIPLY and formula.operands[0] == formula.operands[1]:
+        return square_of(parts[0])
+    return MEANINGS[formula.operator].interval(*parts)
+
+
+def clamped(formula: Formula) -> tuple[Formula, Formula | None, Formula | None]:
+    """Return x, low and high of `within(x, low, high)`, rounded or not; for any other formula the formula, None and None. The
+    high bound is None if only `greatest` is there."""
+    while isinstance(formula, Operation) and formula.operator in _ROUNDING:
+        formula = formula.operands[0]
+    upper, lower = _two_operands(formula, Operator.LEAST), _two_operands(formula, Operator.GREATEST)
+    if upper is not None and (inner := _two_operands(upper[0], Operator.GREATEST)) is not None:
+        return inner[0], inner[1], upper[1]
+    return (formula, None, None) if lower is None else (lower[0], lower[1], None)
+
+
+def _two_operands(formula: Formula, operator: Operator) -> tuple[Formula, Formula] | None:
+    of_operator = isinstance(formula, Operation) and formula.operator is operator and len(formula.operands) == 2
+    return (formula.operands[0], formula.operands[1]) if of_operator and isinstance(formula, Operation) else None
+
+
+def _is_share_of_bound(above: Formula, below: Formula) -> bool:
+    """Return whether a quotient is within(x, -b, b) / null_if(b, 0), the form of correlations."""
+    bound, (_, low, high) = _two_operands(below, Operator.NULL_IF), clamped(above)
+    return bound is not None and high is not None and bound[0] == high and low == -high
+
+
+def _times(x: float, y: float) -> float:
+    return 0.0 if x == 0 or y == 0 else x * y
+
+
+def _product(left: Extent, right: Extent) -> Extent:
+    ends = [_times(x, y) for x in left for y in right]
+    return min(ends), max(ends)
+
+
+def _quotient(left: Extent, right: Extent) -> Extent:
+    if right[0] <= 0 <= right[1]:
+        return EVERYTHING
+    low, high = (1 / y if isfinite(y) else 0.0 for y in right)
+    return _product(left, (low, high))
+
+
+def square_of(extent: Extent) -> Extent:
+    """Return the interval of x * x for x in `extent`."""
+    low, high = sorted(end * end for end in extent)
+    return (0.0 if extent[0] <= 0 <= extent[1] else low), high
+
+
+def _rounded_end(end: float) -> float:
+    return copysign(floor(abs(end) + 0.5), end) if isfinite(end) else end
+
+
+def _whole_extent(extent: Extent) -> Extent:
+    return _rounded_end(extent[0]), _rounded_end(extent[1])
+
+
+# --- linearity --------------------------------------------------------------------------------------------------------
+
+
+def linear(
+    formula: Formula, noisy: frozenset[str], whole: frozenset[str], exact: Mapping[str, Vector]
+) -> Linear | None:
+    """Return a formula as a weighted sum of the terms `noisy` (those in `whole` are integers), or None if it is none. `exact`:
+    values of all other terms."""
+    if terms_of(formula).isdisjoint(noisy):
+        return ()
+    if isinstance(formula, NoisyValue):
+        return (Part({formula.term: 1.0}),)
+    if not isinstance(formula, Operation):
+        return None
+    operands: list[tuple[Linear, Any]] = []
+    for operand in formula.operands:
+        form = linear(operand, noisy, whole, exact)
+        if form is None:
+            return None
+        operands.append((form, None if form else numbers(operand, exact)))
+    with np.errstate(all="ignore"):
+        return MEANINGS[formula.operator].linear(operands, whole)
+
+
+def scaled(form: Linear, weight: Any) -> Linear:
+    """Return a linear form times an exact number."""
+    return tuple(
+        Part(part.weights, part.factor * weight, True) if part.rounded
+        else Part({name: w * weight for name, w in part.weights.items()}, part.factor)
+        for part in form
+    )  # fmt: skip
+
+
+def _added(operands: Operands, whole: frozenset[str]) -> Linear:
+    """Return the sum; all parts that are not rounded become one."""
+    parts = [part for form, _ in operands for part in form]
+    weights: dict[str, Any] = {}
+    for part in parts:
+        for name, weight in part.weights.items() if not part.rounded else ():
+            weights[name] = weights[name] + weight if name in weights else weight
+    straight = [Part(weights)] if weights else []
+    return (*straight, *(part for part in parts if part.rounded))
+
+
+def _subtracted(operands: Operands, whole: frozenset[str]) -> Linear:
+    (left, value), (right, other) = operands
+    return _added(((left, value), (scaled(right, -1.0), other)), whole)
+
+
+def _multiplied(operands: Operands, whole: frozenset[str]) -> Linear | None:
+    (left, value), (right, other) = operands
+    if left and right:
+        return None
+    return scaled(left, other) if left else scaled(right, value)
+
+
+def _divided(operands: Operands, whole: frozenset[str]) -> Linear | None:
+    (left, _), (right, other) = operands
+    return None if right else scaled(left, 1.0 / other)
+
+
+def _whole_form(operands: Operands, whole: frozenset[str]) -> Linear | None:
+    """Return the form of a rounded sum that is an integer without noise."""
+    form = operands[0][0]
+    if len(form) != 1 or form[0].rounded:
+        return None
+    return _rounded_form(operands, whole) or (Part(form[0].weights, form[0].factor, True),)
+
+
+def _rounded_form(operands: Operands, whole: frozenset[str]) -> Linear | None:
+    """Return the form of a rounded sum: None, because arbitrarily small noise may move it by one, except for a whole number
+    alone, which is its own rounding."""
+    form = operands[0][0]
+    if len(form) != 1 or form[0].rounded or len(form[0].weights) != 1:
+        return None
+    ((name, weight),) = form[0].weights.items()
+    return form if name in whole and np.ndim(weight) == 0 and weight == 1.0 else None
+
+
+# --- the table --------------------------------------------------------------------------------------------------------
+
+
+def _arithmetic(
+    node: type[exp.Expr], operation: Callable[..., Any], extent: Callable[..., Extent], form: Any = None
+) -> Meaning:
+    return Meaning(_binary(node), operation, operation, extent, form or (lambda operands, whole: None), node)
+
+
+def _comparison(node: type[exp.Expr], operation: Callable[..., Any]) -> Meaning:
+    return Meaning(_binary(node), operation, operation, lambda left, right: (0.0, 1.0), written=node)
+
+
+def _choice(node: type[exp.Expr], operation: Any, ignoring: Any, choose: Callable[..., float]) -> Meaning:
+    """Return the meaning of LEAST or GREATEST, which ignore NULL; a formula has none among the operands of its own."""
+
+    def of_two(first: Vector, second: Vector) -> Vector:
+        chosen = operation(first, second)
+        return np.asarray(
+            ignoring(first, second) if np.isnan(chosen).any() else chosen
+        )  # which differ in the sign of 0
+
+    return Meaning(
+        _extreme(node),
+        lambda *values: reduce(operation, values),
+        lambda *values: reduce(of_two, values),
+        lambda *extents: (choose(low for low, _ in extents), choose(high for _, high in extents)),
+        written=node,
+    )
+
+
+MEANINGS: dict[Operator, Meaning] = {
+    Operator.ADD: _arithmetic(exp.Add, np.add, lambda a, b: (a[0] + b[0], a[1] + b[1]), _added),
+    Operator.SUBTRACT: _arithmetic(exp.Sub, np.subtract, lambda a, b: (a[0] - b[1], a[1] - b[0]), _subtracted),
+    Operator.MULTIPLY: _arithmetic(exp.Mul, np.multiply, _product, _multiplied),
+    Operator.DIVIDE: _arithmetic(exp.Div, np.divide, _quotient, _divided),
+    Operator.AT_LEAST: _comparison(exp.GTE, np.greater_equal),
+    Operator.LESS: _comparison(exp.LT, np.less),
+    Operator.NEGATE: Meaning(
+        lambda value: exp.Neg(this=_operand(value)), np.negative, np.negative, lambda a: (-a[1], -a[0]),
+        lambda operands, whole: scaled(operands[0][0], -1.0), exp.Neg,
+    ),
+    Operator.LEAST: _choice(exp.Least, np.minimum, np.fmin, min),
+    Operator.GREATEST: _choice(exp.Greatest, np.maximum, np.fmax, max),
+    Operator.SQUARE_ROOT: Meaning(
+        lambda value: exp.Sqrt(this=value), np.sqrt, np.sqrt, lambda a: (sqrt(max(a[0], 0.0)), sqrt(max(a[1], 0.0))),
+        written=exp.Sqrt,
+    ),
+    Operator.NULL_IF: Meaning(
+        lambda value, other: exp.Nullif(this=value, expression=other), _null_if,
+        lambda value, other: np.where(value == other, np.nan, value), lambda a, b: a, written=exp.Nullif,
+    ),
+    Operator.ROUND: Meaning(
+        lambda value: exp.Round(this=value), _rounded, _rounded, _whole_extent, _rounded_form, exp.Round,
+    ),
+    Operator.WHOLE: Meaning(_whole_sql, _whole, _rounded, _whole_extent, _whole_form),
+    Operator.DATE: Meaning(
+        _date_sql, lambda days: _whole(days).astype("datetime64[D]"), _rounded, lambda a: EVERYTHING,
+    ),
+    Operator.TIMESTAMP: Meaning(
+        _timestamp_sql, lambda seconds: _whole(seconds * _MICROSECONDS).astype("datetime64[us]"),
+        lambda seconds: _rounded(seconds * _MICROSECONDS), lambda a: EVERYTHING,
+    ),
 }  # fmt: skip
+_ROUNDING = (Operator.ROUND, Operator.WHOLE, Operator.DATE)
 
 _LISTED: dict[type, tuple[Callable[[Any], exp.Expr], str]] = {
     str: (exp.Literal.string, "O"),
@@ -199,4 +418,32 @@ _LISTED: dict[type, tuple[Callable[[Any], exp.Expr], str]] = {
 """For each type of listed values: its literal in the sandbox, and the numpy type of its vectors."""
 
 assert set(_LISTED) == set(LISTED), "a type of listed values without a meaning"
-assert set(_AS_SQL) == set(_IN_VECTORS) == set(Operator), "an operator without a meaning"
+assert set(MEANINGS) == set(Operator), "an operator without a meaning"
+
+
+# --- expressions of analysts ------------------------------------------------------------------------------------------
+
+WRITTEN = {meaning.written: operator for operator, meaning in MEANINGS.items() if meaning.written is not None}
+"""The operator that an analyst writes with a node."""
+_REALS = (exp.DType.DOUBLE, exp.DType.FLOAT)
+
+
+def read(node: exp.Expr, leaf: Callable[[exp.Expr], Formula | None]) -> Formula | None:
+    """Return an expression as a formula, or None if it has another operation. `leaf` is asked first for each part, and decides
+    what columns are; casts to doubles do not change a number."""
+    meaning = leaf(node)
+    if meaning is not None:
+        return meaning
+    if isinstance(node, (exp.Paren, exp.Alias)) or (isinstance(node, exp.Cast) and node.to.this in _REALS):
+        return read(node.this, leaf)
+    if isinstance(node, exp.Cast) and node.to.this is exp.DType.BIGINT and isinstance(node.this, exp.Round):
+        return read(node.this, leaf)
+    if isinstance(node, exp.Literal) and not node.is_string and isfinite(float(node.name)):
+        return Number(float(node.name))
+    operator = WRITTEN.get(type(node))
+    if operator is None or (isinstance(node, exp.Round) and node.args.get("decimals") is not None):
+        return None
+    operands = [read(part, leaf) for part in node.iter_expressions()]
+    if None in operands:
+        return None
+    return Operation(operator, tuple(operand for operand in operands if operand is not None))

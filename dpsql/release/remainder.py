@@ -33,7 +33,7 @@ from dpsql.plan.formulas import (
 )
 from dpsql.plan.intervals import ANY_GROUPS, GroupFacts, Type
 from dpsql.privacy.mechanisms.contract import Constant, Noise, Sensitivity
-from dpsql.release.formulas import formula_sql, numbers
+from dpsql.release.formulas import Extent, formula_sql, interval, numbers
 from dpsql.sql.parser import parse_text
 
 DIALECT = "duckdb"
@@ -97,14 +97,18 @@ class ReleasedBlock:
     shown_from: Mapping[str, float] = field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:
-        computed = ("estimates", "measures", "plug_ins")
+        computed = ("estimates", "extents", "measures", "plug_ins")
         return {name: value for name, value in self.__dict__.items() if name not in computed}
 
     @cached_property
-    def plug_ins(self) -> dict[str, exp.Expr]:
-        """The plug-in formula of each measure, as an expression over terms: over exact sums it is the aggregate. Error bars refer
-        to it."""
-        return {name: formula_sql(plugged_in(formula)) for name, formula, _ in self.formulas}
+    def plug_ins(self) -> dict[str, Formula]:
+        """The plug-in formula of each measure: over exact sums it is the aggregate. Error bars refer to it."""
+        return {name: plugged_in(formula) for name, formula, _ in self.formulas}
+
+    @cached_property
+    def extents(self) -> dict[str, Extent]:
+        """The interval that each measure cannot leave, whatever the noise."""
+        return {name: interval(formula) for name, formula in self.plug_ins.items()}
 
     @cached_property
     def estimates(self) -> dict[str, npt.NDArray[np.float64]]:
@@ -118,7 +122,7 @@ class ReleasedBlock:
     def measures(self) -> dict[str, exp.Expr]:
         """Each measure as it is shown, as an expression over the columns of the table."""
         columns = {name: column(_hidden(name)) for name in self.estimates}
-        return {name: columns.get(name, tree) for name, tree in self.plug_ins.items()}
+        return {name: columns.get(name) or formula_sql(formula) for name, formula in self.plug_ins.items()}
 
     def as_plugged_in(self) -> ReleasedBlock:
         """Return the block without estimates: AVG is the released sum divided by the released count."""

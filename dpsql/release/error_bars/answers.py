@@ -17,11 +17,10 @@ from dpsql.release.error_bars.column_facts import ColumnFacts, Level, RelationFa
 from dpsql.release.error_bars.direct import Direct, direct
 from dpsql.release.error_bars.draws import Floats
 from dpsql.release.error_bars.ends import Interval
-from dpsql.release.error_bars.intervals import intervals, measured_name
+from dpsql.release.error_bars.intervals import ReleasedGroups, intervals, measured_name
 from dpsql.release.error_bars.linear_bars import linear_intervals
 from dpsql.release.error_bars.reruns import Rerun, Unmatched
 from dpsql.release.error_bars.rowwise import Traced, interval_function, interval_name, trace
-from dpsql.release.error_bars.simulation import ReleasedGroups
 from dpsql.release.error_bars.unions import Branches, numbered, place_in_branch, trace_branches
 from dpsql.release.pooled import PooledTerm
 from dpsql.release.remainder import ROW, ReleasedBlock, ReleasedTerm, Remainder, runnable

@@ -22,10 +22,10 @@ from sqlglot import exp
 
 from dpsql.aggregates.registry import spelled
 from dpsql.plan.intervals import Type
-from dpsql.release.error_bars.affine import parts
 from dpsql.release.error_bars.empty_groups import Empty, counts_first, excludes_empty, kind, unaffected
-from dpsql.release.error_bars.extents import EVERYTHING, Extent, extent, hull
+from dpsql.release.error_bars.extents import extent, hull
 from dpsql.release.error_bars.rowwise import interval_function
+from dpsql.release.formulas import EVERYTHING, Extent, linear
 from dpsql.release.remainder import ROW, ReleasedBlock, Remainder
 from dpsql.sql.binder.allow_list import NAMES
 
@@ -124,18 +124,18 @@ def column_facts(remainder: Remainder, tree: exp.Query | None = None) -> Relatio
 
 def _of_block(block: ReleasedBlock) -> RelationFacts:
     keys, groups = block.keys.column_names, block.groups
-    terms = {term.name: term for term in block.terms}
+    terms = frozenset(term.name for term in block.terms)
+    whole = frozenset(term.name for term in block.terms if term.whole)
     special = groups.chosen | block.estimates.keys() | {name for name, *_ in groups.ends}
     columns = [ColumnFacts(name.lower(), Level.EXACT) for name in keys]
     for name, _, type_ in block.formulas:
         empty = Empty.COUNT if name in groups.counts else Empty.ZERO if name in groups.sums else Empty.OTHER
-        within = extent(block.plug_ins[name], lambda _: EVERYTHING)
-        sums = None if name in special else parts(block.plug_ins[name], terms)
-        linear = sums is not None and not any(part.rounded for part in sums)
-        linear = linear and not any(read in block.shown_from for part in sums or () for read in part.weights)
-        form = Form.ANY if not linear else Form.WHOLE if type_ is Type.INTEGER else Form.LINEAR
+        parts = None if name in special else linear(block.plug_ins[name], terms, whole, {})
+        is_sum = parts is not None and not any(part.rounded for part in parts)
+        is_sum = is_sum and not any(read in block.shown_from for part in parts or () for read in part.weights)
+        form = Form.ANY if not is_sum else Form.WHOLE if type_ is Type.INTEGER else Form.LINEAR
         level = Level.CHOSEN if name in groups.chosen else Level.NOISE
-        columns.append(ColumnFacts(name.lower(), level, empty, within, form))
+        columns.append(ColumnFacts(name.lower(), level, empty, block.extents[name], form))
     rows = Level.EXACT if not keys else Level.EMPTY if groups.complete else Level.MISSING
     return RelationFacts(tuple(columns), rows)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +21,8 @@ from dpsql.release.reconciled import ConsistentTerm, measured_again
 from dpsql.release.remainder import ReleasedTerm
 
 Floats = npt.NDArray[np.float64]
-
-
+_LEAST_SHOWN = 1.0
+"""The least exact count of a key that is shown."""
 _POINTS = 4096
 _REACH = 36
 """Number of standard deviations beyond which every law here has a probability of less than 1e-19."""
@@ -45,7 +46,19 @@ def known_law(term: ReleasedTerm) -> bool:
     return is_registered(term.noise)
 
 
-def deviates(term: ReleasedTerm, uniform: Floats) -> Floats:
+class TermLaw(NamedTuple):
+    """The law of the error of one released term (`ReleasedTerm`)."""
+
+    noise: Noise
+    noise_unit: float
+    whole: bool
+
+    def standard_deviation(self) -> float:
+        """Return the standard deviation of the noise, in the units of the term's values."""
+        return self.noise.standard_deviation() * 2.0**-self.noise.shift * self.noise_unit
+
+
+def deviates(term: ReleasedTerm | TermLaw, uniform: Floats) -> Floats:
     """Return noise of `term` at the probabilities `uniform`, in units of its values. Raises InternalError unless `known_law`."""
     noise = registered(term.noise).quantiles(uniform) * term.noise_unit
     return np.rint(noise) if term.whole else noise
@@ -99,3 +112,41 @@ def tabled(noise: Noise) -> tuple[int, Floats]:
     tail = np.concatenate((np.exp(low), [0.0]))  # P(Z <= -k) by k, cut in the middle between two points
     side = np.maximum(tail[:-1] - tail[1:], 0.0)
     return width, np.concatenate((side[::-1], [max(0.0, 1 - 2 * side.sum())], side))
+
+
+def values_given_shown(term: ReleasedTerm, released: Floats, shown_from: float, uniform: Floats) -> Floats:
+    """Return draws of the exact counts at the probabilities `uniform`, shape (rows, draws), for noisy counts that are shown only
+    because they are large. `released` and `shown_from` (the threshold) are in the unit of the term.
+
+    A private key appears when its noisy count is at least a threshold, so the noise of counts that are shown is biased upward.
+    With Z the noise, t the count shown, c the threshold and b the exact count, F(b) = P(b + Z <= t given b + Z >= c) falls from
+    1 to 0 as b rises, and F at the exact count is uniform in (0, 1), given that the key is shown. So the b with F(b) = u for
+    uniform u are a confidence distribution of the exact count (for truncated normal laws Lee, Sun, Sun and Taylor 2016), exact
+    for the counts that are shown. Well above the threshold it is t - Z. A key is shown only if the data has it, so b >= 1.
+    """
+    step, mass = tabled(term.noise)
+    reach = (len(mass) - 1) // 2
+    unit = step * term.noise_unit
+    below = np.concatenate(([0.0], np.cumsum(mass)))  # below[i] = P(noise < (i - reach) steps)
+    above = np.concatenate((np.cumsum(mass[::-1])[::-1], [0.0]))  # above[i] = P(noise >= (i - reach) steps)
+    offsets = np.maximum(np.rint((released - shown_from) / unit), 0).astype(np.int64)
+    exact = np.empty((len(released), len(uniform)))
+    for offset in np.unique(offsets):
+        rows = offsets == offset
+        if offset > 2 * reach:
+            noise = np.searchsorted(below[1:], uniform) - reach
+            exact[rows] = released[rows, None] - noise * unit
+            continue
+        most = max(reach, offset) + 1
+        steps = np.arange(-reach, most + 1)  # candidates for the noise t - b
+        first = np.clip(steps - offset + reach, 0, len(mass))  # index of the least noise with which the key is shown
+        last = np.clip(steps + reach + 1, 0, len(mass))
+        # Take the mass between from the tail where it is small, or it would be lost in rounding.
+        between = np.where(steps > 0, above[first] - above[last], below[last] - below[first])
+        admitted = above[first]
+        share = np.where(admitted > 0, between / np.where(admitted > 0, admitted, 1.0), 1.0)
+        share = np.maximum.accumulate(np.nan_to_num(share, nan=0.0))
+        place = np.searchsorted(share, uniform)
+        noise = np.where(place < len(steps), steps[np.minimum(place, len(steps) - 1)], math.inf)
+        exact[rows] = released[rows, None] - noise * unit
+    return np.maximum(exact, _LEAST_SHOWN)

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsql.release.error_bars.draws import Floats
-from dpsql.release.error_bars.extents import Extent
+from dpsql.release.formulas import Extent
 
 _NUMBERS = (3999, 1999, 999, 399, 199)
 """Numbers of draws for which the 0.5 % and 2.5 % points are order statistics (the next draw lies below the r-th of K draws with

@@ -20,14 +20,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from sqlglot import exp
 
-from dpsql.release.error_bars.affine import parts
+from dpsql.plan.formulas import terms_of
 from dpsql.release.error_bars.draws import Floats, known_law, tabled
 from dpsql.release.error_bars.extremes import Extreme
+from dpsql.release.error_bars.intervals import Measures
 from dpsql.release.error_bars.rowwise import Traced
-from dpsql.release.error_bars.simulation import Measures
-from dpsql.release.error_bars.vectors import clamped
+from dpsql.release.formulas import clamped, linear
 from dpsql.release.pooled import PooledTerm
 from dpsql.release.reconciled import ConsistentTerm
 from dpsql.release.remainder import ReleasedBlock, ReleasedTerm, Remainder, runnable
@@ -91,15 +90,15 @@ def only_term(block: ReleasedBlock, measure: str) -> ReleasedTerm | None:
     groups; None for any other measure."""
     inner, *bounds = clamped(block.plug_ins[measure])
     terms = {term.name: term for term in block.terms}
-    columns = {node.name for node in inner.find_all(exp.Column)}
-    if measure not in block.groups.counts | block.groups.sums or len(columns) != 1 or not columns <= terms.keys():
+    names = terms_of(inner)
+    if measure not in block.groups.counts | block.groups.sums or len(names) != 1:
         return None
-    (name,) = columns
-    linear = parts(inner, terms)
-    fixed = not any(bound is not None and bound.find(exp.Column) for bound in bounds)
+    (name,) = names
+    form = linear(inner, names, frozenset(), {})
+    fixed = not any(bound is not None and terms_of(bound) for bound in bounds)
     usual = known_law(terms[name]) and terms[name].standard_deviation() > 0 and name not in block.shown_from
     usual = usual and not isinstance(terms[name], (ConsistentTerm, PooledTerm))
-    return terms[name] if linear is not None and len(linear) == 1 and fixed and usual else None
+    return terms[name] if form is not None and len(form) == 1 and fixed and usual else None
 
 
 def moved(

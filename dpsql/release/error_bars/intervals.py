@@ -1,40 +1,90 @@
 """Error bars of expressions over the groups of one block, row by row.
 
-The release shows f(b + z), where z is noise from a public law; the interval covers the exact f(b) with the requested
-confidence. Linear f: value +- the quantile of the noise. Other f: simulation by the rule in `ends`, which is the same for any
-number of groups, but with fewer draws per group for more groups.
+The release shows f(b + z), where z is noise from a public law; the interval covers the exact f(b) with the requested confidence.
+An expression is read as a formula over noisy terms (`release.formulas`), and its form decides how:
+
+- a weighted sum of terms: value +- the quantile of the sum of the noise (`half_widths`);
+- a quotient of two such sums, AVG among them: Fieller's set (`fieller`);
+- any other: replicates of its noise, by the rule in `ends`. All groups share the draws of a term (stratified, so that integrals
+  over one term alone are almost exact); they differ in their released numbers, and have fewer draws if there are more of them.
+  If a clamped measure was released outside of its bounds, the bound is shown in its place: draws are taken around the bound as
+  well, or the bar would have no width although there is noise.
+
+Only expressions with other operations than those of formulas, and exact parts of expressions, are computed in the sandbox.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from sqlglot import exp
 
-from dpsql.release.error_bars.affine import Part, Weighed, half_widths, parts
-from dpsql.release.error_bars.draws import Floats, known_law
-from dpsql.release.error_bars.ends import Interval, hull_of
+from dpsql.plan.formulas import Formula, NoisyValue, terms_of
+from dpsql.plan.intervals import Type
+from dpsql.release.error_bars.draws import Floats, deviates, known_law, stratified, values_given_shown
+from dpsql.release.error_bars.ends import Interval, hull_of, number_of_draws, percentiles
 from dpsql.release.error_bars.extents import extent
-from dpsql.release.error_bars.quotients import quotient, quotient_ends
-from dpsql.release.error_bars.simulation import AT, Measures, ReleasedGroups, Simulation
-from dpsql.release.formulas import numbers
-from dpsql.release.remainder import DIALECT, ReleasedBlock, column, identifier
-from dpsql.release.sandbox import Room, floats
+from dpsql.release.error_bars.fieller import Reader, quotient_ends
+from dpsql.release.error_bars.half_widths import half_widths
+from dpsql.release.formulas import EVERYTHING, Extent, clamped, interval, numbers, read
+from dpsql.release.remainder import DIALECT, ROW, ReleasedBlock, ReleasedTerm, identifier
+from dpsql.release.sandbox import Room, floats, numeric
 
-_BASE = "dp#base"
+_MOST_CELLS = 2_000_000
+_PART_CELLS = 250_000
+_DRAWN = "dp#drawn"
 _SAME = 1e-12
 """Largest difference at which two confidences count as equal: rounding of floats."""
+_NUMBERS = (Type.INTEGER, Type.REAL)
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedGroups:
+    """The groups `rows` (numbers; None: all) of `block` with hidden columns `extra`, and the confidence and key of their bars."""
+
+    block: ReleasedBlock
+    extra: Mapping[str, Floats]
+    rows: npt.NDArray[np.int64] | None
+    confidence: float
+    key: str
+
+    @cached_property
+    def numbers(self) -> npt.NDArray[np.int64]:
+        """The number of each requested group in the block."""
+        return np.arange(self.block.rows) if self.rows is None else self.rows
+
+    @cached_property
+    def terms(self) -> dict[str, ReleasedTerm]:
+        """The block's terms by name."""
+        return {term.name: term for term in self.block.terms}
+
+    @cached_property
+    def released(self) -> dict[str, Floats]:
+        """The released numbers of the requested groups, by term."""
+        return {name: np.asarray(term.values, dtype=np.float64)[self.numbers] for name, term in self.terms.items()}
+
+
+# --- which rule -------------------------------------------------------------------------------------------------------
 
 
 def intervals(room: Room, groups: ReleasedGroups, expressions: Sequence[exp.Expr]) -> list[Interval]:
     """Return the interval of each expression (over the block's keys, measures and hidden columns); unknown where its value is
     not a number. Raises the refusals of `Room.query`."""
-    measured = [measured_interval(tree, groups) for tree in expressions]
-    unmeasured = [tree for tree, interval in zip(expressions, measured, strict=True) if interval is None]
-    computed = iter(_noise_intervals(room, groups, unmeasured) if unmeasured else ())
-    return [next(computed) if interval is None else interval for interval in measured]
+    bars = _Bars(room, groups)
+    drawable = all(known_law(term) for term in groups.block.terms)
+    result = []
+    for tree in expressions:
+        of_tree = measured_interval(tree, groups)
+        if of_tree is None and (not drawable or _reads(tree, groups.block.groups.chosen)):
+            of_tree = Interval.nothing(len(groups.numbers))  # the error of a chosen measure follows no known law
+        result.append(bars.interval(tree) if of_tree is None else of_tree)
+    return result
 
 
 def measured_name(tree: exp.Expr | None, block: ReleasedBlock) -> str | None:
@@ -51,119 +101,285 @@ def measured_interval(tree: exp.Expr, groups: ReleasedGroups) -> Interval | None
     block, measure = groups.block, measured_name(tree, groups.block)
     if measure is None:
         return None
-    rows = slice(None) if groups.rows is None else groups.rows
     low, high, confidence = next(ends for name, *ends in block.groups.ends if name == measure)
-    terms = {term.name: np.asarray(term.values, dtype=np.float64) for term in block.terms}
     value = next(formula for name, formula, _ in block.formulas if name == measure)
-    middle, below, above = (numbers(formula, terms)[rows] for formula in (value, low, high))
+    middle, below, above = (numbers(formula, groups.released) for formula in (value, low, high))
     if groups.confidence > float(confidence) + _SAME:
         return Interval.nothing(middle.size)
     return Interval(middle, below, above, np.zeros(middle.size, dtype=bool))
 
 
-def _noise_intervals(room: Room, groups: ReleasedGroups, expressions: Sequence[exp.Expr]) -> list[Interval]:
-    """Return the interval of each expression, computed from the law of its noise."""
-    table, terms = groups.table(), groups.terms()
-    if not all(known_law(term) for term in terms.values()):
-        return [Interval.nothing(table.num_rows) for _ in expressions]
-    trees = [_over_terms(tree, groups.block.plug_ins) for tree in expressions]
-    linear = [parts(tree, terms) for tree in trees]
-    weights = [tree for sums in linear for part in sums or () for tree in (part.factor, *part.weights.values())]
-    numbers = iter(_at_released(room, table, [*trees, *weights]))
-    values = [next(numbers) for _ in trees]
-    by_position: dict[int, Interval] = {}
-    for index, sums in enumerate(linear):
-        if any(name in groups.block.shown_from for part in sums or () for name in part.weights):
-            continue
-        weighed = [_weighed(part, numbers) for part in sums or ()]
-        half = np.full(len(table), np.nan)
-        if sums is not None and np.isfinite(values[index]).any():
-            drawn = half_widths(weighed, terms, groups.confidence, groups.key) if sums else np.zeros(len(table))
-            if drawn is None:
+def _reads(tree: exp.Expr, names: frozenset[str]) -> bool:
+    return any(node.name in names for node in tree.find_all(exp.Column))
+
+
+class _Bars:
+    """The bars of expressions over the groups of one answer."""
+
+    def __init__(self, room: Room, groups: ReleasedGroups) -> None:
+        self.groups, self.block = groups, groups.block
+        self.computed = _Sandboxed(room, groups)
+        self.measures = Measures(groups.block)
+        self.exact: dict[str, Floats] = {name: values[groups.numbers] for name, values in groups.extra.items()}
+        """Values of the exact columns and exact parts of expressions, by name."""
+        self.simulation = _Simulation(groups, self.measures, self.computed, self.exact)
+
+    def interval(self, tree: exp.Expr) -> Interval:
+        formula = read(tree, self.leaf)
+        names = {node.name for node in tree.find_all(exp.Column)} & self.block.plug_ins.keys()
+        measured = self.measures.values(names, self.groups.released)
+        value = self.simulation.value(tree, formula, measured)
+        bar = self.from_law(tree, formula, value)
+        estimates = {
+            name: self.block.estimates[name][self.groups.numbers] for name in names & self.block.estimates.keys()
+        }
+        if estimates:
+            return bar.around_displayed(self.simulation.value(tree, formula, {**measured, **estimates}))
+        return bar
+
+    def leaf(self, node: exp.Expr) -> Formula | None:
+        """Return what a column, or an expression without noise, is in a formula: the name of a measure or of exact values."""
+        if isinstance(node, exp.Column):
+            types = {name: type_ for name, _, type_ in self.block.formulas}
+            if node.name in types:
+                return NoisyValue(node.name) if types[node.name] in _NUMBERS else None
+            if node.name not in self.exact:
+                keys = self.block.keys.column(node.name)
+                values = floats(keys) if numeric(keys.type) else np.full(self.block.rows, np.nan)
+                self.exact[node.name] = values[self.groups.numbers]
+            return NoisyValue(node.name)
+        if isinstance(node, exp.Paren) or _reads(node, frozenset(self.block.plug_ins)):
+            return None
+        if not any(True for _ in node.find_all(exp.Column)) and read(node, lambda part: None) is not None:
+            return None
+        name = f"dp#e{len(self.exact)}"
+        self.exact[name] = self.computed.values(node, {})
+        return NoisyValue(name)
+
+    def from_law(self, tree: exp.Expr, formula: Formula | None, value: Floats) -> Interval:
+        """Return the bar of an expression with this `value` at the released numbers."""
+        if not np.isfinite(value).any():
+            return Interval.around(value, value)
+        if formula is not None:
+            reader = Reader(self.block.plug_ins, self.groups.terms, self.exact)
+            form = reader.linear(reader.over_terms(formula))
+            shown_from = self.block.shown_from.keys()
+            if form is not None and not any(part.weights.keys() & shown_from for part in form):
+                half = half_widths(form, self.groups.terms, self.groups.confidence)
+                if half is not None:
+                    return Interval.around(value, np.broadcast_to(half, value.shape))
+            quotient = reader.quotient(formula) if form is None else None
+            # In groups that are shown for the noise of a term, that noise has another law.
+            if quotient is not None and not quotient.laws.keys() & shown_from:
+                columns = {**self.groups.released, **self.exact}
+                above, below = (numbers(side, columns) for side in (quotient.above, quotient.below))
+                within = interval(formula, self.measures.extent)
+                low, high = hull_of([quotient_ends(quotient, above, below, self.groups.confidence)], within)
+                return Interval.of(value, low, high, within)
+        return self.simulation.interval(tree, formula, value)
+
+
+# --- measures ---------------------------------------------------------------------------------------------------------
+
+
+def typed(values: Floats, type_: Type | None) -> pa.Array:
+    """Return numbers as a column of the sandbox in the type of a measure, NaN as NULL; dates and timestamps are days and
+    microseconds as in `release.formulas.numbers`."""
+    nothing = np.isnan(values)
+    if type_ is Type.DATE:
+        return pa.array(np.where(nothing, 0, values).astype(np.int32), mask=nothing).cast(pa.date32())
+    if type_ is Type.TIMESTAMP:
+        return pa.array(np.where(nothing, 0, values).astype(np.int64), mask=nothing).cast(pa.timestamp("us"))
+    if type_ is Type.BOOLEAN:
+        return pa.array(values > 0.5, mask=nothing)
+    if type_ is Type.INTEGER and np.all(np.abs(values[~nothing]) < 2.0**62):
+        return pa.array(np.where(nothing, 0, values).astype(np.int64), mask=nothing)
+    return pa.array(values, mask=nothing)
+
+
+class Measures:
+    """The plug-in formulas of a block's measures as functions of its terms."""
+
+    def __init__(self, block: ReleasedBlock) -> None:
+        self.block = block
+
+    def extent(self, name: str) -> Extent:
+        """Return the interval that a measure of the block cannot leave; EVERYTHING for other columns."""
+        return self.block.extents.get(name, EVERYTHING)
+
+    def values(self, names: Iterable[str], terms: Mapping[str, Floats]) -> dict[str, Floats]:
+        """Return the measures `names` computed from arrays of terms."""
+        return {name: numbers(self.block.plug_ins[name], terms) for name in names}
+
+    def outside(self, names: set[str], released: Mapping[str, Floats]) -> npt.NDArray[np.bool_]:
+        """Return for each row whether the bounds change one of the measures `names` at the `released` terms (one column)."""
+        result = np.zeros(len(next(iter(released.values()))), dtype=bool)
+        for name in names:
+            unbounded, bounded, _, _ = self._within_bounds(name, released)
+            result |= np.broadcast_to((bounded != unbounded).reshape(-1), len(result))
+        return result
+
+    def around_bounds(
+        self, names: set[str], released: Mapping[str, Floats], drawn: Mapping[str, Floats]
+    ) -> dict[str, Floats]:
+        """Return the measures at `drawn` terms, each shifted by what its bounds change at the `released` terms (one column)."""
+        result: dict[str, Floats] = {}
+        for name in names:
+            inner, low, _ = clamped(self.block.plug_ins[name])
+            if low is None:
+                result[name] = numbers(self.block.plug_ins[name], drawn)
                 continue
-            half = drawn
-        elif sums is None and np.isfinite(values[index]).any():
-            continue
-        by_position[index] = Interval.around(values[index], half)
-    by_position |= _quotient_intervals(
-        room, groups, table, {index: trees[index] for index in range(len(trees)) if index not in by_position},
-        expressions, values,
-    )  # fmt: skip
-    open_ = [index for index in range(len(trees)) if index not in by_position]
-    simulation = Simulation(groups, table)
-    for index in open_:
-        by_position[index] = simulation.interval(room, expressions[index], values[index])
-    nothing = Interval.nothing(len(table))
-    displayed = _displayed(room, groups.block, table, expressions)
-    intervals_of_values = [by_position[position] for position in range(len(expressions))]
-    return [
-        nothing if _chosen(tree, groups.block) else interval.around_displayed(displayed.get(position, interval.value))
-        for position, (tree, interval) in enumerate(zip(expressions, intervals_of_values, strict=True))
-    ]
+            unbounded, bounded, least, most = self._within_bounds(name, released)
+            with np.errstate(all="ignore"):
+                result[name] = np.minimum(np.maximum(numbers(inner, drawn) + (bounded - unbounded), least), most)
+        return result
+
+    def _within_bounds(self, name: str, released: Mapping[str, Floats]) -> tuple[Floats, Floats, Floats, Floats]:
+        """Return a measure before and after clamping, and its lower and upper bound."""
+        inner, low, high = clamped(self.block.plug_ins[name])
+        if low is None:
+            value = numbers(self.block.plug_ins[name], released)
+            return value, value, value, value
+        unbounded, least = numbers(inner, released), numbers(low, released)
+        most = np.asarray(np.inf) if high is None else numbers(high, released)
+        return unbounded, np.minimum(np.maximum(unbounded, least), most), least, most
 
 
-def _quotient_intervals(
-    room: Room,
-    groups: ReleasedGroups,
-    table: pa.Table,
-    trees: Mapping[int, exp.Expr],
-    expressions: Sequence[exp.Expr],
-    values: Sequence[Floats],
-) -> dict[int, Interval]:
-    """Return, by position, the intervals of those `trees` that are a quotient of two sums of terms. Skip a quotient with a term
-    whose noise decided which groups are shown, because in these groups the noise has another law."""
-    terms, intervals_of_quotients = groups.terms(), {}
-    for index, tree in trees.items():
-        fraction = quotient(tree, terms)
-        if fraction is None or any(name in groups.block.shown_from for name in fraction.names):
-            continue
-        sides = _at_released(room, table, [fraction.above, fraction.below])
-        low, high = quotient_ends(fraction, sides[0], sides[1], terms, groups.confidence, groups.key)
-        within = extent(expressions[index], Measures(groups.block).extent)
-        low, high = hull_of([(low, high)], within)
-        intervals_of_quotients[index] = Interval.of(values[index], low, high, within)
-    return intervals_of_quotients
+# --- replicates -------------------------------------------------------------------------------------------------------
 
 
-def _displayed(room: Room, block: ReleasedBlock, table: pa.Table, expressions: Sequence[exp.Expr]) -> dict[int, Floats]:
-    """Return, by position, the displayed values of `expressions` over estimates, which differ from their plug-in values."""
-    positions = [
-        position
-        for position, tree in enumerate(expressions)
-        if any(node.name in block.estimates for node in tree.find_all(exp.Column))
-    ]
-    if not positions:
-        return {}
-    trees = [_over_terms(expressions[position], block.measures) for position in positions]
-    return dict(zip(positions, _at_released(room, table, trees), strict=True))
+class _Sandboxed:
+    """Expressions over the requested groups, computed by the sandbox."""
+
+    def __init__(self, room: Room, groups: ReleasedGroups) -> None:
+        self.room, self.groups = room, groups
+
+    def values(self, tree: exp.Expr, columns: Mapping[str, Floats]) -> Floats:
+        """Return the value for each requested group, NaN where it is not a number; `columns` hold measures and hidden columns."""
+        rows = np.arange(len(self.groups.numbers))
+        return self._query(tree, {name: values[:, None] for name, values in columns.items()}, rows, 1)[:, 0]
+
+    def cells(self, tree: exp.Expr, columns: Mapping[str, Floats], rows: npt.NDArray[np.int64], draws: int) -> Floats:
+        """Return the value as a double for each of the requested groups in `rows` and each draw, shape (rows, draws)."""
+        return self._query(exp.TryCast(this=tree.copy(), to=exp.DataType.build("double")), columns, rows, draws)
+
+    def _query(self, tree: exp.Expr, columns: Mapping[str, Floats], rows: npt.NDArray[np.int64], draws: int) -> Floats:
+        block = self.groups.block
+        again = np.repeat(self.groups.numbers[rows], draws)
+        # A table without columns has no rows, and there may be no keys, so add a column with the row number.
+        table = pa.table(
+            {ROW: again, **{name: block.keys.column(name).take(again) for name in block.keys.column_names}}
+        )
+        types = {name: type_ for name, _, type_ in block.formulas}
+        for name, values in columns.items():
+            table = table.append_column(
+                name, typed(np.broadcast_to(values, (len(rows), draws)).reshape(-1), types.get(name))
+            )
+        item = exp.Alias(this=tree.copy(), alias=identifier("v"))
+        query = exp.Select(expressions=[item], from_=exp.From(this=exp.Table(this=identifier(_DRAWN))))
+        result = self.room.query(query.sql(dialect=DIALECT), {_DRAWN: table}, most_rows=2 * _PART_CELLS + _MOST_CELLS)
+        return floats(result.column(0)).reshape(len(rows), draws)
 
 
-def _chosen(tree: exp.Expr, block: ReleasedBlock) -> bool:
-    """Return whether an expression reads a chosen measure, whose error follows no known law."""
-    return any(node.name in block.groups.chosen for node in tree.find_all(exp.Column))
+def _draws(rows: int, confidence: float) -> int:
+    """Return the number of draws. At the high confidence for rows that noise selected, bars end at rarer noise than the rarest of
+    3,999 draws, so more draws are needed."""
+    ends = math.ceil(2 / max(1 - confidence, 1 / _MOST_CELLS)) - 1
+    return max(number_of_draws(rows, _MOST_CELLS), min(ends, _MOST_CELLS // max(1, rows)))
 
 
-def _over_terms(tree: exp.Expr, measures: Mapping[str, exp.Expr]) -> exp.Expr:
-    """Return a copy of `tree` in which every measure is replaced by its formula over terms."""
-    copy = exp.Paren(this=tree.copy())
-    for node in list(copy.find_all(exp.Column)):
-        if node.name in measures:
-            node.replace(measures[node.name].copy())
-    return copy
+class _Simulation:
+    """Simulated draws of the groups of one answer."""
 
+    def __init__(
+        self, groups: ReleasedGroups, measures: Measures, computed: _Sandboxed, exact: Mapping[str, Floats]
+    ) -> None:
+        self.groups, self.block, self.measures = groups, groups.block, measures
+        self.computed, self.exact = computed, exact
+        self.draws = _draws(len(groups.numbers), groups.confidence)
+        self._noise: dict[str, Floats] = {}
 
-def _at_released(room: Room, table: pa.Table, trees: Sequence[exp.Expr]) -> list[Floats]:
-    """Return the value of each tree at the released numbers, NaN where it is not a number."""
-    items = [exp.Alias(this=tree.copy(), alias=identifier(f"v{position}")) for position, tree in enumerate(trees)]
-    query = exp.Select(expressions=items, from_=exp.From(this=exp.Table(this=identifier(_BASE))), order=_order(AT))
-    result = room.query(query.sql(dialect=DIALECT), {_BASE: table})
-    return [floats(values) for values in result.columns]
+    def value(self, tree: exp.Expr, formula: Formula | None, measures: Mapping[str, Floats]) -> Floats:
+        """Return an expression at these numbers of the measures, NaN where it is not a number."""
+        rows = (len(self.groups.numbers),)
+        if formula is not None:
+            value = np.broadcast_to(numbers(formula, {**measures, **self.exact}), rows)
+        else:
+            hidden = {name: self.exact[name] for name in self.groups.extra}
+            columns = {name: np.broadcast_to(values, rows) for name, values in {**measures, **hidden}.items()}
+            value = self.computed.values(tree, columns)
+        return np.where(np.isfinite(value), value, np.nan)
 
+    def interval(self, tree: exp.Expr, formula: Formula | None, value: Floats) -> Interval:
+        """Return the bar of an expression over keys, plug-in measures and hidden columns of the block. `value`: the expression at
+        the released numbers."""
+        within = (
+            extent(tree, lambda column: self.measures.extent(column.name))
+            if formula is None
+            else interval(formula, self.measures.extent)
+        )
+        names = {node.name for node in tree.find_all(exp.Column)} & self.block.plug_ins.keys()
+        pieces = [self._part(tree, formula, names, value[part], part, within) for part in self._slices()]
+        ends = [np.concatenate(column) for column in zip(*pieces, strict=True)] if pieces else [value, value]
+        low, high = ends
+        if self._shows_a_real(tree):  # draws without any spread leave only the bounds
+            flat = ~(high > low)
+            low, high = np.where(flat, within[0], low), np.where(flat, within[1], high)
+        return Interval.of(value, low, high, within)
 
-def _order(*names: str) -> exp.Order:
-    return exp.Order(expressions=[exp.Ordered(this=column(name)) for name in names])
+    def _slices(self) -> Iterator[slice]:
+        size = max(1, _PART_CELLS // self.draws)
+        return (slice(start, start + size) for start in range(0, len(self.groups.numbers), size))
 
+    def _shows_a_real(self, tree: exp.Expr) -> bool:
+        while isinstance(tree, (exp.Paren, exp.Alias)):
+            tree = tree.this
+        real = {name for name, _, type_ in self.block.formulas if type_ is Type.REAL}
+        return isinstance(tree, exp.Column) and tree.name in real
 
-def _weighed(part: Part, numbers: Iterator[Floats]) -> Weighed:
-    factor = next(numbers)
-    return Weighed({name: next(numbers) for name in part.weights}, factor, part.rounded)
+    def _part(
+        self, tree: exp.Expr, formula: Formula | None, names: set[str], value: Floats, part: slice, within: Extent
+    ) -> tuple[Floats, Floats]:
+        released, drawn = {}, {}
+        for name in sorted(frozenset().union(*(terms_of(self.block.plug_ins[name]) for name in names))):
+            term = self.groups.terms[name]
+            values = self.groups.released[name][part]
+            released[name] = values[:, None]
+            least = self.block.shown_from.get(name)
+            if least is None:
+                drawn[name] = released[name] - self._drawn(name)
+            else:
+                drawn[name] = values_given_shown(term, values, least, self._uniform(name))
+        every = np.arange(*part.indices(len(self.groups.numbers)))
+        cells = self._cells(tree, formula, self.measures.values(names, drawn), every)
+        low, high = percentiles(cells, self.groups.confidence)
+        with np.errstate(invalid="ignore"):
+            ends = [(low, high), (2 * value - high, 2 * value - low)]
+        outside = np.flatnonzero(self.measures.outside(names, released)) if names else np.empty(0, dtype=np.int64)
+        if len(outside):
+            some = ({name: values[outside] for name, values in group.items()} for group in (released, drawn))
+            moved = self._cells(tree, formula, self.measures.around_bounds(names, *some), every[outside])
+            low, high = (np.full(len(value), np.nan) for _ in range(2))
+            low[outside], high[outside] = percentiles(moved, self.groups.confidence)
+            ends.append((low, high))
+        return hull_of(ends, within)
+
+    def _uniform(self, name: str) -> Floats:
+        return stratified(f"{self.groups.key}/{name}", self.draws)
+
+    def _drawn(self, name: str) -> Floats:
+        if name not in self._noise:
+            self._noise[name] = deviates(self.groups.terms[name], self._uniform(name))
+        return self._noise[name]
+
+    def _cells(
+        self, tree: exp.Expr, formula: Formula | None, measures: Mapping[str, Floats], rows: npt.NDArray[np.int64]
+    ) -> Floats:
+        """Return the values of the expression for each of the requested groups in `rows` and each draw, shape (rows, draws)."""
+        exact = {name: values[rows][:, None] for name, values in self.exact.items()}
+        if formula is None:
+            hidden = {name: exact[name] for name in self.groups.extra}
+            cells = self.computed.cells(tree, {**measures, **hidden}, rows, self.draws)
+        else:
+            cells = np.broadcast_to(numbers(formula, {**measures, **exact}), (len(rows), self.draws))
+        return cells if np.isfinite(cells).all() else np.where(np.isfinite(cells), cells, np.nan)

@@ -13,16 +13,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from statistics import NormalDist
 
 import numpy as np
 import pyarrow as pa
 
 from dpsql.privacy.mechanisms.registry import series_law
-from dpsql.release.error_bars.affine import deviation_of
 from dpsql.release.error_bars.column_facts import Form, column_facts
 from dpsql.release.error_bars.draws import Floats, known_law
 from dpsql.release.error_bars.ends import Interval, hull_of
+from dpsql.release.error_bars.half_widths import deviation_of, normal_quantile
 from dpsql.release.error_bars.reruns import Rerun, Variants, in_parts, run_again
 from dpsql.release.pooled import PooledTerm
 from dpsql.release.reconciled import ConsistentTerm
@@ -119,7 +118,7 @@ def _half_widths(numbers: Floats, value: Floats, terms: Sequence[ReleasedTerm], 
         first += len(term.values)
     if not (np.abs(total - value) <= _CLOSE * np.maximum(size, 1e-300))[~nothing].all():
         return None
-    return np.where(nothing, np.nan, NormalDist().inv_cdf((1 + confidence) / 2) * np.sqrt(variance))
+    return np.where(nothing, np.nan, normal_quantile(confidence) * np.sqrt(variance))
 
 
 def _variances(term: ReleasedTerm, weights: Floats) -> Floats:

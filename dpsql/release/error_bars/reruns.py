@@ -14,9 +14,9 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dpsql.release.error_bars.draws import Floats
-from dpsql.release.error_bars.extents import Extent
 from dpsql.release.error_bars.extremes import Extreme, extremes
-from dpsql.release.error_bars.simulation import Measures, typed
+from dpsql.release.error_bars.intervals import Measures, typed
+from dpsql.release.formulas import Extent
 from dpsql.release.remainder import DIALECT, ReleasedBlock, Remainder, column, runnable
 from dpsql.release.sandbox import Room
 

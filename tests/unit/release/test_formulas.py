@@ -7,11 +7,16 @@ import pickle
 import numpy as np
 import pyarrow as pa
 import pytest
+import sqlglot
+from sqlglot import exp
+from support.plain_duckdb import plain_duckdb
 
 from dpsql.plan.formulas import (
+    Element,
     Formula,
     NoisyValue,
     Number,
+    Operation,
     Operator,
     date,
     formula,
@@ -26,9 +31,8 @@ from dpsql.plan.formulas import (
     within,
 )
 from dpsql.plan.intervals import Type
-from dpsql.release.error_bars.simulation import typed
-from dpsql.release.error_bars.vectors import counted, vector
-from dpsql.release.formulas import formula_sql, formula_values
+from dpsql.release.error_bars.intervals import typed
+from dpsql.release.formulas import EVERYTHING, clamped, formula_sql, formula_values, interval, numbers, read
 from dpsql.release.sandbox import Sandbox
 
 A, B = NoisyValue("a"), NoisyValue("b")
@@ -42,6 +46,7 @@ EXAMPLES: dict[Operator, Formula] = {
     Operator.GREATEST: greatest(A, B, 1e300),
     Operator.SQUARE_ROOT: square_root(A * A + B * B),
     Operator.NULL_IF: null_if(A, 1e-9),
+    Operator.ROUND: Operation(Operator.ROUND, (A * 0.5,)),
     Operator.WHOLE: whole(A * 0.5),
     Operator.DATE: date(within(A * 0.5, -50_000, 50_000)),
     Operator.TIMESTAMP: timestamp(within(A * 1.7, -4e9, 4e9)),
@@ -77,15 +82,102 @@ def test_the_sandbox_and_the_vectors_agree_to_the_last_bit(sandbox: Sandbox, ope
 
 
 @pytest.mark.parametrize("operator", Operator)
-def test_the_simulation_of_error_bars_has_every_operator(operator: Operator) -> None:
+def test_numbers_of_error_bars_are_those_of_the_answer(operator: Operator) -> None:
     rng = np.random.default_rng(7)
     terms = {name: np.ravel(rng.uniform(-2000, 2000, 50)) for name in ("a", "b")}
-    simulated = vector(counted(formula_sql(EXAMPLES[operator])))
-    assert simulated is not None
     types = {Operator.DATE: Type.DATE, Operator.TIMESTAMP: Type.TIMESTAMP}
     wanted = formula_values(EXAMPLES[operator], terms)
-    values = typed(np.asarray(simulated(terms), dtype=np.float64), types.get(operator, Type.REAL)).to_numpy(False)
+    values = typed(numbers(EXAMPLES[operator], terms), types.get(operator, Type.REAL)).to_numpy(False)
     assert np.array_equal(values, wanted.astype(values.dtype))
+
+
+@pytest.mark.parametrize("operator", Operator)
+def test_no_value_leaves_the_interval(operator: Operator) -> None:
+    draw = np.random.default_rng(5)
+    for low_a, high_a, low_b, high_b in ((-3.0, 2.0, 1.0, 4.0), (0.5, 2.5, -2.0, -1.0), (-4.0, -1.0, -1.0, 3.0)):
+        extents = {"a": (low_a, high_a), "b": (low_b, high_b)}
+        low, high = interval(EXAMPLES[operator], extents.__getitem__)
+        ends = [
+            np.append(draw.uniform(first, last, 200), [first, last, min(max(first, 0), last)])
+            for first, last in extents.values()
+        ]
+        every = {name: np.ravel(grid) for name, grid in zip("ab", np.meshgrid(*ends), strict=True)}
+        values = numbers(EXAMPLES[operator], every)
+        values = values[np.isfinite(values)]
+        assert (values >= low - 1e-9 * abs(low)).all() and (values <= high + 1e-9 * abs(high)).all()
+
+
+@pytest.mark.parametrize(
+    ("formula", "expected"),
+    [
+        (A * A, (0.0, 9.0)), (A * B, (-12.0, 8.0)), (A / B, (-3.0, 2.0)), (B / A, EVERYTHING), (A / 2, (-1.5, 1.0)),
+        (within(A, -1, 1), (-1.0, 1.0)), (within(A, -B, B) / null_if(B, 0), (-1.0, 1.0)),
+        (within(A, -B, B) / B, (-3.0, 2.0)), (within(A, -A, B) / null_if(B, 0), (-2.0, 3.0)),
+        (square_root(B), (1.0, 2.0)), (whole(A * 0.5), (-2.0, 1.0)), (null_if(A, 0) - B, (-7.0, 1.0)),
+        (greatest(A, B, 3.5), (3.5, 4.0)), (-A, (-2.0, 3.0)),
+    ],
+)  # fmt: skip
+def test_intervals_are_no_wider_than_the_bounds_permit(formula: Formula, expected: tuple[float, float]) -> None:
+    assert interval(formula, {"a": (-3.0, 2.0), "b": (1.0, 4.0)}.__getitem__) == pytest.approx(expected)
+
+
+# --- expressions of analysts ------------------------------------------------------------------------------------------
+
+READ = (
+    "a", "(a)", "-a", "a + b", "a - b", "a * b", "a / b", "3", "0.5 * a", "round(a)", "round(a * 3)", "sqrt(b * b)",
+    "nullif(a, 1)", "nullif(a, b)", "b / nullif(a, 0)", "least(a, b)", "greatest(a, b)", "least(a, 1, b)",
+    "greatest(a, -1, b, 2)", "least(greatest(a, -1), 1)", "CAST(a AS DOUBLE) * 2", "CAST(a + b AS DOUBLE)",
+    "CAST(round(a) AS BIGINT) + b", "a + a - b * (a + b)", "a - b - a", "b / 4 / b", "a + 1 - 1.0",
+)  # fmt: skip
+LEFT = (
+    "a % b", "abs(a)", "'3'", "round(a, 1)", "CAST(a AS BIGINT)", "CAST(a AS VARCHAR)", "CAST(round(a) AS INT)", "a > b",
+    "a = b", "ln(a)", "a + abs(b)", "coalesce(a, 0)", "CASE WHEN a < 1 THEN b END", "a // b", "a IS NULL",
+)  # fmt: skip
+
+
+def read_text(text: str) -> Formula | None:
+    tree = sqlglot.parse_one(text, read="duckdb")
+    return read(tree, lambda node: NoisyValue(node.name) if isinstance(node, exp.Column) else None)
+
+
+@pytest.mark.parametrize("text", READ)
+def test_a_formula_read_from_sql_has_the_numbers_of_duckdb(text: str) -> None:
+    """NaN is NULL."""
+    a = np.array([0.0, 1.0, -1.0, 2.5, -2.5, 3.75, -0.25, 0.5, -0.5, 7.0, np.nan, 4.0])
+    columns = {"a": a, "b": np.array([1.0, 1.0, 2.0, -2.5, 4.0, 0.5, 8.0, 0.25, -0.5, 7.0, 2.0, np.nan])}
+    asked = read_text(text)
+    assert asked is not None
+    connection = plain_duckdb()
+    connection.register("numbers", pa.table({name: pa.array(part, from_pandas=True) for name, part in columns.items()}))
+    rows = connection.execute(f"SELECT ({text})::DOUBLE FROM numbers").fetchall()
+    expected = np.array([np.nan if row[0] is None else row[0] for row in rows])
+    np.testing.assert_array_equal(np.broadcast_to(numbers(asked, columns), a.shape), expected)
+
+
+@pytest.mark.parametrize("text", LEFT)
+def test_other_operations_are_not_read(text: str) -> None:
+    assert read_text(text) is None
+
+
+def test_elements_are_numbers_or_positions() -> None:
+    place = {"a": np.array([0.0, 4.0, -1.0])}
+    assert numbers(Element((2.5, 7.5, 9.5), A), place).tolist() == [2.5, 7.5, 9.5]
+    assert numbers(Element(("x", "y", "z"), A + 1), place).tolist() == [1, 5, 0]
+
+
+@pytest.mark.parametrize(
+    ("formula", "expected"),
+    [
+        (within(A, 1, 9), (A, Number(1), Number(9))), (whole(within(A + 2, -1, B)), (A + 2, Number(-1), B)),
+        (date(greatest(A, 1)), (A, Number(1), None)), (least(A, 9), (least(A, 9), None, None)),
+        (greatest(A, 1, 2), (greatest(A, 1, 2), None, None)), (-A, (-A, None, None)),
+        (least(greatest(A, 1), 9, 10), (least(greatest(A, 1), 9, 10), None, None)),
+    ],
+)  # fmt: skip
+def test_bounds_are_read_off_a_clamp(
+    formula: Formula, expected: tuple[Formula, Formula | None, Formula | None]
+) -> None:
+    assert clamped(formula) == expected
 
 
 def test_a_null_is_left_to_the_sandbox_and_to_nobody_else(sandbox: Sandbox) -> None:

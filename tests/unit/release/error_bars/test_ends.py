@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpsql.release.error_bars.ends import Interval, hull_of, number_of_draws, percentiles
-from dpsql.release.error_bars.extents import EVERYTHING
+from dpsql.release.formulas import EVERYTHING
 
 NUMBERS = (3999, 1999, 999, 399, 199)
 

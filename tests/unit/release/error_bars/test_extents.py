@@ -10,7 +10,8 @@ import sqlglot
 from sqlglot import exp
 from support.plain_duckdb import plain_duckdb
 
-from dpsql.release.error_bars.extents import EVERYTHING, Extent, extent, hull
+from dpsql.release.error_bars.extents import extent, hull
+from dpsql.release.formulas import EVERYTHING, Extent
 
 COLUMNS: dict[str, Extent] = {
     "p": (1.0, 4.0), "n": (-4.0, -1.0), "z": (-2.0, 3.0), "h": (0.5, 1.5), "o": (0.0, 2.0), "b": (-3.0, 2.5),
@@ -105,27 +106,6 @@ def test_each_operation_has_its_extent(text: str, expected: Extent) -> None:
 @pytest.mark.parametrize("text", ["median(p)", "min(p)", "avg(p)", "first(p)", "any_value(p)", "quantile(p, 0.5)"])
 def test_a_value_among_those_of_a_column_has_its_extent(text: str) -> None:
     assert extent_of(text) == COLUMNS["p"]
-
-
-@pytest.mark.parametrize(
-    ("text", "share"),
-    [
-        ("least(greatest(u, -z), z) / nullif(z, 0)", True),
-        ("(least((greatest(u, (-(z)))), (z))) / (nullif((z), 0))", True),
-        ("least(greatest(u, -z), z) / z", False),
-        ("least(greatest(u, -z), z) / nullif(p, 0)", False),
-        ("least(greatest(u, -p), z) / nullif(z, 0)", False),
-        ("least(greatest(u, -z), p) / nullif(z, 0)", False),
-        ("least(greatest(u, z), z) / nullif(z, 0)", False),
-        ("greatest(least(u, z), -z) / nullif(z, 0)", False),
-        ("least(greatest(u, -z), z, p) / nullif(z, 0)", False),
-        ("least(greatest(u, -z, p), z) / nullif(z, 0)", False),
-        ("least(u, z) / nullif(z, 0)", False),
-        ("u / nullif(z, 0)", False),
-    ],
-)
-def test_a_correlation_is_between_its_ends(text: str, share: bool) -> None:
-    assert (extent_of(text) == (-1.0, 1.0)) is share
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,255 @@
+"""Bars of quotients of two sums of noisy terms, by test inversion (Fieller 1954): exact for any size of the denominator.
+
+Let A = a + X and B = b + Y be released, where X and Y are noise of known laws and may share terms, and theta = a / b. Then
+A - theta B = X - theta Y, whose law is known for every theta. So the set of all theta with
+
+    |A - theta B| <= q(theta),    q(theta) the quantile of |X - theta Y| at the confidence,
+
+contains a / b with exactly that probability, whatever a and b != 0 are. In angles, theta = tan(phi) s_X / s_Y with the standard
+deviations s: with u = A / s_X and v = B / s_Y the condition is r |sin(phi - phi_0)| <= Q(phi), where phi_0 = atan(u / v),
+r = hypot(u, v), and Q does not depend on the released numbers (`_quantiles`; sqrt(1 - c sin 2 phi) times the normal quantile for
+normal noise with the correlation c). The set is an arc around phi_0. Between the bounds of the quotient (-pi/2 and pi/2 for one
+without bounds), a bound belongs to the bar if the condition holds there; if not, the end lies where the arc ends, which is found
+by bisection. A quotient without bounds whose denominator cannot be distinguished from 0 is unknown.
+
+AVG is such a quotient, moved by a constant and clamped to the bounds of its argument, with a denominator of at least 1: a group
+with rows has a count of at least 1, and the test is the same. If the quotient was released outside of the bounds, the bound is
+shown in its place; the bar then also contains the set for a quotient at the bound, or it would have no width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from dpsql.plan.formulas import Formula, NoisyValue, Number, Operation, Operator, substituted, terms_of
+from dpsql.release.error_bars.draws import Floats, TermLaw
+from dpsql.release.error_bars.half_widths import Weighed, deviation_of, drawn_error, laws_of, normal_quantile
+from dpsql.release.formulas import EVERYTHING, Extent, Linear, clamped, linear, numbers
+from dpsql.release.remainder import ReleasedTerm
+
+_DRAWS = 3_999
+_ANGLES = 129
+_FINE_ANGLES = 1_025
+"""Numbers of angles at which Q is tabled: drawn, and computed."""
+_STEPS = 48
+"""Number of bisection steps, after which ends are known to the last digits of a double."""
+_FINE = 20
+"""Least deviation, in steps of its noise, of a whole numerator: the quantile of a difference of two whole numbers jumps by a step
+from one theta to the next, which is little beside such a deviation."""
+
+
+@dataclass(frozen=True)
+class Quotient:
+    """`offset` + `factor` * `above` / `below`, clamped to `bounds`: both sides as formulas over terms and as sums of terms."""
+
+    above: Formula
+    below: Formula
+    sums: tuple[tuple[Weighed, ...], tuple[Weighed, ...]]
+    laws: Mapping[str, TermLaw]
+    factor: float = 1.0
+    offset: float = 0.0
+    bounds: Extent = EVERYTHING
+
+    def mapped(self, factor: float, offset: float) -> Quotient:
+        """Return `offset` + `factor` times this quotient."""
+        first, last = sorted(offset + factor * end for end in self.bounds)
+        return replace(self, factor=self.factor * factor, offset=offset + factor * self.offset, bounds=(first, last))
+
+    def within(self, low: float, high: float) -> Quotient:
+        """Return this quotient clamped to [`low`, `high`]."""
+        first, last = (min(max(end, low), high) for end in self.bounds)
+        return replace(self, bounds=(first, last))
+
+
+class Reader:
+    """Recognises quotients among formulas over the measures (plug-in formulas `measures` over `terms`) and exact columns of a
+    block."""
+
+    def __init__(
+        self, measures: Mapping[str, Formula], terms: Mapping[str, ReleasedTerm], exact: Mapping[str, Floats]
+    ) -> None:
+        self.measures, self.terms, self.exact = measures, terms, exact
+        self.meanings = {**measures, **{name: NoisyValue(name) for name in exact}}
+
+    def over_terms(self, formula: Formula) -> Formula:
+        """Return a formula over measures as one over terms."""
+        return substituted(formula, self.meanings)
+
+    def linear(self, formula: Formula) -> Linear | None:
+        """Return a formula over terms and exact columns as a sum of terms."""
+        whole = frozenset(name for name, term in self.terms.items() if term.whole)
+        return linear(formula, frozenset(self.terms), whole, self.exact)
+
+    def quotient(self, formula: Formula, in_measure: bool = False) -> Quotient | None:
+        """Return `formula` as a quotient of two sums of terms, else None; also None for quotients of whole numbers with a small
+        numerator. NULL_IF(sum, 0) counts as the sum, and inside of a measure GREATEST(sum, 1): AVG divides by a count, which is
+        at least 1."""
+        if isinstance(formula, NoisyValue) and formula.term in self.measures and not in_measure:
+            return self.quotient(self.measures[formula.term], True)
+        if not isinstance(formula, Operation):
+            return None
+        inner, low, high = clamped(formula)
+        if in_measure and isinstance(low, Number) and isinstance(high, Number) and formula.operator is Operator.LEAST:
+            unbounded = self.quotient(inner, in_measure)
+            return None if unbounded is None else unbounded.within(low.value, high.value)
+        operands = formula.operands
+        constants = [_constant(operand) for operand in operands]
+        if formula.operator is Operator.NEGATE:
+            return _mapped(self.quotient(operands[0], in_measure), -1.0, 0.0)
+        if len(operands) == 2 and constants[0] is None and constants[1] is None and formula.operator is Operator.DIVIDE:
+            return self._of_sums(operands[0], _without_guard(operands[1], in_measure), in_measure)
+        if len(operands) != 2 or (constants[0] is None) is (constants[1] is None):
+            return None
+        place = 0 if constants[0] is None else 1
+        map_ = _MAPS.get((formula.operator, place))
+        number = constants[1 - place]
+        return (
+            None
+            if map_ is None or number is None
+            else _mapped(self.quotient(operands[place], in_measure), *map_(number))
+        )
+
+    def _of_sums(self, above: Formula, below: Formula, in_measure: bool) -> Quotient | None:
+        sides = (above, below) if in_measure else (self.over_terms(above), self.over_terms(below))
+        first, second = (self.linear(side) for side in sides)
+        if not first or not second:
+            return None
+        laws = laws_of((*first, *second), self.terms)
+        sums = [_weighed(form, laws) for form in (first, second)]
+        if sums[0] is None or sums[1] is None:
+            return None
+        fraction = Quotient(*sides, (sums[0], sums[1]), laws)
+        return None if _is_coarse(fraction, self.terms) else fraction
+
+
+_MAPS: dict[tuple[Operator, int], Callable[[float], tuple[float, float]]] = {
+    (Operator.MULTIPLY, 0): lambda number: (number, 0.0),
+    (Operator.MULTIPLY, 1): lambda number: (number, 0.0),
+    (Operator.DIVIDE, 0): lambda number: (1 / number if number else 0.0, 0.0),
+    (Operator.ADD, 0): lambda number: (1.0, number),
+    (Operator.ADD, 1): lambda number: (1.0, number),
+    (Operator.SUBTRACT, 0): lambda number: (1.0, -number),
+    (Operator.SUBTRACT, 1): lambda number: (-1.0, number),
+}
+"""The factor and the offset by which an operation with a number moves its other operand, by the position of that operand."""
+
+
+def _mapped(inner: Quotient | None, factor: float, offset: float) -> Quotient | None:
+    usable = factor != 0 and np.isfinite(factor) and np.isfinite(offset)
+    return inner.mapped(factor, offset) if inner is not None and usable else None
+
+
+def _constant(formula: Formula) -> float | None:
+    return None if terms_of(formula) else float(numbers(formula, {}))
+
+
+def _without_guard(below: Formula, in_measure: bool) -> Formula:
+    if not isinstance(below, Operation) or len(below.operands) != 2:
+        return below
+    number = _constant(below.operands[1])
+    guarded = below.operator is Operator.NULL_IF and number == 0
+    guarded = guarded or (in_measure and below.operator is Operator.GREATEST and number == 1)
+    return below.operands[0] if guarded else below
+
+
+def _weighed(form: Linear, laws: Mapping[str, TermLaw]) -> tuple[Weighed, ...] | None:
+    """Return a sum with the positions of its laws; None if its weights differ between rows."""
+    places = {name: place for place, name in enumerate(laws)}
+    if any(np.ndim(number) for part in form for number in (part.factor, *part.weights.values())):
+        return None
+    return tuple(
+        Weighed(
+            tuple((places[name], float(weight)) for name, weight in part.weights.items()),
+            float(part.factor),
+            part.rounded,
+        )
+        for part in form
+    )
+
+
+def _is_coarse(fraction: Quotient, terms: Mapping[str, ReleasedTerm]) -> bool:
+    """Return whether both sides are whole numbers and the deviation of the numerator is less than `_FINE` steps."""
+    names = list(fraction.laws)
+    if not all(
+        part.rounded or all(terms[names[p]].whole for p, _ in part.weights) for side in fraction.sums for part in side
+    ):
+        return False
+    steps = [
+        abs(part.factor) * (1.0 if part.rounded else max(abs(weight) for _, weight in part.weights))
+        for part in fraction.sums[0]
+    ]
+    variance = sum(
+        (part.factor * weight * terms[names[p]].standard_deviation()) ** 2
+        for part in fraction.sums[0]
+        for p, weight in part.weights
+    )
+    return bool(variance < (_FINE * max(steps)) ** 2)
+
+
+# --- ends -------------------------------------------------------------------------------------------------------------
+
+
+def quotient_ends(fraction: Quotient, above: Floats, below: Floats, confidence: float) -> tuple[Floats, Floats]:
+    """Return the ends of the bar of each row, infinite where the denominator of a quotient without bounds cannot be distinguished
+    from 0. `above` and `below` are the released sums."""
+    across, down, angles, quantiles = _quantiles(*fraction.sums, tuple(fraction.laws.values()), confidence)
+    limits = sorted((end - fraction.offset) / fraction.factor for end in fraction.bounds)
+    last = np.arctan(np.array(limits)[:, None] * (down / across))
+    with np.errstate(all="ignore"):
+        u, v = above / across, below / down
+        radius, centre = np.hypot(u, v), np.nan_to_num(np.arctan(u / v))
+    start = np.clip(centre, last[0], last[1])
+
+    def accepted(angle: Floats, middle: Floats) -> Floats:
+        distance = radius * np.abs(np.sin(angle - middle))
+        return np.asarray(distance <= np.interp(angle, angles, quantiles))
+
+    def ends(middle: Floats) -> Floats:
+        inside, outside = np.broadcast_arrays(start, last)
+        for _ in range(_STEPS):
+            between = (inside + outside) / 2
+            holds = accepted(between, middle)
+            inside, outside = np.where(holds, between, inside), np.where(holds, outside, between)
+        return np.where(accepted(last, middle), last, outside)
+
+    reached = ends(centre)
+    if (start != centre).any():
+        moved = ends(start)
+        reached = np.stack((np.minimum(reached[0], moved[0]), np.maximum(reached[1], moved[1])))
+    with np.errstate(all="ignore"):
+        theta = np.where(reached == last, np.array(limits)[:, None], np.tan(reached) * (across / down))
+        first, second = np.sort(fraction.offset + fraction.factor * theta, axis=0)
+    finite = np.isfinite(above) & np.isfinite(below)
+    return np.where(finite, first, -np.inf), np.where(finite, second, np.inf)
+
+
+@lru_cache(maxsize=256)
+def _quantiles(
+    above: tuple[Weighed, ...], below: tuple[Weighed, ...], laws: tuple[TermLaw, ...], confidence: float
+) -> tuple[float, float, Floats, Floats]:
+    """Return the deviations of both sides' errors, angles, and the quantile Q at each (see the module)."""
+    sides = (above, below)
+    tiny = float(np.finfo(float).tiny)
+    if all(law.noise.normal for law in laws) and not any(part.rounded for side in sides for part in side):
+        spreads = [deviation_of(law) for law in laws]
+        weights = np.zeros((2, len(laws)))
+        for number, side in enumerate(sides):
+            for part in side:
+                for place, weight in part.weights:
+                    weights[number, place] += part.factor * weight * spreads[place]
+        deviations = [max(float(size), tiny) for size in np.hypot.reduce(weights, axis=1)]
+        correlation = float(np.prod(weights / np.array(deviations)[:, None], axis=0).sum())
+        angles = np.linspace(-np.pi / 2, np.pi / 2, _FINE_ANGLES)
+        spread = np.sqrt(np.maximum(1 - correlation * np.sin(2 * angles), 0.0))
+        return deviations[0], deviations[1], angles, normal_quantile(confidence) * spread
+    x, y = (drawn_error(side, laws, _DRAWS) for side in sides)
+    largest = [max(float(np.abs(error).max()), tiny) for error in (x, y)]  # no square overflows
+    deviations = [max(float((e / size).std()) * size, tiny) for e, size in zip((x, y), largest, strict=True)]
+    angles = np.linspace(-np.pi / 2, np.pi / 2, _ANGLES)
+    errors = np.abs(np.outer(np.cos(angles), x / deviations[0]) - np.outer(np.sin(angles), y / deviations[1]))
+    rank = min(int(np.ceil(confidence * (_DRAWS + 1) - 1e-9)), _DRAWS) - 1
+    return deviations[0], deviations[1], angles, np.partition(errors, rank, axis=1)[:, rank]
