@@ -160,3 +160,7 @@ SELECT o_orderstatus, COUNT(*) AS n FROM orders WHERE (SELECT COALESCE(SUM(l_qua
 SELECT o_orderpriority, AVG(t) AS mean FROM (SELECT o_orderkey, o_orderpriority, MAX(l_quantity) AS t FROM lineitem JOIN orders ON l_orderkey = o_orderkey GROUP BY o_orderkey, o_orderpriority) AS q GROUP BY o_orderpriority
 SELECT COUNT(*) AS n FROM orders WHERE o_orderkey IN (SELECT l_orderkey FROM lineitem GROUP BY l_orderkey HAVING SUM(l_quantity) > 150)
 SELECT COUNT(*) AS n FROM (SELECT DISTINCT l_orderkey, l_shipmode FROM lineitem) AS q
+SELECT COUNT(*) AS n, SUM(t) AS m0 FROM (SELECT l_orderkey + 0 AS k, COUNT(*) AS t FROM lineitem GROUP BY k) AS q WHERE t > 2
+SELECT COUNT(*) AS n, SUM(t) AS m0 FROM (SELECT k, COUNT(*) AS t FROM (SELECT DISTINCT CAST(l_orderkey AS VARCHAR) AS k, l_shipmode FROM lineitem) AS d GROUP BY k) AS q WHERE t > 2
+SELECT COUNT(*) AS n, SUM(t) AS m0 FROM (SELECT k, COUNT(*) AS t FROM (SELECT l_orderkey AS k FROM lineitem UNION ALL SELECT o_orderkey FROM orders) AS d GROUP BY k) AS q WHERE t > 2
+SELECT COUNT(*) AS n, SUM(t) AS m0 FROM (SELECT l_orderkey, MAX(r) AS t FROM (SELECT l_orderkey, RANK() OVER (PARTITION BY o_custkey ORDER BY l_quantity) AS r FROM lineitem JOIN orders ON l_orderkey = o_orderkey) AS d GROUP BY l_orderkey) AS q

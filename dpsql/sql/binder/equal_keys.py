@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from dpsql.plan.plan import Column, Expr, Filter, Join, Project, Relation, Scan, SemiJoin, UnitAggregate
+from dpsql.plan.intervals import Facts, Type
+from dpsql.plan.plan import (
+    Column,
+    Expr,
+    Filter,
+    Join,
+    Project,
+    Relation,
+    Scan,
+    SemiJoin,
+    Union_,
+    UnitAggregate,
+    UnitWindow,
+)
 from dpsql.policy import Policy, Table
+from dpsql.sql.binder.unit_keys import kept_apart
 
 
 def along_key(left: Relation, right: Relation, pairs: list[tuple[Expr, Expr]], policy: Policy) -> bool:
@@ -45,14 +59,15 @@ def _same_rows(left: Relation, right: Relation, pairs: list[tuple[Expr, Expr]], 
 
 def naming_unit(relation: Relation, keys: Sequence[Expr], policy: Policy) -> tuple[str, ...]:
     """Return columns among `keys` whose equal values belong to one unit, as the policy declares: all columns of a key of a
-    protected table, or a foreign key on a table's path to the unit. Only keys that are never NULL count. Return () for none.
+    protected table, or a foreign key on a table's path to the unit, or expressions with different values for different ones. Only
+    keys that are never NULL count. Return () for none.
 
     Who groups by such keys groups within units, which `UnitAggregate` does whatever the rows hold: this decides what a question
     means, not whether it is safe.
     """
     columns: dict[tuple[int, ...], tuple[Table, set[str]]] = {}
     for key in keys:
-        read = _source(relation, key)
+        read = _source(relation, key, grouped_under=policy)
         if read is None or not policy.is_protected(read.table):
             continue
         if [hop[1] for hop in policy.unit_path(read.table)[:1]] == [read.column]:
@@ -74,17 +89,29 @@ def origin(relation: Relation, expression: Expr) -> tuple[str, str] | None:
 
 
 class _Source(NamedTuple):
-    """A column of a table, and the scan that reads it: its path of sides of joins, 0 for the left one."""
+    """A column of a table, and the scan that reads it: its path of sides of joins, 0 for the left one, and the scans of all parts
+    of a union."""
 
     table: str
     column: str
-    scan: tuple[int, ...]
+    scan: tuple[Any, ...]
 
 
-def _source(relation: Relation, expression: Expr, optional: bool = False, scan: tuple[int, ...] = ()) -> _Source | None:
+def _source(
+    relation: Relation,
+    expression: Expr,
+    optional: bool = False,
+    scan: tuple[Any, ...] = (),
+    grouped_under: Policy | None = None,
+) -> _Source | None:
     """Return where an expression over `relation` is read unchanged; None if it is computed. `optional`: also from the side of an
-    outer join that may have no partner."""
-    while isinstance(expression, Column):
+    outer join that may have no partner. `grouped_under`: also if it only has different values for different ones, and from all
+    parts of a union, under this policy."""
+    while True:
+        if grouped_under is not None:
+            expression = kept_apart(expression) or expression
+        if not isinstance(expression, Column):
+            return None
         name = expression.name
         if isinstance(relation, Scan):
             return _Source(relation.table, name, scan)
@@ -94,15 +121,49 @@ def _source(relation: Relation, expression: Expr, optional: bool = False, scan: 
                 return None
             expression, scan = Column(name[2:], expression.facts), (*scan, int(right))
             relation = relation.right if right else relation.left
-        elif isinstance(relation, SemiJoin):
-            relation = relation.left
         elif isinstance(relation, (Project, UnitAggregate)):
             columns = dict(relation.columns if isinstance(relation, Project) else relation.keys)
             if name not in columns:
                 return None
             expression, relation = columns[name], relation.source
-        elif isinstance(relation, Filter):
-            relation = relation.source
+        elif (passing := _passing(relation, name)) is not None:
+            relation = passing
+        elif isinstance(relation, Union_) and grouped_under is not None:
+            return _of_parts(relation, name, scan, grouped_under)
         else:
             return None
-    return None
+
+
+def _passing(relation: Relation, name: str) -> Relation | None:
+    """Return the relation below whose columns `relation` passes on, if it passes on this one."""
+    if isinstance(relation, SemiJoin):
+        return relation.left
+    of_windows = isinstance(relation, UnitWindow) and name in {window.name for window in relation.windows}
+    return relation.source if isinstance(relation, (Filter, UnitWindow)) and not of_windows else None
+
+
+def _of_parts(union: Union_, name: str, scan: tuple[Any, ...], policy: Policy) -> _Source | None:
+    """Return where all parts of a union read a column: the same one, or one that foreign keys on the path to the unit name."""
+    sources = []
+    for part in union.sources:
+        first = union.sources[0]
+        if not isinstance(first, Project) or not isinstance(part, Project):
+            return None
+        position = [label for label, _ in first.columns].index(name)
+        read = _source(part, Column(part.columns[position][0], Facts(Type.NULL)), grouped_under=policy)
+        if read is None or not policy.is_protected(read.table):
+            return None
+        sources.append(read)
+    scans = (*scan, tuple(read.scan for read in sources))
+    if len({(read.table, read.column) for read in sources}) == 1:
+        return sources[0]._replace(scan=scans)
+    named = {_named_by(read, policy) for read in sources}
+    return _Source(*named.pop(), scans) if len(named) == 1 else None
+
+
+def _named_by(read: _Source, policy: Policy) -> tuple[str, str]:
+    """Return the column that a foreign key on the path to the unit names, or any other column itself."""
+    for table, column, parent, parent_column in policy.unit_path(read.table)[:1]:
+        if (table, column) == (read.table, read.column):
+            return parent, parent_column
+    return read.table, read.column

@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.functions.key_questions import EVALUATED, PublicValues
+from dpsql.functions.public_domains import domain_of
 from dpsql.plan.canonical_text import canonical_text
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import (
@@ -37,6 +38,7 @@ from dpsql.sql.binder import private_block as blocks
 from dpsql.sql.binder import result_facts as results
 from dpsql.sql.binder.base_tables import base_table, named_table, project
 from dpsql.sql.binder.combined_rows import InnerQueries, combined_rows, united_rows
+from dpsql.sql.binder.equal_keys import naming_unit
 from dpsql.sql.binder.public_groups import check_public_groups
 from dpsql.sql.binder.public_selects import public_rows
 from dpsql.sql.binder.scope import HIDDEN, Bound, Common, Environment, Kind, Protected, Released, Scope, labels_of, only
@@ -287,7 +289,8 @@ class QueryBinder:
     def _distinct_rows(self, node: exp.Expr, environment: Environment) -> Protected | None:
         """Return the distinct rows of SELECT DISTINCT a, b FROM rows below an aggregate; None for any other query.
 
-        With the unit's key among the columns it is an aggregation by unit, whose rows still belong to a unit: None as well.
+        With the unit's key among the columns, or an order's, it is an aggregation by unit, whose rows still belong to a unit:
+        None as well.
         """
         if not isinstance(node, exp.Select) or not isinstance(node.args.get("distinct"), exp.Distinct):
             return None
@@ -299,6 +302,9 @@ class QueryBinder:
             return None
         bound = self.query(plain, environment)
         if not isinstance(bound, Protected) or max(bound.units.values(), default=Kind.OTHER) >= Kind.IMAGE:
+            return None
+        read = [column for _, column in bound.columns]
+        if naming_unit(bound.relation, read, self.policy) and any(domain_of(column) is None for column in read):
             return None
         columns = tuple((label, Column(c.name, replace(c.facts, max_total=None))) for label, c in bound.columns)
         return Protected(Distinct(bound.relation), columns)

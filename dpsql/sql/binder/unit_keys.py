@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from dpsql.functions.signatures import REGISTRY
 from dpsql.plan.intervals import Type
-from dpsql.plan.plan import Call, Column, Expr, Literal
+from dpsql.plan.plan import Call, Column, Expr, Literal, columns_read
 from dpsql.sql.binder.scope import Kind, Protected, Scope
 
 _WRITTEN_APART = (Type.INTEGER, Type.TEXT, Type.DATE, Type.TIMESTAMP, Type.BOOLEAN)
@@ -22,6 +22,15 @@ _EXACT_REALS = 2**53
 def kind(node: Expr, columns: Protected | Scope) -> Kind:
     """Return how an expression over `columns` depends on the unit's key."""
     return _kind(node, columns.units)
+
+
+def kept_apart(node: Expr) -> Column | None:
+    """Return the column whose different values have different values of an expression; None if there is none, or it is not
+    proven."""
+    columns = {column.name: column for column in columns_read(node)}
+    if len(columns) != 1 or _kind(node, dict.fromkeys(columns, Kind.KEY)) < Kind.IMAGE:
+        return None
+    return next(iter(columns.values()))
 
 
 def _kind(node: Expr, units: Mapping[str, Kind]) -> Kind:

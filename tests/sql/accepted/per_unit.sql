@@ -101,3 +101,9 @@ SELECT ward, COUNT(*) FROM (SELECT v.ward, v.visit_id, MAX(l.value) AS m FROM la
 -- l1: 20
 -- rows: 1, 1
 SELECT COUNT(*) FROM visits WHERE visit_id IN (SELECT visit_id FROM labs GROUP BY visit_id HAVING COUNT(*) > 2)
+
+-- query: different_values_of_each_visit
+-- keys: none
+-- l1: 132, 132
+-- rows: 1
+SELECT AVG(n) FROM (SELECT visit_id, COUNT(*) AS n FROM (SELECT DISTINCT visit_id, test FROM labs) AS d GROUP BY visit_id) AS t

@@ -9,7 +9,21 @@ from support.places import POLICIES
 
 from dpsql.functions.numeric import call
 from dpsql.plan.intervals import Facts, Type, literal_facts
-from dpsql.plan.plan import Column, Expr, Filter, Join, Literal, Project, Relation, Scan, SemiJoin, UnitAggregate
+from dpsql.plan.plan import (
+    Column,
+    Expr,
+    Filter,
+    Join,
+    Literal,
+    Project,
+    Relation,
+    Scan,
+    SemiJoin,
+    Union_,
+    UnitAggregate,
+    UnitWindow,
+    Window,
+)
 from dpsql.policy import load_policy
 from dpsql.sql.binder.equal_keys import along_key, naming_unit, origin
 
@@ -85,9 +99,27 @@ def join_of(kind: str) -> Join:
     return Join(rows("orders"), rows("orders"), kind, ((column("a.order_id"), column("b.order_id")),), True)
 
 
+def part_of(table: str, *items: Expr) -> Project:
+    return Project(rows(table), tuple((f"p{number}", item) for number, item in enumerate(items)))
+
+
+ORDER = column("order_id")
+TWICE, HALF = (call(word, ORDER, Literal(2, literal_facts(2))) for word in ("mul", "intdiv"))
+NUMBERED = UnitWindow(rows("orders"), (Window("w0", "row_number", None, None, 0, (), (), INTEGER),))
+
+
 @pytest.mark.parametrize(
     ("relation", "names", "expected"),
     [
+        (part_of("orders", TWICE), ["p0"], True),
+        (part_of("orders", HALF), ["p0"], False),
+        (NUMBERED, ["order_id"], True),
+        (NUMBERED, ["w0"], False),
+        (Union_((part_of("orders", ORDER), part_of("orders", TWICE))), ["p0"], True),
+        (Union_((part_of("orders", ORDER), part_of("orders", HALF))), ["p0"], False),
+        (Union_((part_of("orders", ORDER), part_of("orders", column("product_id")))), ["p0"], False),
+        (Union_((part_of("orders", column("user_id")), part_of("users", column("user_id")))), ["p0"], True),
+        (Union_((part_of("orders", column("user_id")), part_of("users", column("age")))), ["p0"], False),
         (rows("orders"), ["order_id"], True),
         (rows("orders"), ["status", "order_id"], True),
         (rows("orders"), ["user_id"], True),
