@@ -11,11 +11,10 @@ import pytest
 from support.seeds import seeds
 
 from dpsql.functions.evaluate import evaluate
-from dpsql.functions.key_questions import names_of
 from dpsql.functions.numeric import call
 from dpsql.functions.weakening import Weakening, folded
 from dpsql.plan.intervals import Facts, Type, literal_facts
-from dpsql.plan.plan import Call, Column, Expr, Literal
+from dpsql.plan.plan import Call, Column, Expr, Literal, names_read
 
 KNOWN = [Column(name, Facts(Type.INTEGER, Fraction(0), Fraction(2))) for name in ("a", "c")]
 UNKNOWN = [Column(name, Facts(Type.INTEGER)) for name in ("u", "v")]
@@ -50,9 +49,9 @@ def test_a_weakened_condition_is_true_wherever_the_condition_can_be_with_variabl
     known = {column.name for column in KNOWN}
     for _ in range(60):
         asked = folded(condition(chance, 3))
-        weakening = Weakening(lambda part: bool({name for name in names_of(part) if not name.startswith("#")} - known))
+        weakening = Weakening(lambda part: bool({name for name in names_read(part) if not name.startswith("#")} - known))
         weak = weakening.weak(asked)
-        assert names_of(weak) <= known | set(weakening.sizes), (asked, weak)
+        assert names_read(weak) <= known | set(weakening.sizes), (asked, weak)
         tables = weakening.tables()
         for a, c in product((0, 1, 2, None), repeat=2):
             met = any(
