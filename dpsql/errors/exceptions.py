@@ -199,7 +199,9 @@ def read_register(page: str) -> dict[str, RegisterEntry]:
     kinds = {kind.__name__: kind for kind in _KINDS}
     entries: dict[str, RegisterEntry] = {}
     for line in page.partition("\n| --- |")[2].splitlines()[1:]:
-        cells = [_ESCAPED.sub(r"\1", cell) for cell in line[2:-2].split(" | ")]
+        cells = line[2:-2].split(" | ")
+        if "\\" in line:
+            cells = [_ESCAPED.sub(r"\1", cell) for cell in cells]
         slug = cells[0].strip("`")
         if len(cells) != 5 or cells[2] not in kinds or slug in entries:
             raise InternalError(f"this is no entry of the register: {line}", slug="internal")

@@ -174,15 +174,14 @@ async def _run_and_prepare(
     server: Server, state: ServerState, place: Path, address: tuple[str, int], encrypted: bool, status: str | None
 ) -> int:
     """Serve, and meanwhile keep prepared copies up to date if the policy says so."""
-    from dpsql.frontends.cli.preparing import keep_prepared
+    from dpsql.frontends.python.background_copies import CopyKeeper, unprepared
 
-    keeping = keep_prepared(lambda: server.policy, lambda: server.engine, lambda: state.ledger.witness.key, place)
-    task = asyncio.get_running_loop().create_task(keeping)
+    keeper = CopyKeeper(place, lambda: unprepared(server.policy, server.engine, lambda: state.ledger.witness.key))
+    keeper.start()
     try:
         return await _run(server, place, *address, encrypted, status)
     finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        keeper.end()
 
 
 async def _run(server: Server, place: Path, host: str, port: int, encrypted: bool, status: str | None = None) -> int:

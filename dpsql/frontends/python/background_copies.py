@@ -1,12 +1,11 @@
-"""Copies that a Python process keeps up to date in the background (`prepare: auto` in the policy).
+"""Copies that a server or a Python process keeps up to date in the background (`prepare: auto` in the policy).
 
-As in a server, `dpsql prepare` runs as a separate process at a lower priority; meanwhile questions are answered without copies,
-in the same way. No answer, price or EXPLAIN depends on its progress, because that depends on rows: only the custodian's log
-reports it.
+`dpsql prepare` runs as a separate process at a lower priority; meanwhile questions are answered without copies, in the same way.
+No answer, price or EXPLAIN depends on its progress, because that depends on rows: only the custodian's log reports it.
 
-One thread serves all connections of this process to a policy file (pools open many). It ends with the last of them or with the
-process, and terminates a running `dpsql prepare`: its unfinished work is under no name that a question reads, and the next one
-removes it. If the process is killed, its `dpsql prepare` continues and finishes.
+In a Python process, one thread serves all connections of this process to a policy file (pools open many). It ends with the
+last of them or with the process, and terminates a running `dpsql prepare`: its unfinished work is under no name that a
+question reads, and the next one removes it. If the process is killed, its `dpsql prepare` continues and finishes.
 """
 
 from __future__ import annotations
@@ -22,7 +21,10 @@ from functools import partial
 from pathlib import Path
 from weakref import WeakSet
 
+from dpsql.engine.contract import Engine
+from dpsql.engine.contribution_index import ContributionIndex
 from dpsql.engine.faults import CUSTODIAN_LOG
+from dpsql.policy import Policy
 from dpsql.session.session import Session
 
 PAUSE_SECONDS = 60.0
@@ -34,34 +36,24 @@ _PATIENCE_SECONDS = 10.0
 
 
 class CopyKeeper:
-    """A keeper of the copies of one policy file while sessions over it are open. Thread-safe."""
+    """A thread that looks for tables without a copy, and prepares them, until it is ended. Thread-safe."""
 
-    def __init__(self, place: Path, pauses: tuple[float, float]) -> None:
-        """`place`: the policy's file; `pauses`: seconds until the next check, after a success and after a failure."""
-        self._place, self._pauses = place, pauses
-        self._sessions: WeakSet[Session] = WeakSet()
+    def __init__(
+        self, place: Path, unprepared: Callable[[], tuple[str, ...]], pauses: tuple[float, float] | None = None,
+        stderr: int | None = None,
+    ) -> None:  # fmt: skip
+        """`place`: the policy's file; `unprepared`: returns the tables without a copy; `pauses`: seconds until the next check,
+        after a success and after a failure; `stderr`: where the lines of `dpsql prepare` go, as in `subprocess`."""
+        self._place, self._unprepared, self._stderr = place, unprepared, stderr
+        self._pauses = pauses or (PAUSE_SECONDS, PAUSE_AFTER_FAILURE_SECONDS)
         self._process: subprocess.Popen[str] | None = None
         self._ended = threading.Event()
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="dpsql prepare", daemon=True)
 
-    def join(self, session: Session) -> bool:
-        """Serve another session. Return False, and do nothing, if the thread has ended or was lost in a fork."""
-        with self._lock:
-            if self._ended.is_set() or (self._thread.ident is not None and not self._thread.is_alive()):
-                return False
-            self._sessions.add(session)
-        if self._thread.ident is None:
-            self._thread.start()
-        return True
-
-    def leave(self, session: Session) -> None:
-        """Stop serving a session; after the last one, end the thread and its process."""
-        with self._lock:
-            self._sessions.discard(session)
-            if self._sessions:
-                return
-        self.end()
+    def start(self) -> None:
+        """Begin to look."""
+        self._thread.start()
 
     def end(self) -> None:
         """End the thread, and the process that it runs."""
@@ -90,7 +82,56 @@ class CopyKeeper:
                 CUSTODIAN_LOG.error("copies cannot be looked for: %s", error)
             return False
 
-    def _unprepared(self) -> tuple[str, ...]:
+    def _prepare(self) -> bool:
+        """Run `dpsql prepare`; return whether it succeeded."""
+        with self._lock:
+            if self._ended.is_set():
+                return False
+            self._process = subprocess.Popen(
+                [*PREPARE, str(self._place)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                stderr=self._stderr, text=True, process_group=0,  # Ctrl-C ends a question, and not this
+            )  # fmt: skip
+        with suppress(OSError):  # it has ended already
+            os.setpriority(os.PRIO_PROCESS, self._process.pid, _NICER)
+        _, said = self._process.communicate()
+        if self._ended.is_set() or self._process.returncode == 0:
+            return self._process.returncode == 0
+        CUSTODIAN_LOG.error("dpsql prepare failed: %s", (said or "").strip())
+        return False
+
+
+def unprepared(policy: Policy, engine: Engine, key: Callable[[], bytes]) -> tuple[str, ...]:
+    """Return the tables that a server should prepare; `key`: returns the ledger's secret."""
+    return ContributionIndex(policy, engine, key).unprepared() if policy.prepare.automatic else ()
+
+
+class SessionKeeper(CopyKeeper):
+    """A keeper of the copies of one policy file while sessions over it are open. Failures go to the custodian's log."""
+
+    def __init__(self, place: Path, pauses: tuple[float, float] | None = None) -> None:
+        """Take the arguments of `CopyKeeper`."""
+        super().__init__(place, self._missing, pauses, subprocess.PIPE)
+        self._sessions: WeakSet[Session] = WeakSet()
+
+    def join(self, session: Session) -> bool:
+        """Serve another session. Return False, and do nothing, if the thread has ended or was lost in a fork."""
+        with self._lock:
+            if self._ended.is_set() or (self._thread.ident is not None and not self._thread.is_alive()):
+                return False
+            self._sessions.add(session)
+        if self._thread.ident is None:
+            self.start()
+        return True
+
+    def leave(self, session: Session) -> None:
+        """Stop serving a session; after the last one, end the thread and its process."""
+        with self._lock:
+            self._sessions.discard(session)
+            if self._sessions:
+                return
+        self.end()
+
+    def _missing(self) -> tuple[str, ...]:
         """Return the tables without a copy, as seen by any open session; without an open session, end the thread."""
         with self._lock:
             session = next(iter(self._sessions), None)
@@ -98,23 +139,6 @@ class CopyKeeper:
                 self._ended.set()
                 return ()
         return session.context.index.unprepared()
-
-    def _prepare(self) -> bool:
-        """Run `dpsql prepare`; return whether it succeeded. Its error output goes to the custodian's log."""
-        with self._lock:
-            if self._ended.is_set():
-                return False
-            self._process = subprocess.Popen(
-                [*PREPARE, str(self._place)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE, text=True, process_group=0,  # Ctrl-C ends a question, and not this
-            )  # fmt: skip
-        with suppress(OSError):  # it has ended already
-            os.setpriority(os.PRIO_PROCESS, self._process.pid, _NICER)
-        _, said = self._process.communicate()
-        if self._ended.is_set() or self._process.returncode == 0:
-            return self._process.returncode == 0
-        CUSTODIAN_LOG.error("dpsql prepare failed: %s", said.strip())
-        return False
 
 
 class CopyKeepers:
@@ -127,15 +151,15 @@ class CopyKeepers:
 
     def forget(self) -> None:
         """Drop all keepers in a forked child: threads and processes belong to the parent."""
-        self.keepers: dict[Path, CopyKeeper] = {}
+        self.keepers: dict[Path, SessionKeeper] = {}
         self._lock = threading.Lock()
 
-    def joined(self, place: Path, session: Session) -> CopyKeeper:
+    def joined(self, place: Path, session: Session) -> SessionKeeper:
         """Return the keeper of a policy file, which serves `session` as well."""
         with self._lock:
             keeper = self.keepers.get(place)
             if keeper is None or not keeper.join(session):
-                keeper = self.keepers[place] = CopyKeeper(place, (PAUSE_SECONDS, PAUSE_AFTER_FAILURE_SECONDS))
+                keeper = self.keepers[place] = SessionKeeper(place)
                 keeper.join(session)
         return keeper
 

@@ -256,10 +256,7 @@ _COMMANDS: dict[str, tuple[str, Callable[[Prompt, str], None]]] = {
     "\\n [NAME]": ("the queries kept under names, or ask one of them", _named),
     "\\ns NAME SQL": ("keep a query under a name", _keep),
     "\\nd NAME": ("forget the query of that name", _forget),
-    "\\? [WORDS]": (
-        "this help (so does help), a page of the documentation (help sql), an error by its slug, or words",
-        _help,
-    ),
+    "\\? [WORDS]": ("this help (so does help), a page (help sql), an error by its slug, or words", _help),
     "\\q": ("leave (so do Ctrl-D, quit and exit)", _leave),
 }
 """Each command: how it is written, what it does in words, and in fact. A command with [+] has another form that shows more."""

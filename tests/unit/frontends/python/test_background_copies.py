@@ -10,14 +10,18 @@ import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
-from support.clinic_folder import POLICY, REPOSITORY, Clinic, bare_clinic, clinic
+from support.clinic_folder import BUILD, POLICY, REPOSITORY, Clinic, bare_clinic, clinic
 
 import dpsql
+from dpsql.engine.registry import open_engine
 from dpsql.frontends.python import background_copies
+from dpsql.ledger import open_ledger
 from dpsql.policy import load_policy
 
 __all__ = ["bare_clinic", "clinic"]
@@ -184,7 +188,34 @@ def test_a_process_that_forks_begins_anew(automatic: Path, monkeypatch: pytest.M
 
 def test_a_keeper_whose_thread_was_lost_is_replaced(automatic: Path) -> None:
     with dpsql.connect(automatic) as connection:
-        keeper = background_copies.CopyKeeper(automatic, (60.0, 60.0))
+        keeper = background_copies.SessionKeeper(automatic, (60.0, 60.0))
         keeper._thread.start()
         keeper._thread.join(PATIENCE_SECONDS)  # it has no session, so it ends
         assert not keeper.join(connection.session)
+
+
+def test_a_server_prepares_again_when_the_data_change(automatic: Path) -> None:
+    policy = load_policy(automatic)
+    engine = open_engine(policy)
+    with open_ledger(policy.ledger_url(), policy.dataset) as ledger:
+        key = ledger.witness.key
+    by_hand = replace(policy, prepare=replace(policy.prepare, automatic=False))
+
+    def missing() -> tuple[str, ...]:
+        return background_copies.unprepared(policy, engine, lambda: key)
+
+    assert missing() and not background_copies.unprepared(by_hand, engine, lambda: key)
+    keeper = background_copies.CopyKeeper(automatic, missing, (0.05, 0.05))
+    keeper.start()
+    try:
+        until(lambda: not missing())
+        with duckdb.connect(str(automatic.parent / "new.duckdb")) as connection:
+            connection.execute(BUILD)
+            connection.execute("INSERT INTO numbers SELECT 1, 1 FROM range(200)")
+        (automatic.parent / "new.duckdb").rename(automatic.parent / "clinic.duckdb")
+        until(lambda: not missing())
+    finally:
+        keeper.end()
+        engine.close()
+    copies = [file for file in (automatic.parent.parent / "cache").rglob("*") if file.suffix == ".duckdb"]
+    assert len(copies) == 1  # numbers has too many rows of a person; before the change, the source was its own view
