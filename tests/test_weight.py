@@ -1,0 +1,125 @@
+"""Ratchets of weight: lines and files of each package, and what one question and one EXPLAIN enter.
+
+Numbers become smaller. A change that raises one writes beside it which feature pays. Run as a script (`PYTHONPATH=.:tests`), it
+prints the table as it is now, rounded up to whole tens of lines.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+from support.clinic import build
+from support.package_modules import PACKAGE
+from support.places import ROOT
+
+from dpsql.session.opening import open_session
+from dpsql.session.session import Session
+
+MOST = {
+    "aggregates": (1_180, 16),
+    "disclosure": (660, 6),
+    "dpsql": (150, 3),
+    "dpsql_audit": (5_660, 24),
+    "engine": (10_460, 62),
+    "errors": (540, 6),
+    "exports": (810, 5),
+    "frontends": (14_630, 94),
+    "functions": (3_990, 22),
+    "ledger": (3_140, 18),
+    "media": (130, 3),
+    "noise": (3_250, 19),
+    "plan": (2_170, 12),
+    "planning": (1_330, 8),
+    "policy": (2_860, 13),
+    "pricing": (6_030, 31),
+    "privacy": (4_990, 32),
+    "release": (6_200, 34),
+    "reuse": (2_720, 10),
+    "schemas": (3_650, 18),
+    "session": (3_830, 19),
+    "sql": (8_860, 58),
+    "storage": (290, 8),
+    "testing": (240, 1),
+    "tuning": (1_020, 5),
+}
+"""Lines and files of each package, of all text that is shipped; `dpsql` stands for the files directly in it."""
+MOST_ENTERED = {"question": (112, 860, 3_000), "explain": (136, 1_160, 4_750)}
+"""Modules, functions and calls of a new text in a warm session: an average by group with its error bars, and its EXPLAIN."""
+QUESTION = "SELECT region, AVG(age) AS mean FROM patients WHERE age > {} GROUP BY region"
+
+
+def weights() -> dict[str, tuple[int, int]]:
+    """Return the lines and the files of each package, of the audit, and of `schemas/`. Links are counted where they lead to."""
+    weighed: dict[str, tuple[int, int]] = {}
+    for root in (PACKAGE, ROOT / "dpsql_audit", ROOT / "schemas"):
+        for file in root.rglob("*"):
+            if not file.is_file() or file.is_symlink() or "__pycache__" in file.parts:
+                continue
+            inside = file.relative_to(root).parts
+            package = inside[0] if root == PACKAGE and len(inside) > 1 else root.name
+            lines, files = weighed.get(package, (0, 0))
+            weighed[package] = (lines + len(file.read_text(encoding="utf-8").splitlines()), files + 1)
+    return weighed
+
+
+def test_every_package_has_its_weight() -> None:
+    assert sorted(weights()) == sorted(MOST)
+
+
+@pytest.mark.parametrize("package", sorted(MOST))
+def test_no_package_becomes_heavier(package: str) -> None:
+    (lines, files), (most_lines, most_files) = weights()[package], MOST[package]
+    assert lines <= most_lines and files <= most_files, f"{package}: {lines} lines in {files} files"
+
+
+@pytest.fixture(scope="module")
+def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    """Yield a session that has answered and explained a question of the same form."""
+    folder = tmp_path_factory.mktemp("clinic")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DPSQL_STATE", str(folder / "state"))
+        with open_session(build(folder), analyst="research", create_ledger=True) as session:
+            assert session.execute(QUESTION.format(1)).error.num_rows == 2
+            session.explain(QUESTION.format(2))
+            yield session
+
+
+def entered(run: Callable[[], object]) -> tuple[int, int, int]:
+    """Return how many modules and functions of the package a run enters in this thread, and in how many calls."""
+    calls: list[tuple[str, str]] = []
+
+    def note(frame: object, event: str, argument: object) -> None:
+        code = frame.f_code  # type: ignore[attr-defined]
+        if event == "call" and code.co_filename.startswith(f"{PACKAGE}/"):
+            calls.append((code.co_filename, code.co_qualname))
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        run()
+    finally:
+        sys.setprofile(before)
+    return len({file for file, _ in calls}), len(set(calls)), len(calls)
+
+
+@pytest.mark.parametrize("what", sorted(MOST_ENTERED))
+def test_a_question_enters_no_more(warm: Session, what: str) -> None:
+    def run() -> object:
+        return warm.execute(QUESTION.format(3)).error if what == "question" else warm.explain(QUESTION.format(4))
+
+    counts = entered(run)
+    assert all(count <= most for count, most in zip(counts, MOST_ENTERED[what], strict=True)), counts
+
+
+def main() -> None:
+    """Print the table."""
+    print("MOST = {")
+    for package, (lines, files) in sorted(weights().items()):
+        print(f'    "{package}": ({-(-lines // 10) * 10:_}, {files}),')
+    print("}")
+
+
+if __name__ == "__main__":
+    main()
