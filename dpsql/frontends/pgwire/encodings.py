@@ -21,7 +21,9 @@ from dpsql.sql.array_comparisons import read_list
 BOOL, BYTEA, NAME, INT8, INT2, INT2VECTOR, INT4, TEXT, OID, OIDVECTOR = 16, 17, 19, 20, 21, 22, 23, 25, 26, 30
 JSON, FLOAT4, FLOAT8, UNKNOWN, BPCHAR, VARCHAR, DATE, TIME = 114, 700, 701, 705, 1042, 1043, 1082, 1083
 TIMESTAMP, TIMESTAMPTZ, INTERVAL, NUMERIC, UUID, JSONB = 1114, 1184, 1186, 1700, 2950, 3802
-REGPROC, REGCLASS, REGTYPE, CHAR = 24, 2205, 2206, 18
+CHAR, RECORD = 18, 2249
+NAMED = {"regclass": 2205, "regtype": 2206, "regnamespace": 4089, "regproc": 24, "regprocedure": 2202, "regrole": 4096}
+"""OIDs of the types whose values name an object: a value is a dict of its number, under the name of the type, and its text."""
 
 _EPOCH_DAY = date(2000, 1, 1).toordinal()
 _EPOCH = datetime(2000, 1, 1)
@@ -250,6 +252,57 @@ def _vector(name: str, element: int) -> Codec:
     )  # fmt: skip
 
 
+def _named(name: str) -> Codec:
+    """Return the codec of a type whose values name an object; a parameter of it is a text."""
+    return Codec(name, 4, lambda v: str(v["text"]), lambda v: struct.pack("!I", v[name]), str, _utf8)
+
+
+def _oid_of_value(value: Any) -> int:
+    kinds = (
+        (bool, BOOL),
+        (int, INT8),
+        (float, FLOAT8),
+        (Decimal, NUMERIC),
+        (datetime, TIMESTAMP),
+        (date, DATE),
+        (bytes, BYTEA),
+    )
+    if isinstance(value, dict):
+        return NAMED.get(next(iter(value), ""), RECORD)
+    return next((oid for type_, oid in kinds if isinstance(value, type_)), TEXT)
+
+
+def _write_record(value: dict[str, Any]) -> str:
+    """Return a row as record_out writes it: (1,"a b",)."""
+    texts = [None if item is None else codec_of(item).write(item) for item in value.values()]
+    return "(" + ",".join("" if text is None else _record_item(text) for text in texts) + ")"
+
+
+def _record_item(text: str) -> str:
+    plain = text != "" and not any(c in '(),"\\' or c.isspace() for c in text)
+    return text if plain else '"' + text.replace("\\", "\\\\").replace('"', '""') + '"'
+
+
+def _send_record(value: dict[str, Any]) -> bytes:
+    parts = [struct.pack("!i", len(value))]
+    for item in value.values():
+        data = None if item is None else codec_of(item).send(item)
+        parts.append(
+            struct.pack("!Ii", TEXT if item is None else _oid_of_value(item), -1 if data is None else len(data))
+            + (data or b"")
+        )
+    return b"".join(parts)
+
+
+def codec_of(value: Any) -> Codec:
+    """Return the codec of a value in a row, by what it is in Python."""
+    if isinstance(value, list):
+        return codec(
+            ARRAY_OF.get(next((_oid_of_value(item) for item in value if item is not None), TEXT), ARRAY_OF[TEXT])
+        )
+    return CODECS[_oid_of_value(value)]
+
+
 CODECS: dict[int, Codec] = {
     BOOL: Codec("bool", 1, lambda v: "t" if v else "f", lambda v: b"\1" if v else b"\0", _read_bool,
     lambda b: b != b"\0"),
@@ -262,9 +315,6 @@ CODECS: dict[int, Codec] = {
     INT4: _integer("int4", 4, "!i"),
     TEXT: _text("text"),
     OID: _integer("oid", 4, "!I", unsigned=True),
-    REGPROC: _integer("regproc", 4, "!I", unsigned=True),
-    REGCLASS: _integer("regclass", 4, "!I", unsigned=True),
-    REGTYPE: _integer("regtype", 4, "!I", unsigned=True),
     OIDVECTOR: _vector("oidvector", OID),
     JSON: _text("json"),
     JSONB: Codec("jsonb", -1, str, lambda v: b"\1" + str(v).encode(), str, lambda b: _utf8(b[1:])),
@@ -294,6 +344,8 @@ CODECS: dict[int, Codec] = {
     INTERVAL: Codec("interval", 16, _write_interval, _send_interval, str, _receive_interval),
     NUMERIC: Codec("numeric", -1, _write_numeric, _send_numeric, lambda t: _sized(Decimal(t.strip())),
     _receive_numeric),
+    **{oid: _named(name) for name, oid in NAMED.items()},
+    RECORD: Codec("record", -1, _write_record, _send_record, str, _utf8),
     UUID: Codec("uuid", 16, str, lambda v: uuid.UUID(str(v)).bytes, lambda t: str(uuid.UUID(t)),
     lambda b: str(uuid.UUID(bytes=b))),
 }  # fmt: skip
@@ -301,19 +353,25 @@ CODECS: dict[int, Codec] = {
 ARRAYS: dict[int, int] = {
     1000: BOOL, 1001: BYTEA, 1002: CHAR, 1003: NAME, 1005: INT2, 1006: INT2VECTOR, 1007: INT4, 1009: TEXT, 1014: BPCHAR,
     1015: VARCHAR, 1016: INT8, 1021: FLOAT4, 1022: FLOAT8, 1028: OID, 1115: TIMESTAMP, 1182: DATE, 1183: TIME,
-    1185: TIMESTAMPTZ, 1187: INTERVAL, 1231: NUMERIC, 2951: UUID, 199: JSON, 3807: JSONB,
+    1185: TIMESTAMPTZ, 1187: INTERVAL, 1231: NUMERIC, 2951: UUID, 199: JSON, 3807: JSONB, 2287: RECORD,
+    2210: NAMED["regclass"], 2211: NAMED["regtype"], 4090: NAMED["regnamespace"], 1008: NAMED["regproc"],
+    2207: NAMED["regprocedure"], 4097: NAMED["regrole"],
 }  # fmt: skip
 """OIDs of array types and of their elements."""
 ARRAY_OF = {element: array for array, element in ARRAYS.items()}
 
 
-# --- arrays of one dimension ------------------------------------------------------------------------------------------
+# --- arrays ------------------------------------------------------------------------------------------------------
 
 
 def write_array(element: int, values: list[Any]) -> str:
-    """Return an array's text: {1,NULL,"a b"}."""
+    """Return an array's text: {1,NULL,"a b"}, and {{1,2},{3,4}} for one of two dimensions."""
     write = CODECS[element].write
-    return "{" + ",".join("NULL" if v is None else _array_item(write(v)) for v in values) + "}"
+    items = [
+        "NULL" if v is None else write_array(element, v) if isinstance(v, list) else _array_item(write(v))
+        for v in values
+    ]
+    return "{" + ",".join(items) + "}"
 
 
 def _array_item(text: str) -> str:
@@ -324,12 +382,18 @@ def _array_item(text: str) -> str:
 
 
 def send_array(element: int, values: list[Any], lower: int = 1) -> bytes:
-    """Encode as array_send does, for one dimension."""
-    send = CODECS[element].send
-    has_null = any(value is None for value in values)
-    parts = [struct.pack("!iiI", 1 if values else 0, int(has_null), element)]
+    """Encode as array_send does."""
+    send, sizes = CODECS[element].send, []
+    while values and isinstance(values[0], list):
+        sizes.append(len(values))
+        values = [item for row in values for item in row]
     if values:
-        parts.append(struct.pack("!ii", len(values), lower))
+        sizes.append(len(values) // math.prod(sizes))
+    has_null = any(value is None for value in values)
+    parts = [
+        struct.pack("!iiI", len(sizes), int(has_null), element),
+        *(struct.pack("!ii", size, lower) for size in sizes),
+    ]
     for value in values:
         data = None if value is None else send(value)
         parts.append(struct.pack("!i", -1) if data is None else struct.pack("!i", len(data)) + data)

@@ -34,7 +34,7 @@ _QUANTILES = {
     "quantile", "quantile_cont", "quantile_disc", "approx_quantile", "percentile", "percentile_approx",
     "approx_percentile",
 }  # fmt: skip
-_REG_TYPES = {2205, 2206, 24, 4089, 4096}
+_REG_TYPES = frozenset(e.NAMED.values())
 _DUMMIES: dict[int, Any] = {
     e.BOOL: True, e.NUMERIC: Decimal(1), e.FLOAT4: 1.0, e.FLOAT8: 1.0, e.DATE: date(2020, 1, 1), e.TIME: time(0),
     e.TIMESTAMP: datetime(2020, 1, 1), e.TIMESTAMPTZ: datetime(2020, 1, 1), e.INT2: 1, e.INT4: 1, e.INT8: 1, e.OID: 1,
@@ -155,7 +155,7 @@ def _is_list_test(node: exp.Expr | None) -> TypeGuard[exp.Expr]:
 
 
 def _named(to: exp.Expr) -> int:
-    word = to.sql("postgres").lower().removeprefix("pg_catalog.").split("(")[0]
+    word = to.sql("postgres", comments=False).lower().removeprefix("pg_catalog.").split("(")[0]
     # CHAR is a text with blanks at its end; "char", in quotes, is the catalog's single byte.
     word = "bpchar" if word == "char" else word.replace('"', "")
     base = word.removesuffix("[]")

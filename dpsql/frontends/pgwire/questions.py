@@ -47,17 +47,29 @@ from dpsql.session.session import Session
 from dpsql.sql.lexer import DIALECT, POSTGRESQL, Piece
 
 _Answer = TypeVar("_Answer", pa.Table, pa.Schema)
-_VECTORS = {"indkey": e.INT2VECTOR, "indoption": e.INT2VECTOR, "indclass": e.OIDVECTOR, "indcollation": e.OIDVECTOR}
 _MOST_BARS = 300
 _MOST_NAMED = 6
-_QUERY_WORDS = {"select", "with", "values", "from", "("}
+_QUERY_WORDS = {"select", "with", "values", "table", "from", "("}
 _CATALOG_WORDS = ("pg_", "information_schema")
 _STATEMENT_BYTES, _TOKEN_BYTES, _TREE_BYTES, _OID_BYTES = 2_000, 200, 800, 40
 """Memory of a prepared statement: in all, for each token, for the nodes of its tree, by each token, and for each parameter."""
 _WORKING_TIMES = 4
 """Memory in which an answer is computed from noisy numbers, its error bars included, as a multiple of these numbers."""
 _STOPPED = frozenset({"wire_cancelled", "wire_timeout"})
-_NAME_ERRORS = ("unknown_column", "unknown_table", "unknown_function", "ambiguous_column", "syntax", "not_a_query")
+_NAME_ERRORS = (
+    "unknown_column",
+    "unknown_table",
+    "unknown_function",
+    "ambiguous_column",
+    "syntax",
+    "not_a_query",
+    "catalog_column",
+    "catalog_function",
+    "catalog_type",
+    "catalog_missing",
+    "catalog_schema",
+    "catalog_ungrouped",
+)
 LONG_TEXT = 5_000
 """Length in characters above which texts are parsed one at a time; parsing a text of this length takes some hundredths of a
 second."""
@@ -112,7 +124,7 @@ class Questions:
         self.memory = MemoryAccount() if memory is None else memory
         self._catalog = catalog
         self._place = CatalogContext(
-            catalog.user, catalog.database, settings, process, catalog.oids, catalog.tables, self._options
+            catalog.user, catalog.database, settings, process, catalog.names, catalog.tables, self._options
         )
         self._tables = {name.lower() for name in session.policy.visible}
         self._texts = FairQueue(1) if texts is None else texts
@@ -448,13 +460,7 @@ def _never(condition: exp.Expr) -> bool:
 
 
 def _fields(schema: pa.Schema) -> tuple[ResultField, ...]:
-    return tuple(
-        ResultField(
-            column.name,
-            _VECTORS[column.name] if column.name in _VECTORS and pa.types.is_list(column.type) else oid_of(column.type),
-        )
-        for column in schema
-    )
+    return tuple(ResultField(column.name, oid_of(column.type)) for column in schema)
 
 
 def _answer(table: pa.Table) -> StatementResult:

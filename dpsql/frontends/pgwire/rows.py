@@ -64,8 +64,8 @@ def oid_of(type_: pa.DataType) -> int:
     kinds = (
         (pa.types.is_boolean, e.BOOL), (pa.types.is_uint32, e.OID), (pa.types.is_int8, e.INT2), (pa.types.is_int16,
         e.INT2),
-        (pa.types.is_uint8, e.INT2), (pa.types.is_int32, e.INT4), (pa.types.is_uint16, e.INT4), (pa.types.is_int64,
-        e.INT8),
+        (pa.types.is_uint8, e.INT2), (pa.types.is_int32, e.INT4), (pa.types.is_uint16, e.INT2), (pa.types.is_int64,
+        e.INT8), (pa.types.is_uint64, e.OID),
         (pa.types.is_integer, e.NUMERIC), (pa.types.is_decimal, e.NUMERIC), (pa.types.is_float32, e.FLOAT4),
         (pa.types.is_floating, e.FLOAT8), (pa.types.is_date, e.DATE), (pa.types.is_time, e.TIME),
         (pa.types.is_interval, e.INTERVAL), (pa.types.is_duration, e.INTERVAL), (pa.types.is_binary, e.BYTEA),
@@ -73,7 +73,12 @@ def oid_of(type_: pa.DataType) -> int:
     if pa.types.is_timestamp(type_):
         return e.TIMESTAMP if type_.tz is None else e.TIMESTAMPTZ
     if pa.types.is_list(type_):
-        return e.ARRAY_OF.get(oid_of(type_.value_type), e.ARRAY_OF[e.TEXT])
+        element = type_.value_type
+        if pa.types.is_uint16(element) or pa.types.is_uint64(element):
+            return e.INT2VECTOR if pa.types.is_uint16(element) else e.OIDVECTOR
+        return oid_of(element) if pa.types.is_list(element) else e.ARRAY_OF.get(oid_of(element), e.ARRAY_OF[e.TEXT])
+    if pa.types.is_struct(type_):
+        return e.NAMED.get(type_.field(0).name, e.RECORD)
     return next((oid for holds, oid in kinds if holds(type_)), e.TEXT)
 
 

@@ -55,7 +55,7 @@ DEFAULTS: dict[str, str] = {
     "transaction_read_only": "on",
     "work_mem": "4MB",
 }
-_FIXED = {
+FIXED = {
     "in_hot_standby", "integer_datetimes", "is_superuser", "lc_collate", "lc_ctype", "max_identifier_length",
     "max_index_keys", "server_encoding", "server_version", "server_version_num", "session_authorization",
 }  # fmt: skip
@@ -70,6 +70,8 @@ _ONLY: dict[str, tuple[str, ...]] = {
 """Settings that accept these values only: others would require different behaviour, or mean nothing, so they are refused rather
 than ignored."""
 
+SPELLED = {"datestyle": "DateStyle", "intervalstyle": "IntervalStyle", "timezone": "TimeZone"}
+"""Settings whose name is not written in lower case."""
 REPORTED = {
     "application_name": "application_name", "client_encoding": "client_encoding", "datestyle": "DateStyle",
     "default_transaction_read_only": "default_transaction_read_only", "in_hot_standby": "in_hot_standby",
@@ -104,7 +106,7 @@ class Settings:
         """Change one setting; an unknown name with a dot is stored, as PostgreSQL does. Raises setting_fixed, setting_unknown,
         setting_value, wire_limit."""
         key = setting_key(name)
-        if key in _FIXED:
+        if key in FIXED:
             raise refuse("setting_fixed", name=name)
         if key not in self._first and "." not in key:
             raise refuse("setting_unknown", name=name)

@@ -7,9 +7,11 @@ from collections.abc import Container
 from sqlglot import exp
 
 from dpsql.errors.exceptions import refuse
+from dpsql.frontends.pgwire.catalog.engine_errors import unknown_call
+from dpsql.frontends.pgwire.catalog.naming import called
 from dpsql.functions.text_values import MOST_TEXT
 from dpsql.sql.binder.allow_list import NODES as RESULT_NODES
-from dpsql.sql.binder.sql_words import function_word, sql_word
+from dpsql.sql.binder.sql_words import sql_word
 from dpsql.sql.parse import place
 
 PLAIN_FUNCTIONS = {
@@ -21,7 +23,7 @@ PLAIN_FUNCTIONS = {
     "array_cat", "list_value", "md5", "ascii", "chr", "repeat", "reverse", "starts_with", "date_trunc",
     "generate_series",
     "random", "pi", "sqrt", "power", "sign", "lpad", "rpad", "initcap", "array_position", "array_agg", "string_agg",
-    "regexp_matches", "json_agg", "to_json", "date_part",
+    "date_part", "row", "pg_get_keywords",
 }  # fmt: skip
 """Functions that DuckDB has under the same name."""
 
@@ -37,6 +39,8 @@ _NODES = (
         exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseLeftShift, exp.BitwiseRightShift, exp.JSONArrayAgg, exp.Dot,
         exp.PropertyEQ, exp.ArrayConcat, exp.ArrayPosition, exp.Struct, exp.WithinGroup, exp.ArrayContainsAll,
         exp.ArrayOverlaps, exp.CurrentSchemas, exp.RegexpReplace, exp.Collate, exp.AnyValue, exp.StringToArray, exp.ArrayToString,
+        exp.JSONExtract, exp.JSONExtractScalar, exp.JSONBExtract, exp.JSONBExtractScalar, exp.JSONPath, exp.JSONPathRoot,
+        exp.JSONPathKey, exp.JSONPathSubscript, exp.Fetch, exp.LimitOptions, exp.Tuple, exp.RawString, exp.UnicodeString,
     }
 )  # fmt: skip
 
@@ -44,10 +48,11 @@ _NODES = (
 def check_nodes(tree: exp.Expr, rewritten: Container[type[exp.Expr]]) -> None:
     """Refuse every node that is not on the list, and functions that would build very long texts."""
     for node in tree.walk():
-        in_from = isinstance(node.parent, exp.Table)  # refused by the rewriting, with a more specific message
-        if type(node) not in _NODES and type(node) not in rewritten and not in_from:
+        if isinstance(node, exp.Table) and not isinstance(node.this, (exp.Identifier, exp.Func)):
+            raise refuse("catalog_source", name=node.this.sql("postgres")[:60])
+        if type(node) not in _NODES and type(node) not in rewritten:
             if isinstance(node, exp.Func):
-                raise refuse("unknown_function", name=function_word(node).lower())
+                raise unknown_call(node, called(node))
             raise refuse("clause", what=sql_word(node), position=place(node))
         if isinstance(node, (exp.Pad, exp.Repeat)):
             size = node.expression if isinstance(node, exp.Pad) else node.args.get("times")

@@ -45,10 +45,19 @@ _KEPT = {
     "pg_collation": "collname IN ('default', 'C', 'POSIX', 'ucs_basic')",
     "pg_language": "true",
     "pg_range": "true",
+    "pg_proc": "oid IN (SELECT unnest(ARRAY[typinput, typoutput, typreceive, typsend, typmodin, typmodout, "
+    "typanalyze, typsubscript]"
+    "::oid[]) FROM pg_type UNION SELECT amhandler FROM pg_am)",
     "pg_namespace": "nspname IN ('pg_catalog', 'information_schema', 'pg_toast', 'public')",
     "pg_tablespace": "true",
     "pg_opclass": "opcdefault AND opcmethod = (SELECT oid FROM pg_am WHERE amname = 'btree')",
 }
+VIEWS = (
+    "pg_catalog.pg_indexes", "information_schema.collations", "information_schema.role_table_grants",
+    "information_schema.constraint_table_usage", "information_schema.collation_character_set_applicability",
+)  # fmt: skip
+"""Views that are computed here by PostgreSQL's own definition."""
+_KEYWORDS = "SELECT word, catcode::text, barelabel, catdesc, baredesc FROM pg_get_keywords() ORDER BY 1"
 
 
 def read(url: str) -> dict[str, Any]:
@@ -65,17 +74,24 @@ def read(url: str) -> dict[str, Any]:
             rows[table] = connection.execute(
                 f"SELECT {names} FROM pg_catalog.{table} WHERE {condition} ORDER BY 1"
             ).fetchall()
+        keywords = connection.execute(_KEYWORDS).fetchall()
+        views = {
+            name: connection.execute(f"SELECT pg_get_viewdef('{name}'::regclass)").fetchall()[0][0] for name in VIEWS
+        }
         version = connection.execute("SHOW server_version").fetchone()
-    return {"licence": LICENCE, "version": version[0] if version else "", "relations": shape, "rows": rows}
+    read = {"relations": shape, "rows": rows, "keywords": keywords, "views": views}
+    return {"licence": LICENCE, "version": version[0] if version else "", **read}
 
 
 def _plain(column: str, type_: str) -> str:
     """Return a column in a form for JSON; access rights, statistics and parsed expressions are left out."""
     if type_ in ("_aclitem", "aclitem", "pg_node_tree"):
         return "NULL"
-    if type_ in ("oid", "xid"):
-        return f"{column}::text::int8"
-    return f"{column}::text" if type_ not in ("bool", "int2", "int4", "int8") else column
+    if type_ in ("oid", "xid", "regproc"):
+        return f"{column}::oid::text::int8" if type_ == "regproc" else f"{column}::text::int8"
+    if type_.startswith("_"):
+        return f"to_json({column}::{'int8[]' if type_ == '_oid' else 'text[]'})"
+    return f"{column}::text" if type_ not in ("bool", "int2", "int4", "int8", "float4", "float8") else column
 
 
 if __name__ == "__main__":

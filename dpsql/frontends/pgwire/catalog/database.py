@@ -13,16 +13,20 @@ from typing import Any
 import pyarrow as pa
 
 from dpsql.frontends.pgwire.catalog import macros
+from dpsql.frontends.pgwire.catalog.kinds import ObjectNames
 from dpsql.frontends.pgwire.catalog.policy_rows import PolicyRows
+from dpsql.frontends.pgwire.catalog.reading import read_postgres
+from dpsql.frontends.pgwire.catalog.rewrite import CatalogContext, to_duckdb
 from dpsql.frontends.pgwire.catalog.shape import (
     PG_CATALOG,
     SCHEMAS,
-    formatted_types,
+    keywords,
     relation,
     relations,
     static_rows,
-    type_names,
+    views,
 )
+from dpsql.frontends.pgwire.settings import Settings
 from dpsql.policy import Policy
 from dpsql.release.confinement import DatabaseImage
 
@@ -33,6 +37,7 @@ _LOCKDOWN = (
     "SET GLOBAL allow_community_extensions = false",
     "SET GLOBAL python_enable_replacements = false",
     "SET GLOBAL temp_directory = ''",
+    "SET GLOBAL integer_division = true",
     "SET GLOBAL enable_external_access = false",
     "SET GLOBAL lock_configuration = true",
 )
@@ -42,15 +47,17 @@ _EMPTY_TYPES = {
 }  # fmt: skip
 _ARROW = {
     "BOOLEAN": pa.bool_(), "SMALLINT": pa.int16(), "INTEGER": pa.int32(), "BIGINT": pa.int64(), "FLOAT": pa.float32(),
-    "DOUBLE": pa.float64(), "UINTEGER": pa.uint32(),
+    "DOUBLE": pa.float64(), "UINTEGER": pa.uint32(), "USMALLINT": pa.uint16(), "UBIGINT": pa.uint64(),
 }  # fmt: skip
 
 
-def image(policy: Policy, user: str) -> DatabaseImage:
-    """Return the image of a locked DuckDB: the catalog of `policy` as `user` sees it, and the policy's tables without
-    rows."""
+def image(policy: Policy, user: str) -> tuple[DatabaseImage, ObjectNames]:
+    """Return the image of a locked DuckDB, the catalog of `policy` as `user` sees it and the policy's tables without rows;
+    and the objects that are named in it."""
     statements = [f"CREATE SCHEMA {schema}" for schema in (*SCHEMAS.values(), "pgx", "public")]
     for listed in relations().values():
+        if (listed.schema, listed.name) in views():
+            continue
         columns = ", ".join(f'"{name}" {listed.duckdb_type(name)}' for name in listed.columns)
         statements.append(f'CREATE TABLE {SCHEMAS[listed.schema]}."{listed.name}" ({columns})')
     gathered: dict[tuple[str, str], list[tuple[Any, ...]]] = {
@@ -59,15 +66,33 @@ def image(policy: Policy, user: str) -> DatabaseImage:
     policy_rows = PolicyRows(policy, user)
     for target_relation, row in policy_rows.rows():
         gathered.setdefault((target_relation.schema, target_relation.name), []).append(row)
+    named = ("pg_class", "pg_namespace", "pg_proc", "pg_roles")
+    names = ObjectNames(
+        policy.dataset,
+        {
+            name: [dict(zip(relation(name).columns, row, strict=True)) for row in gathered[PG_CATALOG, name]]
+            for name in named
+        },
+    )
     tables: dict[str, pa.Table] = {}
-    for target, table in (*_relation_rows(gathered), *_helper_rows(policy_rows)):
+    for target, table in (*_relation_rows(gathered), *_helper_rows(policy_rows, names)):
         name = f"catalog_rows_{len(tables)}"
         tables[name] = table
         statements.append(f"INSERT INTO {target} SELECT * FROM {name}")
     # Tables that only the macros read must be created before they are filled.
     statements[len(SCHEMAS) + 2 : len(SCHEMAS) + 2] = _HELPERS
-    statements += [*_empty_tables(policy), *macros.statements()]
-    return DatabaseImage(f"catalog:{uuid.uuid4().hex}", statements, tables, _LOCKDOWN, MEMORY_MEGABYTES)
+    statements += [*_empty_tables(policy), *macros.statements(), *_views(policy, user, names)]
+    return DatabaseImage(f"catalog:{uuid.uuid4().hex}", statements, tables, _LOCKDOWN, MEMORY_MEGABYTES), names
+
+
+def _views(policy: Policy, user: str, names: ObjectNames) -> Iterator[str]:
+    """Yield statements that create the views which PostgreSQL's own definitions compute."""
+    tables = {table.name.lower(): table.shown_schema.lower() for table in policy.visible.values()}
+    place = CatalogContext(user, policy.dataset, Settings(user), 0, names, tables)
+    for (schema, name), text in views().items():
+        tree = read_postgres(text)
+        assert tree is not None
+        yield f'CREATE VIEW {SCHEMAS[schema]}."{name}" AS {to_duckdb(tree, place)}'
 
 
 def _relation_rows(
@@ -82,6 +107,8 @@ def _relation_rows(
 def _arrow(type_: str) -> pa.DataType:
     if type_.endswith("[]"):
         return pa.list_(_arrow(type_[:-2]))
+    if type_.startswith("DECIMAL"):
+        return pa.int64()
     return _ARROW.get(type_, pa.string())
 
 
@@ -91,21 +118,23 @@ def _table(types: list[pa.DataType], rows: Iterable[tuple[Any, ...]]) -> pa.Tabl
 
 
 _HELPERS = (
-    "CREATE TABLE pgx.formatted (oid UINTEGER, name VARCHAR)",
-    "CREATE TABLE pgx.type_names (name VARCHAR, oid UINTEGER)",
+    "CREATE TABLE pgx.names (kind VARCHAR, oid UINTEGER, schema VARCHAR, name VARCHAR)",
+    "CREATE TABLE pgx.spellings (kind VARCHAR, spelling VARCHAR, oid UINTEGER)",
+    "CREATE TABLE pgx.keywords (word VARCHAR, catcode VARCHAR, barelabel BOOLEAN, catdesc VARCHAR, baredesc VARCHAR)",
     "CREATE TABLE pgx.definitions (constraint_oid UINTEGER, index_oid UINTEGER, constraint_text VARCHAR, "
-    "index_text VARCHAR, column_names VARCHAR[])",
+    "index_text VARCHAR, short_text VARCHAR, column_names VARCHAR[])",
 )
 """Statements for the tables that only the macros read."""
 
 
-def _helper_rows(policy_rows: PolicyRows) -> Iterator[tuple[str, pa.Table]]:
-    yield "pgx.formatted", _table([pa.uint32(), pa.string()], formatted_types().items())
-    yield "pgx.type_names", _table([pa.string(), pa.uint32()], type_names().items())
+def _helper_rows(policy_rows: PolicyRows, names: ObjectNames) -> Iterator[tuple[str, pa.Table]]:
+    text, number = pa.string(), pa.uint32()
+    yield "pgx.names", _table([text, number, text, text], names.rows())
+    yield "pgx.spellings", _table([text, text, number], names.spellings())
+    yield "pgx.keywords", _table([text, text, pa.bool_(), text, text], map(tuple, keywords()))
     definitions = list(policy_rows.definitions())
     if definitions:
-        types = [pa.uint32(), pa.uint32(), pa.string(), pa.string(), pa.list_(pa.string())]
-        yield "pgx.definitions", _table(types, definitions)
+        yield "pgx.definitions", _table([number, number, text, text, text, pa.list_(text)], definitions)
 
 
 def _empty_tables(policy: Policy) -> Iterator[str]:

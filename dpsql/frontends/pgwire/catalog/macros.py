@@ -5,7 +5,16 @@ Macros are not hygienic: an alias inside of one would capture the same name in i
 
 from __future__ import annotations
 
+import re
+
+from dpsql.frontends.pgwire.catalog.kinds import KINDS
+from dpsql.frontends.pgwire.catalog.shape import keywords
+
 PREFIX = "pgf_"
+
+
+def _values(count: int) -> str:
+    return ", ".join(f"_v{number}" for number in range(count))
 
 
 def _pairs(count: int, key: str) -> str:
@@ -19,18 +28,90 @@ def _replaced_with_flags() -> str:
     return f"CASE _f {cases} WHEN '' THEN regexp_replace(_s, _p, _r) ELSE if(_f IS NOT NULL, error('invalid flags'), NULL) END"
 
 
+def _formatted() -> str:
+    """Return format_type with the sizes that a type's modifier holds."""
+    sizes = (
+        "CASE WHEN _m IS NULL OR _m < 0 THEN _q.name WHEN _t IN (1042, 1043) THEN _q.name || '(' || (_m - 4) || ')' "
+        "WHEN _t = 1700 "
+        "THEN _q.name || '(' || ((_m - 4) >> 16) || ',' || ((_m - 4) & 65535) || ')' WHEN _t IN (1083, 1114, 1184, 1266) THEN "
+        "regexp_replace(_q.name, '^(\\w+)', '\\1(' || _m || ')') ELSE _q.name END"
+    )
+    named = f"(SELECT any_value({sizes}) FROM pgx.names _q WHERE _q.kind = 'DECIMAL(12,0)' AND _q.oid = CAST(_t AS UINTEGER))"
+    return f"CASE WHEN _t IS NOT NULL THEN CASE WHEN _t = 0 THEN '-' ELSE coalesce({named}, '???') END END"
+
+
+def _reserved() -> list[str]:
+    return [word for word, category, *_ in keywords() if category != "U"]
+
+
+_TYPES = {
+    "BOOLEAN": 16, "BLOB": 17, "BIGINT": 20, "SMALLINT": 21, "USMALLINT": 21, "INTEGER": 23, "UINTEGER": 26, "JSON": 114,
+    "FLOAT": 700,
+    "DOUBLE": 701, "DATE": 1082, "TIME": 1083, "TIMESTAMP": 1114, "TIMESTAMP WITH TIME ZONE": 1184, "INTERVAL": 1186,
+    "USMALLINT[]": 22, "UBIGINT[]": 30, "BOOLEAN[]": 1000, "SMALLINT[]": 1005, "INTEGER[]": 1007, "VARCHAR[]": 1009,
+    "BIGINT[]": 1016,
+    "DOUBLE[]": 1022, "UINTEGER[]": 1028, "DECIMAL(11,0)": 2205, "DECIMAL(12,0)": 2206, "DECIMAL(13,0)": 4089,
+    "DECIMAL(14,0)": 24, "DECIMAL(15,0)": 2202, "DECIMAL(16,0)": 4096,
+}  # fmt: skip
+"""OIDs of DuckDB's types; decimals are numeric, and everything else a text."""
+
+
+def _type_of(name: str) -> str:
+    """Return the OID of the type that DuckDB calls `name`, as SQL."""
+    cases = " ".join(f"WHEN '{type_}' THEN {oid}" for type_, oid in _TYPES.items())
+    return f"CASE {name} {cases} ELSE CASE WHEN {name} LIKE 'DECIMAL%' THEN 1700 END END"
+
+
+def _granted(rights: tuple[str, ...]) -> str:
+    """Return whether one of the rights `_p` is the first of these, the one that an analyst has; any other word is refused."""
+    return f"pgf_granted(_p, {list(rights)}, ['{rights[0]}'])"
+
+
+def _column_right() -> str:
+    named = "_q.attname = CAST(_c AS VARCHAR) OR CAST(_q.attnum AS VARCHAR) = CAST(_c AS VARCHAR)"
+    columns = f"(SELECT count(*) FROM pgc.pg_attribute _q WHERE _q.attrelid = _t AND ({named}))"
+    unknown = "CAST(error('dpsql:catalog_column:\"' || CAST(_c AS VARCHAR) || '\"') AS BOOLEAN)"
+    return f"CASE WHEN {columns} = 0 THEN {unknown} ELSE {_granted(('SELECT', 'INSERT', 'UPDATE', 'REFERENCES'))} END"
+
+
 # name: one body for each number of arguments; (arguments, expression)
 MACROS: dict[str, tuple[tuple[str, str], ...]] = {
     # types and names
-    "format_type": (("_t, _m", "(SELECT _q.name FROM pgx.formatted _q WHERE _q.oid = CAST(_t AS UINTEGER))"),),
-    "to_regclass": (("_n", "(SELECT _q.oid FROM pgc.pg_class _q WHERE _q.relname = parse_path(_n, '.')[-1] OR "
-                     "_q.relname = replace(split_part(_n, '.', -1), '\"', '') LIMIT 1)"),),
-    "regclass_name": (("_o", "coalesce((SELECT _q.relname FROM pgc.pg_class _q WHERE _q.oid = _o), CAST(_o AS "
-    "VARCHAR))"),),
-    "regnamespace_name": (("_o", "(SELECT _q.nspname FROM pgc.pg_namespace _q WHERE _q.oid = _o)"),),
-    "to_regtype": (("_n", "(SELECT _q.oid FROM pgx.type_names _q WHERE _q.name = _n)"),),
-    "quote_ident": (("_s", "CASE WHEN regexp_full_match(_s, '[a-z_][a-z0-9_$]*') THEN _s ELSE '\"' || _s || '\"' "
-    "END"),),
+    "format_type": (("_t, _m", _formatted()),),
+    "to_oid": (("_v, _k, _e", "CASE WHEN typeof(_v) <> 'VARCHAR' THEN TRY_CAST(CAST(_v AS VARCHAR) AS UINTEGER) ELSE coalesce("
+    "TRY_CAST(CAST(_v AS VARCHAR) AS UINTEGER), (SELECT any_value(_q.oid) FROM pgx.spellings _q WHERE _q.kind = _k "
+    "AND _q.spelling = "
+    "pgf_spelling(CAST(_v AS VARCHAR))), CASE WHEN _v IS NOT NULL THEN CAST(error('dpsql:' || _e || ':' || CAST(_v AS VARCHAR)) "
+    "AS UINTEGER) END) END"),),
+    "oid_of_text": (("_v, _k, _e", "coalesce((SELECT any_value(_q.oid) FROM pgx.spellings _q WHERE _q.kind = _k AND "
+    "_q.spelling = "
+    "pgf_spelling(_v)), CASE WHEN _v IS NOT NULL THEN CAST(error('dpsql:' || _e || ':' || _v) AS UINTEGER) END)"),),
+    "kind_text": (("_v, _k, _p", "coalesce((SELECT any_value(CASE WHEN _q.schema IN ('', 'pg_catalog') OR "
+    "list_contains(_p, _q.schema) "
+    "THEN _q.name ELSE pgf_quote_ident(_q.schema) || '.' || _q.name END) FROM pgx.names _q WHERE _q.kind = _k AND _q.oid = "
+    "CAST(_v AS UINTEGER)), CASE WHEN _v = 0 THEN '-' ELSE CAST(_v AS VARCHAR) END)"),),
+    **{f"to_{kind}": (("_n", f"(SELECT CAST(any_value(_q.oid) AS DECIMAL({width},0)) FROM pgx.spellings _q WHERE _q.kind = "
+    f"'DECIMAL({width},0)' AND _q.spelling = pgf_spelling(_n))"),) for kind, width in KINDS.items()},
+    "text": (("_v, _p", "CASE WHEN typeof(_v) LIKE 'DECIMAL(1_,0)' THEN coalesce((SELECT any_value(CASE WHEN _q.schema IN ('', "
+    "'pg_catalog') OR list_contains(_p, _q.schema) THEN _q.name ELSE pgf_quote_ident(_q.schema) || '.' || _q.name "
+    "END) FROM pgx.names _q "
+    "WHERE _q.kind = typeof(_v) AND _q.oid = TRY_CAST(CAST(_v AS VARCHAR) AS UINTEGER)), CASE CAST(_v AS VARCHAR) WHEN '0' THEN "
+    "'-' ELSE CAST(_v AS VARCHAR) END) WHEN typeof(_v) IN ('USMALLINT[]', 'UBIGINT[]') THEN array_to_string(TRY_CAST(CAST(_v AS "
+    "VARCHAR) AS VARCHAR[]), ' ') WHEN typeof(_v) LIKE '%[]' THEN pgf_array_text(TRY_CAST(CAST(_v AS VARCHAR) AS VARCHAR[])) "
+    "ELSE CAST(_v AS VARCHAR) END"),),
+    "array_text": (("_a", "'{' || array_to_string(list_transform(_a, lambda _qx: CASE WHEN _qx IS NULL THEN 'NULL' WHEN "
+    "regexp_full_match(_qx, '[^{},\"\\\\\\s]+') AND lower(_qx) <> 'null' THEN _qx ELSE '\"' || replace(replace(_qx, "
+    "'\\', '\\\\'), "
+    "'\"', '\\\"') || '\"' END), ',') || '}'"),),
+    "texts": (("_l, _p", "CASE WHEN _l IS NOT NULL THEN coalesce((SELECT list(pgf_text(_q._u, _p) ORDER BY _q._i) FROM (SELECT "
+    "unnest(_l) AS _u, unnest(generate_series(1, len(_l))) AS _i) _q), []) END"),),
+    "pg_typeof": (("_v", f"CAST(coalesce({_type_of('typeof(_v)')}, 25) AS DECIMAL(12,0))"),),
+    "spelling": (("_s", "regexp_replace(CASE WHEN contains(_s, '\"') THEN _s ELSE lower(_s) END, "
+    "'\"([a-z_][a-z0-9_$]*)\"', '\\1', 'g')"),),
+    "element": (("_a, _i", "CASE WHEN typeof(_a) IN ('USMALLINT[]', 'UBIGINT[]') THEN _a[_i + 1] ELSE _a[_i] END"),),
+    "quote_ident": (("_s", f"CASE WHEN regexp_full_match(_s, '[a-z_][a-z0-9_$]*') AND NOT list_contains({_reserved()}, _s) "
+    "THEN _s ELSE '\"' || replace(_s, '\"', '\"\"') || '\"' END"),),
+    "quote_nullable": (("_s", "coalesce('''' || replace(CAST(_s AS VARCHAR), '''', '''''') || '''', 'NULL')"),),
     "quote_literal": (("_s", "'''' || replace(CAST(_s AS VARCHAR), '''', '''''') || ''''"),),
     "pg_encoding_to_char": (("_e", "CASE WHEN _e = 6 THEN 'UTF8' ELSE '' END"),),
     "pg_client_encoding": (("", "'UTF8'"),),
@@ -46,7 +127,8 @@ MACROS: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "pg_get_indexdef": (
         ("_o", "(SELECT _q.index_text FROM pgx.definitions _q WHERE _q.index_oid = _o AND _o <> 0)"),
-        ("_o, _c, _p", "(SELECT CASE WHEN CAST(_c AS INTEGER) = 0 THEN _q.index_text ELSE _q.column_names[_c] END "
+        ("_o, _c, _p", "(SELECT CASE WHEN CAST(_c AS INTEGER) = 0 THEN CASE WHEN _p THEN _q.short_text ELSE "
+        "_q.index_text END ELSE _q.column_names[_c] END "
          "FROM pgx.definitions _q WHERE _q.index_oid = _o AND _o <> 0)"),
     ),
     "pg_get_viewdef": (("_o", "CAST(NULL AS VARCHAR)"), ("_o, _p", "CAST(NULL AS VARCHAR)")),
@@ -61,8 +143,8 @@ MACROS: dict[str, tuple[tuple[str, str], ...]] = {
     "pg_get_serial_sequence": (("_t, _c", "CAST(NULL AS VARCHAR)"),),
     "pg_get_partkeydef": (("_o", "CAST(NULL AS VARCHAR)"),),
     "pg_get_partition_constraintdef": (("_o", "CAST(NULL AS VARCHAR)"),),
-    "pg_partition_ancestors": (("_o", "CAST(_o AS UINTEGER)"),),
-    "pg_partition_root": (("_o", "CAST(_o AS UINTEGER)"),),
+    "pg_partition_ancestors": (("_o", "[_o]"),),
+    "pg_partition_root": (("_o", "_o"),),
     "pg_get_replica_identity_index": (("_o", "CAST(NULL AS UINTEGER)"),),
     # descriptions
     "obj_description": (
@@ -82,21 +164,28 @@ MACROS: dict[str, tuple[tuple[str, str], ...]] = {
     "pg_opclass_is_visible", "pg_opfamily_is_visible", "pg_collation_is_visible", "pg_conversion_is_visible",
     "pg_statistics_obj_is_visible", "pg_ts_config_is_visible", "pg_ts_dict_is_visible", "pg_ts_parser_is_visible",
     "pg_ts_template_is_visible"), (("_o", "true"),)),
+    "granted": (("_p, _all, _own", "CASE WHEN _p IS NULL THEN NULL WHEN list_has_all(_all, pgf_words(_p)) THEN "
+    "list_has_any(_own, "
+    "pgf_words(_p)) ELSE CAST(error('dpsql:catalog_privilege:' || _p) AS BOOLEAN) END"),),
+    "words": (("_p", "list_transform(string_split(upper(_p), ','), lambda _qx: trim(replace(_qx, ' WITH GRANT OPTION', '')))"),),
+    **{
+        name: (("_o, _p", f"CASE WHEN _o IS NOT NULL THEN {_granted(rights)} END"), ("_u, _o, _p", f"CASE WHEN _o IS "
+        f"NOT NULL THEN {_granted(rights)} END"))
+        for name, rights in {
+            "has_schema_privilege": ("USAGE", "CREATE"), "has_database_privilege": ("CONNECT", "CREATE", "TEMPORARY", "TEMP"),
+            "has_table_privilege": ("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER"),
+            "has_any_column_privilege": ("SELECT", "INSERT", "UPDATE", "REFERENCES"),
+        }.items()
+    },
     **{
         name: (("_o, _p", f"({rights})"), ("_u, _o, _p", f"({rights})"))
         for name, rights in (
-            ("has_schema_privilege", "upper(_p) LIKE '%USAGE%'"), ("has_database_privilege",
-            "upper(_p) LIKE '%CONNECT%'"),
-            ("has_table_privilege", "upper(_p) LIKE '%SELECT%'"), ("has_any_column_privilege",
-            "upper(_p) LIKE '%SELECT%'"),
-            ("has_sequence_privilege", "false"), ("has_function_privilege", "false"), ("has_tablespace_privilege",
-            "false"),
+            ("has_sequence_privilege", "false"), ("has_function_privilege", "false"), ("has_tablespace_privilege", "false"),
             ("pg_has_role", "true"), ("has_language_privilege", "false"), ("has_type_privilege", "true"),
             ("has_foreign_data_wrapper_privilege", "false"), ("has_server_privilege", "false"),
         )
     },
-    "has_column_privilege": (("_t, _c, _p", "(upper(_p) LIKE '%SELECT%')"), ("_u, _t, _c, _p",
-    "(upper(_p) LIKE '%SELECT%')")),
+    "has_column_privilege": (("_t, _c, _p", _column_right()), ("_u, _t, _c, _p", _column_right())),
     "row_security_active": (("_o", "false"),),
     "pg_relation_is_publishable": (("_o", "false"),),
     "pg_relation_is_updatable": (("_o, _f", "0"),),
@@ -105,7 +194,9 @@ MACROS: dict[str, tuple[tuple[str, str], ...]] = {
     **dict.fromkeys(("pg_relation_size", "pg_total_relation_size", "pg_table_size", "pg_indexes_size",
     "pg_database_size", "pg_tablespace_size", "pg_stat_get_numscans", "pg_stat_get_live_tuples"), (("_o",
     "CAST(0 AS BIGINT)"),)),
-    "pg_size_pretty": (("_n", "CAST(_n AS VARCHAR) || ' bytes'"),),
+    "pg_size_pretty": (("_n", "CASE WHEN abs(_n) < 10240 THEN CAST(_n AS VARCHAR) || ' bytes' WHEN abs(_n) < 10240 * 1024 "
+    "THEN CAST(CAST(round(_n / 1024.0) AS BIGINT) AS VARCHAR) || ' kB' ELSE CAST(CAST(round(_n / 1048576.0) AS "
+    "BIGINT) AS VARCHAR) || ' MB' END"),),
     "pg_tablespace_location": (("_o", "''"),),
     "pg_filenode_relation": (("_a, _b", "CAST(NULL AS UINTEGER)"),),
     "pg_is_in_recovery": (("", "false"),),
@@ -128,30 +219,64 @@ MACROS: dict[str, tuple[tuple[str, str], ...]] = {
         ("_a, _s", "array_to_string(list_filter(_a, lambda _qx: _qx IS NOT NULL), _s)"),
         ("_a, _s, _n", "array_to_string(list_transform(_a, lambda _qx: coalesce(CAST(_qx AS VARCHAR), _n)), _s)"),
     ),
-    "array_upper": (("_a, _d", "CASE WHEN len(_a) > 0 THEN CAST(len(_a) AS INTEGER) END"),),
-    "array_lower": (("_a, _d", "CASE WHEN len(_a) > 0 THEN 1 END"),),
+    "first": (("_a", "CASE WHEN typeof(_a) IN ('USMALLINT[]', 'UBIGINT[]') THEN 0 ELSE 1 END"),),
+    "array_upper": (("_a, _d", "CASE WHEN len(_a) > 0 THEN CAST(len(_a) + pgf_first(_a) - 1 AS INTEGER) END"),),
+    "array_lower": (("_a, _d", "CASE WHEN len(_a) > 0 THEN pgf_first(_a) END"),),
     "array_length": (("_a, _d", "CASE WHEN len(_a) > 0 THEN CAST(len(_a) AS INTEGER) END"),),
     "cardinality": (("_a", "CAST(len(_a) AS INTEGER)"),),
-    "array_ndims": (("_a", "CASE WHEN len(_a) > 0 THEN 1 END"),),
+    "array_ndims": (("_a", "CASE WHEN len(_a) > 0 THEN (length(typeof(_a)) - length(replace(typeof(_a), '[]', ''))) // 2 END"),),
     "array_positions": (("_a, _v", "list_filter(range(1, len(_a) + 1), lambda _qx: _a[_qx] = _v)"),),
+    "array_position": (("_a, _v", "list_position(_a, _v) + pgf_first(_a) - 1"),),
+    "array_remove": (("_a, _v", "list_filter(_a, lambda _qx: _qx IS DISTINCT FROM _v)"),),
+    "array_prepend": (("_v, _a", "list_prepend(_v, _a)"),),
     "string_to_array": (("_t, _s", "string_split(_t, _s)"),),
-    "generate_subscripts": (("_a, _d", "unnest(generate_series(1, len(_a)))"),),
-    "_pg_expandarray": (("_a", "unnest(list_transform(_a, lambda _qx, _qi: {'x': _qx, 'n': CAST(_qi AS INTEGER)}))"),),
+    "regexp_split_to_array": (("_t, _s", "string_split_regex(_t, _s)"),),
+    "regexp_matches": (("_t, _s", "regexp_extract_all(_t, _s)"),),
+    "generate_subscripts": (("_a, _d", "generate_series(pgf_first(_a), CAST(len(_a) AS INTEGER) + pgf_first(_a) - 1)"),),
+    "unnested": (("_a", "_a"),),
+    "element_numbers": (("_a", "generate_series(1, CAST(len(_a) AS INTEGER))"),),
+    "expandarray": (("_a", "list_transform(_a, lambda _qx, _qi: {'x': _qx, 'n': CAST(_qi AS INTEGER)})"),),
+    "age": (("_x", "CASE typeof(_x) WHEN 'UINTEGER' THEN 2147483647 ELSE error('dpsql:unknown_function:age') END"),
+            ("_x, _y", "age(_x, _y)")),
+    "every": (("_x", "bool_and(_x)"),),
+    "array_contained_by": (("_a, _b", "list_has_all(_b, _a)"),),
+    "overlay": (("_s, _r, _f", "substr(_s, 1, _f - 1) || _r || substr(_s, _f + length(_r))"),
+                ("_s, _r, _f, _n", "substr(_s, 1, _f - 1) || _r || substr(_s, _f + _n)")),
+    "similar_to": (("_s, _p", "regexp_full_match(_s, replace(replace(_p, '%', '.*'), '_', '.'))"),),
+    "translate": (("_t, _a, _b", "translate(_t, _a, _b)"),),
+    "btrim": (("_t", "trim(_t)"), ("_t, _c", "trim(_t, _c)")),
+    "gen_random_uuid": (("", "gen_random_uuid()"),),
+    "regexp_like": (("_t, _s", "regexp_matches(_t, _s)"),),
     "_pg_char_max_length": (("_t, _m", "CAST(NULL AS INTEGER)"),),
     "_pg_truetypid": (("_a, _t", "_a.atttypid"),),
     "_pg_truetypmod": (("_a, _t", "-1"),),
     "json_build_object": tuple(
-        (_pairs(n, "{0}"), f"CAST(json_object({_pairs(n, 'CAST({0} AS VARCHAR)')}) AS VARCHAR)") for n in range(1, 9)
+        (_pairs(n, "{0}"), f"json_object({_pairs(n, 'CAST({0} AS VARCHAR)')})") for n in range(1, 9)
     ),
+    "json_object_agg": (("_k, _v", "json_group_object(_k, _v)"),),
+    "json_agg": (("_v", "to_json(list(_v))"),),
+    "to_json": (("_v", "to_json(_v)"),),
+    "json_array_length": (("_v", "CAST(json_array_length(_v) AS INTEGER)"),),
+    "json_build_array": tuple((_values(n), f"json_array({_values(n)})") for n in range(1, 9)),
     "parse_ident": (("_s", "string_split(replace(_s, '\"', ''), '.')"),),
-    "pg_typeof": (("_v", "lower(typeof(_v))"),),
     "regexp_replace": (("_s, _p, _r", "regexp_replace(_s, _p, _r)"), ("_s, _p, _r, _f", _replaced_with_flags())),
 }  # fmt: skip
+MACROS |= {
+    name.replace("json", "jsonb", 1): MACROS[name] for name in list(MACROS) if name.startswith(("json_", "to_json"))
+}
 
 
 def statements() -> list[str]:
-    """Return the CREATE MACRO statements."""
+    """Return the CREATE MACRO statements, each behind those of the macros that it calls."""
     return [
-        f"CREATE MACRO {PREFIX}{name} " + ", ".join(f"({arguments}) AS ({body})" for arguments, body in overloads)
-        for name, overloads in MACROS.items()
+        f"CREATE MACRO {PREFIX}{name} " + ", ".join(f"({arguments}) AS ({body})" for arguments, body in MACROS[name])
+        for name in sorted(MACROS, key=_depth)
     ]
+
+
+def _depth(name: str) -> int:
+    called = {word for _, body in MACROS[name] for word in _CALLED.findall(body)}
+    return max((1 + _depth(other) for other in called), default=0)
+
+
+_CALLED = re.compile(rf"{PREFIX}(\w+)")

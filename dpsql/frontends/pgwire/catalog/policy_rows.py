@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
+from dpsql.frontends.pgwire.catalog.kinds import quoted
 from dpsql.frontends.pgwire.catalog.shape import (
     INFORMATION_SCHEMA,
-    NAMESPACES,
     OWNER,
     PG_CATALOG,
     Relation,
+    namespaces,
     relation,
     relations,
+    static_rows,
     type_names,
 )
-from dpsql.frontends.pgwire.settings import DEFAULTS
+from dpsql.frontends.pgwire.settings import DEFAULTS, FIXED, SPELLED
 from dpsql.frontends.rendering.policy_comments import column_comment, table_comment
 from dpsql.policy import Policy, Table
 from dpsql.policy.types import PolicyColumn
@@ -33,6 +36,10 @@ TYPES = {
 }  # fmt: skip
 """Name, OID, size and SQL name in PostgreSQL, by policy type."""
 
+_SYSTEM_COLUMNS = (
+    (-6, "tableoid", "oid"), (-5, "cmax", "cid"), (-4, "xmax", "xid"), (-3, "cmin", "cid"), (-2, "xmin", "xid"),
+    (-1, "ctid", "tid"),
+)  # fmt: skip
 Rows = Iterator[tuple[Relation, tuple[Any, ...]]]
 
 
@@ -54,8 +61,8 @@ class PolicyRows:
 
     def __init__(self, policy: Policy, user: str) -> None:
         self._policy, self._user = policy, user
-        schemas = {table.shown_schema for table in policy.visible.values()} - NAMESPACES.keys()
-        self._namespaces = {**NAMESPACES, **{name: FIRST_SCHEMA + n for n, name in enumerate(sorted(schemas))}}
+        schemas = {table.shown_schema for table in policy.visible.values()} - namespaces().keys()
+        self._namespaces = {**namespaces(), **{name: FIRST_SCHEMA + n for n, name in enumerate(sorted(schemas))}}
         self._oids = {name: FIRST_OID + 1000 * index for index, name in enumerate(policy.visible)}
 
     @property
@@ -70,24 +77,27 @@ class PolicyRows:
         for table in self._policy.visible.values():
             yield from self._table(table)
 
-    def definitions(self) -> Iterator[tuple[int, int, str, str, list[str]]]:
-        """Yield for each constraint its OID, that of its index, the two as SQL, and its column names."""
+    def definitions(self) -> Iterator[tuple[int, int, str, str, str, list[str]]]:
+        """Yield for each constraint its OID, that of its index, the two as SQL, the index without its schema, and its columns."""
         for table in self._policy.visible.values():
             for key in self._keys(table):
                 listed = ", ".join(map(quoted, key.columns))
                 if key.refers is not None:
                     parent = f"{quoted(key.refers[0])}({', '.join(map(quoted, key.refers[1]))})"
-                    yield key.oid, 0, f"FOREIGN KEY ({listed}) REFERENCES {parent}", "", list(key.columns)
+                    yield key.oid, 0, f"FOREIGN KEY ({listed}) REFERENCES {parent}", "", "", list(key.columns)
                     continue
                 word = "PRIMARY KEY" if key.kind == "p" else "UNIQUE"
-                place = f"{quoted(table.shown_schema)}.{quoted(table.name)}"
-                index = f"CREATE UNIQUE INDEX {quoted(key.name)} ON {place} USING btree ({listed})"
-                yield key.oid, key.index, f"{word} ({listed})", index, list(key.columns)
+                index, rest = (
+                    f"CREATE UNIQUE INDEX {quoted(key.name)} ON",
+                    f"{quoted(table.name)} USING btree ({listed})",
+                )
+                texts = (f"{word} ({listed})", f"{index} {quoted(table.shown_schema)}.{rest}", f"{index} {rest}")
+                yield key.oid, key.index, *texts, list(map(quoted, key.columns))
 
     def _system(self) -> Rows:
         for (schema, name), system in relations().items():
             yield relation("pg_class"), relation("pg_class").row(
-                oid=system.oid, relname=name, relnamespace=NAMESPACES[schema], relowner=OWNER_ROLE, relkind=system.kind,
+                oid=system.oid, relname=name, relnamespace=namespaces()[schema], relowner=OWNER_ROLE, relkind=system.kind,
                 relnatts=len(system.columns), relpersistence="p", relreplident="n", relispopulated=True, reltuples=-1.0,
                 relam=2 if system.kind == "r" else 0,
             )  # fmt: skip
@@ -115,14 +125,15 @@ class PolicyRows:
             )
         for name, value in DEFAULTS.items():
             yield relation("pg_settings"), relation("pg_settings").row(
-                name=name, setting=value, vartype="string", context="user", source="default", category="dpsql",
+                name=SPELLED.get(name, name), setting=value, vartype=_setting_type(value), source="default", category="dpsql",
+                context="internal" if name in FIXED else "user",
                 boot_val=value,
                 reset_val=value,
             )  # fmt: skip
         if self._policy.description:
             yield _description(DATABASE, 0, self._policy.description)
         for schema, oid in self._namespaces.items():
-            if schema not in NAMESPACES:
+            if schema not in namespaces():
                 yield (
                     relation("pg_namespace"),
                     relation("pg_namespace").row(oid=oid, nspname=schema, nspowner=OWNER_ROLE),
@@ -161,6 +172,11 @@ class PolicyRows:
         yield _description(oid, 0, table_comment(self._policy, table))
         for number, column in enumerate(table.columns.values(), 1):
             yield from self._column(table, column, number, names)
+        for number, name, type_ in _SYSTEM_COLUMNS:
+            yield (
+                relation("pg_attribute"),
+                _attribute(oid, number, name, (type_names()[type_], 6 if type_ == "tid" else 4), True),
+            )
         for key in keys:
             yield from self._key(table, key, names)
 
@@ -240,10 +256,12 @@ class PolicyRows:
             **names,
             constraint_type=kinds[key.kind],
             is_deferrable="NO",
+            initially_deferred="NO",
             enforced="YES",
         )
         for place, column in enumerate(key.columns, 1):
-            yield _info("key_column_usage", **names_of_key, **names, column_name=column, ordinal_position=place)
+            yield _info("key_column_usage", **names_of_key, **names, column_name=column, ordinal_position=place,
+                        position_in_unique_constraint=None if parent is None else place)  # fmt: skip
         if parent is not None and key.refers is not None:
             yield from self._reference(parent, key.refers[1], names_of_key)
             return
@@ -257,11 +275,13 @@ class PolicyRows:
         for place, column in enumerate(key.columns, 1):
             _, type_oid, size, _ = TYPES[table.columns[column].type]
             yield relation("pg_attribute"), _attribute(key.index, place, column, (type_oid, size), False)
+        types = [TYPES[table.columns[column].type][1] for column in key.columns]
         yield relation("pg_index"), relation("pg_index").row(
             indexrelid=key.index, indrelid=oid, indnatts=len(numbers), indnkeyatts=len(numbers), indisunique=True,
             indisprimary=key.kind == "p", indimmediate=True, indisvalid=True, indisready=True, indislive=True,
             indkey=numbers,
-            indoption=[0] * len(numbers), indclass=[0] * len(numbers), indcollation=[0] * len(numbers),
+            indoption=[0] * len(numbers), indclass=[_operators()[oid] for oid in types],
+            indcollation=[100 if oid == 25 else 0 for oid in types],
         )  # fmt: skip
 
     def _reference(self, parent: Table, columns: tuple[str, ...], names_of_key: dict[str, str]) -> Rows:
@@ -290,6 +310,10 @@ def _description(oid: int, number: int, text: str) -> tuple[Relation, tuple[Any,
     return comments, comments.row(objoid=oid, classoid=classoid, objsubid=number, description=text)
 
 
+def _setting_type(value: str) -> str:
+    return "bool" if value in ("on", "off") else "integer" if value.isdecimal() else "string"
+
+
 def _attribute(oid: int, number: int, name: str, type_: tuple[int, int], not_null: bool) -> tuple[Any, ...]:
     type_oid, size = type_
     return relation("pg_attribute").row(
@@ -300,15 +324,14 @@ def _attribute(oid: int, number: int, name: str, type_: tuple[int, int], not_nul
     )  # fmt: skip
 
 
+@cache
+def _operators() -> dict[int, int]:
+    """Return the default B-tree operator class of each type."""
+    columns = list(relation("pg_opclass").columns)
+    rows = [dict(zip(columns, row, strict=True)) for row in static_rows()["pg_opclass"]]
+    return {row["opcintype"]: row["oid"] for row in rows}
+
+
 def _numbers(table: Table, columns: tuple[str, ...]) -> list[int]:
     names = list(table.columns)
     return [names.index(column) + 1 for column in columns]
-
-
-# --- comments ---------------------------------------------------------------------------------------------------------
-
-
-def quoted(name: str) -> str:
-    """Return a name as PostgreSQL writes it: quoted only if necessary."""
-    plain = name.isascii() and name.isidentifier() and name == name.lower()
-    return name if plain else '"' + name.replace('"', '""') + '"'

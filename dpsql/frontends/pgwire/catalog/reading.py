@@ -28,10 +28,17 @@ def read_postgres(text: SqlText) -> exp.Expr | None:
             deepest = max(deepest, depth)
         if len(tokens) > MOST_TOKENS or deepest > MOST_BRACKETS:
             return None
-        trees = parse_tokens(_with_labels(tokens), piece.sql, POSTGRESQL)
+        trees = parse_tokens(_with_arrays(_with_labels(tokens)), piece.sql, POSTGRESQL)
     except (Error, SqlglotError, RecursionError):
         return None
     tree = trees[0] if len(trees) == 1 else None
+    if isinstance(tree, exp.Values):
+        names = [f"column{number}" for number, _ in enumerate(tree.expressions[0].expressions, 1)]
+        tree = exp.select("*").from_(exp.alias_(tree, "*VALUES*", table=names, quoted=True))
+    if tree is not None:
+        for node in tree.find_all(exp.Func, exp.Mod):
+            if "start" in node.meta:
+                node.meta["word"] = piece.sql[node.meta["start"] : node.meta["end"] + 1]
     return tree if tree is not None and _shallow(tree) else None
 
 
@@ -48,6 +55,22 @@ def _with_labels(tokens: Sequence[Token]) -> list[Token]:
         named = token.token_type in _LABELS and before.token_type in (TokenType.ALIAS, TokenType.DOT)
         labelled.append(_name_token(token) if named else token)
     return labelled
+
+
+def _with_arrays(tokens: list[Token]) -> list[Token]:
+    """Return the tokens with regtype[] and the like by the name that PostgreSQL has for this type, _regtype: sqlglot reads no
+    brackets behind it."""
+    read: list[Token] = []
+    for token in tokens:
+        before = [other.token_type for other in read[-2:]]
+        if token.token_type is TokenType.R_BRACKET and before == [TokenType.OBJECT_IDENTIFIER, TokenType.L_BRACKET]:
+            name = read[-2]
+            read[-2:] = [
+                Token(TokenType.VAR, f"_{name.text.lower()}", name.line, name.col, name.start, token.end, name.comments)
+            ]
+        else:
+            read.append(token)
+    return read
 
 
 def _name_token(token: Token) -> Token:

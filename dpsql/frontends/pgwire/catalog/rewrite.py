@@ -2,25 +2,38 @@
 first.
 
 The pass handles names, casts, operators and functions that differ; everything else goes through sqlglot's DuckDB writer. The
-result reads only catalog tables, empty tables of the policy, VALUES, and the functions in FROM that `_table` knows: any other
+result reads only catalog tables, empty tables of the policy, VALUES, and functions in FROM as `sources` knows them: any other
 source of rows is refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from sqlglot import exp
 from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 
-from dpsql.errors.exceptions import refuse
+from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.pgwire.catalog.allow_list import PLAIN_FUNCTIONS, check_nodes
-from dpsql.frontends.pgwire.catalog.formats import JOINED, joined_format, whole_quotient
-from dpsql.frontends.pgwire.catalog.macros import MACROS, PREFIX
-from dpsql.frontends.pgwire.catalog.naming import name_outputs, output_names
+from dpsql.frontends.pgwire.catalog.engine_errors import unknown_call
+from dpsql.frontends.pgwire.catalog.formats import joined_format
+from dpsql.frontends.pgwire.catalog.kinds import KINDS, VECTORS, ObjectNames, physical
+from dpsql.frontends.pgwire.catalog.macros import MACROS
+from dpsql.frontends.pgwire.catalog.naming import called, name_outputs, output_name, output_names
 from dpsql.frontends.pgwire.catalog.shape import PG_CATALOG, SCHEMAS, relations, type_names
+from dpsql.frontends.pgwire.catalog.sources import (
+    RECORDS,
+    call,
+    function_rows,
+    lists_of,
+    replace_system_columns,
+    unnested,
+)
 from dpsql.frontends.pgwire.settings import Settings, setting_key
+from dpsql.sql.parse import place as position_of
 
 _SESSION: dict[type[exp.Expr], str] = {
     exp.CurrentUser: "user", exp.SessionUser: "user", exp.CurrentDatabase: "database", exp.CurrentCatalog: "database",
@@ -31,22 +44,29 @@ _SESSION_NAMES = {
     "version": "version",
     "current_database": "database", "current_catalog": "database", "current_schema": "schema",
 }  # fmt: skip
-_REGPROC = {
-    "typinput", "typoutput", "typreceive", "typsend", "typmodin", "typmodout", "typanalyze", "typsubscript",
-    "amhandler",
+_OIDS = {"oid", "xid", "cid"}
+_TEXTS = {"name", "char", "text", "varchar", "bpchar", "cstring", "sql_identifier", "character_data", "yes_or_no"}
+_NUMBERS = {"oid", "xid", "cid", "int2", "int4", "int8", "cardinal_number"}
+_TEXT_NAMES = {"character varying": "varchar", "character": "bpchar"}
+_OF_KIND: dict[str, tuple[int, str]] = {
+    **dict.fromkeys(("has_table_privilege", "has_any_column_privilege", "has_sequence_privilege"), (-2, "regclass")),
+    **dict.fromkeys(("has_schema_privilege",), (-2, "regnamespace")), "has_column_privilege": (-3, "regclass"),
+    **dict.fromkeys((
+        "pg_table_is_visible", "pg_relation_size", "pg_total_relation_size", "pg_table_size", "pg_indexes_size",
+        "pg_relation_is_publishable", "pg_partition_ancestors", "pg_partition_root", "row_security_active", "obj_description",
+        "col_description",
+    ), (0, "regclass")),
 }  # fmt: skip
-VECTOR_COLUMNS = ("indkey", "indoption", "indclass", "indcollation")
-_OID_TYPES = {"oid", "xid", "regproc", "regprocedure", "regrole"}
-_TEXT_TYPES = {
-    "name",
-    "char",
-    "text",
-    "varchar",
-    "bpchar",
-    "character varying",
-    "cstring",
-    "information_schema.sql_identifier",
-}
+"""Arguments of functions that name an object: their index, and of what kind."""
+
+
+_KEEPING = {
+    "min", "max", "nullif", "coalesce", "greatest", "least", "any_value", "unnest", "case", "array", "list_value",
+    "array_agg", "array_cat", "array_append", "array_prepend", "array_remove", "pg_typeof", "to_regclass", "to_regtype",
+    "to_regnamespace", "to_regproc", "current_schemas", "string_to_array", "pg_partition_root", "lag", "lead", "first_value",
+    "last_value", "row", "to_regrole",
+}  # fmt: skip
+"""Functions whose results may be arrays or names of objects, which have a text of their own."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +77,7 @@ class CatalogContext:
     database: str
     settings: Settings
     process: int
-    oids: dict[str, int]
+    names: ObjectNames
     tables: Mapping[str, str]
     """The schema of each table, both in lower case."""
     options: Callable[[], Mapping[str, str]] = dict
@@ -66,8 +86,8 @@ class CatalogContext:
     @property
     def path(self) -> list[str]:
         """The schemas of `search_path` that exist, in its order."""
-        named = [part.strip().strip('"') for part in self.settings.get("search_path").split(",")]
-        return [name for name in named if name.lower() in {"public", *self.tables.values()}]
+        listed = [part.strip().strip('"') for part in self.settings.get("search_path").split(",")]
+        return [name for name in listed if name.lower() in {"public", *SCHEMAS, *self.tables.values()}]
 
     def value(self, function: str) -> str:
         """Return the value of a session function."""
@@ -103,57 +123,41 @@ def to_duckdb(tree: exp.Expr, place: CatalogContext) -> str:
     tree = normalize_identifiers(tree.copy(), dialect="postgres")
     name_outputs(tree, names)
     named = {id(table) for table in tables_of(tree)}
-    for table in tree.find_all(exp.Table):
+    for table in tree.find_all(exp.Table, exp.Unnest):
         table.meta["cte"] = isinstance(table.this, exp.Identifier) and id(table) not in named
-    _outer_regclass(tree)
+        if isinstance(table, exp.Unnest) or not isinstance(table.this, exp.Identifier):
+            table.meta["function"] = "unnest" if isinstance(table, exp.Unnest) else output_name(table.this)
+    for select in tree.find_all(exp.Select):
+        if not select.expressions:
+            select.set("expressions", [exp.Literal.number(1)])  # SELECT FROM t, in EXISTS
+    replace_system_columns(tree)
     for node in reversed(list(tree.bfs())):
         rule = _RULES.get(type(node))
         if rule is not None:
             translated = rule(node, place)
             if translated is not node and node.parent is not None:
                 node.replace(translated)
+            elif translated is not node:
+                tree = translated
     return tree.sql(dialect="duckdb", comments=False)
 
 
-def _outer_regclass(tree: exp.Query) -> None:
-    """Replace regclass in the outputs by names: PostgreSQL shows an OID of type regclass as a name."""
-    for node in list(tree.selects):
-        inner = node.this if isinstance(node, exp.Alias) else node
-        if (
-            isinstance(inner, exp.Cast)
-            and _type_word(inner.to) == "regclass"
-            and not isinstance(inner.this, exp.Literal)
-        ):
-            inner.replace(exp.cast(inner.copy(), "text"))
-
-
-# --- rules ------------------------------------------------------------------------------------------------------------
-
-
-def _call(name: str, *arguments: exp.Expr) -> exp.Expr:
-    return exp.Anonymous(this=PREFIX + name, expressions=list(arguments))
+# --- sources and columns ----------------------------------------------------------------------------------------------
 
 
 def _table(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     assert isinstance(node, exp.Table)
     if not isinstance(node.this, exp.Identifier):
-        if isinstance(node.this, (exp.Explode, exp.ExplodingGenerateSeries, exp.GenerateSeries)):
-            node.set("db", None)
-            alias = node.args.get("alias")
-            if alias is not None and not alias.args.get("columns"):
-                alias.set("columns", [alias.this.copy()])  # in PostgreSQL the alias names the only column, too
-            return node
-        if isinstance(node.this, exp.Anonymous) and node.this.name == f"{PREFIX}pg_partition_ancestors":
-            # No table has parents: the one row is the table itself.
-            rows = exp.select(node.this.copy(), exp.Literal.number(1)).subquery()
-            rows.set("alias", node.args.get("alias"))
-            return rows
-        if isinstance(node.this, exp.Anonymous) and node.this.name == f"{PREFIX}string_to_array" and node.alias:
-            # A function in FROM is one row, whose column is named after the alias.
-            rows = exp.select(exp.alias_(node.this.copy(), node.alias, quoted=True)).subquery()
-            rows.set("alias", node.args.get("alias"))
-            return rows
-        raise refuse("catalog_source", name=node.this.name or node.this.sql("postgres")[:60])
+        label = str(node.meta["function"])
+        if label == "pg_get_keywords" or (PG_CATALOG, label) in relations():
+            listed = ("keywords", "pgx") if label == "pg_get_keywords" else (label, SCHEMAS[PG_CATALOG])
+            alias = node.args.get("alias") or exp.TableAlias(this=exp.to_identifier(label))
+            return exp.Table(this=exp.to_identifier(listed[0]), db=exp.to_identifier(listed[1]), alias=alias)
+        if node.db and node.db not in SCHEMAS:
+            raise refuse("catalog_schema", name=node.db)
+        if label == "generate_series" and not node.args.get("ordinality") and node.this.find(exp.Column) is None:
+            return _counted(node)
+        return function_rows(node)
     schema = catalog_schema(node)
     if schema is None:
         in_schema = place.tables.get(node.name.lower())
@@ -162,13 +166,27 @@ def _table(node: exp.Expr, place: CatalogContext) -> exp.Expr:
             return node
         if node.meta.get("cte"):
             return node
-        raise refuse("unknown_table", name=f"{node.db}.{node.name}" if node.db else node.name)
-    if (schema, node.name) not in relations():
-        raise refuse("unknown_table", name=f"{node.db}.{node.name}" if node.db else node.name)
+    if schema is None or (schema, node.name) not in relations():
+        name = f"{node.db}.{node.name}" if node.db else node.name
+        raise refuse("unknown_table", name=name, position=position_of(node))
     node.set("catalog", None)
     node.set("db", exp.to_identifier(SCHEMAS[schema]))
     node.this.set("quoted", True)
     return node
+
+
+def _counted(node: exp.Table) -> exp.Table:
+    """Return generate_series(1, 3) AS i as it is: rows are made as they are read, so that many of them take no memory."""
+    node.set("db", None)
+    alias = node.args.get("alias")
+    if alias is not None and not alias.args.get("columns"):
+        alias.set("columns", [alias.this.copy()])  # in PostgreSQL the alias names the only column, too
+    return node
+
+
+def _unnest(node: exp.Expr, place: CatalogContext) -> exp.Expr:
+    assert isinstance(node, exp.Unnest)
+    return function_rows(node)
 
 
 def _column(node: exp.Expr, place: CatalogContext) -> exp.Expr:
@@ -188,86 +206,158 @@ def _dot(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     return node.expression if isinstance(node.this, exp.Identifier) and node.this.name in SCHEMAS else node
 
 
-def _type_word(to: exp.Expr) -> str:
+# --- casts ------------------------------------------------------------------------------------------------------------
+
+
+@cache
+def _column_types() -> dict[str, set[str]]:
+    """Return the types that catalog columns of each name have."""
+    types: dict[str, set[str]] = {}
+    for relation in relations().values():
+        for name, (type_, _) in relation.columns.items():
+            types.setdefault(name, set()).add(type_)
+    return types
+
+
+def _is_of(node: exp.Expr, types: set[str]) -> bool:
+    """Return whether a value visibly has one of these types: a column of the catalogs, whose name is no alias in the question."""
+    node = node.unnest()
+    if not isinstance(node, exp.Column):
+        return False
+    outputs = node.root().find_all(exp.Alias)
+    aliases = {
+        output.alias
+        for output in outputs
+        if not (isinstance(output.this, exp.Column) and output.this.name == output.alias)
+    }
+    return node.name not in aliases and _column_types().get(node.name, {""}) <= types
+
+
+def type_word(to: exp.Expr) -> str:
+    """Return a type's name without its schema, quotes and sizes; "char" in quotes is `char`, without them `bpchar`."""
     if isinstance(to, exp.ObjectIdentifier):
         return str(to.this).lower()
     kind = to.args.get("kind")
-    text = kind.sql("postgres") if isinstance(kind, exp.Expr) else to.sql("postgres")
-    return text.lower().replace('"', "").removeprefix("pg_catalog.")
+    text = ((kind if isinstance(kind, exp.Expr) else to).sql("postgres", comments=False)).lower()
+    base, _, behind = text.partition("(")
+    dimensions = "[]" * text.count("[")
+    if text.startswith("time"):
+        base += behind.partition(")")[2]
+    base = base.replace("[]", "").strip()
+    word = "bpchar" if base == "char" else base.rpartition(".")[2].replace('"', "")
+    if word.startswith("_"):
+        word, dimensions = word[1:], "[]"
+    return _TEXT_NAMES.get(word, word) + dimensions
 
 
 def _cast(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     assert isinstance(node, exp.Cast)
-    word, value = _type_word(node.to), node.this
-    if word == "regclass":
-        return _regclass(value, place)
-    if word == "regtype":
-        return _regtype(value)
-    if word == "regnamespace":
-        return exp.Cast(this=value, to=exp.DataType.build("uint"), safe=False) if _number(value) else value
+    word, value = type_word(node.to), node.this
+    base = word.removesuffix("[]")
+    if (
+        base not in KINDS
+        and base not in type_names()
+        and base not in _TEXTS | _NUMBERS
+        and not base.startswith("interval")
+    ):
+        raise refuse("catalog_type", name=base, position=position_of(node.to))
+    if word in KINDS:
+        return _of_kind(value, word, place)
+    if word in VECTORS:
+        return exp.cast(_list_literal(value.name), _built(VECTORS[word])) if _is_text(value) else value
     if word.endswith("[]"):
-        return _array_cast(node, word[:-2])
-    if word in _TEXT_TYPES:
-        return _text_cast(node)
-    if word == "regproc" and isinstance(value, exp.Literal):
-        return exp.Literal.string(value.name.removeprefix("pg_catalog."))
-    if word in _OID_TYPES:
+        return _array_cast(node, base, place)
+    if word in _TEXTS:
+        return _text_cast(node, word, place)
+    if word in _OIDS:
         return exp.cast(value, exp.DataType.build("uint", dialect="duckdb"))
+    if word in ("numeric", "decimal"):
+        return _numeric_cast(node)
     if word in ("json", "jsonb"):
         return exp.cast(value, "text")
     return node
 
 
-def _text_cast(node: exp.Cast) -> exp.Expr:
-    """Return a cast to text. A reg* value as text is a name; an int2vector is numbers separated by blanks."""
+def _built(type_: str) -> exp.DataType:
+    return exp.DataType.build(type_, dialect="duckdb")
+
+
+_PHYSICAL = {physical(kind) for kind in KINDS}
+
+
+def _is_text(value: exp.Expr) -> bool:
+    return isinstance(value, exp.Literal) and value.is_string
+
+
+def _of_kind(value: exp.Expr, kind: str, place: CatalogContext) -> exp.Expr:
+    """Return a value as the name of an object: a literal is looked up here, and what is a text only when it is computed by a
+    macro."""
+    type_ = physical(kind)
+    assert type_ is not None
+    if _is_text(value):
+        value = exp.Literal.number(place.names.oid(kind, value.name, place.path))
+    elif not isinstance(value, (exp.Literal, exp.Null)) and not _is_number(value):
+        slug = {"regclass": "unknown_table", "regnamespace": "catalog_schema", "regtype": "catalog_type"}.get(
+            kind, "catalog_function"
+        )
+        visible = isinstance(value.unnest(), (exp.DPipe, exp.Concat)) or _is_of(value, _TEXTS)
+        value = call("oid_of_text" if visible else "to_oid", value, exp.Literal.string(type_), exp.Literal.string(slug))
+    return exp.cast(value, _built(type_))
+
+
+def _is_number(value: exp.Expr) -> bool:
+    """Return whether a value is visibly a number: a column, or a translated cast to an integer or the name of an object."""
+    value = value.unnest()
+    if isinstance(value, exp.Cast):
+        return value.to.is_type(*exp.DataType.NUMERIC_TYPES)
+    return _is_of(value, _NUMBERS)
+
+
+def _text_cast(node: exp.Cast, word: str, place: CatalogContext) -> exp.Expr:
+    """Return a cast to text. What may be an array or the name of an object is written by a macro as PostgreSQL writes it."""
     value = node.this
-    original = node.meta.get("reg") or value.meta.get("reg")
-    if original == "regclass":
-        return _call("regclass_name", value)
-    if original == "regtype":
-        return _call("format_type", value, exp.Null())
-    if isinstance(value, exp.Column) and value.name in VECTOR_COLUMNS:
-        return _call("array_to_string", value, exp.Literal.string(" "))
-    node.set("to", exp.DataType.build("text"))
-    return node
+    if isinstance(value, (exp.Literal, exp.Null)) or _is_of(value, _TEXTS | _NUMBERS):
+        text: exp.Expr = exp.cast(value, "text")
+    elif isinstance(value, (exp.Func, exp.DPipe)) and called(value) not in _KEEPING and not isinstance(value, exp.Cast):
+        text = exp.cast(value, "text")
+    elif isinstance(value, exp.Cast) and (width := value.to.sql("duckdb").replace(" ", "")) in _PHYSICAL:
+        text = call("kind_text", value, exp.Literal.string(width), _schemas(place.path))
+    else:
+        text = call("text", value, _schemas(place.path))
+    sizes = node.to.args.get("expressions") or []
+    if word == "char" or (word in ("varchar", "bpchar") and (sizes or word == "bpchar")):
+        size = exp.Literal.number(sizes[0].name) if sizes else exp.Literal.number(1)
+        text = exp.Anonymous(this="left", expressions=[text, size])
+        if word == "bpchar":
+            text = exp.Anonymous(this="rpad", expressions=[text, size.copy(), exp.Literal.string(" ")])
+    return text
 
 
-def _number(value: exp.Expr) -> bool:
-    return isinstance(value, exp.Literal) and value.name.isdecimal()
+def _numeric_cast(node: exp.Cast) -> exp.Expr:
+    """Return a cast to numeric. Without sizes it keeps the places of a literal; a width of 19 is not that of names of objects."""
+    value, sizes = node.this, node.to.args.get("expressions") or []
+    if sizes:
+        width, places = int(sizes[0].name), int(sizes[1].name) if len(sizes) > 1 else 0
+        return exp.cast(value, _built(f"DECIMAL({max(width, 19) if places == 0 else width}, {places})"))
+    digits = value.name.removeprefix("-").replace(".", "", 1) if isinstance(value, exp.Literal) else ""
+    if digits.isdecimal() and len(digits) < 30:
+        return exp.cast(exp.Literal.string(value.name), _built(f"DECIMAL(38, {len(value.name.partition('.')[2])})"))
+    return exp.cast(value, _built("DECIMAL(38, 10)"))
 
 
-def _regclass(value: exp.Expr, place: CatalogContext) -> exp.Expr:
-    if isinstance(value, exp.Literal) and not _number(value):
-        path = [part.strip('"') for part in value.name.split(".")]
-        oids = {name: relation.oid for (_, name), relation in relations().items()} | place.oids
-        if path[-1] not in oids:
-            raise refuse("unknown_table", name=value.name)
-        value = exp.Literal.number(oids[path[-1]])
-    number = exp.cast(value, exp.DataType.build("uint", dialect="duckdb")) if _number(value) else value
-    if isinstance(number, exp.Func) and number.name.startswith((PREFIX + "pg_get_serial", JOINED)):
-        number = _call("to_regclass", number)
-    number.meta["reg"] = "regclass"
-    return number
-
-
-def _regtype(value: exp.Expr) -> exp.Expr:
-    if isinstance(value, exp.Literal) and not _number(value):
-        name = value.name.lower().removeprefix("pg_catalog.")
-        base = name.removesuffix("[]")
-        oid = type_names().get(base if base == name else f"_{base}")
-        if oid is None:
-            raise refuse("catalog_type", name=value.name)
-        value = exp.Literal.number(oid)
-    value.meta["reg"] = "regtype"
-    return value
-
-
-def _array_cast(node: exp.Cast, element: str) -> exp.Expr:
+def _array_cast(node: exp.Cast, element: str, place: CatalogContext) -> exp.Expr:
     """Return a cast to an array, such as '{a,b}'::text[], as a list."""
-    if isinstance(node.this, exp.Literal):
-        return _list_literal(node.this.name)
-    inner = "uint" if element in (*_OID_TYPES, "regtype", "regclass") else "text" if element in _TEXT_TYPES else element
-    return exp.cast(node.this, exp.DataType.build(f"{inner}[]", dialect="duckdb"))
+    value, inner = node.this, physical(element)
+    if _is_text(value):
+        value = _list_literal(value.name)
+        if element in KINDS:
+            items = [exp.Literal.number(place.names.oid(element, item.name, place.path)) for item in value.expressions]
+            value = exp.Array(expressions=items)
+    elif element in _TEXTS and not (isinstance(value, exp.Array) or _is_of(value, {"_text", "_name"})):
+        return call("texts", value, _schemas(place.path))
+    if inner is None:
+        inner = "uint" if element in _OIDS else "text" if element in _TEXTS else node.to.sql("duckdb").partition("[")[0]
+    return exp.cast(value, _built(f"{inner}[]"))
 
 
 def _list_literal(text: str) -> exp.Expr:
@@ -276,8 +366,23 @@ def _list_literal(text: str) -> exp.Expr:
 
 
 def _item(text: str) -> exp.Expr:
+    if text.upper() == "NULL":
+        return exp.Null()
     number = len(text) <= 20 and text.lstrip("-").isdecimal()  # of more digits Python makes no number
     return exp.Literal.number(int(text)) if number else exp.Literal.string(text)
+
+
+# --- operators --------------------------------------------------------------------------------------------------------
+
+
+def _joined(node: exp.Expr, place: CatalogContext) -> exp.Expr:
+    """Return a || b, where one side is an array and the other a literal, as the longer array."""
+    assert isinstance(node, exp.Binary)
+    if isinstance(node.left, exp.Array) and isinstance(node.right, exp.Literal):
+        return exp.Anonymous(this="list_append", expressions=[node.left.copy(), node.right.copy()])
+    if isinstance(node.right, exp.Array) and isinstance(node.left, exp.Literal):
+        return exp.Anonymous(this="list_prepend", expressions=[node.left.copy(), node.right.copy()])
+    return node
 
 
 def _any(node: exp.Expr, place: CatalogContext) -> exp.Expr:
@@ -291,24 +396,43 @@ def _any(node: exp.Expr, place: CatalogContext) -> exp.Expr:
 
 
 def _comparison(node: exp.Expr, place: CatalogContext) -> exp.Expr:
-    """Return a comparison for DuckDB: '{...}' becomes a list, and 0, compared with a column of functions, becomes "-" (no
-    function)."""
+    """Return a comparison for DuckDB: '{...}' becomes a list, and a text beside the name of an object is one, too."""
     assert isinstance(node, exp.Binary)
     left, right = node.left, node.right
     for side, other in ((left, right), (right, left)):
-        if isinstance(side, exp.Literal) and side.is_string and side.name.startswith("{") and side.name.endswith("}"):
+        if _is_text(side) and side.name.startswith("{") and side.name.endswith("}"):
             side.replace(_list_literal(side.name))
-        elif isinstance(other, exp.Column) and other.name in _REGPROC and side.name == "0" and not side.is_string:
-            side.replace(exp.Literal.string("-"))
+        elif _is_text(side) and isinstance(other, exp.Cast):
+            kind = next(
+                (kind for kind in KINDS if other.to.sql("duckdb") == _built(physical(kind) or "").sql("duckdb")), None
+            )
+            if kind is not None:
+                side.replace(_of_kind(side, kind, place))
     return node
+
+
+def _all(node: exp.Expr, place: CatalogContext) -> exp.Expr:
+    """Return x <> ALL (list); `all` is read as a function."""
+    inner = node.expressions[0].unnest()
+    listed = _list_literal(inner.name) if _is_text(inner) else inner
+    return exp.All(this=exp.select(unnested(listed.copy())).subquery())
 
 
 def _bracket(node: exp.Expr, place: CatalogContext) -> exp.Expr:
-    """Return an index into a vector for DuckDB: int2vector and oidvector count from 0, lists from 1."""
-    if isinstance(node.this, exp.Column) and node.this.name in VECTOR_COLUMNS:
-        for index in list(node.expressions):
+    """Return an index for DuckDB: int2vector and oidvector, and nothing else, count from 0."""
+    if len(node.expressions) != 1 or isinstance(node.expressions[0], exp.Slice) or node.this.unnest().find(exp.Array):
+        return node
+    array = node.this.unnest()
+    types = _column_types().get(array.name, {""}) if isinstance(array, exp.Column) else {""}
+    if isinstance(array, exp.Func) and not isinstance(array, exp.Cast):
+        return node
+    if types <= set(VECTORS) or types.isdisjoint({*VECTORS, ""}):
+        # A column of the catalogs, or an output of its name, which has the same type.
+        if types <= set(VECTORS):
+            index = node.expressions[0]
             index.replace(exp.Add(this=exp.Paren(this=index.copy()), expression=exp.Literal.number(1)))
-    return node
+        return node
+    return call("element", array, node.expressions[0])
 
 
 def _operator(node: exp.Expr, place: CatalogContext) -> exp.Expr:
@@ -345,41 +469,102 @@ def _session(node: exp.Expr, place: CatalogContext) -> exp.Expr:
 
 
 def _function(node: exp.Expr, place: CatalogContext) -> exp.Expr:
-    """Return a function by its name: one of the macros, a function of the session, or refused as unknown."""
-    name, arguments = str(node.name).lower(), list(node.expressions)
-    if name in ("current_setting", "set_config") and arguments:
-        return _setting(name, arguments, place)
-    if name == "pg_backend_pid":
-        return exp.Literal.number(place.process)
-    if name == "current_schemas":
-        return _schemas(node, place)
+    """Return a function by its name: of the session, one that names objects, a set, a macro; or refused as unknown."""
+    name, arguments = called(node), list(node.expressions)
+    if name in _NAMED:
+        return _NAMED[name](node, place)
     if name in _SESSION_NAMES:
         return exp.Literal.string(place.value(_SESSION_NAMES[name]))
-    if name in ("now", "clock_timestamp", "transaction_timestamp", "statement_timestamp"):
-        return exp.Anonymous(this="now", expressions=[])
+    if name in _OF_KIND and arguments:
+        arguments = _with_objects(name, arguments, place)
+    lists = lists_of(name, arguments)
+    if lists is not None:
+        if isinstance(node.parent, exp.Table):
+            node.parent.meta["lists"] = lists
+            return node
+        return unnested(call(RECORDS[name], *arguments) if name in RECORDS else lists[0][1])
     if name in MACROS:
-        return _call(name, *arguments)
-    if name in PLAIN_FUNCTIONS:
+        return call(name, *arguments)
+    if name in PLAIN_FUNCTIONS or (isinstance(node.parent, exp.Table) and (PG_CATALOG, name) in relations()):
         return node
-    raise refuse("unknown_function", name=name)
+    if name in type_names() and len(arguments) == 1:
+        return _cast(exp.Cast(this=arguments[0], to=exp.DataType.build(name, dialect="postgres", udt=True)), place)
+    raise unknown_call(node, name)
 
 
-def _schemas(node: exp.Expr, place: CatalogContext) -> exp.Expr:
-    """Return current_schemas(...) as a list: pg_catalog and the schemas of search_path."""
-    return exp.Array(expressions=[exp.Literal.string(name) for name in ("pg_catalog", *place.path)])
+def _with_objects(name: str, arguments: list[exp.Expr], place: CatalogContext) -> list[exp.Expr]:
+    """Return the arguments of a function with the one that names an object as its OID; the role before it must exist."""
+    index, kind = _OF_KIND[name]
+    index += len(arguments) if index < 0 else 0
+    if 0 <= index < len(arguments):
+        if index == 1 and name.startswith("has_"):
+            _check_role(arguments[0], place)
+        arguments[index] = _of_kind(arguments[index], kind, place)
+    return arguments
 
 
-def _setting(name: str, arguments: list[exp.Expr], place: CatalogContext) -> exp.Expr:
+def _now(node: exp.Expr, place: CatalogContext) -> exp.Expr:
+    return exp.Anonymous(this="now", expressions=[])
+
+
+def _typeof(node: exp.Expr, place: CatalogContext) -> exp.Expr:
+    """Return pg_typeof(x): a literal in quotes has no type yet."""
+    (value,) = node.expressions or (exp.Null(),)
+    if _is_text(value) or isinstance(value, exp.Null):
+        return exp.cast(exp.Literal.number(705), _built(physical("regtype") or ""))
+    return call("pg_typeof", value)
+
+
+def _to_type(node: exp.Expr, place: CatalogContext) -> exp.Expr:
+    """Return to_regtype(x), which knows every spelling of a literal."""
+    (name,) = node.expressions or (exp.Null(),)
+    return _looked_up(name, "regtype", place) if _is_text(name) else call("to_regtype", name)
+
+
+def _arguments(node: exp.Expr) -> list[exp.Expr]:
+    """Return the arguments of a function for which sqlglot has a class, in their order."""
+    return list(node.iter_expressions())
+
+
+def _check_role(role: exp.Expr, place: CatalogContext) -> None:
+    """Raise PostgreSQL's refusal of a role, given as a literal, that does not exist."""
+    if _is_text(role) and role.name not in ("public", place.user):
+        raise refuse("catalog_role", name=role.name)
+
+
+def _looked_up(text: exp.Expr, kind: str, place: CatalogContext) -> exp.Expr:
+    """Return what a literal names, or NULL."""
+    try:
+        return _of_kind(text, kind, place)
+    except Error:
+        return exp.cast(exp.Null(), _built(physical(kind) or ""))
+
+
+def _searched(node: exp.Expr, place: CatalogContext) -> exp.Expr:
+    """Return current_schemas(...) as a list: the schemas of search_path, with TRUE also those that are searched anyway."""
+    implicit = node.this if isinstance(node, exp.CurrentSchemas) else next(iter(node.expressions), None)
+    first = [] if isinstance(implicit, exp.Boolean) and not implicit.this else [PG_CATALOG]
+    return _schemas([*(name for name in first if name not in place.path), *place.path])
+
+
+def _schemas(names: Sequence[str]) -> exp.Expr:
+    return exp.cast(exp.Array(expressions=[exp.Literal.string(name) for name in names]), _built("text[]"))
+
+
+def _setting(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     """Return the value of current_setting('x'[, missing_ok]), or of set_config('x', value, local), which is not stored.
 
     Refuses set_config of an option (option_function): its answer would name a value that is not in force.
     """
+    name, arguments = called(node), list(node.expressions)
+    if not arguments:
+        raise unknown_call(node, name)
     if name == "set_config":
         _refuse_option(arguments)
         return exp.cast(arguments[1], "text") if len(arguments) > 1 else exp.Null()
     first = arguments[0].this if isinstance(arguments[0], exp.Cast) else arguments[0]
     if not isinstance(first, exp.Literal):
-        raise refuse("unknown_function", name=name)
+        raise unknown_call(node, name)
     values = {**place.settings.all(), **place.options()}
     key = setting_key(first.name)
     if key in values:
@@ -396,8 +581,40 @@ def _refuse_option(arguments: list[exp.Expr]) -> None:
 
 
 def _class_macro(node: exp.Expr, place: CatalogContext) -> exp.Expr:
-    """Translate a function for which sqlglot has a class into a call of the macro."""
-    return _call(_CLASSES[type(node)], *(part for part in node.iter_expressions()))
+    """Translate a function for which sqlglot has a class, which several words may mean, into a call of the macro."""
+    if node.meta.get("word") and called(node) not in MACROS:
+        raise unknown_call(node, called(node))
+    return call(_CLASSES[type(node)], *(part for part in node.iter_expressions()))
+
+
+def _series(node: exp.Expr, place: CatalogContext) -> exp.Expr:
+    """Return generate_series(...) as rows, or in FROM as the list of its values."""
+    arguments = [node.args[key] for key in ("start", "end", "step") if node.args.get(key) is not None]
+    lists = lists_of("generate_series", arguments)
+    assert lists is not None
+    if isinstance(node.parent, exp.Table):
+        node.parent.meta["lists"] = lists
+        return node
+    return unnested(lists[0][1])
+
+
+def _string(node: exp.Expr, place: CatalogContext) -> exp.Expr:
+    """Return $$text$$ or U&'text' as an ordinary literal."""
+    text = str(node.this)
+    if isinstance(node, exp.UnicodeString):
+        text = _ESCAPED.sub(lambda match: chr(int(match[1] or match[2], 16)), text)
+    return exp.Literal.string(text)
+
+
+_ESCAPED = re.compile(r"\\(?:([0-9A-Fa-f]{4})|\+([0-9A-Fa-f]{6}))")
+
+
+def _fetch(node: exp.Expr, place: CatalogContext) -> exp.Expr:
+    """Return FETCH FIRST n ROWS ONLY as LIMIT n."""
+    options = node.args.get("limit_options")
+    if options is not None and (options.args.get("percent") or options.args.get("with_ties")):
+        raise refuse("clause", what="FETCH FIRST with PERCENT or WITH TIES", position=position_of(node))
+    return exp.Limit(expression=node.args["count"].copy())
 
 
 def _clock(node: exp.Expr, place: CatalogContext) -> exp.Expr:
@@ -407,6 +624,17 @@ def _clock(node: exp.Expr, place: CatalogContext) -> exp.Expr:
         moment = exp.cast(moment, name)
     return moment
 
+
+_NAMED: dict[str, Callable[[exp.Expr, CatalogContext], exp.Expr]] = {
+    **dict.fromkeys(("current_setting", "set_config"), _setting),
+    **dict.fromkeys(("all", "some"), _all),
+    **dict.fromkeys(("now", "clock_timestamp", "transaction_timestamp", "statement_timestamp"), _now),
+    "pg_backend_pid": lambda node, place: exp.Literal.number(place.process),
+    "current_schemas": _searched,
+    "pg_typeof": _typeof,
+    "to_regtype": _to_type,
+}
+"""Functions without a macro."""
 
 _CLOCKS: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.CurrentTimestamp: (),
@@ -425,7 +653,7 @@ _RULES: dict[type[exp.Expr], Callable[[exp.Expr, CatalogContext], exp.Expr]] = {
     **dict.fromkeys(_SESSION, _session),
     **dict.fromkeys(_CLASSES, _class_macro),
     **dict.fromkeys(_CLOCKS, _clock),
-    exp.CurrentSchemas: _schemas,
+    exp.CurrentSchemas: _searched,
     **dict.fromkeys((exp.EQ, exp.NEQ), _comparison),
     **dict.fromkeys((exp.RegexpLike, exp.RegexpILike), _regexp),
     exp.Table: _table,
@@ -436,7 +664,20 @@ _RULES: dict[type[exp.Expr], Callable[[exp.Expr, CatalogContext], exp.Expr]] = {
     exp.Bracket: _bracket,
     exp.Operator: _operator,
     exp.Format: lambda node, place: joined_format(node),
-    exp.Div: lambda node, place: whole_quotient(node),
+    exp.Unnest: _unnest,
+    exp.Fetch: _fetch,
+    exp.RawString: _string,
+    exp.UnicodeString: _string,
+    exp.ArrayPrepend: lambda node, place: call("array_prepend", node.expression, node.this),
+    exp.DPipe: _joined,
+    **dict.fromkeys(
+        (exp.JSONObjectAgg, exp.JSONBObjectAgg), lambda node, place: call("json_object_agg", *_arguments(node))
+    ),
+    exp.JSONArrayAgg: lambda node, place: call("json_agg", node.this),
+    exp.SimilarTo: lambda node, place: call("similar_to", node.this, node.expression),
+    exp.ArrayContainedBy: lambda node, place: call("array_contained_by", node.this, node.expression),
+    exp.ExplodingGenerateSeries: _series,
+    exp.GenerateSeries: _series,
     exp.Collate: _collate,
     exp.Anonymous: _function,
 }

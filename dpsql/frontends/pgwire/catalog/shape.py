@@ -12,7 +12,6 @@ from typing import Any
 PG_CATALOG, INFORMATION_SCHEMA = "pg_catalog", "information_schema"
 SCHEMAS = {PG_CATALOG: "pgc", INFORMATION_SCHEMA: "pgi"}
 """PostgreSQL's schemas and their names in the private DuckDB, which reserves the original names."""
-NAMESPACES = {PG_CATALOG: 11, "public": 2200, INFORMATION_SCHEMA: 13000}
 
 OWNER = 10
 """OID of the role that owns everything."""
@@ -21,8 +20,9 @@ _DUCKDB = {
     "bool": "BOOLEAN", "int2": "SMALLINT", "int4": "INTEGER", "int8": "BIGINT", "float4": "FLOAT", "float8": "DOUBLE",
     "oid": "UINTEGER", "xid": "UINTEGER", "bytea": "BLOB", "interval": "INTERVAL", "numeric": "DECIMAL(38, 6)",
     "cardinal_number": "INTEGER", "timestamptz": "TIMESTAMP", "time_stamp": "TIMESTAMP",
-    "int2vector": "SMALLINT[]", "oidvector": "UINTEGER[]",
+    "int2vector": "USMALLINT[]", "oidvector": "UBIGINT[]", "regproc": "DECIMAL(14,0)", "regtype": "DECIMAL(12,0)",
 }  # fmt: skip
+"""As `kinds`, which tells these types apart by what they are in DuckDB."""
 VECTORS = ("int2vector", "oidvector")
 
 
@@ -96,6 +96,23 @@ def _list(value: Any) -> Any:
 
 
 @cache
+def namespaces() -> dict[str, int]:
+    """Return the OID of each schema that every database has."""
+    return {row[1]: row[0] for row in static_rows()["pg_namespace"]}
+
+
+def views() -> dict[tuple[str, str], str]:
+    """Return PostgreSQL's definitions of the views that are computed from other relations, by (schema, name)."""
+    return {tuple(name.split(".")): text.rstrip().rstrip(";") for name, text in _data()["views"].items()}
+
+
+def keywords() -> list[list[Any]]:
+    """Return the rows of pg_get_keywords()."""
+    rows: list[list[Any]] = _data()["keywords"]
+    return rows
+
+
+@cache
 def type_names() -> dict[str, int]:
     """Return the OID of each type by its own name and by its SQL name."""
     oids = {row[1]: row[0] for row in static_rows()["pg_type"]}
@@ -116,6 +133,7 @@ SQL_NAMES = {
 }  # fmt: skip
 
 
+@cache
 def formatted_types() -> dict[int, str]:
     """Return the result of format_type for each type without a modifier."""
     rows = static_rows()["pg_type"]

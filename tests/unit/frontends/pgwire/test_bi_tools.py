@@ -15,7 +15,7 @@ from support.recording_session import World
 from support.served_clinic import Served
 
 from dpsql.policy import load_policy
-from unit.frontends.pgwire.test_catalog import POLICIES, Asker
+from unit.frontends.pgwire.catalog.test_rewrite import POLICIES, Asker
 
 SEARCH_PATH = """(
   SELECT CASE WHEN trim(s[i]) = '"$user"' THEN user ELSE trim(s[i]) END

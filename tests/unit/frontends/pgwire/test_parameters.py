@@ -172,7 +172,7 @@ def test_declared_types_come_before_inferred_ones() -> None:
     sql = "SELECT COUNT(*) FROM patients WHERE age = $1 AND weight = $2"
     assert inferred(sql, e.INT2) == (e.INT2, e.FLOAT8)
     assert inferred(sql, 0, e.INT4, e.DATE, 0) == (e.INT8, e.INT4, e.DATE, e.TEXT)
-    assert inferred(sql, e.UNKNOWN, e.REGCLASS) == (e.TEXT, e.TEXT)
+    assert inferred(sql, e.UNKNOWN, e.NAMED["regclass"]) == (e.TEXT, e.TEXT)
 
 
 def test_the_first_use_that_says_a_type_counts() -> None:
@@ -187,7 +187,7 @@ def test_numbers_that_are_left_out_are_texts() -> None:
 
 
 def test_what_cannot_be_read_has_its_declared_types_or_texts() -> None:
-    assert parameter_types(None, [0, e.INT4, e.REGCLASS], POLICY) == (e.TEXT, e.INT4, e.REGCLASS)
+    assert parameter_types(None, [0, e.INT4, e.NAMED["regclass"]], POLICY) == (e.TEXT, e.INT4, e.NAMED["regclass"])
     assert parameter_types(None, [], POLICY) == ()
 
 
@@ -214,7 +214,7 @@ def test_stand_ins_have_the_type_that_they_stand_in_for() -> None:
     expected: dict[int, type] = {
         e.BOOL: bool, e.INT2: int, e.INT4: int, e.INT8: int, e.OID: int, e.FLOAT4: float, e.FLOAT8: float,
         e.NUMERIC: Decimal, e.DATE: date, e.TIME: time, e.TIMESTAMP: datetime, e.TIMESTAMPTZ: datetime, e.TEXT: str,
-        e.VARCHAR: str, e.REGCLASS: str, 999_999: str, LISTS[e.INT8]: list, LISTS[e.TEXT]: list,
+        e.VARCHAR: str, e.NAMED["regclass"]: str, 999_999: str, LISTS[e.INT8]: list, LISTS[e.TEXT]: list,
     }  # fmt: skip
     assert [type(value) for value in dummies(list(expected))] == list(expected.values())
     assert dummies([]) == []

@@ -1,0 +1,109 @@
+"""Functions in FROM, as subqueries with PostgreSQL's columns, and the system columns of relations."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from dpsql.errors.exceptions import refuse
+from dpsql.frontends.pgwire.catalog.macros import PREFIX
+from dpsql.frontends.pgwire.catalog.shape import PG_CATALOG, relations
+
+SETS: dict[str, tuple[tuple[str, str], ...]] = {
+    "generate_subscripts": (("generate_subscripts", "generate_subscripts"),),
+    "generate_series": (("generate_series", ""),),
+    "string_to_table": (("string_to_table", "string_to_array"),),
+    "regexp_split_to_table": (("regexp_split_to_table", "regexp_split_to_array"),),
+    "pg_partition_ancestors": (("relid", "pg_partition_ancestors"),),
+    "_pg_expandarray": (("x", "unnested"), ("n", "element_numbers")),
+}
+"""Functions that return sets: the columns in FROM, each with the macro that makes the list of its values."""
+RECORDS = {"_pg_expandarray": "expandarray"}
+"""Sets of records, with the macro that makes the list of these outside of FROM."""
+_SYSTEM = {"tableoid", "xmin", "xmax", "cmin", "cmax", "ctid"}
+
+
+def call(name: str, *arguments: exp.Expr) -> exp.Expr:
+    """Return a call of a macro."""
+    return exp.Anonymous(this=PREFIX + name, expressions=[argument.copy() for argument in arguments])
+
+
+def unnested(values: exp.Expr) -> exp.Expr:
+    """Return the elements of a list as rows."""
+    return exp.Anonymous(this="unnest", expressions=[values])
+
+
+def lists_of(name: str, arguments: list[exp.Expr]) -> list[tuple[str, exp.Expr]] | None:
+    """Return the columns of a set-returning function, each as a list of its values; None for any other function."""
+    if name not in SETS:
+        return None
+    return [
+        (column, call(macro, *arguments) if macro else exp.Anonymous(this=name, expressions=[a.copy() for a in arguments]))
+        for column, macro in SETS[name]
+    ]  # fmt: skip
+
+
+def function_rows(node: exp.Table | exp.Unnest) -> exp.Expr:
+    """Return a function in FROM, whose arguments are translated already, as a subquery. `node.meta["function"]` is its name and
+    `node.meta["lists"]` its columns if it returns a set."""
+    alias: exp.TableAlias | None = node.args.get("alias")
+    named = [column.name for column in alias.args.get("columns") or ()] if alias is not None else []
+    label = str(node.meta["function"])
+    if isinstance(node, exp.Unnest):
+        lists = [("unnest", value) for value in node.expressions]
+        ordinality = node.args.get("offset")
+        if isinstance(ordinality, exp.Identifier):
+            named.append(ordinality.name)
+    else:
+        lists, ordinality = node.meta.get("lists") or [], node.args.get("ordinality")
+    columns = [(name, unnested(values.copy())) for name, values in lists] or [(label, node.this.copy())]
+    if len(columns) == 1 and alias is not None and alias.name and columns[0][0] == label:
+        columns = [(alias.name, columns[0][1])]  # the alias names the only column, too
+    if ordinality:
+        sizes = [exp.Anonymous(this="len", expressions=[values.copy()]) for _, values in lists]
+        most: exp.Expr = exp.Anonymous(this="greatest", expressions=sizes) if sizes else exp.Literal.number(1)
+        counted = exp.Anonymous(this="generate_series", expressions=[exp.Literal.number(1), most])
+        columns.append(("ordinality", unnested(counted)))
+    if len(named) > len(columns):
+        raise refuse(
+            "catalog_columns", name=alias.name if alias is not None else label, has=len(columns), wanted=len(named)
+        )
+    names = named + [name for name, _ in columns[len(named) :]]
+    rows = exp.select(*(exp.alias_(value, name, quoted=True) for name, (_, value) in zip(names, columns, strict=True)))
+    inner = rows.subquery()
+    inner.set(
+        "alias",
+        exp.TableAlias(this=exp.to_identifier(alias.name if alias is not None and alias.name else label, quoted=True)),
+    )
+    return inner
+
+
+def replace_system_columns(tree: exp.Expr) -> None:
+    """Replace tableoid, xmin and the like of relations by their values: no row is ever changed here."""
+    for column in list(tree.find_all(exp.Column)):
+        if column.name in _SYSTEM and not column.this.quoted:
+            relation = _relation_of(column)
+            if relation is None:
+                continue
+            oid = relations()[relation.db or PG_CATALOG, relation.name].oid
+            value = {"tableoid": str(oid), "xmin": "1"}.get(column.name, "0")
+            literal = exp.Literal.string("(0,1)") if column.name == "ctid" else exp.Literal.number(value)
+            number = exp.cast(literal, exp.DataType.build("oid", dialect="postgres", udt=True))
+            constant = literal if column.name == "ctid" else number
+            is_output = isinstance(column.parent, exp.Select) and column.arg_key == "expressions"
+            column.replace(exp.alias_(constant, column.name, quoted=True) if is_output else constant)
+
+
+def _relation_of(column: exp.Column) -> exp.Table | None:
+    """Return the catalog relation in whose scope a column stands, by its qualifier or as the first one; None if it is of another
+    source."""
+    select: exp.Expr | None = column.find_ancestor(exp.Select)
+    while select is not None:
+        first = select.args.get("from_")
+        sources = [] if first is None else [first.this, *(join.this for join in select.args.get("joins") or ())]
+        for source in sources:
+            if column.table and source.alias_or_name != column.table:
+                continue
+            is_relation = isinstance(source, exp.Table) and (source.db or PG_CATALOG, source.name) in relations()
+            return source if is_relation else None
+        select = select.find_ancestor(exp.Select)
+    return None

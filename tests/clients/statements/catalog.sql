@@ -1,0 +1,429 @@
+-- Sequelize
+SHOW SERVER_VERSION
+SELECT typname, typtype, oid, typarray FROM pg_type WHERE (typtype = 'b' AND typname IN ('hstore', 'geometry', 'geography')) OR (typtype = 'e')
+SELECT table_name FROM information_schema.tables WHERE table_schema = 'public' AND table_type LIKE '%TABLE' AND table_name != 'spatial_ref_sys' ORDER BY 1
+SELECT pk.constraint_type as "Constraint", c.column_name as "Field", c.column_default as "Default", c.is_nullable as "Null", (CASE WHEN c.udt_name = 'hstore' THEN c.udt_name ELSE c.data_type END) || (CASE WHEN c.character_maximum_length IS NOT NULL THEN '(' || c.character_maximum_length || ')' ELSE '' END) as "Type", (SELECT array_agg(e.enumlabel) FROM pg_catalog.pg_type t JOIN pg_catalog.pg_enum e ON t.oid=e.enumtypid WHERE t.typname=c.udt_name) AS "special" FROM information_schema.columns c LEFT JOIN (SELECT tc.table_schema, tc.table_name, cu.column_name, tc.constraint_type FROM information_schema.TABLE_CONSTRAINTS tc JOIN information_schema.KEY_COLUMN_USAGE cu ON tc.table_schema=cu.table_schema and tc.table_name=cu.table_name and tc.constraint_name=cu.constraint_name and tc.constraint_type='PRIMARY KEY') pk ON pk.table_schema=c.table_schema AND pk.table_name=c.table_name AND pk.column_name=c.column_name WHERE c.table_name = 'orders' AND c.table_schema = 'public' ORDER BY c.ordinal_position
+SELECT i.relname AS name, ix.indisprimary AS primary, ix.indisunique AS unique, ix.indkey AS indkey, array_agg(a.attnum) as column_indexes, array_agg(a.attname) AS column_names, pg_get_indexdef(ix.indexrelid) AS definition FROM pg_class t, pg_class i, pg_index ix, pg_attribute a, pg_namespace s WHERE t.oid = ix.indrelid AND i.oid = ix.indexrelid AND a.attrelid = t.oid AND t.relkind = 'r' and t.relname = 'orders' AND s.oid = t.relnamespace AND s.nspname = 'public' AND a.attnum = ANY(ix.indkey) GROUP BY i.relname, ix.indexrelid, ix.indisprimary, ix.indisunique, ix.indkey ORDER BY i.relname
+-- differs: not answered as there yet
+SELECT DISTINCT tc.constraint_name as constraint_name, tc.constraint_schema as constraint_schema, tc.constraint_catalog as constraint_catalog, tc.table_name as table_name, tc.table_schema as table_schema, tc.table_catalog as table_catalog, tc.initially_deferred as initially_deferred, tc.is_deferrable as is_deferrable, kcu.column_name as column_name, ccu.table_schema AS referenced_table_schema, ccu.table_catalog AS referenced_table_catalog, ccu.table_name AS referenced_table_name, ccu.column_name AS referenced_column_name FROM information_schema.table_constraints AS tc JOIN information_schema.key_column_usage AS kcu ON tc.constraint_name = kcu.constraint_name JOIN information_schema.constraint_column_usage AS ccu ON ccu.constraint_name = tc.constraint_name WHERE constraint_type = 'FOREIGN KEY' AND tc.table_name = 'orders' AND tc.table_catalog = current_database() ORDER BY 1
+SELECT conrelid::regclass AS table_from, conname, pg_get_constraintdef(c.oid) FROM pg_catalog.pg_constraint r JOIN pg_catalog.pg_constraint c ON c.oid = r.oid WHERE r.conrelid = 'orders'::regclass ORDER BY 2
+SELECT conname AS "constraintName", contype, conrelid::regclass::text AS "tableName" FROM pg_constraint WHERE connamespace = 'public'::regnamespace ORDER BY 1
+-- TypeORM
+SELECT * FROM current_schema()
+SELECT * FROM current_database()
+-- differs: the version says what dpsql is
+SELECT version()
+-- differs: the version says what dpsql is
+SELECT * FROM version()
+SELECT current_schema() AS s, d FROM current_database() AS d
+SELECT "table_schema", "table_name" FROM "information_schema"."tables" WHERE ("table_schema" = 'public' AND "table_name" = 'orders') OR ("table_schema" = 'public' AND "table_name" = 'users') ORDER BY 2
+-- differs: not answered as there yet
+SELECT columns.*, pg_catalog.col_description(('"' || table_catalog || '"."' || table_schema || '"."' || table_name || '"')::regclass::oid, ordinal_position) AS description, ('"' || "udt_schema" || '"."' || "udt_name" || '"')::"regtype"::text AS "regtype", pg_catalog.format_type("col_attr"."atttypid", "col_attr"."atttypmod") AS "format_type" FROM "information_schema"."columns" LEFT JOIN "pg_catalog"."pg_attribute" AS "col_attr" ON "col_attr"."attname" = "columns"."column_name" AND "col_attr"."attrelid" = ( SELECT "cls"."oid" FROM "pg_catalog"."pg_class" AS "cls" LEFT JOIN "pg_catalog"."pg_namespace" AS "ns" ON "ns"."oid" = "cls"."relnamespace" WHERE "cls"."relname" = "columns"."table_name" AND "ns"."nspname" = "columns"."table_schema" ) WHERE ("table_schema" = 'public' AND "table_name" = 'users') ORDER BY ordinal_position
+SELECT "ns"."nspname" AS "table_schema", "t"."relname" AS "table_name", "cnst"."conname" AS "constraint_name", pg_get_constraintdef("cnst"."oid") AS "expression", CASE "cnst"."contype" WHEN 'p' THEN 'PRIMARY' WHEN 'u' THEN 'UNIQUE' WHEN 'c' THEN 'CHECK' WHEN 'x' THEN 'EXCLUDE' END AS "constraint_type", "a"."attname" AS "column_name" FROM "pg_constraint" "cnst" INNER JOIN "pg_class" "t" ON "t"."oid" = "cnst"."conrelid" INNER JOIN "pg_namespace" "ns" ON "ns"."oid" = "cnst"."connamespace" LEFT JOIN "pg_attribute" "a" ON "a"."attrelid" = "cnst"."conrelid" AND "a"."attnum" = ANY ("cnst"."conkey") WHERE "t"."relkind" IN ('r', 'p') AND (("ns"."nspname" = 'public' AND "t"."relname" = 'orders')) ORDER BY 3
+SELECT "con"."conname" AS "constraint_name", "con"."nspname" AS "table_schema", "con"."relname" AS "table_name", "att2"."attname" AS "column_name", "ns"."nspname" AS "referenced_table_schema", "cl"."relname" AS "referenced_table_name", "att"."attname" AS "referenced_column_name", "con"."confdeltype" AS "on_delete", "con"."confupdtype" AS "on_update", "con"."condeferrable" AS "deferrable", "con"."condeferred" AS "deferred" FROM ( SELECT UNNEST ("con1"."conkey") AS "parent", UNNEST ("con1"."confkey") AS "child", "con1"."confrelid", "con1"."conrelid", "con1"."conname", "con1"."contype", "ns"."nspname", "cl"."relname", "con1"."condeferrable", CASE WHEN "con1"."condeferred" THEN 'INITIALLY DEFERRED' ELSE 'INITIALLY IMMEDIATE' END as condeferred, CASE "con1"."confdeltype" WHEN 'a' THEN 'NO ACTION' WHEN 'r' THEN 'RESTRICT' WHEN 'c' THEN 'CASCADE' WHEN 'n' THEN 'SET NULL' WHEN 'd' THEN 'SET DEFAULT' END as "confdeltype", CASE "con1"."confupdtype" WHEN 'a' THEN 'NO ACTION' WHEN 'r' THEN 'RESTRICT' WHEN 'c' THEN 'CASCADE' WHEN 'n' THEN 'SET NULL' WHEN 'd' THEN 'SET DEFAULT' END as "confupdtype" FROM "pg_class" "cl" INNER JOIN "pg_namespace" "ns" ON "cl"."relnamespace" = "ns"."oid" INNER JOIN "pg_constraint" "con1" ON "con1"."conrelid" = "cl"."oid" WHERE "con1"."contype" = 'f' AND (("ns"."nspname" = 'public' AND "cl"."relname" = 'orders')) ) "con" INNER JOIN "pg_attribute" "att" ON "att"."attrelid" = "con"."confrelid" AND "att"."attnum" = "con"."child" INNER JOIN "pg_class" "cl" ON "cl"."oid" = "con"."confrelid" AND "cl"."relispartition" = 'f' INNER JOIN "pg_namespace" "ns" ON "cl"."relnamespace" = "ns"."oid" INNER JOIN "pg_attribute" "att2" ON "att2"."attrelid" = "con"."conrelid" AND "att2"."attnum" = "con"."parent" ORDER BY 1
+SELECT "ns"."nspname" AS "table_schema", "t"."relname" AS "table_name", "i"."relname" AS "constraint_name", "a"."attname" AS "column_name", CASE "ix"."indisunique" WHEN 't' THEN 'TRUE' ELSE'FALSE' END AS "is_unique", pg_get_expr("ix"."indpred", "ix"."indrelid") AS "condition", "types"."typname" AS "type_name", "am"."amname" AS "index_type" FROM "pg_class" "t" INNER JOIN "pg_index" "ix" ON "ix"."indrelid" = "t"."oid" INNER JOIN "pg_attribute" "a" ON "a"."attrelid" = "t"."oid"  AND "a"."attnum" = ANY ("ix"."indkey") INNER JOIN "pg_namespace" "ns" ON "ns"."oid" = "t"."relnamespace" INNER JOIN "pg_class" "i" ON "i"."oid" = "ix"."indexrelid" INNER JOIN "pg_type" "types" ON "types"."oid" = "a"."atttypid" INNER JOIN "pg_am" "am" ON "i"."relam" = "am"."oid" LEFT JOIN "pg_constraint" "cnst" ON "cnst"."conname" = "i"."relname" WHERE "t"."relkind" IN ('r', 'p') AND "cnst"."contype" IS NULL AND (("ns"."nspname" = 'public' AND "t"."relname" = 'orders'))
+SELECT * FROM "information_schema"."tables" WHERE "table_schema" = 'public' AND "table_name" = 'typeorm_metadata'
+-- ActiveRecord
+SELECT t.oid, t.typname, t.typelem, t.typdelim, t.typinput, r.rngsubtype, t.typtype, t.typbasetype FROM pg_type as t LEFT JOIN pg_range as r ON oid = rngtypid WHERE t.typname IN ('int2', 'int4', 'int8', 'oid', 'float4', 'float8', 'numeric', 'bool') ORDER BY 1
+SELECT t.oid, t.typname, t.typelem, t.typdelim, t.typinput, r.rngsubtype, t.typtype, t.typbasetype FROM pg_type as t LEFT JOIN pg_range as r ON oid = rngtypid WHERE t.typtype IN ('r', 'e', 'd') AND t.typnamespace = 'pg_catalog'::regnamespace ORDER BY 1
+SELECT t.oid, t.typname, t.typelem, t.typdelim, t.typinput FROM pg_type as t WHERE t.typinput = 'array_in(cstring,oid,integer)'::regprocedure AND t.typelem IN (16, 17, 20, 21, 23, 25) ORDER BY 1
+SELECT c.relname FROM pg_class c LEFT JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = ANY (current_schemas(false)) AND c.relkind IN ('r','p') ORDER BY 1
+SELECT c.relname FROM pg_class c LEFT JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = ANY (current_schemas(false)) AND c.relname = 'orders' AND c.relkind IN ('r','v','m','p','f')
+SELECT a.attname, format_type(a.atttypid, a.atttypmod), pg_get_expr(d.adbin, d.adrelid), a.attnotnull, a.atttypid, a.atttypmod, c.collname, col_description(a.attrelid, a.attnum) AS comment, attidentity AS identity, attgenerated as attgenerated FROM pg_attribute a LEFT JOIN pg_attrdef d ON a.attrelid = d.adrelid AND a.attnum = d.adnum LEFT JOIN pg_type t ON a.atttypid = t.oid LEFT JOIN pg_collation c ON a.attcollation = c.oid AND a.attcollation <> t.typcollation WHERE a.attrelid = '"orders"'::regclass AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
+SELECT a.attname FROM ( SELECT indrelid, indkey, generate_subscripts(indkey, 1) idx FROM pg_index WHERE indrelid = '"orders"'::regclass AND indisprimary ) i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[i.idx] ORDER BY i.idx
+SELECT distinct i.relname, d.indisunique, d.indkey, pg_get_indexdef(d.indexrelid), pg_catalog.obj_description(i.oid, 'pg_class') AS comment, d.indisvalid, ARRAY( SELECT pg_get_indexdef(d.indexrelid, k + 1, true) FROM generate_subscripts(d.indkey, 1) AS k ORDER BY k ) AS columns FROM pg_class t INNER JOIN pg_index d ON t.oid = d.indrelid INNER JOIN pg_class i ON d.indexrelid = i.oid LEFT JOIN pg_namespace n ON n.oid = t.relnamespace WHERE i.relkind IN ('i', 'I') AND t.relname = 'users' AND n.nspname = ANY (current_schemas(false)) ORDER BY i.relname
+SELECT t2.oid::regclass::text AS to_table, a1.attname AS column, a2.attname AS primary_key, c.conname AS name, c.confupdtype AS on_update, c.confdeltype AS on_delete, c.convalidated AS valid, c.condeferrable AS deferrable, c.condeferred AS deferred, c.conkey, c.confkey, c.conrelid, c.confrelid FROM pg_constraint c JOIN pg_class t1 ON c.conrelid = t1.oid JOIN pg_class t2 ON c.confrelid = t2.oid JOIN pg_attribute a1 ON a1.attnum = c.conkey[1] AND a1.attrelid = t1.oid JOIN pg_attribute a2 ON a2.attnum = c.confkey[1] AND a2.attrelid = t2.oid JOIN pg_namespace t3 ON c.connamespace = t3.oid WHERE c.contype = 'f' AND t1.relname = 'orders' AND t3.nspname = ANY (current_schemas(false)) ORDER BY c.conname
+SELECT type.typname AS name, type.OID AS oid, n.nspname AS schema, string_agg(enum.enumlabel, ',' ORDER BY enum.enumsortorder) AS value FROM pg_enum AS enum JOIN pg_type AS type ON (type.oid = enum.enumtypid) JOIN pg_namespace n ON type.typnamespace = n.oid WHERE n.nspname = ANY (current_schemas(false)) GROUP BY type.OID, n.nspname, type.typname
+SELECT pg_catalog.obj_description(c.oid, 'pg_class') FROM pg_catalog.pg_class c LEFT JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relname = 'nosuch' AND c.relkind IN ('r') AND n.nspname = ANY (current_schemas(false))
+SELECT schemaname, tablename FROM pg_tables WHERE schemaname = ANY(current_schemas(false)) ORDER BY 2
+SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_.*' AND nspname NOT IN ('information_schema') ORDER by nspname
+SELECT extname FROM pg_extension WHERE extname <> 'plpgsql'
+SELECT pg_encoding_to_char(encoding) FROM pg_database WHERE datname = current_database()
+SELECT conname, contype FROM pg_constraint c JOIN pg_class t ON c.conrelid = t.oid JOIN pg_namespace n ON n.oid = c.connamespace WHERE c.contype = 'u' AND t.relname = 'products' ORDER BY 1
+SELECT a.attname, pg_get_serial_sequence('orders', a.attname) FROM pg_attribute a WHERE a.attrelid = 'orders'::regclass AND a.attnum > 0 ORDER BY a.attnum
+-- Django
+SELECT c.relname, CASE WHEN c.relispartition THEN 'p' WHEN c.relkind IN ('m', 'v') THEN 'v' ELSE 't' END, obj_description(c.oid, 'pg_class') FROM pg_catalog.pg_class c LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('f', 'm', 'p', 'r', 'v') AND n.nspname NOT IN ('pg_catalog', 'pg_toast', 'information_schema') AND pg_catalog.pg_table_is_visible(c.oid) ORDER BY 1
+SELECT a.attname AS column_name, NOT (a.attnotnull OR (t.typtype = 'd' AND t.typnotnull)) AS is_nullable, pg_get_expr(ad.adbin, ad.adrelid) AS column_default, CASE WHEN collname = 'default' THEN NULL ELSE collname END AS collation, a.attidentity != '' AS is_autofield, col_description(a.attrelid, a.attnum) AS column_comment FROM pg_attribute a LEFT JOIN pg_attrdef ad ON a.attrelid = ad.adrelid AND a.attnum = ad.adnum LEFT JOIN pg_collation co ON a.attcollation = co.oid JOIN pg_type t ON a.atttypid = t.oid JOIN pg_class c ON a.attrelid = c.oid JOIN pg_namespace n ON c.relnamespace = n.oid WHERE c.relkind IN ('f', 'm', 'p', 'r', 'v') AND c.relname = 'orders' AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND pg_catalog.pg_table_is_visible(c.oid) ORDER BY a.attnum
+SELECT c.conname, array( SELECT attname FROM unnest(c.conkey) WITH ORDINALITY cols(colid, arridx) JOIN pg_attribute AS ca ON cols.colid = ca.attnum WHERE ca.attrelid = c.conrelid ORDER BY cols.arridx ), c.contype, (SELECT fkc.relname || '.' || fka.attname FROM pg_attribute AS fka JOIN pg_class AS fkc ON fka.attrelid = fkc.oid WHERE fka.attrelid = c.confrelid AND fka.attnum = c.confkey[1]), cl.reloptions FROM pg_constraint AS c JOIN pg_class AS cl ON c.conrelid = cl.oid WHERE cl.relname = 'orders' AND pg_catalog.pg_table_is_visible(cl.oid) ORDER BY 1
+SELECT indexname, array_agg(attname ORDER BY arridx), indisunique, indisprimary, array_agg(ordering ORDER BY arridx), amname, exprdef, s2.attoptions FROM ( SELECT c2.relname as indexname, idx.*, attr.attname, am.amname, CASE WHEN idx.indexprs IS NOT NULL THEN pg_get_indexdef(idx.indexrelid) END AS exprdef, CASE am.amname WHEN 'btree' THEN CASE (option & 1) WHEN 1 THEN 'DESC' ELSE 'ASC' END END as ordering, c2.reloptions as attoptions FROM ( SELECT * FROM pg_index i, unnest(i.indkey, i.indoption) WITH ORDINALITY koi(key, option, arridx) ) idx LEFT JOIN pg_class c ON idx.indrelid = c.oid LEFT JOIN pg_class c2 ON idx.indexrelid = c2.oid LEFT JOIN pg_am am ON c2.relam = am.oid LEFT JOIN pg_attribute attr ON attr.attrelid = c.oid AND attr.attnum = idx.key WHERE c.relname = 'orders' AND pg_catalog.pg_table_is_visible(c.oid) ) s2 GROUP BY indexname, indisunique, indisprimary, amname, exprdef, attoptions ORDER BY 1
+SELECT s.relname AS sequence_name, a.attname AS colname FROM pg_class s JOIN pg_depend d ON d.objid = s.oid AND d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass JOIN pg_attribute a ON d.refobjid = a.attrelid AND d.refobjsubid = a.attnum JOIN pg_class tbl ON tbl.oid = d.refobjid AND tbl.relname = 'orders' AND pg_catalog.pg_table_is_visible(tbl.oid) WHERE s.relkind = 'S'
+SELECT a1.attname, c2.relname, a2.attname FROM pg_constraint con LEFT JOIN pg_class c1 ON con.conrelid = c1.oid LEFT JOIN pg_class c2 ON con.confrelid = c2.oid LEFT JOIN pg_attribute a1 ON c1.oid = a1.attrelid AND a1.attnum = con.conkey[1] LEFT JOIN pg_attribute a2 ON c2.oid = a2.attrelid AND a2.attnum = con.confkey[1] WHERE c1.relname = 'orders' AND con.contype = 'f' AND c1.relnamespace = c2.relnamespace AND pg_catalog.pg_table_is_visible(c1.oid) ORDER BY 1
+-- peewee
+SELECT tablename FROM pg_catalog.pg_tables WHERE schemaname = 'public' ORDER BY tablename
+SELECT viewname, definition FROM pg_catalog.pg_views WHERE schemaname = 'public' ORDER BY viewname
+SELECT i.relname, idxs.indexdef, idx.indisunique, array_to_string(ARRAY( SELECT pg_get_indexdef(idx.indexrelid, k + 1, TRUE) FROM generate_subscripts(idx.indkey, 1) AS k ORDER BY k), ',') FROM pg_catalog.pg_class AS t INNER JOIN pg_catalog.pg_index AS idx ON t.oid = idx.indrelid INNER JOIN pg_catalog.pg_class AS i ON idx.indexrelid = i.oid INNER JOIN pg_catalog.pg_indexes AS idxs ON (idxs.tablename = t.relname AND idxs.indexname = i.relname) WHERE t.relname = 'orders' AND t.relkind = 'r' AND idxs.schemaname = 'public' ORDER BY idx.indisunique DESC, i.relname
+SELECT column_name, is_nullable, data_type, column_default FROM information_schema.columns WHERE table_name = 'orders' AND table_schema = 'public' ORDER BY ordinal_position
+SELECT pg_attribute.attname FROM pg_index, pg_class, pg_attribute, pg_namespace WHERE pg_class.oid = 'orders'::regclass AND indrelid = pg_class.oid AND nspname = 'public' AND pg_class.relnamespace = pg_namespace.oid AND pg_attribute.attrelid = pg_class.oid AND pg_attribute.attnum = any(pg_index.indkey) AND indisprimary
+-- differs: not answered as there yet
+SELECT DISTINCT kcu.column_name, ccu.table_name, ccu.column_name FROM information_schema.table_constraints AS tc JOIN information_schema.key_column_usage AS kcu ON (tc.constraint_name = kcu.constraint_name AND tc.constraint_schema = kcu.constraint_schema AND tc.table_name = kcu.table_name AND tc.table_schema = kcu.table_schema) JOIN information_schema.constraint_column_usage AS ccu ON (ccu.constraint_name = tc.constraint_name AND ccu.constraint_schema = tc.constraint_schema) WHERE tc.constraint_type = 'FOREIGN KEY' AND tc.table_name = 'events' AND tc.table_schema = 'public' ORDER BY 1
+SELECT relname FROM pg_class WHERE relkind = 'S'
+-- pgcli
+SELECT n.nspname schema_name, c.relname table_name FROM pg_catalog.pg_class c LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind = ANY('{r,p,f}') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' ORDER BY 1,2
+SELECT nsp.nspname schema_name, cls.relname table_name, att.attname column_name, att.atttypid::regtype::text type_name, att.atthasdef AS has_default, pg_catalog.pg_get_expr(def.adbin, def.adrelid, true) as default FROM pg_catalog.pg_attribute att INNER JOIN pg_catalog.pg_class cls ON att.attrelid = cls.oid INNER JOIN pg_catalog.pg_namespace nsp ON cls.relnamespace = nsp.oid LEFT OUTER JOIN pg_attrdef def ON def.adrelid = att.attrelid AND def.adnum = att.attnum WHERE cls.relkind = ANY(array['r', 'p', 'f']) AND nsp.nspname = 'public' AND NOT att.attisdropped AND att.attnum > 0 ORDER BY 1, 2, att.attnum
+SELECT nspname FROM pg_catalog.pg_namespace WHERE nspname !~ '^pg_' ORDER BY 1
+SELECT s_p.nspname AS parentschema, t_p.relname AS parenttable, unnest((select array_agg(attname ORDER BY i) from (select unnest(confkey) as attnum, generate_subscripts(confkey, 1) as i) x JOIN pg_catalog.pg_attribute c USING(attnum) WHERE c.attrelid = fk.confrelid)) AS parentcolumn, s_c.nspname AS childschema, t_c.relname AS childtable, unnest((select array_agg(attname ORDER BY i) from (select unnest(conkey) as attnum, generate_subscripts(conkey, 1) as i) x JOIN pg_catalog.pg_attribute c USING(attnum) WHERE c.attrelid = fk.conrelid)) AS childcolumn FROM pg_catalog.pg_constraint fk JOIN pg_catalog.pg_class t_p ON t_p.oid = fk.confrelid JOIN pg_catalog.pg_namespace s_p ON s_p.oid = t_p.relnamespace JOIN pg_catalog.pg_class t_c ON t_c.oid = fk.conrelid JOIN pg_catalog.pg_namespace s_c ON s_c.oid = t_c.relnamespace WHERE fk.contype = 'f' ORDER BY 2, 5
+SELECT n.nspname schema_name, p.proname func_name, p.proargnames, COALESCE(proallargtypes::regtype[], proargtypes::regtype[])::text[], p.proargmodes, prorettype::regtype::text return_type, p.prokind = 'a' is_aggregate, p.prokind = 'w' is_window, p.proretset is_set_returning, d.deptype = 'e' is_extension, pg_get_expr(proargdefaults, 0) AS arg_defaults FROM pg_catalog.pg_proc p INNER JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace LEFT JOIN pg_depend d ON d.objid = p.oid and d.deptype = 'e' WHERE p.prorettype::regtype != 'trigger'::regtype AND n.nspname = 'public' ORDER BY 1, 2
+SELECT n.nspname schema_name, t.typname type_name FROM pg_catalog.pg_type t INNER JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace WHERE ( t.typrelid = 0 OR ( SELECT c.relkind = 'c' FROM pg_catalog.pg_class c WHERE c.oid = t.typrelid ) ) AND NOT EXISTS( SELECT 1 FROM pg_catalog.pg_type el WHERE el.oid = t.typelem AND el.typarray = t.oid ) AND n.nspname <> 'pg_catalog' AND n.nspname <> 'information_schema' ORDER BY 1, 2
+SELECT d.datname FROM pg_catalog.pg_database d WHERE d.datname = current_database() ORDER BY 1
+SELECT c.relname, c.relkind::text FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'v'
+SELECT unnest(current_schemas(true))
+SELECT current_schemas(false), current_schemas(true)
+-- pgJDBC, DBeaver, Hibernate, DataGrip
+select string_agg(word, ',') from pg_catalog.pg_get_keywords() where word <> ALL ('{a,abs,absolute,action,ada,add,admin,after,all,allocate,alter,always,and,any,are}'::text[]) and word < 'av'
+SELECT word, catcode FROM pg_get_keywords() WHERE word IN ('select', 'from', 'zone') ORDER BY 1
+SELECT db.oid,db.* FROM pg_catalog.pg_database db WHERE 1 = 1 AND db.datname='nosuch'
+SELECT * FROM pg_catalog.pg_settings where name='standard_conforming_strings' and setting='nosuch'
+SELECT n.oid,n.*,d.description FROM pg_catalog.pg_namespace n LEFT OUTER JOIN pg_catalog.pg_description d ON d.objoid=n.oid AND d.objsubid=0 AND d.classoid='pg_namespace'::regclass WHERE nspname = 'nosuch' ORDER BY nspname
+SELECT c.oid,c.relname,d.description,pg_catalog.pg_get_expr(c.relpartbound, c.oid) as partition_expr, pg_catalog.pg_get_partkeydef(c.oid) as partition_key FROM pg_catalog.pg_class c LEFT OUTER JOIN pg_catalog.pg_description d ON d.objoid=c.oid AND d.objsubid=0 AND d.classoid='pg_class'::regclass WHERE c.relnamespace='public'::regnamespace AND c.relkind not in ('i','I','c') ORDER BY c.relname
+SELECT c.relname,a.*,pg_catalog.pg_get_expr(ad.adbin, ad.adrelid, true) as def_value,dsc.description,dep.objid FROM pg_catalog.pg_attribute a INNER JOIN pg_catalog.pg_class c ON (a.attrelid=c.oid) LEFT OUTER JOIN pg_catalog.pg_attrdef ad ON (a.attrelid=ad.adrelid AND a.attnum = ad.adnum) LEFT OUTER JOIN pg_catalog.pg_description dsc ON (c.oid=dsc.objoid AND a.attnum = dsc.objsubid) LEFT OUTER JOIN pg_depend dep on dep.refobjid = a.attrelid AND dep.deptype = 'i' and dep.refobjsubid = a.attnum and dep.classid = dep.refclassid WHERE NOT a.attisdropped AND c.relkind not in ('i','I','c') AND c.relname = 'nosuch' ORDER BY a.attnum
+SELECT t.oid,t.*,c.relkind,format_type(nullif(t.typbasetype, 0), t.typtypmod) as base_type_name, d.description FROM pg_catalog.pg_type t LEFT OUTER JOIN pg_catalog.pg_type et ON et.oid=t.typelem LEFT OUTER JOIN pg_catalog.pg_class c ON c.oid=t.typrelid LEFT OUTER JOIN pg_catalog.pg_description d ON t.oid=d.objoid WHERE t.typname IS NOT NULL AND (c.relkind IS NULL OR c.relkind = 'c') AND (et.typcategory IS NULL OR et.typcategory <> 'C') AND t.typname = 'nosuch'
+SELECT i.*,i.indkey as keys,c.relname,c.relnamespace,c.relam,c.reltablespace,tc.relname as tabrelname,dsc.description,pg_catalog.pg_get_expr(i.indpred, i.indrelid) as pred_expr FROM pg_catalog.pg_index i INNER JOIN pg_catalog.pg_class c ON c.oid=i.indexrelid INNER JOIN pg_catalog.pg_class tc ON tc.oid=i.indrelid LEFT OUTER JOIN pg_catalog.pg_description dsc ON i.indexrelid=dsc.objoid WHERE tc.relname = 'nosuch' ORDER BY tabrelname, c.relname
+SELECT c.oid,c.conname,t.relname as tabrelname,rt.relnamespace as refnamespace,d.description, case when c.contype='c' then "substring"(pg_get_constraintdef(c.oid), 7) else null end consrc_copy FROM pg_catalog.pg_constraint c INNER JOIN pg_catalog.pg_class t ON t.oid=c.conrelid LEFT OUTER JOIN pg_catalog.pg_class rt ON rt.oid=c.confrelid LEFT OUTER JOIN pg_catalog.pg_description d ON d.objoid=c.oid AND d.objsubid=0 AND d.classoid='pg_constraint'::regclass WHERE t.relname = 'orders' ORDER BY c.conname
+SELECT NULL AS TABLE_CAT, n.nspname AS TABLE_SCHEM, c.relname AS TABLE_NAME, CASE n.nspname ~ '^pg_' OR n.nspname = 'information_schema' WHEN true THEN 'SYSTEM TABLE' ELSE CASE c.relkind WHEN 'r' THEN 'TABLE' WHEN 'i' THEN 'INDEX' ELSE NULL END END AS TABLE_TYPE, d.description AS REMARKS, '' as TYPE_CAT, '' as TYPE_SCHEM FROM pg_catalog.pg_namespace n, pg_catalog.pg_class c LEFT JOIN pg_catalog.pg_description d ON (c.oid = d.objoid AND d.objsubid = 0 and d.classoid = 'pg_class'::regclass) WHERE c.relnamespace = n.oid AND n.nspname LIKE 'public' AND (false OR ( c.relkind = 'r' AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' ) ) ORDER BY TABLE_TYPE,TABLE_SCHEM,TABLE_NAME
+SELECT nspname AS TABLE_SCHEM, current_database() AS TABLE_CATALOG FROM pg_catalog.pg_namespace WHERE nspname <> 'pg_toast' AND (nspname !~ '^pg_temp_' OR nspname = (pg_catalog.current_schemas(true))[1]) AND (nspname !~ '^pg_toast_temp_' OR nspname = replace((pg_catalog.current_schemas(true))[1], 'pg_temp_', 'pg_toast_temp_')) ORDER BY TABLE_SCHEM
+SELECT result.TABLE_NAME, result.COLUMN_NAME, result.KEY_SEQ, result.PK_NAME FROM (SELECT NULL AS TABLE_CAT, n.nspname AS TABLE_SCHEM, ct.relname AS TABLE_NAME, a.attname AS COLUMN_NAME, (information_schema._pg_expandarray(i.indkey)).n AS KEY_SEQ, ci.relname AS PK_NAME, information_schema._pg_expandarray(i.indkey) AS KEYS, a.attnum AS A_ATTNUM FROM pg_catalog.pg_class ct JOIN pg_catalog.pg_attribute a ON (ct.oid = a.attrelid) JOIN pg_catalog.pg_namespace n ON (ct.relnamespace = n.oid) JOIN pg_catalog.pg_index i ON ( a.attrelid = i.indrelid) JOIN pg_catalog.pg_class ci ON (ci.oid = i.indexrelid) WHERE true AND ct.relname = 'orders' AND i.indisprimary ) result where result.A_ATTNUM = (result.KEYS).x ORDER BY result.table_name, result.PK_NAME, result.KEY_SEQ
+SELECT NULL::text AS PKTABLE_CAT, pkn.nspname AS PKTABLE_SCHEM, pkc.relname AS PKTABLE_NAME, pka.attname AS PKCOLUMN_NAME, fkn.nspname AS FKTABLE_SCHEM, fkc.relname AS FKTABLE_NAME, fka.attname AS FKCOLUMN_NAME, pos.n AS KEY_SEQ, CASE con.confupdtype WHEN 'c' THEN 0 WHEN 'a' THEN 3 ELSE NULL END AS UPDATE_RULE, con.conname AS FK_NAME, pkic.relname AS PK_NAME, CASE WHEN con.condeferrable AND con.condeferred THEN 5 WHEN con.condeferrable THEN 6 ELSE 7 END AS DEFERRABILITY FROM pg_catalog.pg_namespace pkn, pg_catalog.pg_class pkc, pg_catalog.pg_attribute pka, pg_catalog.pg_namespace fkn, pg_catalog.pg_class fkc, pg_catalog.pg_attribute fka, pg_catalog.pg_constraint con, pg_catalog.generate_series(1, 32) pos(n), pg_catalog.pg_class pkic WHERE pkn.oid = pkc.relnamespace AND pkc.oid = pka.attrelid AND pka.attnum = con.confkey[pos.n] AND con.confrelid = pkc.oid AND fkn.oid = fkc.relnamespace AND fkc.oid = fka.attrelid AND fka.attnum = con.conkey[pos.n] AND con.conrelid = fkc.oid AND con.contype = 'f' AND (pkic.relkind = 'i' OR pkic.relkind = 'I') AND pkic.oid = con.conindid AND fkc.relname = 'orders' ORDER BY pkn.nspname,pkc.relname, con.conname,pos.n
+SELECT typinput='pg_catalog.array_in'::regproc as is_array, typtype, typname, pg_type.oid FROM pg_catalog.pg_type LEFT JOIN (select ns.oid as nspoid, ns.nspname, r.r from pg_namespace as ns join ( select s.r, (current_schemas(false))[s.r] as nspname from generate_series(1, array_upper(current_schemas(false), 1)) as s(r) ) as r using ( nspname )) as sp ON sp.nspoid = typnamespace WHERE pg_type.typname = '_int4' ORDER BY sp.r, pg_type.oid DESC
+SELECT n.nspname = ANY(current_schemas(true)), n.nspname, t.typname FROM pg_catalog.pg_type t JOIN pg_catalog.pg_namespace n ON t.typnamespace = n.oid WHERE t.oid = 1007
+SELECT e.typdelim FROM pg_catalog.pg_type t, pg_catalog.pg_type e WHERE t.oid = 1007 and t.typelem = e.oid
+select current_database() as a, current_schemas(false) as b
+select N.oid::bigint as id, N.xmin as state_number, nspname as name, D.description, pg_catalog.pg_get_userbyid(N.nspowner) = 'nobody' as "owner" from pg_catalog.pg_namespace N left join pg_catalog.pg_description D on N.oid = D.objoid where nspname = 'nosuch' order by case when nspname = pg_catalog.current_schema() then -1::bigint else N.oid::bigint end
+select case when pg_catalog.pg_is_in_recovery() then null else (pg_catalog.txid_current() % 4294967296)::varchar::bigint end is not null as current_txid
+select T.relkind as table_kind, T.relname as table_name, T.oid > 0 as table_id, pg_catalog.age(T.xmin) >= 0 as state_number, T.relhasoids as table_with_oids from pg_catalog.pg_class T where relnamespace = 2200 and relkind in ('r', 'm', 'v', 'f', 'p') order by table_kind, table_id
+select T.relkind as table_kind, T.relname as table_name, T.xmin::text::bigint > 0 as state_number, T.relpersistence = 'u' as unlogged, T.relrowsecurity from pg_catalog.pg_class T where relnamespace = 'public'::regnamespace and relkind in ('r', 'm', 'v', 'f', 'p') order by table_kind, table_name
+select age(c.xmin) is null from pg_catalog.pg_class c where c.relname = 'nosuch'
+select ind_head.indexrelid is not null index_id, k col_idx, k <= indnkeyatts in_key, ind_head.indkey[k-1] column_position, ind_head.indoption[k-1] column_options, ind_head.indcollation[k-1] as collation, colln.nspname as collation_schema, collname as collation_str, ind_head.indclass[k-1] > 0 as opclass, case when opcdefault then null else opcn.nspname end as opclass_schema, case when indexprs is null then null when ind_head.indkey[k-1] = 0 then chr(27) || pg_catalog.pg_get_indexdef(ind_head.indexrelid, k::int, true) else pg_catalog.pg_get_indexdef(ind_head.indexrelid, k::int, true) end as expression from pg_catalog.pg_index ind_head join pg_catalog.pg_class ind_stor on ind_stor.oid = ind_head.indexrelid cross join unnest(ind_head.indkey) with ordinality u(u, k) left join pg_catalog.pg_collation on pg_collation.oid = ind_head.indcollation[k-1] left join pg_catalog.pg_namespace colln on collnamespace = colln.oid left join pg_catalog.pg_opclass opc on opc.oid = ind_head.indclass[k-1] left join pg_catalog.pg_namespace opcn on opcnamespace = opcn.oid where ind_stor.relnamespace = 'public'::regnamespace and ind_stor.relkind in ('i', 'I') and ind_stor.relname = 'orders_pkey' order by 1, 2
+select role_name, is_grantable from information_schema.role_table_grants g, information_schema.enabled_roles e where g.grantee = e.role_name and table_name = 'nosuch'
+select L.oid > 0, lanname from pg_catalog.pg_language L where lanname = 'sql'
+select rulename from pg_catalog.pg_rules where schemaname = 'public'
+-- differs: times are in UTC whichever the zone is
+select name, abbrev, is_dst from pg_timezone_names() where name = 'UTC'
+select usename, usesuper from pg_catalog.pg_user where usename = 'nosuch'
+select t.typname, t.typinput::text, t.typoutput::regproc::text from pg_type t where t.typname in ('int4', 'text', '_int4') order by 1
+select collname, collencoding, n.nspname from pg_collation c join pg_namespace n on n.oid = c.collnamespace where collname in ('C', 'POSIX') order by 1
+select * from pg_catalog.pg_indexes where tablename = 'orders' order by indexname
+select tableoid::regclass, relname from pg_class where relname = 'orders'
+select c.tableoid, c.oid = c.oid as o from pg_class c where c.relname = 'orders'
+select ctid is not null, cmin is not null, xmax from pg_class where relname = 'orders'
+-- psql
+SELECT n.nspname as "Schema", c.relname as "Name", CASE c.relkind WHEN 'r' THEN 'table' WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized view' WHEN 'i' THEN 'index' WHEN 'S' THEN 'sequence' WHEN 't' THEN 'TOAST table' WHEN 'f' THEN 'foreign table' WHEN 'p' THEN 'partitioned table' WHEN 'I' THEN 'partitioned index' END as "Type" FROM pg_catalog.pg_class c LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace LEFT JOIN pg_catalog.pg_am am ON am.oid = c.relam WHERE c.relkind IN ('r','p','v','m','S','f','') AND n.nspname <> 'pg_catalog' AND n.nspname !~ '^pg_toast' AND n.nspname <> 'information_schema' AND pg_catalog.pg_table_is_visible(c.oid) ORDER BY 1,2
+SELECT DISTINCT tt.nspname AS "Schema", tt.name AS "Name", tt.object AS "Object", d.description AS "Description" FROM ( SELECT pgc.oid as oid, pgc.tableoid AS tableoid, n.nspname as nspname, CAST(pgc.conname AS pg_catalog.text) as name, CAST('table constraint' AS pg_catalog.text) as object FROM pg_catalog.pg_constraint pgc JOIN pg_catalog.pg_class c ON c.oid = pgc.conrelid LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname <> 'pg_catalog' AND n.nspname <> 'information_schema' AND pg_catalog.pg_table_is_visible(c.oid) ) AS tt JOIN pg_catalog.pg_description d ON (tt.oid = d.objoid AND tt.tableoid = d.classoid AND d.objsubid = 0) ORDER BY 1, 2, 3
+SELECT l.lanname AS "Name", l.lanpltrusted AS "Trusted", d.description AS "Description" FROM pg_catalog.pg_language l LEFT JOIN pg_catalog.pg_description d ON d.classoid = l.tableoid AND d.objoid = l.oid AND d.objsubid = 0 WHERE l.lanplcallfoid != 0 AND l.lanname = 'nosuch' ORDER BY 1
+SELECT c.relchecks, c.relkind, c.relhasindex, c.relhasrules, c.relrowsecurity, c.relforcerowsecurity, false AS relhasoids, c.relispartition, '', c.reltablespace, CASE WHEN c.reloftype = 0 THEN '' ELSE c.reloftype::pg_catalog.regtype::pg_catalog.text END, c.relpersistence, c.relreplident, am.amname FROM pg_catalog.pg_class c LEFT JOIN pg_catalog.pg_class tc ON (c.reltoastrelid = tc.oid) LEFT JOIN pg_catalog.pg_am am ON (c.relam = am.oid) WHERE c.oid = 'orders'::regclass
+SELECT a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), (SELECT pg_catalog.pg_get_expr(d.adbin, d.adrelid, true) FROM pg_catalog.pg_attrdef d WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum AND a.atthasdef), a.attnotnull, (SELECT c.collname FROM pg_catalog.pg_collation c, pg_catalog.pg_type t WHERE c.oid = a.attcollation AND t.oid = a.atttypid AND a.attcollation <> t.typcollation) AS attcollation, a.attidentity, a.attgenerated FROM pg_catalog.pg_attribute a WHERE a.attrelid = 'users'::regclass AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
+SELECT c2.relname, i.indisprimary, i.indisunique, i.indisclustered, i.indisvalid, pg_catalog.pg_get_indexdef(i.indexrelid, 0, true), pg_catalog.pg_get_constraintdef(con.oid, true), contype, condeferrable, condeferred, i.indisreplident, c2.reltablespace, false AS conperiod FROM pg_catalog.pg_class c, pg_catalog.pg_class c2, pg_catalog.pg_index i LEFT JOIN pg_catalog.pg_constraint con ON (conrelid = i.indrelid AND conindid = i.indexrelid AND contype IN ('p','u','x')) WHERE c.oid = 'orders'::regclass AND c.oid = i.indrelid AND i.indexrelid = c2.oid ORDER BY i.indisprimary DESC, c2.relname
+-- differs: not answered as there yet
+SELECT conrelid = 'orders'::pg_catalog.regclass AS sametable, conname, pg_catalog.pg_get_constraintdef(oid, true) AS condef, conrelid::pg_catalog.regclass AS ontable FROM pg_catalog.pg_constraint, pg_catalog.pg_partition_ancestors('orders') WHERE conrelid = relid AND contype = 'f' AND conparentid = 0 ORDER BY sametable DESC, conname
+SELECT conname, conrelid::pg_catalog.regclass AS ontable, pg_catalog.pg_get_constraintdef(oid, true) AS condef FROM pg_catalog.pg_constraint c WHERE confrelid IN (SELECT pg_catalog.pg_partition_ancestors('users') UNION ALL VALUES ('users'::pg_catalog.regclass)) AND contype = 'f' AND conparentid = 0 ORDER BY conname
+-- differs: the collation is C
+SELECT d.datname as "Name", pg_catalog.pg_encoding_to_char(d.encoding) as "Encoding", CASE d.datlocprovider WHEN 'c' THEN 'libc' WHEN 'i' THEN 'icu' END AS "Locale Provider", d.datcollate as "Collate", d.datctype as "Ctype" FROM pg_catalog.pg_database d WHERE d.datname = current_database() ORDER BY 1
+SELECT n.nspname AS "Name", pg_catalog.pg_get_userbyid(n.nspowner) <> '' AS "Owner" FROM pg_catalog.pg_namespace n WHERE n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' ORDER BY 1
+SELECT n.nspname as "Schema", p.proname as "Name", pg_catalog.pg_get_function_result(p.oid) as "Result data type", pg_catalog.pg_get_function_arguments(p.oid) as "Argument data types" FROM pg_catalog.pg_proc p LEFT JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace WHERE pg_catalog.pg_function_is_visible(p.oid) AND n.nspname <> 'pg_catalog' AND n.nspname <> 'information_schema' ORDER BY 1, 2, 4
+SELECT n.nspname as "Schema", pg_catalog.format_type(t.oid, NULL) AS "Name", pg_catalog.obj_description(t.oid, 'pg_type') as "Description" FROM pg_catalog.pg_type t LEFT JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace WHERE (t.typrelid = 0 OR (SELECT c.relkind = 'c' FROM pg_catalog.pg_class c WHERE c.oid = t.typrelid)) AND NOT EXISTS(SELECT 1 FROM pg_catalog.pg_type el WHERE el.oid = t.typelem AND el.typarray = t.oid) AND n.nspname <> 'pg_catalog' AND n.nspname <> 'information_schema' AND pg_catalog.pg_type_is_visible(t.oid) ORDER BY 1, 2
+SELECT pg_catalog.quote_ident(c.relname) FROM pg_catalog.pg_class c WHERE c.relkind IN ('r', 'p') AND substring(pg_catalog.quote_ident(c.relname),1,2)='or' AND pg_catalog.pg_table_is_visible(c.oid) AND c.relnamespace <> (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = 'pg_catalog')
+SELECT c.relname, NULL::pg_catalog.text FROM pg_catalog.pg_class c WHERE c.relkind IN ('r', 'S', 'v', 'm', 'f', 'p') AND (c.relname) LIKE 'or%' AND pg_catalog.pg_table_is_visible(c.oid) AND c.relnamespace <> (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = 'pg_catalog') UNION ALL SELECT NULL::pg_catalog.text, n.nspname FROM pg_catalog.pg_namespace n WHERE n.nspname LIKE 'or%' AND n.nspname NOT LIKE E'pg\\_%' LIMIT 1000
+SELECT pol.polname, pol.polpermissive, CASE WHEN pol.polroles = '{0}' THEN NULL ELSE pg_catalog.array_to_string(array(select rolname from pg_catalog.pg_roles where oid = any (pol.polroles) order by 1),',') END, pg_catalog.pg_get_expr(pol.polqual, pol.polrelid) FROM pg_catalog.pg_policy pol WHERE pol.polrelid = 'orders'::regclass ORDER BY 1
+SELECT oid, stxrelid::pg_catalog.regclass, stxnamespace::pg_catalog.regnamespace::pg_catalog.text AS nsp, stxname, pg_catalog.pg_get_statisticsobjdef_columns(oid) AS columns, 'd' = any(stxkind) AS ndist_enabled FROM pg_catalog.pg_statistic_ext WHERE stxrelid = 'orders'::regclass ORDER BY nsp, stxname
+SELECT c.oid::pg_catalog.regclass FROM pg_catalog.pg_class c, pg_catalog.pg_inherits i WHERE c.oid = i.inhparent AND i.inhrelid = 'orders'::regclass ORDER BY inhseqno
+SELECT c.oid::pg_catalog.regclass, c.relkind FROM pg_catalog.pg_class c WHERE c.oid = 'public.orders'::regclass
+SELECT pubname, NULL, NULL FROM pg_catalog.pg_publication p JOIN pg_catalog.pg_publication_namespace pn ON p.oid = pn.pnpubid JOIN pg_catalog.pg_class pc ON pc.relnamespace = pn.pnnspid WHERE pc.oid ='orders'::regclass and pg_catalog.pg_relation_is_publishable('orders') ORDER BY 1
+SELECT t.spcname, pg_catalog.pg_get_userbyid(spcowner) <> '', pg_catalog.pg_tablespace_location(oid) FROM pg_catalog.pg_tablespace t WHERE spcname = 'pg_default'
+SELECT am.amname, CASE am.amtype WHEN 'i' THEN 'Index' WHEN 't' THEN 'Table' END FROM pg_catalog.pg_am am ORDER BY 1
+-- drizzle, knex, Prisma, MassiveJS
+-- differs: no table can be written to, and columns of the catalogs are not listed
+select * from information_schema.tables where table_name = 'orders' and table_schema = current_schema()
+-- differs: no table can be written to, and columns of the catalogs are not listed
+select * from information_schema.columns where table_name = 'orders' and table_catalog = current_database() and table_schema = current_schema() order by ordinal_position
+SELECT s.nspname as table_schema FROM pg_catalog.pg_namespace s JOIN pg_catalog.pg_user u ON u.usesysid = s.nspowner WHERE nspname NOT IN ('information_schema', 'pg_catalog', 'public') AND nspname NOT LIKE 'pg_toast%' AND nspname NOT LIKE 'pg_temp_%' ORDER BY table_schema
+SELECT n.nspname AS table_schema, c.relname AS table_name, CASE WHEN c.relkind = 'r' THEN 'table' WHEN c.relkind = 'v' THEN 'view' WHEN c.relkind = 'm' THEN 'materialized_view' END AS type, c.relrowsecurity AS rls_enabled FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid::text = c.relnamespace::text WHERE c.relkind IN ('r', 'v', 'm') AND n.nspname IN ('public') ORDER BY 2
+SELECT DISTINCT ON (t.relname, ic.relname, k.i) t.relname as table_name, ic.relname AS indexname, k.i AS index_order, i.indisunique as is_unique, am.amname as method, ic.reloptions as with, coalesce(a.attname, pg_get_indexdef(i.indexrelid, k.i, false)) AS column_name, CASE WHEN pg_get_expr(i.indexprs, i.indrelid) IS NOT NULL THEN 1 ELSE 0 END AS is_expression, i.indoption[k.i-1] & 1 = 1 AS descending, i.indoption[k.i-1] & 2 = 2 AS nulls_first, pg_get_expr(i.indpred, i.indrelid) as where, opc.opcname FROM pg_class t LEFT JOIN pg_index i ON t.oid = i.indrelid LEFT JOIN pg_class ic ON ic.oid = i.indexrelid CROSS JOIN LATERAL (SELECT unnest(i.indkey), generate_subscripts(i.indkey, 1) + 1) AS k(attnum, i) LEFT JOIN pg_attribute AS a ON t.oid = a.attrelid AND k.attnum = a.attnum JOIN pg_namespace c on c.oid = t.relnamespace LEFT JOIN pg_am AS am ON ic.relam = am.oid JOIN pg_opclass opc ON opc.oid = ANY(i.indclass) WHERE c.nspname = 'public' AND t.relname = 'orders'
+SELECT a.attrelid::regclass::text, a.attname, is_nullable, a.attndims as array_dimensions, CASE WHEN a.atttypid = ANY ('{int,int8,int2}'::regtype[]) AND EXISTS ( SELECT FROM pg_attrdef ad WHERE ad.adrelid = a.attrelid AND ad.adnum = a.attnum ) THEN 'serial' ELSE format_type(a.atttypid, a.atttypmod) END AS data_type, INFORMATION_SCHEMA.COLUMNS.table_name, INFORMATION_SCHEMA.COLUMNS.column_name, INFORMATION_SCHEMA.COLUMNS.column_default, INFORMATION_SCHEMA.COLUMNS.data_type as additional_dt, INFORMATION_SCHEMA.COLUMNS.udt_name as enum_name FROM pg_attribute a JOIN INFORMATION_SCHEMA.COLUMNS ON INFORMATION_SCHEMA.COLUMNS.column_name = a.attname JOIN pg_type t ON t.oid = a.atttypid WHERE a.attrelid = '"public"."orders"'::regclass AND INFORMATION_SCHEMA.COLUMNS.table_name = 'orders' AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
+SELECT n.nspname AS enum_schema, t.typname AS enum_name, e.enumlabel AS enum_value, e.enumsortorder AS sort_order FROM pg_type t JOIN pg_enum e ON t.oid = e.enumtypid JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace WHERE n.nspname IN ('public') ORDER BY enum_schema, enum_name, sort_order
+SELECT con.contype AS constraint_type, nsp.nspname AS constraint_schema, con.conname AS constraint_name, rel.relname AS table_name, att.attname AS column_name, fnsp.nspname AS foreign_table_schema, frel.relname AS foreign_table_name, fatt.attname AS foreign_column_name, CASE con.confupdtype WHEN 'a' THEN 'NO ACTION' ELSE NULL END AS update_rule FROM pg_catalog.pg_constraint con JOIN pg_catalog.pg_class rel ON con.conrelid = rel.oid JOIN pg_catalog.pg_namespace nsp ON rel.relnamespace = nsp.oid LEFT JOIN pg_catalog.pg_attribute att ON att.attnum = ANY (con.conkey) AND att.attrelid = con.conrelid LEFT JOIN pg_catalog.pg_class frel ON con.confrelid = frel.oid LEFT JOIN pg_catalog.pg_namespace fnsp ON frel.relnamespace = fnsp.oid LEFT JOIN pg_catalog.pg_attribute fatt ON fatt.attnum = ANY (con.confkey) AND fatt.attrelid = con.confrelid WHERE nsp.nspname = 'public' AND rel.relname = 'orders' AND con.contype IN ('f') ORDER BY 3
+-- differs: JSON is written without blanks
+SELECT jsonb_object_agg(k, v) FROM (VALUES ('a', 1), ('b', 2)) AS t(k, v)
+-- differs: JSON is written without blanks
+SELECT json_build_object('a', 1, 'b', 'x')::text, json_agg(x)::text, jsonb_agg(x)::text FROM (VALUES (1), (2)) t(x)
+-- differs: JSON is written without blanks
+SELECT jsonb_build_object('a', 1)::text, to_jsonb(1)::text, json_object_agg('a', 1)::text
+SELECT oid, relname, relnamespace::regnamespace::text as schema_name FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace ORDER BY relname
+-- differs: the version says what dpsql is
+SELECT EXISTS( SELECT 1 FROM pg_namespace WHERE nspname = 'public' ), version(), current_setting('server_version_num')::integer as numeric_version
+-- differs: PostgreSQL refuses this with another state, or this is answered
+SELECT namespace.nspname as schema_name, tbl.relname AS table_name FROM pg_class AS tbl INNER JOIN pg_namespace AS namespace ON namespace.oid = tbl.relnamespace WHERE tbl.relkind IN ('r', 'p') AND namespace.nspname = ANY ( ARRAY['public'] ) ORDER BY namespace, table_name
+SELECT oid.namespace, info.table_name, info.column_name, format_type(att.atttypid, att.atttypmod) as formatted_type, info.numeric_precision, info.numeric_scale, info.datetime_precision, info.data_type, info.udt_name as full_data_type, info.is_nullable, info.is_identity FROM information_schema.columns info JOIN pg_attribute att ON att.attname = info.column_name JOIN ( SELECT pg_class.oid, relname, pg_namespace.nspname as namespace FROM pg_class JOIN pg_namespace on pg_namespace.oid = pg_class.relnamespace AND pg_namespace.nspname = ANY ( ARRAY['public'] ) ) as oid on oid.oid = att.attrelid AND relname = info.table_name AND namespace = info.table_schema ORDER BY namespace, table_name, ordinal_position
+WITH rawindex AS ( SELECT indrelid, indexrelid, indisunique, indisprimary, unnest(indkey) AS indkeyid, generate_subscripts(indkey, 1) AS indkeyidx, unnest(indclass) AS indclass, unnest(indoption) AS indoption FROM pg_index WHERE indpred IS NULL AND NOT indisexclusion ) SELECT schemainfo.nspname AS namespace, indexinfo.relname AS index_name, tableinfo.relname AS table_name, columninfo.attname AS column_name, rawindex.indisunique AS is_unique, rawindex.indisprimary AS is_primary_key, rawindex.indkeyidx AS column_index, opclass.opcname AS opclass, opclass.opcdefault, indexaccess.amname AS index_algo, CASE rawindex.indoption & 1 WHEN 1 THEN 'DESC' ELSE 'ASC' END AS column_order FROM rawindex INNER JOIN pg_class AS tableinfo ON tableinfo.oid = rawindex.indrelid INNER JOIN pg_class AS indexinfo ON indexinfo.oid = rawindex.indexrelid INNER JOIN pg_namespace AS schemainfo ON schemainfo.oid = tableinfo.relnamespace LEFT JOIN pg_attribute AS columninfo ON columninfo.attrelid = tableinfo.oid AND columninfo.attnum = rawindex.indkeyid INNER JOIN pg_am AS indexaccess ON indexaccess.oid = indexinfo.relam LEFT JOIN pg_opclass AS opclass ON opclass.oid = rawindex.indclass WHERE schemainfo.nspname = ANY ( ARRAY['public'] ) ORDER BY namespace, table_name, index_name, column_index
+SELECT rel.relname, con.conname, con.conkey, con.confkey, con.confrelid::regclass, con.contype::text FROM pg_constraint con JOIN pg_class rel ON rel.oid = con.conrelid WHERE rel.relnamespace = to_regnamespace('public') ORDER BY 2
+SELECT grantee, privilege_type FROM information_schema.role_table_grants WHERE table_name = 'nosuch'
+SELECT table_name, privilege_type, is_grantable FROM information_schema.role_table_grants WHERE table_schema = 'public' AND grantee = current_user AND privilege_type = 'SELECT' ORDER BY 1
+-- differs: these rows are not kept
+SELECT table_name, column_name, privilege_type FROM information_schema.column_privileges WHERE table_schema = 'public' AND grantee = current_user AND privilege_type = 'SELECT' AND table_name = 'orders' ORDER BY 2
+-- Metabase, Grafana, Superset, SQLAlchemy
+-- differs: not answered as there yet
+SELECT pg_catalog.pg_class.relname FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_catalog.pg_namespace.oid = pg_catalog.pg_class.relnamespace WHERE pg_catalog.pg_class.relkind = ANY (ARRAY['r', 'p']) AND pg_catalog.pg_class.relpersistence != 't' AND pg_catalog.pg_table_is_visible(pg_catalog.pg_class.oid) AND pg_catalog.pg_namespace.nspname != 'pg_catalog' ORDER BY 1
+SELECT attr.conname, array_agg(attr.attname ORDER BY attr.ord) AS cols, obj_description(attr.oid, 'pg_constraint') FROM (SELECT con.conrelid AS conrelid, con.oid, con.conname AS conname, con.ord AS ord, pg_catalog.pg_attribute.attname AS attname FROM pg_catalog.pg_attribute JOIN (SELECT c.conrelid, c.oid, c.conname, unnest(c.conkey) AS attnum, generate_subscripts(c.conkey, 1) AS ord FROM pg_catalog.pg_constraint c WHERE c.contype = 'p') AS con ON pg_catalog.pg_attribute.attnum = con.attnum AND pg_catalog.pg_attribute.attrelid = con.conrelid) AS attr JOIN pg_class c ON c.oid = attr.conrelid WHERE c.relnamespace = 'public'::regnamespace GROUP BY attr.conname, attr.oid ORDER BY 1
+SELECT nspname FROM pg_namespace WHERE nspname NOT LIKE 'pg_%' ORDER BY nspname
+SELECT CASE WHEN quote_ident(table_schema) IN ( SELECT CASE WHEN trim(s[i]) = '"$user"' THEN user ELSE trim(s[i]) END FROM generate_series( array_lower(string_to_array(current_setting('search_path'),','),1), array_upper(string_to_array(current_setting('search_path'),','),1) ) as i, string_to_array(current_setting('search_path'),',') s ) THEN quote_ident(table_name) ELSE quote_ident(table_schema) || '.' || quote_ident(table_name) END AS "table" FROM information_schema.tables WHERE quote_ident(table_schema) NOT IN ( 'information_schema', 'pg_catalog', '_timescaledb_cache') ORDER BY 1
+SELECT quote_ident(column_name) AS "column", data_type AS "type" FROM information_schema.columns WHERE CASE WHEN array_length(parse_ident('orders'),1) = 2 THEN quote_ident(table_schema) = (parse_ident('orders'))[1] AND quote_ident(table_name) = (parse_ident('orders'))[2] ELSE quote_ident(table_name) = 'orders' AND quote_ident(table_schema) = 'public' END ORDER BY 1
+SELECT current_setting('server_version_num')::int/100 as version
+select c.column_name as name, case when c.udt_schema in ('public', 'pg_catalog') then format('%s', c.udt_name) else format('"%s"."%s"', c.udt_schema, c.udt_name) end as database_type, c.ordinal_position - 1 as position, c.table_schema as schema, c.table_name as table_name, pk.column_name is not null as pk, col_description(cast(cast(format('%I.%I', cast(c.table_schema as varchar), cast(c.table_name as varchar)) as regclass) as oid), cast(c.ordinal_position as integer)) as field_comment, ((column_default is null or lower(column_default) = 'null') and is_nullable = 'NO' and not (is_generated = 'ALWAYS') and is_identity = 'NO') as database_required from information_schema.columns as c left join (select tc.table_schema, tc.table_name, kc.column_name from information_schema.table_constraints as tc inner join information_schema.key_column_usage as kc on tc.constraint_name = kc.constraint_name and tc.table_schema = kc.table_schema and tc.table_name = kc.table_name where tc.constraint_type = 'PRIMARY KEY') as pk on c.table_schema = pk.table_schema and c.table_name = pk.table_name and c.column_name = pk.column_name where c.table_schema !~ '^information_schema|catalog_history|pg_' and c.table_schema in ('public') order by table_name, position
+SELECT fk_ns.nspname AS "fk-table-schema", fk_table.relname AS "fk-table-name", fk_column.attname AS "fk-column-name", pk_table.relname, pk_column.attname FROM pg_constraint c JOIN pg_class fk_table ON c.conrelid = fk_table.oid JOIN pg_namespace fk_ns ON c.connamespace = fk_ns.oid JOIN pg_attribute fk_column ON c.conrelid = fk_column.attrelid JOIN pg_class pk_table ON c.confrelid = pk_table.oid JOIN pg_namespace pk_ns ON pk_table.relnamespace = pk_ns.oid JOIN pg_attribute pk_column ON c.confrelid = pk_column.attrelid WHERE fk_ns.nspname !~ '^information_schema|catalog_history|pg_' AND c.contype = 'f'::char AND fk_column.attnum = ANY(c.conkey) AND pk_column.attnum = ANY(c.confkey) ORDER BY 1, 2, 3
+SELECT pg_class.oid = to_regclass('orders'), to_regclass('nosuch') IS NULL, to_regtype('int4')::oid, to_regproc('nosuch') FROM pg_class WHERE relname = 'orders'
+SELECT pg_catalog.format_type(pg_type.typbasetype, pg_type.typtypmod) AS attype FROM pg_catalog.pg_type WHERE typtype = 'd' AND typnamespace = 'public'::regnamespace
+SELECT table_name, view_definition FROM information_schema.views WHERE table_schema = 'public'
+-- names, casts, reg types
+SELECT 'orders'::regclass
+SELECT 'public.orders'::regclass
+SELECT '"orders"'::regclass::text
+SELECT 'pg_catalog.pg_class'::regclass
+SELECT 'pg_class'::regclass::oid
+SELECT 1259::regclass
+SELECT '1259'::regclass::text
+SELECT 0::regclass, 999999::regclass, 0::regtype, 99999999::regtype
+SELECT 'nosuch'::regclass
+SELECT 'nosuch'::regtype
+SELECT 'nosuch'::regnamespace
+SELECT 'nosuch'::regproc
+SELECT 'nosuch'::regrole
+SELECT 'int4'::regtype, 'integer'::regtype, 'varchar'::regtype, 'timestamp with time zone'::regtype, 'int4[]'::regtype, '_text'::regtype
+SELECT 23::regtype, 25::regtype::text, 1009::regtype
+SELECT 'public'::regnamespace, 'pg_catalog'::regnamespace::oid, 2200::regnamespace::text
+SELECT 'int4in'::regproc, 'int4in'::regproc::oid, 'array_in(cstring,oid,integer)'::regprocedure
+SELECT 42::regproc, 43::regprocedure, 42::regproc::text
+SELECT 'information_schema.tables'::regclass
+SELECT c.oid::regclass FROM pg_class c WHERE relname = 'tables'
+-- differs: PostgreSQL refuses this with another state, or this is answered
+SELECT oid::regclass AS r FROM pg_class WHERE relname IN ('orders', 'users') ORDER BY r::text
+SELECT r::text FROM (SELECT oid::regclass AS r FROM pg_class WHERE relname = 'orders') x
+WITH x AS (SELECT 'orders'::regclass AS r) SELECT x.r, c.relname FROM x JOIN pg_class c ON c.oid = x.r
+SELECT max(oid::regclass::text) FROM pg_class WHERE relname = 'orders'
+SELECT array_agg(oid::regclass ORDER BY relname) FROM pg_class WHERE relname IN ('orders', 'users')
+SELECT attrelid::regclass, attname, atttypid::regtype FROM pg_attribute WHERE attrelid = 'users'::regclass AND attnum > 0 ORDER BY attnum
+SELECT typname::regtype FROM pg_type WHERE typname IN ('int4', 'bool') ORDER BY typname
+SELECT relname::regclass::oid = oid FROM pg_class WHERE relname = 'orders'
+SELECT ('public.' || relname)::regclass FROM pg_class WHERE relname = 'orders'
+-- differs: not answered as there yet
+SELECT '{23,25}'::regtype[], ARRAY[23,25]::oid[]::regtype[]::text[]
+SELECT nspname::regnamespace::text FROM pg_namespace WHERE nspname = 'public'
+SELECT oid = 'public'::regnamespace FROM pg_namespace WHERE nspname = 'public'
+SELECT count(*) FROM pg_class WHERE relnamespace IN ('public'::regnamespace) AND relkind = 'r'
+SELECT typinput, typoutput, typreceive FROM pg_type WHERE typname = 'int4'
+SELECT typname FROM pg_type WHERE typreceive = 0 ORDER BY 1 LIMIT 2
+SELECT typname FROM pg_type WHERE typinput = 'int4in'::regproc
+SELECT typname FROM pg_type WHERE typreceive::oid = 0 ORDER BY 1 LIMIT 2
+SELECT pg_typeof('a'::text), pg_typeof(1), pg_typeof(1.5), pg_typeof(now()), pg_typeof('a'), pg_typeof(true), pg_typeof(ARRAY[1]), pg_typeof(NULL)
+-- differs: names are texts
+SELECT pg_typeof('orders'::regclass), pg_typeof(oid), pg_typeof(relname) FROM pg_class LIMIT 1
+-- differs: not answered as there yet
+SELECT pg_typeof(1::int8)::text = 'bigint', pg_typeof(1)::oid
+-- vectors and arrays
+SELECT conkey, confkey FROM pg_constraint WHERE conname = 'orders_user_id_fkey'
+SELECT conkey::text FROM pg_constraint WHERE conname = 'orders_user_id_fkey'
+-- differs: bounds of arrays are not written
+SELECT indkey, indkey::text, indkey[0], indoption, indkey::int2[] FROM pg_index WHERE indrelid = 'orders'::regclass
+SELECT array_lower(indkey, 1), array_upper(indkey, 1), array_length(indkey, 1), generate_subscripts(indkey, 1) FROM pg_index WHERE indrelid = 'orders'::regclass
+SELECT unnest(indkey) FROM pg_index WHERE indrelid = 'orders'::regclass
+SELECT string_to_array(indkey::text, ' ') FROM pg_index WHERE indrelid = 'orders'::regclass
+SELECT array_to_string(indkey, ',') FROM pg_index WHERE indrelid = 'orders'::regclass
+SELECT array_position(indkey, 1::int2) FROM pg_index WHERE indrelid = 'orders'::regclass
+SELECT k.n, k.x FROM pg_index i, information_schema._pg_expandarray(i.indkey) AS k WHERE i.indrelid = 'orders'::regclass
+SELECT u.key, u.n FROM pg_constraint c, unnest(c.conkey) WITH ORDINALITY AS u(key, n) WHERE c.conname = 'orders_user_id_fkey'
+SELECT * FROM unnest(ARRAY[1,2], ARRAY['a','b']) AS t(x, y)
+SELECT * FROM unnest(ARRAY[1,2], ARRAY['a','b','c']) WITH ORDINALITY AS t(x, y, n)
+SELECT * FROM unnest(ARRAY['x','y']) WITH ORDINALITY
+SELECT k FROM generate_subscripts(ARRAY[5,6,7], 1) AS k
+SELECT s FROM generate_series(1, 3) AS s
+SELECT * FROM generate_series(1, 5, 2) AS g(i) WHERE i > 1
+SELECT ARRAY[1,2,3], ARRAY['a','b c',NULL], ARRAY[[1,2],[3,4]], '{}'::int[]
+SELECT '{a,"b c",NULL}'::text[], ('{1,2}'::int[])[2], ARRAY[1,2] || 3
+-- differs: not answered as there yet
+SELECT ARRAY[true,false], ARRAY[1.5,2.25], ARRAY[1,2]::text
+SELECT ARRAY[1,2] @> ARRAY[1], ARRAY[1,2] && ARRAY[2,3], ARRAY[1] = ARRAY[1], ARRAY[1] <@ ARRAY[1,2]
+SELECT array_length(ARRAY[1,2,3], 1), cardinality(ARRAY[1,2]), array_ndims(ARRAY[[1],[2]]), array_upper(ARRAY[1,2], 1)
+SELECT 1 = ANY(ARRAY[1,2]), 1 <> ALL(ARRAY[2,3]), 'a' = ANY('{a,b}'::text[]), 1 = ANY('{1,2}')
+SELECT 'x' <> ALL ('{a,b}'::text[]), 'a' <> ALL ('{a,b}')
+SELECT array_remove(ARRAY[1,2,1], 1), array_cat(ARRAY[1], ARRAY[2]), array_append(ARRAY[1], 2), array_prepend(0, ARRAY[1])
+SELECT array_to_string(ARRAY[1,2,NULL,3], ','), array_to_string(ARRAY['a',NULL], ',', '*'), string_to_array('a,b,c', ',')
+SELECT (ARRAY['a','b','c'])[2:3], (string_to_array('a.b', '.'))[1]
+SELECT ROW(1, 'a'), (1, 'b'), ROW(1, NULL)
+SELECT (1, 2) = (1, 2), ROW(1, 2) < ROW(1, 3), (1, 2) IN ((1, 2), (3, 4))
+SELECT array_agg(x ORDER BY x DESC), string_agg(x::text, '-' ORDER BY x) FROM (VALUES (1), (2), (3)) AS t(x)
+-- constants and functions
+-- differs: numeric divisions have the places of a double
+SELECT 1, 1.5, 'a', NULL, true, -7/2, 7/2, 7%3, 7.0/2, 2^3
+SELECT 1.5::numeric, 1::numeric, 1.50::numeric, 1.5::numeric(5,2), '2.50'::numeric, 10::numeric(10,0)
+SELECT 1.5::float8, 1::float4, 1e3, 1/3.0::float8
+SELECT 7/2 AS a, -7/2 AS b, (1+2)/2 AS c, length('abc')/2 AS d
+SELECT round(2.5), round(2.567, 2), floor(2.7), ceil(2.1), trunc(2.7), abs(-3), sign(-2), mod(7, 3)
+SELECT 'a' || 'b', 'a' || 1, upper('a'), lower('A'), length('abc'), substring('hello' from 2 for 3), substr('hello', 2), left('abc', 2), right('abc', 2), trim('  a '), replace('abc', 'b', 'x'), position('b' in 'abc'), strpos('abc', 'c')
+SELECT split_part('a.b.c', '.', 2), lpad('a', 3, 'x'), rpad('a', 3), repeat('ab', 2), reverse('abc'), initcap('hello world'), concat('a', NULL, 1), concat_ws('-', 'a', 'b'), chr(65), ascii('A'), md5('a')
+SELECT quote_ident('Odd'), quote_ident('plain'), quote_literal('it''s'), quote_nullable(NULL), format('%s.%I=%L', 'a', 'B', 'c'), quote_ident('select')
+SELECT coalesce(NULL, 'x'), nullif(1, 1), greatest(1, 2), least(1, 2), CASE WHEN 1 = 1 THEN 'y' ELSE 'n' END
+SELECT 'abc' LIKE 'a%', 'abc' ILIKE 'A%', 'abc' ~ '^a', 'abc' ~* '^A', 'abc' !~ 'z', 'abc' SIMILAR TO 'a%', 'abc' NOT LIKE 'b%'
+-- differs: date_part is named extract
+SELECT '2024-01-15'::date, '2024-01-15 10:20:30'::timestamp, date '2024-01-15' + 1, '2024-01-15'::date - '2024-01-01'::date, extract(year from date '2024-01-15'), date_part('month', date '2024-03-15'), to_char(date '2024-01-15', 'YYYY-MM-DD'), date_trunc('month', timestamp '2024-01-15 10:00:00')
+SELECT interval '1 day', interval '1 hour' + interval '30 minutes', '1 day'::interval, timestamp '2024-01-01' + interval '1 month', age(timestamp '2024-01-02', timestamp '2024-01-01')
+SELECT true AND false, NOT true, true OR NULL, 't'::bool, 'yes'::boolean, 1::bool, true::int, true::text
+SELECT '1'::int, '1'::int8, 1::text, 1::varchar, 'a'::char(3), 'abc'::varchar(2), 'a'::name, 'x'::"char"
+SELECT NULL::int, NULL::text, NULL::regclass, NULL::date
+SELECT 1 WHERE 1 = 0
+SELECT 1 UNION SELECT 2 ORDER BY 1
+SELECT 1 UNION ALL SELECT 1
+VALUES (1, 'a'), (2, 'b')
+SELECT * FROM (VALUES (1, 'a'), (2, 'b')) AS t(n, s) ORDER BY n DESC LIMIT 1 OFFSET 1
+TABLE pg_am
+-- differs: numeric divisions have the places of a double
+SELECT count(*), sum(x), avg(x), min(x), max(x), bool_and(x > 0), every(x > 0) FROM (VALUES (1), (2)) t(x)
+SELECT x, row_number() OVER (ORDER BY x), rank() OVER (ORDER BY x), lag(x) OVER (ORDER BY x) FROM (VALUES (1), (2)) t(x) ORDER BY x
+SELECT count(*) FILTER (WHERE x > 1), count(DISTINCT x) FROM (VALUES (1), (2), (2)) t(x)
+WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 3) SELECT * FROM r ORDER BY n
+SELECT * FROM (SELECT 1 AS a) x CROSS JOIN LATERAL (SELECT x.a + 1 AS b) y
+SELECT exists(SELECT 1), NOT EXISTS (SELECT 1 WHERE false), (SELECT 2), ARRAY(SELECT 1 UNION SELECT 2 ORDER BY 1)
+SELECT current_user = session_user, current_catalog = current_database(), current_role = current_user, user = current_user
+SELECT current_schema, current_schema()
+SELECT current_setting('server_version_num')::int >= 90000, current_setting('search_path'), current_setting('nosuch.x', true)
+SELECT current_setting('nosuch')
+SELECT set_config('application_name', 'x', false)
+SELECT pg_backend_pid() > 0, inet_server_port() IS NULL OR true, pg_is_in_recovery(), pg_postmaster_start_time() IS NOT NULL
+SELECT pg_client_encoding(), getdatabaseencoding(), pg_encoding_to_char(6), pg_char_to_encoding('UTF8')
+SELECT pg_size_pretty(0::bigint), pg_size_pretty(10240::bigint), pg_relation_size('pg_enum') >= 0
+SELECT has_table_privilege('orders', 'SELECT'), has_table_privilege('public.orders', 'select'), has_schema_privilege('public', 'USAGE')
+SELECT has_table_privilege('nosuch', 'SELECT')
+SELECT has_table_privilege('nobody', 'orders', 'SELECT')
+SELECT has_schema_privilege('nosuch', 'USAGE')
+SELECT has_database_privilege(current_database(), 'CONNECT'), has_any_column_privilege('orders', 'SELECT'), has_column_privilege('orders', 'order_id', 'SELECT')
+SELECT has_column_privilege('orders', 'nosuch', 'SELECT')
+SELECT has_table_privilege('orders', 'NOSUCH')
+SELECT pg_has_role(current_user, 'USAGE'), pg_table_is_visible('orders'::regclass), pg_get_userbyid(0)
+SELECT format_type(23, -1), format_type(1043, 14), format_type(1700, 655366), format_type(1114, 3), format_type(1009, -1), format_type(0, -1), format_type(NULL, -1), format_type(99999999, -1)
+SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE connamespace = 'public'::regnamespace ORDER BY conname
+SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = 'orders'::regclass
+SELECT obj_description('orders'::regclass) IS NULL OR true, col_description('orders'::regclass, 1) IS NULL OR true
+-- differs: there are no transactions
+SELECT txid_current() > 0, pg_current_xact_id_if_assigned() IS NULL, now() = transaction_timestamp(), statement_timestamp() IS NOT NULL, clock_timestamp() > '2020-01-01'
+SELECT * FROM now() WHERE false
+SELECT n IS NOT NULL FROM now() AS n
+SELECT gen_random_uuid() IS NOT NULL, random() < 1, pi() > 3
+-- differs: JSON is written without blanks
+SELECT to_json('a'::text)::text, json_build_array(1, 'a')::text, '{"a": 1}'::json ->> 'a', '{"a": {"b": 2}}'::jsonb -> 'a' ->> 'b', json_array_length('[1,2]')
+-- differs: groups of a pattern are not apart
+SELECT regexp_replace('abc', 'b', 'x'), regexp_matches('abc', '(b)(c)'), regexp_split_to_array('a,b', ','), translate('abc', 'ab', 'xy'), btrim('xax', 'x'), overlay('abcdef' placing 'X' from 2 for 3)
+SELECT a.n FROM (SELECT 1 AS n) AS a NATURAL JOIN (SELECT 1 AS n) AS b
+SELECT 'a' AS "select", 1 AS table, 2 AS role, 3 AS column, 4 AS default, 5 AS order
+SELECT 1 AS user, 2 AS all, 3 "Mixed"
+SELECT E'a\tb', $$dollar$$, $tag$x$tag$, U&'d\0061t'
+SELECT 1::"pg_catalog"."int4", pg_catalog.int4(5), CAST('1' AS pg_catalog.int4), int4 '5', bool 'true', text 'x'
+SELECT DISTINCT ON (relkind) relkind FROM pg_class WHERE relnamespace = 'public'::regnamespace ORDER BY relkind, relname
+SELECT relkind, count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace GROUP BY 1 ORDER BY 1
+SELECT relname FROM pg_class WHERE relname ~ '^(orders)$' FETCH FIRST 1 ROWS ONLY
+SELECT pg_class.* FROM pg_class WHERE false
+SELECT c FROM pg_class c WHERE false
+SELECT relname COLLATE "C" FROM pg_class WHERE relname = 'orders'
+-- errors
+SELECT * FROM nosuch
+SELECT nosuch FROM pg_class
+SELECT c.nosuch FROM pg_class c
+SELECT nosuch()
+SELECT nosuch(1, 'a')
+SELECT * FROM pg_catalog.nosuch
+SELECT * FROM nosuch.pg_class
+-- differs: PostgreSQL refuses this with another state, or this is answered
+SELECT 1 + 'a'
+SELECT 'a'::int
+SELECT '2024-13-01'::date
+SELECT 1/0
+SELECT 'x'::nosuch
+SELECT oid FROM pg_class c, pg_type t
+SELECT relname, count(*) FROM pg_class
+SELECT relname FROM pg_class GROUP BY oid2
+SELECT relname FROM pg_class HAVING count(*) > 1
+-- differs: not answered as there yet
+SELECT * FROM pg_class c JOIN pg_type c ON true
+SELECT 9223372036854775807 + 1
+SELECT 99999999999::int
+SELECT (SELECT oid FROM pg_class)
+-- differs: PostgreSQL refuses this with another state, or this is answered
+SELECT 1 FROM pg_class WHERE relname
+SELECT x FROM (SELECT 1 AS y) z
+SELECT lower(1)
+SELECT FROM WHERE
+SELECT 1 +
+SELECT 'abc
+SELEC 1
+SELECT relname + 1 FROM pg_class
+SELECT max(max(oid)) FROM pg_class
+SELECT * FROM generate_series(1, 'a')
+-- differs: PostgreSQL refuses this with another state, or this is answered
+SELECT 1 UNION SELECT 'a'
+SELECT 1, 2 UNION SELECT 1
+SELECT true + 1
+-- differs: PostgreSQL refuses this with another state, or this is answered
+SELECT left('a')
+-- differs: PostgreSQL refuses this with another state, or this is answered
+SELECT count() FROM pg_class
+SELECT ARRAY[1,'a']
+SELECT CAST('abc' AS boolean)
+SELECT 1 LIMIT -1
+SELECT information_schema.nosuch()
+SELECT pg_catalog.nosuch()
+SELECT 'a' = 1
+-- differs: PostgreSQL refuses this with another state, or this is answered
+SELECT COALESCE(1, 'a')
+SELECT * FROM pg_class LIMIT 'a'
+-- differs: PostgreSQL refuses this with another state, or this is answered
+SELECT substring('a' from -1 for -5)
+-- information_schema
+SELECT collation_name, pad_attribute FROM information_schema.collations WHERE collation_name IN ('C', 'POSIX') ORDER BY 1
+SELECT schema_name FROM information_schema.schemata WHERE schema_name NOT LIKE 'pg_%' ORDER BY 1
+SELECT catalog_name = current_database() FROM information_schema.information_schema_catalog_name
+SELECT table_name, column_name, ordinal_position, column_default, is_nullable, data_type, character_maximum_length, numeric_precision, numeric_scale, datetime_precision, udt_name, is_identity, is_generated FROM information_schema.columns WHERE table_schema = 'public' ORDER BY table_name, ordinal_position
+SELECT constraint_name, table_name, constraint_type, is_deferrable, initially_deferred, enforced FROM information_schema.table_constraints WHERE table_schema = 'public' AND constraint_type <> 'CHECK' ORDER BY 1
+SELECT constraint_name, table_name, column_name, ordinal_position, position_in_unique_constraint FROM information_schema.key_column_usage WHERE table_schema = 'public' ORDER BY 1, 4
+SELECT constraint_name, unique_constraint_name, match_option, update_rule, delete_rule FROM information_schema.referential_constraints WHERE constraint_schema = 'public' ORDER BY 1
+-- differs: not answered as there yet
+SELECT constraint_name, table_name, column_name FROM information_schema.constraint_column_usage WHERE constraint_schema = 'public' ORDER BY 1, 3
+SELECT count(*) FROM information_schema.routines WHERE routine_schema = 'public'
+SELECT count(*) FROM information_schema.triggers
+SELECT sequence_name FROM information_schema.sequences
+-- differs: not answered as there yet
+SELECT character_set_name, default_collate_schema FROM information_schema.character_sets
+-- differs: no table can be written to, and columns of the catalogs are not listed
+SELECT table_name, table_type, is_insertable_into FROM information_schema.tables WHERE table_schema = 'pg_catalog' AND table_name IN ('pg_class', 'pg_tables') ORDER BY 1
+-- differs: no table can be written to, and columns of the catalogs are not listed
+SELECT column_name, data_type, udt_name FROM information_schema.columns WHERE table_schema = 'pg_catalog' AND table_name = 'pg_am' ORDER BY ordinal_position
+-- differs: these rows are not kept
+SELECT domain_name, data_type FROM information_schema.domains WHERE domain_schema = 'information_schema' ORDER BY 1
+-- differs: these rows are not kept
+SELECT feature_id FROM information_schema.sql_features WHERE feature_id = 'B012'
+-- differs: not answered as there yet
+SELECT constraint_name, table_name FROM information_schema.constraint_table_usage WHERE table_schema = 'public' ORDER BY 1
+SELECT relname, n.nspname FROM pg_class c LEFT JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname IS NULL
+-- differs: these rows are not kept
+SELECT relname FROM pg_stat_user_tables WHERE schemaname = 'public' ORDER BY 1
+-- differs: these rows are not kept
+SELECT schemaname, relname FROM pg_statio_user_tables WHERE schemaname = 'public' ORDER BY 2
+-- differs: these rows are not kept
+SELECT indexrelname FROM pg_stat_user_indexes WHERE relname = 'orders' ORDER BY 1
+-- differs: these rows are not kept
+SELECT usename = current_user, application_name IS NOT NULL, state FROM pg_stat_activity WHERE pid = pg_backend_pid()
+SELECT name, setting, vartype, context FROM pg_settings WHERE name IN ('max_index_keys', 'standard_conforming_strings', 'DateStyle') ORDER BY 1
+-- differs: there are other settings
+SELECT name, setting FROM pg_settings WHERE name IN ('TimeZone', 'IntervalStyle') ORDER BY 1
+SELECT rolname = current_user, rolsuper IS NOT NULL FROM pg_roles WHERE rolname = current_user
+-- differs: these rows are not kept
+SELECT castsource::regtype, casttarget::regtype, castcontext FROM pg_cast WHERE castsource = 'int4'::regtype AND casttarget = 'int8'::regtype
+SELECT oprname, oprleft::regtype, oprright::regtype FROM pg_operator WHERE oprname = '@@@nosuch'
+SELECT proname FROM pg_proc WHERE proname = 'array_in'
+SELECT aggfnoid FROM pg_aggregate WHERE aggfnoid::oid = 0
+SELECT conname FROM pg_constraint WHERE conrelid = 'orders'::regclass AND contype = 'p'
+SELECT opcname FROM pg_opclass WHERE opcname = 'int8_ops' AND opcmethod = 403
+SELECT adnum FROM pg_attrdef
+SELECT tgname FROM pg_trigger WHERE NOT tgisinternal
+SELECT attname FROM pg_attribute WHERE attrelid = 'orders'::regclass AND attnum < 0 ORDER BY attnum
+SELECT rngtypid::regtype, rngsubtype::regtype FROM pg_range WHERE rngtypid = 'int4range'::regtype
+-- differs: not answered as there yet
+SELECT relname, reltype <> 0, relhasindex, relkind, relpersistence, relnatts, relchecks, relhasrules, relhassubclass, relispartition FROM pg_class WHERE oid = 'users'::regclass
+-- differs: tables have no row types
+SELECT typname, typrelid::regclass, typtype, typcategory FROM pg_type WHERE typname = 'orders'
+-- differs: tables have no row types
+SELECT count(*) > 300 FROM pg_type

@@ -1,0 +1,125 @@
+"""What clients send to learn a database, answered as a real PostgreSQL of the same version answers it, value by value.
+
+`statements/catalog.sql` has one message in each line. A line after `-- differs:` has another answer here,
+for the reason that is given; the test fails once it has the same. Each statement on the catalogs is also asked in another layout,
+with other qualifiers and aliases: none is recognised by its text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+import pytest
+from support.places import TESTS
+from support.postgres_source import Server
+from support.postgresql_twin import ANALYST, Answer, answers, comparable, objects
+from support.served_shop import create_twin, served_shop
+from support.server_folder import server_folder
+
+pytestmark = [pytest.mark.clients]
+STATEMENTS = TESTS / "clients" / "statements"
+VERSION = "16"
+"""The version whose catalogs are mirrored."""
+
+
+@dataclass(frozen=True)
+class Twins:
+    """The URLs of the shop and of the real server."""
+
+    ours: str
+    theirs: str
+
+    def differences(self, messages: list[tuple[str, bool]], fresh: bool) -> list[str]:
+        """Return the messages whose answers differ; for one that is marked to differ, those that agree."""
+        wrong = []
+        ours, theirs = psycopg.connect(self.ours, autocommit=True), psycopg.connect(self.theirs, autocommit=True)
+        our_names, their_names = objects(ours), objects(theirs)
+        for sql, differs in messages:
+            if fresh:
+                ours.close(), theirs.close()
+                ours, theirs = (
+                    psycopg.connect(self.ours, autocommit=True),
+                    psycopg.connect(self.theirs, autocommit=True),
+                )
+            ordered = "order by" in sql.lower()
+            answer: list[Answer] = comparable(answers(ours, sql), our_names, "shop", ordered)
+            wanted = comparable(answers(theirs, sql), their_names, theirs.info.dbname, ordered)
+            if (answer == wanted) == differs:
+                wrong.append(f"{sql}\n   PostgreSQL {str(wanted)[:300]}\n   dpsql      {str(answer)[:300]}")
+        ours.close(), theirs.close()
+        return wrong
+
+
+@pytest.fixture(scope="module")
+def twins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Twins]:
+    with pytest.MonkeyPatch.context() as patch, server_folder() as folder:
+        state = tmp_path_factory.mktemp("state")
+        patch.setenv("DPSQL_STATE", str(state))
+        patch.setenv("DPSQL_TEST_POSTGRES", VERSION)
+        server = Server(folder / "data")
+        try:
+            url = server.database()
+            create_twin(url)
+            with served_shop(tmp_path_factory.mktemp("shop"), state) as ours:
+                yield Twins(ours, url.replace("//postgres:@", f"//{ANALYST}:@"))
+        finally:
+            server.close()
+
+
+def messages(path: Path) -> list[tuple[str, bool]]:
+    """Return the messages of a file, and whether each is marked to differ."""
+    listed, differs = [], False
+    for line in path.read_text().splitlines():
+        if line.startswith("-- differs:"):
+            differs = True
+        elif line and not line.startswith("-- "):
+            listed.append((line, differs))
+            differs = False
+    return listed
+
+
+_WORDS = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\$\w*\$|--.*|\w+|\s+|.")
+_CATALOG = re.compile(
+    r"(?<![.\w\"])(pg_(?:class|namespace|attribute|type|index|constraint|am|proc|description|attrdef))(?=\s+(?:AS\s+)?\w)"
+)
+
+
+def laid_out(sql: str) -> str:
+    """Return a statement with its words in lower case, lines in place of blanks, and comments around it."""
+    words = (
+        "\n\t " if word.isspace() else word.lower() if word.isidentifier() else word for word in _WORDS.findall(sql)
+    )
+    return f"/* by a tool */ {''.join(words)} -- its end"
+
+
+def qualified(sql: str) -> str:
+    """Return a statement with schemas before relations that have none, and without them where they stand."""
+    if "pg_catalog." in sql:
+        return re.sub(r"pg_catalog\.(?=pg_\w+ )", "", sql)
+    return _CATALOG.sub(r"pg_catalog.\1", sql)
+
+
+def renamed(sql: str) -> str:
+    """Return a statement with other names for its sources."""
+    aliases = {alias for alias in re.findall(r"\b([a-z]\w{0,6})\.\w", sql) if not alias.startswith(("pg_", "public"))}
+    for alias in aliases:
+        sql = re.sub(
+            rf"(?<![\w.\"':]){alias}(?=\.\w|\s*(?:,|ON\b|JOIN\b|LEFT\b|INNER\b|WHERE\b|\())", f"{alias}_1", sql
+        )
+    return sql
+
+
+def test_catalogs_are_answered_as_by_postgresql(twins: Twins) -> None:
+    wrong = twins.differences(messages(STATEMENTS / "catalog.sql"), fresh=False)
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("change", [laid_out, qualified, renamed])
+def test_no_statement_is_recognised_by_its_text(twins: Twins, change: object) -> None:
+    changed = [(change(sql), differs) for sql, differs in messages(STATEMENTS / "catalog.sql") if not differs]  # type: ignore[operator]
+    wrong = twins.differences([(sql, differs) for sql, differs in changed if "_pg_" not in sql], fresh=False)
+    assert not wrong, "\n".join(wrong)

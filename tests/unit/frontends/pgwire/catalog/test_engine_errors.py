@@ -1,0 +1,56 @@
+"""Errors of the catalogs' engine: PostgreSQL's states and sentences, and nothing of the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from dpsql.errors.exceptions import Error
+from unit.frontends.pgwire.catalog.test_rewrite import Asker
+
+
+@pytest.fixture(scope="module")
+def shop() -> Iterator[Asker]:
+    asker = Asker("ann")
+    yield asker
+    asker.pool.close()
+
+
+@pytest.mark.parametrize(
+    ("sql", "state", "sentence"),
+    [
+        ("SELECT relname + 1 FROM pg_class", "42883", "operator + does not exist for these types"),
+        ("SELECT relname, count(*) FROM pg_class", "42803", 'column "relname" must appear in the GROUP BY clause'),
+        ("SELECT relname FROM pg_class GROUP BY oid", "42803", 'column "relname" must appear in the GROUP BY clause'),
+        ("SELECT relname::int FROM pg_class", "22P02", "invalid input syntax for type integer"),
+        ("SELECT 9223372036854775807 + 1", "22003", "bigint out of range"),
+        ("SELECT 'nope'::regclass", "42P01", 'relation "nope" does not exist'),
+        ("SELECT left(relname, true) FROM pg_class", "42883", "function left(unknown, boolean) does not exist"),
+        ("SELECT nope FROM pg_class", "42703", 'column "nope" does not exist'),
+    ],
+)
+def test_refusals_give_the_true_reason(shop: Asker, sql: str, state: str, sentence: str) -> None:
+    with pytest.raises(Error) as caught:
+        shop.rows(sql)
+    assert caught.value.sqlstate == state and sentence in str(caught.value)
+
+
+def test_errors_never_quote_the_engine(shop: Asker) -> None:
+    for sql in ("SELECT 1 + 'x'::name FROM pg_class", "SELECT relname::int4 FROM pg_class", "SELECT substr(1)"):
+        with pytest.raises(Error) as caught:
+            shop.table(sql)
+        assert "Error" not in caught.value.message
+        assert "pgf_" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("sql", "name"),
+    [
+        ("SELECT nope FROM pg_class", '"nope"'), ("SELECT c.nope FROM pg_class c", "c.nope"),
+        ("SELECT a.oid FROM pg_attribute a", "a.oid"), ('SELECT "No" FROM pg_class', '"No"'),
+    ],
+)  # fmt: skip
+def test_the_missing_column_is_named(shop: Asker, sql: str, name: str) -> None:
+    with pytest.raises(Error, match=f"column {name} does not exist"):
+        shop.table(sql)
