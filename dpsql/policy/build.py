@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
 
 from dpsql.policy import values
-from dpsql.policy.bounds import BOUND_NAMES, ContributionBounds
+from dpsql.policy.bounds import ContributionBounds
 from dpsql.policy.problems import Place, Problems
 from dpsql.policy.reach import is_csv
 from dpsql.policy.shape import (
@@ -17,8 +19,6 @@ from dpsql.policy.shape import (
     BudgetShape,
     ColumnShape,
     CsvShape,
-    LimitShape,
-    PerQueryShape,
     PolicyShape,
     TableShape,
 )
@@ -41,6 +41,7 @@ from dpsql.policy.types import (
 )
 from dpsql.privacy.loss import Neighbours
 
+_T = TypeVar("_T")
 DEFAULT_EPSILON = Fraction(1, 10)
 DEFAULT_CONFIDENCE = Fraction(95, 100)
 LEAST_EPSILON = Fraction(1, 1000)
@@ -52,48 +53,44 @@ SELECTION_SHARE = 1000
 
 def build_policy(shape: PolicyShape, folder: Path, problems: Problems) -> Policy:
     """Return the policy that `shape` describes; values that do not fit their column's type go to `problems` and are left out."""
-    unit = None if shape.privacy_unit is None else PrivacyUnit(shape.privacy_unit.table, shape.privacy_unit.column)
-    budget = _budget(shape.budget)
-    return Policy(
-        dataset=shape.dataset,
-        source=shape.source,
+    unit = None if shape.privacy_unit is None else _as(PrivacyUnit, shape.privacy_unit)
+    budget, prepare, is_word = _budget(shape.budget), shape.prepare, isinstance(shape.timing, str)
+    return _as(
+        Policy,
+        shape,
         privacy_unit=unit,
         neighbours=Neighbours(shape.neighbours),
-        timing=shape.timing if isinstance(shape.timing, str) else "constant",
+        timing=shape.timing if is_word else "constant",
         constant_seconds=None if isinstance(shape.timing, str) else shape.timing.constant_seconds,
         budget=budget,
         per_query=_per_query(shape, budget),
-        ledger=shape.ledger,
-        analysts={
-            name: Analyst(limit.epsilon, limit.delta, _access(limit, shape)) for name, limit in shape.analysts.items()
-        },
-        session=None if shape.session is None else _session(shape.session),
+        analysts={name: _as(Analyst, limit, access=_access(limit, shape)) for name, limit in shape.analysts.items()},
+        session=None if shape.session is None else _as(SessionLimit, shape.session),
         tables=_tables(shape, unit is None, problems),
-        description=shape.description,
-        projects={
-            name: ProjectLimit(limit.epsilon, limit.delta, limit.members) for name, limit in shape.projects.items()
-        },
-        reuse=ReusePolicy(shape.reuse.default, shape.reuse.shared, shape.reuse.more_accurate),
-        data_version=shape.data_version,
-        log_sql=shape.log_sql,
-        prepare=Preparation(
-            shape.prepare.when == "auto" or (shape.prepare.when is None and shape.prepare.into is not None),
-            shape.prepare.into,
-            shape.prepare.role,
+        projects={name: _as(ProjectLimit, limit) for name, limit in shape.projects.items()},
+        reuse=_as(ReusePolicy, shape.reuse),
+        prepare=_as(
+            Preparation,
+            prepare,
+            automatic=prepare.when == "auto" or (prepare.when is None and prepare.into is not None),
         ),
-        witness=shape.witness,
         folder=folder,
     )
 
 
+def _as(kind: type[_T], shape: BaseModel, **computed: Any) -> _T:
+    """Return a value of the policy's type `kind`: its fields are keys of `shape` with their names, or `computed`."""
+    read = type(shape).model_fields
+    names = (entry.name for entry in fields(kind) if entry.name in read and entry.name not in computed)  # type: ignore[arg-type]
+    return kind(**{name: getattr(shape, name) for name in names}, **computed)
+
+
 def _budget(shape: BudgetShape) -> DatasetBudget:
     delta, lifetime = shape.delta or Fraction(0), shape.lifetime
-    in_all = (
-        None
-        if lifetime is None
-        else LifetimeLimit(lifetime.epsilon, delta if lifetime.delta is None else lifetime.delta)
-    )
-    return DatasetBudget(shape.epsilon, delta, shape.accountant, shape.every, in_all)
+    in_all = None
+    if lifetime is not None:
+        in_all = LifetimeLimit(lifetime.epsilon, delta if lifetime.delta is None else lifetime.delta)
+    return _as(DatasetBudget, shape, delta=delta, lifetime=in_all)
 
 
 def _access(analyst: AnalystShape, policy: PolicyShape) -> dict[str, TableAccess] | None:
@@ -104,36 +101,24 @@ def _access(analyst: AnalystShape, policy: PolicyShape) -> dict[str, TableAccess
     return {name: TableAccess(analyst.columns.get(name), analyst.where.get(name)) for name in names}
 
 
-def _session(limit: LimitShape) -> SessionLimit:
-    return SessionLimit(limit.epsilon, limit.delta)
-
-
 def _per_query(shape: PolicyShape, budget: DatasetBudget) -> PerQuery:
     limits = shape.per_query
     most = min(budget.epsilon, limits.max_epsilon or budget.epsilon)
     epsilon = limits.epsilon or min(DEFAULT_EPSILON, most)
-    return PerQuery(
+    return _as(
+        PerQuery,
+        limits,
         epsilon=epsilon,
         min_epsilon=limits.min_epsilon or min(LEAST_EPSILON, budget.epsilon / LEAST_SHARE, epsilon),
-        max_epsilon=limits.max_epsilon,
         delta=budget.delta / SELECTION_SHARE if limits.delta is None else limits.delta,
-        mechanism=limits.mechanism,
         confidence=limits.confidence or DEFAULT_CONFIDENCE,
-        timeout_seconds=limits.timeout_seconds,
-        max_public_groups=limits.max_public_groups,
-        bounds=_contributions(limits),
-        min_units=limits.min_units,
+        bounds=_as(ContributionBounds, limits),
     )
-
-
-def _contributions(declared: PerQueryShape | TableShape) -> ContributionBounds:
-    names = (name for name in BOUND_NAMES if name in type(declared).model_fields)
-    return ContributionBounds(**{name: getattr(declared, name) for name in names})
 
 
 def _bounds_of_table(shape: TableShape, row_privacy: bool) -> ContributionBounds:
     """Return the bounds of a table; under row privacy max_rows is 1 even if the file does not say so."""
-    bounds = _contributions(shape)
+    bounds = _as(ContributionBounds, shape)
     return replace(bounds, max_rows=1) if row_privacy and not shape.public and bounds.max_rows is None else bounds
 
 
@@ -148,19 +133,13 @@ def _tables(policy: PolicyShape, row_privacy: bool, problems: Problems) -> dict[
     }
     _imply_key_columns(shapes, declared)
     return {
-        name: Table(
+        name: _as(
+            Table,
+            shape,
             name=name,
-            public=shape.public,
             columns=declared[name],
-            source=shape.source,
-            primary_key=shape.primary_key,
-            unique=shape.unique,
-            max_multiplicity=shape.max_multiplicity,
-            foreign_keys=shape.foreign_keys,
             bounds=_bounds_of_table(shape, row_privacy),
-            description=shape.description,
             schema=shape.schema_name,
-            append_only=shape.append_only,
             csv=_csv(shape.csv, policy.csv) if is_csv(shape.source or policy.source or "") else None,
         )
         for name, shape in shapes.items()
@@ -214,16 +193,14 @@ def _related_types(
 
 
 def _column(name: str, shape: ColumnShape, place: Place, problems: Problems) -> PolicyColumn:
-    return PolicyColumn(
+    return _as(
+        PolicyColumn,
+        shape,
         name=name,
-        type=shape.type,
         **_bounds(shape, place, problems),
         domain=_domain(shape, place, problems),
-        nullable=shape.nullable,
-        max_total=shape.max_total,
         outside=_outside(shape, place, problems),
         source=shape.source_name,
-        description=shape.description,
     )
 
 

@@ -49,7 +49,9 @@ def test_a_weakened_condition_is_true_wherever_the_condition_can_be_with_variabl
     known = {column.name for column in KNOWN}
     for _ in range(60):
         asked = folded(condition(chance, 3))
-        weakening = Weakening(lambda part: bool({name for name in names_read(part) if not name.startswith("#")} - known))
+        weakening = Weakening(
+            lambda part: bool({name for name in names_read(part) if not name.startswith("#")} - known)
+        )
         weak = weakening.weak(asked)
         assert names_read(weak) <= known | set(weakening.sizes), (asked, weak)
         tables = weakening.tables()
