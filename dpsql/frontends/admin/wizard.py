@@ -7,8 +7,8 @@ of the answers is shown by questions over rows that are made up (`simulated_erro
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from pathlib import Path
@@ -219,7 +219,42 @@ def _columns(
             open_columns.append(column)
     for question, columns in _column_groups(answers, name, open_columns).items():
         chosen |= _choices(answers, name, table, question, columns)
-    return {column: choice for column in table.columns if (choice := chosen.get(column)) is not None}
+    choices = {column: choice for column in table.columns if (choice := chosen.get(column)) is not None}
+    if draft.public:
+        return choices
+    return _with_missing(answers, name, choices, [column for column in choices if column not in keys])
+
+
+def _with_missing(
+    answers: Answers, name: str, choices: dict[str, ColumnChoice], columns: list[str]
+) -> dict[str, ColumnChoice]:
+    """Return the choices with `filled` where no value can be missing. Who is asked at a terminal has to say so: otherwise answers
+    would have a group of missing values that no row has."""
+    columns = [column for column in columns if not choices[column].filled]
+
+    def meaning(text: str) -> set[str]:
+        patterns = [] if text == LEFT_OUT else re.split(r"[\s,]+", text.strip())
+        named = {pattern: _matching(pattern, columns) for pattern in patterns}
+        for pattern, matching in named.items():
+            if not matching:
+                hint = did_you_mean(pattern, columns)
+                raise WrongAnswer(f"write names, `*` or `{LEFT_OUT}`: no such column is {pattern}{hint}")
+        return {column for matching in named.values() for column in matching}
+
+    if not columns:
+        return choices
+    words = (
+        f"\n   In which columns of {name} may a value be missing? Answers have a group for rows without it. Names and patterns of"
+        f"\n   {_shortened(columns)}; `*`: in any of them; `{LEFT_OUT}`: in none."
+    )
+    missing = answers.get(f"{name}.missing", words, meaning, "*" if answers.ask is None else None)
+    filled = {column: replace(choices[column], filled=True) for column in columns if column not in missing}
+    return {**choices, **filled}
+
+
+def _matching(pattern: str, columns: Iterable[str]) -> list[str]:
+    """Return the columns that a name or a pattern means."""
+    return [column for column in columns if fnmatchcase(column.lower(), pattern.lower())]
 
 
 def _choices(
@@ -277,8 +312,8 @@ def _column_groups(answers: Answers, table: str, columns: list[str]) -> dict[str
         left = {column.lower(): column for column in columns}
         patterns = [part for part in re.split(r"[\s,]+", text) if part]
         for pattern in sorted(dict.fromkeys(patterns), key=lambda part: "*" in part or "?" in part):
-            named = [column for folded, column in left.items() if fnmatchcase(folded, pattern.lower())]
-            if not named and not any(fnmatchcase(column.lower(), pattern.lower()) for column in columns):
+            named = _matching(pattern, left.values())
+            if not named and not _matching(pattern, columns):
                 raise WrongAnswer(f"{table} has no column {pattern}{did_you_mean(pattern, columns)}")
             for column in named:
                 del left[column.lower()]

@@ -57,7 +57,7 @@ tables:
     columns:
       patient_id: {type: text}
       alk_phos: {type: real, from: "alk.phos", lower: 0, upper: 500}
-      day: {type: date, lower: 2024-01-01, upper: 2025-12-31}
+      day: {type: date, nullable: false, lower: 2024-01-01, upper: 2025-12-31}
 """
 
 
@@ -376,7 +376,8 @@ def test_ctrl_c_loses_nothing(bare_clinic: Clinic, dpsql: Run) -> None:
         child.expect_exact("Going on with the answers in typed.answers.yaml")
         for question, answer in (
             ("patients.repeats", "no"), ("numbers.link [patient_id]", ""), ("numbers.max_rows", "5"), ("patients.region", "north, south"),
-            ("patients.age", "0 to 120"), ("patients.income", "-"), ("numbers.n", "0 to 9"), ("people", "300"), ("budget [1]", ""),
+            ("patients.age", "0 to 120"), ("patients.income", "-"), ("patients.missing", "nobody"),
+            ("patients.missing", "age"), ("numbers.n", "0 to 9"), ("numbers.missing", "-"), ("people", "300"), ("budget [1]", ""),
             ("per_query [0.03]", "0.5"), ("finish [yes]", "again"), ("budget [1]", "2"), ("per_query [0.06]", ""),
         ):  # fmt: skip
             child.expect_exact(f"{question}: ")
@@ -388,6 +389,8 @@ def test_ctrl_c_loses_nothing(bare_clinic: Clinic, dpsql: Run) -> None:
         child.expect(pexpect.EOF)
     policy = load_policy("typed.yaml")
     assert (policy.budget.epsilon, "income" in policy.tables["patients"].columns) == (2, False)
+    columns = {**policy.tables["patients"].columns, **policy.tables["numbers"].columns}
+    assert [name for name in ("region", "age", "n") if columns[name].nullable] == ["age"]
     assert not Path("typed.answers.yaml").exists()
     assert dpsql("check", "typed.yaml", "--create-ledger").status == 0
 
@@ -458,6 +461,7 @@ def test_a_table_of_130_columns_takes_few_questions(bare_clinic: Clinic, dpsql: 
             "integer 0 to 120",
             "",
             "real 0 to 50",
+            "s*, lab_9?",
             "500",
             "",
             "0.1",
@@ -473,13 +477,17 @@ def test_a_table_of_130_columns_takes_few_questions(bare_clinic: Clinic, dpsql: 
     answers = Answers({}, "typed", shown.append, ask)
     assert ask_for_policy(Path("wide.csv"), Path("wide.yaml"), answers) == 1
     assert asked == [
-        "unit", "wide.repeats", "wide.*", "wide.*", "wide.age", "wide.sex", "wide.lab_*", "people", "budget", "per_query", "finish"
+        "unit", "wide.repeats", "wide.*", "wide.*", "wide.age", "wide.sex", "wide.lab_*", "wide.missing", "people", "budget", "per_query", "finish"
     ]  # fmt: skip
     said = "\n".join(shown)
     assert "wide has no column ages; did you mean age?" in said and "27 columns are left out" in said
     assert "wide has 129 columns beside its keys" in said and "one answer for 100 columns: lab_0, lab_1," in said
     columns = load_policy("wide.yaml").tables["wide"].columns
     assert list(columns) == WIDE[:103] and (columns["lab_7"].type, columns["lab_7"].upper) == ("real", 50)
+    assert [name for name in columns if columns[name].nullable and name != "person"] == [
+        "sex",
+        *(f"lab_{n}" for n in range(90, 100)),
+    ]
     assert (columns["age"].type, columns["sex"].type, columns["person"].type) == ("integer", "text", "text")
     Path("answers.yaml").write_text(
         "".join(f'"{name}": "{text}"\n' for name, text in answers.taken.items() if name != "finish")
