@@ -356,7 +356,8 @@ class Measurement(Protocol):
 class BoundedBlock:
     """A block reduced to its basis: sums (`terms`), and `measurements` of other kinds. `formulas` gives each measure over terms
     and released numbers. `unit_weights`: what a unit adds to the count that admits private keys, by the number of its keys
-    (`partition_selection.WeightedThreshold`; empty: 1). `promises`: of the policy, on which rows_per_unit relies."""
+    (`partition_selection.WeightedThreshold`; empty: 1). `promises`: of the policy, on which rows_per_unit relies. `set_parts`:
+    sets of joint sums that take another number of parts of the budget than one (`pricing.sharing`)."""
 
     name: str
     source: Relation
@@ -370,6 +371,7 @@ class BoundedBlock:
     combinations: Combinations | None = field(default=None, metadata=ADDED)
     unit_weights: tuple[tuple[int, int], ...] = field(default=(), metadata=ADDED)
     promises: frozenset[Promise] = field(default=frozenset(), compare=False)
+    set_parts: tuple[tuple[str, Fraction], ...] = field(default=(), metadata=ADDED)
 
     @cached_property
     def reads_results(self) -> bool:

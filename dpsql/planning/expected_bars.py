@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
@@ -18,10 +17,8 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dpsql.errors.exceptions import Error
-from dpsql.functions.evaluate import evaluate
-from dpsql.plan.intervals import Type
-from dpsql.plan.plan import Call, Column, Expr, Plan, ReleasedValue, Term, TermKind
-from dpsql.pricing.joint_sums import factors_of
+from dpsql.plan.plan import Plan, Term
+from dpsql.pricing.assumed_rows import assumed_value
 from dpsql.pricing.options import Options
 from dpsql.pricing.pricing import Price, PricedBlock, widest_term
 from dpsql.privacy.mechanisms.contract import Constant, KeyColumn, Noise, Sensitivity, TermNoise
@@ -35,8 +32,6 @@ from dpsql.release.sandbox import Sandbox
 _PRIVATE_GROUPS = 10
 """Number of groups that is simulated for private keys, because the actual number is unknown."""
 _MOST_GROUPS = 2_000
-_ROWS = 64
-_MEAN = 0.1
 _DIRECT = frozenset({"count", "count_units", "count_distinct", "sum", "count_if"})
 
 
@@ -222,78 +217,6 @@ def _keys(columns: Sequence[KeyColumn]) -> pa.Table:
 
 
 def _term(term: Term | None, noisy: TermNoise, rows: int, groups: int) -> _Expected:
-    value = float(rows)
-    if term is not None and term.kind in (TermKind.SUM, TermKind.DISTINCT_SUM):
-        value = rows * (_mean(term) - float(term.centre))
-    elif term is not None and term.kind is TermKind.SQUARE_PART:
-        value = rows * _mean_square(term)
-    elif term is not None and term.kind is TermKind.PRODUCT_PART:
-        value = rows * _mean_product(term)
-    elif term is not None and term.kind is TermKind.PAIR_PART:
-        value = rows * _mean_pair(term)
-    elif term is not None and term.shares:
-        value = 0.0  # rows without a value
+    value = float(rows) if term is None else rows * assumed_value(term)
     unit = 2.0 ** (noisy.noise.shift - noisy.grid)
     return _Expected(noisy.name, np.full(groups, value), noisy.noise, unit, noisy.grid, noisy.whole)
-
-
-def _mean(term: Term) -> float:
-    """Return the assumed mean of the values of a sum."""
-    values = _values(term)
-    return sum(values) / len(values)
-
-
-def _mean_square(term: Term) -> float:
-    """Return the assumed mean of one part of shared squares (`TermKind.SQUARE_PART`)."""
-    low, high = float(term.lower), float(term.upper)
-    parts = [((high - v) ** 2, 2 * (v - low) * (high - v), (v - low) ** 2)[term.place] for v in _values(term)]
-    return sum(parts) / len(parts)
-
-
-def _mean_product(term: Term) -> float:
-    """Return the assumed mean of one part of shared products (`TermKind.PRODUCT_PART`), for values that do not covary."""
-    means = []
-    for bit, factor in zip((1, 2), factors_of(term), strict=True):
-        mean = _mean(factor)
-        means.append(mean - float(factor.lower) if term.place & bit else float(factor.upper) - mean)
-    return means[0] * means[1]
-
-
-def _mean_pair(term: Term) -> float:
-    """Return the assumed mean of one part of the squares of a pair (`TermKind.PAIR_PART`), for values that do not covary."""
-    first, second = factors_of(term)
-    of_first, of_second = replace(first, place=term.place // 3), replace(second, place=term.place % 3)
-    return _mean_square(of_first) * _mean_square(of_second)
-
-
-def _values(term: Term) -> list[float]:
-    """Return the values of a sum in simulated rows whose columns vary independently."""
-    low, high = float(term.lower), float(term.upper)
-    assert term.value is not None
-    names = sorted({named.name: named for named in _inputs(term.value)}.items())
-    values = []
-    for row in range(_ROWS):
-        places = [((2 * index + 1) * row + 5 * index) % _ROWS for index in range(len(names))]
-        row_values = {name: _assumed(column, place) for (name, column), place in zip(names, places, strict=True)}
-        value = None if None in row_values.values() else evaluate(term.value, row_values)
-        if isinstance(value, bool) or not isinstance(value, (int, float, Fraction)):
-            return [low + (high - low) * _MEAN]
-        values.append(min(max(float(value), low), high))
-    return values
-
-
-def _assumed(column: Column | ReleasedValue, place: int) -> float | int | None:
-    """Return the value of a numeric column (or released value) with bounds in one of `_ROWS` rows."""
-    lower, upper = column.facts.lower, column.facts.upper
-    if column.facts.type not in (Type.INTEGER, Type.REAL) or lower is None or upper is None:
-        return None
-    value = float(lower) + (float(upper) - float(lower)) * float(((place + 0.5) / _ROWS) ** (1 / _MEAN - 1))
-    return round(value) if column.facts.type is Type.INTEGER else value
-
-
-def _inputs(expression: Expr) -> list[Column | ReleasedValue]:
-    """Return the columns and the released values in a row expression."""
-    if isinstance(expression, (Column, ReleasedValue)):
-        return [expression]
-    arguments = expression.arguments if isinstance(expression, Call) else ()
-    return [named for argument in arguments for named in _inputs(argument)]

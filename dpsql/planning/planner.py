@@ -29,7 +29,7 @@ from dpsql.planning.value_cuts import with_places
 from dpsql.policy import Policy, PolicyColumn, Table
 from dpsql.policy.bounds import UNBOUNDED
 from dpsql.pricing.bounding import bounded
-from dpsql.pricing.budget_parts import shares_squares
+from dpsql.pricing.budget_parts import noise_law
 from dpsql.pricing.budget_shares import Objective
 from dpsql.pricing.explain import describe_loss
 from dpsql.pricing.local_sensitivity import requested
@@ -268,14 +268,14 @@ class Planner:
         local = requested(options)
         bars = options.confidence if options.quantile_bars or local is not None else None
         means = MeanRequest(options.confidence, options.mechanism)
-        squares = shares_squares(options, self.accountant)
+        law = noise_law(options, self.accountant)
         choosing = {cut.block for cut in plan.cuts}
 
         def of_block(block: Block) -> BoundedBlock:
             if block.name in choosing:
                 return bounded(block, policy, UNBOUNDED, row_filters=self.row_filters)
             cuts = {(cut.value, cut.filter, cut.places): cut for cut in plan.cuts if block.name in cut.readers}
-            return bounded(block, policy, options.bounds, bars, local, means, cuts, squares, self.row_filters)
+            return bounded(block, policy, options.bounds, bars, local, means, cuts, law, self.row_filters)
 
         return tuple(map(of_block, plan.blocks))
 
@@ -318,9 +318,9 @@ class Planner:
         if not ranges:
             return plan, alone
         extended = replace(plan, blocks=(*plan.blocks, *further))
-        squares = shares_squares(options, self.accountant)  # the tiles of one table have equal terms
+        law = noise_law(options, self.accountant)  # the tiles of one table have equal terms
         filters = self.row_filters
-        tiles = (bounded(block, policy, options.bounds, squares=squares, row_filters=filters) for block in further)
+        tiles = (bounded(block, policy, options.bounds, law=law, row_filters=filters) for block in further)
         every = (*blocks, *tiles)
         priced = price(every, options, self.policy, self.accountant, ranges=tuple(ranges))
         return (extended, compared) if (compared := compared_with(priced, alone, len(ranges))) else (plan, alone)

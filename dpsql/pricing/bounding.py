@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
+from itertools import product
 
 from dpsql.aggregates.registry import aggregate_of
 from dpsql.errors.exceptions import refuse
@@ -15,13 +18,15 @@ from dpsql.plan.stability import owned, promises, rows_in_group, rows_per_unit, 
 from dpsql.policy import Policy
 from dpsql.policy.bounds import UNBOUNDED, ContributionBounds
 from dpsql.pricing.basis import Cuts, TermBasis
-from dpsql.pricing.joint_sums import in_parts
+from dpsql.pricing.joint_sums import counts_rows, in_parts
 from dpsql.pricing.local_sensitivity import LocalRequest
 from dpsql.pricing.measurements import PARTS
 from dpsql.pricing.plan_check import NO_FILTERS, RowFilters, check_block
 from dpsql.pricing.rank_histograms import PRIVATE_GROUPS
 from dpsql.pricing.sample_values import MeanRequest
+from dpsql.pricing.sharing import MeasuredBasis, NoiseLaw, SetParts, most_exact
 
+_Built = tuple[TermBasis, tuple[MeasureFormula, ...]]
 SELECTION = "sel"
 """Engine column that partition selection reads where no measured term counts the same."""
 
@@ -34,13 +39,15 @@ def bounded(
     local: LocalRequest | None = None,
     means: MeanRequest | None = None,
     cuts: Cuts | None = None,
-    squares: bool = False,
+    law: NoiseLaw | None = None,
     row_filters: RowFilters = NO_FILTERS,
 ) -> BoundedBlock:
-    """Return a block reduced to its basis under contribution bounds: the smallest of `bounds` and those of its tables. `bars`:
-    confidence of the error bars that are measured for quantiles. `local`: noise follows the local sensitivity of measures.
-    `means`: options of means of samples. `cuts`: bounds per unit that are chosen privately. `squares`: variances and covariances
-    share each row, too (`joint_sums`). `row_filters`: the asker's conditions, which the block must contain (`plan_check`)."""
+    """Return a block reduced to its basis under contribution bounds: the smallest of `bounds` and those of its tables.
+
+    `bars`: confidence of the error bars that are measured for quantiles. `local`: noise follows the local sensitivity of
+    measures. `means`: options of means of samples. `cuts`: bounds per unit that are chosen privately. `law`: how errors follow
+    from parts of the budget, which decides whether sums share each row (`sharing`; None: Gaussian noise, with rho divided).
+    `row_filters`: the asker's conditions, which the block must contain (`plan_check`)."""
     check_block(block, policy, row_filters)
     if any(measure.per_group is not None for measure in block.measures):
         raise refuse("internal", what="bounds of a unit in a group that nothing enforces")
@@ -61,32 +68,47 @@ def bounded(
     )
     groups = groups if enforced.max_groups is None else enforced.max_groups
     assumed_groups = PRIVATE_GROUPS if private_keys else listed
-    # Terms share each row where that at least halves the parts of the budget. A count is then the difference of two sums: as
-    # noisy under Gaussian laws as a count with twice as many parts, and less noisy under Laplace laws.
     one_row = rows == 1 or not has_owner
-    basis, formulas = _basis(block, one_row, rows, bounds, assumed_groups, bars, local, means, cuts=cuts)
+    build = partial(_basis, block, one_row, rows, bounds, assumed_groups, bars, local, means, cuts=cuts)
+    caps = Caps(rows, groups, enforced, in_group if in_group < rows else None)
     # A count of rows that admits private keys stays a separate term, so that a threshold on it costs only delta.
-    stars, parts = not (private_keys and one_row), _parts(basis, private_keys)
-    kinds = (True, False) if squares and in_parts(block.measures) else (False,)
-    for squared in kinds if parts != 1 and local is None else ():
-        shared = _basis(
-            block, one_row, rows, bounds, assumed_groups, bars, None, means,
-            sharing=True, stars=stars, cuts=cuts, squares=squared,
-        )  # fmt: skip
-        if 2 * _parts(shared[0], private_keys) <= parts:
-            basis, formulas = shared
-            break
+    stars = not (private_keys and one_row)
+    basis, formulas, set_parts = _most_exact(build, block, stars, private_keys, caps, law or NoiseLaw())
     if not has_owner and any(term.clip is not None or term.places is not None for term in basis.terms):
         raise refuse("internal", what="a sum bounded by unit over rows that belong to no unit")
     # Under row privacy, and above DISTINCT, a unit with c > 1 rows changes a count of rows by up to c; a threshold on that count
     # allows for it (`lone_count`).
     selection = (basis.known_units() or SELECTION) if private_keys else None
-    caps = Caps(rows, groups, enforced, in_group if in_group < rows else None)
     return BoundedBlock(
         block.name, block.source, block.keys, tuple(basis.terms), formulas, selection, caps,
         _groups(block, basis, formulas), tuple(basis.measurements), block.combinations,
-        promises=promises(block.source, policy),
+        promises=promises(block.source, policy), set_parts=set_parts,
     )  # fmt: skip
+
+
+def _most_exact(
+    build: Callable[..., _Built], block: Block, stars: bool, private_keys: bool, caps: Caps, law: NoiseLaw
+) -> tuple[TermBasis, tuple[MeasureFormula, ...], SetParts]:
+    """Return the basis of the block with the smallest errors, and the parts of the budget of its sets of joint sums. `stars`: the
+    number of all rows may follow from them; otherwise it is measured alone."""
+
+    def described(built: _Built) -> MeasuredBasis:
+        return MeasuredBasis(tuple(built[0].terms), built[1], _choices(built[0], private_keys))
+
+    alone = build()
+    if len(described(alone).sets) < 2:
+        return *alone, ()
+    starred = (True, False) if stars and any(map(counts_rows, block.measures)) else (stars,)
+    kinds = (True, False) if law.shares_squares and in_parts(block.measures) else (False,)
+    joint: dict[MeasuredBasis, _Built] = {}
+    for squares, with_stars in product(kinds, starred):
+        built = build(sharing=True, stars=with_stars, squares=squares)
+        if any(term.shares for term in built[0].terms) and all(
+            other[0].terms != built[0].terms for other in joint.values()
+        ):
+            joint[described(built)] = built
+    chosen, parts = most_exact(described(alone), tuple(joint), caps, law)
+    return *joint.get(chosen, alone), parts
 
 
 def _groups(block: Block, basis: TermBasis, formulas: tuple[MeasureFormula, ...]) -> GroupFacts:
@@ -133,12 +155,11 @@ def _basis(
     )
 
 
-def _parts(basis: TermBasis, private_keys: bool) -> int:
-    """Return the number of parts of the budget: sets of terms, other measurements, and partition selection unless a term counts
-    units."""
+def _choices(basis: TermBasis, private_keys: bool) -> int:
+    """Return the number of parts of the budget that are not for sums: numbers that are chosen, and partition selection unless a
+    term counts units."""
     selecting = private_keys and basis.known_units() is None
-    choosing = sum(PARTS.of(measurement.word).parts(measurement) for measurement in basis.measurements)
-    return len({term.shares or term.name for term in basis.terms if term.magnitude}) + choosing + selecting
+    return sum(PARTS.of(measurement.word).parts(measurement) for measurement in basis.measurements) + selecting
 
 
 def _below(bound: int | None, most: int) -> int | None:

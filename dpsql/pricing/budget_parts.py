@@ -17,6 +17,7 @@ from dpsql.pricing import square_roots
 from dpsql.pricing.measurements import PARTS
 from dpsql.pricing.options import Options
 from dpsql.pricing.sensitivity import sensitivity
+from dpsql.pricing.sharing import NoiseLaw
 from dpsql.privacy.accounting.contract import Accountant
 from dpsql.privacy.loss import Neighbours, PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Noise, Norm, Sensitivity
@@ -55,11 +56,12 @@ class BudgetParts:
             names = ", ".join(dict.fromkeys(map(expression_text, private)))
             raise refuse("shared_noise_keys", mechanism=options.mechanism, keys=names)
         measured = sum(len(sets_of(block)) for block in blocks)
+        weighted = sum((parts - 1 for block in blocks for _, parts in block.set_parts), Fraction(0))
         numbers = sum(
             PARTS.of(measurement.word).parts(measurement) for block in blocks for measurement in block.measurements
         )
         apart = sum(1 for block in self.selecting if block.selection_term not in {t.name for t in block.terms})
-        self.parts = max(1, measured + apart + numbers)
+        self.parts = max(Fraction(1), measured + weighted + apart + numbers)
         spending = [mechanism.word for mechanism in self.mechanisms if accountant.spends_delta(mechanism)]
         deltas = sum(
             PARTS.of(measurement.word).deltas(measurement) for block in blocks for measurement in block.measurements
@@ -81,9 +83,9 @@ class BudgetParts:
 
         A clip uses the norm of the mechanism; it is omitted where the bounded view alone keeps every unit within the bound.
         """
-        part = self.loss.part(
-            self.of_sets.get((block.name, term.shares or term.name), _ALL) if share is None else share
-        )
+        name = term.shares or term.name
+        share = self.of_sets.get((block.name, name), _ALL) if share is None else share
+        part = self.loss.part(share * dict(block.set_parts).get(name, _ALL))
         moved = _moved(term, block, neighbours) if term.clip is None else None
 
         def measured_with(mechanism: Mechanism) -> tuple[Term, Noise]:
@@ -129,11 +131,11 @@ def is_whole(term: Term) -> bool:
     return term.kind not in (TermKind.SUM, TermKind.DISTINCT_SUM) and not term.shares
 
 
-def shares_squares(options: Options, accountant: Accountant) -> bool:
-    """Return whether variances are computed from sums that share each row: where all noise is Laplace noise and epsilon is
-    charged."""
+def noise_law(options: Options, accountant: Accountant) -> NoiseLaw:
+    """Return how errors follow from sensitivities and parts of the budget, with the mechanisms that may be used."""
     in_l1 = all(mechanism.norm is Norm.L1 for mechanism in mechanisms_of(options, accountant))
-    return in_l1 and accountant.request(options.epsilon).epsilon is not None
+    by_epsilon = accountant.request(options.epsilon).epsilon is not None
+    return NoiseLaw(Norm.L1 if in_l1 else Norm.L2, 1.0 if by_epsilon else 0.5)
 
 
 @lru_cache(maxsize=1024, typed=True)

@@ -362,32 +362,31 @@ def sharable(
 ) -> dict[tuple[Expr, Expr | None], Sharing]:
     """Return the arguments (with their FILTER) whose COUNT, SUM and AVG (with `squares` also variances) share each row, and how.
 
-    `stars`: COUNT(*) may follow from one of them, which is the first with its FILTER. Not shared: SUM alone, variances without
-    `squares` (they share S1 and n), clipped sums, whose bound is on the sum, and what follows from other sums: arguments that are
+    `stars`: COUNT(*) may follow from one of them, which is the first with its FILTER. Measures that choose a value (quantiles,
+    MIN, MAX, MODE) read no sums, so they change nothing here. Not shared: SUM alone, variances and CORR without `squares` (they
+    share S1 and n), clipped sums, whose bound is on the sum, and what follows from other sums: arguments that are
     `entered`, and COUNT(*) under FILTERs whose COUNT(*) follows already (`conditions`).
     """
     if bounds.max_count is not None and bounds.max_count < rows:
         return {}
     sharings: dict[tuple[Expr, Expr | None], Sharing] = {}
-    starred = {measure.filter for measure in measures if _counts_rows(measure)} - {*conditions} if stars else set()
-    parts: dict[tuple[Expr, Expr | None], list[SharedPart | None]] = {}
+    starred = {measure.filter for measure in measures if counts_rows(measure)} - {*conditions} if stars else set()
+    parts: dict[tuple[Expr, Expr | None], SharedPart] = {}
     for measure in measures:
         read = aggregate_of(measure.aggregate).shared
-        if read == SharedPart.PAIR_SQUARES and not squares:
-            read = None
-        of_rows_with_both = read is not None and _of_pair(measure)
-        if not measure.arguments or measure.distinct or of_rows_with_both:
+        if read is None or not measure.arguments or measure.distinct:
             continue
-        if (measure.arguments[0], measure.filter) not in entered:
-            parts.setdefault((measure.arguments[0], measure.filter), []).append(read)
-    for (value, condition), read_by in parts.items():
-        shared = [part for part in read_by if part is not None]
-        squared = SharedPart.SQUARES in shared
-        if len(shared) < len(read_by) or not (squared or any(SharedPart.SUM in part for part in shared)):
+        summand = measure.arguments[0], measure.filter
+        apart = SharedPart.PAIR_SQUARES in read and not squares
+        if summand not in entered and (apart or not _of_pair(measure)):
+            parts[summand] = parts.get(summand, SharedPart(0)) | read
+    for (value, condition), read in parts.items():
+        squared = SharedPart.SQUARES in read
+        if SharedPart.PAIR_SQUARES in read or not (squared or SharedPart.SUM in read):
             continue
         if not wide(value, rows, bounds) or (squared and not (squares and square_parts(value, condition))):
             continue
-        counted = squared or any(SharedPart.COUNT in part for part in shared)
+        counted = squared or SharedPart.COUNT in read
         star = condition in starred
         if not can_be_missing(value):
             if star or counted:
@@ -418,7 +417,8 @@ def with_squares(measures: tuple[Measure, ...]) -> set[tuple[Expr, Expr | None]]
     }
 
 
-def _counts_rows(measure: Measure) -> bool:
+def counts_rows(measure: Measure) -> bool:
+    """Return whether a measure is the number of rows, or follows from it."""
     return measure.aggregate == "count" and (not measure.arguments or not can_be_missing(measure.arguments[0]))
 
 

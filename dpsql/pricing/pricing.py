@@ -1,9 +1,10 @@
 """Mechanisms and price of bounded blocks: a function of SQL, policy and options only.
 
 A question's budget is split evenly over everything that it measures: every basis term that a unit can move, and the partition
-selection of every block that needs a measurement for it. "Evenly" refers to the unit of the accountant, epsilon or rho. With
-`dp.workload`, tables of the same sums over the same rows get unequal shares (`workloads`). At the end every finished mechanism
-recomputes its loss independently (its second road); a difference is a fault.
+selection of every block that needs a measurement for it. "Evenly" refers to the unit of the accountant, epsilon or rho. Joint
+sums of a block have one part together, or a few (`sharing`). With `dp.workload`, tables of the same sums over the same rows get
+unequal shares (`workloads`). At the end every finished mechanism recomputes its loss independently (its second road); a
+difference is a fault.
 """
 
 from __future__ import annotations

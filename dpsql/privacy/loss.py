@@ -77,7 +77,7 @@ class PrivacyLoss:
         """Return the loss of an answer that does not depend on protected data."""
         return _NOTHING
 
-    def divided(self, parts: int) -> PrivacyLoss:
+    def divided(self, parts: int | Fraction) -> PrivacyLoss:
         """Return one of `parts` >= 1 equal parts."""
         return PrivacyLoss(
             None if self.epsilon is None else self.epsilon / parts,

@@ -162,7 +162,7 @@ SELECT SUM(nights) FILTER (WHERE ward = 'er'), SUM(nights) FILTER (WHERE ward = 
 
 -- query: unbounded_clamped
 -- keys: none
--- l1: 20000, 100, 20
+-- l1: 200, 200, 20000
 -- rows: refused join
 SELECT SUM(clamp(income, 0, 1000)), AVG(clamp(code, -5, 5)) FROM patients JOIN visits USING (patient_id)
 
@@ -180,8 +180,8 @@ SELECT MEAN(value) FROM labs
 
 -- query: several_of_each
 -- keys: none
--- l1: 20, 1, 20000, 300, 20
--- rows: 1, 1, 1000, 15, 1
+-- l1: 600, 600, 1, 20000, 20
+-- rows: 30, 30, 1, 1000, 1
 SELECT COUNT(*), COUNT(DISTINCT patient_id), SUM(cost), AVG(nights), COUNT(DISTINCT ward) FROM visits
 
 -- query: labs_count

@@ -24,8 +24,8 @@ SELECT SUM(change * nights) FROM visits
 
 -- query: absolute
 -- keys: none
--- l1: 200, 20, 20
--- rows: 10, 1, 1
+-- l1: 40, 40, 200
+-- rows: 2, 2, 10
 SELECT SUM(abs(change)), AVG(sign(change)) FROM visits
 
 -- query: divided
@@ -78,7 +78,7 @@ SELECT SUM(least(greatest(cost, 100), 200)) FROM visits
 
 -- query: coalesce
 -- keys: none
--- l1: 20000, 1200, 20
+-- l1: 2400, 2400, 20000
 -- rows: refused join
 SELECT SUM(coalesce(cost, 50)), AVG(coalesce(age, 0)) FROM visits JOIN patients USING (patient_id)
 
@@ -114,8 +114,8 @@ SELECT SUM(CAST(smoker AS INTEGER)), AVG(CAST(smoker AS INTEGER)) FROM patients
 
 -- query: dates
 -- keys: none
--- l1: 3660, 20, 240
--- rows: 183, 1, 12
+-- l1: 7300, 7300, 240
+-- rows: 365, 365, 12
 SELECT AVG(date_diff('day', DATE '2024-01-01', day)), SUM(extract(month FROM day)) FROM visits
 
 -- query: hours

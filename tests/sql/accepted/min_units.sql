@@ -9,7 +9,7 @@ SELECT ward, SUM(cost) FROM visits GROUP BY ward
 -- set: dp.min_units = 5
 -- keys: public
 -- l1: 4, 600
--- rows: 1, 30, 1
+-- rows: 30, 30, 1
 SELECT ward, COUNT(DISTINCT patient_id), SUM(nights) FROM visits GROUP BY ward HAVING SUM(nights) > 3
 
 -- query: private_keys
@@ -29,7 +29,7 @@ SELECT region, sex, COUNT(*) AS n FROM patients GROUP BY region, sex ORDER BY n 
 -- query: no_keys
 -- set: dp.min_units = 3
 -- keys: none
--- l1: 60, 1, 128, 1, 1
+-- l1: 120, 120, 256, 256, 1
 -- rows: 120, 120, 120, 256, 256
 SELECT AVG(age), AVG(weight) FROM patients WHERE smoker
 

@@ -31,7 +31,7 @@ SELECT AVG(most), AVG(least) FROM (SELECT patient_id, MAX(cost) AS most, MIN(nig
 -- query: means
 -- keys: none
 -- l1: 10
--- rows: 10, 1
+-- rows: 20, 20
 SELECT SUM(m) FROM (SELECT patient_id, AVG(change) AS m FROM visits GROUP BY patient_id) AS t
 
 -- query: further_key

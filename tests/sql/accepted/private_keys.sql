@@ -18,7 +18,7 @@ SELECT diagnosis, COUNT(DISTINCT patient_id) AS people FROM visits GROUP BY diag
 
 -- query: sums
 -- keys: private
--- l1: 20000, 300, 20, 1
+-- l1: 600, 600, 20000, 1
 -- rows: 1000, 15, 1
 SELECT diagnosis, SUM(cost), AVG(nights) FROM visits GROUP BY diagnosis
 
@@ -61,7 +61,7 @@ SELECT upper(left(diagnosis, 1)) AS letter, COUNT(*) FROM visits GROUP BY letter
 -- query: max_groups
 -- set: dp.max_groups = 2
 -- keys: private
--- l1: 20, 20000, 1
+-- l1: 20000, 20000, 1
 -- rows: 1, 1000
 SELECT diagnosis, COUNT(*), SUM(cost) FROM visits GROUP BY diagnosis
 
@@ -69,19 +69,19 @@ SELECT diagnosis, COUNT(*), SUM(cost) FROM visits GROUP BY diagnosis
 -- set: dp.max_groups = 2
 -- set: dp.max_rows_per_group = 2
 -- keys: private
--- l1: 4, 40, 1
+-- l1: 80, 80, 80, 1
 -- rows: 1, 10
 SELECT diagnosis, COUNT(*), SUM(change) FROM visits GROUP BY diagnosis
 
 -- query: filtered
 -- keys: private
--- l1: 1, 60, 1
--- rows: 1, 60, 1
+-- l1: 120, 120, 1
+-- rows: 120, 120, 1
 SELECT city, COUNT(*) FILTER (WHERE smoker), AVG(age) FROM patients WHERE age > 18 GROUP BY city
 
 -- query: of_labs
 -- keys: private
--- l1: 48, 12, 1
+-- l1: 96, 96, 1
 -- rows: refused join
 SELECT diagnosis, AVG(value) FROM labs JOIN visits USING (visit_id) GROUP BY diagnosis
 

@@ -122,8 +122,8 @@ SELECT ward, nights, COUNT(*), SUM(cost) FROM visits GROUP BY ward, nights
 -- query: max_rows_per_group
 -- set: dp.max_rows_per_group = 3
 -- keys: public
--- l1: 12, 12000, 12
--- rows: 1, 1000, 1
+-- l1: 12000, 12000, 12
+-- rows: 1000, 1000, 1
 SELECT ward, COUNT(*), SUM(cost), COUNT(DISTINCT diagnosis) FROM visits GROUP BY ward
 
 -- query: both_caps

@@ -19,8 +19,8 @@ SELECT ward, MEDIAN(cost) FROM visits GROUP BY ward
 
 -- query: median_beside_sums
 -- keys: public
--- l1: 20, 4, 20000, 20
--- rows: 1, 1, 1000, 1
+-- l1: 20000, 20000, 4, 20
+-- rows: 1000, 1000, 1, 1
 SELECT ward, COUNT(*), COUNT(DISTINCT patient_id), SUM(cost), MEDIAN(cost) FROM visits GROUP BY ward
 
 -- query: several_quantiles_of_one_column

@@ -246,7 +246,7 @@ SELECT r.region, (SELECT COUNT(*) FROM patients AS p WHERE p.region = r.region) 
 
 -- query: correlated_beside_columns_of_any_name
 -- keys: none
--- l1: 120, 10, 1
+-- l1: 20, 20, 120
 -- rows: refused unbounded
 SELECT SUM(v), AVG((SELECT COUNT(*) FROM visits AS x WHERE x.patient_id = p.patient_id)) FROM (SELECT patient_id, age AS v, sex AS k0 FROM
 patients) AS p WHERE k0 = 'f'

@@ -7,8 +7,8 @@ GROUP BY r.region
 
 -- query: public_right_join
 -- keys: public
--- l1: 128, 1, 1
--- rows: 128, 1, 1
+-- l1: 256, 256, 1
+-- rows: 256, 256, 1
 SELECT r.zone, AVG(p.weight), COUNT(DISTINCT p.patient_id) FROM patients AS p RIGHT JOIN regions AS r USING (region) GROUP BY r.zone
 
 -- query: full_join

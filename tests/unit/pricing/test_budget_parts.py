@@ -18,12 +18,13 @@ from dpsql.pricing.budget_parts import (
     BudgetParts,
     is_whole,
     mechanisms_of,
+    noise_law,
     recomputed_loss,
     sets_of,
-    shares_squares,
 )
 from dpsql.pricing.local_sensitivity import LocalRequest
 from dpsql.pricing.options import Options
+from dpsql.pricing.sharing import NoiseLaw
 from dpsql.privacy.accounting.contract import Accountant
 from dpsql.privacy.accounting.registry import make_accountant
 from dpsql.privacy.loss import Neighbours
@@ -65,7 +66,13 @@ def block(words: str, *keys: Key, name: str = "b", squares: bool = False, local:
         for number, word in enumerate(words.split())
     )
     request = LocalRequest(SMOOTH, None, Fraction(19, 20)) if local else None
-    return bounded(Block(name, Scan("t", (X, K)), keys, measures), POLICY, UNBOUNDED, local=request, squares=squares)
+    return bounded(
+        Block(name, Scan("t", (X, K)), keys, measures),
+        POLICY,
+        UNBOUNDED,
+        local=request,
+        law=NoiseLaw(Norm.L1, 1.0) if squares else None,
+    )
 
 
 # --- number of parts --------------------------------------------------------------------------------------------------
@@ -182,7 +189,7 @@ def test_a_shared_row_moves_the_entries_of_its_set_and_no_more_in_all() -> None:
 
 @pytest.mark.parametrize("share", [Fraction(1), Fraction(1, 2), Fraction(1, 5)])
 def test_a_share_of_a_part_costs_that_share(share: Fraction) -> None:
-    asked_for = block("count sum count_distinct", PUBLIC)
+    asked_for = block("count sum count_distinct", PUBLIC, squares=True)
     divided = BudgetParts((asked_for,), OPTIONS, PURE)
     term = asked_for.terms[0]
     noise = divided.noise_of(ADD, term, asked_for, share)
@@ -194,6 +201,19 @@ def test_a_share_of_a_part_costs_that_share(share: Fraction) -> None:
     assert divided.measured(term, asked_for, ADD)[1] == noise
     divided.of_sets = {("c", term.shares or term.name): share}
     assert divided.measured(term, asked_for, ADD)[1] == divided.noise_of(ADD, term, asked_for, Fraction(1))
+
+
+def test_sets_of_several_parts_divide_the_budget_by_their_weights() -> None:
+    """Two parts and a half for the set of COUNT and SUM, one for the other term: what they cost adds up to the budget."""
+    asked_for = replace(block("count sum count_distinct", PUBLIC, squares=True), set_parts=(("t0", Fraction(5, 2)),))
+    divided = BudgetParts((asked_for,), OPTIONS, PURE)
+    assert divided.parts == Fraction(7, 2)
+    costs = []
+    for term, share in zip(asked_for.terms[1:], (Fraction(5, 7), Fraction(2, 7)), strict=True):
+        epsilon = divided.charged(divided.measured(term, asked_for, ADD)[1]).epsilon
+        assert epsilon is not None and share * EPSILON * Fraction(99, 100) < epsilon <= share * EPSILON
+        costs.append(epsilon)
+    assert sum(costs) <= EPSILON
 
 
 CLIPPED = Term("t0", TermKind.COUNT, None, None, 1, clip=Clip(3))
@@ -289,7 +309,7 @@ def test_a_correlation_changes_noise_that_can_be_correlated_and_no_other(mechani
 def test_squares_are_shared_under_laplace_noise_that_is_paid_in_epsilon(
     mechanism: str, accountant: Accountant, shares: bool
 ) -> None:
-    assert shares_squares(options_for(mechanism), accountant) is shares
+    assert noise_law(options_for(mechanism), accountant).shares_squares is shares
 
 
 @pytest.mark.parametrize("kind", TermKind)
