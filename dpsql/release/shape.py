@@ -68,9 +68,17 @@ class RankError:
 
 
 @dataclass(frozen=True)
+class RowLimit:
+    """At most `rows` rows of one privacy unit count, which `words` say in full."""
+
+    rows: int
+    words: str
+
+
+@dataclass(frozen=True)
 class MeasureFacts:
     """What the numbers of a measure are, besides noise: a function of policy, text and options. `count`: the measure of the same
-    block that counts its rows, "" if there is none."""
+    block that counts its rows, or with a `limit` the privacy units that have them; "" if there is none."""
 
     block: str
     measure: str
@@ -78,6 +86,7 @@ class MeasureFacts:
     clamps: tuple[Clamp, ...] = ()
     rank: RankError | None = None
     count: str = ""
+    limit: RowLimit | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,6 +166,8 @@ def _flagged(
 ) -> DescribedColumn:
     """Return the column with a flag for each number that touches a bound of its only argument."""
     numeric = pa.types.is_integer(values.type) or pa.types.is_floating(values.type)
+    if fact.limit is not None:
+        return _limited(column, fact.limit, counted, values) if numeric and counted is not None else column
     if len(fact.clamps) != 1 or not numeric or (fact.rank is None and fact.aggregate not in _WORDS):
         return column
     (clamp,) = fact.clamps
@@ -171,6 +182,15 @@ def _flagged(
             reached = _reached(fact, clamp.width, side, float(bound), (number, low, high), counted)
         touches = np.where((touches == 0) & reached & ~column.unknown, side, touches).astype(np.int8)
     return replace(column, touches=touches, words=(words[0], words[1]))
+
+
+def _limited(column: DescribedColumn, limit: RowLimit, units: Counted, values: pa.ChunkedArray) -> DescribedColumn:
+    """Return the column with a flag for each number of rows that is as large as the limit of rows allows for that many units."""
+    bar = _floats(values), _floats(column.low), _floats(column.high)
+    with np.errstate(invalid="ignore"):
+        reached = _fills(1, float(limit.rows), bar, units) & ~column.unknown
+    words = f"is near {limit.words}: the true number may be far above"
+    return replace(column, touches=np.where(reached, 1, column.touches).astype(np.int8), words=(words, ""))
 
 
 def _reached(
@@ -192,6 +212,13 @@ def _reached(
         return (high - low <= width) & (side * (end - bound) >= 0)
     if counted is None:
         return np.zeros(len(number), dtype=bool)
+    return _fills(side, bound, bar, counted)
+
+
+def _fills(side: int, bound: float, bar: tuple[Floats, Floats, Floats], counted: Counted) -> Any:
+    """Return where a sum lies within the bars of itself and of the noisy number of its summands of `bound` times that number."""
+    _, low, high = bar
+    end = high if side > 0 else low
     rows, off = counted
     slack = abs(bound) * off
     return (rows > off) & (2 * slack + high - low <= abs(bound * rows)) & (side * (end - bound * rows) >= -slack)

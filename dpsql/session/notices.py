@@ -80,10 +80,10 @@ def row_notices(question: NoticedQuestion) -> tuple[str, ...]:
     planned, policy = question.planned, question.policy
     if policy.privacy_unit is None:
         return ()
-    unit = _unit_word(policy)
+    unit = unit_word(policy)
     read = dict.fromkeys(name for priced in planned.price.blocks for name in sorted(tables(priced.block.source)))
     limited = [
-        _rows(policy.tables[name].bounds.max_rows or 1, name)
+        rows_of(policy.tables[name].bounds.max_rows or 1, name)
         for name in read
         if policy.is_protected(name) and not (not policy.unit_joins(name) and _once(policy, name))
     ]
@@ -95,14 +95,15 @@ def row_notices(question: NoticedQuestion) -> tuple[str, ...]:
     return (*(notices if limited else ()), *more)
 
 
-def _unit_word(policy: Policy) -> str:
+def unit_word(policy: Policy) -> str:
     """Return the word for one privacy unit: the name of its column, if the asker may know that."""
     unit = policy.privacy_unit
     home = None if unit is None else policy.visible.get(unit.table)
     return unit.column if unit is not None and home is not None and unit.column in home.columns else "privacy unit"
 
 
-def _rows(most: int, table: str) -> str:
+def rows_of(most: int, table: str) -> str:
+    """Return a number of rows of a table in words."""
     return f"{most:,} row{'' if most == 1 else 's'} of {table}"
 
 
@@ -261,7 +262,7 @@ def cut_notices(question: NoticedQuestion) -> tuple[str, ...]:
         cell = 0 if released is None else int(released.terms[0].values[0])
         most, texts = cut_at(cut, cell), _OF_VALUES if cut.places else _OF_TOTALS
         text = texts[0 if released is None else 1 if cell < EMPTY_CELLS else 2].format(
-            whose=_unit_word(question.policy), rank=law.rank, most=f"{most:.0f}" if cut.places else f"{most:.4g}",
+            whose=unit_word(question.policy), rank=law.rank, most=f"{most:.0f}" if cut.places else f"{most:.4g}",
             few=units_above(cut, law, 0, missed), above=units_above(cut, law, cell, missed), level=question.confidence,
         )  # fmt: skip
         notices.append(f"{cut_text(cut, plan)}: {text}")

@@ -21,6 +21,7 @@ from dpsql.ledger.account import Account
 from dpsql.noise.perturb import perturb, unmoved
 from dpsql.plan.canonical_text import fingerprint
 from dpsql.plan.plan import Block, Measure, Plan
+from dpsql.plan.stability import tables
 from dpsql.planning.planner import Planned, read_tables
 from dpsql.policy import Policy
 from dpsql.pricing.explain import describe_loss, planned_outputs
@@ -32,14 +33,14 @@ from dpsql.privacy.loss import PrivacyLoss
 from dpsql.release.reconciled import consistent_blocks
 from dpsql.release.release import Presentation, Receipt, Release, make_release
 from dpsql.release.remainder import Remainder
-from dpsql.release.shape import MeasureFacts, RankError
+from dpsql.release.shape import MeasureFacts, RankError, RowLimit
 from dpsql.reuse.lookup import MOST_KEPT_BYTES, Lookup, PaidBlock, shown_term_errors
 from dpsql.session.background_work import Work
 from dpsql.session.budget import Remaining
 from dpsql.session.charged import Charge, charged, in_background, work_for
 from dpsql.session.clamp_notices import clamps_of
 from dpsql.session.context import SessionContext
-from dpsql.session.notices import NoticedQuestion, Shown, notices
+from dpsql.session.notices import NoticedQuestion, Shown, notices, rows_of, unit_word
 from dpsql.session.response_times import Pace
 from dpsql.session.stages import Stages, tables_read
 
@@ -60,10 +61,28 @@ def measure_facts(
         for measure in block.measures if block.name not in choosing else ():
             clamps = clamps_of(measure, block.source, policy)
             rank = ranks.get(measure.name)
-            if clamps or rank is not None:
+            limit, units = _limit(measure, block, priced_block.block.caps.rows_per_unit, policy)
+            if limit is not None:
+                facts.append(MeasureFacts(block.name, measure.name, measure.aggregate, count=units, limit=limit))
+            elif clamps or rank is not None:
                 counting = _counting(measure, block)
                 facts.append(MeasureFacts(block.name, measure.name, measure.aggregate, clamps, rank, counting))
     return tuple(facts)
+
+
+def _limit(measure: Measure, block: Block, rows: int, policy: Policy) -> tuple[RowLimit | None, str]:
+    """Return the limit of a unit's rows in a count of the rows of one table, and the measure that counts their units; (None, "")
+    unless that number is released as well. `rows`: rows of a unit in the block."""
+    protected = [name for name in tables(block.source) if policy.is_protected(name)]
+    limits = {policy.tables[name].bounds.max_rows for name in protected}
+    units = next(
+        (other.name for other in block.measures if other.aggregate == "count_units" and other.filter == measure.filter),
+        "",
+    )
+    counting = measure.aggregate == "count" and not measure.arguments and not measure.distinct
+    if not units or not counting or len(protected) != 1 or limits != {rows} or rows == 1:
+        return None, ""
+    return RowLimit(rows, f"{rows_of(rows, protected[0])} for each {unit_word(policy)}"), units
 
 
 def _ranks(block: Block, priced: PricedBlock, confidence: float) -> dict[str, RankError]:

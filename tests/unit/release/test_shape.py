@@ -35,6 +35,10 @@ tables:
       low: {type: integer, lower: 0, upper: 20, nullable: false}
       middle: {type: real, lower: 0, upper: 20, nullable: false}
       yes: {type: boolean, nullable: false}
+  v:
+    max_rows: 3
+    foreign_keys: {id: t.id}
+    columns: {id: {type: integer, nullable: false}, k: {type: integer, lower: 0, upper: 9, nullable: false}}
 """
 ROWS = "CREATE TABLE t AS SELECT range AS id, CASE WHEN range < 3000 THEN 'many' ELSE 'few' END AS g, 44 + range % 5 AS high, "
 ROWS += "-7 AS low, 5.0 + range % 11 AS middle, true AS yes FROM range(3001)"
@@ -46,6 +50,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     folder = tmp_path_factory.mktemp("shapes")
     with duckdb.connect(str(folder / "data.duckdb")) as connection:
         connection.execute(ROWS)
+        connection.execute("CREATE TABLE v AS SELECT id, k FROM t, range(5) AS ks(k)")
     (folder / "policy.yaml").write_text(POLICY)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DPSQL_STATE", str(folder / "state"))
@@ -85,6 +90,24 @@ def test_a_number_is_flagged_where_noise_alone_may_keep_it_from_its_bound(
     assert release.described[0].flags == [flag]
     said = [remark for remark in release.remarks if "may be far" in remark]
     assert len(said) == bool(flag) and all(flag in remark for remark in said)
+
+
+@pytest.mark.parametrize(
+    ("sql", "flagged"),
+    [
+        ("SELECT COUNT(*), COUNT(DISTINCT id) FROM v WHERE k < 5", True),
+        ("SELECT COUNT(*) FILTER (WHERE k < 5), COUNT(DISTINCT id) FILTER (WHERE k < 5) FROM v", True),
+        ("SELECT COUNT(*), COUNT(DISTINCT id) FROM v WHERE k < 2", False),  # two rows of each person
+        ("SELECT COUNT(*) FILTER (WHERE k < 5), COUNT(DISTINCT id) FROM v WHERE k < 2", False),
+        ("SELECT COUNT(*) FROM v", False),  # the number of persons was not asked for
+        ("SELECT COUNT(*), COUNT(DISTINCT id) FROM t", False),  # one row each, by the policy's promise
+    ],
+)
+def test_a_count_is_flagged_where_it_fills_the_rows_of_the_persons_that_are_counted(
+    session: Session, sql: str, flagged: bool
+) -> None:
+    column = session.execute(sql).described[0]
+    assert column.flags == ["is near 3 rows of v for each id: the true number may be far above" if flagged else ""]
 
 
 def test_a_bar_that_says_nothing_is_not_flagged(session: Session) -> None:
