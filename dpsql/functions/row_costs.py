@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dpsql.functions.sample_statistics import statistic_of
 from dpsql.functions.signatures import REGISTRY, call
 from dpsql.functions.text_values import MOST_TEXT
+from dpsql.plan.expression_text import MOST_MATCHED, MOST_READ
 from dpsql.plan.intervals import Type, literal_facts
 from dpsql.plan.plan import (
     OTHER,
@@ -37,10 +38,6 @@ from dpsql.plan.plan import (
 MOST_NANOSECONDS = 1_000_000
 """Largest time of one call per row. All calls of a query together may take twice as long."""
 MOST_OF_A_QUESTION = 2 * MOST_NANOSECONDS
-MOST_READ = 1_000
-"""Characters of a text that row functions read, unless the query limits it by left() or substr()."""
-MOST_MATCHED = 500
-"""Characters of a text that regular expressions read, under the same condition."""
 _WIDEST = 4
 """Largest number of bytes of a character in UTF-8."""
 _STEP = 10

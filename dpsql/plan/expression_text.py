@@ -24,6 +24,10 @@ from dpsql.plan.plan import (
 )
 from dpsql.privacy.loss import plain_decimal
 
+MOST_READ = 1_000
+"""Characters of a text that row functions read, unless the query limits it by left() or substr()."""
+MOST_MATCHED = 500
+"""Characters of a text that regular expressions read, under the same condition."""
 _INFIX = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "intdiv": "//", "mod": "%", "eq": "=", "ne": "<>", "lt": "<",
     "le": "<=", "gt": ">", "ge": ">=", "and": "and", "or": "or", "like": "like", "ilike": "ilike",
@@ -47,7 +51,7 @@ def expression_text(expression: Expr, columns: Mapping[str, str] | None = None) 
     if isinstance(expression, Literal):
         return _value(expression.value)
     assert isinstance(expression, Call)
-    name, parts = expression.function, [expression_text(argument, columns) for argument in expression.arguments]
+    name, parts = expression.function, [expression_text(_whole(argument), columns) for argument in expression.arguments]
     if name in _INFIX:
         return "(" + f" {_INFIX[name]} ".join(parts) + ")"
     if name in _AROUND and len(parts) == 1:
@@ -57,6 +61,15 @@ def expression_text(expression: Expr, columns: Mapping[str, str] | None = None) 
     if name == "case":
         return _case(parts)
     return f"{name}({', '.join(parts)})"
+
+
+def _whole(argument: Expr) -> Expr:
+    """Return the argument of a function without the cut to the characters that are read (`functions.row_costs`)."""
+    if isinstance(argument, Call) and argument.function == "left":
+        text, count = argument.arguments
+        if isinstance(count, Literal) and count.value in (MOST_READ, MOST_MATCHED):
+            return text
+    return argument
 
 
 def column_texts(relation: Relation) -> dict[str, str]:

@@ -114,7 +114,7 @@ class Planned:
         def note(part: Any) -> Any:
             for text, listed in unlisted(part.function, part.arguments) if isinstance(part, Call) else ():
                 notices[
-                    f"'{text}' is none of the values that the policy lists ({listed}): no row equals it, unless the data has "
+                    f"{text} is none of the values that the policy lists ({listed}): no row equals it, unless the data has "
                     "values that the policy lacks"
                 ] = None
             return part

@@ -82,6 +82,8 @@ class PlannedGroups:
         """Return the line of EXPLAIN. All groups of public keys are answered, also those that the data lack."""
         if self.counts is None:
             return "groups: unknown, those of private keys that enough units share"
+        if not any(self.counts):
+            return "groups: 0"
         line = f"groups: {' and '.join(f'{count:,}' for count in self.counts)}, with or without rows"
         if self.alone is None:
             return line

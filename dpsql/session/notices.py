@@ -10,6 +10,7 @@ from functools import cached_property, partial
 
 from dpsql.errors.exceptions import Error
 from dpsql.functions.key_columns import labels_used
+from dpsql.plan.combinations import group_count
 from dpsql.plan.expression_text import expression_text
 from dpsql.plan.plan import Call, Column, Expr, Literal, Scan, columns_read, results_read
 from dpsql.plan.stability import tables
@@ -73,6 +74,20 @@ def condition_notices(question: NoticedQuestion) -> tuple[str, ...]:
     read = {table for priced in question.planned.price.blocks for table in tables(priced.block.source)}
     unlisted = () if any(question.policy.row_filter(table) is not None for table in read) else question.planned.unlisted
     return (*question.planned.counted_conditions, *unlisted)
+
+
+def empty_notices(question: NoticedQuestion) -> tuple[str, ...]:
+    """Return a notice where the conditions leave no group of public keys: the answer, or that part of it, has no rows."""
+    empty = [
+        ", ".join(expression_text(key.expression) for key in priced.block.keys)
+        for priced in question.planned.own_blocks
+        if priced.block.keys and all(key.values is not None for key in priced.block.keys)
+        and not group_count([key.values for key in priced.block.keys], priced.block.combinations)
+    ]  # fmt: skip
+    return tuple(
+        f"no value of {keys} that the policy allows passes the conditions, so there are no groups"
+        for keys in dict.fromkeys(empty)
+    )
 
 
 def row_notices(question: NoticedQuestion) -> tuple[str, ...]:
@@ -392,6 +407,7 @@ Rule = Callable[[NoticedQuestion], tuple[str, ...]]
 RULES: tuple[tuple[Rule, Shown], ...] = (
     (derived_answer_notices, Shown.ANSWER),
     (condition_notices, Shown.EXPLAIN | Shown.ANSWER),
+    (empty_notices, Shown.EXPLAIN | Shown.ANSWER),
     (row_notices, Shown.EXPLAIN | Shown.STANDING),
     (target_notices, Shown.EXPLAIN | Shown.ANSWER),
     (workload_notices, Shown.EXPLAIN | Shown.ANSWER),

@@ -19,7 +19,7 @@ from __future__ import annotations
 import copy
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -139,7 +139,28 @@ def _metered_class(name: str) -> type:
     instance may change to a subclass without attributes of its own."""
     usual = parser_dialect(name).parser_class
     counted: dict[str, Any] = {attribute: _counted(getattr(usual, attribute)) for attribute in _STEPS}
-    return type("MeteredParser", (usual,), {"__slots__": (), "FUNCTIONS": _functions(usual.FUNCTIONS), **counted})
+    placed = {"PRIMARY_PARSERS": _placed(usual.PRIMARY_PARSERS), "NO_PAREN_FUNCTIONS": _words(usual.NO_PAREN_FUNCTIONS)}
+    return type(
+        "MeteredParser", (usual,), {"__slots__": (), "FUNCTIONS": _functions(usual.FUNCTIONS), **placed, **counted}
+    )
+
+
+def _placed(usual: dict[Any, Any]) -> dict[Any, Any]:
+    """Return the parsers of NULL, TRUE and FALSE, which record where the word is: refusals point to it."""
+
+    def parser(kind: TokenType) -> Callable[[Any, Token], exp.Expr]:
+        return lambda parser, token: usual[kind](parser, token).update_positions(token)
+
+    return {**usual, **{kind: parser(kind) for kind in (TokenType.NULL, TokenType.TRUE, TokenType.FALSE)}}
+
+
+def _words(usual: dict[Any, type[exp.Expr]]) -> property:
+    """Return the functions without brackets, such as CURRENT_DATE, which record where the word is."""
+
+    def built(parser: Any, kind: type[exp.Expr]) -> Callable[[], exp.Expr]:
+        return lambda: kind().update_positions(parser._prev)
+
+    return property(lambda parser: {token: built(parser, kind) for token, kind in usual.items()})
 
 
 def _functions(usual: dict[str, Any]) -> dict[str, Any]:

@@ -159,6 +159,10 @@ def _only_branch(value: exp.Expr) -> tuple[exp.Expr, exp.Expr] | None:
     return choice.this, choice.args["true"]
 
 
+OF_ONE_PERSON = "COUNT, SUM, AVG, MIN and MAX are computed for each person"
+"""Hint where another aggregate is asked for over the rows of one privacy unit."""
+
+
 def _unknown(node: exp.Expr, where: str = "") -> Exception:
     if isinstance(node, LEAKING):
         hint = (
@@ -167,7 +171,7 @@ def _unknown(node: exp.Expr, where: str = "") -> Exception:
             else "MODE(x) is the most frequent of few values, QUANTILE_DISC(x, 0.5) the middle"
         )
         return refuse("row_list", function=f"{sql_word(node)}{where}", position=place(node), hint=hint)
-    hint = None
+    hint = OF_ONE_PERSON if where else None
     if not where and spelling(node) in SPELLED:
         hint = (
             f"SAMPLE_AGGREGATE({node.sql('duckdb')}, lower, upper) is the median of it over samples of the rows, between "
@@ -228,7 +232,9 @@ def _unit_value(call: _Call) -> Measure:
 
 def _quantile(call: _Call) -> Measure:
     if call.per_unit:
-        raise _unknown(call.node.this if isinstance(call.node, exp.WithinGroup) else call.node, " per person")
+        raise _unknown(
+            call.node.this if isinstance(call.node, exp.WithinGroup) else call.node, " over one person's rows"
+        )
     return bind_quantile(call.name, call.aggregate.word, call.node, call.scalars, call.condition)
 
 
@@ -237,7 +243,7 @@ def _among_rows(bind: Callable[..., Measure]) -> Callable[[_Call], Measure]:
 
     def rule(call: _Call) -> Measure:
         if call.per_unit:
-            raise _unknown(call.node, " per person")
+            raise _unknown(call.node, " over one person's rows")
         return bind(call.name, call.aggregate.word, call.node, call.scalars, call.condition)
 
     return rule

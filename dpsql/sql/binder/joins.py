@@ -291,10 +291,19 @@ def _filtered(right: _Side, rest: list[exp.Expr]) -> tuple[_Side, list[exp.Expr]
     return replace(right, relation=relation), left_over
 
 
+_TESTS = {"SEMI": "EXISTS", "ANTI": "NOT EXISTS"}
+"""Conditions that mean the same as these joins."""
+
+
 def _kind(node: exp.Join) -> str:
     side, kind = str(node.args.get("side") or "").upper(), str(node.args.get("kind") or "").upper()
     if kind not in ("", "INNER", "OUTER", "CROSS") or side not in ("", "LEFT", "RIGHT", "FULL"):
-        hint = "use INNER JOIN or LEFT JOIN with ON"
+        tested = next((word for kinds, word in _TESTS.items() if kinds in (side, kind)), None)
+        hint = (
+            f"write WHERE {tested} (SELECT 1 FROM ... WHERE equal keys)"
+            if tested
+            else "use INNER JOIN or LEFT JOIN with ON"
+        )
         raise refuse("join", reason=f"{side or kind} JOIN over protected rows", way=hint, position=place(node))
     if node.args.get("on") is None and not node.args.get("using") and kind != "CROSS":
         raise refuse("join", reason="a cross join has no bound", way="add ON with equal keys", position=place(node))

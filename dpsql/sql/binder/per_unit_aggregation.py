@@ -14,10 +14,11 @@ from dpsql.plan.intervals import Facts
 from dpsql.plan.plan import Column, Expr, Filter, Relation, UnitAggregate
 from dpsql.plan.stability import rows_per_unit
 from dpsql.policy import Policy
-from dpsql.sql.binder.aggregates import LEAKING, bind_measure, is_aggregate
+from dpsql.sql.binder.aggregates import LEAKING, OF_ONE_PERSON, bind_measure, is_aggregate
 from dpsql.sql.binder.base_tables import project
 from dpsql.sql.binder.scalars import KeyScalars, Scalars
 from dpsql.sql.binder.scope import Kind, Protected, Scope
+from dpsql.sql.binder.sql_words import sql_word
 from dpsql.sql.binder.trees import output_name
 from dpsql.sql.binder.unit_keys import kind
 from dpsql.sql.parse import place
@@ -97,8 +98,8 @@ class _UnitScalars(Scalars):
         measure = bind_measure("", node, self.rows_below, per_unit=True)
         of_unit = aggregate_of(measure.aggregate).of_unit
         if of_unit is None or (measure.distinct and measure.aggregate != "count_distinct"):
-            word = f"{measure.aggregate.upper()}{'(DISTINCT ...)' if measure.distinct else ''} per person"
-            raise refuse("unknown_aggregate", function=word, position=place(node))
+            word = f"{sql_word(node)}{'(DISTINCT ...)' if measure.distinct else ''} over one person's rows"
+            raise refuse("unknown_aggregate", function=word, hint=OF_ONE_PERSON, position=place(node))
         argument = measure.arguments[0] if measure.arguments else None
         facts = of_unit(measure, self.rows)
         name = f"a{len(self.columns)}"

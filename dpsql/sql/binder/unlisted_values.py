@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from dpsql.errors.exceptions import refuse
+from dpsql.plan.expression_text import expression_text
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Column, Expr, Literal
 from dpsql.sql.parse import place
@@ -44,22 +45,23 @@ def _check_label(facts: Facts, arguments: Sequence[Expr], node: exp.Expr) -> Non
     label = facts.outside
     if label is None or label in (facts.values or ()):
         return
-    if any(isinstance(part, Literal) and part.value == label for part in arguments):
+    written = next((part for part in arguments if isinstance(part, Literal) and part.value == label), None)
+    if written is not None:
         name = next((column.name for column in node.find_all(exp.Column)), "the key")
-        raise refuse("outside_label", label=str(label), name=name, position=place(node))
+        raise refuse("outside_label", label=expression_text(written), name=name, position=place(node))
 
 
 def unlisted(function: str, arguments: tuple[Expr, ...]) -> tuple[tuple[str, str], ...]:
-    """Return each literal that is compared with a column and not among the values that the policy lists for it, with some of the
-    listed values; empty for other functions."""
+    """Return each literal (as SQL) that is compared with a column and not among the values that the policy lists for it, with
+    some of the listed values; empty for other functions."""
     columns = [argument for argument in arguments if isinstance(argument, Column)]
     if function not in COMPARISONS or len(columns) != 1 or columns[0].facts.values is None:
         return ()
     values = columns[0].facts.values
-    literals = [part.value for part in arguments if isinstance(part, Literal) and part.value is not None]
+    literals = [part for part in arguments if isinstance(part, Literal) and part.value is not None]
     some = [str(value) for value in values if value is not None][:_MOST_NAMED]
     listed = ", ".join([*some, "..."] if len(values) > _MOST_NAMED else some)
-    return tuple((str(value), listed) for value in literals if value not in values)
+    return tuple((expression_text(part), listed) for part in literals if part.value not in values)
 
 
 def _folded(text: str) -> str:

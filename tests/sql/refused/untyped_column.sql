@@ -11,7 +11,7 @@ SELECT COUNT(*) FROM visits WHERE nights > (SELECT nth_value(n, 1) OVER () FROM 
 
 -- query: list
 -- sqlstate: 42804
--- at: ward
+-- at: NULL
 SELECT COUNT(*) FROM visits WHERE nights IN (SELECT NULL FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS t)
 
 -- query: star

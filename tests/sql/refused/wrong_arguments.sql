@@ -222,3 +222,8 @@ SELECT AVG(log(age, 2)) FROM patients
 -- sqlstate: 42883
 -- at: to_timestamp
 SELECT COUNT(*) FROM patients WHERE to_timestamp(region) > '2024-01-01'
+
+-- query: a_sum_of_null
+-- sqlstate: 42883
+-- at: NULL
+SELECT SUM(NULL) FROM visits

@@ -24,6 +24,9 @@ POLICY = parse_policy(
         ("w IN ('a', 'b')", "w in ('a', 'b')"),
         ("NOT b", "not b"),
         ("w IS NULL", "w is null"),
+        ("length(w)", "length(w)"),  # without the cut to the characters that are read
+        ("regexp_matches(w, 'a+') AND w LIKE '%a'", "(regexp_matches(w, 'a+') and (w like '%a'))"),
+        ("length(left(w, 7))", "length(left(w, 7))"),
         ("w IS NOT DISTINCT FROM 'a'", "(w is not distinct from 'a')"),
         ("-x", "-x"),
         ("CAST(x AS text)", "cast(x as text)"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from typing import Any
 
@@ -149,6 +150,16 @@ def test_subscripts_keep_their_numbers(dialect: str) -> None:
     assert parse_text(text, dialect).sql(dialect) == text
     big = " + ".join(["a"] * 900)
     assert steps(dialect, f"SELECT ({big}){'[1]' * 140}") < 20_000
+
+
+@DIALECTS
+@pytest.mark.parametrize("word", ["NULL", "TRUE", "FALSE", "CURRENT_DATE", "CURRENT_TIMESTAMP"])
+def test_words_that_are_values_know_where_they_are(dialect: str, word: str) -> None:
+    """Carets point to them; where the same word stands twice, each knows its own place."""
+    text = f"SELECT a + {word} FROM t WHERE b = {word} GROUP BY {word}"
+    kinds = (exp.Null, exp.Boolean, exp.CurrentDate, exp.CurrentTimestamp)
+    found = sorted(node.meta["start"] for node in parse_text(text, dialect).find_all(*kinds))
+    assert found == [match.start() for match in re.finditer(word, text)]
 
 
 def test_other_threads_get_their_turn() -> None:
