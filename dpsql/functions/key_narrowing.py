@@ -34,7 +34,7 @@ from dpsql.functions.key_questions import (
     rewritten,
 )
 from dpsql.functions.public_domains import Values, labelled_column
-from dpsql.functions.weakening import MOST_VARIABLES, TRUE, VARIABLE, Weakening, folded
+from dpsql.functions.weakening import MOST_VARIABLES, TRUE, UNKNOWN, VARIABLE, Weakening, folded
 from dpsql.plan.combinations import Numbers
 from dpsql.plan.intervals import Facts, Type, literal_facts
 from dpsql.plan.origins import Branch, UnknownOrigin, UnmatchedRows, branches
@@ -47,7 +47,7 @@ MOST_MET = 200
 PublicRows = Mapping[str, tuple[tuple[str, ...], Sequence[tuple[Any, ...]]]]
 """All rows of the small public tables, by table: the names of the columns, and the values of each row."""
 NO_ROWS: PublicRows = {}
-_KEY, _UNKNOWN = " as key", "#unknown "
+_KEY = " as key"
 _TRUTH = Facts(Type.BOOLEAN)
 
 
@@ -449,7 +449,7 @@ def _constant(value: Any, type_: Type) -> Literal:
 
 
 def _made_unknown(column: Column) -> Column:
-    return Column(_UNKNOWN + column.name, column.facts)
+    return Column(UNKNOWN + column.name, column.facts)
 
 
 def _keyed(expression: Expr) -> Expr:

@@ -8,7 +8,7 @@ variable.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from dpsql.functions.evaluate import evaluate
@@ -20,6 +20,8 @@ from dpsql.plan.plan import Call, Column, Expr, Literal, names_read
 MOST_VARIABLES = 5
 VARIABLE = "#truth "
 """Prefix of the names of variables."""
+UNKNOWN = "#unknown "
+"""Prefix of the name of a column where it is read in a way in which its candidates do not stand for it."""
 _TWO_VALUED = frozenset(("is_null", "is_true", "is_false", "not_distinct"))
 _MEETS_NULL = frozenset((
     "and", "or", "not", "is_null", "is_true", "is_false", "in", "not_distinct", "case", "coalesce", "nullif", "least",
@@ -55,13 +57,19 @@ class Weakening:
                 return self.weak(condition.arguments[0])
         if self.is_unknown(condition):
             if condition not in self.variables and _is_leaf(condition):
-                return TRUE
+                return self._operands_present(condition)
             before = dict(self.variables), dict(self.sizes)
             condition = self.freed(condition)
             if self.is_unknown(condition) or len(self.variables) > MOST_VARIABLES:
                 self.variables, self.sizes = before
                 return TRUE
         return Call("not", (condition,), _TRUTH) if negated else condition
+
+    def _operands_present(self, atom: Expr) -> Expr:
+        """Return the condition that none of the known columns is NULL without which an unknown atom is neither true nor false."""
+        columns = {column.name: column for column in _strictly_read(atom) if not self.is_unknown(column)}
+        present = (Call("not", (Call("is_null", (column,), _TRUTH),), _TRUTH) for column in columns.values())
+        return _joined("and", tuple(present))
 
     def freed(self, expression: Expr) -> Expr:
         """Return an expression in which unknown predicates are variables, the innermost ones if that leaves nothing unknown."""
@@ -82,6 +90,16 @@ class Weakening:
             two = isinstance(part, Call) and part.function in _TWO_VALUED
             self.sizes[column.name] = 2 if two else 3
         return self.variables[part]
+
+
+def _strictly_read(expression: Expr) -> Iterator[Column]:
+    """Yield the columns without which an expression has no value."""
+    if isinstance(expression, Column):
+        yield Column(expression.name.removeprefix(UNKNOWN), expression.facts)
+    elif isinstance(expression, Call) and (expression.function == "in" or expression.function not in _MEETS_NULL):
+        arguments = expression.arguments[:1] if expression.function == "in" else expression.arguments
+        for argument in arguments:
+            yield from _strictly_read(argument)
 
 
 def _is_leaf(expression: Expr) -> bool:

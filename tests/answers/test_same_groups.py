@@ -276,6 +276,23 @@ def test_several_results_of_one_person_are_keys_together(world: World, sql: str)
     groups(world, sql)
 
 
+@pytest.mark.parametrize(
+    ("key", "where"),
+    [
+        ("n % 3", "n < m"),
+        ("n % 3", "n IS DISTINCT FROM NULL OR NOT n < m"),
+        ("upper(w)", "w LIKE 'a%' OR w || 'x' < 'b' OR m IS NULL AND w <> 'q'"),
+        ("floor(r / 4) * 4", "floor(r) IN (3, 5)"),
+        ("m", "n > 0 OR n IS NULL"),
+        ("b", "NOT b OR b = (n > m)"),
+        ("CAST(date_trunc('month', d) AS DATE)", "d >= CAST(t AS DATE) OR month(d) = 2"),
+    ],
+)
+def test_no_group_of_null_where_a_condition_or_the_policy_excludes_it(world: World, key: str, where: str) -> None:
+    for sql in SAME.values():
+        assert (None,) not in groups(world, sql.format(k=key, w=where)), sql
+
+
 DATES = (
     "= '2024-02-29 09:30:00'",
     ">= '2024-02-29 12:00:00'",

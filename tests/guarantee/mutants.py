@@ -400,6 +400,8 @@ reservation = charge.reserve(receipt_id, loss, planned.options.project, fingerpr
     Mutant("a condition on the rows of FROM is ignored", "plan/origins.py", "_branches", "_with(branch, branch.written(node.predicate))", "branch", 'unit/functions/test_key_narrowing.py', 'plain_conditions'),
     Mutant("an image of another engine", "planning/public_values.py", "AskedValues.for_engine", "None if engine == DIALECT.name else SHARED", "None", 'unit/planning/test_public_values.py', 'share_the_function'),
     Mutant("a negated atom loses its NOT", "functions/weakening.py", "Weakening.weak", "Call('not', (condition,), _TRUTH) if negated else condition", "condition", 'unit/functions/test_weakening.py', 'weakened_condition'),
+    Mutant("an unknown comparison says nothing of what it compares", "functions/weakening.py", "Weakening.weak", "self._operands_present(condition)", "TRUE", 'answers/test_same_groups.py', 'no_group_of_null'),
+    Mutant("any condition needs its operands", "functions/weakening.py", "_strictly_read", "expression.function == 'in' or expression.function not in _MEETS_NULL", "True", 'unit/functions/test_key_narrowing.py unit/functions/test_weakening.py', ''),
     Mutant("a negated AND stays AND", "functions/weakening.py", "Weakening.weak", "(condition.function == 'and') != negated", "condition.function == 'and'", 'unit/functions/test_key_narrowing.py', 'no_value_that'),
     Mutant("a truth value that is unknown is never false", "functions/weakening.py", "Weakening._freed", "2 if two else 3", "1", 'unit/functions/test_weakening.py', 'variables'),
     Mutant("rows without a partner are those with one", "plan/origins.py", "_met", "_pair(branch, partner, node.keys)", "branch", 'unit/functions/test_key_narrowing.py', 'semi_joins'),
