@@ -114,7 +114,9 @@ def report_page(
         policy=source_markup("default-src 'none'; img-src data:; style-src 'unsafe-inline'"),
         style=_STYLE,
         facts=joined(markup('<p class="facts">{}</p>', line) for line in head),
-        problem=markup('<p class="failed">The run ended with: {}</p>', ended["message"]) if ended else "",
+        problem=markup('<p class="failed">The run ended with {}: {}</p>', ended["slug"], ended["message"])
+        if ended
+        else "",
         planned=markup("<section><h2>Measured as one</h2><pre>{}</pre></section>", "\n".join(plan)) if plan else "",
         sections=joined(map(_section, statements), "\n"),
     )
@@ -130,7 +132,8 @@ def _section(statement: ReportedStatement) -> Markup:
         parts.append(markup("<pre>{}</pre>", statement.sql))
     if report.error is not None:
         charge = "the charge stays" if report.error.charged else "nothing was charged"
-        lines = [line for line in (report.error.message, report.error.hint, charge) if line]
+        message = f"{report.error.slug}: {report.error.message}"
+        lines = [line for line in (message, report.error.hint, charge) if line]
         parts.append(markup('<p class="{}">{}</p>', report.state, joined(lines, markup("<br>"))))
     if statement.note is not None:
         parts += _answer_parts(statement.note)

@@ -10,10 +10,11 @@ import gc
 import os
 import signal
 import sys
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from io import StringIO
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn, cast
 
 import click
 
@@ -36,23 +37,26 @@ _MODULES = {
 """Modules of the commands: in this package, but for the audit, which stands outside of what it audits."""
 
 
-class _Commands(click.Group):
-    """All commands. A command's module is imported when the command is looked up."""
+class _Commands(Mapping[str, click.Command]):
+    """All commands by name. A command's module is imported when the command is looked up."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of all commands in order."""
-        return sorted(_MODULES)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command of that name, None if there is none."""
-        module = _MODULES.get(cmd_name)
-        if module is None:
-            return None
-        command: click.Command = getattr(import_module(module if "." in module else f"{__name__}.{module}"), cmd_name)
+    def __getitem__(self, name: str) -> click.Command:
+        module = _MODULES[name]
+        command: click.Command = getattr(import_module(module if "." in module else f"{__name__}.{module}"), name)
         return command
 
+    def __iter__(self) -> Iterator[str]:
+        return iter(_MODULES)
 
-@click.group(cls=_Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+    def __len__(self) -> int:
+        return len(_MODULES)
+
+
+@click.group(
+    commands=cast(Any, _Commands()),
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(package_name="dpsql", prog_name="dpsql")
 @policy_option(required=False)
 @analyst_option
@@ -66,9 +70,7 @@ def cli(context: click.Context, policy: Path | None, analyst: str | None) -> Non
     if context.invoked_subcommand is None:
         if policy is None:
             raise click.UsageError("no policy: dpsql -p POLICY starts the prompt, dpsql demo shows what it is", context)
-        repl = cli.get_command(context, "repl")
-        assert repl is not None
-        context.invoke(repl, policy=policy, analyst=analyst)
+        context.invoke(cli.commands["repl"], policy=policy, analyst=analyst)
 
 
 def main() -> NoReturn:

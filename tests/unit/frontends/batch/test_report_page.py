@@ -108,7 +108,7 @@ def test_a_used_up_budget_is_on_the_page(clinic: Clinic, dpsql: Run) -> None:
         "SET dp.epsilon = 1;\n" + "".join(f"SELECT COUNT(*) FROM patients WHERE age > {n};\n" for n in (1, 2, 3))
     )
     assert dpsql(*run()).status == 3
-    assert "The run ended with: " in page() and clinic.charges() == 0
+    assert "The run ended with batch_budget: " in page() and clinic.charges() == 0
 
 
 @pytest.mark.parametrize(
