@@ -1,8 +1,9 @@
-"""Error bars of sums of noisy numbers over any rows, from the covariance of their noise.
+"""Error bars of sums of noisy numbers over any rows, from the joint law of their noise.
 
 Let an output be T(t) = T(0) + sum of w_j t_j over the cells t_j of all released terms, with weights that do not depend on noise
-(`linear`). Then its error is the sum of w_j e_j with e_j the error of t_j. If all noise is normal, so is that sum: the bar is the
-normal quantile of its standard deviation, whatever the covariance of e. Nothing is drawn, so there is no Monte Carlo error.
+(`column_facts.Form`). Then its error is the sum of w_j e_j with e_j the error of t_j. If all noise is normal, so is that sum: the
+bar is the normal quantile of its standard deviation, whatever the covariance of e, without Monte Carlo error. Otherwise it is the
+quantile of the same sum of drawn noise (`draws.replicates` has the joint law of all cells of a term).
 
 The weights are found by running the remainder again over unit vectors: w_j = T(j-th unit vector) - T(0), all of them as variants
 of one query. The number shown must equal T(0) + sum of w_j t_j, or no bar is given: this check detects an expression that was
@@ -19,7 +20,7 @@ import pyarrow as pa
 
 from dpsql.privacy.mechanisms.registry import series_law
 from dpsql.release.error_bars.column_facts import Form, column_facts
-from dpsql.release.error_bars.draws import Floats, known_law
+from dpsql.release.error_bars.draws import Floats, known_law, replicates
 from dpsql.release.error_bars.ends import Interval, hull_of
 from dpsql.release.error_bars.half_widths import deviation_of, normal_quantile
 from dpsql.release.error_bars.reruns import Rerun, Variants, in_parts, run_again
@@ -30,18 +31,22 @@ from dpsql.release.sandbox import Room, Sandbox, floats
 
 MOST_CELLS = 2_000
 """Most cells of all terms together, because each cell needs a variant of all groups."""
+_DRAWS = (3_999, 1_999, 999)
+_MOST_DRAWN = 2_000_000
+"""Numbers of draws, and most drawn cells above which fewer are drawn."""
+_SEED = "weighted sums"
 _MOST_ROWS = 4_000_000
 _CLOSE = 1e-9
 
 
 def linear_intervals(sandbox: Sandbox, rerun: Rerun, answer: pa.Table, positions: Sequence[int]) -> dict[int, Interval]:
-    """Return the intervals of those columns at `positions` in `answer` that are linear in normal noise. `answer` has the columns
-    of `rerun.tree`. Raises the refusals of `Room.query`."""
+    """Return the intervals of those columns at `positions` in `answer` that are linear in noise. `answer` has the columns of
+    `rerun.tree`. Raises the refusals of `Room.query`."""
     blocks = rerun.remainder.blocks
     terms = [(block, term) for block in blocks for term in block.terms]
     cells = sum(len(term.values) for _, term in terms)
     rows = sum(block.rows for block in blocks) + len(answer)
-    if not 0 < cells <= MOST_CELLS or cells * rows > _MOST_ROWS or not all(_is_normal(term) for _, term in terms):
+    if not 0 < cells <= MOST_CELLS or cells * rows > _MOST_ROWS or not all(known_law(term) for _, term in terms):
         return {}
     forms = column_facts(rerun.remainder, rerun.tree).sums
     chosen = [position for position in positions if position in forms]
@@ -52,18 +57,13 @@ def linear_intervals(sandbox: Sandbox, rerun: Rerun, answer: pa.Table, positions
     intervals = {}
     for position in chosen:
         value = floats(answer.column(position))
-        half = _half_widths(numbers[position], value, [term for _, term in terms], rerun.confidence)
+        half = _half_widths(numbers[position], value, terms, rerun.confidence)
         if half is not None:
             half = np.floor(half + 0.5) if forms[position] is Form.WHOLE else half
             low, high = hull_of([(value - half, value + half)], rerun.extents[position])
             bar = Interval.of(value, low, high, rerun.extents[position])
             intervals[position] = Interval(value, bar.low, bar.high, bar.unknown & np.isfinite(value))
     return intervals
-
-
-def _is_normal(term: ReleasedTerm) -> bool:
-    """Return whether the noise of a term is normal with known covariance; the covariance of consistent estimates is not known."""
-    return known_law(term) and term.noise.normal and not isinstance(term, ConsistentTerm)
 
 
 def _over_unit_vectors(
@@ -102,23 +102,41 @@ def _unit(term: ReleasedTerm) -> float:
     return max(near, 1.0) if term.whole else near
 
 
-def _half_widths(numbers: Floats, value: Floats, terms: Sequence[ReleasedTerm], confidence: float) -> Floats | None:
+def _half_widths(
+    numbers: Floats, value: Floats, terms: Sequence[tuple[ReleasedBlock, ReleasedTerm]], confidence: float
+) -> Floats | None:
     """Return the half width of each row, NaN where the row has no value; None if some row is not a weighted sum of the terms."""
     nothing = np.isnan(value)
     if not np.isfinite(numbers[:, ~nothing]).all():
         return None
-    constant, above = numbers[0], numbers[1:] - numbers[0]
-    variance, total, size = np.zeros(len(value)), constant.copy(), np.abs(constant)
-    first = 0
-    for term in terms:
-        weights = above[first : first + len(term.values)].T / _unit(term)
+    constant, above = numbers[0], np.where(nothing, 0.0, numbers[1:] - numbers[0])
+    ends = np.cumsum([len(term.values) for _, term in terms])
+    weights = [part.T / _unit(term) for part, (_, term) in zip(np.split(above, ends[:-1]), terms, strict=True)]
+    total, size = constant.copy(), np.abs(constant)
+    for of_term, (_, term) in zip(weights, terms, strict=True):
         released = np.asarray(term.values, dtype=np.float64)
-        total, size = total + weights @ released, size + np.abs(weights) @ np.abs(released)
-        variance += _variances(term, weights)
-        first += len(term.values)
+        total, size = total + of_term @ released, size + np.abs(of_term) @ np.abs(released)
     if not (np.abs(total - value) <= _CLOSE * np.maximum(size, 1e-300))[~nothing].all():
         return None
-    return np.where(nothing, np.nan, normal_quantile(confidence) * np.sqrt(variance))
+    if all(term.noise.normal and not isinstance(term, ConsistentTerm) for _, term in terms):
+        variance = sum(_variances(term, of_term) for of_term, (_, term) in zip(weights, terms, strict=True))
+        half = normal_quantile(confidence) * np.sqrt(variance)
+    else:
+        half = _drawn(weights, terms, confidence)
+    return np.where(nothing, np.nan, half)
+
+
+def _drawn(weights: Sequence[Floats], terms: Sequence[tuple[ReleasedBlock, ReleasedTerm]], confidence: float) -> Floats:
+    """Return for each row the quantile of the size of a weighted sum of drawn noise. Noise is drawn twice `draws` times."""
+    cells = sum(len(term.values) for _, term in terms)
+    draws = next((number for number in _DRAWS if 2 * number * cells <= _MOST_DRAWN), _DRAWS[-1])
+    noise = [replicates(term, _SEED, block.name, draws).reshape(2 * draws, -1).T for block, term in terms]
+    rank = min(math.ceil(confidence * (2 * draws + 1)), 2 * draws) - 1
+    rows, half = len(weights[0]), []
+    for start in range(0, rows, size := max(1, _MOST_DRAWN // (2 * draws))):
+        parts = (of_term[start : start + size] @ drawn for of_term, drawn in zip(weights, noise, strict=True))
+        half.append(np.partition(np.abs(sum(parts)), rank, axis=1)[:, rank])
+    return np.concatenate([np.empty(0), *half])
 
 
 def _variances(term: ReleasedTerm, weights: Floats) -> Floats:
