@@ -1,6 +1,6 @@
 """What clients send to learn a database, answered as a real PostgreSQL of the same version answers it, value by value.
 
-`statements/catalog.sql` has one message in each line. A line after `-- differs:` has another answer here,
+`statements/catalog.sql` and `statements/session.sql` have one message in each line. A line after `-- differs:` has another answer here,
 for the reason that is given; the test fails once it has the same. Each statement on the catalogs is also asked in another layout,
 with other qualifiers and aliases: none is recognised by its text.
 """
@@ -122,4 +122,9 @@ def test_catalogs_are_answered_as_by_postgresql(twins: Twins) -> None:
 def test_no_statement_is_recognised_by_its_text(twins: Twins, change: object) -> None:
     changed = [(change(sql), differs) for sql, differs in messages(STATEMENTS / "catalog.sql") if not differs]  # type: ignore[operator]
     wrong = twins.differences([(sql, differs) for sql, differs in changed if "_pg_" not in sql], fresh=False)
+    assert not wrong, "\n".join(wrong)
+
+
+def test_sessions_are_answered_as_by_postgresql(twins: Twins) -> None:
+    wrong = twins.differences(messages(STATEMENTS / "session.sql"), fresh=True)
     assert not wrong, "\n".join(wrong)

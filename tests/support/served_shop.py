@@ -1,4 +1,4 @@
-"""The web shop of tests/policies, without rows, served; and a PostgreSQL with the same tables."""
+"""The web shop of schemas/policies, without rows, served; and a PostgreSQL with the same tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dpsql.frontends.pgwire.logins import open_logins
 from dpsql.ledger import open_ledger
 from dpsql.policy import load_policy
 from dpsql.session.opening import open_session
-from support.places import TESTS
+from support.places import POLICIES
 from support.postgresql_twin import ANALYST, definitions
 from support.served_clinic import PASSWORD, Served
 
@@ -31,7 +31,7 @@ _TYPES = {
 def served_shop(folder: Path, state: Path) -> Iterator[str]:
     """Serve the shop from another process, whose state is in `state`; yield the URL at which the analyst connects."""
     path = folder / "shop.yaml"
-    path.write_text((TESTS / "policies" / "shop.yaml").read_text() + f"analysts: {{{ANALYST}: {{epsilon: 5}}}}\n")
+    path.write_text((POLICIES / "shop.yaml").read_text() + f"analysts: {{{ANALYST}: {{epsilon: 5}}}}\n")
     policy = load_policy(path)
     with duckdb.connect(str(folder / "shop.duckdb")) as database:
         for table in policy.tables.values():
@@ -47,7 +47,7 @@ def served_shop(folder: Path, state: Path) -> Iterator[str]:
 
 def create_twin(url: str) -> None:
     """Create the tables of the shop in a database of a real server, and the analyst, who has all rights to them."""
-    policy = load_policy(TESTS / "policies" / "shop.yaml")
+    policy = load_policy(POLICIES / "shop.yaml")
     with psycopg.connect(url, autocommit=True) as connection:
         for statement in definitions(policy):
             connection.execute(statement)  # type: ignore[call-overload]

@@ -66,6 +66,10 @@ def read_command(piece: Piece) -> Command | None:
     """Return the command of a statement; None for a query. Raises refusals with SQLSTATEs."""
     tokens = piece.tokens()
     first = piece.source(tokens[0]).upper()
+    if first == "EXPLAIN" and len(tokens) > 1 and tokens[1].token_type is TokenType.L_PAREN:
+        words = words_of(piece, tokens[2 : _closing(tokens, 1)][:MOST_COMMAND])
+        if "FORMAT" in map(str.upper, words) and words[-1].upper() != "TEXT":
+            raise refuse("explain_format", format=words[-1].upper())
     if first in _WRITES:
         raise refuse("read_only", word=_write_words(words_of(piece, tokens[:2])))
     if first not in _COMMANDS:
@@ -93,10 +97,13 @@ def _write_words(words: list[str]) -> str:
 def _plain(first: str, words: list[str], upper: list[str]) -> Command | None:
     if first in ("BEGIN", "START"):
         return Command("begin", "BEGIN" if first == "BEGIN" else "START TRANSACTION", words=tuple(upper))
+    if first in ("COMMIT", "END", "ROLLBACK", "ABORT") and "CHAIN" in upper and "NO" not in upper:
+        tag = "COMMIT" if first in ("COMMIT", "END") else "ROLLBACK"
+        return Command(tag.lower(), tag, words=("CHAIN",))
     if first in ("COMMIT", "END"):
         return Command("commit", "COMMIT")
     if first in ("ROLLBACK", "ABORT"):
-        rest = [word for word in upper if word not in ("WORK", "TRANSACTION", "SAVEPOINT")]
+        rest = [word for word in upper if word not in ("WORK", "TRANSACTION", "SAVEPOINT", "AND", "NO", "CHAIN")]
         return (
             Command("rollback_to", "ROLLBACK", unquoted(words[-1])) if "TO" in rest else Command("rollback", "ROLLBACK")
         )
@@ -129,13 +136,13 @@ def _set(words: list[str], upper: list[str]) -> Command:
     if upper[0] in ("CHARACTERISTICS", "TRANSACTION", "CONSTRAINTS"):
         if "WRITE" in upper:
             raise refuse("read_write")
-        return Command("nothing", "SET")
+        return Command("nothing", "SET CONSTRAINTS" if upper[0] == "CONSTRAINTS" else "SET")
     if upper[0] in ("ROLE", "AUTHORIZATION"):
         if upper[-1] in ("NONE", "DEFAULT"):
             return Command("nothing", "SET")
         raise refuse("role_fixed", name=unquoted(words[-1]))
     if upper[:2] == ["TIME", "ZONE"]:
-        name, values = "timezone", words[2:]
+        name, values = "timezone", words[3:4] if upper[2:3] == ["INTERVAL"] else words[2:]
     elif upper[0] == "NAMES":
         name, values = "client_encoding", words[1:]
     else:
@@ -157,6 +164,8 @@ def _show(first: str, words: list[str], upper: list[str]) -> Command | None:
     if first == "SHOW" and upper in (["TABLES"], ["ALL", "TABLES"]):
         return None
     joined = " ".join(upper)
+    if first == "RESET" and joined in ("ROLE", "SESSION AUTHORIZATION"):
+        return Command("nothing", "RESET")
     if joined in ("TRANSACTION ISOLATION LEVEL", "TIME ZONE"):
         name = joined.lower()
     elif joined == "SESSION AUTHORIZATION":

@@ -28,7 +28,7 @@ _WIRE = {
     "float4": e.FLOAT4,
     "float8": e.FLOAT8,
 }
-_COMPARED = (exp.Binary, exp.Between, exp.In)
+_COMPARED = (exp.Binary, exp.Between, exp.In, exp.Coalesce, exp.Nullif, exp.Greatest, exp.Least)
 _ORDERED_SETS = (exp.PercentileCont, exp.PercentileDisc)
 _QUANTILES = {
     "quantile", "quantile_cont", "quantile_disc", "approx_quantile", "percentile", "percentile_approx",
@@ -57,7 +57,7 @@ def parameter_types(tree: exp.Expr | None, declared: Sequence[int], policy: Poli
         if number not in inferred or inferred[number] == e.TEXT:
             inferred[number] = oid
     count = max([*inferred, len(declared)], default=0)
-    by_number = dict(enumerate(declared, 1))
+    by_number = {number: oid for number, oid in enumerate(declared, 1) if oid != e.UNKNOWN}
     oids = [by_number.get(number) or inferred.get(number, e.TEXT) for number in range(1, count + 1)]
     return tuple(e.TEXT if oid in _REG_TYPES or oid == e.UNKNOWN else oid for oid in oids)
 
@@ -132,10 +132,31 @@ def _inferred(node: exp.Expr, lookup: Callable[[str], int | None]) -> int:
         return e.TEXT
     if _is_share(inner, parent):
         return e.FLOAT8
-    if isinstance(parent, _COMPARED):
+    if isinstance(parent, exp.Tuple):
+        return _in_row(inner, parent, lookup)
+    if isinstance(parent, (exp.Left, exp.Right, exp.Substring, exp.Repeat, exp.Pad)) and inner is not parent.this:
+        return e.TEXT if inner is parent.args.get("fill_pattern") else e.INT4
+    if isinstance(parent, (exp.Floor, exp.Ceil, exp.Round, exp.Sqrt, exp.Ln, exp.Exp)):
+        return e.FLOAT8 if inner is parent.this else e.INT4
+    if isinstance(parent, _COMPARED) or _is_clamp(parent):
         operands = [child for child in parent.iter_expressions() if child is not inner]
         types = [_type_of(other, lookup) for other in operands if not isinstance(other.unnest(), exp.Parameter)]
         return types[0] if types else e.TEXT
+    return e.TEXT
+
+
+def _is_clamp(node: exp.Expr | None) -> TypeGuard[exp.Expr]:
+    """Return whether a node is clamp(x, low, high), whose arguments have one type."""
+    return isinstance(node, exp.Anonymous) and node.name.lower() == "clamp"
+
+
+def _in_row(inner: exp.Expr, row: exp.Tuple, lookup: Callable[[str], int | None]) -> int:
+    """Return the type of a parameter in (a, b) = ($1, $2), or in a row of IN, from its place in the row."""
+    place_in_row, test = [item is inner for item in row.expressions].index(True), row.parent
+    if isinstance(test, (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.In)):
+        other = test.this if row is not test.this else test.args.get("expression")
+        if isinstance(other, exp.Tuple) and len(other.expressions) == len(row.expressions):
+            return _type_of(other.expressions[place_in_row], lookup)
     return e.TEXT
 
 

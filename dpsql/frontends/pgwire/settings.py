@@ -54,18 +54,49 @@ DEFAULTS: dict[str, str] = {
     "transaction_isolation": "read committed",
     "transaction_read_only": "on",
     "work_mem": "4MB",
+    **dict.fromkeys(
+        (
+            "enable_seqscan",
+            "enable_indexscan",
+            "enable_indexonlyscan",
+            "enable_bitmapscan",
+            "enable_hashjoin",
+            "enable_mergejoin",
+            "enable_nestloop",
+            "enable_sort",
+            "enable_hashagg",
+            "enable_material",
+            "geqo",
+            "check_function_bodies",
+        ),
+        "on",
+    ),
+    "default_transaction_deferrable": "off",
+    "idle_session_timeout": "0",
+    "max_connections": "100",
+    "maintenance_work_mem": "64MB",
+    "synchronous_commit": "on",
+    "xmloption": "content",
 }
 FIXED = {
-    "in_hot_standby", "integer_datetimes", "is_superuser", "lc_collate", "lc_ctype", "max_identifier_length",
+    "in_hot_standby", "integer_datetimes", "is_superuser", "max_connections", "lc_collate", "lc_ctype", "max_identifier_length",
     "max_index_keys", "server_encoding", "server_version", "server_version_num", "session_authorization",
 }  # fmt: skip
 _ONLY: dict[str, tuple[str, ...]] = {
-    "client_encoding": ("UTF8", "UNICODE", "UTF_8", "UTF-8"),
+    "client_encoding": ("UTF8", "UNICODE"),
+    "bytea_output": ("HEX", "ESCAPE"),
+    "intervalstyle": ("POSTGRES", "POSTGRES_VERBOSE", "SQL_STANDARD", "ISO_8601"),
+    **dict.fromkeys(
+        ("default_transaction_isolation", "transaction_isolation"),
+        ("READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"),
+    ),
+    "synchronous_commit": ("ON", "OFF", "LOCAL", "REMOTE_WRITE", "REMOTE_APPLY"),
+    "xmloption": ("CONTENT", "DOCUMENT"),
     "client_min_messages": (
         "DEBUG5", "DEBUG4", "DEBUG3", "DEBUG2", "DEBUG1", "DEBUG", "LOG", "NOTICE", "WARNING", "ERROR",
     ),
-    "default_transaction_read_only": ("ON", "TRUE", "1", "YES"),
-    "standard_conforming_strings": ("ON", "TRUE", "1", "YES"),
+    "default_transaction_read_only": ("ON",),
+    "standard_conforming_strings": ("ON",),
 }  # fmt: skip
 """Settings that accept these values only: others would require different behaviour, or mean nothing, so they are refused rather
 than ignored."""
@@ -110,24 +141,7 @@ class Settings:
             raise refuse("setting_fixed", name=name)
         if key not in self._first and "." not in key:
             raise refuse("setting_unknown", name=name)
-        allowed = _ONLY.get(key)
-        if allowed is not None and value.upper() not in allowed:
-            raise refuse("setting_value", name=name, value=value)
-        if key == "client_encoding":
-            value = "UTF8"
-        elif key == "client_min_messages":
-            value = value.lower()
-        elif key == "statement_timeout" and _seconds(value) is None:
-            raise refuse("setting_value", name=name, value=value)
-        elif key == "datestyle":
-            if "ISO" not in value.upper() and value.upper() not in ("MDY", "DMY", "YMD"):
-                raise refuse("setting_value", name=name, value=value)
-            value = "ISO, MDY"
-        elif key == "timezone":
-            zone = _zone(value)
-            if zone is None:
-                raise refuse("setting_value", name=name, value=value, hint=_ZONE_HINT)
-            value = zone
+        value = _in_force(key, SPELLED.get(key, name), value)
         if len(key) > LONGEST_NAME:
             raise refuse("setting_value", name=name[:LONGEST_NAME], value=value)
         if key not in self._values and sum("." in present for present in self._values) >= MOST_OWN:
@@ -179,7 +193,45 @@ class Settings:
         return {spelt: self._values[key] for key, spelt in REPORTED.items()}
 
 
-_ZONE_HINT = "name a time zone, such as UTC or Europe/Berlin; times are in UTC here whichever it is"
+def _in_force(key: str, name: str, value: str) -> str:
+    """Return the value of a setting as it is kept and shown. Raises setting_value, setting_boolean, setting_range."""
+    if key == "client_encoding":
+        value = re.sub(r"[^A-Za-z0-9]", "", value)
+    if key in _BOOLEANS:
+        value = _boolean(name, value)
+    words = _ONLY.get(key)
+    is_form = key not in _FORMS or _FORMS[key].fullmatch(value) is not None
+    if not is_form or (words is not None and value.upper() not in words):
+        raise refuse("setting_value", name=name, value=value)
+    if key == "extra_float_digits" and not -15 <= int(value) <= 3:
+        raise refuse("setting_range", name=name, value=value, low="-15", high="3")
+    if key == "datestyle":
+        if "ISO" not in value.upper() and value.upper() not in ("MDY", "DMY", "YMD"):
+            raise refuse("setting_value", name=name, value=value)
+        return "ISO, MDY"
+    if key == "timezone":
+        zone = _zone(value)
+        if zone is None:
+            raise refuse("setting_value", name=name, value=value, hint=_ZONE_HINT)
+        return zone
+    return "UTF8" if key == "client_encoding" else value if words is None else value.lower()
+
+
+_BOOLEANS = {
+    name for name, value in DEFAULTS.items() if value in ("on", "off") and name not in FIXED and name != "synchronous_commit"
+}  # fmt: skip
+
+
+def _boolean(name: str, value: str) -> str:
+    """Return on or off for a word that PostgreSQL takes for one; a beginning of a word will do. Raises setting_boolean."""
+    word = value.lower()
+    for stands_for, words in (("on", ("on", "true", "yes", "1")), ("off", ("off", "false", "no", "0"))):
+        if word and word != "o" and any(full.startswith(word) for full in words):
+            return stands_for
+    raise refuse("setting_boolean", name=name)
+
+
+_ZONE_HINT = "name a time zone, such as UTC, +02 or Europe/Berlin; times are in UTC here whichever it is"
 _AREA = re.compile(r"[A-Za-z][A-Za-z_]{0,30}(?:/[A-Za-z0-9_+-]{1,30}){1,2}")
 """The form of a name, which is all that can be checked on a machine without a database of time zones."""
 _POSIX = re.compile(r"(?:[A-Za-z]{3,6}|<[A-Za-z0-9+-]{3,6}>)[+-]?[0-9]{1,2}(?::[0-9]{2}){0,2}(?:[A-Za-z]{3,6})?")
@@ -194,17 +246,34 @@ def _zones() -> dict[str, str]:
 
 
 def _zone(value: str) -> str | None:
-    """Return the name of a time zone as it is shown; None for a text that names none. Numbers and intervals name none."""
+    """Return the name of a time zone as it is shown; None for a text that names none."""
     if value.lower() in ("utc", "gmt"):
         return value.upper()
+    offset = _OFFSET.fullmatch(value)
+    if offset is not None:
+        minutes = f":{offset[3]}" if offset[3] and offset[3] != "00" else ""
+        hours = f"{int(offset[2]):02}{minutes}"
+        return f"<{offset[1] or '+'}{hours}>{'+' if offset[1] == '-' else '-'}{hours}"
     zones = _zones()
     if _POSIX.fullmatch(value) or (not zones and _AREA.fullmatch(value)):
         return value
     return zones.get(value.lower())
 
 
+_OFFSET = re.compile(r"([+-]?)([0-9]{1,2})(?::([0-9]{2}))?(?:\.0*)?")
+"""Hours east of Greenwich, and minutes."""
 _DURATION = re.compile(r"\s*([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*(us|ms|s|min|h|d)?\s*")
 _UNITS = {"us": 1e-6, None: 1e-3, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+_FORMS = {
+    **dict.fromkeys(
+        ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout", "idle_session_timeout"), _DURATION
+    ),
+    **dict.fromkeys(("work_mem", "maintenance_work_mem"), re.compile(r"\s*[0-9]{1,12}\s*(?:[kMGT]?B)?\s*")),
+    "extra_float_digits": re.compile(r"\s*[+-]?[0-9]{1,9}\s*"),
+}
+"""The form of the values of settings that are numbers."""
 
 
 def _seconds(value: str) -> float | None:

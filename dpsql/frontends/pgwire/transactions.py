@@ -13,7 +13,7 @@ from dpsql.frontends.pgwire import encodings as e
 from dpsql.frontends.pgwire.commands import Command
 from dpsql.frontends.pgwire.questions import Questions
 from dpsql.frontends.pgwire.rows import ResultField, StatementResult
-from dpsql.frontends.pgwire.settings import setting_key
+from dpsql.frontends.pgwire.settings import SPELLED, setting_key
 from dpsql.pricing.options import Options
 
 MOST_SAVEPOINTS = 1_000
@@ -62,14 +62,8 @@ class Transaction:
             return ()
         if command.name == "all":
             return (ResultField("name", e.TEXT), ResultField("setting", e.TEXT), ResultField("description", e.TEXT))
-        return (
-            ResultField(
-                command.name.replace("time zone", "TimeZone").replace(
-                    "transaction isolation level", "transaction_isolation"
-                ),
-                e.TEXT,
-            ),
-        )
+        key = setting_key(command.name)
+        return (ResultField(SPELLED.get(key, key), e.TEXT),)
 
     def run(self, command: Command) -> StatementResult:
         """Execute one command. Raises refusals."""
@@ -83,9 +77,9 @@ class Transaction:
             notices = self._begin(command)
         elif kind == "commit":
             tag = "ROLLBACK" if self.status == "E" else tag
-            notices = self._end(back=self.status == "E")
+            notices = self._end(command, back=self.status == "E")
         elif kind == "rollback":
-            notices = self._end(back=True)
+            notices = self._end(command, back=True)
         elif kind in ("savepoint", "release", "rollback_to"):
             self._savepoint(command)
         elif kind in ("set", "reset"):
@@ -110,7 +104,9 @@ class Transaction:
         self.status, self._before = "T", self._snapshot()
         return ()
 
-    def _end(self, back: bool) -> tuple[tuple[str, str], ...]:
+    def _end(self, command: Command, back: bool) -> tuple[tuple[str, str], ...]:
+        if self.status == "I" and "CHAIN" in command.words:
+            raise refuse("transaction_none", what=f"{command.tag} AND CHAIN")
         if self.status == "I":
             return (("there is no transaction in progress", ""),)
         if back and self._before is not None:
@@ -119,6 +115,8 @@ class Transaction:
             self._end_local()
         self.status, self._before, self._savepoints, self._local, self._local_options = "I", None, {}, {}, {}
         self._held.resize(0)
+        if "CHAIN" in command.words:
+            self.status, self._before = "T", self._snapshot()
         return ()
 
     def _end_local(self) -> None:

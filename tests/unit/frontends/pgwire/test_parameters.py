@@ -172,7 +172,20 @@ def test_declared_types_come_before_inferred_ones() -> None:
     sql = "SELECT COUNT(*) FROM patients WHERE age = $1 AND weight = $2"
     assert inferred(sql, e.INT2) == (e.INT2, e.FLOAT8)
     assert inferred(sql, 0, e.INT4, e.DATE, 0) == (e.INT8, e.INT4, e.DATE, e.TEXT)
-    assert inferred(sql, e.UNKNOWN, e.NAMED["regclass"]) == (e.TEXT, e.TEXT)
+    assert inferred(sql, e.UNKNOWN, e.NAMED["regclass"]) == (e.INT8, e.TEXT)
+
+
+@pytest.mark.parametrize(
+    ("condition", "oids"),
+    [
+        ("age = coalesce($1, age)", (e.INT8,)), ("nullif(weight, $1) > 1", (e.FLOAT8,)), ("age > greatest($1, age, $2)", (e.INT8,) * 2),
+        ("floor($1) = 1", (e.FLOAT8,)), ("round(weight, $1) = 1", (e.INT4,)), ("left(sex, $1) = 'F'", (e.INT4,)),
+        ("clamp(age, $1, $2) = 3", (e.INT8,) * 2), ("(age, sex) = ($1, $2)", (e.INT8, e.TEXT)),
+        ("(age, weight) IN (($1, $2), ($3, $4))", (e.INT8, e.FLOAT8) * 2),
+    ],
+)  # fmt: skip
+def test_types_follow_from_where_a_parameter_stands(condition: str, oids: tuple[int, ...]) -> None:
+    assert where(condition) == oids
 
 
 def test_the_first_use_that_says_a_type_counts() -> None:

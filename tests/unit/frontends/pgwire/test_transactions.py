@@ -188,8 +188,8 @@ def test_the_next_transaction_goes_back_to_its_own_beginning(connection: Connect
 @pytest.mark.parametrize(
     ("name", "written"),
     [
-        ("work_mem", "LOCAL work_mem"),
-        ("work_mem", "LOCAL Work_Mem"),
+        ("application_name", "LOCAL application_name"),
+        ("application_name", "LOCAL Application_Name"),
         ("timezone", "LOCAL TIME ZONE"),
         ("timezone", "LOCAL TimeZone"),
     ],
@@ -395,7 +395,7 @@ def test_the_number_of_savepoints_is_bounded(connection: Connection) -> None:
 @pytest.mark.parametrize(
     ("sql", "name", "value"),
     [
-        ("SHOW timezone", "timezone", "UTC"), ("SHOW TIME ZONE", "TimeZone", "UTC"), ("SHOW jit", "jit", "off"),
+        ("SHOW timezone", "TimeZone", "UTC"), ("SHOW DATESTYLE", "DateStyle", "ISO, MDY"), ("SHOW TIME ZONE", "TimeZone", "UTC"), ("SHOW jit", "jit", "off"),
         ("SHOW TRANSACTION ISOLATION LEVEL", "transaction_isolation", "read committed"),
         ("SHOW SESSION AUTHORIZATION", "session_authorization", "ann"),
     ],
