@@ -7,7 +7,7 @@ question about the same number of the same cells of the same rows; nothing else 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -103,18 +103,84 @@ class EndOfBar:
         return np.clip(numbers + self.away, self.low, self.high)
 
 
+# --- laws, stored by their fields ---
+
+_LOCAL = (FollowsFrom, SmoothSensitivity, ProposeTestRelease)
+_SCALARS: dict[str, type[Any]] = {"int": int, "bool": bool, "str": str}
+
+
+def written_law(law: Any) -> dict[str, Any]:
+    """Return a law as plain JSON: its mechanism, and its fields by name without those that were added later and have their
+    defaults."""
+    names = (
+        entry.name for entry in fields(law)
+        if not (entry.metadata.get("added") and getattr(law, entry.name) == entry.default)
+    )  # fmt: skip
+    return {"mechanism": law.mechanism, **{name: _written(getattr(law, name)) for name in names}}
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, Sensitivity):
+        return [value.l0, value.l1, value.l2_squared, value.linf]
+    if isinstance(value, (int, str)):
+        return value
+    return str(value) if isinstance(value, Fraction) else to_json(value)
+
+
+def read_law(facts: Mapping[str, Any], *kinds: type[Any]) -> Any:
+    """Return the law of one of `kinds` that `written_law` described. Raises KeyError, TypeError or ValueError for any other, and
+    for fields that this version does not know: a law is never read as another one."""
+    word = facts["mechanism"]
+    kind = next(kind for kind in (*kinds, None) if kind is None or _has_word(kind, word))
+    if kind is None:
+        raise ValueError("no law that is known")
+    types = {entry.name: str(entry.type) for entry in fields(kind)}
+    values = {name: value for name, value in facts.items() if name in types or name != "mechanism"}
+    law = kind(**{name: _read(types[name], value) for name, value in values.items()})
+    if law.mechanism != word:
+        raise ValueError("a law of another mechanism")
+    return law
+
+
+def _has_word(kind: type[Any], word: str) -> bool:
+    """Return whether laws of a class may have this mechanism: it is that of the class, or differs from law to law."""
+    of_class = kind.__dict__["mechanism"]
+    return not isinstance(of_class, str) or of_class == word or any(entry.name == "mechanism" for entry in fields(kind))
+
+
+def _read(kind: str, value: Any) -> Any:
+    if kind == "Sensitivity":
+        return Sensitivity(*value)
+    if kind == "Fraction":
+        return Fraction(value)
+    if kind in _SCALARS:
+        if type(value) is not _SCALARS[kind]:
+            raise ValueError("a field of another type")
+        return value
+    noise = from_json(value)
+    if kind == "Laplace" and not isinstance(noise, Laplace):
+        raise ValueError("a test or an answer with other noise than Laplace's")
+    return noise
+
+
 class SampleMeanRecord:
     """The stored form of the noisy mean of the values of samples, and of the ends of its error bar."""
 
     def written(self, measurement: SampleMean, plan: SampleMeanPlan) -> list[dict[str, Any]]:
         labels, measure = self.labels(measurement), measure_of(measurement)
         return [
-            {"name": name, "measure": measure, "what": labels[name], "mechanism": _mean_facts(law)}
+            {"name": name, "measure": measure, "what": labels[name], "mechanism": written_law(law)}
             for name, law in plan.laws
         ]
 
     def read(self, facts: Mapping[str, Any]) -> StoredNumber:
-        return StoredNumber(facts["name"], SAMPLE_MEAN, facts["measure"], facts["what"], _mean_law(facts["mechanism"]))
+        return StoredNumber(
+            facts["name"],
+            SAMPLE_MEAN,
+            facts["measure"],
+            facts["what"],
+            read_law(facts["mechanism"], FollowsFrom, NoisySampleMean),
+        )
 
     def labels(self, measurement: SampleMean) -> dict[str, str]:
         """Return the labels under which the numbers are stored; `answering` decides which stored numbers answer a question."""
@@ -151,21 +217,6 @@ class SampleMeanRecord:
             for name, away in ((low, -released.width), (high, released.width))
         }
         return released, {measurement.name: (mean, None), **ends}
-
-
-def _mean_facts(law: Any) -> dict[str, Any]:
-    moved = law.sensitivity
-    facts = {"mechanism": law.mechanism, "sensitivity": [moved.l0, moved.l1, moved.l2_squared, moved.linf]}
-    if isinstance(law, FollowsFrom):
-        return facts | {"width": law.width}
-    return facts | {"steps": law.steps, "noise": to_json(law.noise)}
-
-
-def _mean_law(facts: Mapping[str, Any]) -> NoisySampleMean | FollowsFrom:
-    moved = Sensitivity(*facts["sensitivity"])
-    if facts["mechanism"] == FollowsFrom.mechanism:
-        return FollowsFrom(moved, facts["width"])
-    return NoisySampleMean(moved, facts["steps"], from_json(facts["noise"]))
 
 
 _MOST_EXPLAINED = 3
@@ -216,14 +267,14 @@ class RankHistogramRecord:
         return [
             {
                 "name": choice.name, "measure": measure, "what": str(choice.quantile),
-                "mechanism": _law_facts(choice.law), "search": _search_facts(choice.search), **_lean_facts(requested),
+                "mechanism": written_law(choice.law), "search": _search_facts(choice.search), **_lean_facts(requested),
             }
             for choice in plan.quantiles
             for requested in measurement.quantiles if requested.name == choice.name
         ] + [
             {
                 "name": end.name, "measure": measure, "what": str(end.quantile), "end": _end(requested.low, requested.missed),
-                "mechanism": _law_facts(end.law),
+                "mechanism": written_law(end.law),
             }
             for end, requested in zip(plan.ends, measurement.ends, strict=True)
         ]  # fmt: skip
@@ -231,7 +282,7 @@ class RankHistogramRecord:
     word = RANK_HISTOGRAM
 
     def read(self, facts: Mapping[str, Any]) -> StoredNumber:
-        quantile, law = Fraction(facts["what"]), _law(facts["mechanism"])
+        quantile, law = Fraction(facts["what"]), read_law(facts["mechanism"], Choice)
         search = _search(quantile, facts.get("search"))
         if law.quantile != search.relative:
             raise ValueError("a quantile that was chosen as another one")
@@ -282,15 +333,6 @@ def _lean_facts(quantile: Quantile) -> dict[str, str]:
     return {} if lean is None else {"lean": f" for cuts in {lean.groups} groups, {lean.fall}"}
 
 
-def _law_facts(law: Any) -> dict[str, Any]:
-    moved = law.sensitivity
-    return {
-        "mechanism": law.mechanism, "sensitivity": [moved.l0, moved.l1, moved.l2_squared, moved.linf],
-        "quantile": str(law.quantile), "epsilon_0": str(law.epsilon_0), "rank": law.rank, "slices": law.slices,
-        "padding": law.padding, **({"lean": law.lean} if law.lean else {}),
-    }  # fmt: skip
-
-
 def _search_facts(search: Search) -> dict[str, Any]:
     ends = ((None if place is None else str(place)) for place in (search.low, search.high))
     return {"level": search.level, "between": list(ends)}
@@ -304,39 +346,17 @@ def _search(quantile: Fraction, facts: Mapping[str, Any] | None) -> Search:
     return Search(quantile, facts["level"], low, high)
 
 
-def _law(facts: Mapping[str, Any]) -> Choice:
-    moved, quantile, epsilon_0 = facts["sensitivity"], facts["quantile"], facts["epsilon_0"]
-    more = (facts.get("slices", 1), facts.get("padding", 0))
-    return Choice(
-        Sensitivity(*moved),
-        Fraction(quantile),
-        Fraction(epsilon_0),
-        facts["rank"],
-        *more,
-        facts["mechanism"],
-        facts.get("lean", 0),
-    )
-
-
 class MostFrequentRecord:
     """The stored form of the most frequent value, with the mechanism that chose it."""
 
     def written(self, measurement: MostFrequentValue, plan: MostFrequentPlan) -> list[dict[str, Any]]:
-        law: Any = plan.law
-        moved = law.sensitivity
-        mechanism = {
-            "mechanism": law.mechanism, "sensitivity": [moved.l0, moved.l1, moved.l2_squared, moved.linf],
-            "epsilon_0": str(law.epsilon_0),
-        }  # fmt: skip
         measure = measure_of(measurement)
-        return [{"name": plan.name, "measure": measure, "what": MOST_FREQUENT, "mechanism": mechanism}]
+        return [{"name": plan.name, "measure": measure, "what": MOST_FREQUENT, "mechanism": written_law(plan.law)}]
 
     def read(self, facts: Mapping[str, Any]) -> StoredNumber:
-        mechanism = facts["mechanism"]
         if facts["what"] != MOST_FREQUENT:
             raise ValueError("no choice of a most frequent value")
-        moved, epsilon_0 = Sensitivity(*mechanism["sensitivity"]), Fraction(mechanism["epsilon_0"])
-        law = MostFrequent(moved, epsilon_0, mechanism["mechanism"])
+        law = read_law(facts["mechanism"], MostFrequent)
         return StoredNumber(facts["name"], MOST_FREQUENT, facts["measure"], facts["what"], law)
 
     def labels(self, measurement: MostFrequentValue) -> dict[str, str]:
@@ -352,21 +372,13 @@ class EndRowsRecord:
 
     def written(self, measurement: EndRows, plan: EndRowsPlan) -> list[dict[str, Any]]:
         law: Any = plan.law
-        moved = law.sensitivity
-        mechanism = {
-            "mechanism": law.mechanism, "sensitivity": [moved.l0, moved.l1, moved.l2_squared, moved.linf],
-            "epsilon_0": str(law.epsilon_0), "keys": law.keys, "rows": law.rows, "last": law.last,
-        }  # fmt: skip
-        return [
-            {"name": plan.name, "measure": measure_of(measurement), "what": _side(law.last), "mechanism": mechanism}
-        ]
+        side, mechanism = _side(law.last), written_law(law)
+        return [{"name": plan.name, "measure": measure_of(measurement), "what": side, "mechanism": mechanism}]
 
     def read(self, facts: Mapping[str, Any]) -> StoredNumber:
-        stored = facts["mechanism"]
-        if facts["what"] != _side(stored["last"]):
+        law = read_law(facts["mechanism"], EndKey)
+        if facts["what"] != _side(law.last):
             raise ValueError("no choice of a key of rows at an end")
-        moved, chosen_from = Sensitivity(*stored["sensitivity"]), (stored["keys"], stored["rows"], stored["last"])
-        law = EndKey(moved, Fraction(stored["epsilon_0"]), *chosen_from, stored["mechanism"])
         return StoredNumber(facts["name"], END_ROWS, facts["measure"], facts["what"], law)
 
     def labels(self, measurement: EndRows) -> dict[str, str]:
@@ -387,12 +399,12 @@ class LocalNumberRecord:
     def written(self, measurement: LocalNumber, plan: LocalSensitivityPlan) -> list[dict[str, Any]]:
         labels, measure = self.labels(measurement), measure_of(measurement)
         return [
-            {"name": name, "measure": measure, "what": labels[name], "mechanism": _local_facts(law)}
+            {"name": name, "measure": measure, "what": labels[name], "mechanism": written_law(law)}
             for name, law in plan.laws
         ]
 
     def read(self, facts: Mapping[str, Any]) -> StoredNumber:
-        law = _local_law(facts["mechanism"])
+        law = read_law(facts["mechanism"], *_LOCAL)
         return StoredNumber(facts["name"], LOCAL_SENSITIVITY, facts["measure"], facts["what"], law)
 
     def labels(self, measurement: LocalNumber) -> dict[str, str]:
@@ -408,37 +420,6 @@ class LocalNumberRecord:
         ends = [by_label[label].mechanism for name, label in labels.items() if name != measurement.name]
         width = ends[0].width if ends else None
         return LocalSensitivityPlan(number.name, measurement.cells, number.mechanism, width)
-
-
-def _local_facts(law: Any) -> dict[str, Any]:
-    moved = law.sensitivity
-    facts = {"mechanism": law.mechanism, "sensitivity": [moved.l0, moved.l1, moved.l2_squared, moved.linf]}
-    if isinstance(law, FollowsFrom):
-        return facts | {"width": law.width}
-    facts |= {"delta_0": str(law.delta_0)}
-    if isinstance(law, SmoothSensitivity):
-        return facts | {"epsilon_0": str(law.epsilon_0), "alpha": law.alpha, "fall": law.fall}
-    return facts | {
-        "bound": law.bound, "test": to_json(law.test), "noise": to_json(law.noise), "threshold": law.threshold,
-        "mean": law.mean, "finer": law.finer,
-    }  # fmt: skip
-
-
-def _local_law(facts: Mapping[str, Any]) -> SmoothSensitivity | ProposeTestRelease | FollowsFrom:
-    moved = Sensitivity(*facts["sensitivity"])
-    if facts["mechanism"] == FollowsFrom.mechanism:
-        return FollowsFrom(moved, facts["width"])
-    delta = Fraction(facts["delta_0"])
-    if facts["mechanism"] == SmoothSensitivity.mechanism:
-        return SmoothSensitivity(moved, Fraction(facts["epsilon_0"]), delta, facts["alpha"], facts["fall"])
-    if facts["mechanism"] != ProposeTestRelease.mechanism:
-        raise ValueError("no mechanism of local sensitivity")
-    test, noise = from_json(facts["test"]), from_json(facts["noise"])
-    if not isinstance(test, Laplace) or not isinstance(noise, Laplace):
-        raise ValueError("a test or an answer with other noise than Laplace's")
-    return ProposeTestRelease(
-        moved, facts["bound"], test, noise, facts["threshold"], delta, facts["mean"], facts["finer"]
-    )
 
 
 PARTS: Register[MeasurementRecord] = Register(

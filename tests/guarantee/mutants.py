@@ -419,6 +419,7 @@ reservation = charge.reserve(receipt_id, loss, planned.options.project, fingerpr
     Mutant("bars from counts without their noise", "reuse/ranked_counts.py", "RankedCounts.ends", "self.most_off(quantile, float(missed)) + 1", "1", 'unit/reuse/test_quantiles_from_counts.py', 'bars_hold'),
     Mutant("a quantile of NULLs", "reuse/ranked_counts.py", "ranked_counts", "cells >= 0", "cells >= -1", 'unit/reuse/test_quantiles_from_counts.py', 'without_nulls'),
     Mutant("modes are taken for quantiles of counts", "reuse/derive.py", "_Derivation._from_counts", "not isinstance(measurement, RankHistogram) or measurement.word != RANK_HISTOGRAM", "False", 'unit/reuse/test_quantiles_from_counts.py', 'other_rows'),
+    Mutant("a law with a field of a newer version is read", "reuse/measurements.py", "read_law", "name in types or name != 'mechanism'", "name in types", 'unit/reuse/test_measurements.py', 'read_as_another'),
     Mutant("a bar of another confidence", "reuse/measurements.py", "_end", "missed", "0", 'unit/reuse/test_chosen_numbers.py', 'its_own_confidence'),
     Mutant("quantiles of groups in another order", "reuse/derive.py", "_Derivation._placed", "np.argsort(self._groups()[0])", "np.arange(rows)", 'unit/reuse/test_chosen_numbers.py', 'keys_in_another_order'),
     Mutant("the same quantiles with less epsilon", "reuse/lookup.py", "_equal", "match.error_ratio == 1", "True", 'unit/reuse/test_chosen_numbers.py', 'larger_epsilon'),

@@ -303,6 +303,20 @@ def test_a_number_that_contradicts_itself_is_not_read(
         PARTS.of(word).read(facts)
 
 
+@every_case
+def test_a_law_is_never_read_as_another_one(case: Case) -> None:
+    """A newer version may write a field that this one does not know, and whatever it means is not left out."""
+    record = PARTS.of(case.measurement.word)
+    for facts in record.written(case.measurement, case.plan):
+        law = facts["mechanism"]
+        wrong = [{**law, "further": 1}, {**law, "mechanism": "another"}]
+        wrong += [{**law, name: str(value)} for name, value in law.items() if type(value) in (int, bool)]
+        wrong += [{**law, name: f"{value} of it"} for name, value in law.items() if isinstance(value, str)]
+        for other in wrong:
+            with pytest.raises((KeyError, TypeError, ValueError)):
+                record.read({**facts, "mechanism": other})
+
+
 def test_an_unknown_kind_is_not_read() -> None:
     with pytest.raises(ValueError, match="not known"):
         read({"measurements": [{"word": "new", "numbers": []}]})
