@@ -45,12 +45,12 @@ from dpsql.privacy.loss import PrivacyLoss, plain_decimal
 from dpsql.release.release import OutputColumn
 from dpsql.release.remainder import DIALECT
 from dpsql.release.sandbox import shared_sandbox
-from dpsql.sql.bigquery import option_place
 from dpsql.sql.binder.base_tables import check_row_filters, row_filters
 from dpsql.sql.binder.bind import bind
 from dpsql.sql.binder.unlisted_values import unlisted
 from dpsql.sql.lexer import Piece, SqlText, as_piece
 from dpsql.sql.parse import Parameters, Statement, dialect, has_values, parse
+from dpsql.sql.rewrites.bigquery import option_place
 from dpsql.storage.recent_values import RecentValues
 
 MOST_KEPT = 512

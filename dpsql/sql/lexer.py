@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 import sqlglot
+from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 from sqlglot.tokens import Tokenizer
@@ -166,3 +167,33 @@ def _lexer(dialect: str, dollar_quotes: bool) -> type[Tokenizer]:
         changes["HEREDOC_STRINGS"] = []
         changes["SINGLE_TOKENS"] = {**usual.SINGLE_TOKENS, "$": TokenType.PARAMETER}
     return type("Lexer", (usual,), changes)
+
+
+def place(node: exp.Expr | None) -> int | None:
+    """Return the position (from 1) of the first character of `node` in the text; None where sqlglot has not recorded it."""
+    if node is None:
+        return None
+    starts = [part.meta["start"] for part in node.walk() if "start" in part.meta]
+    return min(starts) + 1 if starts else None
+
+
+OWN_NAMES = "dp#"
+"""Text in every name that dpsql gives to a part of a query. No query may use such names, so that they are unambiguous."""
+_FOLLOWED_BY = {
+    **dict.fromkeys(
+        ("UNION", "INTERSECT", "EXCEPT"), ("ALL", "DISTINCT", "SELECT", "WITH", "FROM", "VALUES", "BY", "TABLE", "(")
+    ),
+    "ORDER": ("BY",),
+    "GROUP": ("BY",),
+}
+"""Words of SQL that are also names of columns in real tables, and what may follow them where they are not a column."""
+
+
+def quoting_hint(tokens: Sequence[Token]) -> str | None:
+    """Return how to write a column whose name is a word of SQL: the first such word that nothing follows which SQL expects there;
+    None if there is none."""
+    for token, behind in zip(tokens, [*tokens[1:], None], strict=True):
+        name = word(token)
+        if name in _FOLLOWED_BY and (behind is None or behind.text.upper() not in _FOLLOWED_BY[name]):
+            return f'{name} is a word of SQL; a column of that name is written in double quotes: "{token.text}"'
+    return None

@@ -20,19 +20,11 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.privacy.loss import MOST_EXPONENT
-from dpsql.sql.array_comparisons import lists_as_in
-from dpsql.sql.bigquery import in_plain_sql, with_group_bounds
-from dpsql.sql.casts import with_plain_casts
 from dpsql.sql.dropped_arguments import check_arguments
-from dpsql.sql.lexer import DIALECT, Piece, SqlText, as_piece, parser_dialect, word
-from dpsql.sql.other_spellings import in_own_spelling
+from dpsql.sql.lexer import DIALECT, OWN_NAMES, Piece, SqlText, as_piece, parser_dialect, place, quoting_hint, word
 from dpsql.sql.parser import parse_tokens
-from dpsql.sql.pivots import without_pivots
-from dpsql.sql.plain_decimals import decimals_as_reals
-from dpsql.sql.reserved_names import OWN_NAMES, quoting_hint
-from dpsql.sql.row_comparisons import with_plain_comparisons
-from dpsql.sql.top_rows import tops_as_limits
-from dpsql.sql.unpivots import without_unpivots
+from dpsql.sql.rewrites import TOKENS, TREES
+from dpsql.sql.rewrites.bigquery import in_plain_sql
 
 MOST_CHARACTERS = 200_000
 MOST_TOKENS = 20_000
@@ -247,7 +239,8 @@ _QUESTIONS = ("SELECT", "WITH", "FROM", "(", "VALUES", "PIVOT", "UNPIVOT")
 
 def _query(sql: str, tokens: list[Token], parameters: Parameters) -> Statement:
     tokens, options = in_plain_sql(tokens)
-    tokens = tops_as_limits(decimals_as_reals(_plain_strings(tokens)))
+    for rewrite in TOKENS:
+        tokens = rewrite(tokens)
     first = tokens[0].text.upper()
     if first not in _QUESTIONS:
         if first not in COMMANDS:
@@ -263,21 +256,20 @@ def _query(sql: str, tokens: list[Token], parameters: Parameters) -> Statement:
         raise refuse("not_a_query", word=tokens[0].text, position=tokens[0].start + 1)
     if parameters or _has(kinds, exp.Placeholder, exp.Parameter):
         tree = _bind_parameters(tree, parameters, marks)
-    if parameters or _has(kinds, exp.EQ, exp.NEQ):
-        tree = _lists(tree)
-    if _has(kinds, exp.Pivot):
-        tree = without_pivots(without_unpivots(tree))
-        kinds = _kinds(tree)
-    return Statement("query", sql, _in_plain_form(tree, kinds), options=options, kinds=kinds)
+    tree, kinds = _rewritten(tree, kinds)
+    if parameters:
+        _check_lists(tree)
+    return Statement("query", sql, tree, options=options, kinds=kinds)
 
 
-def _in_plain_form(tree: exp.Query, kinds: frozenset[type[exp.Expr]]) -> exp.Query:
-    """Return a query without spellings that mean the same as others: `kinds` are the types of its nodes."""
-    if _has(kinds, exp.Tuple, exp.Anonymous, exp.Any, exp.All):
-        tree = with_plain_comparisons(tree)
-    if _has(kinds, exp.Anonymous, exp.WithinGroup, exp.Subquery, exp.Values, exp.ApproxDistinct, exp.Fetch):
-        tree = with_group_bounds(in_own_spelling(tree))
-    return with_plain_casts(tree) if _has(kinds, exp.Cast) else tree
+def _rewritten(tree: exp.Query, kinds: frozenset[type[exp.Expr]]) -> tuple[exp.Query, frozenset[type[exp.Expr]]]:
+    """Return a query in the spellings that the binder knows, and the types of its nodes, `kinds` of the text as written."""
+    for rewrite, types in TREES:
+        if _has(kinds, *types):
+            tree = rewrite(tree)
+            if exp.Pivot in types:
+                kinds = _kinds(tree)
+    return tree, kinds
 
 
 def _trees(numbered: list[Token], sql: str, tokens: Sequence[Token]) -> list[exp.Expr | None]:
@@ -305,15 +297,6 @@ def _as_select(tree: exp.Expr | None) -> exp.Expr | None:
     while isinstance(tree, exp.Subquery) and not any(v for k, v in tree.args.items() if k != "this"):
         tree = tree.this
     return tree
-
-
-def _plain_strings(tokens: list[Token]) -> list[Token]:
-    """Return the tokens with dollar-quoted strings ($$text$$, $tag$text$tag$) as plain string tokens."""
-    heredoc, plain = TokenType.HEREDOC_STRING, TokenType.STRING
-    return [
-        Token(plain, t.text, t.line, t.col, t.start, t.end, t.comments) if t.token_type is heredoc else t
-        for t in tokens
-    ]
 
 
 def _numbered(tokens: list[Token]) -> tuple[list[Token], list[int]]:
@@ -353,14 +336,6 @@ def _kinds(tree: exp.Expr | None) -> frozenset[type[exp.Expr]]:
         kinds.update(map(type, level))
         level = [child for node in level for child in node.iter_expressions()]
     return frozenset(kinds)
-
-
-def place(node: exp.Expr | None) -> int | None:
-    """Return the position (from 1) of the first character of `node` in the text; None where sqlglot has not recorded it."""
-    if node is None:
-        return None
-    starts = [part.meta["start"] for part in node.walk() if "start" in part.meta]
-    return min(starts) + 1 if starts else None
 
 
 def has_values(parameters: Parameters) -> bool:
@@ -439,13 +414,11 @@ def _builtin(value: float) -> float:
     return int(value) if isinstance(value, int) else float(value)
 
 
-def _lists(tree: exp.Query) -> exp.Query:
-    """Return the query with lists of values as IN. Refuses (parameter_value) a list parameter in any other place."""
-    tree = lists_as_in(tree)
+def _check_lists(tree: exp.Query) -> None:
+    """Refuse (parameter_value) a list parameter that is not compared by = ANY or <> ALL, which are rewritten."""
     for node in tree.find_all(exp.Array):
         if "parameter" in node.meta:
             raise refuse("parameter_value", kind=node.meta["parameter"])
-    return tree
 
 
 def _item(value: Any) -> exp.Expr:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from support.plain_duckdb import plain_duckdb
 
-from dpsql.sql.array_comparisons import read_list
 from dpsql.sql.parse import parse
+from dpsql.sql.rewrites.comparisons import read_list
 
 VALUES = [None, 1, 2, 3]
 LISTS: list[Any] = [[], [1], [1, 2], [1, None], [None], None]

@@ -16,7 +16,7 @@ from typing import Any
 
 from dpsql.errors.exceptions import refuse
 from dpsql.release.value_text import interval_parts, interval_text
-from dpsql.sql.array_comparisons import read_list
+from dpsql.sql.rewrites.comparisons import read_list
 
 BOOL, BYTEA, NAME, INT8, INT2, INT2VECTOR, INT4, TEXT, OID, OIDVECTOR = 16, 17, 19, 20, 21, 22, 23, 25, 26, 30
 JSON, FLOAT4, FLOAT8, UNKNOWN, BPCHAR, VARCHAR, DATE, TIME = 114, 700, 701, 705, 1042, 1043, 1082, 1083

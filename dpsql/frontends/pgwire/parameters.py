@@ -16,7 +16,7 @@ from dpsql.frontends.pgwire.catalog.policy_rows import TYPES
 from dpsql.frontends.pgwire.catalog.rewrite import catalog_schema, tables_of
 from dpsql.frontends.pgwire.catalog.shape import relations, type_names
 from dpsql.policy import Policy
-from dpsql.sql.parse import place
+from dpsql.sql.lexer import place
 
 MOST_PARAMETERS = 1_000
 _WIRE = {

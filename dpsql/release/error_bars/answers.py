@@ -25,7 +25,7 @@ from dpsql.release.error_bars.unions import Branches, numbered, place_in_branch,
 from dpsql.release.pooled import PooledTerm
 from dpsql.release.remainder import ROW, ReleasedBlock, ReleasedTerm, Remainder, runnable
 from dpsql.release.sandbox import Sandbox, numeric, plain
-from dpsql.sql.parse import place
+from dpsql.sql.lexer import place
 from dpsql.storage.recent_values import RecentValues
 
 Extra = dict[str, dict[str, Floats]]

@@ -15,7 +15,6 @@ from dpsql.errors.exceptions import refuse
 from dpsql.functions.sample_statistics import SPELLED
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Expr, Measure
-from dpsql.sql.bigquery import PER_GROUP
 from dpsql.sql.binder.group_bounds import within_group_bounds
 from dpsql.sql.binder.listed_values import bind_end_row, bind_mode
 from dpsql.sql.binder.quantiles import bind_quantile
@@ -24,7 +23,8 @@ from dpsql.sql.binder.scalars import MissingArgument, Scalars
 from dpsql.sql.binder.scope import Kind, lacks_argument, only, same_unit
 from dpsql.sql.binder.sql_words import sql_text, sql_word
 from dpsql.sql.binder.unit_keys import kind
-from dpsql.sql.parse import place
+from dpsql.sql.lexer import place
+from dpsql.sql.rewrites.bigquery import PER_GROUP
 
 _LISTS = (exp.ArrayAgg, exp.GroupConcat, exp.JSONObjectAgg)
 LEAKING = (*_LISTS, exp.AnyValue, exp.First, exp.Last)

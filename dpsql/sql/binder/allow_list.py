@@ -12,11 +12,11 @@ from sqlglot import exp
 
 from dpsql.aggregates.registry import spelled
 from dpsql.errors.exceptions import refuse
-from dpsql.sql.bigquery import PER_GROUP
 from dpsql.sql.binder.function_hints import unknown_function
 from dpsql.sql.binder.scope import lacks_argument
 from dpsql.sql.binder.sql_words import function_word, sql_word
-from dpsql.sql.parse import place
+from dpsql.sql.lexer import place
+from dpsql.sql.rewrites.bigquery import PER_GROUP
 
 NODES: frozenset[type[exp.Expr]] = frozenset({
     # clauses; tables, joins, subqueries and set operations are bound one by one (`query`), never copied

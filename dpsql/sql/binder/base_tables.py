@@ -19,7 +19,7 @@ from dpsql.policy.problems import Problems
 from dpsql.sql.binder.row_filters import filtered
 from dpsql.sql.binder.scope import Bound, Kind, Protected, Released, same_unit
 from dpsql.sql.binder.unit_keys import kind
-from dpsql.sql.parse import place
+from dpsql.sql.lexer import place
 
 MOST_COLUMNS = 500
 UNCOUNTED = 1_000

@@ -14,7 +14,8 @@ from dpsql.sql.binder.combined_rows import check_shown
 from dpsql.sql.binder.query import QueryBinder
 from dpsql.sql.binder.scope import Environment, Protected
 from dpsql.sql.binder.trees import as_query, put_in_front
-from dpsql.sql.parse import Statement, place
+from dpsql.sql.lexer import place
+from dpsql.sql.parse import Statement
 
 
 def bind(

@@ -22,7 +22,7 @@ from dpsql.plan.plan import Block
 from dpsql.sql.binder.result_facts import MOST_UNIQUE, Sources, output, scope_of
 from dpsql.sql.binder.scope import Bound, Released, using, using_name
 from dpsql.sql.binder.trees import condition_of, conjuncts
-from dpsql.sql.parse import place
+from dpsql.sql.lexer import place
 
 MOST_COMBINED = 5_000_000
 """Largest total number of rows of all steps of a query's public part: the sandbox sorts as many in about a second."""

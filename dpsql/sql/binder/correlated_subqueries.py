@@ -17,7 +17,7 @@ from dpsql.sql.binder.scope import HIDDEN, Bound, Environment, Protected, Scope,
 from dpsql.sql.binder.sql_words import WRITTEN
 from dpsql.sql.binder.subquery_tests import with_counts
 from dpsql.sql.binder.trees import condition_of, conjuncts, output_name
-from dpsql.sql.parse import place
+from dpsql.sql.lexer import place
 
 Sources = list[tuple[str, Bound]]
 _CLAUSES = ("expressions", "from_", "joins", "where", "with_")

@@ -20,8 +20,8 @@ from dpsql.sql.binder.allow_list import check_format
 from dpsql.sql.binder.scalars import Scalars, handles, literal, literal_interval, not_allowed, now, temporal
 from dpsql.sql.binder.scope import only
 from dpsql.sql.binder.sql_words import sql_word
-from dpsql.sql.casts import NOT_FINITE
-from dpsql.sql.parse import place
+from dpsql.sql.lexer import place
+from dpsql.sql.rewrites.spellings import NOT_FINITE
 
 MOST_BASE = 1_000_000
 

@@ -22,7 +22,7 @@ from dpsql.plan.plan import Block, Column, Expr, Literal, Measure, UnitAggregate
 from dpsql.plan.stability import owned, rows_per_unit
 from dpsql.policy import Policy
 from dpsql.privacy.loss import exact_number
-from dpsql.sql.parse import place
+from dpsql.sql.lexer import place
 
 _OVER_UNITS = {"sum": "sum", "count": "sum", "avg": "avg"}
 """Aggregates over units that combine the results of single units, keyed by the aggregate within a unit."""

@@ -12,7 +12,7 @@ from dpsql.errors.exceptions import refuse
 from dpsql.plan.plan import Key, Measure
 from dpsql.sql.binder.base_tables import named_table
 from dpsql.sql.binder.trees import SQL_TYPES
-from dpsql.sql.parse import place
+from dpsql.sql.lexer import place
 
 MOST_SETS = 16
 GROUPING = "#grouping "

@@ -14,7 +14,6 @@ from dpsql.plan.stability import base_column, base_rows, matches, most_met, told
 from dpsql.policy import Policy
 from dpsql.sql.binder.context import BindingContext
 from dpsql.sql.binder.equal_keys import along_key
-from dpsql.sql.binder.public_selects import labelled
 from dpsql.sql.binder.scalars import Scalars
 from dpsql.sql.binder.scope import (
     HIDDEN,
@@ -28,9 +27,10 @@ from dpsql.sql.binder.scope import (
     using,
     using_name,
 )
+from dpsql.sql.binder.select_lists import labelled
 from dpsql.sql.binder.trees import conjuncts
 from dpsql.sql.binder.unpaired_rows import UnpairedRows, unpaired_rows
-from dpsql.sql.parse import place
+from dpsql.sql.lexer import place
 
 MOST_SOURCES = 12
 MOST_CROSSED = 1000

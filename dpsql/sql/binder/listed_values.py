@@ -10,7 +10,7 @@ from dpsql.plan.plan import Expr, Literal, Measure
 from dpsql.sql.binder.scalars import MissingArgument, Scalars
 from dpsql.sql.binder.scope import only, same_unit
 from dpsql.sql.binder.sql_words import sql_text, sql_word
-from dpsql.sql.parse import place
+from dpsql.sql.lexer import place
 
 
 def bind_mode(name: str, word: str, node: exp.Expr, scalars: Scalars, condition: Expr | None) -> Measure:

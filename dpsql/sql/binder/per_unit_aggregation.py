@@ -21,7 +21,7 @@ from dpsql.sql.binder.scope import Kind, Protected, Scope
 from dpsql.sql.binder.sql_words import sql_word
 from dpsql.sql.binder.trees import output_name
 from dpsql.sql.binder.unit_keys import kind
-from dpsql.sql.parse import place
+from dpsql.sql.lexer import place
 
 UNIT_KEY = "u"
 

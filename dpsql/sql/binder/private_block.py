@@ -35,7 +35,7 @@ from dpsql.sql.binder.grouping_sets import (
 from dpsql.sql.binder.least_units import with_unit_count
 from dpsql.sql.binder.per_unit_aggregation import per_unit
 from dpsql.sql.binder.public_keys import BlockKeys, narrowed, noted, shortened
-from dpsql.sql.binder.quantile_lists import MOST_SHARES, single_quantiles
+from dpsql.sql.binder.quantiles import MOST_SHARES, single_quantiles
 from dpsql.sql.binder.scalars import KeyScalars, Scalars, literal
 from dpsql.sql.binder.scope import HIDDEN, Bound, Environment, Kind, Scope, only
 from dpsql.sql.binder.set_operations import stacked
@@ -43,7 +43,7 @@ from dpsql.sql.binder.sql_words import sql_text, sql_word
 from dpsql.sql.binder.trees import SQL_TYPES, condition_of, conjuncts, output_name, rebuild
 from dpsql.sql.binder.unit_keys import kind
 from dpsql.sql.binder.unpaired_rows import check_ignored, check_unread, with_unpaired_rows
-from dpsql.sql.parse import place
+from dpsql.sql.lexer import place
 
 MOST_MEASURES = 100
 MOST_KEYS = 20

@@ -39,12 +39,17 @@ from dpsql.sql.binder import result_facts as results
 from dpsql.sql.binder.base_tables import base_table, named_table, project
 from dpsql.sql.binder.combined_rows import InnerQueries, combined_rows, united_rows
 from dpsql.sql.binder.equal_keys import naming_unit
-from dpsql.sql.binder.public_groups import check_public_groups
-from dpsql.sql.binder.public_selects import public_rows
 from dpsql.sql.binder.scope import HIDDEN, Bound, Common, Environment, Kind, Protected, Released, Scope, labels_of, only
+from dpsql.sql.binder.select_lists import (
+    bound_star,
+    check_public_groups,
+    is_changed,
+    public_rows,
+    where_written_out,
+    written_out,
+)
 from dpsql.sql.binder.set_operations import protected_sets
 from dpsql.sql.binder.sql_words import sql_word
-from dpsql.sql.binder.stars import bound_star, is_changed, written_out
 from dpsql.sql.binder.trees import (
     SQL_TYPES,
     aliased,
@@ -61,11 +66,11 @@ from dpsql.sql.binder.trees import (
     with_names,
 )
 from dpsql.sql.binder.unpaired_rows import check_unread
-from dpsql.sql.binder.where_aliases import where_written_out
 from dpsql.sql.binder.windows import WindowScalars
 from dpsql.sql.binder.written_rows import column_names, with_facts, written_rows
-from dpsql.sql.parse import dialect, place
-from dpsql.sql.unpivots import with_declared_labels
+from dpsql.sql.lexer import place
+from dpsql.sql.parse import dialect
+from dpsql.sql.rewrites.pivots import with_declared_labels
 
 MOST_BLOCKS = 50
 MOST_SCANS = 200

@@ -19,7 +19,7 @@ from dpsql.sql.binder.quantiles import bind_quantile
 from dpsql.sql.binder.scalars import MissingArgument, Scalars, literal
 from dpsql.sql.binder.scope import only
 from dpsql.sql.binder.sql_words import sql_word
-from dpsql.sql.parse import place
+from dpsql.sql.lexer import place
 
 FUNCTION = "SAMPLE_AGGREGATE"
 SAMPLES = 100

@@ -22,7 +22,7 @@ from dpsql.sql.binder.function_hints import comparison_hint, expression_hint, un
 from dpsql.sql.binder.scope import Scope, lacks_argument, only
 from dpsql.sql.binder.sql_words import function_word, sql_word
 from dpsql.sql.binder.unlisted_values import COMPARISONS, check_listed
-from dpsql.sql.parse import place
+from dpsql.sql.lexer import place
 
 MOST_IN_LIST = 2_000
 MOST_WEIGHT = 30_000

@@ -15,8 +15,7 @@ from dpsql.plan.intervals import Facts
 from dpsql.plan.plan import Column, Expr, Relation
 from dpsql.sql.binder.sql_words import slot_word, sql_word
 from dpsql.sql.binder.unpaired_rows import UnpairedRows
-from dpsql.sql.parse import place
-from dpsql.sql.reserved_names import OWN_NAMES
+from dpsql.sql.lexer import OWN_NAMES, place
 
 HIDDEN = OWN_NAMES
 """Prefix of source aliases and columns that no query has written: SELECT * and hints do not show them."""

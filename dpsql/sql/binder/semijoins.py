@@ -20,7 +20,7 @@ from dpsql.sql.binder.equal_keys import along_key
 from dpsql.sql.binder.scalars import Scalars
 from dpsql.sql.binder.scope import Environment, Protected, Released, Scope, only, same_unit
 from dpsql.sql.binder.trees import condition_of, conjuncts, output_name
-from dpsql.sql.parse import place
+from dpsql.sql.lexer import place
 
 
 def filtered(

@@ -17,7 +17,7 @@ from dpsql.plan.plan import Column, Expr, Relation, SemiJoin, Union_, UnitAggreg
 from dpsql.sql.binder.base_tables import project
 from dpsql.sql.binder.per_unit_aggregation import UNIT_KEY
 from dpsql.sql.binder.scope import Kind, Protected, same_unit
-from dpsql.sql.parse import place
+from dpsql.sql.lexer import place
 
 
 def protected_sets(node: exp.SetOperation, sides: list[Protected]) -> Protected:

@@ -12,7 +12,8 @@ from dpsql.errors.suggestions import suggestion
 from dpsql.plan.intervals import Type
 from dpsql.sql.binder.allow_list import check_node
 from dpsql.sql.binder.scope import Bound, Protected, Released, shown_names
-from dpsql.sql.parse import dialect, place
+from dpsql.sql.lexer import place
+from dpsql.sql.parse import dialect
 
 SQL_TYPES = {
     Type.INTEGER: "BIGINT", Type.REAL: "DOUBLE", Type.TEXT: "TEXT", Type.BOOLEAN: "BOOLEAN", Type.DATE: "DATE",

@@ -11,7 +11,7 @@ from dpsql.errors.exceptions import refuse
 from dpsql.plan.expression_text import expression_text
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Column, Expr, Literal
-from dpsql.sql.parse import place
+from dpsql.sql.lexer import place
 
 COMPARISONS = frozenset({"eq", "ne", "in", "not_distinct"})
 _MOST_NAMED = 6

@@ -21,7 +21,7 @@ from dpsql.sql.binder.scalars import Scalars
 from dpsql.sql.binder.scope import Kind, Scope, only
 from dpsql.sql.binder.sql_words import sql_word
 from dpsql.sql.binder.unit_keys import kind
-from dpsql.sql.parse import place
+from dpsql.sql.lexer import place
 
 _RANKS: dict[type[exp.Expr], str] = {exp.RowNumber: "row_number", exp.Rank: "rank", exp.DenseRank: "dense_rank"}
 _NEIGHBOURS: dict[type[exp.Expr], str] = {exp.Lag: "lag", exp.Lead: "lead", exp.FirstValue: "first_value"}

@@ -12,7 +12,7 @@ from dpsql.frontends.pgwire.catalog.naming import called
 from dpsql.functions.text_values import MOST_TEXT
 from dpsql.sql.binder.allow_list import NODES as RESULT_NODES
 from dpsql.sql.binder.sql_words import sql_word
-from dpsql.sql.parse import place
+from dpsql.sql.lexer import place
 
 PLAIN_FUNCTIONS = {
     "lower", "upper", "length", "substr", "substring", "replace", "concat", "concat_ws", "left", "right", "trim",

@@ -12,7 +12,7 @@ from dpsql.errors.exceptions import REGISTER, Error, refuse
 from dpsql.frontends.pgwire.catalog.macros import PREFIX
 from dpsql.frontends.pgwire.catalog.naming import called
 from dpsql.frontends.pgwire.catalog.shape import SQL_NAMES
-from dpsql.sql.parse import place
+from dpsql.sql.lexer import place
 
 _TYPES = {
     "INT8": "smallint", "INT16": "smallint", "INT32": "integer", "INT64": "bigint", "INT128": "numeric", "UINT32": "oid",

@@ -33,7 +33,7 @@ from dpsql.frontends.pgwire.catalog.sources import (
     unnested,
 )
 from dpsql.frontends.pgwire.settings import Settings, setting_key
-from dpsql.sql.parse import place as position_of
+from dpsql.sql.lexer import place as position_of
 
 _SESSION: dict[type[exp.Expr], str] = {
     exp.CurrentUser: "user", exp.SessionUser: "user", exp.CurrentDatabase: "database", exp.CurrentCatalog: "database",

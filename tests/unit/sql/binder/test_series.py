@@ -11,7 +11,7 @@ from sqlglot import exp
 from support.bound_questions import select
 
 from dpsql.errors.exceptions import Error
-from dpsql.sql.binder.series import MOST_ROWS, series_name, series_rows
+from dpsql.sql.binder.written_rows import MOST_IN_SERIES, series_name, series_rows
 
 
 def source_of(text: str) -> exp.Expr:
@@ -96,10 +96,10 @@ def test_months_go_on_from_the_last_day() -> None:
 @pytest.mark.parametrize("function", ["generate_series", "range"])
 @pytest.mark.parametrize(("more", "accepted"), [(0, True), (1, False)])
 def test_a_series_has_at_most_a_year_of_days(function: str, more: int, accepted: bool) -> None:
-    assert MOST_ROWS == 366
-    end = MOST_ROWS + more - (function == "generate_series")
+    assert MOST_IN_SERIES == 366
+    end = MOST_IN_SERIES + more - (function == "generate_series")
     if accepted:
-        assert values_of(f"{function}(0, {end})") == list(range(MOST_ROWS))
+        assert values_of(f"{function}(0, {end})") == list(range(MOST_IN_SERIES))
     else:
         error = refused(f"{function}(0, {end})")
         assert "it has more rows" in error.message

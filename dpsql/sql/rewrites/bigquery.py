@@ -14,7 +14,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dpsql.errors.exceptions import refuse
-from dpsql.sql.lexer import word
+from dpsql.sql.lexer import place, word
 
 PER_ROW = "CONTRIBUTION_BOUNDS_PER_ROW"
 PER_GROUP = "contribution_bounds_per_group"
@@ -83,8 +83,7 @@ def with_group_bounds(tree: exp.Query) -> exp.Query:
         aggregate = node.parent
         if not isinstance(aggregate, (exp.Sum, exp.Avg, exp.Count)) or len(node.expressions) != 3:
             hint = "write SUM(x, contribution_bounds_per_group => (0, 100)), or the like with COUNT or AVG"
-            position = next((part.meta["start"] + 1 for part in node.walk() if "start" in part.meta), None)
-            raise refuse("group_bounds", reason="they stand in SUM, COUNT and AVG", way=hint, position=position)
+            raise refuse("group_bounds", reason="they stand in SUM, COUNT and AVG", way=hint, position=place(node))
         value, low, high = node.expressions
         aggregate.set("this", value)
         aggregate.set(PER_GROUP, exp.Tuple(expressions=[low, high]))

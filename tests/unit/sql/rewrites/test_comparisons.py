@@ -9,7 +9,7 @@ from support.plain_duckdb import plain_duckdb
 
 from dpsql.errors.exceptions import Error
 from dpsql.sql.parse import parse
-from dpsql.sql.row_comparisons import MOST_COMPARISONS
+from dpsql.sql.rewrites.comparisons import MOST_COMPARISONS
 
 VALUES = ["NULL", "1", "2"]
 ROWS = list(product(VALUES, VALUES))

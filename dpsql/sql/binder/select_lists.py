@@ -1,0 +1,231 @@
+"""SELECT lists over results and public tables: stars, positions in GROUP BY, and plain lists; and aliases of any list in WHERE.
+
+Stars become the columns that the sandbox shows. A plain SELECT from a public table is a relation of the plan, too: the policy's
+promises about the table hold for it. Mistakes that DuckDB would find in GROUP BY are refused earlier, with their position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from sqlglot import exp
+
+from dpsql.errors.exceptions import Error, refuse
+from dpsql.errors.suggestions import suggestion
+from dpsql.plan.plan import Column, Expr, Filter
+from dpsql.sql.binder.aggregates import has_aggregate
+from dpsql.sql.binder.base_tables import project
+from dpsql.sql.binder.scalars import Scalars
+from dpsql.sql.binder.scope import HIDDEN, Bound, Protected, Released, Scope, using_name
+from dpsql.sql.binder.trees import output_name
+from dpsql.sql.lexer import place
+
+MOST_WRITTEN = 20_000
+"""Largest number of nodes written in place of aliases in one WHERE."""
+
+
+def where_written_out(node: exp.Select, scope: Scope) -> exp.Where | None:
+    """Return WHERE with aliases of the SELECT list replaced by the expressions that they name; columns of FROM take precedence.
+
+    Refuses (aggregate_in_where) an alias of an aggregate or a window, which is computed after WHERE, and (heavy_expression)
+    aliases that would be replaced by more than `MOST_WRITTEN` nodes.
+    """
+    where: exp.Where | None = node.args.get("where")
+    outputs = {item.alias.lower(): item.this for item in node.expressions if isinstance(item, exp.Alias) and item.alias}
+    if where is None or not outputs:
+        return where
+    named = [column for column in _own_columns(where) if column.name.lower() in outputs and not scope.has(column)]
+    if not named:
+        return where
+    if sum(sum(1 for _ in outputs[column.name.lower()].walk()) for column in named) > MOST_WRITTEN:
+        raise refuse("heavy_expression", position=place(named[0]))
+    positions = {place(column) for column in named}
+    written: exp.Where = where.copy()
+    for column in list(_own_columns(written)):
+        if column.name.lower() not in outputs or place(column) not in positions:
+            continue
+        output = outputs[column.name.lower()]
+        if has_aggregate(output) or output.find(exp.Window):
+            raise refuse("aggregate_in_where", name=column.name, position=place(column))
+        column.replace(exp.Paren(this=output.copy()))
+    return written
+
+
+def _own_columns(node: exp.Expr) -> Iterator[exp.Column]:
+    """Yield the columns that are named without a table, outside of subqueries."""
+    if isinstance(node, exp.Column):
+        if not node.table and not isinstance(node.this, exp.Star):
+            yield node
+        return
+    for part in node.iter_expressions():
+        if not isinstance(part, (exp.Select, exp.SetOperation)):
+            yield from _own_columns(part)
+
+
+def written_out(item: exp.Expr, sources: Sequence[tuple[str, Released]], joins: Sequence[exp.Join]) -> list[exp.Expr]:
+    """Return an item of a SELECT over results, or the columns of a star. A column that USING (or NATURAL) merges appears once, at
+    its place on the left side and by its bare name, which has the value of the side that is not NULL. Raises Refusal
+    unknown_column if EXCLUDE, REPLACE or RENAME names anything other than these columns."""
+    if not isinstance(item, exp.Star) and not (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
+        return [item]
+    qualifier = item.table.lower() if isinstance(item, exp.Column) else ""
+    merged = [set[str]()] * len(sources) if qualifier else _merged(sources, joins)
+    every = set[str]().union(*merged)
+    columns = [
+        _column(name, "" if name.lower() in every else alias)
+        for (alias, source), repeated in zip(sources, merged, strict=True)
+        if not alias.startswith(HIDDEN) and (not qualifier or alias.lower() == qualifier)
+        for name in source.columns
+        if name.lower() not in repeated
+    ]
+    return _changed(item if isinstance(item, exp.Star) else item.this, columns)
+
+
+def is_changed(item: exp.Expr) -> bool:
+    """Return whether an item is a star with EXCLUDE, REPLACE or RENAME."""
+    star = item.this if isinstance(item, exp.Column) else item
+    return isinstance(star, exp.Star) and any(star.args.values())
+
+
+def bound_star(
+    star: exp.Star, columns: list[tuple[str, Column]], bind: Callable[[exp.Expr], Expr]
+) -> list[tuple[str, Expr]]:
+    """Return the columns of a star over protected rows, as labels and expressions, after its EXCLUDE, REPLACE and RENAME. `bind`
+    binds the expressions of REPLACE."""
+    named = [exp.column(exp.to_identifier(label, quoted=True)) for label, _ in columns]
+    position_of = {id(node): position for position, node in enumerate(named)}
+    items: list[tuple[str, Expr]] = []
+    for item in _changed(star, named) if is_changed(star) else named:
+        position = position_of.get(id(item.unalias()))
+        items.append((item.alias_or_name, bind(item.unalias()) if position is None else columns[position][1]))
+    return items
+
+
+def _changed(star: exp.Star, columns: list[exp.Column]) -> list[exp.Expr]:
+    """Return the columns of a star after its EXCLUDE, REPLACE and RENAME, as in DuckDB."""
+    excluded = {entry.name.lower() for entry in star.args.get("except_") or ()}
+    replaced = {entry.alias.lower(): entry for entry in star.args.get("replace") or ()}
+    renamed = {entry.this.name.lower(): entry.args["alias"] for entry in star.args.get("rename") or ()}
+    names = [column.name.lower() for column in columns]
+    for name in (*excluded, *replaced, *renamed):
+        if name not in names:
+            raise refuse("unknown_column", name=name, hint=suggestion(name, names), position=place(star))
+    changed: list[exp.Expr] = []
+    for name, column in zip(names, columns, strict=True):
+        if name in replaced:
+            changed.append(replaced[name].copy())
+        elif name in renamed:
+            changed.append(exp.Alias(this=column, alias=renamed[name].copy()))
+        elif name not in excluded:
+            changed.append(column)
+    if not changed and _alone(star):
+        raise refuse("clause", what="EXCLUDE of all columns", position=place(star))
+    return changed
+
+
+def _alone(star: exp.Star) -> bool:
+    """Return whether a star is the only item of its SELECT."""
+    item = star.parent if isinstance(star.parent, exp.Column) else star
+    return not isinstance(item.parent, exp.Select) or len(item.parent.expressions) == 1
+
+
+def _merged(sources: Sequence[tuple[str, Released]], joins: Sequence[exp.Join]) -> list[set[str]]:
+    """Return, for each source, the lower-case names of columns that USING or NATURAL merges with one to its left."""
+    merged, before = [set[str]()], {name.lower() for name in sources[0][1].columns}
+    for join, (_, source) in zip(joins, sources[1:], strict=True):
+        columns = {name.lower() for name in source.columns}
+        natural = str(join.args.get("method") or "").upper() == "NATURAL"
+        merged.append(
+            columns & before if natural else {using_name(name).lower() for name in join.args.get("using") or ()}
+        )
+        before |= columns
+    return merged
+
+
+def _column(name: str, alias: str) -> exp.Column:
+    table = exp.to_identifier(alias, quoted=True) if alias else None
+    return exp.column(exp.to_identifier(name, quoted=True), table=table)
+
+
+_CLAUSES = {"expressions", "from_", "where", "with_"}
+
+
+def public_rows(node: exp.Select, bound: list[tuple[str, Bound]]) -> Protected | None:
+    """Return the relation of SELECT columns and row expressions FROM one public table (or such a SELECT) WHERE condition; None
+    for any other SELECT over results, whose rows are known only once it has run."""
+    rows = _only_source(node, bound)
+    if rows is None:
+        return None
+    scope = Scope([(bound[0][0], rows)])
+    scalars = Scalars(scope)
+    items: list[tuple[str, Expr]] = []
+    try:
+        for item in _written_out(node, bound):
+            if item.is_star:
+                items += scope.star(item.table if isinstance(item, exp.Column) else "", item)
+            else:
+                items.append((output_name(item), scalars.bind(item.unalias())))
+        where = node.args.get("where")
+        relation = rows.relation if where is None else Filter(rows.relation, scalars.boolean(where.this))
+        return project(Protected(relation, rows.columns), items)
+    except Error:
+        return None
+
+
+def _written_out(node: exp.Select, bound: list[tuple[str, Bound]]) -> list[exp.Expr]:
+    """Return the items of a SELECT, with stars that have EXCLUDE and the like written out."""
+    sources = [(alias, source) for alias, source in bound if isinstance(source, Released)]
+    return [
+        part for item in node.expressions for part in (written_out(item, sources, ()) if is_changed(item) else [item])
+    ]
+
+
+def _only_source(node: exp.Select, bound: list[tuple[str, Bound]]) -> Protected | None:
+    if len(bound) != 1 or any(value for name, value in node.args.items() if name not in _CLAUSES):
+        return None
+    ((_, source),) = bound
+    plain = not any(part.find(exp.AggFunc, exp.Window, exp.Subquery, exp.Select) for part in node.expressions)
+    return labelled(source) if plain and isinstance(source, Released) else None
+
+
+def labelled(source: Released) -> Protected | None:
+    """Return the relation of a public table with its columns renamed to their labels in this query."""
+    if source.rows is None or len(source.rows.columns) != len(source.columns):
+        return None
+    columns = (column for _, column in source.rows.columns)
+    return Protected(source.rows.relation, tuple(zip(source.columns, columns, strict=True)))
+
+
+def check_public_groups(node: exp.Select) -> None:
+    """Refuse a GROUP BY position that does not exist (group_position). If GROUP BY has columns and positions alone, or there is
+    none but an aggregate, also refuse a column of the list that is not grouped (not_grouped)."""
+    group = node.args.get("group")
+    if group is None:
+        if node.args.get("from_") is not None and any(has_aggregate(item) for item in node.expressions):
+            _check_grouped(node.expressions, set())
+        return
+    if any(group.args.get(name) for name in ("all", "rollup", "cube", "grouping_sets", "totals")):
+        return
+    names: set[str] = set()
+    for part in group.expressions:
+        item = part
+        if isinstance(part, exp.Literal) and not part.is_string and part.name.isdecimal():
+            if not 1 <= int(part.name) <= len(node.expressions):
+                most = len(node.expressions)
+                raise refuse("group_position", number=part.name, most=most, position=place(part))
+            item = node.expressions[int(part.name) - 1]
+        if not isinstance(item.unalias(), exp.Column):
+            return  # an expression, which the list may repeat in a different form
+        names |= {item.unalias().name.lower(), item.alias.lower() or item.unalias().name.lower()}
+    aliased = {item.alias.lower(): item.unalias() for item in node.expressions if item.alias}
+    if any(not isinstance(aliased.get(name, exp.column(name)), exp.Column) for name in names):
+        return
+    names |= {aliased[name].name.lower() for name in names if name in aliased}
+    _check_grouped(node.expressions, names)
+
+
+def _check_grouped(items: Sequence[exp.Expr], names: set[str]) -> None:
+    for item in items:
+        bare = item.unalias()
+        if isinstance(bare, exp.Column) and not isinstance(bare.this, exp.Star) and bare.name.lower() not in names:
+            raise refuse("not_grouped", name=bare.name, position=place(bare))

@@ -1,0 +1,28 @@
+"""Rewrites of a text into spellings that the binder knows: one visible tuple for tokens, one for trees, each in its order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token
+
+from dpsql.sql.rewrites.bigquery import with_group_bounds
+from dpsql.sql.rewrites.comparisons import lists_as_in, with_plain_comparisons
+from dpsql.sql.rewrites.pivots import without_pivots, without_unpivots
+from dpsql.sql.rewrites.spellings import in_own_spelling, with_plain_casts
+from dpsql.sql.rewrites.tokens import decimals_as_reals, plain_strings, tops_as_limits
+
+TOKENS: tuple[Callable[[list[Token]], list[Token]], ...] = (plain_strings, decimals_as_reals, tops_as_limits)
+
+_SPELT = (exp.Anonymous, exp.WithinGroup, exp.Subquery, exp.Values, exp.ApproxDistinct, exp.Fetch)
+TREES: tuple[tuple[Callable[[exp.Query], exp.Query], tuple[type[exp.Expr], ...]], ...] = (
+    (lists_as_in, (exp.EQ, exp.NEQ)),
+    (without_unpivots, (exp.Pivot,)),
+    (without_pivots, (exp.Pivot,)),
+    (with_plain_comparisons, (exp.Tuple, exp.Anonymous, exp.Any, exp.All)),
+    (in_own_spelling, _SPELT),
+    (with_group_bounds, (exp.Anonymous,)),
+    (with_plain_casts, (exp.Cast,)),
+)
+"""Each rewrite with the types of nodes of which a tree has one if it is to change."""
