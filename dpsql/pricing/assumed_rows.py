@@ -6,6 +6,7 @@ Columns vary almost independently, and no row is without a value. Nothing here i
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 
 from dpsql.functions.evaluate import evaluate
 from dpsql.plan.intervals import Type
@@ -14,6 +15,8 @@ from dpsql.pricing.joint_sums import factors_of
 
 _ROWS = 64
 _MEAN = 0.1
+_Bounded = tuple[Expr, float, float]
+"""A value and its bounds."""
 
 
 def assumed_value(term: Term) -> float:
@@ -50,21 +53,27 @@ def _squares(term: Term, value: float) -> tuple[float, float, float]:
 
 def _rows(*terms: Term) -> list[tuple[float, ...]]:
     """Return the values of sums of bounded values in the assumed rows."""
-    inputs = {named.name: named for term in terms if term.value is not None for named in _inputs(term.value)}
+    return _rows_of(
+        tuple((term.value, float(term.lower), float(term.upper)) for term in terms if term.value is not None)
+    )
+
+
+@lru_cache(maxsize=256)
+def _rows_of(values: tuple[_Bounded, ...]) -> list[tuple[float, ...]]:
+    """Return the values in the assumed rows. The parts of a sum, and most questions of a session, ask for the same ones."""
+    inputs = {named.name: named for value, _, _ in values for named in _inputs(value)}
     names = sorted(inputs.items())
     rows = []
     for row in range(_ROWS):
         places = [((2 * index + 1) * row + 5 * index) % _ROWS for index in range(len(names))]
         row_values = {name: _assumed(column, place) for (name, column), place in zip(names, places, strict=True)}
-        rows.append(tuple(_value(term, row_values) for term in terms))
+        rows.append(tuple(_value(*value, row_values) for value in values))
     return rows
 
 
-def _value(term: Term, row: dict[str, float | int | None]) -> float:
+def _value(expression: Expr, low: float, high: float, row: dict[str, float | int | None]) -> float:
     """Return the value of a sum in one row: a tenth of the way up where it cannot be computed."""
-    low, high = float(term.lower), float(term.upper)
-    assert term.value is not None
-    value = None if None in row.values() else evaluate(term.value, row)
+    value = None if None in row.values() else evaluate(expression, row)
     if isinstance(value, bool) or not isinstance(value, (int, float, Fraction)):
         return low + (high - low) * _MEAN
     return min(max(float(value), low), high)
