@@ -38,7 +38,7 @@ from sqlglot import exp
 from dpsql.aggregates.contract import SharedPart
 from dpsql.aggregates.registry import aggregate_of
 from dpsql.aggregates.total_cut import TOTAL_CUT
-from dpsql.functions.neutral_conditions import without_neutral
+from dpsql.functions.canonical_conditions import with_canonical_conditions
 from dpsql.functions.signatures import call
 from dpsql.plan.combinations import group_count
 from dpsql.plan.intervals import Facts, Type, literal_facts
@@ -76,7 +76,7 @@ def with_cuts(plan: Plan, policy: Policy, squared: bool) -> Plan:
     """Return the plan with a cut for each SUM or AVG argument whose sum a unit can change; unchanged where there is none.
     `squared`: totals are in the norm of Gaussian noise where only one block reads the cut."""
     readers: dict[tuple[Relation, Expr, Expr | None], list[Block]] = {}
-    for block in map(without_neutral, plan.blocks):
+    for block in map(with_canonical_conditions, plan.blocks):
         for value, condition in _summed(block, policy):
             readers.setdefault((block.source, value, condition), []).append(block)
     if not readers:

@@ -31,7 +31,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from dpsql.aggregates.total_cut import TOTAL_CUT
-from dpsql.functions.neutral_conditions import without_neutral
+from dpsql.functions.canonical_conditions import with_canonical_conditions
 from dpsql.functions.signatures import call
 from dpsql.plan.intervals import Facts, Type, literal_facts
 from dpsql.plan.plan import (
@@ -62,7 +62,7 @@ def with_places(plan: Plan, policy: Policy) -> Plan:
     """Return the plan with a choice of places for each COUNT(DISTINCT x) over rows of which a unit may have several; unchanged
     where there is none."""
     readers: dict[tuple[Relation, Expr, Expr | None, tuple[Expr, ...]], list[Block]] = {}
-    for block in map(without_neutral, plan.blocks):
+    for block in map(with_canonical_conditions, plan.blocks):
         keys = tuple(key.expression for key in block.keys)
         for value, condition in dict.fromkeys(_counted(block, policy)):
             readers.setdefault((block.source, value, condition, keys), []).append(block)

@@ -33,7 +33,7 @@ from typing import Any
 from dpsql.aggregates.contract import Arguments
 from dpsql.aggregates.registry import aggregate_of
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.functions.neutral_conditions import plain_condition
+from dpsql.functions.canonical_conditions import filter_condition
 from dpsql.functions.sample_statistics import Operands, Statistic, parts_of, statistic_of
 from dpsql.functions.signatures import REGISTRY, WrongArguments, call
 from dpsql.plan.intervals import Facts, Type
@@ -133,7 +133,7 @@ class _Check:
             return self._scan(node, filtered=False)
         if isinstance(node, Filter):
             if isinstance(node.source, Scan) and (required := self._row_filter(node.source.table)) is not None:
-                if node.predicate not in (required, plain_condition(required)):
+                if node.predicate not in (required, filter_condition(required)):
                     raise _wrong("rows that do not exist for the analyst")
                 return self._scan(node.source, filtered=True)
             columns = self.columns(node.source)
@@ -169,7 +169,7 @@ class _Check:
 
     def _scan(self, node: Scan, filtered: bool) -> Columns:
         required = None if filtered else self._row_filter(node.table)
-        if required is not None and not _is_true(plain_condition(required)):
+        if required is not None and not _is_true(filter_condition(required)):
             raise _wrong("rows that do not exist for the analyst")
         table, visible = self._policy.tables[node.table], self._policy.visible[node.table]
         _distinct_names(column.name for column in node.columns)

@@ -17,6 +17,7 @@ PLACES = "guarantee/test_value_places.py"
 GENERATED = "guarantee/test_neighbours.py"
 SOURCES = "guarantee/test_neighbouring_sources.py"
 FILES = "unit/engine/duckdb/test_parquet_files.py"
+CANONICAL = "unit/functions/test_canonical_conditions.py"
 VIEW = "unit/engine/emit/test_bounded_view.py"
 COUNTED = "unit/engine/test_counted_views.py"
 TIGHT = "guarantee/test_tight_sensitivity.py"
@@ -102,7 +103,7 @@ MUTANTS = (
     Mutant("ranges share a budget by the inverse of what they add", "pricing/running_totals.py", "best_shares", "(shares ** power * elasticities) ** (1 / (1 + power))", "(shares ** power / (elasticities + 1e-09)) ** (1 / (1 + power))", "unit/pricing/test_running_totals.py", "none_nearby or expected_error"),
     Mutant("ranges whatever they help", "pricing/running_totals.py", "is_better", "mean_variances(workload, measured)[0] < alone * mean_terms(workload)", "True", "unit/pricing/test_running_totals.py", "only_where_they_help"),
     # visibility for an analyst
-    Mutant("a wrong plan has no row filter", "pricing/plan_check.py", "_Check.columns", "node.predicate not in (required, plain_condition(required))", "False", "unit/pricing/test_plan_check.py", "a_hundred"),
+    Mutant("a wrong plan has no row filter", "pricing/plan_check.py", "_Check.columns", "node.predicate not in (required, filter_condition(required))", "False", "unit/pricing/test_plan_check.py", "a_hundred"),
     Mutant("a wrong plan reads hidden columns", "pricing/plan_check.py", "_Check._scan", "column.name in visible.columns", "True", "unit/pricing/test_plan_check.py", "does_not_exist"),
     Mutant("a wrong plan shows a protected table", "pricing/plan_check.py", "require_public", "table is None or not table.public", "table is None", "unit/pricing/test_plan_check.py", "a_hundred"),
     Mutant("a wrong plan names the unit", "pricing/plan_check.py", "_own_names", "any((name.startswith('#') for name in listed))", "False", "unit/pricing/test_plan_check.py", "a_hundred"),
@@ -240,8 +241,11 @@ MUTANTS = (
     Mutant("an unknown law is taken as it comes", "privacy/mechanisms/registry.py", "registered", "not is_registered(noise)", "False", 'unit/reuse/test_other_rows.py', 'said_of_an_unknown_law'),
     Mutant("under caps conditions stand anywhere", "reuse/derive.py", "_Derivation._same_rows", "self.stored.conditions != self.source_conditions.keys()", "False", 'unit/reuse/test_other_rows.py', 'cut_other_rows'),
     Mutant("other sums rank rows alike", "reuse/derive.py", "_Derivation._same_rows", "self.stored.bounds.max_rows_per_group is None", "True", 'unit/reuse/test_other_rows.py', 'cut_other_rows'),
-    Mutant("a condition that is never true is left out", "functions/neutral_conditions.py", "_joined", "return _truth(deciding)", "continue", 'sql/test_same_question.py'),
-    Mutant("a NULL in a condition is left out", "functions/neutral_conditions.py", "_joined", "value is None", "value is None and (not isinstance(part, Literal))", 'sql/test_same_question.py'),
+    Mutant("a condition that is never true is left out", "functions/canonical_conditions.py", "_joined", "return as_literal(deciding)", "continue", 'sql/test_same_question.py'),
+    Mutant("a bound of whole numbers one too far", "functions/canonical_conditions.py", "_comparison", "bound + (1 if rises else -1)", "bound", CANONICAL, 'the_value_is_the_same'),
+    Mutant("NOT of an AND is an AND", "functions/canonical_conditions.py", "_negated", "_joined(_OPPOSITE[inner.function], call(_OPPOSITE[inner.function], *parts))", "_joined(inner.function, call(inner.function, *parts))", CANONICAL, 'the_value_is_the_same'),
+    Mutant("numbers of another type stay as written", "functions/canonical_conditions.py", "_as_compared", "int(double) if double.denominator == 1 else double", "double", 'sql/test_same_question.py'),
+    Mutant("a NULL in a condition is left out", "functions/canonical_conditions.py", "_joined", "value is None", "value is None and (not isinstance(part, Literal))", 'sql/test_same_question.py'),
     Mutant("a unit with one row too many has no threshold", "engine/emit/bounded_view.py", "BoundedView.thresholds", "f'SELECT {unit} FROM {rows} GROUP BY {unit} HAVING count(*) > {self.most}'", "f'SELECT {unit} FROM {rows} GROUP BY {unit} HAVING count(*) > {self.most} + 1'", VIEW, 'thresholds_keep'),
     Mutant("one row more than fits among equal hashes", "engine/emit/bounded_view.py", "BoundedView.thresholds", "f'row_number() {window} AS {RANK}, {self.most} + 1 - rank() {window} AS {_COUNT}'", "f'row_number() {window} AS {RANK}, {self.most} + 2 - rank() {window} AS {_COUNT}'", VIEW, 'thresholds_keep'),
     Mutant("rows at the threshold stay", "engine/emit/bounded_view.py", "BoundedView.within_thresholds", "f'CASE WHEN {_HEAVY} IS NULL THEN true ELSE {row_hash} < {_HASH} END'", "f'CASE WHEN {_HEAVY} IS NULL THEN true ELSE {row_hash} <= {_HASH} END'", VIEW, 'thresholds_keep'),

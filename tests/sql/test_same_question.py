@@ -39,6 +39,24 @@ SAME = [
         "(nights > 5 OR 1 > 2) AND 'a' IN ('a', 'b') AND NOT FALSE",
         "nights > 5 AND NULL IS NULL",
     ],
+    ["ward LIKE '%e%'", "ward LIKE '%' || 'e' || '%'", "ward LIKE concat('%', lower('E'), '%')"],
+    [
+        "nights IN (1, 2, 3)",
+        "nights IN (3, 1, 2, 2)",
+        "nights = 1 OR nights = 3 OR nights = 2",
+        "2 = nights OR nights IN (3, 1.0)",
+    ],
+    ["nights NOT IN (1, 2)", "nights <> 2 AND 1 <> nights", "NOT (nights = 1 OR nights = 2)"],
+    ["nights > 4", "nights >= 5", "4 < nights", "NOT nights <= 4", "nights > 4.0", "nights >= 4.5", "nights > 2 + 2"],
+    ["nights = 4", "4 = nights", "nights IN (4)", "nights = 4.0"],
+    ["nights > 4 AND ward = 'er'", "ward = 'er' AND nights >= 5", "NOT (ward <> 'er' OR nights < 5)"],
+    ["cost > 5", "5.0 < cost", "NOT cost <= 5"],
+    ["smoker", "smoker = TRUE", "smoker IS TRUE", "smoker <> FALSE", "NOT (smoker = FALSE)", "smoker IN (TRUE)"],
+    [
+        "day >= '2024-02-01' AND day < '2024-03-01'",
+        "day BETWEEN '2024-02-01' AND '2024-02-29'",
+        "day > DATE '2024-01-31' AND NOT day >= DATE '2024-02-01' + INTERVAL 29 DAY",
+    ],
     ["TRUE", "1 = 1", "nights > 5 OR TRUE", "NOT (1 = 2)", "TRUE AND 2 BETWEEN 1 AND 3", "1 IS NOT DISTINCT FROM 1"],
     ["FALSE", "nights > 5 AND 1 = 2", "NOT TRUE", "FALSE OR 2 < 1"],
 ]
@@ -47,6 +65,8 @@ OTHER = [
     ("nights > TRY_CAST('five' AS integer)", "nights > 5"), ("cost > '1e400'::float8", "cost > 1e300"),
     ("nights > 5 AND NULL", "nights > 5"), ("nights = nights", "TRUE"), ("nights > 5 OR NULL", "nights > 5"),
     ("nights > 5 AND nights > 6", "nights > 5"), ("NOT (nights > 5 OR FALSE)", "nights > 5"),
+    ("cost > 5", "cost >= 6"), ("nights IN (1, 2)", "nights IN (1, 3)"), ("NOT smoker", "smoker"),
+    ("smoker IS NOT TRUE", "NOT smoker"), ("nights = 4.5", "nights = 4"), ("ward LIKE '%e%'", "ward ILIKE '%e%'"),
 ]  # fmt: skip
 
 

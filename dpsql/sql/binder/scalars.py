@@ -80,8 +80,9 @@ class Scalars:
             ) from None
         if name in COMPARISONS:
             check_listed(read, node)
-        if bound.facts.type.temporal and all(isinstance(argument, Literal) for argument in bound.arguments):
-            # As a constant, now() truncated to its month gives the same query all month long, which is answered from the store.
+        if bound.facts.type in _FOLDED and all(isinstance(argument, Literal) for argument in bound.arguments):
+            # As a constant, a pattern that a tool joins from parts is a literal, and now() truncated to its month gives the same
+            # query all month long, which is answered from the store.
             constant = evaluate(bound, {})
             if constant is not None:
                 return literal(constant)
@@ -130,6 +131,8 @@ def not_allowed(node: exp.Expr) -> Exception:
 
 # --- texts that stand for dates -------------------------------------------------------------------------------------
 
+_FOLDED = (Type.TEXT, Type.INTEGER, Type.DATE, Type.TIMESTAMP)
+"""Types of constants that are computed here. Reals are not: engines may differ from Python in their last bit."""
 _MEETING = {"eq", "ne", "lt", "le", "gt", "ge", "in", "not_distinct", "nullif", "coalesce", "case", "least", "greatest"}
 
 

@@ -275,7 +275,7 @@ def test_measures_under_local_sensitivity_are_reals_and_no_sums() -> None:
 
 
 def test_conditions_that_change_nothing_are_left_out() -> None:
-    positive = call("gt", X, Literal(0, literal_facts(0)))
+    positive = call("ge", X, Literal(1, literal_facts(1)))
     source = Filter(T, call("and", TRUE, positive))
     assert bounded(block(source=source), ENTITY, UNBOUNDED).source == Filter(T, positive)
 

@@ -1,0 +1,236 @@
+"""One form for conditions that mean the same: `3 < x`, `x >= 4`, `NOT x <= 3`; `x = 1 OR x = 2`, `x IN (2, 1)`; `1 = 1 AND c`.
+
+Tools write the same filter in many ways: around every condition, in the order of clicks, with parameters of other types. In one
+form the query equals the one that was asked before, and is free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import date, timedelta
+from fractions import Fraction
+from math import ceil, floor
+from typing import Any
+
+from dpsql.functions.evaluate import evaluate
+from dpsql.functions.public_domains import as_literal
+from dpsql.functions.signatures import call
+from dpsql.plan.canonical_text import canonical_text
+from dpsql.plan.intervals import Type
+from dpsql.plan.plan import Block, Call, Expr, Filter, Literal, Measure, SemiJoin, filled
+
+_MIRRORED = {"eq": "eq", "ne": "ne", "not_distinct": "not_distinct", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+_OPPOSITE = {"eq": "ne", "ne": "eq", "lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "and": "or", "or": "and"}
+_EQUATING = ("eq", "ne", "not_distinct")
+_TESTS = frozenset((*_MIRRORED, "in", "is_null", "is_true", "is_false"))
+_EXACT_REALS = 2**52
+"""Smaller doubles are compared exactly with every integer of 64 bits, although that is cast to a double."""
+
+
+def with_canonical_conditions(block: Block) -> Block:
+    """Return the block with every condition in its canonical form; the same object if nothing changes."""
+    source = filled(block.source, _in_canonical_form)
+    measures = tuple(_filtered(measure) for measure in block.measures)
+    same = source is block.source and all(a is b for a, b in zip(measures, block.measures, strict=True))
+    return block if same else replace(block, source=source, measures=measures)
+
+
+def filter_condition(condition: Expr) -> Expr:
+    """Return the canonical form of a condition that decides which rows stay, so that FALSE and NULL mean the same."""
+    return _where_true(canonical_condition(condition))
+
+
+def canonical_condition(condition: Expr) -> Expr:
+    """Return the canonical form of a condition; its value (true, false or NULL) is the same on every row.
+
+    Constants are evaluated. Parts of AND and OR that have no effect are dropped, and the others are sorted. NOT stands only
+    before what has no opposite. A literal stands on the right of a comparison. Whole numbers and dates are compared with
+    literals by `=`, `<>`, `<=` and `>=`. Several equalities of one operand are one IN with a sorted list.
+    """
+    if not isinstance(condition, Call):
+        return condition
+    if condition.function in ("and", "or"):
+        return _joined(condition.function, condition)
+    if condition.function == "not":
+        return _negated(canonical_condition(condition.arguments[0]), condition)
+    if condition.function not in _TESTS:
+        return condition
+    arguments = tuple(map(canonical_condition, condition.arguments))
+    if any(a is not b for a, b in zip(arguments, condition.arguments, strict=True)):
+        condition = call(condition.function, *arguments)
+    if all(isinstance(part, Literal) for part in condition.arguments):
+        return as_literal(evaluate(condition, {}))
+    if condition.function == "in":
+        return _same_or(condition, _listed(condition))
+    if condition.function in _MIRRORED:
+        return _same_or(condition, _comparison(condition))
+    return condition
+
+
+def _same_or(before: Call, after: Expr) -> Expr:
+    """Return `before` itself if `after` equals it, so that what does not change is not built again."""
+    return before if after == before else after
+
+
+def _negated(inner: Expr, negation: Call) -> Expr:
+    """Return the canonical form of NOT `inner`, which is canonical itself."""
+    if isinstance(inner, Literal):
+        return as_literal(None if inner.value is None else not inner.value)
+    if isinstance(inner, Call):
+        if inner.function == "not":
+            return inner.arguments[0]
+        if inner.function in ("and", "or"):
+            parts = tuple(_negated(part, call("not", part)) for part in inner.arguments)
+            return _joined(_OPPOSITE[inner.function], call(_OPPOSITE[inner.function], *parts))
+        if inner.function in _OPPOSITE:
+            return canonical_condition(call(_OPPOSITE[inner.function], *inner.arguments))
+    return negation if inner is negation.arguments[0] else call("not", inner)
+
+
+def _joined(word: str, condition: Call) -> Expr:
+    """Return the canonical form of AND or OR. A constant that decides the whole is the whole."""
+    deciding = word == "or"
+    undecided: dict[str, Expr] = {}
+    for part in _flat(word, map(canonical_condition, condition.arguments)):
+        value = part.value if isinstance(part, Literal) else None
+        if value is deciding:
+            return as_literal(deciding)
+        if value is None:
+            undecided.setdefault(canonical_text(part), part)
+    undecided = _with_lists(word, undecided)
+    parts = tuple(undecided[text] for text in sorted(undecided))
+    if len(parts) < 2:
+        return parts[0] if parts else as_literal(not deciding)
+    same = len(parts) == len(condition.arguments) and all(
+        a is b for a, b in zip(parts, condition.arguments, strict=True)
+    )
+    return condition if same else call(word, *parts)
+
+
+def _flat(word: str, parts: Iterable[Expr]) -> Iterable[Expr]:
+    for part in parts:
+        yield from part.arguments if isinstance(part, Call) and part.function == word else (part,)
+
+
+def _with_lists(word: str, parts: dict[str, Expr]) -> dict[str, Expr]:
+    """Return the parts of OR with one IN for all equalities of one operand with literals; of AND alike, with NOT IN."""
+    lists: dict[str, dict[str, Call]] = {}
+    for text, part in parts.items():
+        equality = part if word == "or" else _without_not(part)
+        if isinstance(equality, Call) and equality.function in ("eq", "in"):
+            operand, *literals = equality.arguments
+            if all(isinstance(literal, Literal) for literal in literals):
+                lists.setdefault(canonical_text(operand), {})[text] = equality
+    several = [equalities for equalities in lists.values() if len(equalities) > 1]
+    left = {text: part for text, part in parts.items() if not any(text in equalities for equalities in several)}
+    for equalities in several:
+        operand = next(iter(equalities.values())).arguments[0]
+        listed = _listed(call("in", operand, *(item for each in equalities.values() for item in each.arguments[1:])))
+        part = listed if word == "or" else _negated(listed, call("not", listed))
+        left[canonical_text(part)] = part
+    return left
+
+
+def _without_not(part: Expr) -> Expr | None:
+    """Return the equality of which a condition is the opposite; None for any other condition."""
+    if isinstance(part, Call) and part.function == "not":
+        return part.arguments[0]
+    return call("eq", *part.arguments) if isinstance(part, Call) and part.function == "ne" else None
+
+
+def _listed(condition: Call) -> Expr:
+    """Return x IN (literals) with each literal once, in the order of their texts; of one literal x = literal."""
+    operand, *items = condition.arguments
+    if operand.facts.type is Type.BOOLEAN:
+        return _joined("or", call("or", *(call("eq", operand, item) for item in items)))
+    literals = (_as_compared(operand, item) for item in items)
+    once = {canonical_text(item): item for item in literals}
+    listed = [once[text] for text in sorted(once)]
+    return _comparison(call("eq", operand, *listed)) if len(listed) == 1 else call("in", operand, *listed)
+
+
+def _comparison(condition: Call) -> Expr:
+    word, (left, right) = condition.function, condition.arguments
+    if isinstance(left, Literal) or (not isinstance(right, Literal) and _is_turned(word, left, right)):
+        word, left, right = _MIRRORED[word], right, left
+    if not isinstance(right, Literal):
+        return call(word, left, right)
+    if isinstance(right.value, bool) and left.facts.type is Type.BOOLEAN and word in ("eq", "ne"):
+        return left if right.value is (word == "eq") else canonical_condition(call("not", left))
+    right = _as_compared(left, right)
+    bound, type_ = right.value, left.facts.type
+    if word in _EQUATING:
+        return call(word, left, right)
+    rises = word in ("ge", "gt")
+    if type_ is Type.INTEGER and _is_real(bound):  # it is no whole number
+        return call("ge" if rises else "le", left, as_literal(ceil(bound) if rises else floor(bound)))
+    if word in ("gt", "lt"):
+        if type_ is Type.INTEGER and type(bound) is int and abs(bound) < 2**63 - 1:
+            return call("ge" if rises else "le", left, as_literal(bound + (1 if rises else -1)))
+        if type_ is Type.DATE and type(bound) is date and date.min < bound < date.max:
+            return call("ge" if rises else "le", left, as_literal(bound + timedelta(days=1 if rises else -1)))
+    return call(word, left, right)
+
+
+def _is_turned(word: str, left: Expr, right: Expr) -> bool:
+    """Return whether a comparison without a literal is the mirrored form of its canonical one."""
+    return word in ("gt", "ge") or (word in _EQUATING and canonical_text(right) < canonical_text(left))
+
+
+def _as_compared(operand: Expr, literal: Expr) -> Literal:
+    """Return a number in the type of the operand with which it is compared, where that changes no comparison."""
+    assert isinstance(literal, Literal)
+    value, type_ = literal.value, operand.facts.type
+    if type_ is Type.INTEGER and _is_real(value):
+        double = Fraction(float(value))  # the value that the engine compares
+        return as_literal(int(double) if double.denominator == 1 else double)
+    if type_ is Type.REAL and type(value) is int and abs(value) < _EXACT_REALS:
+        return as_literal(Fraction(value))
+    return literal
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, Fraction) and abs(value) < _EXACT_REALS
+
+
+def _where_true(condition: Expr) -> Expr:
+    """Return a condition that is true on the same rows, without IS TRUE around it or around parts of its ANDs and ORs."""
+    if isinstance(condition, Call) and condition.function == "is_true":
+        return filter_condition(condition.arguments[0])
+    if isinstance(condition, Call) and condition.function in ("and", "or"):
+        parts = tuple(map(_where_true, condition.arguments))
+        if any(a is not b for a, b in zip(parts, condition.arguments, strict=True)):
+            return filter_condition(call(condition.function, *parts))
+    return condition
+
+
+def _in_canonical_form(part: Any) -> Any:
+    """Return a part of a plan with canonical conditions, without those that are always true. If a part is returned unchanged,
+    `filled` continues inside it."""
+    if isinstance(part, Filter):
+        predicate = filter_condition(part.predicate)
+        if _is_true(predicate):
+            return filled(part.source, _in_canonical_form)
+        same = predicate is part.predicate
+        return part if same else Filter(filled(part.source, _in_canonical_form), predicate)
+    if isinstance(part, SemiJoin) and part.condition is not None:
+        condition = filter_condition(part.condition)
+        if _is_true(condition):
+            return filled(replace(part, condition=None), _in_canonical_form)
+        if condition is not part.condition:
+            return filled(replace(part, condition=condition), _in_canonical_form)
+    return part
+
+
+def _filtered(measure: Measure) -> Measure:
+    if measure.filter is None:
+        return measure
+    condition = filter_condition(measure.filter)
+    if _is_true(condition):
+        return replace(measure, filter=None)
+    return measure if condition is measure.filter else replace(measure, filter=condition)
+
+
+def _is_true(condition: Expr) -> bool:
+    return isinstance(condition, Literal) and condition.value is True

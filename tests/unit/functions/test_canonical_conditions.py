@@ -1,0 +1,133 @@
+"""A condition and its canonical form have the same value on every row, and texts that mean the same have one form."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from datetime import date, timedelta
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from support.seeds import seeds
+
+from dpsql.functions.canonical_conditions import canonical_condition, filter_condition
+from dpsql.functions.evaluate import evaluate
+from dpsql.functions.public_domains import as_literal
+from dpsql.functions.signatures import call
+from dpsql.plan.intervals import Facts, Type
+from dpsql.plan.plan import Call, Column, Expr
+
+DAY = date(2024, 2, 28)
+NULL = as_literal(None)
+VALUES: dict[str, tuple[Type, list[Any]]] = {
+    "n": (Type.INTEGER, [None, -3, 0, 1, 2, 3, 4, 2**62]),
+    "m": (Type.INTEGER, [None, 0, 2, 3]),
+    "x": (Type.REAL, [None, -0.0, 0.5, 1.0, 2.0, 3.0, float("inf"), float("nan")]),
+    "t": (Type.TEXT, [None, "", "a", "b", "B"]),
+    "b": (Type.BOOLEAN, [None, True, False]),
+    "d": (Type.DATE, [None, *(DAY + timedelta(days=step) for step in range(-1, 4)), date.max]),
+}
+COLUMNS = {name: Column(name, Facts(type_, nullable=True)) for name, (type_, _) in VALUES.items()}
+LITERALS: dict[str, list[Any]] = {
+    "n": [0, 1, 2, 3, Fraction(2), Fraction(5, 2), Fraction(-1, 3), 2**63 - 1, -(2**63), Fraction(2**60)],
+    "m": [0, 2, Fraction(3)],
+    "x": [0, 1, 2, Fraction(1, 2), Fraction(2)],
+    "t": ["", "a", "b"],
+    "b": [True, False],
+    "d": [DAY, DAY + timedelta(days=1), DAY + timedelta(days=2), date.max, date.min],
+}
+ORDERS = ("lt", "le", "gt", "ge")
+
+
+def atom(chance: random.Random) -> Expr:
+    name = chance.choice(list(COLUMNS))
+    column, literals = COLUMNS[name], LITERALS[name]
+    kind = chance.randrange(8)
+    if kind == 0:
+        several = [as_literal(chance.choice(literals)) for _ in range(chance.randrange(1, 5))]
+        return call("in", column, *several, *([NULL] if chance.random() < 0.2 else []))
+    if kind == 1:
+        return call("is_null", column)
+    if kind == 2:
+        return chance.choice([COLUMNS["b"], as_literal(True), as_literal(False), NULL])
+    word = chance.choice([*ORDERS, "eq", "ne", "eq", "ne", "not_distinct"])
+    if kind == 3:
+        return call(word, *chance.sample([COLUMNS["n"], COLUMNS["m"], COLUMNS["x"]], 2))
+    sides = [column, NULL if chance.random() < 0.1 else as_literal(chance.choice(literals))]
+    return call(word, *(sides[::-1] if chance.random() < 0.3 else sides))
+
+
+def condition(chance: random.Random, depth: int = 3) -> Expr:
+    if not depth or chance.random() < 0.2:
+        return atom(chance)
+    word = chance.choice(["and", "or", "and", "or", "not", "is_true", "is_false"])
+    parts = [condition(chance, depth - 1) for _ in range(chance.randrange(2, 4) if word in ("and", "or") else 1)]
+    return call(word, *parts)
+
+
+def shown(part: Expr) -> str:
+    if isinstance(part, Call):
+        return f"{part.function}({', '.join(map(shown, part.arguments))})"
+    return part.name if isinstance(part, Column) else str(getattr(part, "value", part))
+
+
+def rows(chance: random.Random) -> list[dict[str, Any]]:
+    return [{name: chance.choice(values) for name, (_, values) in VALUES.items()} for _ in range(40)]
+
+
+@pytest.mark.parametrize("seed", seeds(20, 1))
+def test_the_value_is_the_same_on_every_row(seed: int) -> None:
+    chance = random.Random(seed)
+    for _ in range(400):
+        before = condition(chance)
+        after, kept = canonical_condition(before), filter_condition(before)
+        for row in rows(chance):
+            assert evaluate(after, row) is evaluate(before, row), (shown(before), shown(after), row)
+            assert (evaluate(kept, row) is True) is (evaluate(before, row) is True), (shown(before), shown(kept), row)
+        assert canonical_condition(after) == after and filter_condition(kept) == kept, shown(before)
+
+
+def _rewritten(part: Expr, chance: random.Random) -> Expr:
+    """Return a condition that means the same, written in another way."""
+    if not isinstance(part, Call):
+        return chance.choice([part, call("not", call("not", part))]) if part.facts.type is Type.BOOLEAN else part
+    word, arguments = part.function, part.arguments
+    if word in ("and", "or"):
+        parts = [_rewritten(argument, chance) for argument in arguments]
+        chance.shuffle(parts)
+        parts += [chance.choice(parts)] if chance.random() < 0.3 else []
+        parts += [as_literal(word == "and")] if chance.random() < 0.3 else []
+        if len(parts) > 2 and chance.random() < 0.5:
+            parts = [call(word, *parts[:2]), *parts[2:]]
+        other = call("and" if word == "or" else "or", *(call("not", each) for each in parts))
+        return call("not", other) if chance.random() < 0.3 else call(word, *parts)
+    if word == "in":
+        items = [*arguments[1:], chance.choice(arguments[1:])]
+        chance.shuffle(items)
+        return chance.choice([
+            call("in", arguments[0], *items), call("or", *(call("eq", arguments[0], item) for item in items)),
+        ])  # fmt: skip
+    if word in _WAYS:
+        return chance.choice(_WAYS[word])(*arguments)
+    return call(word, *(_rewritten(argument, chance) for argument in arguments))
+
+
+_WAYS: dict[str, list[Callable[[Expr, Expr], Expr]]] = {
+    "eq": [lambda a, b: call("eq", b, a), lambda a, b: call("not", call("ne", a, b))],
+    "ne": [lambda a, b: call("ne", b, a), lambda a, b: call("not", call("eq", b, a))],
+    "lt": [lambda a, b: call("gt", b, a), lambda a, b: call("not", call("ge", a, b))],
+    "le": [lambda a, b: call("ge", b, a), lambda a, b: call("not", call("lt", b, a))],
+    "gt": [lambda a, b: call("lt", b, a), lambda a, b: call("not", call("le", a, b))],
+    "ge": [lambda a, b: call("le", b, a), lambda a, b: call("not", call("gt", b, a))],
+}
+
+
+@pytest.mark.parametrize("seed", seeds(20, 1))
+def test_another_way_of_writing_has_the_same_form(seed: int) -> None:
+    chance = random.Random(seed)
+    for _ in range(600):
+        before = condition(chance)
+        other = _rewritten(before, chance)
+        forms = [shown(canonical_condition(written)) for written in (before, other)]
+        assert forms[0] == forms[1], (shown(before), shown(other), forms)
