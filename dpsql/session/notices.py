@@ -184,15 +184,28 @@ def group_column_notices(question: NoticedQuestion) -> tuple[str, ...]:
 
 
 def drop_notices(question: NoticedQuestion) -> tuple[str, ...]:
-    """Return a notice on rows that may belong to no group, because of values that the policy does not list (policy key
-    `outside`)."""
+    """Return notices on rows that may belong to no group, because of values that the policy does not list (policy key `outside`).
+    Where a label stands for those, only a missing value that the policy excludes is left."""
     keys = [key for block in question.planned.plan.blocks for key in block.keys if key.values is not None]
+    labelled = {
+        _plain(column.name)
+        for key in keys
+        for column in columns_read(key.expression)
+        if column.facts.outside is not None
+    }
     names = dict.fromkeys(name for key in keys for name in key.drops)
-    if not names:
-        return ()
+    texts = (
+        ([name for name in names if name not in labelled], "rows with other values of {} than the policy names"),
+        ([name for name in names if name in labelled], "rows without {}, which the policy excludes,"),
+    )
+    return tuple(
+        f"{text.format(_either(columns))} belong to no group and are left out" for columns, text in texts if columns
+    )
+
+
+def _either(names: Sequence[str]) -> str:
     *first, last = names
-    columns = f"{', '.join(first)} or {last}" if first else last
-    return (f"rows with other values of {columns} than the policy names belong to no group and are left out",)
+    return f"{', '.join(first)} or {last}" if first else last
 
 
 def key_notices(question: NoticedQuestion) -> tuple[str, ...]:
