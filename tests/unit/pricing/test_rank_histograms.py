@@ -1,10 +1,8 @@
-"""Quantiles as measurements: the grid that bounds and groups give, what the number of a cell stands for, and the price."""
+"""Quantiles as measurements: the grid that bounds and groups give, and what the number of a cell stands for."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import date, datetime, timedelta
 from fractions import Fraction
 from typing import Any
@@ -17,24 +15,15 @@ from dpsql.functions.evaluate import evaluate
 from dpsql.functions.numeric import call
 from dpsql.plan.formulas import Element, Formula
 from dpsql.plan.intervals import Facts, Type, literal_facts
-from dpsql.plan.measurements import Quantile, RankHistogram
-from dpsql.plan.plan import Call, Caps, Column, Expr, Literal, Term
+from dpsql.plan.plan import Call, Column, Expr, Literal, Term
 from dpsql.pricing.rank_histograms import (
     LEAST_CELLS,
-    RankHistogramPricing,
     cell_term,
     cell_value,
-    chosen_of,
     end_values,
-    leaning,
-    measured,
     periods,
     steps_of,
-    with_ends,
 )
-from dpsql.privacy.loss import Neighbours, PrivacyLoss
-from dpsql.privacy.mechanisms.exponential import Choice, Lean
-from dpsql.privacy.mechanisms.rank_histogram import RankHistogramPlan
 from dpsql.release.formulas import numbers
 
 HALF, LOW, HIGH = Fraction(1, 2), Fraction(0), Fraction(1)
@@ -263,250 +252,3 @@ def test_the_ends_of_a_bar_are_those_of_the_cells_and_within_the_bounds() -> Non
         low, high = end_values(value, term, ("q", "q"))
         assert (plain(low, 5), plain(high, 5)) == (5 * 2.0**-term.grid - step, 5 * 2.0**-term.grid + step)
         assert plain(low, 0) == float(value.facts.lower) and plain(high, term.magnitude) == float(value.facts.upper)
-
-
-# --- what is entered ------------------------------------------------------------------------------------------------
-
-
-def test_equal_histograms_are_measured_once_and_so_are_equal_quantiles() -> None:
-    entered: list[Any] = []
-    value, other = integers(0, 9), reals("0", "1")
-    names = [measured(entered, 1, value, None, quantile)[0] for quantile in (HALF, Fraction(1, 4), HALF)]
-    assert names == ["h0q0", "h0q1", "h0q0"]
-    assert measured(entered, 1, other, None, HALF)[0] == "h1q0"
-    assert measured(entered, 1, value, CONDITION, HALF)[0] == "h2q0"
-    assert measured(entered, 1, value, None, HIGH)[0] == "h0q2"
-    assert [(histogram.name, histogram.term.name) for histogram in entered] == [(f"h{n}", f"h{n}") for n in range(3)]
-    assert [quantile.quantile for quantile in entered[0].quantiles] == [HALF, Fraction(1, 4), HIGH]
-    assert measured(entered, 1, value, None, HALF)[1] == entered[0].term
-
-
-def test_a_bar_has_two_ends_that_are_entered_once_and_share_what_may_be_missed() -> None:
-    entered: list[Any] = []
-    number, _ = measured(entered, 1, integers(0, 9), None, Fraction(1, 4))
-    measured(entered, 1, integers(0, 9), None, HALF)
-    measured(entered, 1, reals("0", "1"), None, HALF)
-    for _ in range(2):
-        assert with_ends(entered, number, Fraction(95, 100)) == ("h0q0low", "h0q0high")
-    assert [(end.name, end.quantile, end.low, end.missed) for end in entered[0].ends] == [
-        ("h0q0low", Fraction(1, 4), True, Fraction(1, 40)),
-        ("h0q0high", Fraction(1, 4), False, Fraction(1, 40)),
-    ]
-    assert entered[1].ends == ()
-    assert measured(entered, 1, integers(0, 9), None, Fraction(1, 4))[0] == number, (
-        "a histogram with ends is found again"
-    )
-    assert len(entered) == 2
-
-
-def test_a_leaning_choice_is_another_number_than_the_largest_value() -> None:
-    entered: list[Any] = []
-    lean = Lean(3, Fraction(1, 8))
-    name, term = leaning(entered, integers(0, 9), None, lean)
-    assert (name, term.magnitude) == ("h0q0", 9)
-    assert entered[0].quantiles == (Quantile("h0q0", HIGH, lean),) and entered[0].slices == 1
-    assert leaning(entered, integers(0, 9), None, lean)[0] == "h0q0"
-    bare = replace(entered[0], name="", quantiles=(), term=replace(term, name=""))
-    assert chosen_of(entered, bare, HIGH)[0] == "h0q1"
-
-
-@pytest.mark.parametrize(("groups", "slices"), [(0, 64), (1, 64), (16, 64), (17, 16), (1024, 16), (1025, 4)])
-def test_more_groups_have_fewer_slices(groups: int, slices: int) -> None:
-    entered: list[Any] = []
-    measured(entered, groups, integers(0, 9), None, HALF)
-    assert entered[0].slices == slices
-
-
-# --- price ----------------------------------------------------------------------------------------------------------
-
-PRICING = RankHistogramPricing()
-ONE_ROW = Caps(1, 1)
-PURE, ZCDP = PrivacyLoss.pure(Fraction(1, 2), Fraction(0)), PrivacyLoss(None, Fraction(0), Fraction(1, 50))
-
-
-def histogram(*quantiles: Fraction, slices: int = 64, ends: bool = False) -> RankHistogram:
-    entered: list[Any] = []
-    for quantile in quantiles:
-        number, _ = measured(entered, 1, integers(0, 9), None, quantile)
-        if ends:
-            with_ends(entered, number, Fraction(9, 10))
-    (found,) = entered
-    assert isinstance(found, RankHistogram)
-    return replace(found, slices=slices)
-
-
-def planned(measurement: RankHistogram, part: PrivacyLoss = PURE, caps: Caps = ONE_ROW) -> RankHistogramPlan:
-    plan = PRICING.planned(measurement, caps, part, Neighbours.ADD_REMOVE)
-    assert isinstance(plan, RankHistogramPlan)
-    return plan
-
-
-EIGHTHS = [Fraction(n, 8) for n in range(1, 8)]
-
-
-@pytest.mark.parametrize(
-    ("quantiles", "ends", "parts"),
-    [
-        ([HALF], False, 1),
-        ([HALF], True, 3),
-        ([LOW, HIGH], False, 2),
-        ([Fraction(1, 4), Fraction(3, 4)], False, 2),
-        (EIGHTHS[:3], False, 2),
-        (EIGHTHS, False, 3),
-        (EIGHTHS, True, 3 + 14),
-    ],
-)
-def test_each_level_of_choices_and_each_end_takes_one_part_and_no_delta(
-    quantiles: list[Fraction], ends: bool, parts: int
-) -> None:
-    """Quantiles between others share a level: seven of them take three."""
-    measurement = histogram(*quantiles, ends=ends)
-    assert (PRICING.parts(measurement), PRICING.deltas(measurement)) == (parts, 0)
-
-
-@pytest.mark.parametrize("quantiles", [[HALF], [LOW, HIGH], [LOW, HALF, HIGH], EIGHTHS])
-def test_all_numbers_together_cost_no_more_than_the_parts_that_are_paid_for(quantiles: list[Fraction]) -> None:
-    measurement = histogram(*quantiles, ends=True)
-    parts = PRICING.parts(measurement)
-    for part in (PURE, ZCDP):
-        for caps in (ONE_ROW, Caps(6, 3)):
-            plan = planned(measurement, part, caps)
-            spent = sum((law.loss for law in plan.charged), start=PrivacyLoss.pure(Fraction(0), Fraction(0)))
-            assert len(plan.charged) == parts
-            if part.epsilon is not None:
-                assert spent.epsilon == part.epsilon * parts
-            else:
-                assert part.rho is not None and spent.rho is not None
-                assert spent.rho <= part.rho * parts
-                assert float(spent.rho) == pytest.approx(float(part.rho) * parts, rel=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("caps", "neighbours", "rows"),
-    [
-        (ONE_ROW, Neighbours.ADD_REMOVE, 1),
-        (ONE_ROW, Neighbours.CHANGE_ONE, 2),
-        (Caps(5, 1), Neighbours.ADD_REMOVE, 5),
-        (Caps(6, 3), Neighbours.CHANGE_ONE, 12),
-    ],
-)
-def test_a_unit_moves_a_histogram_by_its_rows(caps: Caps, neighbours: Neighbours, rows: int) -> None:
-    measurement = histogram(HALF)
-    assert PRICING.moved(measurement, caps, neighbours).l1 == rows
-    law = PRICING.planned(measurement, caps, PURE, neighbours).quantiles[0].law
-    assert isinstance(law, Choice) and law.epsilon_0 * rows == PURE.epsilon
-
-
-def test_each_number_has_the_law_of_its_own_quantile() -> None:
-    measurement = histogram(Fraction(3, 4), LOW, HALF, ends=True)
-    plan = planned(measurement)
-    assert {choice.name: choice.quantile for choice in plan.quantiles} == {
-        quantile.name: quantile.quantile for quantile in measurement.quantiles
-    }
-    assert {name for name, _ in plan.laws} == set(measurement.numbers)
-    paddings = {end.name: end.law.padding for end in plan.ends if isinstance(end.law, Choice)}
-    assert len(paddings) == 6
-    assert all((padding < 0) is name.endswith("low") for name, padding in paddings.items())
-    assert plan.cells == measurement.cells == 10
-
-
-def test_cells_are_sliced_only_where_quantiles_are_searched_between_others() -> None:
-    assert planned(histogram(HALF)).slices == 1
-    for together in ((LOW, HIGH), (Fraction(1, 4), Fraction(3, 4))):
-        plan = planned(histogram(*together))
-        assert plan.slices == 1 and {choice.search.low for choice in plan.quantiles} == {None}, (
-            "nothing is saved by an order"
-        )
-    assert planned(histogram(*EIGHTHS)).slices == 64
-
-
-# --- what is said of the error --------------------------------------------------------------------------------------
-
-
-def explained(measurement: RankHistogram, number: str, confidence: float = 0.95) -> tuple[str, str]:
-    found = PRICING.explained(measurement, planned(measurement), number, confidence)
-    return found.aggregate, found.error
-
-
-def test_explain_names_each_number_and_says_how_far_it_may_be_off() -> None:
-    measurement = histogram(HALF, ends=True)
-    aggregate, error = explained(measurement, "h0q0")
-    assert aggregate == "quantile 0.5 of v"
-    worst = PRICING.worst_error(measurement, planned(measurement), "h0q0", 0.95)
-    assert error == f"rank error of at most {worst:.4g} rows in 95% of cases in the worst case, over 10 cells"
-    low, high = explained(measurement, "h0q0low"), explained(measurement, "h0q0high")
-    assert low[0] == "low end of the error bar of quantile 0.5 of v"
-    assert high[0] == "high end of the error bar of quantile 0.5 of v"
-    assert (
-        low[1] == high[1] and low[1].startswith("sought ") and low[1].endswith(" rows from the quantile, over 10 cells")
-    )
-    filtered: list[Any] = []
-    measured(filtered, 1, integers(0, 9), CONDITION, HALF)
-    assert explained(filtered[0], "h0q0")[0] == "quantile 0.5 of v filter (where c)"
-
-
-def test_explain_says_at_which_step_a_quantile_is_chosen_and_which_value_is_released_as_an_end() -> None:
-    measurement = histogram(*EIGHTHS)
-    by_level = [explained(measurement, f"h0q{index}")[1] for index in (3, 1, 0)]
-    assert "(step 1 of 3)" in by_level[0]
-    assert "(step 2 of 3, whose price 2 quantiles share)" in by_level[1]
-    assert "(step 3 of 3, whose price 4 quantiles share)" in by_level[2]
-    for quantile, side in ((LOW, "smallest"), (HIGH, "largest")):
-        alone = histogram(quantile)
-        law = planned(alone).quantiles[0].law
-        assert isinstance(law, Choice)
-        words = f"the {side} value number {law.rank}, so that it lies inside the data; rank error of at most"
-        assert explained(alone, "h0q0")[1].startswith(words)
-
-
-def test_the_scale_of_explain_is_in_rows_and_its_grid_in_the_unit_of_the_answer() -> None:
-    found = PRICING.explained(histogram(HALF), planned(histogram(HALF)), "h0q0", 0.95)
-    law = planned(histogram(HALF)).quantiles[0].law
-    assert isinstance(law, Choice)
-    assert found.scale == pytest.approx(1 / float(law.rate)) and found.grid == 1.0
-    entered: list[Any] = []
-    measured(entered, 1, reals("0", "1"), None, HALF)
-    assert PRICING.explained(entered[0], planned(entered[0]), "h0q0", 0.95).grid == 2.0**-15
-    sliced = histogram(*EIGHTHS)
-    inner = next(choice.law for choice in planned(sliced).quantiles if choice.name == "h0q0")
-    assert isinstance(inner, Choice)
-    assert PRICING.explained(sliced, planned(sliced), "h0q0", 0.95).scale == pytest.approx(1 / float(inner.rate * 64))
-
-
-def test_the_worst_error_of_a_quantile_between_others_adds_theirs() -> None:
-    measurement = histogram(*EIGHTHS)
-    plan = planned(measurement)
-    laws = {choice.name: choice.law for choice in plan.quantiles}
-
-    def alone(name: str, levels: int) -> float:
-        law = laws[name]
-        assert isinstance(law, Choice)
-        return law.rank_error(plan.cells, 0.05 / levels)
-
-    found = [PRICING.worst_error(measurement, plan, f"h0q{index}", 0.95) for index in (3, 1, 0)]
-    assert found[0] == pytest.approx(alone("h0q3", 1))
-    assert found[1] == pytest.approx(alone("h0q1", 2) + alone("h0q3", 2))
-    assert found[2] == pytest.approx(alone("h0q0", 3) + alone("h0q1", 3) + alone("h0q3", 3))
-    assert found == sorted(found) and found[0] > 0
-
-
-def test_the_worst_error_of_an_end_value_counts_its_rank_and_bars_have_none() -> None:
-    measurement = histogram(LOW)
-    plan = planned(measurement)
-    law = plan.quantiles[0].law
-    assert isinstance(law, Choice) and law.rank >= 1
-    expected = law.rank + law.rank_error(10, 1 - 0.95)
-    assert PRICING.worst_error(measurement, plan, "h0q0", 0.95) == pytest.approx(expected)
-    bars = histogram(HALF, ends=True)
-    assert [PRICING.worst_error(bars, planned(bars), f"h0q0{end}", 0.95) for end in ("low", "high")] == [0.0, 0.0]
-    assert not math.isinf(expected)
-
-
-def test_a_leaning_choice_says_which_value_it_is_about() -> None:
-    entered: list[Any] = []
-    leaning(entered, integers(0, 9), None, Lean(3, Fraction(1, 8)))
-    law = planned(entered[0]).quantiles[0].law
-    assert isinstance(law, Choice) and law.lean > 0
-    aggregate, error = explained(entered[0], "h0q0")
-    assert aggregate == "quantile 1 of v"
-    assert error == f"about the largest value number {law.rank}, lower ones before higher ones, over 10 cells"
