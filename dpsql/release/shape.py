@@ -22,7 +22,7 @@ import pyarrow as pa
 from dpsql.plan.formulas import plugged_in, terms_of
 from dpsql.plan.intervals import Type
 from dpsql.privacy.loss import plain_decimal
-from dpsql.release.error_bars.answers import Answer, Bars, PlainMeasure, plain_measures
+from dpsql.release.error_bars.answers import Answer, Bars, PlainMeasure, measures_shown
 from dpsql.release.error_bars.draws import Floats
 from dpsql.release.formulas import numbers
 
@@ -125,13 +125,23 @@ def describe(
         ends = bars.low.column(position), bars.high.column(position)
         described.append(DescribedColumn(name, type_, noisy, *ends, unknown, np.zeros(len(unknown), dtype=np.int8)))
     measured = {(entry.block, entry.measure): entry for entry in facts} if any(noisy for _, _, noisy in names) else {}
-    for position, measure in enumerate(plain_measures(answered) if measured else ()):
-        fact = None if measure is None else measured.get((measure.block.name, measure.name))
-        if measure is not None and fact is not None:
-            counted = _counted(measure, fact, answered.confidence)
+    for position, measures in enumerate(measures_shown(answered) if measured else ()):
+        read = [fact for measure in measures if (fact := measured.get((measure.block.name, measure.name)))]
+        fact = _together(read) if len(read) == len(measures) else None
+        if fact is not None:
+            counted = _counted(measures[0], fact, answered.confidence)
             column = _ranked(described[position], fact, counted, answered.confidence)
             described[position] = _flagged(column, fact, counted, answered.table.column(position))
     return tuple(described)
+
+
+def _together(facts: Sequence[MeasureFacts]) -> MeasureFacts | None:
+    """Return the facts of a measure, or those of a list of chosen numbers: none of them is farther off than the farthest."""
+    ranks = [fact.rank for fact in facts if fact.rank is not None]
+    if len(facts) < 2 or len(ranks) < len(facts):
+        return facts[0] if len(facts) == 1 else None
+    aims = f"each of {', '.join(rank.aim for rank in ranks[:-1])} and {ranks[-1].aim}"
+    return replace(facts[0], rank=RankError(aims, max(rank.rows for rank in ranks)))
 
 
 Counted = tuple[Floats, float]

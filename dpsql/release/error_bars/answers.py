@@ -143,15 +143,21 @@ class PlainMeasure:
     rows: npt.NDArray[np.int64]
 
 
-def plain_measures(answered: Answer) -> tuple[PlainMeasure | None, ...]:
-    """Return, for each column of an answer, the measure that it shows; None for other columns."""
+def measures_shown(answered: Answer) -> tuple[tuple[PlainMeasure, ...], ...]:
+    """Return, for each column of an answer, the measure that it shows, or the measures of which it is a list; () for other
+    columns."""
     traced = _shape(answered.remainder).traced
     block = None if traced is None else answered.remainder.block(traced.block)
     if traced is None or block is None or answered.place is None:
-        return (None,) * len(answered.noisy)
+        return ((),) * len(answered.noisy)
     measures = {name for name, _, _ in block.formulas}
-    names = [None if tree is None else _plain_name(tree) for tree in traced.outputs]
-    return tuple(PlainMeasure(block, name, answered.place) if name in measures else None for name in names)
+    trees = [None if tree is None else tree.unnest() for tree in traced.outputs]
+    listed = [tree.expressions if isinstance(tree, exp.Array) else [tree] for tree in trees]
+    names = [["" if part is None else _plain_name(part) for part in parts] for parts in listed]
+    return tuple(
+        tuple(PlainMeasure(block, name, answered.place) for name in of_column) if measures.issuperset(of_column) else ()
+        for of_column in names
+    )
 
 
 def _plain_name(tree: exp.Expr) -> str:

@@ -130,6 +130,20 @@ def test_chosen_numbers_say_how_far_they_may_be_off(session: Session, call: str)
     assert not any("no error bar" in remark for remark in alone.remarks)
 
 
+def test_a_list_of_quantiles_says_how_far_the_farthest_may_be_off(session: Session) -> None:
+    release = session.execute(
+        "SELECT g, QUANTILE_CONT(middle, [0.1, 0.5]) AS q, COUNT(*) AS n FROM t GROUP BY g ORDER BY g"
+    )
+    column = release.described[1]
+    assert column.rank_error is not None and 3 < column.rank_error < 3000
+    assert column.unknown.tolist() == [True, False]
+    assert column.notes[0].startswith("each of quantile 0.1 and the median, or a value at most ")
+    assert not any("no error bar" in remark for remark in release.remarks)
+    out = io.StringIO()
+    write_table(release, out)
+    assert "+/- ?" not in out.getvalue() and "rows" in out.getvalue()
+
+
 def test_an_unknown_choice_is_null_where_the_session_wants_that(session: Session) -> None:
     session.set_option("unknown", "null")
     try:
