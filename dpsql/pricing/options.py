@@ -58,7 +58,8 @@ class Options:
     compared with it, in at most `hits` runs of the watch called `watch`. `workload`: objective that is minimized for tables
     measured together. `proposed_sensitivity`: the sensitivity that propose-test-release tests. `min_units`: groups with fewer
     counted privacy units are not shown. `cut_totals`: `dp.max_total = auto`; `choose_values`: `dp.max_values = auto`.
-    `correlation`: correlation between consecutive groups for correlated noise."""
+    `bars`: a server answers with columns for the ends of error bars. `correlation`: correlation between consecutive groups for
+    correlated noise."""
 
     epsilon: Fraction
     delta: Fraction
@@ -74,6 +75,7 @@ class Options:
     simultaneous: bool = True
     assume_rows: int = 1000
     quantile_bars: bool = False
+    bars: bool = False
     threshold: Fraction | None = None
     watch: str = "default"
     hits: int = 1
@@ -301,6 +303,7 @@ _READERS: dict[str, tuple[Callable[[str], Any], str]] = {
     "shrinkage": (_switch, "on or off"),
     "reuse": (_reuse, "off, on or derive"),
     "unknown": (_unknown_shown, "value or null"),
+    "bars": (_switch, "on or off"),
     "simultaneous": (_switch, "on or off"),
     "quantile_bars": (_switch, "on or off"),
     "assume_rows": (_rows, "a whole number from 1"),

@@ -24,7 +24,7 @@ from dpsql.release.error_bars.answers import CHOSEN
 from dpsql.release.html import answer_html
 from dpsql.release.remainder import Remainder
 from dpsql.release.sandbox import Sandbox, shared_sandbox
-from dpsql.release.shape import DescribedColumn, MeasureFacts, describe, rows_text, sentences
+from dpsql.release.shape import DescribedColumn, MeasureFacts, describe, rows_text, sentences, with_bars
 
 if TYPE_CHECKING:
     import pandas
@@ -131,16 +131,24 @@ class Release:
     def __len__(self) -> int:
         return int(self.table.num_rows)
 
-    def to_pandas(self) -> pandas.DataFrame:
-        """Return the rows as a pandas DataFrame (pandas must be installed); repeated names are kept."""
-        frame: pandas.DataFrame = self.table.to_pandas()
+    def to_arrow(self, *, bars: bool = False) -> pa.Table:
+        """Return the rows. `bars`: each noisy column n is followed by n_low and n_high, the ends of its error bars."""
+        if not bars:
+            return self.table
+        return with_bars(self.table, self.low, self.high, [column.noisy for column in self.columns])
+
+    def to_pandas(self, *, bars: bool = False) -> pandas.DataFrame:
+        """Return the rows as a pandas DataFrame (pandas must be installed); repeated names are kept. `bars` as in `to_arrow`."""
+        frame: pandas.DataFrame = self.to_arrow(bars=bars).to_pandas()
         return frame
 
-    def to_polars(self) -> polars.DataFrame:
-        """Return the rows as a polars DataFrame (polars must be installed); repeated names become n, n_1, n_2."""
+    def to_polars(self, *, bars: bool = False) -> polars.DataFrame:
+        """Return the rows as a polars DataFrame (polars must be installed); repeated names become n, n_1, n_2. `bars` as in
+        `to_arrow`."""
         import polars
 
-        frame = polars.from_arrow(self.table.rename_columns(_distinct(self.table.column_names)))
+        table = self.to_arrow(bars=bars)
+        frame = polars.from_arrow(table.rename_columns(_distinct(table.column_names)))
         assert isinstance(frame, polars.DataFrame)
         return frame
 

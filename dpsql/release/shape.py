@@ -115,6 +115,23 @@ class DescribedColumn:
         return [("", *self.words)[side] for side in self.touches]  # 1: above, -1: below
 
 
+def bar_names(name: str) -> tuple[str, str]:
+    """Return the names of the columns that hold the ends of a noisy column's error bars."""
+    return f"{name}_low", f"{name}_high"
+
+
+def with_bars(table: pa.Table, low: pa.Table, high: pa.Table, noisy: Sequence[bool]) -> pa.Table:
+    """Return the rows of an answer in which each noisy column is followed by those of the ends of its error bars."""
+    columns, names = list[pa.ChunkedArray](), list[str]()
+    for position, name in enumerate(table.column_names):
+        columns.append(table.column(position))
+        names.append(name)
+        if noisy[position]:
+            columns += (low.column(position), high.column(position))
+            names += bar_names(name)
+    return pa.Table.from_arrays(columns, names=names)
+
+
 def describe(
     names: Sequence[tuple[str, Type, bool]], answered: Answer, bars: Bars, facts: Sequence[MeasureFacts]
 ) -> tuple[DescribedColumn, ...]:

@@ -38,9 +38,9 @@ from dpsql.frontends.pgwire.stop import Stop
 from dpsql.plan.combinations import group_count
 from dpsql.planning.planner import Planned
 from dpsql.privacy.loss import PrivacyLoss
-from dpsql.release.release import Release
+from dpsql.release.release import OutputColumn, Release
 from dpsql.release.sandbox import within_calendar
-from dpsql.release.shape import rows_text, sentences
+from dpsql.release.shape import bar_names, rows_text, sentences
 from dpsql.release.value_text import half_width_text
 from dpsql.session.response_times import Pace
 from dpsql.session.session import Session
@@ -88,6 +88,8 @@ class PreparedStatement:
     inner: PreparedStatement | None = None
     fields: tuple[ResultField, ...] | None = field(default=None)
     held: Held | None = field(default=None)
+    bars: bool = False
+    """Whether the answer has columns for the ends of error bars: as `dp.bars` was when the statement was prepared."""
 
     @property
     def size(self) -> int:
@@ -160,7 +162,7 @@ class Questions:
         if TYPE_TREE.match(piece.sql):
             return PreparedStatement(piece, "types", (1028,))
         with self._counting_refusals(piece), self.reading(piece.sql):
-            return self._understood(piece, declared)
+            return replace(self._understood(piece, declared), bars=self.session.options.bars)
 
     @contextmanager
     def _counting_refusals(self, piece: Piece) -> Iterator[None]:
@@ -238,7 +240,7 @@ class Questions:
                 columns = self.session.describe(prepared.piece, parameters or None)
         except Error as error:
             return _fields(self._probe(prepared, error).schema)
-        return tuple(ResultField(column.name, OIDS[column.type]) for column in columns)
+        return _data_fields(columns, prepared.bars)
 
     # --- running ------------------------------------------------------------------------------------------------------
 
@@ -266,8 +268,10 @@ class Questions:
             with registering(charged=release.receipt.is_paid):
                 if release.receipt.id:
                     self._activity.answered(self._place.user, release, time.monotonic() - started, prepared.piece.sql)
-                fields = tuple(ResultField(column.name, OIDS[column.type]) for column in release.columns)
-                tag, table = ("SELECT", release.table) if fields else ("SET", None)
+                fields = _data_fields(release.columns, prepared.bars)
+                tag, table = ("SELECT", release.to_arrow(bars=prepared.bars)) if fields else ("SET", None)
+                if prepared.bars and table is not None:
+                    held.resize(table.get_total_buffer_size())
                 return StatementResult(tag, fields, table, self._notices(release), is_paid=release.receipt.is_paid)
 
     def _execute(self, piece: Piece, values: list[Any] | None, held: Held) -> Release:
@@ -461,6 +465,16 @@ def _never(condition: exp.Expr) -> bool:
 
 def _fields(schema: pa.Schema) -> tuple[ResultField, ...]:
     return tuple(ResultField(column.name, oid_of(column.type)) for column in schema)
+
+
+def _data_fields(columns: Sequence[OutputColumn], bars: bool) -> tuple[ResultField, ...]:
+    """Return the columns of an answer from data, with those of the ends of its error bars if there are any."""
+    fields = list[ResultField]()
+    for column in columns:
+        fields.append(ResultField(column.name, OIDS[column.type]))
+        if bars and column.noisy:
+            fields += [ResultField(name, e.FLOAT8) for name in bar_names(column.name)]
+    return tuple(fields)
 
 
 def _answer(table: pa.Table) -> StatementResult:

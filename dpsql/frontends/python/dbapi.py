@@ -330,17 +330,18 @@ class Cursor:
         """Return all remaining rows."""
         return list(self._fetchable())
 
-    def arrow(self) -> pyarrow.Table:
-        """Return the whole answer as a pyarrow.Table, regardless of earlier fetches."""
-        return self.release.table
+    def arrow(self, *, bars: bool = False) -> pyarrow.Table:
+        """Return the whole answer as a pyarrow.Table, regardless of earlier fetches. `bars`: each noisy column n is followed by
+        n_low and n_high, the ends of its error bars."""
+        return self.release.to_arrow(bars=bars)
 
-    def df(self) -> pandas.DataFrame:
-        """Return the whole answer as a pandas DataFrame (pandas must be installed)."""
-        return self.release.to_pandas()
+    def df(self, *, bars: bool = False) -> pandas.DataFrame:
+        """Return the whole answer as a pandas DataFrame (pandas must be installed). `bars` as in `arrow`."""
+        return self.release.to_pandas(bars=bars)
 
-    def pl(self) -> polars.DataFrame:
-        """Return the whole answer as a polars DataFrame (polars must be installed)."""
-        return self.release.to_polars()
+    def pl(self, *, bars: bool = False) -> polars.DataFrame:
+        """Return the whole answer as a polars DataFrame (polars must be installed). `bars` as in `arrow`."""
+        return self.release.to_polars(bars=bars)
 
     def setinputsizes(self, sizes: Sequence[Any]) -> None:
         """Do nothing (PEP 249 allows that)."""

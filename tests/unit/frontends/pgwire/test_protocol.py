@@ -401,3 +401,27 @@ def test_a_name_that_does_not_exist_is_told_when_a_statement_is_prepared(
     assert error_of(found)["C"] == sqlstate and kinds(found) == "EZ"
     client.send(parse("SELECT COUNT(*) FROM patients WHERE age > $1", "named"), SYNC)
     assert kinds(client.until(b"Z")) == "1Z", "the name is free"
+
+
+def test_error_bars_are_columns_of_statements_prepared_while_they_are_on(client: Client) -> None:
+    client.query(GROUPED)
+    plain, number = [("sex", 25), ("n", 20)], 701
+    client.send(parse(GROUPED, "before"), SYNC)
+    client.until(b"Z")
+    client.query("SET dp.bars = on")
+    found = client.query(GROUPED)
+    assert columns_of(found) == [*plain, ("n_low", number), ("n_high", number)]
+    assert all(float(row[2]) < float(row[1]) < float(row[3]) for row in rows_of(found))
+    assert columns_of(client.query("SELECT oid FROM pg_class LIMIT 1")) == [("oid", 26)]
+    client.send(parse(GROUPED, "after"), SYNC)
+    client.until(b"Z")
+    client.query("SET dp.bars = off")
+    for name, columns in (("before", plain), ("after", [*plain, ("n_low", number), ("n_high", number)])):
+        client.send(describe(b"S", name), bind(name=name), execute(), SYNC)
+        answer = client.until(b"Z")
+        assert columns_of(answer) == columns and {len(row) for row in rows_of(answer)} == {len(columns)}
+
+
+def test_error_bars_are_columns_from_the_start_of_a_connection(served: Served) -> None:
+    asked = served.client(options="-c dp.bars=on")
+    assert [name for name, _ in columns_of(asked.query(GROUPED))] == ["sex", "n", "n_low", "n_high"]
