@@ -24,6 +24,7 @@ SLOW_FILES = frozenset(
         "answers/test_correlated_laplace.py",
         "answers/test_generated.py",
         "answers/test_running_noise.py",
+        "answers/test_same_groups_on_servers.py",
         "answers/test_sessions.py",
         "test_benchmarks.py",
         "unit/aggregates/test_contract.py",

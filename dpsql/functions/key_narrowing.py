@@ -33,7 +33,7 @@ from dpsql.functions.key_questions import (
     reads_result,
     rewritten,
 )
-from dpsql.functions.public_domains import Values, labelled_column
+from dpsql.functions.public_domains import Values, domain_of, labelled_column
 from dpsql.functions.weakening import MOST_VARIABLES, TRUE, UNKNOWN, VARIABLE, Weakening, folded
 from dpsql.plan.combinations import Numbers
 from dpsql.plan.intervals import Facts, Type, literal_facts
@@ -79,18 +79,36 @@ def remaining(
     each with its expression over `source`, and the values that it has if nothing better is known (None: it is not public)."""
     try:
         parts_by_branch = [
-            _Search.from_branch(branch, keys, more, public, public_values).parts() for branch in branches(source)
+            (branch, _Search.from_branch(branch, keys, more, public, public_values).parts())
+            for branch in branches(source)
+        ]
+        possible = [
+            (_with_images(branch, keys, parts), parts) for branch, parts in parts_by_branch if parts is not None
         ]
     except UnknownOrigin:
         return RemainingKeys(tuple(values for _, values in keys))
-    possible = [parts for parts in parts_by_branch if parts is not None]
     hidden = {
         index
         for index, (_, values) in enumerate(keys)
-        if values is None and (not possible or any(index not in _listed(parts) for parts in possible))
+        if (values is None and not possible)
+        or any(listed[index][1] is None and index not in _listed(parts) for listed, parts in possible)
     }
-    by_branch = [_completed(parts, keys, hidden) for parts in possible]
+    by_branch = [_completed(parts, listed, hidden) for listed, parts in possible]
     return _union(keys, hidden, [parts for parts in by_branch if all(part.rows for part in parts)])
+
+
+def _with_images(
+    branch: Branch, keys: Sequence[tuple[Expr, Values | None]], parts: Iterable[KeyPart]
+) -> list[tuple[Expr, Values | None]]:
+    """Return the keys with the values that each has if no part lists it: those of its expression over base columns, as where
+    it is written directly."""
+    listed = _listed(parts)
+    return [
+        (key, values)
+        if index in listed or not isinstance(key, Column)
+        else (key, domain_of(branch.written(key)) or values)
+        for index, (key, values) in enumerate(keys)
+    ]
 
 
 def _listed(parts: Iterable[KeyPart]) -> set[int]:

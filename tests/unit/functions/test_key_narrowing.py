@@ -22,6 +22,7 @@ from support.seeds import seeds
 from dpsql.functions import key_questions
 from dpsql.functions.evaluate import evaluate
 from dpsql.functions.key_narrowing import PublicRows, RemainingKeys, _without_partner, remaining
+from dpsql.functions.key_questions import PublicValues
 from dpsql.functions.numeric import call
 from dpsql.functions.public_domains import domain_of
 from dpsql.plan.intervals import Facts, Type, literal_facts
@@ -449,3 +450,10 @@ def test_two_wide_keys_are_compared_without_listing_their_combinations() -> None
     source = Filter(Scan("t", tuple(wide)), call("and", call("lt", *wide), call("ge", wide[0], literal(1000))))
     left = remaining(source, [(one, (*range(3000), None)) for one in wide], (), public_values=ENGINE)
     assert left.numbers is None and left.values[0] == tuple(range(1000, 3000))
+
+
+def test_a_key_that_no_question_lists_has_the_values_of_its_expression() -> None:
+    """Where the source's engine does not share a function, a key behind a subquery has the values that it has in GROUP BY."""
+    source, apart = Project(TABLE, (("p0", call("upper", SEX)),)), PublicValues(functions=frozenset())
+    (values,) = remaining(source, [(Column("p0", Facts(Type.TEXT)), None)], public_values=apart).values
+    assert values is not None and values == domain_of(call("upper", SEX))
