@@ -1,0 +1,355 @@
+"""Stored numbers other than sums: each kind is read back as it was written, and answers only the same number over the same
+rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from dpsql.plan.intervals import Facts, Type
+from dpsql.plan.measurements import (
+    EndRows,
+    LocalNumber,
+    MostFrequentValue,
+    Quantile,
+    QuantileEnd,
+    RankHistogram,
+    SampleMean,
+    SampleValues,
+)
+from dpsql.plan.plan import Column, Term, TermKind
+from dpsql.privacy.loss import PrivacyLoss
+from dpsql.privacy.mechanisms import laplace
+from dpsql.privacy.mechanisms.contract import Sensitivity
+from dpsql.privacy.mechanisms.exponential import Choice, Lean
+from dpsql.privacy.mechanisms.local_sensitivity import (
+    PROPOSED,
+    SMOOTH,
+    LocalSensitivityPlan,
+    propose_for,
+    smooth_for,
+)
+from dpsql.privacy.mechanisms.most_frequent import (
+    END_ROWS,
+    MOST_FREQUENT,
+    EndKey,
+    EndRowsPlan,
+    MostFrequent,
+    MostFrequentPlan,
+)
+from dpsql.privacy.mechanisms.rank_histogram import (
+    RANK_HISTOGRAM,
+    EndChoice,
+    QuantileChoice,
+    RankHistogramPlan,
+    Search,
+)
+from dpsql.privacy.mechanisms.sample_values import NoisySampleMean, SampleMeanPlan, SampleValuesPlan, sum_moved
+from dpsql.reuse.measurements import PARTS, Match, StoredNumber, errors_in_words, matches, measure_of, read, written
+
+ROWS = Sensitivity(2, 6, 20, 4)
+HALF, TENTH = Fraction(1, 2), Fraction(1, 10)
+PART = PrivacyLoss(Fraction(4), Fraction(1, 10**6), None)
+X = Column("x", Facts(Type.INTEGER, Fraction(0), Fraction(9)))
+TERM = Term("", TermKind.SUM, X, None, 9, 0, 0, 9, 0)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A measurement with a plan that releases it, and the names of its numbers in the store."""
+
+    measurement: Any
+    plan: Any
+    labels: dict[str, str]
+
+
+def quantiles(*names: str) -> tuple[Quantile, ...]:
+    places = {"q2": Fraction(1, 4), "q5": HALF, "min": Fraction(0), "max": Fraction(1)}
+    return tuple(Quantile(name, places[name]) for name in names)
+
+
+BAR = (QuantileEnd("q5low", HALF, True, TENTH), QuantileEnd("q5high", HALF, False, TENTH))
+BAR_LAWS = (
+    EndChoice("q5low", HALF, Choice(ROWS, HALF, Fraction(1, 3), padding=-7)),
+    EndChoice("q5high", HALF, Choice(ROWS, HALF, Fraction(1, 3), padding=7)),
+)
+SLICED = (
+    QuantileChoice("q5", Search(HALF, 0), Choice(ROWS, HALF, TENTH, slices=16)),
+    QuantileChoice("q2", Search(Fraction(1, 4), 1, None, HALF), Choice(ROWS, HALF, TENTH, slices=16)),
+)
+LEAN = Lean(3, Fraction(1, 8))
+LEANING = Choice(ROWS, Fraction(1), TENTH, rank=4, lean=5)
+MEAN_NOISE = laplace.noise_for(sum_moved(ROWS, 9), HALF)
+MEAN = SampleMean("v0", X, TERM, 50, True, Fraction(9, 10))
+PROPOSAL = LocalNumber("l0", X, TERM, PROPOSED, True, 3, 2, Fraction(9, 10))
+
+CASES = {
+    "quantiles with a bar": Case(
+        RankHistogram("h0", X, TERM, quantiles("q5", "q2"), 16, BAR),
+        RankHistogramPlan("h0", 10, SLICED, 16, BAR_LAWS),
+        {"q5": "1/2", "q2": "1/4", "q5low": "1/2 low 1/10", "q5high": "1/2 high 1/10"},
+    ),
+    "ends of the values": Case(
+        RankHistogram("h0", X, TERM, quantiles("min")),
+        RankHistogramPlan(
+            "h0", 10, (QuantileChoice("min", Search(Fraction(0), 0), Choice(ROWS, Fraction(0), TENTH, 12)),)
+        ),
+        {"min": "0"},
+    ),
+    "a value that sums are cut to": Case(
+        RankHistogram("h0", X, TERM, (Quantile("cut", Fraction(1), LEAN),)),
+        RankHistogramPlan("h0", 10, (QuantileChoice("cut", Search(Fraction(1), 0), LEANING),)),
+        {"cut": "1 for cuts in 3 groups, 1/8"},
+    ),
+    "a median of samples": Case(
+        SampleValues("h0", X, TERM, quantiles("q5"), samples=40, by_unit=False),
+        SampleValuesPlan(
+            "h0", 10, (QuantileChoice("q5", Search(HALF, 0), Choice(ROWS, HALF, TENTH)),), samples=40, middle=4
+        ),
+        {"q5": "1/2"},
+    ),
+    "a mean of samples": Case(
+        MEAN,
+        SampleMeanPlan("v0", 10, NoisySampleMean(ROWS, 9, MEAN_NOISE), 50, 4, 3),
+        {"v0": "sample mean auto", "v0low": "sample mean auto low 9/10", "v0high": "sample mean auto high 9/10"},
+    ),
+    "a most frequent value": Case(
+        MostFrequentValue("f0", X, TERM),
+        MostFrequentPlan("f0", 10, MostFrequent(ROWS, TENTH)),
+        {"f0": MOST_FREQUENT},
+    ),
+    "the key of the last rows": Case(
+        EndRows("e0", X, X, TERM, 5, True),
+        EndRowsPlan("e0", 10, EndKey(ROWS, TENTH, 5, 7, True)),
+        {"e0": "key of the last rows"},
+    ),
+    "the key of the first rows": Case(
+        EndRows("e0", X, X, TERM, 5, False),
+        EndRowsPlan("e0", 10, EndKey(ROWS, TENTH, 5, 7, False)),
+        {"e0": "key of the first rows"},
+    ),
+    "a median by smooth sensitivity": Case(
+        LocalNumber("l0", X, TERM, SMOOTH),
+        LocalSensitivityPlan("l0", 10, smooth_for(ROWS, PART)),
+        {"l0": f"{SMOOTH} median None"},
+    ),
+    "a mean by a proposal": Case(
+        PROPOSAL,
+        LocalSensitivityPlan("l0", 10, propose_for(ROWS, PART, 2, True, 3), 11),
+        {
+            "l0": f"{PROPOSED} mean 2",
+            "l0low": f"{PROPOSED} mean 2 low 9/10",
+            "l0high": f"{PROPOSED} mean 2 high 9/10",
+        },
+    ),
+}
+every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+
+
+def numbers_of(case: Case) -> tuple[StoredNumber, ...]:
+    """Return the numbers, written to text and read back."""
+    return read(json.loads(json.dumps(written((case.measurement,), (case.plan,)))))
+
+
+@every_case
+def test_each_number_is_read_back_with_its_name_its_label_and_its_law(case: Case) -> None:
+    numbers = numbers_of(case)
+    assert {number.name: number.what for number in numbers} == case.labels
+    assert PARTS.of(case.measurement.word).labels(case.measurement) == case.labels
+    assert {number.name: number.mechanism for number in numbers} == dict(case.plan.laws)
+    assert {(number.word, number.measure) for number in numbers} == {
+        (case.measurement.word, measure_of(case.measurement))
+    }
+
+
+@pytest.mark.parametrize("case", [case for name, case in CASES.items() if name != "a mean of samples"])
+def test_the_plan_of_stored_numbers_is_that_by_which_they_were_released(case: Case) -> None:
+    assert PARTS.of(case.measurement.word).plan_of(case.measurement, numbers_of(case)) == case.plan
+
+
+@every_case
+def test_a_stored_number_answers_the_same_question_of_any_name(case: Case) -> None:
+    answers = matches((case.measurement,), (case.plan,), numbers_of(case), 0.95)
+    assert answers is not None
+    assert {match.name for match in answers} == case.labels.keys()
+    assert {match.fresh for match in answers} == {law for _, law in case.plan.laws}
+    assert all(match.error_ratio == 1 and ": " in match.error for match in answers)
+
+
+@every_case
+def test_a_number_of_other_cells_or_of_another_value_answers_nothing(case: Case) -> None:
+    question = replace(case.measurement, value=Column("y", X.facts))
+    assert matches((question,), (case.plan,), numbers_of(case), 0.95) is None
+    question = replace(case.measurement, term=replace(TERM, filter=X))
+    assert matches((question,), (case.plan,), numbers_of(case), 0.95) is None
+
+
+def test_a_search_between_other_quantiles_is_read_back() -> None:
+    searches = {number.name: number.search for number in numbers_of(CASES["quantiles with a bar"])}
+    assert searches["q5"] == Search(HALF, 0) and searches["q2"] == Search(Fraction(1, 4), 1, None, HALF)
+    assert searches["q5low"] == Search(HALF, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "changed"),
+    [
+        ("quantiles with a bar", {"quantiles": (Quantile("q", Fraction(1, 3)),), "ends": ()}),
+        ("quantiles with a bar", {"ends": (replace(BAR[0], missed=Fraction(1, 20)),)}),
+        ("quantiles with a bar", {"ends": (replace(BAR[0], quantile=Fraction(1, 4)),)}),
+        ("a value that sums are cut to", {"quantiles": (Quantile("q", Fraction(1)),)}),
+        ("a value that sums are cut to", {"quantiles": (Quantile("q", Fraction(1), replace(LEAN, groups=4)),)}),
+        ("a median of samples", {"samples": 41}),
+        ("a median of samples", {"by_unit": True}),
+        ("the key of the last rows", {"last": False}),
+        ("a mean by a proposal", {"mean": False}),
+        ("a mean by a proposal", {"bound": 3}),
+        ("a mean by a proposal", {"confidence": Fraction(19, 20)}),
+        ("a median by smooth sensitivity", {"mechanism": PROPOSED, "bound": 2, "confidence": HALF}),
+    ],
+)
+def test_another_number_of_the_same_rows_answers_nothing(name: str, changed: dict[str, Any]) -> None:
+    case = CASES[name]
+    assert matches((replace(case.measurement, **changed),), (case.plan,), numbers_of(case), 0.95) is None
+
+
+def test_one_of_several_stored_numbers_answers_under_the_name_of_the_question() -> None:
+    case = CASES["quantiles with a bar"]
+    question = replace(case.measurement, name="mine", quantiles=(Quantile("own", Fraction(1, 4)),), ends=())
+    fresh = Choice(ROWS, Fraction(1, 4), Fraction(3, 10))
+    plan = RankHistogramPlan("mine", 10, (QuantileChoice("own", Search(Fraction(1, 4), 0), fresh),))
+    (match,) = matches((question,), (plan,), numbers_of(case), 0.95) or ()
+    assert (match.name, match.number.name, match.fresh, match.end) == ("own", "q2", fresh, None)
+    assert match.error_ratio == pytest.approx(3)  # one row costs a third of its cost in the query
+
+
+def test_all_measurements_of_a_question_must_be_stored() -> None:
+    first, second = CASES["a most frequent value"], CASES["the key of the last rows"]
+    question, plans = (first.measurement, second.measurement), (first.plan, second.plan)
+    both = (*numbers_of(first), *numbers_of(second))
+    assert [match.name for match in matches(question, plans, both, 0.95) or ()] == ["f0", "e0"]
+    assert matches(question, plans, numbers_of(first), 0.95) is None
+    assert matches((), (), both, 0.95) == ()
+
+
+def test_the_bar_of_a_stored_mean_follows_from_it_at_any_confidence() -> None:
+    """Sums of 50 cells from -4 to 5 are between -200 and 250."""
+    question = replace(MEAN, name="own", confidence=Fraction(99, 100))
+    case = CASES["a mean of samples"]
+    answers = {
+        match.name: match
+        for match in matches((question,), (replace(case.plan, name="own"),), numbers_of(case), 0.95) or ()
+    }
+    assert answers["own"].end is None and answers["own"].number.name == "v0"
+    low, high = answers["ownlow"].end, answers["ownhigh"].end
+    assert low is not None and high is not None
+    assert low.away == -high.away < -3 and (low.low, low.high) == (high.low, high.high) == (-200, 250)
+
+
+def test_how_far_off_a_stored_median_may_be_is_said_in_words_and_in_rows() -> None:
+    case = CASES["a median of samples"]
+    question = replace(CASES["quantiles with a bar"].measurement, quantiles=quantiles("q5"), ends=())
+    plan = RankHistogramPlan("h0", 10, case.plan.quantiles)
+    stored = numbers_of(Case(question, plan, {}))
+    (match,) = matches((question,), (plan,), stored, 0.95) or ()
+    assert match.worst_error == pytest.approx(case.plan.quantiles[0].law.rank_error(10, 0.05))
+    assert match.error.startswith("quantile 0.5 of x: ") and "in 95% of cases" in match.error
+
+
+# --- rejected entries -------------------------------------------------------------------------------------------------
+
+
+def entry(name: str) -> dict[str, Any]:
+    """Return the facts of the first number of a case."""
+    case = CASES[name]
+    facts: dict[str, Any] = PARTS.of(case.measurement.word).written(case.measurement, case.plan)[0]
+    return facts
+
+
+@pytest.mark.parametrize(
+    ("name", "word", "spoil"),
+    [
+        ("quantiles with a bar", RANK_HISTOGRAM, lambda facts: facts.update(what="1/3")),
+        ("a most frequent value", MOST_FREQUENT, lambda facts: facts.update(what="other")),
+        ("the key of the last rows", END_ROWS, lambda facts: facts.update(what="key of the first rows")),
+        ("a mean by a proposal", "local sensitivity", lambda facts: facts["mechanism"].update(mechanism="other")),
+        (
+            "a mean by a proposal",
+            "local sensitivity",
+            lambda facts: facts["mechanism"].update(
+                test={"mechanism": "constant", "sensitivity": [0, 0, 0, 0], "shift": 0}
+            ),
+        ),
+        (
+            "a mean by a proposal",
+            "local sensitivity",
+            lambda facts: facts["mechanism"].update(
+                noise={"mechanism": "constant", "sensitivity": [0, 0, 0, 0], "shift": 0}
+            ),
+        ),
+    ],
+)
+def test_a_number_that_contradicts_itself_is_not_read(
+    name: str, word: str, spoil: Callable[[dict[str, Any]], object]
+) -> None:
+    facts = entry(name)
+    PARTS.of(word).read(facts)
+    spoil(facts)
+    with pytest.raises(ValueError):
+        PARTS.of(word).read(facts)
+
+
+@every_case
+def test_a_law_is_never_read_as_another_one(case: Case) -> None:
+    """A newer version may write a field that this one does not know, and whatever it means is not left out."""
+    record = PARTS.of(case.measurement.word)
+    for facts in record.written(case.measurement, case.plan):
+        law = facts["mechanism"]
+        wrong = [{**law, "further": 1}, {**law, "mechanism": "another"}]
+        wrong += [{**law, name: str(value)} for name, value in law.items() if type(value) in (int, bool)]
+        wrong += [{**law, name: f"{value} of it"} for name, value in law.items() if isinstance(value, str)]
+        for other in wrong:
+            with pytest.raises((KeyError, TypeError, ValueError)):
+                record.read({**facts, "mechanism": other})
+
+
+def test_an_unknown_kind_is_not_read() -> None:
+    with pytest.raises(ValueError, match="not known"):
+        read({"measurements": [{"word": "new", "numbers": []}]})
+
+
+def test_a_description_without_measurements_says_nothing_of_them() -> None:
+    assert written((), ()) == {} and read({}) == ()
+
+
+def test_a_quantile_of_versions_without_searches_is_one_of_all_rows() -> None:
+    """Earlier versions stored neither slices nor padding."""
+    facts = entry("a median of samples")
+    del facts["search"], facts["mechanism"]["slices"], facts["mechanism"]["padding"]
+    number = PARTS.of(RANK_HISTOGRAM).read(facts)
+    assert number.search == Search(HALF, 0) and number.mechanism == Choice(ROWS, HALF, TENTH)
+
+
+def test_a_lean_stands_in_a_description_only_where_there_is_one() -> None:
+    """Releases stored earlier keep their description."""
+    assert "lean" not in entry("a median of samples")["mechanism"]
+    assert entry("a value that sums are cut to")["mechanism"]["lean"] == 5
+
+
+@pytest.mark.parametrize(
+    ("errors", "text"),
+    [
+        ([], ""),
+        (["a", "b"], "a; b"),
+        (["a", "b", "a", "c"], "a; b; c"),
+        (["a", "b", "c", "d"], "a; b; c; 1 more alike"),
+        (["a", "b", "c", "d", "e", "e"], "a; b; c; 2 more alike"),
+    ],
+)
+def test_three_errors_are_said_each_once_and_the_rest_is_counted(errors: list[str], text: str) -> None:
+    number = numbers_of(CASES["a most frequent value"])[0]
+    assert errors_in_words([Match("n", number, number.mechanism, error, 0.0) for error in errors]) == text
