@@ -17,6 +17,8 @@ from support.recording_session import World
 from dpsql.errors.exceptions import REGISTER, Error
 from sql.corpus import REFUSED, Case
 
+SAID = re.compile(r"""(?:["'](?=[a-z_]+["'])|'dpsql:)([a-z_]+)""")
+"""A slug as a text of Python, or in an error of the catalog's SQL."""
 ROOMS = (
     "functions",
     "plan",
@@ -68,7 +70,7 @@ def worlds(rows: bool = False) -> list[World]:
 def said_in(rooms: Iterable[Path]) -> set[str]:
     """Slugs that stand as texts in the sources of some rooms."""
     files = [file for room in rooms for file in (room.rglob("*.py") if room.is_dir() else [room.with_suffix(".py")])]
-    words = {word for file in files for word in re.findall(r"[\"']([a-z_]+)[\"']", file.read_text(encoding="utf-8"))}
+    words = {word for file in files for word in SAID.findall(file.read_text(encoding="utf-8"))}
     return words & set(REGISTER)
 
 
