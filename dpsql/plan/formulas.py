@@ -141,7 +141,7 @@ class Estimate(_Arithmetic):
     shrunk: Formula
 
 
-_HASH = "#hash"
+_HASH, _TERMS = "#hash", "#terms"
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,12 +242,15 @@ def _parts(value: Formula) -> tuple[Formula, ...]:
     return (value.plug_in, value.shrunk) if isinstance(value, Estimate) else ()
 
 
-@lru_cache(maxsize=4096)
 def terms_of(value: Formula) -> frozenset[str]:
-    """Return the names of the terms in a formula."""
+    """Return the names of the terms in a formula. An operation keeps its own, because looking up an equal one takes as long as
+    comparing both in full."""
     if isinstance(value, NoisyValue):
         return frozenset({value.term})
-    return frozenset().union(*(terms_of(part) for part in _parts(value)))
+    fields = value.__dict__ if isinstance(value, Operation) else {}
+    if _TERMS not in fields:
+        fields[_TERMS] = frozenset().union(*(terms_of(part) for part in _parts(value)))
+    return cast(frozenset[str], fields[_TERMS])
 
 
 def _rebuilt(value: Formula, change: Callable[[Formula], Formula]) -> Formula:
