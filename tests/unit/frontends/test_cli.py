@@ -45,7 +45,7 @@ def test_help_loads_nothing_heavy() -> None:
 def test_a_query_loads_what_it_needs(clinic: Clinic) -> None:
     """Each of these takes a noticeable part of the command's time, pandas (installed here) half of it."""
     unneeded = (
-        "pandas", "prompt_toolkit", "pyarrow.dataset", "pyarrow.parquet", "altair", "dpsql_audit",
+        "pandas", "asyncio", "sqlalchemy", "prompt_toolkit", "pyarrow.dataset", "pyarrow.parquet", "altair", "dpsql_audit",
         "dpsql.frontends.cli.serve", "dpsql.frontends.pgwire", "dpsql.disclosure", "dpsql.tuning", "dpsql.exports",
     )  # fmt: skip
     script = ("import sys, atexit; from dpsql.frontends.cli import main; "
