@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from itertools import product
 
 from dpsql.aggregates.registry import aggregate_of
 from dpsql.errors.exceptions import refuse
@@ -96,19 +95,21 @@ def _most_exact(
         return MeasuredBasis(tuple(built[0].terms), built[1], _choices(built[0], private_keys))
 
     alone = build()
-    if len(described(alone).sets) < 2:
+    apart = described(alone)
+    if len(apart.sets) < 2:
         return *alone, ()
     starred = (True, False) if stars and any(map(counts_rows, block.measures)) else (stars,)
-    kinds = (True, False) if law.shares_squares and in_parts(block.measures) else (False,)
-    joint: dict[MeasuredBasis, _Built] = {}
-    for squares, with_stars in product(kinds, starred):
-        built = build(sharing=True, stars=with_stars, squares=squares)
-        if any(term.shares for term in built[0].terms) and all(
-            other[0].terms != built[0].terms for other in joint.values()
-        ):
-            joint[described(built)] = built
-    chosen, parts = most_exact(described(alone), tuple(joint), caps, law)
-    return *joint.get(chosen, alone), parts
+    for squares in (True, False) if law.shares_squares and in_parts(block.measures) else (False,):
+        joint: dict[MeasuredBasis, _Built] = {}
+        for with_stars in starred:
+            built = build(sharing=True, stars=with_stars, squares=squares)
+            new = all(other[0].terms != built[0].terms for other in joint.values())
+            if new and any(term.shares for term in built[0].terms):
+                joint[described(built)] = built
+        chosen, parts = most_exact(apart, tuple(joint), caps, law)
+        if chosen is not apart:
+            return *joint[chosen], parts
+    return *alone, ()
 
 
 def _groups(block: Block, basis: TermBasis, formulas: tuple[MeasureFormula, ...]) -> GroupFacts:

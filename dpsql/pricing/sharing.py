@@ -26,17 +26,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from operator import itemgetter
 
-from dpsql.plan.formulas import (
-    Element,
-    Formula,
-    MeasureFormula,
-    NoisyValue,
-    Number,
-    Operation,
-    Operator,
-    plugged_in,
-    terms_of,
-)
+from dpsql.plan.formulas import Estimate, Formula, MeasureFormula, NoisyValue, Number, Operation, Operator
 from dpsql.plan.plan import Caps, Term
 from dpsql.pricing.assumed_rows import assumed_value
 from dpsql.pricing.sensitivity import sensitivity
@@ -145,12 +135,11 @@ def _errors(basis: MeasuredBasis, caps: Caps, law: NoiseLaw) -> _Errors:
     alone = []
     for _, formula, _ in basis.formulas:
         of_sets: dict[str, float] = {}
-        if terms_of(formula) <= terms.keys() and not isinstance(formula, Element):
-            for name, slope in _derivative(plugged_in(formula), values)[1].items():
-                term = terms[name]
-                if term.magnitude and slope:
-                    key = term.shares or name
-                    of_sets[key] = math.hypot(of_sets.get(key, 0.0), slope * law.spread(term, caps))
+        for name, slope in _slopes(formula, values).items():
+            term = terms[name]
+            if term.magnitude and slope:
+                key = term.shares or name
+                of_sets[key] = math.hypot(of_sets.get(key, 0.0), slope * law.spread(term, caps))
         alone.append(of_sets)
     return _Errors(basis.sets, basis.choices, tuple(alone), law.power)
 
@@ -158,14 +147,25 @@ def _errors(basis: MeasuredBasis, caps: Caps, law: NoiseLaw) -> _Errors:
 _Slopes = dict[str, float]
 
 
+def _slopes(formula: Formula, values: Mapping[str, float]) -> _Slopes:
+    """Return the derivative of a plug-in formula by each term; none for numbers that are chosen."""
+    try:
+        return _derivative(formula, values)[1]
+    except KeyError:  # a number that is not a sum
+        return {}
+
+
 def _derivative(formula: Formula, values: Mapping[str, float]) -> tuple[float, _Slopes]:
-    """Return the value of a formula and its derivative by each term, at `values` of the terms.
+    """Return the value of a plug-in formula and its derivative by each term, at `values` of the terms. Raises KeyError for other
+    numbers than these.
 
     Numbers that an earlier stage releases count as 1, roundings as what they round."""
     if isinstance(formula, NoisyValue):
         return values[formula.term], {formula.term: 1.0}
     if isinstance(formula, Number):
         return formula.value, {}
+    if isinstance(formula, Estimate):
+        return _derivative(formula.plug_in, values)
     if not isinstance(formula, Operation):
         return 1.0, {}
     operands = [_derivative(operand, values) for operand in formula.operands]
