@@ -39,7 +39,7 @@ MOST = {
     "reuse": (2_700, 10),
     "schemas": (3_650, 18),
     "session": (3_860, 19),
-    "sql": (8_930, 49),
+    "sql": (8_940, 48),  # outputs over results that double by their aliases are refused
     "storage": (290, 8),
     "testing": (240, 1),
     "tuning": (1_020, 5),

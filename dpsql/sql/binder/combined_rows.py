@@ -21,7 +21,7 @@ from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Block
 from dpsql.sql.binder.result_facts import MOST_UNIQUE, Sources, output, scope_of
 from dpsql.sql.binder.scope import Bound, Released, using, using_name
-from dpsql.sql.binder.trees import condition_of, conjuncts
+from dpsql.sql.binder.trees import condition_of, conjuncts, literal_limit
 from dpsql.sql.lexer import place
 
 MOST_COMBINED = 5_000_000
@@ -59,7 +59,7 @@ def combined_rows(node: exp.Select, sources: Sources) -> tuple[int, int]:
     joins = node.args.get("joins") or []
     if not joins and (not sources or node.args.get("where") is None):
         return (sources[0][1].most_rows if sources else 1), 0
-    if any(_side(join) in ("RIGHT", "FULL") for join in joins) and any(map(_is_comma, joins)):
+    if any(join.side in ("RIGHT", "FULL") for join in joins) and any(map(_is_comma, joins)):
         return _product(sources, joins)  # in FROM a, b FULL JOIN c the comma is read last
     return _Steps(node, sources, joins).joined()
 
@@ -221,7 +221,7 @@ class _Steps:
         self.node, self.sources, self.joins = node, [source for _, source in sources], joins
         self.aliases = {alias.lower() for alias, _ in sources}
         self.scope = scope_of(sources, *using(joins, [alias for alias, _ in sources]))
-        self.inner = [not _side(join) and _kind(join) in ("", "INNER", "CROSS") for join in joins]
+        self.inner = [not join.side and join.kind in ("", "INNER", "CROSS") for join in joins]
         pairing = [join.args.get("on") for join in joins]
         conditions = [
             condition_of(node, "where"),
@@ -253,11 +253,11 @@ class _Steps:
         each, pairs = self._partners(number), self._pairs(number)
         both = [key | other for key in self.keys for other in self._keys(number)]
         self.placed.add(number)
-        if _kind(join) in ("SEMI", "ANTI"):
+        if join.kind in ("SEMI", "ANTI"):
             return pairs
-        self.keys = [*(self.keys if each <= 1 and _side(join) in ("", "LEFT") else []), *both][:MOST_UNIQUE]
-        left = self.rows if _side(join) in ("LEFT", "FULL") else 0
-        right = source.most_rows if _side(join) in ("RIGHT", "FULL") else 0
+        self.keys = [*(self.keys if each <= 1 and join.side in ("", "LEFT") else []), *both][:MOST_UNIQUE]
+        left = self.rows if join.side in ("LEFT", "FULL") else 0
+        right = source.most_rows if join.side in ("RIGHT", "FULL") else 0
         self.rows = max(pairs, left) + right if each <= 1 else pairs + left + right
         return self.rows
 
@@ -381,11 +381,8 @@ def too_many(rows: int, position: int | None, most: int = MOST_COMBINED) -> Erro
 
 def _limited(node: exp.Expr, bound: Released) -> Released:
     """Return a result with `most_rows` reduced to what LIMIT and the values of its keys allow."""
-    limit = node.args.get("limit")
-    number = limit.expression if isinstance(limit, exp.Limit) else None
-    written = isinstance(number, exp.Literal) and not number.is_string and number.name.isdecimal()
-    most = int(number.name) if number is not None and written else bound.most_rows
-    return replace(bound, most_rows=min(most, bounded_by_keys(bound)))
+    most = literal_limit(node)
+    return replace(bound, most_rows=min(bound.most_rows if most is None else most, bounded_by_keys(bound)))
 
 
 def _grouping_sets(node: exp.Select) -> int:
@@ -396,14 +393,6 @@ def _grouping_sets(node: exp.Select) -> int:
     cubes = (len(cube.expressions) for cube in group.find_all(exp.Cube))
     rollups = (len(part.expressions) + 1 for part in group.find_all(exp.Rollup, exp.GroupingSets))
     return prod(1 << min(keys, 32) for keys in cubes) * prod(rollups)
-
-
-def _side(join: exp.Join) -> str:
-    return str(join.args.get("side") or "").upper()
-
-
-def _kind(join: exp.Join) -> str:
-    return str(join.args.get("kind") or "").upper()
 
 
 def _is_comma(join: exp.Join) -> bool:

@@ -23,7 +23,7 @@ from dpsql.sql.binder.combined_rows import groups_of
 from dpsql.sql.binder.context import BindingContext
 from dpsql.sql.binder.correlated_subqueries import check_groups
 from dpsql.sql.binder.equal_keys import naming_unit
-from dpsql.sql.binder.group_bounds import of_units
+from dpsql.sql.binder.group_bounds import of_units, with_unit_count
 from dpsql.sql.binder.grouping_sets import (
     columns_of_sets,
     grouping_call,
@@ -32,7 +32,6 @@ from dpsql.sql.binder.grouping_sets import (
     over_union,
     united,
 )
-from dpsql.sql.binder.least_units import with_unit_count
 from dpsql.sql.binder.per_unit_aggregation import per_unit
 from dpsql.sql.binder.public_keys import BlockKeys, narrowed, noted, shortened
 from dpsql.sql.binder.quantiles import MOST_SHARES, single_quantiles

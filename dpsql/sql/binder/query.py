@@ -43,6 +43,7 @@ from dpsql.sql.binder.scope import HIDDEN, Bound, Common, Environment, Kind, Pro
 from dpsql.sql.binder.select_lists import (
     bound_star,
     check_public_groups,
+    check_written,
     is_changed,
     public_rows,
     where_written_out,
@@ -395,6 +396,7 @@ class QueryBinder:
             else:
                 copy.set(name, self.released_part(value, environment))
         sources = [(alias, source) for alias, source in bound if isinstance(source, Released)]
+        check_written(node, sources)
         written = [
             part for item in node.expressions for part in written_out(item, sources, node.args.get("joins") or ())
         ]

@@ -20,6 +20,7 @@ from dpsql.plan.plan import Call, Column, Expr, Key, Measure, ReleasedRows
 from dpsql.sql.binder.aggregates import has_aggregate, spelling
 from dpsql.sql.binder.scalars import Scalars
 from dpsql.sql.binder.scope import Protected, Released, Scope, using
+from dpsql.sql.binder.trees import literal_limit
 
 Sources = Sequence[tuple[str, Released]]
 Unique = frozenset[frozenset[int]]
@@ -215,9 +216,8 @@ def _moved(positions: frozenset[int], outputs: Sequence[Output]) -> Unique:
 def _pairs_rows(join: exp.Join) -> bool:
     """Return whether a join pairs rows: an inner, left or cross join. For all others, and with NATURAL or USING, no uniqueness is
     claimed."""
-    side, kind = str(join.args.get("side") or "").upper(), str(join.args.get("kind") or "").upper()
     return (
-        side in ("", "LEFT") and kind in ("", "INNER", "OUTER", "CROSS")
+        join.side in ("", "LEFT") and join.kind in ("", "INNER", "OUTER", "CROSS")
         and not join.args.get("using") and not join.args.get("method")
     )  # fmt: skip
 
@@ -262,11 +262,9 @@ def _output_positions(unique: set[frozenset[str]], outputs: Sequence[Output]) ->
 
 def limited(node: exp.Expr, released: Released) -> Released:
     """Return `released` with the bound on rows that a literal LIMIT of `node` gives."""
-    limit = node.args.get("limit")
-    number = limit.expression if isinstance(limit, exp.Limit) else None
-    if not isinstance(number, exp.Literal) or number.is_string or not number.name.isdecimal():
+    most = literal_limit(node)
+    if most is None:
         return released
-    most = int(number.name)
     unique = released.unique | (ONE_ROW if most == 1 else frozenset())
     return replace(released, unique=unique, repeats=(*released.repeats, (frozenset(), most)))
 

@@ -21,7 +21,7 @@ from dpsql.sql.binder.trees import output_name
 from dpsql.sql.lexer import place
 
 MOST_WRITTEN = 20_000
-"""Largest number of nodes written in place of aliases in one WHERE."""
+"""Largest number of nodes written in place of aliases in one WHERE, or in one SELECT over results."""
 
 
 def where_written_out(node: exp.Select, scope: Scope) -> exp.Where | None:
@@ -49,6 +49,25 @@ def where_written_out(node: exp.Select, scope: Scope) -> exp.Where | None:
             raise refuse("aggregate_in_where", name=column.name, position=place(column))
         column.replace(exp.Paren(this=output.copy()))
     return written
+
+
+def check_written(node: exp.Select, sources: Sequence[tuple[str, Released]]) -> None:
+    """Refuse (heavy_expression) a SELECT over results in which more than `MOST_WRITTEN` nodes stand for outputs that are named by
+    alias. The sandbox writes them out, and a + a AS b, b + b AS c, ... doubles each time."""
+    columns = {label.lower() for _, source in sources for label in source.columns}
+    sizes: dict[str, int] = {}
+    written = 0
+    clauses = [
+        clause for name in ("where", "having", "qualify", "order") if (clause := node.args.get(name)) is not None
+    ]
+    for part in [*node.expressions, *clauses]:
+        named = [column for column in _own_columns(part) if column.name.lower() in sizes.keys() - columns]
+        more = sum(sizes[column.name.lower()] for column in named)
+        written += more
+        if written > MOST_WRITTEN:
+            raise refuse("heavy_expression", position=place(named[0]))
+        if part.alias:
+            sizes.setdefault(part.alias.lower(), more + sum(1 for _ in part.walk()))
 
 
 def _own_columns(node: exp.Expr) -> Iterator[exp.Column]:

@@ -54,6 +54,14 @@ def condition_of(node: exp.Select, clause: str) -> exp.Expr | None:
     return None if written is None else written.this
 
 
+def literal_limit(node: exp.Expr) -> int | None:
+    """Return the number of a LIMIT that is a literal; None without one."""
+    limit = node.args.get("limit")
+    number = limit.expression if isinstance(limit, exp.Limit) else None
+    written = isinstance(number, exp.Literal) and not number.is_string and number.name.isdecimal()
+    return int(number.name) if number is not None and written else None
+
+
 def output_name(item: exp.Expr) -> str:
     """Return the name of an output column, by PostgreSQL's rules."""
     if item.alias:
