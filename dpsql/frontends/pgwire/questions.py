@@ -464,7 +464,9 @@ def _never(condition: exp.Expr) -> bool:
 
 
 def _fields(schema: pa.Schema) -> tuple[ResultField, ...]:
-    return tuple(ResultField(column.name, oid_of(column.type)) for column in schema)
+    return tuple(
+        ResultField(column.name, int((column.metadata or {}).get(b"oid", oid_of(column.type)))) for column in schema
+    )
 
 
 def _data_fields(columns: Sequence[OutputColumn], bars: bool) -> tuple[ResultField, ...]:

@@ -159,7 +159,6 @@ SELECT table_name, privilege_type, is_grantable FROM information_schema.role_tab
 -- differs: these rows are not kept
 SELECT table_name, column_name, privilege_type FROM information_schema.column_privileges WHERE table_schema = 'public' AND grantee = current_user AND privilege_type = 'SELECT' AND table_name = 'orders' ORDER BY 2
 -- Metabase, Grafana, Superset, SQLAlchemy
--- differs: not answered as there yet
 SELECT pg_catalog.pg_class.relname FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_catalog.pg_namespace.oid = pg_catalog.pg_class.relnamespace WHERE pg_catalog.pg_class.relkind = ANY (ARRAY['r', 'p']) AND pg_catalog.pg_class.relpersistence != 't' AND pg_catalog.pg_table_is_visible(pg_catalog.pg_class.oid) AND pg_catalog.pg_namespace.nspname != 'pg_catalog' ORDER BY 1
 SELECT attr.conname, array_agg(attr.attname ORDER BY attr.ord) AS cols, obj_description(attr.oid, 'pg_constraint') FROM (SELECT con.conrelid AS conrelid, con.oid, con.conname AS conname, con.ord AS ord, pg_catalog.pg_attribute.attname AS attname FROM pg_catalog.pg_attribute JOIN (SELECT c.conrelid, c.oid, c.conname, unnest(c.conkey) AS attnum, generate_subscripts(c.conkey, 1) AS ord FROM pg_catalog.pg_constraint c WHERE c.contype = 'p') AS con ON pg_catalog.pg_attribute.attnum = con.attnum AND pg_catalog.pg_attribute.attrelid = con.conrelid) AS attr JOIN pg_class c ON c.oid = attr.conrelid WHERE c.relnamespace = 'public'::regnamespace GROUP BY attr.conname, attr.oid ORDER BY 1
 SELECT nspname FROM pg_namespace WHERE nspname NOT LIKE 'pg_%' ORDER BY nspname

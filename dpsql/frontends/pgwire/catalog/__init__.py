@@ -11,6 +11,7 @@ from sqlglot import exp
 from dpsql.errors.exceptions import refuse
 from dpsql.frontends.pgwire.catalog.database import image
 from dpsql.frontends.pgwire.catalog.engine_errors import our_refusal
+from dpsql.frontends.pgwire.catalog.naming import output_oids
 from dpsql.frontends.pgwire.catalog.rewrite import CatalogContext, to_duckdb
 from dpsql.policy import Policy
 from dpsql.release.confinement import ConfinedError, ConfinedPool
@@ -42,14 +43,15 @@ class Catalog:
     ) -> pa.Table:
         """Return the rows of one SELECT; `started` is called with a function that interrupts it. Raises refusals with
         PostgreSQL's SQLSTATEs."""
-        return self.names.with_texts(self._rows(tree, to_duckdb(tree, place), MOST_ROWS, started), place.path)
+        rows = self._rows(tree, to_duckdb(tree, place), MOST_ROWS, started)
+        return _with_oids(self.names.with_texts(rows, place.path), tree)
 
     def describe(
         self, tree: exp.Expr, place: CatalogContext, started: Callable[[Callable[[], None]], None] | None = None
     ) -> pa.Schema:
         """Return the columns of one SELECT without running it; `started` as in `run`."""
         rows = self._rows(tree, f"SELECT * FROM ({to_duckdb(tree, place)}) LIMIT 0", 0, started)
-        return self.names.with_texts(rows, place.path).schema
+        return _with_oids(self.names.with_texts(rows, place.path), tree).schema
 
     def _rows(
         self, tree: exp.Expr, sql: str, most_rows: int, started: Callable[[Callable[[], None]], None] | None
@@ -66,6 +68,16 @@ class Catalog:
                 raise our_refusal(error, tree) from None
             finally:
                 waiting.ended()
+
+
+def _with_oids(rows: pa.Table, tree: exp.Expr) -> pa.Table:
+    """Return the rows with the OIDs of names and of JSON, which are texts in DuckDB, beside their columns."""
+    oids = output_oids(tree) if isinstance(tree, exp.Query) else {}
+    fields = [
+        field.with_metadata({b"oid": str(oids[position]).encode()}) if position in oids else field
+        for position, field in enumerate(rows.schema)
+    ]  # fmt: skip
+    return pa.Table.from_arrays(rows.columns, schema=pa.schema(fields))
 
 
 class _Waiting:

@@ -131,6 +131,7 @@ MACROS: dict[str, tuple[tuple[str, str], ...]] = {
         "_q.index_text END ELSE _q.column_names[_c] END "
          "FROM pgx.definitions _q WHERE _q.index_oid = _o AND _o <> 0)"),
     ),
+    "pg_index_column_has_property": (("_i, _c, _p", "(_p IN ('asc', 'nulls_last', 'orderable', 'returnable', 'search_array'))"),),
     "pg_get_viewdef": (("_o", "CAST(NULL AS VARCHAR)"), ("_o, _p", "CAST(NULL AS VARCHAR)")),
     "pg_get_ruledef": (("_o", "CAST(NULL AS VARCHAR)"), ("_o, _p", "CAST(NULL AS VARCHAR)")),
     "pg_get_triggerdef": (("_o", "CAST(NULL AS VARCHAR)"), ("_o, _p", "CAST(NULL AS VARCHAR)")),
@@ -160,7 +161,9 @@ MACROS: dict[str, tuple[tuple[str, str], ...]] = {
     "(SELECT any_value(_q.description) FROM pgc.pg_description _q JOIN pgc.pg_class _qc ON "
                            "_qc.oid = _q.classoid WHERE _q.objoid = _o AND _q.objsubid = 0 AND _qc.relname = _c)"),),
     # visibility and rights: everything here may be read, nothing may be written
-    **dict.fromkeys(("pg_table_is_visible", "pg_type_is_visible", "pg_function_is_visible", "pg_operator_is_visible",
+    "pg_table_is_visible": (("_o, _p", "(SELECT bool_or(_q.schema = 'pg_catalog' OR list_contains(_p, _q.schema)) FROM "
+    "pgx.names _q WHERE _q.kind = 'DECIMAL(11,0)' AND _q.oid = CAST(_o AS UINTEGER))"),),
+    **dict.fromkeys(("pg_type_is_visible", "pg_function_is_visible", "pg_operator_is_visible",
     "pg_opclass_is_visible", "pg_opfamily_is_visible", "pg_collation_is_visible", "pg_conversion_is_visible",
     "pg_statistics_obj_is_visible", "pg_ts_config_is_visible", "pg_ts_dict_is_visible", "pg_ts_parser_is_visible",
     "pg_ts_template_is_visible"), (("_o", "true"),)),

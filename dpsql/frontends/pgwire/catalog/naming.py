@@ -1,10 +1,14 @@
-"""Names that PostgreSQL gives to outputs without an alias (count, ?column?, case): clients use them."""
+"""Names that PostgreSQL gives to outputs without an alias (count, ?column?, case), which clients use, and types that are seen in
+a text."""
 
 from __future__ import annotations
 
+from functools import cache
+
 from sqlglot import exp
 
-from dpsql.frontends.pgwire.catalog.shape import SQL_NAMES
+from dpsql.frontends.pgwire import encodings as e
+from dpsql.frontends.pgwire.catalog.shape import SQL_NAMES, relations
 from dpsql.sql.binder.sql_words import function_word
 
 
@@ -93,3 +97,47 @@ def name_outputs(tree: exp.Query, names: list[str]) -> None:
     for node, name in zip(list(select.expressions), names, strict=True):
         if not isinstance(node, (exp.Alias, exp.Column, exp.Star)) and not node.is_star:
             node.replace(exp.alias_(node.copy(), name, quoted=True))
+
+
+@cache
+def column_types() -> dict[str, set[str]]:
+    """Return the types that catalog columns of each name have."""
+    types: dict[str, set[str]] = {}
+    for relation in relations().values():
+        for name, (type_, _) in relation.columns.items():
+            types.setdefault(name, set()).add(type_)
+    return types
+
+
+def is_of(node: exp.Expr, types: set[str]) -> bool:
+    """Return whether a value visibly has one of these types: a column of the catalogs, whose name is no alias in the question."""
+    node = node.unnest()
+    if not isinstance(node, exp.Column):
+        return False
+    outputs = node.root().find_all(exp.Alias)
+    aliases = {
+        output.alias
+        for output in outputs
+        if not (isinstance(output.this, exp.Column) and output.this.name == output.alias)
+    }
+    return node.name not in aliases and column_types().get(node.name, {""}) <= types
+
+
+def output_oids(tree: exp.Query) -> dict[int, int]:
+    """Return the OIDs, by position, of outputs that are visibly names, arrays of names or JSON; nothing beside a star, which
+    stands for any number of columns."""
+    oids = dict[int, int]()
+    for position, select in enumerate(tree.selects):
+        value = select.unalias().unnest()
+        if select.is_star or isinstance(value, exp.Star):
+            return {}
+        if isinstance(value, exp.Column) and is_of(value, _NAMES):
+            oids[position] = e.NAME
+        elif isinstance(value, exp.ArrayAgg) and is_of(next(value.find_all(exp.Column), value), _NAMES):
+            oids[position] = e.ARRAY_OF[e.NAME]
+        elif called(value).startswith(("json_agg", "json_build", "json_object_agg", "to_json", "jsonb_")):
+            oids[position] = e.JSONB if "jsonb" in called(value) else e.JSON
+    return oids
+
+
+_NAMES = {"name", "sql_identifier"}

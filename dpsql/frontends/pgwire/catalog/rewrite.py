@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 from sqlglot import exp
 from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
@@ -22,7 +21,7 @@ from dpsql.frontends.pgwire.catalog.engine_errors import unknown_call
 from dpsql.frontends.pgwire.catalog.formats import joined_format
 from dpsql.frontends.pgwire.catalog.kinds import KINDS, VECTORS, ObjectNames, physical
 from dpsql.frontends.pgwire.catalog.macros import MACROS
-from dpsql.frontends.pgwire.catalog.naming import called, name_outputs, output_name, output_names
+from dpsql.frontends.pgwire.catalog.naming import called, column_types, is_of, name_outputs, output_name, output_names
 from dpsql.frontends.pgwire.catalog.shape import PG_CATALOG, SCHEMAS, relations, type_names
 from dpsql.frontends.pgwire.catalog.sources import (
     RECORDS,
@@ -52,7 +51,7 @@ _OF_KIND: dict[str, tuple[int, str]] = {
     **dict.fromkeys(("has_table_privilege", "has_any_column_privilege", "has_sequence_privilege"), (-2, "regclass")),
     **dict.fromkeys(("has_schema_privilege",), (-2, "regnamespace")), "has_column_privilege": (-3, "regclass"),
     **dict.fromkeys((
-        "pg_table_is_visible", "pg_relation_size", "pg_total_relation_size", "pg_table_size", "pg_indexes_size",
+        "pg_relation_size", "pg_total_relation_size", "pg_table_size", "pg_indexes_size",
         "pg_relation_is_publishable", "pg_partition_ancestors", "pg_partition_root", "row_security_active", "obj_description",
         "col_description",
     ), (0, "regclass")),
@@ -209,30 +208,6 @@ def _dot(node: exp.Expr, place: CatalogContext) -> exp.Expr:
 # --- casts ------------------------------------------------------------------------------------------------------------
 
 
-@cache
-def _column_types() -> dict[str, set[str]]:
-    """Return the types that catalog columns of each name have."""
-    types: dict[str, set[str]] = {}
-    for relation in relations().values():
-        for name, (type_, _) in relation.columns.items():
-            types.setdefault(name, set()).add(type_)
-    return types
-
-
-def _is_of(node: exp.Expr, types: set[str]) -> bool:
-    """Return whether a value visibly has one of these types: a column of the catalogs, whose name is no alias in the question."""
-    node = node.unnest()
-    if not isinstance(node, exp.Column):
-        return False
-    outputs = node.root().find_all(exp.Alias)
-    aliases = {
-        output.alias
-        for output in outputs
-        if not (isinstance(output.this, exp.Column) and output.this.name == output.alias)
-    }
-    return node.name not in aliases and _column_types().get(node.name, {""}) <= types
-
-
 def type_word(to: exp.Expr) -> str:
     """Return a type's name without its schema, quotes and sizes; "char" in quotes is `char`, without them `bpchar`."""
     if isinstance(to, exp.ObjectIdentifier):
@@ -300,7 +275,7 @@ def _of_kind(value: exp.Expr, kind: str, place: CatalogContext) -> exp.Expr:
         slug = {"regclass": "unknown_table", "regnamespace": "catalog_schema", "regtype": "catalog_type"}.get(
             kind, "catalog_function"
         )
-        visible = isinstance(value.unnest(), (exp.DPipe, exp.Concat)) or _is_of(value, _TEXTS)
+        visible = isinstance(value.unnest(), (exp.DPipe, exp.Concat)) or is_of(value, _TEXTS)
         value = call("oid_of_text" if visible else "to_oid", value, exp.Literal.string(type_), exp.Literal.string(slug))
     return exp.cast(value, _built(type_))
 
@@ -310,13 +285,13 @@ def _is_number(value: exp.Expr) -> bool:
     value = value.unnest()
     if isinstance(value, exp.Cast):
         return value.to.is_type(*exp.DataType.NUMERIC_TYPES)
-    return _is_of(value, _NUMBERS)
+    return is_of(value, _NUMBERS)
 
 
 def _text_cast(node: exp.Cast, word: str, place: CatalogContext) -> exp.Expr:
     """Return a cast to text. What may be an array or the name of an object is written by a macro as PostgreSQL writes it."""
     value = node.this
-    if isinstance(value, (exp.Literal, exp.Null)) or _is_of(value, _TEXTS | _NUMBERS):
+    if isinstance(value, (exp.Literal, exp.Null)) or is_of(value, _TEXTS | _NUMBERS):
         text: exp.Expr = exp.cast(value, "text")
     elif isinstance(value, (exp.Func, exp.DPipe)) and called(value) not in _KEEPING and not isinstance(value, exp.Cast):
         text = exp.cast(value, "text")
@@ -353,7 +328,7 @@ def _array_cast(node: exp.Cast, element: str, place: CatalogContext) -> exp.Expr
         if element in KINDS:
             items = [exp.Literal.number(place.names.oid(element, item.name, place.path)) for item in value.expressions]
             value = exp.Array(expressions=items)
-    elif element in _TEXTS and not (isinstance(value, exp.Array) or _is_of(value, {"_text", "_name"})):
+    elif element in _TEXTS and not (isinstance(value, exp.Array) or is_of(value, {"_text", "_name"})):
         return call("texts", value, _schemas(place.path))
     if inner is None:
         inner = "uint" if element in _OIDS else "text" if element in _TEXTS else node.to.sql("duckdb").partition("[")[0]
@@ -423,7 +398,7 @@ def _bracket(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     if len(node.expressions) != 1 or isinstance(node.expressions[0], exp.Slice) or node.this.unnest().find(exp.Array):
         return node
     array = node.this.unnest()
-    types = _column_types().get(array.name, {""}) if isinstance(array, exp.Column) else {""}
+    types = column_types().get(array.name, {""}) if isinstance(array, exp.Column) else {""}
     if isinstance(array, exp.Func) and not isinstance(array, exp.Cast):
         return node
     if types <= set(VECTORS) or types.isdisjoint({*VECTORS, ""}):
@@ -513,6 +488,13 @@ def _typeof(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     if _is_text(value) or isinstance(value, exp.Null):
         return exp.cast(exp.Literal.number(705), _built(physical("regtype") or ""))
     return call("pg_typeof", value)
+
+
+def _visible(node: exp.Expr, place: CatalogContext) -> exp.Expr:
+    """Return pg_table_is_visible(x): whether the schema of a relation is searched."""
+    if len(node.expressions) != 1:
+        raise unknown_call(node, called(node))
+    return call("pg_table_is_visible", _of_kind(node.expressions[0], "regclass", place), _schemas(place.path))
 
 
 def _to_type(node: exp.Expr, place: CatalogContext) -> exp.Expr:
@@ -632,6 +614,7 @@ _NAMED: dict[str, Callable[[exp.Expr, CatalogContext], exp.Expr]] = {
     "pg_backend_pid": lambda node, place: exp.Literal.number(place.process),
     "current_schemas": _searched,
     "pg_typeof": _typeof,
+    "pg_table_is_visible": _visible,
     "to_regtype": _to_type,
 }
 """Functions without a macro."""
