@@ -25,8 +25,7 @@ from dpsql.plan.plan import BoundedBlock
 from dpsql.plan.stability import tables
 from dpsql.planning.planner import MOST_KEPT, Planned, QuestionToken
 from dpsql.policy import Policy
-from dpsql.pricing.block_names import block_names
-from dpsql.pricing.explain import describe_loss, shown_errors
+from dpsql.pricing.explain import block_names, describe_loss, shown_errors
 from dpsql.pricing.options import Reuse
 from dpsql.pricing.pricing import PricedBlock
 from dpsql.privacy.mechanisms.partition_selection import Threshold
