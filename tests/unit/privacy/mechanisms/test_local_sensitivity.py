@@ -41,6 +41,7 @@ from dpsql.privacy.mechanisms.local_sensitivity import (
     propose_for,
     smooth_for,
 )
+from dpsql.privacy.mechanisms.rational_bounds import exp_lower, ln_upper
 from dpsql.privacy.pure_to_zcdp import rho_of_pure
 from dpsql_audit import local_laws
 from dpsql_audit.mechanism_laws import check_local
@@ -146,6 +147,19 @@ def test_smooth_medians_of_neighbours_need_no_more_delta_than_is_charged(rows: i
         for other in neighbours(cells, rows)
     )
     assert worst <= float(law.delta_0) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("twice", range(16, 42, 2))
+def test_a_part_that_misses_a_fall_by_less_than_a_float_resolves_has_the_next_one(twice: int) -> None:
+    """Delta is 1e-15 of itself below what the fall 2**28 // `twice` needs with an epsilon that its alpha halves exactly: floats,
+    in which the fall is searched, cannot tell, and the exact inequalities have to."""
+    alpha, fall = Fraction((1 << 28) // 20 * twice, 1 << 28), (1 << 28) // twice
+    ratio = Fraction(1 << 28, (1 << 28) - fall)
+    delta = exp_lower(-(alpha + ln_upper(ratio)) / (ratio - 1)) * (1 - Fraction(1, 10**15))
+    law = smooth_for(ONE_ROW, PrivacyLoss(2 * alpha, delta, None))
+    assert fall - fall // 100_000 <= law.fall < fall
+    assert law.recomputed_loss() == law.loss
+    assert replace(law, fall=fall).recomputed_loss().delta > delta
 
 
 def test_a_tenth_more_than_the_law_allows_is_seen() -> None:
