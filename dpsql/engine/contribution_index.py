@@ -48,7 +48,7 @@ from dpsql.plan.canonical_text import canonical_text
 from dpsql.policy import Policy
 from dpsql.policy.reach import is_file
 from dpsql.storage.durable_files import sync
-from dpsql.storage.file_locks import alone_in
+from dpsql.storage.file_locks import locked
 
 FORMAT = "5"
 SETTLED_SECONDS = 0.1
@@ -253,7 +253,7 @@ class ContributionIndex:
         if self._engine.views.stored is not None:
             return self._prepare_stored(self._engine.views.stored, progress)
         folder = self._writable_folder()
-        with alone_in(folder):
+        with locked(folder / "lock"):
             for part in folder.glob("*.part*"):
                 part.unlink(missing_ok=True)
             for scratch in folder.glob("scratch-*"):
@@ -287,7 +287,7 @@ class ContributionIndex:
                 current.add(self._token(table, self._order(table), identity))
         removed = 0
         for folder in filter(Path.is_dir, self._folders()):
-            with alone_in(folder):
+            with locked(folder / "lock"):
                 for file in folder.iterdir():
                     is_view = file.suffix in _ENDINGS and file.stem not in current
                     if is_view or ".part" in file.name:  # unfinished files and their logs, too

@@ -18,6 +18,15 @@ def write_private(path: Path, content: bytes) -> None:
         os.fsync(file.fileno())
 
 
+def replace_private(path: Path, content: bytes) -> None:
+    """Replace `path`, if any, by a file for its owner alone; a crash leaves the previous or the new one. Raises OSError."""
+    draft = path.with_name(f"{path.name}.draft")
+    draft.unlink(missing_ok=True)  # of a writer that died: the caller keeps others out
+    write_private(draft, content)
+    os.replace(draft, path)
+    sync(path.parent)
+
+
 def take_name(path: Path, mode: int = 0o666) -> None:
     """Create `path` as a new empty file of this user, so that writing to it follows no link that was there before.
 

@@ -36,9 +36,9 @@ def wait_for_lock(descriptor: int) -> None:
 
 
 @contextmanager
-def alone_in(folder: Path) -> Iterator[None]:
-    """Lock a folder by its file `lock` while the context is open. Raises OSError."""
-    descriptor = open_lock(folder / "lock")
+def locked(file: Path) -> Iterator[None]:
+    """Lock a file, which is created if it is missing, while the context is open. Raises OSError."""
+    descriptor = open_lock(file)
     try:
         wait_for_lock(descriptor)
         yield

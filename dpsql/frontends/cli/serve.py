@@ -272,24 +272,30 @@ def user_add(policy: Path, name: str) -> None:
     with _logins(policy) as logins:
         if name not in logins.names():
             raise refuse("user_name", name=name, known=", ".join(logins.names()))
-        if sys.stdin.isatty():
-            password = click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
-        else:
-            password = sys.stdin.readline().rstrip("\r\n")
-        logins.add(name, password)
-    audit("owner", act="user add", user=name)
-    _say(f"{name} can log in")
+        logins.add(name, _password())
+    _can_log_in(name)
 
 
 @user.command("password")
 @policy_option()
 @click.argument("name")
-@click.pass_context
-def user_password(context: click.Context, policy: Path, name: str) -> None:
+def user_password(policy: Path, name: str) -> None:
     """Replace the password of an existing login NAME; a disabled login is enabled."""
     with _logins(policy) as logins:
         logins.check_known(name)
-    context.invoke(user_add, policy=policy, name=name)
+        logins.add(name, _password(), existing=True)
+    _can_log_in(name)
+
+
+def _password() -> str:
+    if sys.stdin.isatty():
+        return str(click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True))
+    return sys.stdin.readline().rstrip("\r\n")
+
+
+def _can_log_in(name: str) -> None:
+    audit("owner", act="user add", user=name)
+    _say(f"{name} can log in")
 
 
 @user.command("list")

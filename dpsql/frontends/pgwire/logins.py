@@ -2,16 +2,20 @@
 
 The file is not in the policy's folder, because policies are shared and versioned; whoever can read it cannot log in with it, but
 can guess weak passwords without any limit on the number of tries.
+
+Whoever changes it holds the lock of the file `logins.lock` beside it from reading to replacing, so that changes of several
+processes follow each other. The new file is complete and on disk before it takes the name of the previous one; readers need no
+lock. They read the file each time: times and sizes of files are too coarse to show every change.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import secrets
 import stat
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from dpsql.errors.exceptions import refuse
@@ -19,7 +23,8 @@ from dpsql.frontends.pgwire.scram import Verifier, make_verifier, mock_verifier
 from dpsql.ledger.ledger import Ledger
 from dpsql.policy import Policy
 from dpsql.policy.values import OWNER
-from dpsql.storage.durable_files import sync, write_private
+from dpsql.storage.durable_files import replace_private
+from dpsql.storage.file_locks import locked
 
 LEAST_PASSWORD = 8
 _DISABLED = "!"
@@ -32,7 +37,7 @@ class Logins:
     def __init__(self, place: Path, policy: Policy) -> None:
         self._place, self._policy = place, policy
         self._lock = threading.Lock()
-        self._stamp: tuple[int, int] | None = None
+        self._content: bytes | None = None
         self._verifiers: dict[str, str] = {}
         self._secret = b""
 
@@ -44,15 +49,18 @@ class Logins:
         """Return every name that may have a login."""
         return (*self._policy.analysts, OWNER)
 
-    def add(self, name: str, password: str) -> None:
-        """Give `name` a password, or a new one. Raises user_name, user_password, user_file."""
+    def add(self, name: str, password: str, existing: bool = False) -> None:
+        """Give `name` a password, or a new one; with `existing`, only if `name` has a login, which is enabled. Raises user_name,
+        user_password, user_unknown, user_file."""
         if name not in self.names():
             raise refuse("user_name", name=name, known=", ".join(self.names()))
         if len(password) < LEAST_PASSWORD:
             raise refuse("user_password", least=LEAST_PASSWORD)
-        with self._lock:
-            self._read()
-            self._write({**self._verifiers, name: make_verifier(password).text()})
+        text = make_verifier(password).text()
+        with self._changing():
+            if existing:
+                self._check_known(name)
+            self._write({**self._verifiers, name: text})
 
     def states(self) -> dict[str, str]:
         """Return the state of every name that may have a login or has one: active, disabled, none, or `not in the policy`."""
@@ -95,8 +103,7 @@ class Logins:
             raise refuse("user_unknown", name=name, known=", ".join(sorted(self._verifiers)) or "none")
 
     def _change(self, name: str, change: Callable[[str], str | None]) -> None:
-        with self._lock:
-            self._read()
+        with self._changing():
             self._check_known(name)
             text = change(self._verifiers[name])
             unchanged = {other: verifier for other, verifier in self._verifiers.items() if other != name}
@@ -120,6 +127,9 @@ class Logins:
         who has a login."""
         with self._lock:
             self._read()
+            if self._secret:
+                return
+        with self._changing():
             if not self._secret:
                 self._write({})
 
@@ -128,38 +138,41 @@ class Logins:
             self._read()
             return len([name for name in self._verifiers if name in self.names()])
 
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Read the file and let nobody else change it while the context is open. Raises user_file."""
+        try:
+            with locked(self._place.with_name(f"{self._place.name}.lock")), self._lock:
+                self._read()
+                yield
+        except OSError as error:
+            raise self._failed(error.strerror) from None
+
     def _read(self) -> None:
         try:
-            status = self._place.stat()
+            with self._place.open("rb") as file:
+                mode, content = os.fstat(file.fileno()).st_mode, file.read()
         except FileNotFoundError:
-            self._stamp, self._verifiers = None, {}
+            self._content, self._verifiers = None, {}
             return
         except OSError as error:
             raise self._failed(error.strerror) from None
-        if status.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        if mode & (stat.S_IRWXG | stat.S_IRWXO):
             raise self._failed("it is accessible to users other than its owner; chmod 600")
-        stamp = (status.st_mtime_ns, status.st_size)
-        if stamp == self._stamp:
+        if content == self._content:
             return
         try:
-            facts = json.loads(self._place.read_text(encoding="utf-8"))
+            facts = json.loads(content)
             self._verifiers, self._secret = dict(facts["logins"]), bytes.fromhex(facts["secret"])
-        except (OSError, ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError):
             raise self._failed("it cannot be read") from None
-        self._stamp = stamp
+        self._content = content
 
     def _write(self, verifiers: dict[str, str]) -> None:
-        """Write the file atomically. Raises user_file."""
+        """Replace the file under its lock. Raises OSError."""
         self._secret = self._secret or os.urandom(32)
         text = json.dumps({"secret": self._secret.hex(), "logins": verifiers}, indent=1, sort_keys=True)
-        draft = self._place.with_name(f"{self._place.name}.{secrets.token_hex(8)}")
-        try:
-            write_private(draft, f"{text}\n".encode())
-            os.replace(draft, self._place)
-            sync(self._place.parent)
-        except OSError as error:
-            raise self._failed(error.strerror) from None
-        self._verifiers, self._stamp = verifiers, None
+        replace_private(self._place, f"{text}\n".encode())
 
     def _failed(self, problem: str | None) -> Exception:
         return refuse("user_file", place=str(self._place), problem=(problem or "it failed").lower())

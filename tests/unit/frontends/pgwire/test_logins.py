@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
+import signal
+import sys
+from itertools import count
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 from support.places import CLINIC
@@ -14,12 +20,14 @@ from dpsql.frontends.pgwire.logins import LEAST_PASSWORD, OWNER, Logins, analyst
 from dpsql.frontends.pgwire.scram import make_verifier
 from dpsql.ledger import open_ledger
 from dpsql.policy import parse_policy
+from dpsql.storage import durable_files
 
 POLICY = parse_policy(CLINIC)
 NARROWER = parse_policy(
     CLINIC.replace("analysts: {research: {epsilon: 3}, bi: {epsilon: 5}}", "analysts: {bi: {epsilon: 5}}")
 )
 PASSWORD = "an honest password"
+FORK = multiprocessing.get_context("fork")
 
 
 @pytest.fixture
@@ -150,6 +158,87 @@ def test_who_is_logged_in_stays_while_the_login_is_active(logins: Logins) -> Non
     assert not logins.may_stay("research")
 
 
+# --- several who change them ----------------------------------------------------------------------------------------------
+
+ANALYSTS = {word: [f"{word}{number}" for number in range(20)] for word in ("add", "disable", "remove")}
+MANY = parse_policy(
+    CLINIC.replace(
+        "{research: {epsilon: 3}, bi: {epsilon: 5}}",
+        f"{{{', '.join(f'{name}: {{epsilon: 1}}' for names in ANALYSTS.values() for name in names)}}}",
+    )
+)
+
+
+def change_three(place: Path, number: int, together: Any) -> None:
+    logins = Logins(place, MANY)
+    together.wait(240)
+    logins.add(ANALYSTS["add"][number], PASSWORD)
+    logins.disable(ANALYSTS["disable"][number])
+    logins.remove(ANALYSTS["remove"][number])
+
+
+def test_changes_by_twenty_processes_at_once_are_all_kept(place: Path) -> None:
+    logins = Logins(place, MANY)
+    for name in (*ANALYSTS["disable"], *ANALYSTS["remove"]):
+        logins.add(name, PASSWORD)
+    together = FORK.Barrier(20)
+    processes = [FORK.Process(target=change_three, args=(place, number, together)) for number in range(20)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(240)
+    assert [process.exitcode for process in processes] == [0] * 20
+    states = logins.states()
+    for word, state in (("add", "active"), ("disable", "disabled"), ("remove", "none")):
+        assert {states[name] for name in ANALYSTS[word]} == {state}, word
+
+
+def disable_and_die(place: Path, step: int) -> None:
+    """Disable a login; the process kills itself before the line `step` that writing the file takes."""
+    steps = count()
+
+    def die(frame: FrameType, event: str, argument: object) -> Any:
+        if frame.f_code.co_filename != durable_files.__file__:
+            return None
+        if event == "line" and next(steps) == step:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return die
+
+    sys.settrace(die)
+    Logins(place, POLICY).disable("research")
+
+
+def test_a_killed_writer_leaves_the_old_file_or_the_new_one_and_no_lock(place: Path) -> None:
+    outcomes = []
+    for step in count():
+        logins = Logins(place, POLICY)
+        logins.add("research", PASSWORD)
+        logins.add("bi", PASSWORD)
+        process = FORK.Process(target=disable_and_die, args=(place, step))
+        process.start()
+        process.join(240)
+        outcomes.append(logins.states())
+        if process.exitcode == 0:
+            break
+        assert process.exitcode == -signal.SIGKILL
+    old, new = ({"bi": "active", "owner": "none", "research": state} for state in ("active", "disabled"))
+    first = outcomes.index(new)
+    assert outcomes == [old] * first + [new] * (len(outcomes) - first) and 0 < first < len(outcomes) - 1
+    assert {path.name for path in place.parent.iterdir()} == {"logins", "logins.lock"}, "the next writer removes drafts"
+
+
+def test_a_change_in_the_same_instant_and_of_the_same_size_is_seen(logins: Logins, place: Path) -> None:
+    logins.add("research", PASSWORD)
+    logins.add("bi", PASSWORD)
+    logins.disable("bi")
+    assert logins.may_stay("research")
+    status, other = place.stat(), Logins(place, POLICY)
+    other.enable("bi")
+    other.disable("research")
+    os.utime(place, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert place.stat().st_size == status.st_size and not logins.may_stay("research") and logins.may_stay("bi")
+
+
 # --- what a guesser sees ----------------------------------------------------------------------------------------------
 
 
@@ -189,7 +278,7 @@ def test_the_file_is_private_and_holds_no_password(logins: Logins, place: Path) 
     logins.add("research", PASSWORD)
     assert place.stat().st_mode & 0o777 == 0o600
     assert PASSWORD not in place.read_text()
-    assert [path.name for path in place.parent.iterdir()] == ["logins"], "no draft is left over"
+    assert {path.name for path in place.parent.iterdir()} == {"logins", "logins.lock"}, "no draft is left over"
 
 
 def test_changes_by_another_process_are_followed(logins: Logins, place: Path) -> None:

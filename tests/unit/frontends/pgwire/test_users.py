@@ -86,6 +86,20 @@ def test_only_a_login_that_is_there_is_changed(user: Run, word: str) -> None:
     assert "user_unknown" in user(word, "clinic", password="whatever it is")[2]
 
 
+def test_a_login_that_is_removed_while_its_password_is_asked_for_stays_removed(
+    user: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Slow(io.StringIO):
+        def readline(self, *_: int) -> str:  # type: ignore[override]
+            user("remove", "clinic")
+            return "a new good password\n"
+
+    real = io.StringIO
+    monkeypatch.setattr("io.StringIO", lambda text: Slow() if text == "slow\n" else real(text))
+    status, _, told = user("password", "clinic", password="slow")
+    assert status == 2 and "user_unknown" in told and states(user)["clinic"] == "none"
+
+
 def test_the_hint_for_a_missing_login_lists_the_logins_that_exist(user: Run) -> None:
     user("remove", "clinic")
     told = user("password", "clinic", password="whatever it is")[2]
