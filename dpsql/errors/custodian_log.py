@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import uuid
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -15,14 +16,17 @@ from typing import TextIO
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.storage.directories import state_directory
 
+LOST: Counter[str] = Counter()
+"""The number of lines of this process that could not be written, of the "audit" and of the "custodian" log."""
+
 
 class CustodianLog(logging.Handler):
     """A log handler that appends to `custodian.log` in the state directory (see `dpsql.storage.directories`), which only its
     owner can read."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one record. If the log cannot be written, the record is dropped: it must not stop a question or be written
-        elsewhere."""
+        """Write one record. If the log cannot be written, the record is dropped and counted: it must not stop a question or be
+        written elsewhere."""
         try:
             place = self.place()
             place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -31,7 +35,7 @@ class CustodianLog(logging.Handler):
             ) as file:
                 file.write(self.format(record) + "\n")
         except (OSError, Error):
-            return
+            _count_lost(record)
 
     @staticmethod
     def place() -> Path:
@@ -67,6 +71,14 @@ class AuditLog(CustodianLog):
 
 class _StandardError(logging.StreamHandler[TextIO]):
     """Standard error as a log; a separate class, so that `keep_log` can see that it is attached and attaches it once."""
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """Count the record: a traceback would go where the record could not."""
+        _count_lost(record)
+
+
+def _count_lost(record: logging.LogRecord) -> None:
+    LOST["audit" if record.name == "dpsql.audit" else "custodian"] += 1
 
 
 def keep_log() -> None:

@@ -17,7 +17,7 @@ from dpsql.errors.custodian_log import unexpected
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.pgwire import messages as m
 from dpsql.frontends.pgwire.backend import Backend, error_bytes
-from dpsql.frontends.pgwire.limits import Limits, LoginBackOff
+from dpsql.frontends.pgwire.limits import FailedLogins, Limits, LoginBackOff
 from dpsql.frontends.pgwire.login import Login
 from dpsql.frontends.pgwire.logins import Logins, analyst_of
 from dpsql.frontends.pgwire.questions import Questions
@@ -63,6 +63,7 @@ class Host(Protocol):
     """The parts of the server that a connection uses."""
 
     draining: bool
+    failed_logins: FailedLogins
 
     @property
     def policy(self) -> Policy: ...
@@ -221,7 +222,7 @@ class ClientConnection:
                 # Nothing is awaited between reading the failures and counting one, so concurrent guesses are counted too.
                 answer = self._responded(login, body)
             except Error as error:
-                audit("login_failed", user=login.user, address=self.address, reason=error.slug)
+                self._server.failed_logins.note(login.user, self.address, error.slug)
                 if error.slug in ("login_failed", "login_wait"):
                     await asyncio.sleep(self._server.limits.failed_login_seconds)
                 raise

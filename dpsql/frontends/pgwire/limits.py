@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from dpsql.engine.memory_account import MemoryAccount
+from dpsql.errors.audit_log import audit
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,8 @@ _SERVER_ADVICE = (
 )
 MOST_REMEMBERED = 10_000
 LONGEST_SECONDS = 300.0
+MOST_LINES, MOST_LINES_OF_ADDRESS = 300, 30
+"""Lines of the audit log about failed logins in a minute, in all and of one address."""
 
 
 @dataclass
@@ -115,3 +118,26 @@ class LoginBackOff:
 
 def _keys(user: str, address: str) -> tuple[tuple[str, str], tuple[str, str]]:
     return (user[:200], address), ("", address)
+
+
+class FailedLogins:
+    """The lines of the audit log about failed logins, which everybody can cause who reaches the port: a bounded number in a
+    minute. Those that are left out are counted, and the next line says how many they were. For one thread."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock, self._minute = clock, clock()
+        self._lines: Counter[str] = Counter()
+        self._unsaid = 0
+        self.left_out = 0
+
+    def note(self, user: str, address: str, reason: str) -> None:
+        """Write a line, or count that it is left out."""
+        if self._clock() >= self._minute + 60:
+            self._minute, self._lines = self._clock(), Counter()
+        if self._lines[address] >= MOST_LINES_OF_ADDRESS or self._lines.total() >= MOST_LINES:
+            self.left_out += 1
+            self._unsaid += 1
+            return
+        self._lines[address] += 1
+        audit("login_failed", user=user[:200], address=address, reason=reason, left_out=self._unsaid or None)
+        self._unsaid = 0

@@ -22,12 +22,13 @@ from dpsql.engine.contract import Engine
 from dpsql.engine.fair_queue import FairQueue
 from dpsql.engine.memory_account import MemoryAccount
 from dpsql.errors.audit_log import audit
+from dpsql.errors.custodian_log import LOST
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.pgwire import messages as m
 from dpsql.frontends.pgwire.activity import Activity, MetricsCollector, metrics_text
 from dpsql.frontends.pgwire.catalog import Catalog
 from dpsql.frontends.pgwire.connection import FLUSH_BYTES, ClientConnection, ClientReader
-from dpsql.frontends.pgwire.limits import Limits, LoginBackOff
+from dpsql.frontends.pgwire.limits import FailedLogins, Limits, LoginBackOff
 from dpsql.frontends.pgwire.login import Login
 from dpsql.frontends.pgwire.logins import Logins, analyst_of
 from dpsql.frontends.pgwire.questions import Questions
@@ -109,6 +110,7 @@ class Server:
         self._connections: dict[int, ClientConnection] = {}
         self._before_login: dict[int, ClientConnection] = {}
         self._back_off = LoginBackOff()
+        self.failed_logins = FailedLogins()
         self._busy: set[object] = set()
         self._numbers = itertools.count(1)
         self._server: asyncio.Server | None = None
@@ -232,6 +234,8 @@ class Server:
             "connections": self._users.total(), "sockets_before_login": len(self._before_login),
             "questions_measured_now": queue.taken, "questions_waiting": queue.waiting, "texts_waiting": self._texts.waiting,
             "memory_limit_bytes": self.memory.most or 0, "memory_refusals": self.memory.refused,
+            "failed_logins_left_out": self.failed_logins.left_out,
+            **{f"{log}_lines_lost": LOST[log] for log in ("audit", "custodian")},
             **{f"memory_{kind}_bytes": self.memory.kinds.get(kind, 0) for kind in ("rows", "statements", "sent")},
         }  # fmt: skip
 

@@ -7,9 +7,10 @@ import json
 import logging
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from typing import Any
 
 import pytest
 from support.raw_client import Client, error_of, framed, rows_of
@@ -19,7 +20,15 @@ from dpsql.errors.exceptions import REGISTER, Error, refuse
 from dpsql.frontends.cli.serve import open_server_state
 from dpsql.frontends.pgwire import server
 from dpsql.frontends.pgwire.backend import error_bytes, for_analysts
-from dpsql.frontends.pgwire.limits import LONGEST_SECONDS, MOST_REMEMBERED, Limits, LoginBackOff
+from dpsql.frontends.pgwire.limits import (
+    LONGEST_SECONDS,
+    MOST_LINES,
+    MOST_LINES_OF_ADDRESS,
+    MOST_REMEMBERED,
+    FailedLogins,
+    Limits,
+    LoginBackOff,
+)
 from dpsql.frontends.pgwire.settings import MOST_OWN, Settings
 from dpsql.frontends.pgwire.transactions import MOST_SAVEPOINTS
 from dpsql.policy import load_policy
@@ -230,6 +239,41 @@ def test_guesses_are_slowed_down_and_written_down(
     failed = [one for one in events if one["event"] == "login_failed"]
     assert [(one["user"], one["address"]) for one in failed[:8]] == [(user, "127.0.0.1")] * 8
     assert [one["user"] for one in events if one["event"] == "login"] == ["clinic"]
+
+
+def test_a_flood_of_failed_logins_writes_a_bounded_log_that_says_how_many(logged: pytest.LogCaptureFixture) -> None:
+    """By one address for two minutes, which hides nobody else, and by ten thousand addresses."""
+    clock = Clock()
+    failed = FailedLogins(clock)
+
+    def written(addresses: Iterable[str]) -> list[dict[str, Any]]:
+        logged.clear()
+        for address in addresses:
+            failed.note("x" * 10_000, address, "login_failed")
+        lines = [record.getMessage() for record in logged.records if record.name == "dpsql.audit"]
+        assert sum(map(len, lines)) < 500 * len(lines)
+        return [json.loads(line) for line in lines]
+
+    assert len(written(["a"] * 10_000)) == MOST_LINES_OF_ADDRESS
+    assert [line["left_out"] for line in written(["b"])] == [10_000 - MOST_LINES_OF_ADDRESS]
+    clock.now += 60
+    assert len(written(["a"] * 10_000)) == MOST_LINES_OF_ADDRESS
+    clock.now += 60
+    lines = written(f"host{number}" for number in range(10_000))
+    assert len(lines) == MOST_LINES and [line.get("left_out") for line in lines] == [
+        10_000 - MOST_LINES_OF_ADDRESS, *[None] * (MOST_LINES - 1)
+    ]  # fmt: skip
+    assert failed.left_out == 30_000 - 2 * MOST_LINES_OF_ADDRESS - MOST_LINES
+
+
+def test_guesses_over_the_wire_are_lines_of_that_log(
+    clinic: Served, logged: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dpsql.frontends.pgwire.limits.MOST_LINES_OF_ADDRESS", 3)
+    with limited(clinic, failed_login_seconds=0) as port:
+        for number in range(5):
+            Client(port).login("nobody", f"guess {number}", "nafld")
+    assert sum("login_failed" in record.getMessage() for record in logged.records if record.name == "dpsql.audit") == 3
 
 
 def test_guesses_side_by_side_are_counted_too(clinic: Served, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ from support.raw_client import SYNC, Client, bind, describe, execute, parse
 from support.served_clinic import PASSWORD, Served, build_clinic, serving
 
 from dpsql.errors.audit_log import audit
-from dpsql.errors.custodian_log import AuditLog, CustodianLog, JsonLine
+from dpsql.errors.custodian_log import LOST, AuditLog, CustodianLog, JsonLine
 from dpsql.errors.exceptions import refuse
 from dpsql.frontends.cli.serve import open_server_state
 from dpsql.frontends.pgwire.activity import BUCKETS, OUTCOMES, Activity, MetricsCollector, outcome_of
@@ -148,22 +148,65 @@ def test_each_error_has_one_outcome(slug: str, facts: dict[str, str], outcome: s
     assert outcome_of(refuse(slug, **facts)) == outcome and outcome in OUTCOMES
 
 
+@contextmanager
+def audited_by(handler: logging.Handler) -> Iterator[None]:
+    """Write the audit log's events to `handler` alone while the context is open."""
+    logger = logging.getLogger("dpsql.audit")
+    level = logger.level
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(logger, "handlers", [handler])
+        logger.setLevel(logging.INFO)
+        try:
+            yield
+        finally:
+            logger.setLevel(level)
+
+
 def test_an_event_is_one_line_whatever_a_client_sends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path))
-    logger, handler = logging.getLogger("dpsql.audit"), AuditLog()
-    monkeypatch.setattr(logger, "handlers", [handler])
-    level = logger.level
-    logger.setLevel(logging.INFO)
-    try:
+    with audited_by(AuditLog()):
         hostile = 'x"}\n{"event": "login", "user": "owner"}\r\x1b[2J\u2028\x85' + "y" * 5_000
         audit("login_failed", user=hostile, address=None, count=3)
-    finally:
-        logger.setLevel(level)
     written = (tmp_path / "audit.log").read_bytes()
     assert written.count(b"\n") == 1 and all(32 <= byte < 127 for byte in written[:-1])
     event = json.loads(written)
     assert event["user"] == hostile[:2_000] and event["count"] == 3 and "address" not in event
     assert (tmp_path / "audit.log").stat().st_mode & 0o777 == 0o600
+
+
+def test_lines_that_cannot_be_written_are_counted(
+    ports: tuple[int, int, Server], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("prometheus_client", reason="the extra dpsql[metrics]")
+
+    def lost() -> list[float]:
+        lines = dict(line.rsplit(" ", 1) for line in page(ports[1], "/metrics")[1].splitlines() if line[0] != "#")
+        return [float(lines[f"dpsql_{name}"]) for name in ("audit_lines_lost", "custodian_lines_lost")]
+
+    for name in ("audit.log", "custodian.log"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setattr("dpsql.errors.custodian_log.state_directory", lambda: tmp_path)
+    before = lost()
+    with audited_by(AuditLog()):
+        for number in range(5):
+            audit("charge", receipt=str(number))
+    for _ in range(2):
+        CustodianLog().handle(logging.LogRecord("dpsql.custodian", logging.ERROR, "x.py", 1, "incident", (), None))
+    assert [after - first for first, after in zip(before, lost(), strict=True)] == [5, 2]
+    monkeypatch.setattr("dpsql.errors.custodian_log.state_directory", lambda: tmp_path / "else")
+    with audited_by(AuditLog()):
+        audit("charge", receipt="x")
+    assert LOST["audit"] == before[0] + 5 and (tmp_path / "else" / "audit.log").read_text().count("\n") == 1
+
+
+def test_a_standard_error_that_is_closed_loses_counted_lines() -> None:
+    code = (
+        "import os; from dpsql.errors.custodian_log import LOST, keep_log; from dpsql.errors.audit_log import audit; "
+        "keep_log(); os.close(2); audit('login', user='ann'); print(LOST['audit'])"
+    )
+    environment = {**os.environ, "DPSQL_LOG": "stderr"}
+    ended = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert ended.stdout == "1\n"
 
 
 @contextmanager
