@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,7 +86,8 @@ def grouped(table: str, paths: Sequence[Path], columns: Mapping[str, str], *, to
     Raises Fault source_column_missing, source_column_twice, source_column_type, source_files_differ; OSError, UnicodeDecodeError
     and pyarrow.ArrowException if a footer cannot be read.
     """
-    files = {path: _stored(table, path, columns) for path in paths}
+    metadata = {path: pq.read_metadata(path) for path in paths}
+    files = {path: _stored(table, path, columns, metadata[path]) for path in paths}
     in_files = {stored.column for columns_of_file in files.values() for stored in columns_of_file}
     for path, columns_of_file in files.items():
         absent = in_files - {stored.column for stored in columns_of_file}
@@ -97,15 +99,23 @@ def grouped(table: str, paths: Sequence[Path], columns: Mapping[str, str], *, to
     groups: dict[Any, list[Path]] = {}
     for path, columns_of_file in files.items():
         by_arrow = total or any(stored.kind in _TOTAL_IN_ARROW for stored in columns_of_file)
+        by_arrow = by_arrow or _is_misnamed(metadata[path], columns)
         # How pyarrow reads a type depends on more than the type.
         types = tuple((s.name, s.kind, s.details, s.arrow if by_arrow else None) for s in columns_of_file)
         groups.setdefault((by_arrow, types), []).append(path)
     return [FileGroup(tuple(group), files[group[0]], by_arrow, keys) for (by_arrow, _), group in groups.items()]
 
 
-def _stored(table: str, path: Path, columns: Mapping[str, str]) -> tuple[StoredColumn, ...]:
+def _is_misnamed(metadata: Any, columns: Iterable[str]) -> bool:
+    """Return whether DuckDB may read another column of a file in place of one of `columns`. Of columns whose names differ in
+    upper and lower case alone, it calls the later ones `age_1`, `age_2`, and renames the columns that have these names."""
+    names = Counter(field.name.lower() for field in metadata.schema.to_arrow_schema())
+    repeated = tuple(f"{name}_" for name, times in names.items() if times > 1)
+    return any(column.lower().startswith(repeated) for column in columns)
+
+
+def _stored(table: str, path: Path, columns: Mapping[str, str], metadata: Any) -> tuple[StoredColumn, ...]:
     """Return the columns of the policy that are in a file."""
-    metadata = pq.read_metadata(path)
     fields, leaf = metadata.schema.to_arrow_schema(), 0
     geometries, folded = _geometries(metadata), {column.lower(): column for column in columns}
     in_file: dict[str, StoredColumn] = {}

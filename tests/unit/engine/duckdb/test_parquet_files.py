@@ -331,6 +331,21 @@ def test_what_the_files_lack_is_refused_by_their_schemas(tmp_path: Path, caplog:
     assert slug_of(tmp_path, 3) == "source_column_missing"
 
 
+@pytest.mark.parametrize("repeated", [("x", "X"), ("X", "x")])
+def test_a_column_is_read_by_its_own_name_beside_repeated_ones(repeated: tuple[str, str], tmp_path: Path) -> None:
+    """DuckDB calls the second `x_1`, and would read it in place of the column of that name."""
+    columns = [pa.array([number, number + 1]) for number in (1, 10, 100)]
+    pq.write_table(pa.table(columns, names=[*repeated, "x_1"]), tmp_path / "1.parquet")
+    text = POLICY.replace("SOURCE", f'source: "{tmp_path}/*.parquet"') + "      x_1: {type: integer}"
+    engine = open_duckdb(parse_policy(text, tmp_path / "policy.yaml"))
+    try:
+        engine.check_readable(("t",))
+        rows = engine.exact_rows(f"SELECT x_1 FROM {engine.source('t').sql}")
+        assert rows.column("x_1").to_pylist() == [100, 101]
+    finally:
+        engine.close()
+
+
 def test_names_that_are_no_texts_are_a_fault(tmp_path: Path) -> None:
     pq.write_table(pa.table({"c0": ["a"], "zqzq": [1]}), tmp_path / "1.parquet", store_schema=False)
     file = tmp_path / "1.parquet"
