@@ -19,13 +19,16 @@ from dpsql.session.session import Session
 
 MOST = {
     "aggregates": (1_200, 16),
-    "disclosure": (700, 6),
+    "disclosure": (800, 6),  # dpsql check counts the cells that cannot be read, for each column and file: 60
     "dpsql": (200, 3),
     "dpsql_audit": (5_700, 24),
     "engine": (10_500, 62),
     "errors": (600, 6),
     "exports": (900, 5),
-    "frontends": (15_800, 96),  # error bars as columns (dp.bars), and types of names and JSON in catalogs, pay for 60
+    "frontends": (
+        15_900,
+        96,
+    ),  # dp.bars, types of names and JSON in catalogs, and the losses that dpsql check names: 120
     "functions": (4_200, 22),
     "ledger": (3_200, 18),
     "media": (200, 3),

@@ -8,7 +8,7 @@ is differentially private: no session, server or report of a server imports it (
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,10 +17,14 @@ from dpsql.errors.exceptions import Error
 from dpsql.plan.intervals import Type
 from dpsql.policy import Policy
 
+MOST_SAMPLED = 100_000
+"""Rows of each file, or of a table that has none, in which cells are counted if not all are read."""
 MOST_READINGS = 200
 """Most readings of one column of one file in search of the failing rows."""
 _KEY = "scan"
 _ORDERED = ("integer", "date", "text")
+_TEXTS = ("VARCHAR", "STRING")
+"""Engine types whose blank values are empty cells."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,15 @@ class Failure:
         return f"{column} cannot be read{where}: it fails at {number} of {self.rows} rows"
 
 
+def parts(engine: Engine, table: str) -> Iterator[tuple[str, Engine]]:
+    """Yield each file of a table with an engine that reads only this file of it; "" with `engine` itself if it has no files."""
+    files = engine.files(table)
+    for file in files:
+        yield str(file), engine.of_files({table: [file]})
+    if not files:
+        yield "", engine
+
+
 def failures(policy: Policy, engine: Engine) -> Iterator[Failure]:
     """Yield every failure of every table of the policy, after reading each table once. Raises Fault for what a question would
     meet before its charge."""
@@ -55,12 +68,44 @@ def failures(policy: Policy, engine: Engine) -> Iterator[Failure]:
         columns = list(policy.tables[table].columns)
         if _Reading(policy, engine, table).succeeds(columns):
             continue
-        files = engine.files(table)
-        parts: Sequence[tuple[str, Engine]] = [(str(file), engine.of_files({table: [file]})) for file in files] or [
-            ("", engine)
-        ]
-        for file, part in parts:
+        for file, part in parts(engine, table):
             yield from _failures_of(_Reading(policy, part, table, file), columns)
+
+
+@dataclass(frozen=True)
+class CellCounts:
+    """The cells of a column in one file ("": the table has none): the `filled` ones, and those of them that cannot be read as its
+    type, so that questions read NULL."""
+
+    table: str
+    column: str
+    file: str
+    filled: int
+    unreadable: int
+
+    @property
+    def lost(self) -> bool:
+        """Return whether most filled cells cannot be read."""
+        return 2 * self.unreadable > self.filled
+
+
+def cells(policy: Policy, engine: Engine, table: str, file: str, *, everything: bool) -> tuple[int, list[CellCounts]]:
+    """Return how many rows of one of the `parts` of a table were read, and the cells of its columns. These figures are exact.
+
+    Without `everything` only columns that the source stores as texts are read: all rows of CSV files, and otherwise the first
+    `MOST_SAMPLED`. Columns of texts are not counted, nor is what cannot be read as a whole (see `failures`).
+    """
+    about, stored = policy.tables[table], engine.source(table).types
+    columns = [
+        column
+        for column, entry in about.columns.items()
+        if entry.type != "text" and (everything or stored[column] in _TEXTS)
+    ]
+    if not columns and about.csv is None:
+        return 0, []
+    most = None if everything or about.csv is not None else MOST_SAMPLED
+    rows, counts = _Reading(policy, engine, table).cells(columns, most)
+    return rows, [CellCounts(table, column, file, *counts[column]) for column in counts]
 
 
 def _failures_of(reading: _Reading, columns: list[str]) -> Iterator[Failure]:
@@ -134,6 +179,30 @@ class _Reading:
         rows = text.derived(f"SELECT {', '.join(items)} FROM {self.engine.source(self.table).sql} AS s0{condition}")
         smaller = text.truth_value(f"{text.keyed_order(_KEY, names)} < {text.keyed_order(_KEY, [])}")
         return _reads(lambda: self.engine.exact_rows(f"SELECT coalesce(sum({smaller}), 0) AS m0 FROM {rows}"))
+
+    def cells(self, columns: list[str], most: int | None) -> tuple[int, dict[str, tuple[int, int]]]:
+        """Return the number of rows, of at most `most`, and for each column its filled and its unreadable cells; nothing if the
+        rows cannot be read."""
+        text, source = self.engine.dialect, self.engine.source(self.table)
+        items, sums = ["1 AS n0"], ["coalesce(sum(n0), 0) AS n0"]
+        for number, column in enumerate(columns):
+            stored = f"s0.{text.identifier(column)}"
+            filled = f"{stored} IS NOT NULL" + (f" AND trim({stored}) <> ''" if source.types[column] in _TEXTS else "")
+            unreadable = f"{filled} AND {self._typed(column)} IS NULL"
+            for letter, condition in (("f", filled), ("u", unreadable)):
+                items.append(f"CASE WHEN {condition} THEN 1 ELSE 0 END AS {letter}{number}")
+                sums.append(f"coalesce(sum({letter}{number}), 0) AS {letter}{number}")
+        limit = "" if most is None else f" LIMIT {most}"
+        rows = text.derived(f"SELECT {', '.join(items)} FROM {source.sql} AS s0{limit}")
+        try:
+            (row,) = self.engine.exact_rows(f"SELECT {', '.join(sums)} FROM {rows}").to_pylist()
+        except Error as error:
+            if error.slug != "engine_failed":
+                raise
+            return 0, {}
+        return int(row["n0"]), {
+            column: (int(row[f"f{number}"]), int(row[f"u{number}"])) for number, column in enumerate(columns)
+        }
 
     def counts(self, column: str) -> list[tuple[Any, int]]:
         """Return the values of a column in their order, each with its number of rows; NULL comes last."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import logging
 import os
@@ -34,6 +35,7 @@ from dpsql.policy.types import CsvDialect
 
 _log = logging.getLogger("dpsql.custodian")
 _DELIMITERS = (",", ";", "\t", "|")
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _WORKERS = min(4, os.cpu_count() or 1)
 _UNREADABLE = (OSError, EOFError, zlib.error, TooLong)
 """Exceptions that opening, reading and unpacking a file may raise."""
@@ -86,11 +88,13 @@ class CsvFiles:
         paths = self._files()
         if not paths:
             raise refuse("source_table_missing", table=self.table)
-        try:
-            headers = {path: tuple(header_of(path, self.dialect)) for path in paths}
-        except (*_UNREADABLE, UnicodeDecodeError) as error:
-            _log.error("cannot read the header of the files of %s: %s", self.table, error)
-            raise refuse("source_table_unreadable", table=self.table) from None
+        headers = {}
+        for path in paths:
+            try:
+                headers[path] = tuple(header_of(path, self.dialect))
+            except (*_UNREADABLE, UnicodeDecodeError) as error:
+                _log.error("cannot read the header of %s, a file of %s: %s", path, self.table, error)
+                raise refuse("source_table_unreadable", table=self.table) from None
         if len(set(headers.values())) > 1:
             other = next(path for path in paths if headers[path] != headers[paths[0]])
             _log.error("the header of %s is not that of %s", other, paths[0])
@@ -222,5 +226,9 @@ def _names_in(file: BinaryIO, dialect: CsvDialect) -> list[str]:
     line = file.readline(MOST_LINE + 1)
     if not line or len(line) > MOST_LINE:
         raise OSError("there is no header line" if not line else "the header line is too long")
+    if b"\0" in line or line.startswith(_UTF_16):
+        raise OSError("it is no UTF-8 text: UTF-16, which has to be converted, or no CSV file (as ._ files of macOS)")
+    if b"\r" in line[:-1] and not line.endswith(b"\n"):
+        raise OSError("its lines end with carriage returns alone; they have to end with line feeds")
     line = line.removeprefix(BYTE_ORDER_MARK).removesuffix(b"\n").removesuffix(b"\r")
     return [cell.decode().strip() for cell in fields(line, dialect)[0]]

@@ -17,6 +17,9 @@ from dpsql.policy.values import OWNER
 from dpsql.privacy.accounting.registry import needs_delta
 from dpsql.privacy.mechanisms.registry import MECHANISMS
 
+_FILES = (
+    "files ending in .parquet, .csv, .csv.gz (name others, such as .tsv and .txt, so, and say csv: {delimiter: ...})"
+)
 _PHYSICAL = re.compile(r"[A-Za-z_][A-Za-z0-9_$]{0,62}(?:\.[A-Za-z_][A-Za-z0-9_$]{0,62}){0,2}\Z", re.ASCII)
 
 _WILDCARD = re.compile(r"[*?\[]")
@@ -71,7 +74,7 @@ def _check_addresses(policy: Policy, problems: Problems) -> None:
     source = policy.source
     if source is not None and not (is_source_url(source) or is_file(source)):
         forms = ", ".join(kind.form for kind in SOURCE_KINDS.values())
-        problems.add(("source",), f"is {forms}, or files ending in .parquet, .csv, .csv.gz")
+        problems.add(("source",), f"is {forms}, or {_FILES}")
     if not (has_path(policy.ledger, "sqlite:///") or policy.ledger.startswith("postgresql://")):
         problems.add(("ledger",), "is sqlite:///FILE or postgresql://USER@HOST/DATABASE")
     witness = policy.witness
@@ -84,7 +87,7 @@ def _check_addresses(policy: Policy, problems: Problems) -> None:
         place = ("tables", name, "source")
         is_url = source_kind(source).reads_urls and "://" in (table.source or "")
         if table.source is not None and not (is_url or is_file(table.source) or _PHYSICAL.match(table.source)):
-            problems.add(place, "is a table's name (schema.table) or files ending in .parquet, .csv, .csv.gz")
+            problems.add(place, f"is a table's name (schema.table) or {_FILES}")
         if table.source is None and source is not None and is_file(source) and len(policy.tables) > 1:
             problems.add(place, "is missing: the files of the dataset's source hold one table, so name this one's own")
 

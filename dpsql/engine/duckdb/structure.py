@@ -50,7 +50,11 @@ def structure_of_file(source: Path) -> dict[str, SourceTable]:
         if is_file(first.name):  # types would be guessed from values: only the header is read
             delimiter = delimiter_of(first)
             header = header_of(first, CsvDialect(delimiter=delimiter))
-            return {name: SourceTable(dict.fromkeys(header, "VARCHAR"), delimiter=delimiter)}
+            # A policy cannot name a column without a name: most often it numbers the rows.
+            return {name: SourceTable(dict.fromkeys(filter(None, header), "VARCHAR"), delimiter=delimiter)}
+        if first.suffix.lower() in (".tsv", ".txt"):
+            problem = "files of cells have names that end in .csv or .csv.gz, whatever separates the cells: rename it"
+            raise refuse("init_source", place=str(first), problem=problem)
         return _database(source)
     except (OSError, UnicodeDecodeError) as error:
         raise refuse("init_source", place=str(source), problem=f"it has no header ({error})") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import logging
 import re
 from collections.abc import Iterator, Mapping
@@ -10,11 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dpsql.engine.files import matching
 from dpsql.errors.exceptions import Error, Exit
 from dpsql.ledger import open_ledger
 from dpsql.policy import Policy, Table, load_policy, policy_problems
 from dpsql.policy.load import policy_text
-from dpsql.policy.source_kinds import outside_engine, scheme_of
+from dpsql.policy.reach import is_file
+from dpsql.policy.source_kinds import outside_engine, scheme_of, source_kind
 from dpsql.session.budget import windows_in_words
 from dpsql.session.opening import source_fingerprint
 from dpsql.sql.binder.base_tables import add_row_filter_problems
@@ -100,8 +103,9 @@ def check_policy_file(
     `change_unit`: the owner accepts that a ledger with charges continues with another privacy unit, which is recorded.
     `second_budget`: the reason, also recorded, for another ledger with its own budget for a data set that has one elsewhere.
 
-    Rows are not read, except those of CSV files, to count malformed lines, and with `scan` all rows, to find values at which
-    reading fails. Raises PolicyRefusal if the file cannot be read.
+    Rows are read to count malformed lines and unreadable cells: all rows of CSV files, some of other local sources, and of these
+    only columns that are stored as texts; with `scan` all rows, also to find values at which reading fails. Raises PolicyRefusal
+    if the file cannot be read.
     """
     findings = Findings()
     wrong = policy_problems(policy_text(place), add_row_filter_problems)
@@ -166,17 +170,19 @@ def _check_source(policy: Policy, findings: Findings, scan: bool) -> None:
         return
     try:
         for name in policy.tables:
+            if wildcards := _wildcards(policy, name):
+                findings.problems += wildcards
+                continue
             columns = engine.columns(name)
             if columns is None:
                 findings.problems.append(_missing_table(policy, name))
                 continue
             _check_columns(policy.tables[name], columns, findings)
-            if not findings.problems:
-                findings.notes += _broken_lines(name, engine.broken(name))
         if not findings.problems:
             _check_readable(policy, engine, findings)
         if not findings.problems:
             findings.notes += _doubts(policy, engine)
+            _check_cells(policy, engine, findings, scan)
             if scan:
                 _scan(policy, engine, findings)
         advice = engine.advice()
@@ -186,7 +192,7 @@ def _check_source(policy: Policy, findings: Findings, scan: bool) -> None:
     finally:
         engine.close()
     if findings.problems:
-        findings.status = Exit.REFUSAL if scan and findings.status is Exit.REFUSAL else Exit.FAULT
+        findings.status = Exit.REFUSAL if findings.status is Exit.REFUSAL else Exit.FAULT
     else:
         findings.notes += [f"note: {sentence}" for sentence in advice]
         findings.notes.append("source: every table and column is there")
@@ -208,6 +214,16 @@ def _missing_table(policy: Policy, name: str) -> str:
     place = policy.tables[name].source
     looked_for = "" if place is None else f" (its source: {place})"
     return f"table {name} of the policy is not in the source{looked_for}"
+
+
+def _wildcards(policy: Policy, name: str) -> list[str]:
+    """Return a problem if the table's source is a pattern that matches no file, and the name of a file that is there."""
+    source = policy.table_source(name)
+    if not is_file(source) or matching(source) or not Path(source).exists():
+        return []
+    return [
+        f"table {name}: {source} is there, but brackets, * and ? in names of files are wildcards: write {glob.escape(source)}"
+    ]
 
 
 def _check_readable(policy: Policy, engine: Engine, findings: Findings) -> None:
@@ -265,20 +281,69 @@ def _check_columns(table: Table, columns: Mapping[str, str], findings: Findings)
         )
 
 
-def _broken_lines(table: str, broken: Broken | None) -> list[str]:
-    """Return notes on malformed lines. Their number depends on the data, so it is for the owner alone."""
-    if broken is None:
-        return []
+def _check_cells(policy: Policy, engine: Engine, findings: Findings, scan: bool) -> None:
+    """Count the lines and cells of each table that are dropped or count as NULL; if most of a file or of one of its columns is
+    lost, that is a problem. The counts are exact, so they are for the owner alone."""
+    from dpsql.disclosure.scan import cells, parts
+
+    kept_elsewhere = source_kind(policy.source).is_server
+    losses: list[tuple[str, bool]] = []
+    with findings.reasons.alone():
+        for table, about in policy.tables.items():
+            said: dict[str, list[Loss]] = {}
+            for file, part in parts(engine, table) if scan or not kept_elsewhere else ():
+                broken = part.broken(table)
+                rows, counted = cells(policy, part, table, file, everything=scan)
+                for fault, number, lost in _broken_lines(broken, rows) if broken is not None else ():
+                    said.setdefault(f"{table} has {fault}", []).append((lost, number, f"{number} in {file}"))
+                for column in filter(lambda column: column.unreadable, counted):
+                    type_ = about.columns[column.column].type
+                    words = f"{column.unreadable} of {column.filled} in {file or 'the table'}"
+                    fault = f"{table}.{column.column} has cells that cannot be read as {type_} and count as NULL"
+                    said.setdefault(fault, []).append((column.lost, column.unreadable, words))
+            losses += [_loss(sentence, of_files) for sentence, of_files in said.items()]
+        findings.reasons.taken()
+    findings.problems += [sentence for sentence, lost in losses if lost]
+    findings.notes += [f"note: {sentence}" for sentence, lost in losses if not lost]
+    if losses:
+        findings.notes.append("note: these counts are exact, and for the custodian alone: do not pass them on")
+    if findings.problems:
+        findings.status = Exit.REFUSAL
+
+
+Loss = tuple[bool, int, str]
+"""What is lost of a file: whether it is most of it, how many lines or cells, and the same in words with the name of the file."""
+
+
+def _loss(sentence: str, losses: list[Loss]) -> tuple[str, bool]:
+    """Return a sentence with the files of its losses, the worst first, and whether most of one file is lost."""
+    worst = sorted(losses, key=lambda loss: (not loss[0], -loss[1], loss[2]))
+    named, more = [words for *_, words in worst[:_MOST_NAMED]], len(worst) - _MOST_NAMED
+    if more > 0:
+        named.append(f"and in {more} more file{'s' if more > 1 else ''}")
+    return f"{sentence}: {', '.join(named)}", worst[0][0]
+
+
+def _broken_lines(broken: Broken, rows: int) -> list[tuple[str, int, bool]]:
+    """Return the kinds of malformed lines of a file of which `rows` lines are records, with their numbers, and whether most lines
+    are lost by that; and that a file has no records."""
+    dropped = broken.wrong_width + broken.too_long > rows
     kinds = (
-        (broken.wrong_width, "more or fewer cells than the header: dropped"),
-        (broken.too_long, "more than 1 MiB: dropped"),
+        ("lines with more or fewer cells than the header, which are dropped", broken.wrong_width, dropped),
+        ("lines with more than 1 MiB, which are dropped", broken.too_long, dropped),
         (
+            "lines with a quote that is never closed and ends with the line (if cells hold line breaks: csv: {multiline: true})",
             broken.open_quote,
-            "a quote that is never closed: it ends with the line (if cells hold line breaks: csv: {multiline: true})",
+            False,
         ),
-        (broken.not_text, "bytes that are no UTF-8 text: such cells count as NULL"),
+        (
+            "lines with bytes that are no UTF-8 text; such cells count as NULL",
+            broken.not_text,
+            2 * broken.not_text > rows,
+        ),
     )
-    return [f"note: {table} has {n} line{'s' if n > 1 else ''} with {fault}" for n, fault in kinds if n]
+    empty = [] if rows else [("files without a row that can be read", 1, False)]
+    return [kind for kind in kinds if kind[1]] + empty
 
 
 def _check_ledger(

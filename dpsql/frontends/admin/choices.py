@@ -168,7 +168,7 @@ def _type_of_bounds(bounds: tuple[str, str] | None) -> str | None:
     if all(map(_WHOLE.fullmatch, bounds)):
         raise WrongAnswer(
             f"say `integer {bounds[0]} to {bounds[1]}` or `real {bounds[0]} to {bounds[1]}`: in a column of integers "
-            "a value such as 70.5 would count as NULL"
+            "a value such as 70.5 is rounded"
         )
     if all(map(_NUMBER.fullmatch, bounds)):
         return "real"

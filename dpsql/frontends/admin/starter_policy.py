@@ -6,6 +6,7 @@ weaken the guarantee, the place is left empty, so that `dpsql check` refuses the
 
 from __future__ import annotations
 
+import glob
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -91,10 +92,12 @@ def write_policy(text: str, place: Path) -> None:
 
 
 def source_link(source: Path, place: Path) -> str:
-    """Return the source as the policy at `place` names it: by a relative path if it is below the policy's folder."""
+    """Return the source as the policy at `place` names it: by a relative path if it is below the policy's folder, and without the
+    wildcards that the name of a file may look like."""
     folder = place.parent.resolve()
     where = source.parent.resolve() / source.name
-    return where.relative_to(folder).as_posix() if where.is_relative_to(folder) else str(source.resolve())
+    link = where.relative_to(folder).as_posix() if where.is_relative_to(folder) else str(source.resolve())
+    return glob.escape(link) if is_file(source.name) and source.is_file() else link
 
 
 def _below(table: SourceTable, source: Path, place: Path) -> SourceTable:

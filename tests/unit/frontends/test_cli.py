@@ -223,6 +223,22 @@ def test_init_leaves_the_privacy_unit_open(bare_clinic: Clinic, dpsql: Run) -> N
     assert policy_problems(Path("rows.yaml").read_text()) == []
 
 
+def test_a_starter_of_odd_files_is_one_that_check_accepts(bare_clinic: Clinic, dpsql: Run) -> None:
+    """A column without a name is left out, and brackets in the name of a file are no wildcards; other endings are named."""
+    Path("p[2024].csv").write_text(",id,age\n0,1,50\n")
+    assert dpsql("init", "--from", "p[2024].csv", "--out", "odd.yaml", "--unit", "row").status == 0
+    text = Path("odd.yaml").read_text()
+    assert (
+        'from: ""' not in text
+        and '"p[[]2024].csv"' in text
+        and list(parse_policy(text).tables["p_2024_"].columns) == ["id", "age"]
+    )
+    assert dpsql("check", "odd.yaml").status == 0
+    Path("people.tsv").write_text("id\tage\n1\t50\n")
+    outcome = dpsql("init", "--from", "people.tsv", "--unit", "row")
+    assert outcome.status == 2 and "names that end in .csv or .csv.gz" in outcome.err
+
+
 def test_a_unit_that_may_have_several_rows_is_asked_about(bare_clinic: Clinic, dpsql: Run) -> None:
     """For a table of visits with max_rows 1, no one would notice that most of its rows are left out."""
     Path("pbcseq.csv").write_text("id,day,bili\n1,0,14.5\n1,192,21.3\n")

@@ -7,9 +7,12 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 
 import psycopg
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support.clinic_folder import process
 from support.places import CLINIC
@@ -18,6 +21,7 @@ from support.spark_source import needs_spark
 
 from dpsql.errors.exceptions import Exit
 from dpsql.frontends.admin.check import Findings, check_policy_file
+from dpsql.session.opening import open_session
 from dpsql.testing import POLICY
 
 __all__ = ["server"]
@@ -179,3 +183,114 @@ def test_a_named_pipe_is_refused_instead_of_waited_for(
         finally:
             run.kill()
         assert run.returncode != 0 and words in said, said
+
+
+def _people(folder: Path, source: str, **csv: object) -> Path:
+    """Write a policy over the files of people at `source`, and return its place."""
+    columns = {
+        "id": {"type": "text"}, "age": {"type": "integer", "lower": 0, "upper": 100}, "born": {"type": "date"},
+        "salary": {"type": "real", "lower": 0, "upper": 1e6},
+    }  # fmt: skip
+    table = {
+        "source": source,
+        "max_rows": 1,
+        "primary_key": ["id"],
+        "columns": columns,
+        **({"csv": csv} if csv else {}),
+    }
+    place = folder / "policy.yaml"
+    place.write_text(
+        json.dumps({
+            "dataset": "people", "privacy_unit": {"table": "people", "column": "id"}, "ledger": "sqlite:///people.db",
+            "budget": {"epsilon": 9, "delta": 1e-6, "accountant": "pure"}, "per_query": {"epsilon": 1}, "tables": {"people": table},
+        })
+    )  # fmt: skip
+    return place
+
+
+HEADER = "id,age,salary,born\n"
+
+
+def _csv(line: str = "p{0},{1},10.5,2000-01-02\n", rows: int = 20) -> str:
+    return HEADER + "".join(line.format(number, 20 + number) for number in range(rows))
+
+
+GOOD = _csv()
+LOST = "cells that cannot be read as {} and count as NULL: 20 of 20 in {{}}/p.csv"
+UNREADABLE = "cannot read the header of {{}}/{}, a file of people: {}"
+BROKEN: dict[str, tuple[dict[str, str | bytes], Exit, str]] = {
+    "a comma between thousands": ({"p.csv": _csv('p{0},{1},"1,234",2000-01-02\n')}, Exit.REFUSAL, f"people.salary has {LOST.format('real')}"),
+    "a decimal comma": ({"p.csv": _csv('p{0},{1},"80000,25",2000-01-02\n')}, Exit.REFUSAL, f"people.salary has {LOST.format('real')}"),
+    "a unit beside each number": ({"p.csv": _csv("p{0},{1} years,1.5,2000-01-02\n")}, Exit.REFUSAL, f"people.age has {LOST.format('integer')}"),
+    "a currency before each number": ({"p.csv": _csv("p{0},{1},$10.5,2000-01-02\n")}, Exit.REFUSAL, f"people.salary has {LOST.format('real')}"),
+    "days as Germans write them": ({"p.csv": _csv("p{0},{1},1.5,05.01.2024\n")}, Exit.REFUSAL, f"people.born has {LOST.format('date')}"),
+    "days as Americans write them": ({"p.csv": _csv("p{0},{1},1.5,05/01/2024\n")}, Exit.REFUSAL, f"people.born has {LOST.format('date')}"),
+    "NA in each row": ({"p.csv": _csv("p{0},NA,1.5,2000-01-02\n")}, Exit.REFUSAL, f"people.age has {LOST.format('integer')}"),
+    "numbers beyond integers": ({"p.csv": _csv("p{0},99999999999999999999,1.5,2000-01-02\n")}, Exit.REFUSAL, f"people.age has {LOST.format('integer')}"),
+    "one of many files": ({"a.csv": GOOD, "b.csv": _csv("p{0},NA,1.5,2000-01-02\n", 3), "c.csv": GOOD}, Exit.REFUSAL, "count as NULL: 3 of 3 in {}/b.csv"),
+    "a comma too many": ({"p.csv": _csv("p{0},{1},1,5,2000-01-02\n")}, Exit.REFUSAL, "people has lines with more or fewer cells than the header, which are dropped: 20 in {}/p.csv"),
+    "quotes that stay open": ({"p.csv": _csv('"p{0},{1},1.5,2000-01-02\n')}, Exit.REFUSAL, "which are dropped: 20 in {}/p.csv"),
+    "names in Latin-1": ({"p.csv": _csv("p\xf6{0},{1},1.5,2000-01-02\n").encode("latin-1")}, Exit.REFUSAL, "bytes that are no UTF-8 text; such cells count as NULL: 20 in {}/p.csv"),
+    "another delimiter": ({"p.csv": GOOD.replace(",", ";")}, Exit.FAULT, "column people.id of the policy is not in the source"),
+    "carriage returns alone": ({"p.csv": GOOD.replace("\n", "\r")}, Exit.FAULT, UNREADABLE.format("p.csv", "its lines end with carriage returns alone")),
+    "UTF-16": ({"p.csv": GOOD.encode("utf-16")}, Exit.FAULT, UNREADABLE.format("p.csv", "it is no UTF-8 text: UTF-16")),
+    "UTF-16 without a mark": ({"p.csv": GOOD.encode("utf-16-be")}, Exit.FAULT, UNREADABLE.format("p.csv", "it is no UTF-8 text: UTF-16")),
+    "a file of macOS beside each": ({"p.csv": GOOD, "._p.csv": b"\0\5\x16\7" + bytes(80)}, Exit.FAULT, UNREADABLE.format("._p.csv", "it is no UTF-8 text")),
+    "an empty file": ({"a.csv": GOOD, "b.csv": ""}, Exit.FAULT, UNREADABLE.format("b.csv", "there is no header line")),
+    "brackets in a name": ({"p[2024].csv": GOOD}, Exit.FAULT, "write {}/p[[]2024].csv"),
+    "tabs and their ending": ({"p.tsv": GOOD.replace(",", "\t")}, Exit.REFUSAL, "name others, such as .tsv and .txt, so"),
+    "texts and their ending": ({"p.txt": GOOD}, Exit.REFUSAL, "name others, such as .tsv and .txt, so"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", BROKEN)
+def test_broken_files_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    files, status, words = BROKEN[fault]
+    folder = tmp_path / "files"
+    folder.mkdir()
+    for name, content in files.items():
+        (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    source = str(folder / next(iter(files))) if len(files) == 1 else f"{folder}/*.csv"
+    findings = check_policy_file(_people(tmp_path, source))
+    assert findings.status is status
+    assert words.replace("{}", str(folder)) in "\n".join(findings.problems)
+
+
+def test_few_unreadable_cells_and_files_without_rows_are_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blank cells and declared texts of NULL are no loss; a half of the cells is not most of them."""
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    (tmp_path / "a.csv").write_text(HEADER + "p1,NA,-,2000-01-02\np2,3,,\np3, ,1.5,\n")
+    (tmp_path / "b.csv").write_text(HEADER)
+    findings = check_policy_file(_people(tmp_path, f"{tmp_path}/*.csv", null=["", "-"]))
+    assert findings.status is Exit.DONE
+    age = f"people.age has cells that cannot be read as integer and count as NULL: 1 of 2 in {tmp_path}/a.csv"
+    assert [note for note in findings.notes if " has cells " in note] == [f"note: {age}"]
+    assert f"note: people has files without a row that can be read: 1 in {tmp_path}/b.csv" in findings.notes
+    assert any("exact, and for the custodian alone" in note for note in findings.notes)
+    (tmp_path / "a.csv").write_text(HEADER + "p1,4,-,2000-01-02\np2,3,,\np3, ,1.5,\n")
+    (tmp_path / "b.csv").unlink()
+    assert not any("exact" in note for note in check_policy_file(tmp_path / "policy.yaml").notes)
+
+
+def test_texts_in_one_of_many_parquet_files_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    columns = {"id": ["a", "b"], "salary": [1.5, 2.5], "born": [date(2000, 1, 2)] * 2}
+    pq.write_table(pa.table({**columns, "age": [30, 40]}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({**columns, "age": ["x", "3,5"]}), tmp_path / "b.parquet")
+    findings = check_policy_file(_people(tmp_path, f"{tmp_path}/*.parquet"))
+    assert findings.status is Exit.REFUSAL
+    assert [problem.partition("NULL: ")[2] for problem in findings.problems] == [f"2 of 2 in {tmp_path}/b.parquet"]
+
+
+def test_what_check_counts_reaches_no_analyst(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A cell that cannot be read changes neither EXPLAIN nor a log."""
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    place, seen = _people(tmp_path, str(tmp_path / "p.csv")), set()
+    for cell in ("33", "NA"):
+        (tmp_path / "p.csv").write_text(f"{GOOD}p90,{cell},1.5,2000-01-02\n")
+        with open_session(place, create_ledger=not seen) as session:
+            seen.add((str(session.explain("SELECT COUNT(age) AS n FROM people")), caplog.text))
+    assert len(seen) == 1
