@@ -202,9 +202,9 @@ def test_threads_share_a_text() -> None:
 
 
 def test_what_is_explained_has_its_constants() -> None:
-    plan = world("hospital").session.explain("SELECT COUNT(*) FROM visits WHERE nights > 3 AND ward = 'er'")
+    plan = world("hospital").session.explain("SELECT COUNT(*) FROM visits WHERE nights >= 4 AND ward = 'er'")
     ((_, sql),) = plan.engine_sql
-    assert "CAST(3 AS BIGINT)" in sql and "'er'" in sql and "$" not in sql
+    assert "CAST(4 AS BIGINT)" in sql and "'er'" in sql and "$" not in sql
 
 
 # --- unused columns -------------------------------------------------------------------------------------------------

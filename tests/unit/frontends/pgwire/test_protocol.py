@@ -341,7 +341,7 @@ def test_lists_are_parameters_of_any_and_all(client: Client, test: str) -> None:
 def test_a_setting_named_by_a_parameter_is_described(client: Client) -> None:
     """SQLAlchemy queries a table's options in this way; the setting is known only later."""
     client.send(parse("SELECT relname, current_setting($1::VARCHAR) FROM pg_class LIMIT 1"), describe(b"S"), SYNC)
-    assert columns_of(client.until(b"Z")) == [("relname", 25), ("current_setting", 25)]
+    assert columns_of(client.until(b"Z")) == [("relname", 19), ("current_setting", 25)]
     client.send(parse("SELECT current_setting($1)"), bind((b"server_version_num",)), execute(), SYNC)
     assert rows_of(client.until(b"Z")) == [[b"160014"]]
 
