@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NoReturn, cast
 
 import click
+from click.core import ParameterSource
 
 from dpsql.errors.custodian_log import keep_log, unexpected_text
 from dpsql.errors.exceptions import Error, Exit
@@ -71,6 +72,14 @@ def cli(context: click.Context, policy: Path | None, analyst: str | None) -> Non
         if policy is None:
             raise click.UsageError("no policy: dpsql -p POLICY starts the prompt, dpsql demo shows what it is", context)
         context.invoke(cli.commands["repl"], policy=policy, analyst=analyst)
+        return
+    for option, name in (("-p", "policy"), ("--analyst", "analyst")):
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            # Without it the command would read another policy, or ask as the owner.
+            raise click.UsageError(
+                f"{option} stands after the command: dpsql {context.invoked_subcommand} {option} {context.params[name]}",
+                context,
+            )
 
 
 def main() -> NoReturn:
