@@ -25,10 +25,7 @@ MOST = {
     "engine": (10_500, 62),
     "errors": (600, 6),
     "exports": (900, 5),
-    "frontends": (
-        15_900,
-        96,
-    ),  # dp.bars, types of names and JSON in catalogs, and the losses that dpsql check names: 120
+    "frontends": (15_900, 96),  # dp.bars, types of names and JSON in catalogs, losses that check names: 120
     "functions": (4_200, 22),
     "ledger": (3_200, 18),
     "media": (200, 3),
