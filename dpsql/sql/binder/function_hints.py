@@ -26,6 +26,8 @@ _WAYS = {
     "averageif": "write AVG(x) FILTER (WHERE condition)",
     "average": "write AVG(x)",
     "isnull": "write x IS NULL",
+    "trunc": "write floor(x) for a number that is not negative, date_trunc('month', x) for a date",
+    "make_date": "write DATE '2024-01-31'",
     "zeroifnull": "write coalesce(x, 0)",
     "count_distinct": "write COUNT(DISTINCT x)",
     "safe_divide": "write x / y: it is NULL where y is 0",
@@ -70,9 +72,12 @@ def expression_hint(node: exp.Expr) -> str | None:
 
 
 def comparison_hint(function: str, arguments: Sequence[Expr]) -> str | None:
-    """Return how to write a comparison with literals of another type; None for other functions and without literals."""
+    """Return how to write a comparison with literals of another type or with computed values; None for other functions and
+    without literals."""
     if function not in COMPARISONS and function not in _ORDERS:
         return None
+    if function == "in" and not all(isinstance(item, Literal) for item in arguments[1:]):
+        return "compare with each value that is computed: x = a / 2 OR x = b"
     types = {argument.facts.type for argument in arguments if not isinstance(argument, Literal)} - {Type.NULL}
     literals = [
         argument.value for argument in arguments if isinstance(argument, Literal) and argument.value is not None

@@ -22,11 +22,13 @@ MEANT = (
     "SELECT exp(SUM(ln(clamp(cost, 1, 1000)))) FROM visits",
     "SELECT SUM(nights) FILTER (WHERE nights > 3), AVG(nights) FILTER (WHERE nights > 3) FROM visits",
     "SELECT ward, COUNT(*) / SUM(COUNT(*)) OVER () FROM visits GROUP BY ward",
+    "SELECT floor(nights) AS n, COUNT(*) FROM visits WHERE nights = 7 / 2 OR nights = 4 GROUP BY n",
     "SELECT coalesce(SUM(nights), 0), COUNT(DISTINCT patient_id) FROM visits WHERE cost IS NULL",
 )
 CONDITIONS = {
     "nights = '3'": "numbers stand without quotes", "ward = 3": "texts stand in single quotes",
     "smoker = 1": "write x for what is true", "nights < '3'": "numbers stand without quotes",
+    "trunc(nights) = 3": "write floor(x)", "nights IN (7 / 2, 4)": "x = a / 2 OR x = b", "smoker IN (1 = 1, FALSE)": "x = a / 2 OR x = b",
     "ward IS 'er'": "other values are compared with =", 'ward = "er"': "a text stands in single quotes: '...'",
 }  # fmt: skip
 
