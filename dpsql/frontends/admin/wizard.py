@@ -164,7 +164,10 @@ def _link(
         column, equals, target = (part.strip() for part in text.partition("="))
         table, _, key = target.partition(".") if equals else (*unit[:1], ".", unit[1])
         if column not in columns:
-            raise WrongAnswer(f"{name} has no column {column}{did_you_mean(column, columns)}")
+            other = (
+                f"if none leads to a person, change the answer {name} to public or {LEFT_OUT} in the file of answers"
+            )
+            raise WrongAnswer(f"{name} has no column '{column}'{did_you_mean(column, columns)}; {other}")
         if table not in tables or key not in tables[table].columns or table == name:
             raise WrongAnswer(f"write COLUMN, or COLUMN = TABLE.COLUMN of another table; {target or text} is none")
         return {column: (table, key)}

@@ -450,6 +450,17 @@ def test_a_typed_answer_is_on_the_disk_before_the_next_question(tmp_path: Path) 
 WIDE = ["person", "age", "sex", *(f"lab_{n}" for n in range(100)), *(f"note_{n}" for n in range(27))]
 
 
+def test_a_table_in_which_no_column_leads_to_a_person_is_no_dead_end(tmp_path: Path) -> None:
+    (tmp_path / "wards.csv").write_text("ward,beds\nnorth,3\n")
+    (tmp_path / "people.csv").write_text("person,age\n1,30\n")
+    typed = iter(("people.person", "protected", "no", ""))
+    shown = list[str]()
+    answers = Answers({}, "typed", shown.append, lambda question, default: next(typed))
+    with pytest.raises(StopIteration):
+        ask_for_policy(tmp_path, tmp_path / "new.yaml", answers)
+    assert "change the answer wards to public or - in the file of answers" in shown[-1]
+
+
 def test_a_table_of_130_columns_takes_few_questions(bare_clinic: Clinic, dpsql: Run) -> None:
     Path("wide.csv").write_text(",".join(WIDE) + "\n" + "\n".join(",".join(["1"] * 130) for _ in range(3)) + "\n")
     typed = iter(
