@@ -7,6 +7,7 @@ import pytest
 from support.generated_questions import difference
 
 from answers.test_answers import World, world  # noqa: F401
+from dpsql.errors.exceptions import Refusal
 
 KEYS = (
     "SELECT x // 4 AS k, x, COUNT(*) FROM a WHERE x < 5 GROUP BY ROLLUP(x // 4, x) HAVING x // 4 = 1",
@@ -14,15 +15,18 @@ KEYS = (
     "SELECT upper(kind) AS k, kind, COUNT(*) FROM a WHERE kind IN ('p', 'q') GROUP BY CUBE(upper(kind), kind) HAVING upper(kind) = 'P'",
     "SELECT COUNT(k), COUNT(*) FROM (SELECT uid, upper(kind) AS k FROM a GROUP BY GROUPING SETS ((uid, upper(kind)), (uid, kind)))",
     "SELECT k, SUM(n) FROM (SELECT uid, x // 4 AS k, COUNT(*) AS n FROM a WHERE x < 5 GROUP BY uid, ROLLUP(x // 4, x)) GROUP BY k HAVING SUM(n) > 0",
+    "SELECT k, g, SUM(n) FROM (SELECT uid, kind AS k, GROUPING(k) AS g, COUNT(*) AS n FROM a GROUP BY uid, ROLLUP(k)) GROUP BY k, g HAVING SUM(n) > 0",
     "SELECT 'all' AS k, COUNT(*) FROM a GROUP BY ROLLUP(k)",
     "SELECT kind, 'all' AS k, COUNT(*) FROM a GROUP BY kind, ROLLUP(k) HAVING COUNT(*) > 0",
     "SELECT 3 AS k, COUNT(*) AS n FROM a GROUP BY ROLLUP(k)",
+    "SELECT GROUPING(k) AS g, x // 50 AS k, COUNT(*) FROM a WHERE x IS NOT NULL GROUP BY ROLLUP(k) HAVING COUNT(*) > 0 AND GROUPING(k) = 0",
 )
 TWO_NAMES = (
     "SELECT kind AS p, kind AS q, COUNT(*) FROM a GROUP BY ROLLUP(p, q) HAVING COUNT(*) > 0 ORDER BY q, p",
     "SELECT kind AS a, kind AS b, COUNT(*) FROM a GROUP BY ROLLUP(1, 2) HAVING COUNT(*) > 0",
     "SELECT kind AS p, COUNT(*), kind AS q, kind || '!' AS r FROM a GROUP BY CUBE(p, q) HAVING COUNT(*) > 0 ORDER BY 3, 1",
     "SELECT kind AS p, kind AS q, GROUPING(kind), COUNT(*) FROM a GROUP BY GROUPING SETS ((p), (q), (p, q)) HAVING COUNT(*) > 0 AND q IS NULL",
+    "SELECT kind AS p, kind AS q, GROUPING(p), GROUPING(p, q) AS g, COUNT(*) FROM a GROUP BY CUBE(p, q) HAVING COUNT(*) > 0 ORDER BY g",
     "SELECT x // 50 AS p, x // 50 AS q, COUNT(*), SUM(COUNT(*)) OVER (PARTITION BY q) FROM a WHERE x IS NOT NULL GROUP BY ROLLUP(p, q) HAVING COUNT(*) > 0",
     "SELECT kind AS p, kind AS q, COUNT(*) FROM a GROUP BY p, q HAVING COUNT(*) > 0",
     "SELECT p, q, SUM(n) FROM (SELECT uid, kind AS p, kind AS q, COUNT(*) AS n FROM a GROUP BY uid, ROLLUP(p, q)) GROUP BY p, q HAVING SUM(n) > 0",
@@ -71,3 +75,12 @@ def test_a_share_of_all_sets_has_an_error_bar(world: World) -> None:  # noqa: F8
     release = session.execute("SELECT kind, COUNT(*) / SUM(COUNT(*)) OVER () AS share FROM a GROUP BY ROLLUP(kind)")
     assert [column.noisy for column in release.columns] == [False, True]
     assert all(value is not None for value in release.error.column("share").to_pylist())
+
+
+def test_grouping_of_what_is_no_key_is_refused_also_beside_the_units_key(world: World) -> None:  # noqa: F811
+    for sql in (
+        "SELECT GROUPING(x), COUNT(*) FROM a GROUP BY ROLLUP(kind)",
+        "SELECT g, SUM(n) FROM (SELECT uid, GROUPING(x) AS g, COUNT(*) AS n FROM a GROUP BY uid, ROLLUP(kind)) GROUP BY g",
+    ):
+        with pytest.raises(Refusal, match="takes keys of GROUP BY"):
+            world[1].plan(world[1].planner.parse(sql, None))

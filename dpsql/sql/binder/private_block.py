@@ -312,8 +312,8 @@ class _Cut:
             if is_aggregate(node):
                 return node.copy()
             if _is_grouping(node):
-                bits = [str(int(self._key_of(key) not in chosen)) for key in node.expressions]
-                return exp.Literal.number(int("".join(bits) or "0", 2))
+                bits = [str(int(key not in chosen)) for key in self._keys_of_grouping(node)]
+                return exp.Literal.number(int("".join(bits), 2))
             key = self._key_of(node) if isinstance(node, exp.Condition) else None
             if key is None:
                 return node
@@ -482,12 +482,19 @@ class _Cut:
         return exp.Window(this=function, **parts)
 
     def _grouping_number(self, node: exp.Expr) -> exp.Expr:
-        keys = [self._key_of(part) for part in node.expressions]
+        keys = self._keys_of_grouping(node)
+        return exp.Literal.number(0) if len(self.sets) == 1 else grouping_call(keys)
+
+    def _keys_of_grouping(self, node: exp.Expr) -> list[str]:
+        """Return the keys that GROUPING names, by their expressions or by the aliases that GROUP BY names."""
+        outputs = [self._output_of(part) if isinstance(part, exp.Column) else None for part in node.expressions]
+        keys = [
+            self._key_of(part) if index is None else self.outputs.get(index)
+            for part, index in zip(node.expressions, outputs, strict=True)
+        ]
         if not keys or None in keys:
             raise refuse("wrong_arguments", function="GROUPING", reason="takes keys of GROUP BY", position=place(node))
-        if len(self.sets) == 1:
-            return exp.Literal.number(0)
-        return grouping_call([key for key in keys if key is not None])
+        return [key for key in keys if key is not None]
 
     def _measure(self, node: exp.Expr, listed: bool = False) -> str:
         """Return the block's column for an aggregate, entering it if it is new. `listed`: one item of a list of quantiles."""
