@@ -277,6 +277,8 @@ def _case(arguments: tuple[Expr, ...]) -> Facts:
 
 
 def _compare(arguments: tuple[Expr, ...]) -> Facts:
+    if len(arguments) != 2:
+        raise WrongArguments("takes 2 arguments")
     comparable(arguments)
     return Facts(Type.BOOLEAN, nullable=any_nullable(arguments))
 
@@ -291,8 +293,7 @@ function("ge", meaning=partial(compare, test=operator.ge))(_compare)
 
 @function("not_distinct")
 def _not_distinct(arguments: tuple[Expr, ...]) -> Facts:
-    comparable(arguments)
-    return Facts(Type.BOOLEAN, nullable=False)
+    return replace(_compare(arguments), nullable=False)
 
 
 @function("in")

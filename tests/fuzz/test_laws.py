@@ -108,9 +108,13 @@ def test_other_exceptions_pass_through(monkeypatch: pytest.MonkeyPatch) -> None:
         here.check("SELECT COUNT(*) FROM t")
 
 
+DEMOS = ("clinic", "nafld", "nycflights13")
+
+
 def test_databases_of_tests_keep_their_promises() -> None:
-    """All policies of the tests can be opened, and their databases satisfy the promises on which planning relies."""
-    for file in sorted(POLICIES.glob("*.yaml")):
+    """All policies of the tests can be opened, and their databases satisfy the promises on which planning relies. Those of the
+    demos and of the pages have databases of their own."""
+    for file in sorted(set(POLICIES.glob("*.yaml")) - {POLICIES / f"{name}.yaml" for name in DEMOS}):
         here = trial(file.stem)
         for table in here.policy.tables.values():
             for keys in (table.primary_key, *table.max_multiplicity):

@@ -222,8 +222,8 @@ def test_an_index_of_another_policy_is_not_used(tmp_path: Path, change: str) -> 
     name, _, _ = change.partition(":")
     policy.write_text(re.sub(rf"(?m)^( +){name}:.*$", rf"\1{change}", policy.read_text()))
     with open_clinic(policy) as session:
-        used = index_of(session).views()("visits").sql
-        assert (used is None) == (name != "ward"), "a domain is no part of the view"
+        used = index_of(session).views()("visits").prepared
+        assert used == (name == "ward"), "a domain is no part of the view"
         assert token
 
 
@@ -280,7 +280,7 @@ def test_an_index_of_another_ledger_is_not_used(tmp_path: Path) -> None:
     with open_clinic(clinic(tmp_path)) as session:
         index_of(session).prepare()
         other = ContributionIndex(session.policy, session.context.engine, lambda: b"x" * 32)
-        assert other.views()("visits").sql is None and index_of(session).views()("visits").sql is not None
+        assert not other.views()("visits").prepared and index_of(session).views()("visits").prepared
 
 
 def test_a_source_that_changes_while_it_is_its_own_view_gives_no_answer(tmp_path: Path) -> None:
@@ -396,7 +396,7 @@ def test_killed_at_any_step_there_is_a_whole_index_or_none(tmp_path: Path, stop:
         assert child.stdout is not None and child.stdout.readline() == "here\n"
         os.kill(child.pid, signal.SIGKILL)
         child.wait()
-        assert index_of(session).views()("visits").sql is None
+        assert not index_of(session).views()("visits").prepared
         assert exact(session, VISITS) == before
         assert states(session) == {"patients": "there already", "visits": "written", "labs": "written"}
         assert not list((tmp_path / "clinic.duckdb.bounded").glob("*/*.part*"))
@@ -421,7 +421,7 @@ def test_a_change_during_the_work_is_a_fault(tmp_path: Path) -> None:
 
         with pytest.raises(Fault, match="changed while"):
             index_of(session).prepare(progress=change)
-        assert index_of(session).views()("visits").sql is None
+        assert not index_of(session).views()("visits").prepared
 
 
 def test_a_change_just_before_is_waited_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -108,7 +108,7 @@ def test_a_question_that_was_late_does_not_put_a_former_view_in_the_place_of_the
             return opened(*arguments)
 
         monkeypatch.setattr(views, "opened", opened_after_another_thread)
-        assert index_of(session).views()("visits").sql is None
+        assert not index_of(session).views()("visits").prepared
         assert "#bounded" in texts[0].sql and not texts[0].unchanged and counted(session, texts[0]) == 4
 
 
@@ -174,7 +174,7 @@ def test_a_view_of_a_file_that_was_replaced_is_not_opened_in_the_next_one(
             return before()
 
         monkeypatch.setattr(former, "_new_cursor", after_another_thread)
-        assert index.views()("visits").sql is None and engine.views is not former
+        assert not index.views()("visits").prepared and engine.views is not former
         assert counted(session, later[0]) == 4
 
 

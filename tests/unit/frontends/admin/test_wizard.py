@@ -22,6 +22,7 @@ from dpsql.frontends.admin.choices import column_choice
 from dpsql.frontends.admin.simulated_errors import simulated_errors
 from dpsql.frontends.admin.wizard import ask_for_policy, delta_for
 from dpsql.policy import load_policy, parse_policy
+from dpsql.policy.yaml_text import schema_line
 from dpsql.session.opening import open_session
 
 Run = Callable[..., Outcome]
@@ -78,7 +79,8 @@ def test_answers_from_a_file_make_a_policy_that_answers(bare_clinic: Clinic, dps
     Path("answers.yaml").write_text(ANSWERS)
     outcome = dpsql("init", "--from", "night", "--answers", "answers.yaml")
     assert outcome.status == 0 and outcome.out == "", outcome.err
-    assert Path("night.yaml").read_text() == FOLDER_POLICY.replace("about 17", f"about {fits('night.yaml')}")
+    policy = FOLDER_POLICY.replace("about 17", f"about {fits('night.yaml')}")
+    assert Path("night.yaml").read_text() == f"{schema_line()}\n{policy}"
     assert "next: dpsql check night.yaml --create-ledger" in outcome.err
     checked = dpsql("check", "night.yaml", "--create-ledger")
     assert checked.status == 0, checked.err

@@ -82,7 +82,7 @@ def test_copies_are_made_and_no_explanation_says_so(automatic: Path) -> None:
         index = connection.session.context.index
         until(lambda: index.unprepared() == ())
         assert observed(connection) == before
-        assert index.views()("numbers").sql is not None
+        assert index.views()("numbers").prepared
     assert not preparing_threads()
 
 

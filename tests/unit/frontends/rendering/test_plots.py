@@ -268,7 +268,7 @@ def test_exact_numbers_go_to_a_new_file(clinic: Clinic, tmp_path: Path) -> None:
 def test_a_picture_of_exact_numbers_that_cannot_be_made_is_refused_before_the_charge(
     clinic: Clinic, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / ".x.part.svg").mkdir()
+    (tmp_path / ".x.svg.part").mkdir()
     assert run(clinic, GROUPED, "--exact", "-o", str(tmp_path / "x.svg")) == 4
     assert "file_write" in capsys.readouterr().err and clinic.charges() == 0
 

@@ -86,5 +86,5 @@ def test_weights_find_the_answer_whose_noise_is_small(repeated: ModuleType) -> N
 def test_the_picture_of_repeats_is_in_the_page(repeated: ModuleType) -> None:
     picture = (ROOT / "docs" / "comparison-correlated.svg").read_text(encoding="utf-8")
     page = (ROOT / "docs" / "evidence" / "accuracy.md").read_text(encoding="utf-8")
-    assert "(comparison-correlated.svg)" in page and picture.startswith("<svg")
+    assert "(../comparison-correlated.svg)" in page and picture.startswith("<svg")
     assert all(way in picture and f"| {way} |" in page for way in repeated.WAYS)
