@@ -97,10 +97,8 @@ class ContributionIndex:
         """
 
         def view(table: str) -> View:
-            opened = self._view(table)
-            if not for_display:
-                return opened
-            return replace(opened, key=SHOWN_KEY) if opened.prepared else View(SHOWN_KEY)
+            opened = self._view(table, counted=not for_display)
+            return replace(opened, key=SHOWN_KEY) if for_display else opened
 
         return cache(view)
 
@@ -112,7 +110,7 @@ class ContributionIndex:
         """
         if self._policy.prepare.automatic:
             return ()
-        views = self.views()
+        views = self.views(for_display=True)
         ready = {table: views(table).prepared for table in sorted(tables) if self._policy.is_protected(table)}
         if self._policy.privacy_unit is None:
             ready = {table: True for table, done in ready.items() if done}
@@ -126,10 +124,11 @@ class ContributionIndex:
         for table in names:
             read = [self._policy.tables[name].csv for name in (table, *self._parents(table))]
             multiline = any(dialect is not None and dialect.multiline for dialect in read)
-            if multiline and self._policy.is_protected(table) and not self._view(table).prepared:
+            if multiline and self._policy.is_protected(table) and not self._view(table, counted=False).prepared:
                 raise refuse("source_multiline", table=table)
 
-    def _view(self, table: str) -> View:
+    def _view(self, table: str, counted: bool = True) -> View:
+        """Return the way to read a table. `counted`: if there is no copy, open a view that a question's first reading counts."""
         order = self._order(table)
         identity = self._engine.identity(table)
         if identity is None:
@@ -147,7 +146,7 @@ class ContributionIndex:
                 place = views.opened(self._view_name(table), token, None if marked else Path(file), texts, order)
                 if place is not None:
                     return View(order, place, place, marked, prepared=True)
-        if self._policy.privacy_unit is None or _is_young(identity):
+        if not counted or self._policy.privacy_unit is None or _is_young(identity):
             return View(order)
         place = views.counted(self._view_name(table), token, identity.text, texts, order)
         return View(order) if place is None else View(order, place, place, identity.text)
@@ -401,7 +400,9 @@ class ContributionIndex:
         """Return the protected tables that `prepare` would write now. Raises Fault if the source cannot be read."""
         tables = [name for name in self._policy.tables if self._policy.is_protected(name)]
         self._engine.check_readable(tuple(tables))  # this opens a file again that was replaced
-        return tuple(t for t in tables if self._engine.identity(t) is not None and not self._view(t).prepared)
+        return tuple(
+            t for t in tables if self._engine.identity(t) is not None and not self._view(t, counted=False).prepared
+        )
 
     def _prefix(self) -> str:
         """Return the beginning of the names of stored views of this data set and ledger."""
