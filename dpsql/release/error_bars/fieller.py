@@ -65,6 +65,15 @@ class Quotient:
         return replace(self, bounds=(first, last))
 
 
+@dataclass(frozen=True)
+class Inverse:
+    """`above` / `below`, an exact number by a sum of noisy terms: both as formulas, and the sum as `form`."""
+
+    above: Formula
+    below: Formula
+    form: Linear
+
+
 class Reader:
     """Recognises quotients among formulas over the measures (plug-in formulas `measures` over `terms`) and exact columns of a
     block."""
@@ -112,6 +121,15 @@ class Reader:
             if map_ is None or number is None
             else _mapped(self.quotient(operands[place], in_measure), *map_(number))
         )
+
+    def inverse(self, formula: Formula) -> Inverse | None:
+        """Return `formula` as an exact number by a sum of terms, else None. NULL_IF(sum, 0) counts as the sum."""
+        if not isinstance(formula, Operation) or formula.operator is not Operator.DIVIDE:
+            return None
+        above, below = formula.operands[0], self.over_terms(_without_guard(formula.operands[1], False))
+        form = self.linear(below)
+        is_exact = all(name in self.exact for name in terms_of(above))
+        return Inverse(above, below, form) if form and is_exact and any(part.weights for part in form) else None
 
     def _of_sums(self, above: Formula, below: Formula, in_measure: bool) -> Quotient | None:
         sides = (above, below) if in_measure else (self.over_terms(above), self.over_terms(below))
@@ -193,15 +211,15 @@ def _is_coarse(fraction: Quotient, terms: Mapping[str, ReleasedTerm]) -> bool:
 # --- ends -------------------------------------------------------------------------------------------------------------
 
 
+@np.errstate(all="ignore")  # rows without finite sums have no bar, whatever is computed for them
 def quotient_ends(fraction: Quotient, above: Floats, below: Floats, confidence: float) -> tuple[Floats, Floats]:
     """Return the ends of the bar of each row, infinite where the denominator of a quotient without bounds cannot be distinguished
     from 0. `above` and `below` are the released sums."""
     across, down, angles, quantiles = _quantiles(*fraction.sums, tuple(fraction.laws.values()), confidence)
     limits = sorted((end - fraction.offset) / fraction.factor for end in fraction.bounds)
     last = np.arctan(np.array(limits)[:, None] * (down / across))
-    with np.errstate(all="ignore"):
-        u, v = above / across, below / down
-        radius, centre = np.hypot(u, v), np.nan_to_num(np.arctan(u / v))
+    u, v = above / across, below / down
+    radius, centre = np.hypot(u, v), np.nan_to_num(np.arctan(u / v))
     start = np.clip(centre, last[0], last[1])
 
     def accepted(angle: Floats, middle: Floats) -> Floats:
@@ -220,11 +238,20 @@ def quotient_ends(fraction: Quotient, above: Floats, below: Floats, confidence: 
     if (start != centre).any():
         moved = ends(start)
         reached = np.stack((np.minimum(reached[0], moved[0]), np.maximum(reached[1], moved[1])))
-    with np.errstate(all="ignore"):
-        theta = np.where(reached == last, np.array(limits)[:, None], np.tan(reached) * (across / down))
-        first, second = np.sort(fraction.offset + fraction.factor * theta, axis=0)
+    theta = np.where(reached == last, np.array(limits)[:, None], np.tan(reached) * (across / down))
+    first, second = np.sort(fraction.offset + fraction.factor * theta, axis=0)
     finite = np.isfinite(above) & np.isfinite(below)
     return np.where(finite, first, -np.inf), np.where(finite, second, np.inf)
+
+
+@np.errstate(all="ignore")
+def inverse_ends(above: Floats, below: Floats, half: Floats | float) -> tuple[Floats, Floats]:
+    """Return the ends of the bar of `above` / `below` in each row, where `below` has the bar of half width `half`: 1 / x falls on
+    either side of 0, so the ends are those of the denominator; infinite where it cannot be distinguished from 0."""
+    first, last = below - half, below + half
+    ends = np.sort(np.stack(np.broadcast_arrays(above / first, above / last)), axis=0)
+    finite = np.isfinite(above) & np.isfinite(below) & (first * last > 0)
+    return np.where(finite, ends[0], -np.inf), np.where(finite, ends[1], np.inf)
 
 
 @lru_cache(maxsize=256)

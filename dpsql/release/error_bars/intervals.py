@@ -30,7 +30,7 @@ from dpsql.plan.intervals import Type
 from dpsql.release.error_bars.draws import Floats, deviates, known_law, stratified, values_given_shown
 from dpsql.release.error_bars.ends import Interval, hull_of, number_of_draws, percentiles
 from dpsql.release.error_bars.extents import extent
-from dpsql.release.error_bars.fieller import Reader, quotient_ends
+from dpsql.release.error_bars.fieller import Reader, inverse_ends, quotient_ends
 from dpsql.release.error_bars.half_widths import half_widths
 from dpsql.release.formulas import EVERYTHING, Extent, clamped, interval, numbers, read
 from dpsql.release.remainder import DIALECT, ROW, ReleasedBlock, ReleasedTerm, identifier
@@ -176,6 +176,13 @@ class _Bars:
                 within = interval(formula, self.measures.extent)
                 low, high = hull_of([quotient_ends(quotient, above, below, self.groups.confidence)], within)
                 return Interval.of(value, low, high, within)
+            inverse = reader.inverse(formula) if form is None else None
+            if inverse is not None and not any(part.weights.keys() & shown_from for part in inverse.form):
+                half = half_widths(inverse.form, self.groups.terms, self.groups.confidence)
+                if half is not None:
+                    columns = {**self.groups.released, **self.exact}
+                    above, below = (numbers(side, columns) for side in (inverse.above, inverse.below))
+                    return Interval.of(value, *inverse_ends(above, below, half), EVERYTHING)
         return self.simulation.interval(tree, formula, value)
 
 

@@ -55,6 +55,22 @@ def test_bars_hold_for_any_size_of_the_denominator(
         assert share <= confidence + error
 
 
+@pytest.mark.parametrize("item", ["700 / m1", "-700.0 / NULLIF(m1, 0)", "(3 + 4) * 100.0 / (m1 + 0)"])
+@pytest.mark.parametrize("deviations", [0.1, 0.5, 2.0, 20.0])
+@pytest.mark.parametrize("law", LAWS)
+def test_an_exact_number_by_a_noisy_sum_is_held_for_any_size_of_the_sum(
+    sandbox: Sandbox, law: str, deviations: float, item: str
+) -> None:
+    below = round(deviations * LAWS[law].standard_deviation())
+    sql = f"SELECT k0, {item} AS v FROM dp_0"
+    exact = (-700 if item.startswith("-") else 700) / below
+    share = held(answered(sandbox, LAWS[law], 1, below, 0.95, sql), exact)
+    error = ALLOWED * np.sqrt(0.95 * 0.05 / GROUPS) + 0.005
+    assert share >= 0.95 - error
+    if deviations >= 20:
+        assert share <= 0.95 + error
+
+
 def test_a_denominator_that_may_be_zero_leaves_nothing_known(sandbox: Sandbox) -> None:
     noise = LAWS["laplace"]
     answer = answered(sandbox, noise, 0, round(noise.standard_deviation() / 4), 0.95)
