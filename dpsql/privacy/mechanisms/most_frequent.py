@@ -154,24 +154,29 @@ def end_key_for(sensitivity: Sensitivity, keys: int, last: bool, part: PrivacyLo
 
 
 @dataclass(frozen=True)
-class EndRowsPlan:
-    """The measurement of the key of most end rows of each group, from a histogram of `cells` cells."""
+class _ChoicePlan:
+    """The measurement of one of `cells` cells of each group."""
 
     name: str
     cells: int
     law: Law
 
-    word = END_ROWS
-
     @property
     def laws(self) -> tuple[tuple[str, Law], ...]:
-        """Name and law of the one number that is released for each group."""
+        """Name and law of the number that is released for each group."""
         return ((self.name, self.law),)
 
     @property
     def charged(self) -> tuple[Law, ...]:
-        """This law alone: the keys of all groups are one release."""
+        """This law alone: the choices of all groups are one release."""
         return (self.law,)
+
+
+@dataclass(frozen=True)
+class EndRowsPlan(_ChoicePlan):
+    """The measurement of the key of most end rows of each group, from a histogram of `cells` cells."""
+
+    word = END_ROWS
 
 
 # --- The exponential mechanism over the values of a list (McSherry and Talwar 2007), for the most frequent value ---
@@ -226,21 +231,7 @@ class MostFrequent:
 
 
 @dataclass(frozen=True)
-class MostFrequentPlan:
+class MostFrequentPlan(_ChoicePlan):
     """The measurement of the most frequent of `cells` values in each group."""
 
-    name: str
-    cells: int
-    law: Law
-
     word = MOST_FREQUENT
-
-    @property
-    def laws(self) -> tuple[tuple[str, Law], ...]:
-        """Name and law of the one number that is released for each group."""
-        return ((self.name, self.law),)
-
-    @property
-    def charged(self) -> tuple[Law, ...]:
-        """This law alone: the values of all groups are one release."""
-        return (self.law,)
