@@ -19,6 +19,8 @@ from dpsql.errors.exceptions import Error, refuse
 from dpsql.errors.traces import TRACES
 from dpsql.functions.row_costs import MOST_OF_A_QUESTION, block_cost
 from dpsql.plan.canonical_text import fingerprint
+from dpsql.plan.combinations import group_count
+from dpsql.plan.expression_text import expression_text
 from dpsql.plan.plan import Block, BoundedBlock, Call, Plan, filled, results_read
 from dpsql.plan.stability import tables
 from dpsql.planning.expected_bars import widest_bar
@@ -105,6 +107,21 @@ class Planned:
             return blocks
         names = {block.name for block in self.plan.blocks}
         return tuple(priced for priced in blocks if priced.block.name in names)
+
+    @cached_property
+    def without_groups(self) -> tuple[str, ...]:
+        """The keys of each own block of which the conditions leave no combination of public values, in words."""
+        return tuple(
+            ", ".join(expression_text(key.expression) for key in priced.block.keys)
+            for priced in self.own_blocks
+            if priced.block.keys and all(key.values is not None for key in priced.block.keys)
+            and not group_count([key.values for key in priced.block.keys], priced.block.combinations)
+        )  # fmt: skip
+
+    def require_groups(self) -> None:
+        """Refuse (no_groups) a question whose answer has no group by its text, the policy and public rows alone."""
+        if self.without_groups and len(self.without_groups) == len(self.own_blocks):
+            raise refuse("no_groups", keys=self.without_groups[0])
 
     @cached_property
     def unlisted(self) -> tuple[str, ...]:

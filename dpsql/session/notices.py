@@ -10,7 +10,6 @@ from functools import cached_property, partial
 
 from dpsql.errors.exceptions import Error
 from dpsql.functions.key_columns import labels_used
-from dpsql.plan.combinations import group_count
 from dpsql.plan.expression_text import expression_text
 from dpsql.plan.plan import Call, Column, Expr, Literal, Scan, columns_read, results_read
 from dpsql.plan.stability import tables
@@ -76,16 +75,10 @@ def condition_notices(question: NoticedQuestion) -> tuple[str, ...]:
 
 
 def empty_notices(question: NoticedQuestion) -> tuple[str, ...]:
-    """Return a notice where the conditions leave no group of public keys: the answer, or that part of it, has no rows."""
-    empty = [
-        ", ".join(expression_text(key.expression) for key in priced.block.keys)
-        for priced in question.planned.own_blocks
-        if priced.block.keys and all(key.values is not None for key in priced.block.keys)
-        and not group_count([key.values for key in priced.block.keys], priced.block.combinations)
-    ]  # fmt: skip
+    """Return a notice where the conditions leave no group of public keys for a part of the answer, which then has no rows."""
     return tuple(
         f"no value of {keys} that the policy allows passes the conditions, so there are no groups"
-        for keys in dict.fromkeys(empty)
+        for keys in dict.fromkeys(question.planned.without_groups)
     )
 
 

@@ -252,10 +252,12 @@ class Session:
 
     @registering()
     def plan(self, statement: Statement, parameters: Parameters = None, options: Options | None = None) -> Planned:
-        """Return the priced plan of a statement under `options`, the session's by default."""
+        """Return the priced plan of a statement under `options`, the session's by default. Refuses (no_groups) an answer that
+        has no group whatever the data are."""
         with naming_nothing_hidden(self.policy):
             planned = self.planner.plan(statement, options or self.options, cacheable=not parameters)
         self._check_project(planned.options)
+        planned.require_groups()
         return planned
 
     @registering()

@@ -101,7 +101,6 @@ AGREE = [
     "SELECT x, sure, COUNT(*) FROM people WHERE (x = 'a' OR x IS NULL) AND sure = 'y' GROUP BY ALL ORDER BY 1, 2",
     "SELECT sure, COUNT(x) FILTER (WHERE x = 'a') FROM people GROUP BY sure ORDER BY sure",
     "SELECT sure, COUNT(*) FROM people WHERE age > 500 GROUP BY sure HAVING COUNT(*) > 50",
-    "SELECT x, COUNT(*) FROM people WHERE x = 'nothing' GROUP BY x",
 ]  # fmt: skip
 
 
