@@ -37,7 +37,7 @@ MOST = {
     "privacy": (5_000, 32),
     "release": (6_400, 31),  # error bars as columns (to_arrow(bars=True)) pay for 30
     "reuse": (2_700, 10),
-    "schemas": (3_700, 18),
+    "schemas": (1_900, 18),
     "session": (3_900, 19),
     "sql": (9_000, 48),  # outputs over results that double by their aliases are refused
     "storage": (300, 8),

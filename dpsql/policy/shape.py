@@ -24,7 +24,7 @@ _DECIMAL = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?$"
 
 def _number_schema(**limits: Any) -> WithJsonSchema:
     """Return the schema of a number, or of its text, because YAML 1.1 tools read 1e-6 as text."""
-    return WithJsonSchema({"anyOf": [{"type": "number", **limits}, {"type": "string", "pattern": _DECIMAL}]})
+    return WithJsonSchema({"type": ["number", "string"], **limits, "pattern": _DECIMAL})
 
 
 def _text_schema(pattern: str) -> WithJsonSchema:
@@ -408,13 +408,16 @@ def keys_at(place: Place) -> tuple[str, ...]:
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a policy file, for editors; it is `schemas/policy.schema.json`."""
     schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **PolicyShape.model_json_schema()}
-    _close(schema)
+    _tighten(schema)
     return schema
 
 
-def _close(node: Any) -> None:
-    """Forbid keys that do not match a mapping's pattern: pydantic's schema allows them, but the reader does not."""
+def _tighten(node: Any) -> None:
+    """Forbid keys that do not match a mapping's pattern: pydantic's schema allows them, but the reader does not. Titles say
+    what names say."""
     for part in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
-        _close(part)
-    if isinstance(node, dict) and "patternProperties" in node:
-        node["additionalProperties"] = False
+        _tighten(part)
+    if isinstance(node, dict):
+        node.pop("title", None)
+        if "patternProperties" in node:
+            node["additionalProperties"] = False

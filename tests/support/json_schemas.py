@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 ROOT = Path(__file__).parents[2]
+WIDTH = 130
 SIMPLE = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
 
 
@@ -141,8 +142,21 @@ def schemas() -> dict[str, dict[str, Any]]:
 
 
 def as_text(schema: dict[str, Any]) -> str:
-    """Return a schema as its file has it."""
-    return json.dumps(schema, indent=2, ensure_ascii=True) + "\n"
+    """Return a schema as its file has it: what fits into a line is a line, so that a difference shows one property whole."""
+    return _laid_out(schema, "", 0) + "\n"
+
+
+def _laid_out(value: Any, indent: str, used: int) -> str:
+    """Return JSON in one line if it fits behind the `used` characters of its line, else with an entry in each line."""
+    text = json.dumps(value, ensure_ascii=True)
+    if len(indent) + used + len(text) < WIDTH or not isinstance(value, (dict, list)) or not value:
+        return text
+    keys = [f"{json.dumps(key)}: " for key in value] if isinstance(value, dict) else [""] * len(value)
+    parts = list(value.values()) if isinstance(value, dict) else value
+    inner = indent + "  "
+    lines = ",\n".join(f"{inner}{key}{_laid_out(part, inner, len(key))}" for key, part in zip(keys, parts, strict=True))
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    return f"{opening}\n{lines}\n{indent}{closing}"
 
 
 if __name__ == "__main__":
