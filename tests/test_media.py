@@ -154,11 +154,11 @@ def test_a_terminal_is_written_to_in_one_place() -> None:
 
 
 def test_rich_writes_what_was_cleaned() -> None:
-    """Consoles of rich draw tables into memory, spinners and bars. `draw`, `say` and `done` clean what they are given."""
+    """Consoles of rich draw spinners, bars and pages of documentation. `say` and `done` clean what they are given."""
     users = {name(file) for file in FILES if any(called == "Console" for called, _ in calls(file))}
     assert users == {
         "frontends/cli/prepare.py", "frontends/cli/progress.py", "frontends/rendering/terminal.py",
-        "frontends/rendering/tables.py", "frontends/rendering/topics.py",
+        "frontends/rendering/topics.py",
     }  # fmt: skip
 
 

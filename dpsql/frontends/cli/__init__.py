@@ -26,7 +26,7 @@ from dpsql.frontends.cli.shared import STOPPED, exit_status
 from dpsql.frontends.rendering.terminal import say
 
 NO_READER = 128 + signal.SIGPIPE
-_OBJECTS_BETWEEN_COLLECTIONS = 100_000
+_OBJECTS_BETWEEN_COLLECTIONS = 1_000_000
 
 
 _MODULES = {
@@ -102,8 +102,10 @@ class _NoPandas:
 
 
 def _start_quickly(arguments: list[str]) -> None:
-    """Hide pandas from this process (only the data sets of the demo use its frames), and look for garbage seldom: imports make
-    many objects and hardly any garbage. A server, which lives long, looks as often as Python does."""
+    """Hide pandas from this process (only the data sets of the demo use its frames), let pydantic not search all distributions
+    for plugins, and look for garbage seldom: imports make many objects and hardly any garbage. A server, which lives long, looks
+    as often as Python does."""
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "true")
     if "demo" not in arguments:
         sys.meta_path.insert(0, _NoPandas())
     if "serve" not in arguments:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _MOST_DECIMALS = 12
 _MOST_CHARACTERS = 36
+_FIRST_ACCENT = "\u0300"
+"""The first character that a terminal does not show in exactly one place."""
 
 
 class Layout(Enum):
@@ -104,28 +106,35 @@ def draw(
 ) -> None:
     """Write cells by column as a table; `right` says which columns are numbers. A table wider than `width` characters is written
     one value a line, a single column as paragraphs. Cells are cleaned for a terminal."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
     names, columns = list(map(terminal, names)), [list(map(terminal, cells)) for cells in columns]
-    widths = [max([len(name), *map(len, cells)]) for name, cells in zip(names, columns, strict=True)]
+    widths = [max(map(_width, [name, *cells])) for name, cells in zip(names, columns, strict=True)]
     if width is not None and sum(widths) + 2 * len(widths) > width:
         if len(names) == 1:
             _write_wrapped(names[0], columns[0], width, out)
         else:
             _write_lines(names, columns, out)
         return
-    table = Table(box=box.SIMPLE_HEAD if _writes(out, "─") else box.ASCII2, pad_edge=False, show_edge=False)
-    for name, number in zip(names, right, strict=True):
-        table.add_column(Text(name), justify="right" if number else "left", no_wrap=True)
-    for row in zip(*columns, strict=True):
-        table.add_row(*map(Text, row))
-    room = 2 * sum(widths) + 3 * len(widths) + 20  # a wide character takes two places
-    drawn = io.StringIO()
-    Console(file=drawn, width=room, highlight=False, markup=False).print(table)
-    out.writelines(line.rstrip() + "\n" for line in drawn.getvalue().splitlines())
+    between, dash, crossing = ("   ", "─", "───") if _writes(out, "─") else (" | ", "-", "-+-")
+    lines = [_line(row, widths, right, between) for row in (names, *zip(*columns, strict=True))]
+    lines.insert(1, crossing.join(dash * wide for wide in widths))
+    out.writelines(f"{line.rstrip()}\n" for line in lines)
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool], between: str) -> str:
+    blanks = [" " * (wide - _width(cell)) for cell, wide in zip(cells, widths, strict=True)]
+    aligned = [
+        f"{blank}{c}" if to_right else f"{c}{blank}" for c, blank, to_right in zip(cells, blanks, right, strict=True)
+    ]
+    return between.join(aligned)
+
+
+def _width(text: str) -> int:
+    """Return how many characters wide a terminal shows a text: some letters take two places, and accents none."""
+    if max(text, default="") < _FIRST_ACCENT:
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
 
 
 def _write_lines(names: Sequence[str], columns: Sequence[Sequence[str]], out: TextIO) -> None:
