@@ -254,10 +254,14 @@ class Session:
     def plan(self, statement: Statement, parameters: Parameters = None, options: Options | None = None) -> Planned:
         """Return the priced plan of a statement under `options`, the session's by default. Refuses (no_groups) an answer that
         has no group whatever the data are."""
+        planned = self._planned(statement, parameters, options)
+        planned.require_groups()
+        return planned
+
+    def _planned(self, statement: Statement, parameters: Parameters, options: Options | None = None) -> Planned:
         with naming_nothing_hidden(self.policy):
             planned = self.planner.plan(statement, options or self.options, cacheable=not parameters)
         self._check_project(planned.options)
-        planned.require_groups()
         return planned
 
     @registering()
@@ -268,11 +272,12 @@ class Session:
 
     @registering()
     def describe(self, sql: SqlText, parameters: Parameters = None) -> tuple[OutputColumn, ...]:
-        """Return the columns of a statement's answer; nothing is charged, data is not touched, no option changes."""
+        """Return the columns of a statement's answer; nothing is charged, data is not touched, no option changes. They do not
+        depend on the parameters, whose values may be missing still, so an answer without groups has them too."""
         statement = self.planner.parse(sql, parameters)
         if statement.kind != "query":
             return statement_columns(self, statement)
-        return self.rehearse(self.plan(statement, parameters))
+        return self.rehearse(self._planned(statement, parameters))
 
     @registering()
     def data_version(self, statement: Statement) -> str:

@@ -181,7 +181,7 @@ class Backend:
             raise moved(error, piece.offset) from None
         self._drop_statement(message.name)
         try:
-            self._questions.look_at_names(prepared)
+            self._questions.check_text(prepared)
         except Error as error:
             raise moved(error, piece.offset) from None
         size = prepared.size

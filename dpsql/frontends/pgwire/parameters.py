@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import date, datetime, time
+from datetime import datetime, timedelta
 from decimal import Decimal
 from math import isfinite
 from typing import Any, TypeGuard
@@ -28,17 +28,26 @@ _WIRE = {
     "float4": e.FLOAT4,
     "float8": e.FLOAT8,
 }
-_COMPARED = (exp.Binary, exp.Between, exp.In, exp.Coalesce, exp.Nullif, exp.Greatest, exp.Least)
+_COMPARED = (exp.Binary, exp.Between, exp.In, exp.Coalesce, exp.Nullif, exp.Greatest, exp.Least, exp.WidthBucket)
 _ORDERED_SETS = (exp.PercentileCont, exp.PercentileDisc)
 _QUANTILES = {
     "quantile", "quantile_cont", "quantile_disc", "approx_quantile", "percentile", "percentile_approx",
     "approx_percentile",
 }  # fmt: skip
 _REG_TYPES = frozenset(e.NAMED.values())
-_DUMMIES: dict[int, Any] = {
-    e.BOOL: True, e.NUMERIC: Decimal(1), e.FLOAT4: 1.0, e.FLOAT8: 1.0, e.DATE: date(2020, 1, 1), e.TIME: time(0),
-    e.TIMESTAMP: datetime(2020, 1, 1), e.TIMESTAMPTZ: datetime(2020, 1, 1), e.INT2: 1, e.INT4: 1, e.INT8: 1, e.OID: 1,
-}  # fmt: skip
+_DAY = datetime(2020, 1, 1)
+_DUMMIES: dict[int, Callable[[int], Any]] = {
+    e.BOOL: lambda number: True,
+    e.DATE: lambda number: _DAY.date() + timedelta(number),
+    e.TIME: lambda number: (_DAY + timedelta(seconds=number)).time(),
+    **dict.fromkeys((e.TIMESTAMP, e.TIMESTAMPTZ), lambda number: _DAY + timedelta(number)),
+    **dict.fromkeys((e.INT2, e.INT4, e.INT8, e.OID), lambda number: number),
+    **dict.fromkeys((e.FLOAT4, e.FLOAT8), lambda number: number / (number + 1)),
+    e.NUMERIC: lambda number: Decimal(number) / (number + 1),
+}
+"""Dummies by the number of the parameter: each greater than the one before, as bounds must be, and fractions below 1, as shares
+are."""
+_WORDS = ("pg_class", "server_version", "int4", "day", "YYYY", "1 day")
 
 
 def parameter_types(tree: exp.Expr | None, declared: Sequence[int], policy: Policy) -> tuple[int, ...]:
@@ -47,7 +56,7 @@ def parameter_types(tree: exp.Expr | None, declared: Sequence[int], policy: Poli
         return tuple(oid or e.TEXT for oid in declared)
     inferred: dict[int, int] = {}
     lookup = _columns(tree, policy)
-    for node in tree.find_all(exp.Parameter):
+    for node in tree.find_all(exp.Parameter, exp.Placeholder):
         number = int(node.name[:9]) if node.name.isascii() and node.name.isdecimal() else 0
         if number == 0:
             raise refuse("parameter_none", number=node.name, position=place(node))
@@ -62,19 +71,17 @@ def parameter_types(tree: exp.Expr | None, declared: Sequence[int], policy: Poli
     return tuple(e.TEXT if oid in _REG_TYPES or oid == e.UNKNOWN else oid for oid in oids)
 
 
-def dummies(oids: Sequence[int]) -> list[Any]:
-    """Return a dummy value for each parameter, to learn the columns of a statement before its values are known."""
-    return [[] if oid in e.ARRAYS else _DUMMIES.get(oid, "pg_class") for oid in oids]
-
-
-def with_dummies(tree: exp.Expr, oids: Sequence[int]) -> exp.Expr:
-    """Return the tree with dummies in place of its parameters; current_setting gets the name of a setting that exists."""
-    copy = tree.copy()
-    for call in copy.find_all(exp.Anonymous):
-        if call.name.lower() == "current_setting":
-            for node in list(call.find_all(exp.Parameter)):
-                node.replace(exp.Literal.string("server_version"))
-    return with_values(copy, dummies(oids))
+def dummies(oids: Sequence[int]) -> list[list[Any]]:
+    """Return dummy values for the parameters, to learn the columns of a statement before its values are known: several lists to
+    try in turn if there are texts, because some functions accept certain words only."""
+    words = _WORDS if {*oids} - _DUMMIES.keys() - e.ARRAYS.keys() else _WORDS[:1]
+    return [
+        [
+            [] if oid in e.ARRAYS else _DUMMIES[oid](number) if oid in _DUMMIES else word
+            for number, oid in enumerate(oids, 1)
+        ]
+        for word in words
+    ]
 
 
 def with_values(tree: exp.Expr, values: Sequence[Any]) -> exp.Expr:
@@ -138,6 +145,8 @@ def _inferred(node: exp.Expr, lookup: Callable[[str], int | None]) -> int:
         return e.TEXT if inner is parent.args.get("fill_pattern") else e.INT4
     if isinstance(parent, (exp.Floor, exp.Ceil, exp.Round, exp.Sqrt, exp.Ln, exp.Exp)):
         return e.FLOAT8 if inner is parent.this else e.INT4
+    if isinstance(parent, exp.WidthBucket) and inner is parent.args.get("num_buckets"):
+        return e.INT4
     if isinstance(parent, _COMPARED) or _is_clamp(parent):
         operands = [child for child in parent.iter_expressions() if child is not inner]
         types = [_type_of(other, lookup) for other in operands if not isinstance(other.unnest(), exp.Parameter)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -31,7 +31,7 @@ from dpsql.frontends.pgwire.catalog.asyncpg_types import TYPE_TREE, type_tree
 from dpsql.frontends.pgwire.catalog.reading import read_postgres
 from dpsql.frontends.pgwire.catalog.rewrite import catalog_schema, tables_of
 from dpsql.frontends.pgwire.commands import Command
-from dpsql.frontends.pgwire.parameters import dummies, parameter_types, with_dummies, with_values
+from dpsql.frontends.pgwire.parameters import dummies, parameter_types, with_values
 from dpsql.frontends.pgwire.rows import OIDS, ResultField, StatementResult, oid_of
 from dpsql.frontends.pgwire.settings import Settings
 from dpsql.frontends.pgwire.stop import Stop
@@ -56,20 +56,10 @@ _STATEMENT_BYTES, _TOKEN_BYTES, _TREE_BYTES, _OID_BYTES = 2_000, 200, 800, 40
 _WORKING_TIMES = 4
 """Memory in which an answer is computed from noisy numbers, its error bars included, as a multiple of these numbers."""
 _STOPPED = frozenset({"wire_cancelled", "wire_timeout"})
-_NAME_ERRORS = (
-    "unknown_column",
-    "unknown_table",
-    "unknown_function",
-    "ambiguous_column",
-    "syntax",
-    "not_a_query",
-    "catalog_column",
-    "catalog_function",
-    "catalog_type",
-    "catalog_missing",
-    "catalog_schema",
-    "catalog_ungrouped",
-)
+_VALUES_DECIDE = frozenset({"no_groups", "unbounded", "not_listed", "outside_label", "value_spelling"})
+"""Slugs of refusals that depend on values in the question."""
+_WORDS_DECIDE = frozenset({"wrong_arguments", "setting_unknown", "catalog_type"})
+"""Slugs of refusals, beside those of SQLSTATE class 22, that a literal of a certain form in the question avoids."""
 LONG_TEXT = 5_000
 """Length in characters above which texts are parsed one at a time; parsing a text of this length takes some hundredths of a
 second."""
@@ -129,6 +119,9 @@ class Questions:
             catalog.user, catalog.database, settings, process, catalog.names, catalog.tables, self._options
         )
         self._tables = {name.lower() for name in session.policy.visible}
+        unit = session.policy.privacy_unit
+        self._keys = {name.lower() for table in session.policy.visible.values() for name in table.primary_key}
+        self._keys |= {unit.column.lower()} if unit is not None else set()
         self._texts = FairQueue(1) if texts is None else texts
         self._activity = Activity() if activity is None else activity
 
@@ -184,7 +177,8 @@ class Questions:
             return PreparedStatement(piece, "data", tuple(oid or e.TEXT for oid in declared))
         tree = read_postgres(piece)
         kind = self._kind(tree, about_data)
-        return PreparedStatement(piece, kind, parameter_types(tree, declared, self.session.policy), tree=tree)
+        typed = read_postgres(piece, DIALECT) if tree is None else tree
+        return PreparedStatement(piece, kind, parameter_types(typed, declared, self.session.policy), tree=tree)
 
     def _kind(self, tree: exp.Expr | None, about_data: bool) -> str:
         if tree is None or not isinstance(tree, exp.Query):
@@ -194,20 +188,20 @@ class Questions:
             raise refuse("catalog_mixed")
         return "data" if False in kinds else "catalog"
 
-    def look_at_names(self, prepared: PreparedStatement) -> None:
-        """Raise what PostgreSQL finds when a statement is prepared: names that do not exist or are ambiguous, and syntax errors.
-        All other errors wait for the values, because the dummy for a parameter may be invalid in its place; except that a cancel
-        request or a timeout is raised at once, so that the description is not awaited a second time."""
+    def check_text(self, prepared: PreparedStatement) -> None:
+        """Raise what is wrong with a statement whatever the values of its parameters are, as PostgreSQL does when it prepares
+        one: some clients send the next message before they read an error of Describe. A cancel request or a timeout is raised at
+        once, so that the description is not awaited a second time."""
         if prepared.kind not in ("data", "catalog"):
             return
         with self._trace(prepared):
             try:
                 fields = self._described(prepared, None)
             except Error as error:
-                if error.slug in _NAME_ERRORS:
-                    self._activity.failed(self._place.user, error, prepared.piece.sql)
-                    raise
                 if error.slug in _STOPPED:
+                    raise
+                if not prepared.oids or _is_of_text(error):
+                    self._activity.failed(self._place.user, error, prepared.piece.sql)
                     raise
             else:
                 if not prepared.oids:
@@ -229,17 +223,26 @@ class Questions:
     def _described(self, prepared: PreparedStatement, values: Sequence[Any] | None) -> tuple[ResultField, ...]:
         if prepared.kind == "types":
             return _fields(type_tree([]).schema)
+        readings = [values] if values is not None else dummies(prepared.oids)
+        for reading in readings[:-1]:
+            try:
+                return self._fields_with(prepared, reading)
+            except Error as error:
+                if not (error.sqlstate.startswith("22") or error.slug in _WORDS_DECIDE):
+                    raise
+        return self._fields_with(prepared, readings[-1])
+
+    def _fields_with(self, prepared: PreparedStatement, values: Sequence[Any]) -> tuple[ResultField, ...]:
+        """Return the columns of a question with these values of its parameters."""
         if prepared.kind == "catalog":
             assert prepared.tree is not None
-            tree = prepared.tree
-            filled = with_dummies(tree, prepared.oids) if values is None else with_values(tree, values)
+            filled = with_values(prepared.tree, values)
             return _fields(self._in_catalog(partial(self._catalog.describe, filled, self._place)))
         try:
-            parameters = list(dummies(prepared.oids) if values is None else values)
             with self.reading(prepared.piece.sql):
-                columns = self.session.describe(prepared.piece, parameters or None)
+                columns = self.session.describe(prepared.piece, list(values) or None)
         except Error as error:
-            return _fields(self._probe(prepared, error).schema)
+            return _fields(self._probe(prepared, error, values).schema)
         return _data_fields(columns, prepared.bars)
 
     # --- running ------------------------------------------------------------------------------------------------------
@@ -264,7 +267,7 @@ class Questions:
                 self._activity.failed(self._place.user, error, prepared.piece.sql)
                 if self.stop.requested and error.slug == "stopped":
                     raise self.stop.refusal(error.charged, error.hint) from None
-                return self._structure(prepared, error, held)
+                return self._structure(prepared, error, values, held)
             with registering(charged=release.receipt.is_paid):
                 if release.receipt.id:
                     self._activity.answered(self._place.user, release, time.monotonic() - started, prepared.piece.sql)
@@ -332,10 +335,12 @@ class Questions:
                     raise self.stop.refusal() from None
                 raise
 
-    def _structure(self, prepared: PreparedStatement, error: Error, held: Held) -> StatementResult:
+    def _structure(
+        self, prepared: PreparedStatement, error: Error, values: Sequence[Any], held: Held
+    ) -> StatementResult:
         """Return the columns without rows to a tool that reads the columns of a table, for instance through LIMIT 1; for any
         other question, raise its refusal."""
-        table = self._probe(prepared, error)
+        table = self._probe(prepared, error, values)
         held.resize(table.get_total_buffer_size())
         notice = (
             "rows of people are not shown: these are the columns only",
@@ -343,17 +348,22 @@ class Questions:
         )
         return replace(_answer(table), notices=(notice,))
 
-    def _probe(self, prepared: PreparedStatement, error: Error) -> pa.Table:
+    def _probe(self, prepared: PreparedStatement, error: Error, values: Sequence[Any]) -> pa.Table:
         if error.slug not in ("raw_rows", "rows_clause"):
             raise error
         tree = prepared.tree or read_postgres(prepared.piece)
-        if tree is None or not _is_probe(tree):
+        if isinstance(tree, exp.Query) and not any(select.find(exp.Column, exp.Star) for select in tree.selects):
+            error.hint = (
+                "whether there are such rows is a question about their number: SELECT COUNT(*) > 0 FROM ... WHERE ..."
+            )
+            raise error
+        if tree is None or not _is_probe(tree, self._keys):
             error.hint += (
                 "; a BI tool asks this for a preview of rows: choose a metric (count, average) and a dimension"
             )
             raise error
         try:
-            table = self._in_catalog(partial(self._catalog.run, with_dummies(tree, prepared.oids), self._place))
+            table = self._in_catalog(partial(self._catalog.run, with_values(tree, values), self._place))
             return table.schema.empty_table()
         except Error as failure:
             raise failure if self.stop.requested else error from None
@@ -442,11 +452,20 @@ def _is_parameter(token: Token, number: Token) -> bool:
     return token.token_type is TokenType.PARAMETER and token.text == "$" and number.token_type is TokenType.NUMBER
 
 
-def _is_probe(tree: exp.Expr) -> bool:
-    """Return whether a query has LIMIT 0 or 1, or WHERE false: tools send these to learn the columns of a table or query."""
+def _is_of_text(error: Error) -> bool:
+    """Return whether an error of a statement does not depend on the values of its parameters, only on their types."""
+    return error.sqlstate.startswith(("42", "0A", "ZP0")) and error.slug not in _VALUES_DECIDE
+
+
+def _is_probe(tree: exp.Expr, keys: Container[str]) -> bool:
+    """Return whether a query has LIMIT 0 or 1, or WHERE false: tools send these to learn the columns of a table or query. With
+    LIMIT 1 it is no lookup of one row, which has a parameter or a condition on a key: "no row" would be a false answer to
+    that."""
     limit = tree.args.get("limit")
-    if isinstance(limit, exp.Limit) and limit.expression.name in ("0", "1"):
-        return True
+    number = limit.expression if isinstance(limit, exp.Limit) else None
+    if isinstance(number, exp.Literal) and number.name in ("0", "1"):
+        compared = {column.name.lower() for test in tree.find_all(exp.EQ) for column in test.find_all(exp.Column)}
+        return number.name == "0" or not (tree.find(exp.Parameter) or any(name in keys for name in compared))
     where = tree.args.get("where")
     conditions = (
         where.this.flatten() if where is not None and isinstance(where.this, exp.And) else [where and where.this]

@@ -17,18 +17,19 @@ from dpsql.sql.parser import parse_tokens
 _MOST_DEPTH = 150
 
 
-def read_postgres(text: SqlText) -> exp.Expr | None:
-    """Parse one statement in PostgreSQL's dialect; None if sqlglot cannot. Limits apply before the parser runs."""
+def read_postgres(text: SqlText, dialect: str = POSTGRESQL) -> exp.Expr | None:
+    """Parse one statement in PostgreSQL's dialect, or another one; None if sqlglot cannot. Limits apply before the parser
+    runs."""
     piece = as_piece(text)
     try:
-        tokens = list(piece.tokens(POSTGRESQL))
+        tokens = list(piece.tokens(dialect))
         depth = deepest = 0
         for token in tokens:
             depth += (token.text in ("(", "[") or token.text.upper() == "CASE") - (token.text in (")", "]"))
             deepest = max(deepest, depth)
         if len(tokens) > MOST_TOKENS or deepest > MOST_BRACKETS:
             return None
-        trees = parse_tokens(_with_arrays(_with_labels(tokens)), piece.sql, POSTGRESQL)
+        trees = parse_tokens(_with_arrays(_with_labels(tokens)), piece.sql, dialect)
     except (Error, SqlglotError, RecursionError):
         return None
     tree = trees[0] if len(trees) == 1 else None

@@ -214,6 +214,56 @@ def test_probes_of_a_table_give_columns_without_rows(client: Client, served: Ser
     assert served.charges() == before
 
 
+@pytest.mark.parametrize(
+    "lookup",
+    [
+        "SELECT 1 AS a FROM patients LIMIT 1",
+        "SELECT (1) AS a FROM patients WHERE sex = 'male' LIMIT 1",
+        "SELECT TRUE WHERE EXISTS (SELECT 1 FROM patients) LIMIT 1",
+        "SELECT * FROM patients WHERE patient_id = 7 LIMIT 1",
+        "SELECT sex FROM patients WHERE 7 = patients.patient_id LIMIT 1",
+    ],
+)
+def test_a_lookup_of_one_row_is_not_answered_by_no_row(client: Client, lookup: str) -> None:
+    """Programs take an empty answer for the fact that there is no such person."""
+    assert error_of(client.query(lookup))["C"].startswith("ZP0")
+
+
+def test_a_lookup_by_parameters_is_not_answered_by_no_row(client: Client) -> None:
+    for sql in ("SELECT * FROM patients WHERE sex = $1 LIMIT 1", "SELECT sex FROM patients WHERE age > 3 LIMIT $1"):
+        client.send(parse(sql), SYNC)
+        assert error_of(client.until(b"Z"))["C"].startswith("ZP0")
+
+
+@pytest.mark.parametrize(
+    ("sql", "state"),
+    [
+        ("SELECT COUNT(*) FROM labs WHERE timestamp '2024-01-01' - $1 IS NULL", "42883"),
+        ("SELECT patient_id FROM patients WHERE age > $1", "ZP001"),
+        ("SELECT COUNT(*) FROM patients WHERE age + $1", "42804"),
+        ("SELECT patient_id FROM patients WHERE age > $1 ORDER BY 1 LIMIT 5", "ZP002"),
+    ],
+)
+def test_what_no_value_can_mend_is_refused_when_it_is_prepared(client: Client, sql: str, state: str) -> None:
+    """pg8000 sends the values before it reads an error of Describe, and then loses its place."""
+    client.send(parse(sql), SYNC)
+    assert error_of(client.until(b"Z"))["C"] == state
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT DATE_TRUNC($1, DATE '2024-01-01' + day) AS d, COUNT(*) FROM labs GROUP BY 1", "SELECT TO_CHAR(DATE '2024-01-01' + day, $1) AS d, COUNT(*) FROM labs GROUP BY 1",
+        "SELECT sex, COUNT(*) FROM patients WHERE sex = $1 GROUP BY sex", "SELECT age // $1 AS a, COUNT(*) FROM patients GROUP BY 1",
+        "SELECT WIDTH_BUCKET(age, $1, $2, $3) AS w, COUNT(*) FROM patients GROUP BY 1", "SELECT SUM(CLAMP(age, $1, $2)) FROM patients",
+        "SELECT QUANTILE_CONT(age, $1) FROM patients",
+    ],
+)  # fmt: skip
+def test_columns_do_not_depend_on_values_that_are_not_known_yet(client: Client, sql: str) -> None:
+    client.send(parse(sql), describe(b"S"), SYNC)
+    assert kinds(client.until(b"Z")) == "1tTZ"
+
+
 def test_days_beyond_the_calendar_are_null_in_constants_too(client: Client) -> None:
     sql = (
         "SELECT 'infinity'::date AS a, date '9999-12-31' + 1 AS b, '-infinity'::timestamp AS c, date '2024-01-05' AS d"
