@@ -146,10 +146,6 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
-def pytest_unconfigure() -> None:
-    gc.unfreeze()
-
-
 @cache
 def markers_of(file: Path) -> frozenset[str]:
     """Return the markers that all tests of a file have because of its place in tests/."""

@@ -1,19 +1,15 @@
-"""Unit tests stand where what they test stands: the tests of `dpsql/a/b.py` are `tests/unit/a/test_b.py`.
-
-A file may also be named after a promise that several modules of a package keep together (`ledger/test_tamper.py`).
-"""
+"""Tests stand where a reader looks for them: files of tests/unit in the folder of their package, and the page tests/README.md names
+for each property of the package the files that hold it."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
-from support.places import ROOT
+from support.places import ROOT, TESTS
 
-PACKAGE, UNIT = ROOT / "dpsql", ROOT / "tests" / "unit"
-LARGE = 100
-"""Lines of a module from which on somebody looks for a file of its own."""
-MOST_WITHOUT = 125
-"""Large modules whose tests stand in files of their callers, of their package or of the corpora alone. To be lowered."""
+PACKAGE, UNIT = ROOT / "dpsql", TESTS / "unit"
+PAGE = (TESTS / "README.md").read_text(encoding="utf-8")
 
 
 def places(folder: Path, pattern: str) -> list[Path]:
@@ -50,13 +46,8 @@ def test_a_file_with_the_name_of_a_module_stands_at_the_modules_place() -> None:
     assert elsewhere == {}
 
 
-def test_large_modules_without_a_file_of_their_own_become_fewer() -> None:
-    mirrored = {named_after(test) for test in places(UNIT, "test_*.py")}
-    large = [
-        file.with_suffix("")
-        for file in places(PACKAGE, "*.py")
-        if file.name not in ("__init__.py", "__main__.py")
-        and len((PACKAGE / file).read_text(encoding="utf-8").splitlines()) > LARGE
-    ]
-    without = [str(module) for module in large if module not in mirrored]
-    assert len(without) <= MOST_WITHOUT, without
+def test_the_page_names_files_that_there_are_and_every_package() -> None:
+    named = re.findall(r"`tests/([\w/]+(?:\.py)?/?)`", PAGE)
+    assert [name for name in named if not (TESTS / name).exists()] == []
+    packages = {folder.name for folder in PACKAGE.iterdir() if (folder / "__init__.py").exists()}
+    assert sorted(name for name in packages if f"`{name}/`" not in PAGE) == []
