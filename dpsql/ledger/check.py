@@ -63,6 +63,7 @@ class _Replay:
         self._witness = witness
         self._dataset = dataset
         self._unresolved: set[int] = set()
+        self._stated: str | None = None  # the window of the day that the owner has stated since the last charge
 
     def take(self, entry: Entry) -> None:
         """Check one entry against its predecessor and apply it."""
@@ -93,6 +94,8 @@ class _Replay:
                 raise _Broken(seq, "the account was opened before")
         elif entry.kind == "limits":
             self.accounts[facts["scope"]] = self.accounts[facts["scope"]].after(seq, limits=from_text(facts["limits"]))
+        elif entry.kind == "clock":
+            self._stated = facts["window"]
         elif entry.kind == "charge":
             self._charge(seq, facts)
         elif entry.kind in OUTCOMES:
@@ -101,10 +104,11 @@ class _Replay:
             self._unresolved.remove(entry.resolves)
 
     def _require_latest(self, seq: int, facts: Mapping[str, Any]) -> None:
-        """Check that a window is opened, or its limits changed, only while there is no later window; closing it is allowed."""
+        """Check that a window is opened, or its limits changed, only while no later window is open, unless the owner has stated
+        the day; closing it is allowed."""
         start, of_scope = windows.parts(facts["scope"])
-        latest = windows.latest_start(self.accounts)
-        if start is None or of_scope != DATASET or latest is None or latest <= start:
+        present = windows.present_start(self.accounts)
+        if start in (None, self._stated) or of_scope != DATASET or present is None or present <= str(start):
             return
         account = self.accounts.get(facts["scope"])
         if account is None or from_text(facts["limits"]) != account.spent:
@@ -112,6 +116,7 @@ class _Replay:
 
     def _charge(self, seq: int, facts: Mapping[str, Any]) -> None:
         charge = from_text(facts["charge"])
+        self._stated = None
         for scope in facts["scopes"]:
             account = self.accounts[scope]
             if not account.fits(charge):

@@ -62,6 +62,16 @@ def page_after(connection: DatabaseConnection, seq: int) -> list[Entry]:
     return [Entry(*row) for row in connection.rows(_AFTER, seq=seq)]
 
 
+def last_of_kinds(connection: DatabaseConnection, kinds: tuple[str, ...]) -> Entry | None:
+    """Return the newest entry of these kinds, or None."""
+    named = {f"kind{index}": kind for index, kind in enumerate(kinds)}
+    marks = ", ".join(f":{name}" for name in named)
+    rows = connection.rows(
+        f"SELECT {_COLUMNS} FROM dpsql_entries WHERE kind IN ({marks}) ORDER BY seq DESC LIMIT 1", **named
+    )
+    return Entry(*rows[0]) if rows else None
+
+
 def pages(connection: DatabaseConnection, seq: int) -> Iterator[Entry]:
     """Yield all entries after number `seq` in order."""
     while page := page_after(connection, seq):

@@ -98,9 +98,18 @@ class WitnessFacts(EntryFacts, SeenHead):
     reason: str
 
 
+class ClockFacts(EntryFacts):
+    """The owner's word that the present day is `day`. `window`: the start of its budget, null if there are no windows."""
+
+    day: str
+    window: str | None
+    reason: str
+
+
 FACTS = {
     "created": CreatedFacts, "adopted": EntryFacts, "unit": UnitFacts, "account": AccountFacts, "limits": LimitsFacts,
     "charge": ChargeFacts, "committed": OutcomeFacts, "failed": OutcomeFacts, "restored": RestoredFacts, "witness": WitnessFacts,
+    "clock": ClockFacts,
 }  # fmt: skip
 """The facts of the entries of each kind."""
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 from dpsql.ledger.ledger import Ledger
 from dpsql.ledger.records import Entry, Units, decimal_text, from_text
-from dpsql.ledger.windows import without_earlier
+from dpsql.ledger.windows import of_present
 from dpsql.privacy.accounting.ledger_units import DECIMALS
 
 WEEK = timedelta(days=7)
@@ -46,7 +46,7 @@ def forecasts(ledger: Ledger, now: datetime | None = None) -> list[Forecast]:
     `now`: an aware datetime, by default the time of the clock.
     """
     now = datetime.now(UTC) if now is None else now
-    present = without_earlier(ledger.accounts())
+    present = of_present(ledger.accounts())
     accounts = {scope: account for scope, account in present.items() if not scope.startswith("session:")}
     charged = _charged_since(ledger.history(), now - WEEK)
     listed = []

@@ -247,9 +247,10 @@ class Ledger:
                 update_accounts(writer.connection, self.witness.key, self.ledger_id, [changed])
 
     def open_window(self, window: windows.BudgetWindow) -> None:
-        """Open a budget window, or record its changed limits, and close earlier windows; write nothing if it is open.
+        """Open a budget window, or record its changed limits, and close the others; write nothing if it is open.
 
-        Raises Fault window_closed if a later window has been opened: the clock that chose this window is behind.
+        Raises Fault window_closed if a later window is open, because the clock that chose this one is behind, and
+        clock_jumped if the present day cannot be that of this machine's clock.
         """
         checked_scope(windows.window_scope(window.start))
         checked_text("accountant", window.accountant, 40)
@@ -258,7 +259,24 @@ class Ledger:
         if windows.is_open(self.accounts(), window):
             return
         with self._write_transaction() as writer:
-            windows.open_in(writer, self.witness, self._accounts(writer.connection, None), window)
+            accounts = self._accounts(writer.connection, None)
+            windows.require_open(accounts, window.start)
+            if windows.present_start(accounts) != window.start:
+                windows.require_clock(writer.connection)
+            windows.open_in(writer, self.witness, accounts, window)
+
+    def state_day(self, window: windows.BudgetWindow | None, reason: str) -> None:
+        """Record the owner's word that the clock of this machine is right, and make `window`, that of today, the present one.
+
+        Later windows, which a clock that was ahead has opened, are closed until their days come; what they have spent stays
+        spent. Raises Fault clock_jumped if the ledger's server has another day.
+        """
+        with self._write_transaction() as writer:
+            windows.require_server_clock(writer.connection, windows.today())
+            accounts = self._accounts(writer.connection, None)
+            windows.state_day(
+                writer, self.witness, accounts, windows.today(), window, checked_text("reason", reason, 500)
+            )
 
     def reserve(self, request: ChargeRequest) -> Reservation:
         """Charge `request` to all its scopes at once. When this returns, the charge is on disk and the head has
@@ -434,10 +452,15 @@ class Ledger:
         for scope in request.scopes:
             if scope not in accounts:
                 raise refuse("ledger_account", scope=scope)
-        if all(account.fits(request.charge) for account in accounts.values()):
+        fits = all(account.fits(request.charge) for account in accounts.values())
+        if fits and any(
+            request.charge.values()
+        ):  # a closed window has no rest, so nothing but a charge of zero fits it
             return list(accounts.values())
         for start in [start for start, _ in map(windows.parts, request.scopes) if start is not None]:
-            windows.require_open(self._accounts(connection, None), start)
+            windows.require_present(self._accounts(connection, None), start)
+        if fits:
+            return list(accounts.values())
         left = {scope: _left(account) for scope, account in accounts.items()}
         short = [scope for scope, account in accounts.items() if not account.fits(request.charge)]
         texts = "; ".join(f"{windows.in_words(scope)} has {_about(accounts[scope])} left" for scope in short)

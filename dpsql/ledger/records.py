@@ -63,7 +63,8 @@ class ChargeRequest:
 class Entry:
     """One line of the ledger. `body` is the exact canonical text that `digest` (hexadecimal) authenticates.
 
-    `kind` is created, adopted, restored, witness, unit, account, limits, charge, committed or failed; `id` is the idempotency
+    `kind` is created, adopted, restored, witness, unit, account, limits, clock, charge, committed or failed;
+    `id` is the idempotency
     key of a charge and `resolves` the number of the charge that committed or failed.
     """
 

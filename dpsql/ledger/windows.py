@@ -2,9 +2,13 @@
 
 The window that begins on a day has the account `window:2026-11-01`, and the limits of analysts and projects are accounts
 below it (`window:2026-11-01:analyst:NAME`). So its start is in the ledger, under the same chain as every charge. Opening a
-window closes all earlier ones forever: their limits become the amounts that they have spent. A process whose clock is behind
-asks for an earlier window than the latest, and is refused; a clock that is ahead opens a window too early, which closes the
-present one, and is not opened again when its day comes. In either case each window is spent at most once.
+window closes all others: their limits become the amounts that they have spent. The account of a window keeps what was spent
+from it, so each window is spent at most once, in whatever order windows are opened.
+
+A window is opened only by a clock that agrees with the ledger's own times and with its database (`require_clock`), so that no
+clock that jumps closes the budget for years. A process whose clock is behind asks for an earlier window than the present one,
+and is refused. If a window was opened too early all the same, the owner states the day (`state_day`), which is recorded and
+closes the later windows until their days come.
 
 The dataset's account adds up all charges. If the policy limits all windows together, that is the account's limit; otherwise
 its limit is the amount already spent plus what the window may still spend.
@@ -13,13 +17,14 @@ its limit is the amount already spent plus what the window may still spend.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 
 from dpsql.errors.exceptions import refuse
 from dpsql.ledger.account import Account, insert_account, update_accounts
-from dpsql.ledger.entries import ChainWriter
+from dpsql.ledger.database import DatabaseConnection
+from dpsql.ledger.entries import ChainWriter, last_of_kinds
 from dpsql.ledger.records import DATASET, Units, added, to_text
 from dpsql.ledger.witness import Witness
 
@@ -28,6 +33,11 @@ WAIT = (
     "raise the limit"
 )
 """The hint for a question that a window's budget does not allow."""
+MOST_IDLE = timedelta(days=35)
+"""A budget begins at most so long after the last charge unless the owner states the day: a clock that is further ahead than
+that is one that jumped, as far as the ledger can know."""
+_DAY = timedelta(days=1)
+_SERVER_DAY = "SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD')"
 _WINDOW = re.compile(r"window:([0-9]{4}-[0-9]{2}-[0-9]{2})(?::(.+))?", re.DOTALL)
 
 
@@ -70,22 +80,63 @@ def in_words(scope: str) -> str:
     return budget if of_scope == DATASET else f"{of_scope} in {budget}"
 
 
-def latest_start(scopes: Iterable[str]) -> str | None:
-    """Return the start of the latest window among accounts, or None if there is no window."""
-    return max((start for start, _ in map(parts, scopes) if start is not None), default=None)
+def present_start(accounts: Mapping[str, Account]) -> str | None:
+    """Return the start of the window that is open, or None if no window was ever opened.
+
+    It is the one that the newest entry changed: opening a window closes the others before, and no later entry changes these.
+    """
+    changes = [(account.seq, start) for start, scope, account in _by_window(accounts) if start and scope == DATASET]
+    return max(changes)[1] if changes else None
 
 
-def without_earlier(accounts: Mapping[str, Account]) -> dict[str, Account]:
-    """Return the accounts without those of closed windows."""
-    latest = latest_start(accounts)
-    return {scope: account for scope, account in accounts.items() if parts(scope)[0] in (None, latest)}
+def _by_window(accounts: Mapping[str, Account]) -> list[tuple[str | None, str, Account]]:
+    return [(*parts(name), account) for name, account in accounts.items()]
 
 
-def require_open(accounts: Iterable[str], start: str) -> None:
-    """Raise Fault window_closed if a window later than that of `start` has been opened."""
-    latest = latest_start(accounts)
-    if latest is not None and latest > start:
-        raise refuse("window_closed", start=start, latest=latest)
+def of_present(accounts: Mapping[str, Account]) -> dict[str, Account]:
+    """Return the accounts without those of windows that are closed."""
+    present = present_start(accounts)
+    return {scope: account for scope, account in accounts.items() if parts(scope)[0] in (None, present)}
+
+
+def require_open(accounts: Mapping[str, Account], start: str) -> None:
+    """Raise Fault window_closed if the window of `start` is earlier than the one that is open."""
+    present = present_start(accounts)
+    if present is not None and present > start:
+        raise refuse("window_closed", start=start, latest=present)
+
+
+def require_present(accounts: Mapping[str, Account], start: str) -> None:
+    """Raise Fault window_closed if another window than that of `start` is open."""
+    present = present_start(accounts)
+    if present not in (None, start):
+        raise refuse("window_closed", start=start, latest=present)
+
+
+def require_server_clock(connection: DatabaseConnection, day: date) -> None:
+    """Raise Fault clock_jumped unless `day`, the present one by this machine's clock, is within a day of the ledger's server."""
+    if not connection.is_sqlite:
+        server = date.fromisoformat(connection.value(_SERVER_DAY))
+        if abs(day - server) > _DAY:
+            raise refuse("clock_jumped", day=day, why=f"the ledger's database says {server}")
+
+
+def require_clock(connection: DatabaseConnection) -> None:
+    """Raise Fault clock_jumped unless the present day by this machine's clock may be right: that of the ledger's server, not
+    before the last charge, and at most `MOST_IDLE` after it.
+
+    The day of the last charge is one that the clock of a window allowed, or that the owner stated.
+    """
+    day = today()
+    require_server_clock(connection, day)
+    last = last_of_kinds(connection, ("created", "charge", "clock"))
+    if last is None:
+        return
+    charged_on = date.fromisoformat(str(last.facts.get("day", last.facts["time"]))[:10])
+    if not charged_on - _DAY <= day <= charged_on + MOST_IDLE:
+        days = abs((day - charged_on).days)
+        why = f"the last charge in the ledger is of {charged_on}, {days} days {'before' if day > charged_on else 'after'} that"
+        raise refuse("clock_jumped", day=day, why=why)
 
 
 def is_open(accounts: Mapping[str, Account], window: BudgetWindow) -> bool:
@@ -95,19 +146,40 @@ def is_open(accounts: Mapping[str, Account], window: BudgetWindow) -> bool:
     changed = account is None or account.must_change(window.accountant, window.limits)
     if dataset is not None:
         dataset.must_change(window.accountant, window.limits)  # raises for another accountant
-    if account is None or dataset is None or changed:
+    if account is None or dataset is None or changed or present_start(accounts) != window.start:
         return False
     return dataset.limits == _dataset_limits(window, account, dataset.spent)
 
 
 def open_in(writer: ChainWriter, witness: Witness, accounts: Mapping[str, Account], window: BudgetWindow) -> None:
-    """Open the window in a write transaction, or record its changed limits, and close earlier windows. Write nothing if
-    it is open with these limits.
+    """Open the window in a write transaction, or record its changed limits, and close the others. Write nothing if it is
+    open with these limits.
 
     Raises window_closed and ledger_accountant before anything is written.
     """
-    if is_open(accounts, window):
-        return
+    if not is_open(accounts, window):
+        _make_present(writer, witness, accounts, window)
+
+
+def state_day(
+    writer: ChainWriter,
+    witness: Witness,
+    accounts: Mapping[str, Account],
+    day: date,
+    window: BudgetWindow | None,
+    reason: str,
+) -> None:
+    """Record that the owner states the present day, and make its window the present one even if later ones were opened.
+
+    What was spent stays spent in every window, so a later one gives no more than its rest when its day comes.
+    """
+    start = None if window is None else window.start
+    writer.append("clock", {"day": day.isoformat(), "window": start, "reason": reason})
+    if window is not None:
+        _make_present(writer, witness, accounts, window)
+
+
+def _make_present(writer: ChainWriter, witness: Witness, accounts: Mapping[str, Account], window: BudgetWindow) -> None:
     nothing = dict.fromkeys(window.limits, 0)
     for scope, account in sorted(accounts.items()):
         if parts(scope)[0] not in (None, window.start) and account.limits != account.spent:
@@ -117,7 +189,7 @@ def open_in(writer: ChainWriter, witness: Witness, accounts: Mapping[str, Accoun
         current = _open(
             writer, witness, Account(window_scope(window.start), window.accountant, window.limits, nothing, 0)
         )
-    elif current.limits != window.limits:
+    elif current.limits != window.limits or present_start(accounts) != window.start:
         current = _limit(writer, witness, current, window.limits)
     dataset = accounts.get(DATASET)
     limits = _dataset_limits(window, current, nothing if dataset is None else dataset.spent)

@@ -12,11 +12,11 @@ from dpsql.engine.contract import Engine
 from dpsql.engine.contribution_index import ContributionIndex
 from dpsql.engine.emit.emitter import Emitter
 from dpsql.engine.query import View
-from dpsql.errors.exceptions import Fault
+from dpsql.errors.exceptions import BudgetRefusal, Fault
 from dpsql.ledger import windows
 from dpsql.ledger.account import Account
 from dpsql.ledger.ledger import Ledger
-from dpsql.ledger.windows import latest_start, window_scope
+from dpsql.ledger.windows import present_start, window_scope
 from dpsql.noise.perturb import Gate
 from dpsql.plan.plan import Scan
 from dpsql.planning.planner import Planner
@@ -53,9 +53,15 @@ class Accounts:
     def in_present_window(self, step: Callable[[], _Result]) -> _Result:
         """Return the result of `step`, which is called again if it raised window_closed because midnight passed: another process
         may open the next window after this one reads the clock and before it charges. Nothing is charged twice, because the
-        ledger writes nothing when it raises window_closed."""
+        ledger writes nothing when it raises window_closed. A window without a rest is opened once more, because the owner may
+        have made it the present one again."""
         day = windows.today()
         try:
+            return step()
+        except BudgetRefusal:
+            if self._policy.budget.every is None:
+                raise
+            self._opened = {}
             return step()
         except Fault as error:
             if error.slug != "window_closed" or windows.today() == day:
@@ -84,7 +90,7 @@ class Accounts:
         if accounts is None:
             return Budget(self.scopes(project), self._ledger.accounts(), self._in_a_year)
         # Use the window of the charge, because the clock may already be in the next one.
-        return Budget(self._scopes(project, latest_start(accounts)), accounts, self._in_a_year)
+        return Budget(self._scopes(project, present_start(accounts)), accounts, self._in_a_year)
 
 
 @dataclass(frozen=True)

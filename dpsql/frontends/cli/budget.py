@@ -194,6 +194,26 @@ def adopt(policy: Path, newest_copy: bool) -> None:
 
 @budget.command()
 @policy_option()
+@click.argument("reason")
+def clock(policy: Path, reason: str) -> None:
+    """Record that this machine's clock is right, for REASON, and that the budget of today is the present one: after a long time
+    without questions, or after a clock that was ahead opened a later budget. What was spent stays spent in each."""
+    from dpsql.errors.audit_log import audit
+    from dpsql.ledger import windows
+    from dpsql.session.budget import window_of
+
+    with _ledger(policy) as (loaded, ledger):
+        window, day = window_of(loaded), windows.today()
+        ledger.state_day(window, reason)
+    audit("owner", act="clock", dataset=loaded.dataset, day=str(day), reason=reason)
+    say(
+        f"the ledger records that today is {day}"
+        + (f"; the budget that began on {window.start} is open" if window else "")
+    )
+
+
+@budget.command()
+@policy_option()
 @option("--replace", "Why the existing head may be replaced; recorded in the ledger.", "REASON")
 def witness(policy: Path, replace: str | None) -> None:
     """Write the head of the ledger to the policy's `witness`, for the first time or after a restore."""

@@ -11,7 +11,7 @@ import click
 from dpsql.errors.suggestions import did_you_mean
 from dpsql.ledger import decimal_text
 from dpsql.ledger.records import from_text, request_of
-from dpsql.ledger.windows import parts, without_earlier
+from dpsql.ledger.windows import of_present, parts
 from dpsql.privacy.accounting.ledger_units import spent_amount
 from dpsql.privacy.accounting.registry import make_accountant
 from dpsql.privacy.loss import exact_number
@@ -32,7 +32,7 @@ def account_rows(policy: Policy, ledger: Ledger) -> Rows:
     amounts spent and left."""
     names = ("scope", "accountant", "epsilon_spent", "epsilon_limit", "spent", "left")
     rows = []
-    accounts = without_earlier(ledger.accounts())
+    accounts = of_present(ledger.accounts())
     for scope, account in sorted(accounts.items(), key=lambda item: (item[0] != "dataset", item[0])):
         exact = (words(account.spent), words(account.remaining))
         rows.append((scope, account.accountant, *_epsilon(policy, account), *exact))

@@ -35,7 +35,7 @@ from dpsql.frontends.pgwire.questions import Questions
 from dpsql.frontends.pgwire.status import METRICS_TYPE, Response, text
 from dpsql.frontends.pgwire.tls import Tls
 from dpsql.ledger.ledger import Ledger
-from dpsql.ledger.windows import parts, without_earlier
+from dpsql.ledger.windows import of_present, parts
 from dpsql.noise.perturb import Gate
 from dpsql.planning.planner import Planner
 from dpsql.policy import Policy
@@ -243,7 +243,7 @@ class Server:
         """Return the spent share of each scope's budget, in the dimension with the largest share. Scopes of the current window
         are named "window" and "window:analyst:NAME"; sessions, and a data set without a limit, are left out."""
         limited = self._state.policy.budget.is_limited
-        present = without_earlier(self._state.ledger.accounts())
+        present = of_present(self._state.ledger.accounts())
         return {
             _metric_scope(scope): max(account.spent[name] / limit for name, limit in account.limits.items() if limit)
             for scope, account in present.items()

@@ -14,10 +14,11 @@ from support.ledger_homes import EPSILON, Home, charge
 
 from dpsql.errors.exceptions import BudgetRefusal, Error
 from dpsql.ledger import windows
+from dpsql.ledger.account import Account
 from dpsql.ledger.backup import back_up, restore
 from dpsql.ledger.forecast import forecasts
 from dpsql.ledger.ledger import Ledger
-from dpsql.ledger.windows import BudgetWindow, latest_start, parts, window_scope, without_earlier
+from dpsql.ledger.windows import BudgetWindow, of_present, parts, present_start, window_scope
 
 FORK = multiprocessing.get_context("fork")
 OCTOBER, NOVEMBER, DECEMBER = "2026-10-01", "2026-11-01", "2026-12-01"
@@ -114,8 +115,8 @@ def test_analysts_have_accounts_in_each_window(home: Home) -> None:
         with pytest.raises(BudgetRefusal):
             ledger.reserve(charge(f"{start} again", scopes=(*scopes(start), ann)))
     assert ledger.verify().sound
-    assert set(without_earlier(ledger.accounts())) == {*scopes(NOVEMBER), window_scope(NOVEMBER, "analyst:ann")}
-    assert {outlook.scope for outlook in forecasts(ledger)} == set(without_earlier(ledger.accounts()))
+    assert set(of_present(ledger.accounts())) == {*scopes(NOVEMBER), window_scope(NOVEMBER, "analyst:ann")}
+    assert {outlook.scope for outlook in forecasts(ledger)} == set(of_present(ledger.accounts()))
 
 
 @pytest.mark.parametrize(("first", "second", "left"), [(3, 5, 3), (3, 2, 0), (3, 1, 0)])
@@ -268,8 +269,13 @@ def test_the_name_of_a_scope_tells_its_window() -> None:
     assert parts("window:2026-11-01:analyst:a:b") == ("2026-11-01", "analyst:a:b")
     assert parts("analyst:window:2026-11-01") == (None, "analyst:window:2026-11-01")
     assert parts(window_scope(NOVEMBER)) == (NOVEMBER, "dataset")
-    assert latest_start(["dataset", "session:x"]) is None
-    assert latest_start(["dataset", window_scope(NOVEMBER), window_scope(OCTOBER, "project:p")]) == NOVEMBER
+
+    def present(*scopes: str) -> str | None:
+        return present_start({scope: Account(scope, "pure", {}, {}, seq) for seq, scope in enumerate(scopes)})
+
+    assert present("dataset", "session:x") is None
+    assert present("dataset", window_scope(NOVEMBER), window_scope(OCTOBER, "project:p")) == NOVEMBER
+    assert present(window_scope(DECEMBER), window_scope(NOVEMBER)) == NOVEMBER
 
 
 def test_an_export_of_windows_adds_up_for_an_auditor(sqlite_home: Home, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from support.clinic import build
 import dpsql
 from dpsql.errors.exceptions import BudgetRefusal, Error
 from dpsql.frontends.cli import status_of
-from dpsql.ledger import windows
+from dpsql.ledger import entries, windows
 from dpsql.ledger.ledger import Ledger
 from dpsql.policy import load_policy
 from dpsql.privacy.accounting.windows import EVERY, window_start, windows_in_a_year
@@ -40,6 +40,7 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr(windows, "today", clock)
+    monkeypatch.setattr(entries, "now", lambda: f"{clock.day}T12:00:00.000+00:00")
     return clock
 
 
@@ -142,7 +143,7 @@ def test_a_month_ends_and_the_next_has_a_budget_of_its_own(
 def test_an_analyst_has_a_part_of_each_window(policy: Path, clock: Clock, ages: Iterator[int]) -> None:
     with open_session(policy, analyst="research", create_ledger=True) as session:
         assert asked(session, ages) == 2
-        clock.day = date(2026, 12, 24)
+        clock.day = date(2026, 11, 24)
         assert asked(session, ages) == 2
     with open_session(policy) as owner:
         assert asked(owner, ages) == 1
