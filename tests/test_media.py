@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
-import pytest
 from support.package_modules import FILES, PACKAGE, name, nodes_of
 
 TERMINAL = "frontends/rendering/terminal.py"
