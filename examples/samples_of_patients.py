@@ -15,7 +15,7 @@ from pathlib import Path
 import duckdb
 
 import dpsql
-from dpsql.frontends.demo.data import build_demo
+from dpsql.frontends.demo import build_demo
 
 QUESTIONS = (
     ("correlation of weight and height", "CORR(weight, height)", (-1, 1)),

@@ -22,7 +22,7 @@ from support.raw_client import Client, rows_of
 from support.served_clinic import PASSWORD
 
 from dpsql.frontends.cli.serve import serve
-from dpsql.frontends.demo.data import build_demo
+from dpsql.frontends.demo import build_demo
 from dpsql.frontends.pgwire.logins import open_logins
 from dpsql.ledger import open_ledger
 from dpsql.policy import load_policy

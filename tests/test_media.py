@@ -154,7 +154,7 @@ def test_rich_writes_what_was_cleaned() -> None:
     """Consoles of rich draw spinners, bars and pages of documentation. `say` and `done` clean what they are given."""
     users = {name(file) for file in FILES if any(called == "Console" for called, _ in calls(file))}
     assert users == {
-        "frontends/cli/prepare.py", "frontends/cli/progress.py", "frontends/rendering/terminal.py",
+        "frontends/cli/ask.py", "frontends/cli/owner.py", "frontends/rendering/terminal.py",
         "frontends/rendering/topics.py",
     }  # fmt: skip
 

@@ -17,7 +17,7 @@ from support.json_schemas import as_text, schemas
 from support.places import POLICIES, ROOT
 
 from dpsql.frontends.admin.check import check_policy_file
-from dpsql.frontends.demo.data import DEMOS, shipped_policy
+from dpsql.frontends.demo import DEMOS, shipped_policy
 from dpsql.ledger import open_ledger
 from dpsql.ledger.export import FACTS
 from dpsql.policy import load_policy, policy_problems

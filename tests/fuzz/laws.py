@@ -21,7 +21,7 @@ from support.gates import NoiselessGate
 
 from dpsql.engine.duckdb.engine import DuckDBEngine
 from dpsql.errors.exceptions import REGISTER, Error, Fault, InternalError, Refusal
-from dpsql.frontends.admin.open_ledger import OpenLedger
+from dpsql.frontends.admin.simulated_errors import OpenLedger
 from dpsql.frontends.pgwire.copying import CopyOptions, copy_messages
 from dpsql.frontends.pgwire.questions import OIDS
 from dpsql.frontends.pgwire.rows import ResultField, Rows, described

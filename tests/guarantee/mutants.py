@@ -697,7 +697,7 @@ self.context.engine.interrupt()""", 'unit/session/test_response_times.py', 'inte
     Mutant("notices stand after every answer", "session/session.py", "Session.news", "notice not in repeated", "True", 'unit/release/test_shape.py', 'once_in_a_session'),
     Mutant("a terminal obeys cells", "media/text.py", "terminal", "_replaced(text, lambda c: False, _spelled)", "text", 'unit/frontends/test_hostile_texts.py', 'move_no_cursor'),
     Mutant("keys end the script of a page", "media/text.py", "script_json", "text.replace('&', '\\\\u0026').replace('<', '\\\\u003c').replace('>', '\\\\u003e')", "text", 'unit/media/test_text.py', 'script'),
-    Mutant("pictures are drawn from keys as they are", "frontends/rendering/pictures.py", "_cleaned", "picture(node)", "node", 'unit/frontends/rendering/test_pictures.py', 'computed'),
+    Mutant("pictures are drawn from keys as they are", "frontends/rendering/plots.py", "_cleaned", "picture(node)", "node", 'unit/frontends/rendering/test_pictures.py', 'computed'),
     Mutant("no row is chosen for certain", "release/error_bars/bootstrap.py", "surely_and_maybe", "_CANDIDATE_DRAWS + 1", "_CANDIDATE_DRAWS + 2", 'unit/session/test_notices.py', 'counted'),
     Mutant("shown keys had no luck", "release/error_bars/intervals.py", "_Simulation._part", "least is None", "True", 'unit/release/error_bars/test_answers.py', 'shown_for_their_count'),
     Mutant("an analyst may draw exact numbers", "frontends/cli/plot.py", "plot", "errors or chosen.analyst", "errors", 'unit/frontends/rendering/test_plots.py', 'are_for_the_owner'),

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from clients.programs import left_out
 
-from dpsql.frontends.demo.data import build_demo
+from dpsql.frontends.demo import build_demo
 from dpsql.frontends.pgwire.limits import Limits
 from dpsql.frontends.pgwire.logins import open_logins
 from dpsql.frontends.pgwire.server import Server, ServerState

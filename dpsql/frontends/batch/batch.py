@@ -13,8 +13,16 @@ from typing import Any, Protocol
 from dpsql.errors.custodian_log import registering
 from dpsql.errors.exceptions import BudgetRefusal, Error, Exit, refuse
 from dpsql.frontends.batch.checkpoint import RunRecord
-from dpsql.frontends.batch.statements import FileStatement, ResultNames, asked_questions, walk
-from dpsql.frontends.batch.summary import ReportedStatement, StatementReport, SummaryObject, summary_object
+from dpsql.frontends.batch.statements import (
+    FileStatement,
+    ReportedStatement,
+    ResultNames,
+    StatementReport,
+    SummaryObject,
+    asked_questions,
+    summary_object,
+    walk,
+)
 from dpsql.frontends.batch.together import QuestionPlans
 from dpsql.frontends.interruptible import ask, charge_text
 from dpsql.frontends.rendering.formats import as_object, left_text, row_objects, write_file

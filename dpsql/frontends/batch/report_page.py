@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.frontends.batch.summary import ReportedStatement
+from dpsql.frontends.batch.statements import ReportedStatement
 from dpsql.frontends.files import writing
 from dpsql.frontends.rendering.formats import unique_names
-from dpsql.frontends.rendering.pictures import svg
-from dpsql.frontends.rendering.plots import check_columns, release_chart
+from dpsql.frontends.rendering.plots import check_columns, release_chart, svg
 from dpsql.media.markup import Markup, joined, markup, source_markup
 from dpsql.plan.intervals import Type
 from dpsql.release.html import answer_html

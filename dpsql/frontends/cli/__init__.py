@@ -21,8 +21,7 @@ from click.core import ParameterSource
 
 from dpsql.errors.custodian_log import keep_log, unexpected_text
 from dpsql.errors.exceptions import Error, Exit
-from dpsql.frontends.cli.options import analyst_option, policy_option
-from dpsql.frontends.cli.shared import STOPPED, exit_status
+from dpsql.frontends.cli.options import STOPPED, analyst_option, exit_status, policy_option
 from dpsql.frontends.rendering.terminal import say
 
 NO_READER = 128 + signal.SIGPIPE
@@ -31,9 +30,9 @@ _OBJECTS_BETWEEN_COLLECTIONS = 1_000_000
 
 _MODULES = {
     "query": "ask", "run": "ask", "repl": "ask", "explain": "ask", "check": "owner", "init": "owner", "demo": "owner",
-    "budget": "budget", "migrate": "budget", "prepare": "prepare", "erased": "prepare", "tune": "tune", "serve": "serve",
-    "user": "serve", "risk": "risk", "export": "export", "estimate": "export", "plan": "ask", "plot": "plot",
-    "watch": "watch", "help": "help", "audit": "dpsql_audit.command",
+    "budget": "budget", "migrate": "budget", "prepare": "owner", "erased": "owner", "tune": "tune", "serve": "serve",
+    "user": "serve", "risk": "owner", "export": "export", "estimate": "export", "plan": "ask", "plot": "owner",
+    "watch": "ask", "help": "owner", "audit": "dpsql_audit.command",
 }  # fmt: skip
 """Modules of the commands: in this package, but for the audit, which stands outside of what it audits."""
 

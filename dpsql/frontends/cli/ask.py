@@ -1,23 +1,45 @@
-"""Commands that ask: query, explain, run, plan, repl."""
+"""Commands that ask: query, explain, run, plan, repl, watch."""
 
 from __future__ import annotations
 
+import math
 import shutil
 import sys
+import time
+from collections.abc import Sequence
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING
 
 import click
 
 from dpsql.errors.custodian_log import registering, unexpected
 from dpsql.errors.exceptions import Error, Exit
-from dpsql.frontends.cli.options import FILE, FOLDER, PATH, objective_option, option, session_options
-from dpsql.frontends.cli.shared import SessionOptions, exit_status
+from dpsql.frontends.cli.options import (
+    COUNT,
+    FILE,
+    FOLDER,
+    PATH,
+    FiniteRange,
+    SessionOptions,
+    exit_status,
+    objective_option,
+    option,
+    session_options,
+)
 from dpsql.frontends.files import read_text
 from dpsql.frontends.rendering.terminal import say, say_json, standard_output, waiting
+from dpsql.media.text import terminal, terminal_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from rich.progress import TaskID
+
+    from dpsql.frontends.watch import Comparison, Watch
+    from dpsql.release.release import Receipt
+    from dpsql.sql.lexer import Piece
+
 
 _FORMATS = ("table", "csv", "json", "parquet", "arrow")
 _FILE_FORMATS = ("csv", "parquet", "json", "arrow")
@@ -138,7 +160,6 @@ def run(
     """
     from dpsql.frontends.batch.batch import Batch
     from dpsql.frontends.batch.together import OBJECTIVES
-    from dpsql.frontends.cli.progress import Progress
 
     scripts = [(file, read_text(file)) for file in sql_files(files)]
     if report is not None:
@@ -262,3 +283,153 @@ def _statement(sql: str | None) -> str:
     if sql is None and sys.stdin.isatty():
         raise click.UsageError('no SQL: dpsql query -p POLICY "SELECT ..."')
     return sys.stdin.read() if sql in (None, "-") else str(sql)
+
+
+# --- progress of a batch run on standard error: a bar on a terminal, plain lines elsewhere ----------------------------
+
+
+class Progress:
+    """The watcher of `dpsql.frontends.batch.batch.Batch`; a context manager."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as Bar
+
+        self._terminal = sys.stderr.isatty()
+        self._total = self._count = 0
+        columns = (
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+        )
+        self._bar = Bar(*columns, console=Console(stderr=True, highlight=False, markup=False), transient=True)
+        self._task: TaskID | None = None
+
+    def say(self, text: str) -> None:
+        """Show one or more lines above the bar."""
+        if self._task is not None:
+            self._bar.console.print(terminal_lines(text), soft_wrap=True)
+        else:
+            say(text, err=True)
+
+    def begin(self, total: int) -> None:
+        """Show the bar for the first time."""
+        self._total = total
+        if self._terminal and total:
+            self._bar.start()
+            self._task = self._bar.add_task("answering", total=total)
+
+    def done(self, name: str) -> None:
+        """Advance the bar; `name`: the file of the result."""
+        self._count += 1
+        if self._task is not None:
+            self._bar.update(self._task, advance=1, description=terminal(name))
+        else:
+            self.say(f"[{self._count}/{self._total}] {name}")
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._task is not None:
+            self._bar.stop()
+            self._task = None
+
+
+# --- a stream of counts or sums against a threshold; only what is above it is paid for --------------------------------
+
+
+@click.command()
+@session_options
+@option("--threshold", "The number with which counts and sums are compared.", "T", required=True)
+@option("--hits", "The most runs that may be paid for, in total.", COUNT, default=1)
+@option("--name", "The name under which the ledger counts the runs; by default that of the file.", "NAME")
+@option("--values", "Also show how large the sums above the threshold are, with error bars, at no extra price.")
+@option(
+    "--every",
+    "Start the file again after this time, until all runs are over.",
+    FiniteRange(0, 86400),
+    metavar="SECONDS",
+)
+@option("-f --format", "The format of the output.", ("text", "json"), default="text")
+@click.argument("file", type=PATH)
+@click.pass_context
+def watch(
+    context: click.Context, *, chosen: SessionOptions, threshold: str, hits: int, name: str | None, values: bool,
+    every: float | None, format: str, file: Path,
+) -> None:  # fmt: skip
+    """Compare the counts and sums of FILE with a threshold, one after the other, until --hits of them are above it.
+
+    Each statement is one COUNT or one SUM. A run costs --epsilon and makes many comparisons: it is charged when it
+    starts, and ends with the first number above the threshold. All statements are checked before anything is charged. If
+    the watch is stopped and started again, it pays for another run, but never for more than --hits in total.
+    """
+    from dpsql.frontends.watch import Watch
+    from dpsql.sql.split import split_file
+
+    pieces = split_file(read_text(file))
+    if not pieces:
+        raise click.UsageError(f"{file} has no statement")
+    with chosen.open() as session:
+        watching = Watch(session, threshold, hits, name or _name_of(file))
+        if not _are_comparable(watching, pieces, file):
+            context.exit(Exit.REFUSAL)
+        watching.expect(pieces)
+        plan = watching.explain(pieces[0])
+        say(f"a run costs {plan.price}; at most {hits} in all; {plan.notes[-1]}", err=True)
+        while True:
+            for piece in pieces:
+                comparison = watching.ask(piece)
+                _write_comparison(comparison, piece, f"{file}:{piece.line}", values, format)
+                _tell_charge(comparison.release.receipt, comparison.under_way)
+                if comparison.is_last:
+                    return
+            if every is None:
+                return
+            time.sleep(every)
+
+
+def _are_comparable(watching: Watch, pieces: Sequence[Piece], file: Path) -> bool:
+    """Return whether all statements can be compared; print each refusal with its place. Nothing is charged."""
+    refused = 0
+    for piece in pieces:
+        try:
+            watching.explain(piece)
+        except Error as error:
+            say(f"{file}:{piece.line}: {error.text()}", err=True)
+            refused += 1
+    if refused:
+        say(f"{refused} of the statements cannot be compared; nothing was run", err=True)
+    return not refused
+
+
+def _tell_charge(receipt: Receipt, under_way: bool) -> None:
+    """Print what was charged, and the state of the watch if it has changed."""
+    if receipt.charged != "nothing" or not under_way:
+        for line in (f"charged: {receipt.charged}", *receipt.notices):
+            say(line, err=True)
+
+
+def _name_of(file: Path) -> str:
+    """Return the name of a file, with only the characters that the name of a watch may have."""
+    letters = "".join(
+        letter if letter.isascii() and (letter.isalnum() or letter in "_-.") else "-" for letter in file.stem
+    )
+    return letters[:40] or "default"
+
+
+def _write_comparison(comparison: Comparison, piece: Piece, place: str, values: bool, format: str) -> None:
+    if format == "json":
+        facts = {"place": place, "sql": " ".join(piece.sql.split()), "above": comparison.above}
+        parts = {"value": comparison.value, "error": comparison.error} if values else {}
+        say_json({**facts, **parts})
+        return
+    answer = "above" if comparison.above else "below"
+    if values and comparison.value is not None and comparison.error is not None:
+        digits = max(0, 1 - math.floor(math.log10(comparison.error))) if comparison.error > 0 else 0
+        answer += f"  {comparison.value:,.{digits}f} +/- {comparison.error:,.{digits}f}"
+    say(f"{answer}\t{place}\t{' '.join(piece.sql.split())}")

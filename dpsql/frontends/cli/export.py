@@ -8,8 +8,15 @@ from typing import Any
 
 import click
 
-from dpsql.frontends.cli.options import FILE, FiniteRange, analyst_option, option, policy_option, project_option
-from dpsql.frontends.cli.shared import open_session_from_options
+from dpsql.frontends.cli.options import (
+    FILE,
+    FiniteRange,
+    analyst_option,
+    open_session_from_options,
+    option,
+    policy_option,
+    project_option,
+)
 from dpsql.frontends.rendering.terminal import say, standard_output
 
 

@@ -1,18 +1,40 @@
-"""Commands of the owner: check, init, demo."""
+"""Commands of the owner: check, init, demo, prepare, erased, risk, plot; and help."""
 
 from __future__ import annotations
 
+import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from fractions import Fraction
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from dpsql.errors.exceptions import Exit
-from dpsql.frontends.cli.options import FILE, FOLDER, PATH, option, policy_option
-from dpsql.frontends.files import read_text
-from dpsql.frontends.rendering.terminal import say
+from dpsql.frontends.cli.options import (
+    FILE,
+    FOLDER,
+    PATH,
+    FiniteRange,
+    SessionOptions,
+    option,
+    policy_option,
+    session_options,
+)
+from dpsql.frontends.files import read_text, require_replaceable
+from dpsql.frontends.rendering.terminal import say, say_json, say_styled, standard_output
 from dpsql.media.text import terminal
+
+if TYPE_CHECKING:
+    from dpsql.disclosure import Generalisation, RiskReport
+    from dpsql.disclosure.plain_answer import Exact
+    from dpsql.engine.contribution_index import ContributionIndex
+    from dpsql.ledger.ledger import Ledger
+    from dpsql.policy import Policy
+    from dpsql.session.session import Session
 
 
 @click.command()
@@ -131,7 +153,348 @@ def _asker() -> Callable[[str, str], str]:
 @click.pass_context
 def demo(context: click.Context, folder: Path) -> None:
     """Build a real data set with policy and ledger in DIR (dpsql-demo), and ask questions that a hospital would ask."""
-    from dpsql.frontends.demo.run import run_demo
+    from dpsql.frontends.demo import run_demo
 
     run_demo(folder)
     context.exit(Exit.DONE)
+
+
+# --- the contribution index of a policy's protected tables ------------------------------------------------------------
+
+
+@contextmanager
+def _index(policy: Path) -> Iterator[tuple[Policy, Ledger, ContributionIndex]]:
+    from dpsql.engine.contribution_index import ContributionIndex
+    from dpsql.engine.registry import open_engine
+    from dpsql.ledger import open_ledger
+    from dpsql.policy import load_policy
+
+    loaded = load_policy(policy)
+    engine = open_engine(loaded)
+    try:
+        with open_ledger(loaded.ledger_url(), loaded.dataset, witness=loaded.witness) as ledger:
+            yield loaded, ledger, ContributionIndex(loaded, engine, lambda: ledger.witness.key)
+    finally:
+        engine.close()
+
+
+@click.command()
+@policy_option()
+@option("--copy", "Write the rows even where none is dropped, so that every question takes equal work.")
+@option("--memory", "The most memory to use, e.g. 4GB; the rest goes to disk.", "SIZE")
+@option("--jobs", "The number of threads.", click.IntRange(1, 256), metavar="N")
+def prepare(policy: Path, copy: bool, memory: str | None, jobs: int | None) -> None:
+    """Prepare the bounded rows of each person, so that queries take about as long as without privacy.
+
+    Run it once for each version of the data; answers stay the same. Safe to stop and to run again. If each row is a
+    different person (privacy_unit: row), a copy with bounded columns as integers is written.
+    """
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with (
+        _index(policy) as (loaded, _, index),
+        Progress(console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True) as bars,
+    ):
+        tasks = {name: bars.add_task(name, total=1.0) for name in loaded.tables if loaded.is_protected(name)}
+
+        def report(table: str, activity: str, share: float) -> None:
+            bars.update(tasks[table], description=f"{table}: {activity}", completed=share)
+
+        for prepared in index.prepare(copy=copy, memory=memory, jobs=jobs, progress=report):
+            say(f"{prepared.table}: {prepared.state}{f', {prepared.why}' if prepared.why else ''}", err=True)
+        if count := index.copies_of_other_policies():
+            say(
+                f"{count} other prepared copies of this data set stay: other policies may read them, or earlier forms of "
+                "this one wrote them; `dpsql erased` removes all that are not of this policy",
+                err=True,
+            )
+
+
+@click.command()
+@policy_option()
+def erased(policy: Path) -> None:
+    """Remove and rewrite copies that may still contain rows of a person who was erased from the source; run this after
+    the erasure. It also lists what remains."""
+    from dpsql.errors.audit_log import audit
+    from dpsql.policy import is_file
+    from dpsql.reuse.store import open_releases
+
+    with _index(policy) as (loaded, ledger, index):
+        removed = index.remove_outdated()
+        if removed:
+            index.prepare()
+        releases = open_releases(ledger)
+        stored = len(releases.notes())
+        releases.close()
+    audit("owner", act="erased", dataset=loaded.dataset, copies=removed, releases=stored)
+    say(f"{removed} prepared copies of other versions of the data were removed{', and written again' * bool(removed)}")
+    say(
+        f"{stored} stored releases stay: each is differentially private and was charged, with or without any one person; "
+        "those of the earlier data answer no new question unless the policy sets data_version"
+    )
+    if loaded.source_path() is not None and not is_file(loaded.source or ""):
+        say(
+            "a DuckDB file keeps erased rows in free blocks until it is written anew: COPY FROM DATABASE into a new file"
+        )
+    say("not looked at: backups of the source, the custodian's log, exports, files that analysts have")
+
+
+# --- the documentation at the terminal --------------------------------------------------------------------------------
+
+
+@click.command()
+@click.argument("words", nargs=-1)
+@click.pass_context
+def help(context: click.Context, words: tuple[str, ...]) -> None:
+    """Show a page of the documentation, an error by its slug, or where words stand; without words, the list of pages.
+
+    Markdown when standard output is no terminal.
+    """
+    from dpsql.frontends.rendering.topics import drawn_page, help_page, topic_list, topics
+    from dpsql.frontends.repl.commands import Screen
+
+    group, name = context.find_root().command, " ".join(words)
+    command = group.get_command(context, name) if isinstance(group, click.Group) else None
+    if not words:
+        say(
+            f"{topic_list()}\n`dpsql help TOPIC` shows a page, `dpsql help SLUG` an error, `dpsql help WORDS` finds words, "
+            "`dpsql COMMAND --help` shows the options of a command."
+        )
+    elif command is not None and name not in topics():
+        say(command.get_help(click.Context(command, context.parent, name)))
+    elif sys.stdout.isatty():
+        screen = Screen()
+        columns = shutil.get_terminal_size().columns
+        screen.styled_page(drawn_page(help_page(name), columns, styled=screen.styled))
+    else:
+        say_styled(help_page(name))
+
+
+# --- how easily persons of a table are recognised by their values: for the owner alone --------------------------------
+
+
+MOST_LISTED = 10
+_RISK_WARNING = "These figures are exact and about persons: they are for the data's owner alone, do not pass them on."
+
+
+@click.command()
+@policy_option()
+@option("--columns", "Columns that others may know about a person (quasi-identifiers).", "A,B,...", required=True)
+@option("--sensitive", "Columns that nobody should learn about a person.", "C,...", default="")
+@option("--k", "Find generalisations in which at least K persons are alike.", click.IntRange(min=2), metavar="K")
+@option(
+    "--leave-out",
+    "With --k: the share of persons that may be left out.",
+    FiniteRange(0, 1),
+    default=0.0,
+    metavar="SHARE",
+)
+@option("-f --format", "The format of the output.", ("text", "json"), default="text")
+@click.argument("table")
+def risk(
+    *, policy: Path, columns: str, sensitive: str, k: int | None, leave_out: float, format: str, table: str
+) -> None:  # fmt: skip
+    """Show how easily persons of TABLE are recognised by their values, for its owner.
+
+    Shows k-anonymity, l-diversity and t-closeness of the given columns, which columns single persons out and, with --k,
+    which coarser values would hide each person among K. Reads the protected rows. The result is not private, so nothing is
+    charged and it must not be given to analysts, whose sessions cannot reach this command.
+    """
+    from dpsql.disclosure import PersonRows, generalisations, measure_risk
+    from dpsql.engine.registry import open_engine
+    from dpsql.policy import load_policy
+
+    loaded = load_policy(policy)
+    quasi, secret = _listed(columns), _listed(sensitive)
+    if not quasi:
+        raise click.BadParameter("it names no column", param_hint="--columns")
+    if both := set(map(str.lower, quasi)) & set(map(str.lower, secret)):
+        raise click.BadParameter(f"{min(both)} stands among --columns, too", param_hint="--sensitive")
+    engine = open_engine(loaded)
+    try:
+        with PersonRows(loaded, engine, table, (*quasi, *secret)) as rows:
+            names = tuple(rows.columns)
+            report = measure_risk(rows, names[: len(quasi)], names[len(quasi) :])
+            coarser = None if k is None else generalisations(rows, report.columns, k, leave_out)
+    finally:
+        engine.close()
+    if format == "json":
+        written = {**asdict(report), "k": report.sizes.smallest, "average_risk": report.sizes.average_risk}
+        if coarser is not None:
+            written["generalisations"] = [asdict(entry) for entry in coarser]
+        say_json(written, indent=1)
+    else:
+        write_report(report)
+        if coarser is not None and k is not None:
+            write_generalisations(coarser, k, report.persons)
+    say(_RISK_WARNING, err=True)
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    """Return the names in a comma-separated text, each once whatever its case."""
+    return tuple({name.lower(): name for name in map(str.strip, text.split(",")) if name}.values())
+
+
+def write_report(report: RiskReport) -> None:
+    """Write the report as tables and sentences."""
+    sizes, persons = report.sizes, report.persons
+    say(f"{report.table}: {persons:,} persons, {report.rows:,} rows, by {', '.join(report.columns)}")
+    if report.ownerless:
+        say(f"left out: {report.ownerless:,} rows that belong to no person")
+    if not persons:
+        return
+    say(f"\nk-anonymity: {sizes.smallest} (the fewest persons who are alike; {sizes.classes:,} combinations)")
+    say(f"found by somebody who knows these columns of everybody: {sizes.average_risk:.2%} of the persons")
+    from dpsql.disclosure.report import SIZES
+
+    counts = [sizes.between(low, high) for low, high in SIZES]
+    labels = [
+        str(low) if low == high else f"{low} and more" if high is None else f"{low} to {high}" for low, high in SIZES
+    ]
+    _table(
+        ("persons alike", "persons", "share"),
+        [labels, [f"{n:,}" for n in counts], [_share(n, persons) for n in counts]],
+    )
+    if report.diversity:
+        say("\nWhat a group of persons who are alike tells of its members")
+        _table(
+            ("column", "l (distinct)", "l (entropy)", "t", "persons disclosed", "share"),
+            [
+                [entry.column for entry in report.diversity],
+                [str(entry.distinct) for entry in report.diversity],
+                [f"{entry.entropy:.2f}" for entry in report.diversity],
+                [f"{entry.closeness:.2f}" for entry in report.diversity],
+                [f"{entry.disclosed:,}" for entry in report.diversity],
+                [_share(entry.disclosed, persons) for entry in report.diversity],
+            ],
+        )
+    singled = report.uniqueness[:MOST_LISTED]
+    say("\nColumns that single persons out" + (" (the first)" if len(report.uniqueness) > len(singled) else ""))
+    _table(
+        ("columns", "persons alone", "share"),
+        [
+            [", ".join(entry.columns) for entry in singled],
+            [f"{entry.persons:,}" for entry in singled],
+            [_share(entry.persons, persons) for entry in singled],
+        ],
+    )
+
+
+def write_generalisations(coarser: Sequence[Generalisation], k: int, persons: int) -> None:
+    """Write the generalisations, beginning with the one that keeps the most, and the SQL of that one."""
+    if not coarser:
+        say(f"\nNo generalisation: there are fewer than {k} persons, or too few may be left out")
+        return
+    say(f"\nCoarser values with at least {k} persons alike")
+    listed = coarser[:MOST_LISTED]
+    names = [name for name, _ in listed[0].levels]
+    columns = [[entry.levels[number][1] for entry in listed] for number in range(len(names))]
+    _table(
+        (*names, "combinations", "left out", "information kept"),
+        [
+            *columns,
+            [f"{entry.classes:,}" for entry in listed],
+            [_share(entry.left_out, persons) for entry in listed],
+            [f"{entry.information:.0%}" for entry in listed],
+        ],
+        words=len(names),
+    )
+    say("The first, as SQL: " + ", ".join(f'{sql} AS "{name}"' for name, sql in listed[0].sql))
+
+
+def _share(number: int, persons: int) -> str:
+    return f"{number / persons:.1%}"
+
+
+def _table(names: Sequence[str], columns: Sequence[Sequence[str]], words: int = 1) -> None:
+    from dpsql.frontends.rendering.tables import draw
+
+    draw(names, columns, [number >= words for number in range(len(names))], standard_output())
+
+
+# --- pictures of an answer, or of how its error falls with epsilon ----------------------------------------------------
+
+
+_PICTURE_WARNING = (
+    "The picture has exact numbers, which are not private: it is for the data's owner alone, do not pass it on."
+)
+
+
+@click.command()
+@session_options
+@option("-o --out", "The picture: a .svg, .png, .html or .json file.", FILE, required=True)
+@option("--errors", "Draw the expected error against epsilon; nothing is charged.")
+@option("--exact", "Also draw the exact numbers, which are not private: for the owner of the data only.")
+@click.argument("sql")
+def plot(*, chosen: SessionOptions, out: Path, errors: bool, exact: bool, sql: str) -> None:
+    """Draw the answer to a question with its error bars (charged as the question is; needs the extra `plot`).
+
+    The answer has up to two columns of keys: the first is the axis, the second the colours. With --errors, draw how the error
+    of each number falls with epsilon, for free. With --exact, also draw what the database itself answers to the same text,
+    without bounds and noise.
+    """
+    from dpsql.frontends.interruptible import ask
+    from dpsql.frontends.rendering.formats import fitting, price_lines
+    from dpsql.frontends.rendering.plots import (
+        check_plot,
+        draw_release,
+        error_chart,
+        release_chart,
+        require_drawable,
+        write_owners_plot,
+        write_plot,
+    )
+
+    text = sys.stdin.read() if sql == "-" else sql
+    if exact and (errors or chosen.analyst):
+        raise click.UsageError("--exact is for the data's owner: it goes neither with --analyst nor with --errors")
+    check_plot(out)
+    if exact:
+        require_replaceable(out)
+    with chosen.open() as session:
+        if errors:
+            title = "noise of each measured number against epsilon (as EXPLAIN says, 95 %)"
+            write_plot(error_chart(expected_errors(session, text), title), out)
+            return
+        require_drawable(session, text)
+        exact_rows = _exact_rows(session, chosen.policy, text) if exact else None
+        release = ask(session, text)
+        for line in fitting(price_lines(session, release)):
+            say(line, err=True)
+        if exact_rows is None:
+            draw_release(release, out)
+            return
+    write_owners_plot(release_chart(release, exact=exact_rows), out, charged=release.receipt.is_paid)
+    say(_PICTURE_WARNING, err=True)
+
+
+def _exact_rows(session: Session, policy: Path, sql: str) -> Exact:
+    """Return the exact answer of the database to a question, by the values of its keys; it is read before anything is charged."""
+    from dpsql.disclosure import plain_answer
+    from dpsql.engine.registry import open_engine
+    from dpsql.policy import load_policy
+
+    loaded = load_policy(policy)
+    keys = [position for position, column in enumerate(session.describe(sql)) if not column.noisy]
+    engine = open_engine(loaded)
+    try:
+        return plain_answer(loaded, engine, sql, keys)
+    finally:
+        engine.close()
+
+
+def expected_errors(session: Session, sql: str) -> list[tuple[float, str, float]]:
+    """Return (epsilon, output, error) of a question, at epsilons up to the most that the policy allows for one question."""
+    from dpsql.frontends.rendering.plots import epsilons
+
+    limits = session.policy.per_query
+    most = float(limits.max_epsilon or min(session.policy.budget.epsilon, Fraction(10)))
+    points = []
+    for epsilon in epsilons(max(float(limits.min_epsilon), most / 1000), most):
+        session.set_option("epsilon", f"{epsilon:.10f}")
+        for output in session.explain(sql).outputs:
+            if output.error_95:
+                name = f"{output.output}: {output.aggregate}" if output.output else output.aggregate
+                points.append((epsilon, name, output.error_95))
+    return points

@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dpsql.frontends.cli.options import COUNT, analyst_option, option, policy_option
-from dpsql.frontends.cli.shared import open_session_from_options, settings_of
+from dpsql.frontends.cli.options import (
+    COUNT,
+    analyst_option,
+    open_session_from_options,
+    option,
+    policy_option,
+    settings_of,
+)
 from dpsql.frontends.rendering.terminal import say, say_json, standard_output
 
 if TYPE_CHECKING:

@@ -1,28 +1,118 @@
-"""Backslash commands of the prompt."""
+"""The screen of the prompt, and its backslash commands."""
 
 from __future__ import annotations
 
+import io
+import json
+import os
 import re
 import shutil
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from dpsql.errors.custodian_log import registering
-from dpsql.errors.exceptions import refuse
+from dpsql.errors.exceptions import Error, refuse
 from dpsql.errors.suggestions import did_you_mean
-from dpsql.frontends.files import require_writable
+from dpsql.frontends.files import require_writable, writing
 from dpsql.frontends.rendering.formats import FORMATS, write_file
-from dpsql.frontends.rendering.tables import Layout, column_summary
-from dpsql.frontends.repl import named_queries
-from dpsql.frontends.repl.screen import Screen
+from dpsql.frontends.rendering.tables import Layout, column_summary, write_table
+from dpsql.frontends.rendering.terminal import say, say_paged, say_styled, standard_output
+from dpsql.media.text import json_text, terminal_lines
 from dpsql.privacy.loss import plain_decimal
+from dpsql.storage.directories import state_directory
 
 if TYPE_CHECKING:
     from dpsql.release.release import Release
     from dpsql.session.session import Session
+
+
+@dataclass
+class Screen:
+    """Settings of one prompt. `layout`: \\x; `timing`: \\timing; `pager`: \\pager; `file`: \\o, None for standard output."""
+
+    layout: Layout = Layout.AUTO
+    timing: bool = False
+    pager: bool = True
+    file: TextIO | None = None
+    place: str = ""
+    _terminal: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._terminal = sys.stdout.isatty()
+
+    @property
+    def styled(self) -> bool:
+        """Return whether text goes to a terminal, so that it may have bold and colour."""
+        return self.file is None and self._terminal and "NO_COLOR" not in os.environ
+
+    def show(self, release: Release) -> None:
+        """Write an answer to the file or to the terminal, through the pager if it is longer than the terminal."""
+        if self.file is not None:
+            write_table(release, self.file, None, self.layout)
+            self.file.flush()
+            return
+        if not self._terminal:
+            write_table(release, standard_output(), None, self.layout)
+            sys.stdout.flush()
+            return
+        size = shutil.get_terminal_size()
+        drawn = io.TextIOWrapper(io.BytesIO(), encoding=sys.stdout.encoding or "utf-8", errors="replace", newline="\n")
+        write_table(release, drawn, size.columns, self.layout)
+        self.text(_written(drawn))
+
+    def styled_page(self, text: str) -> None:
+        """Write a page of the documentation, whose codes for bold and colour a terminal obeys."""
+        if self.file is not None:
+            self.text(text)
+        else:
+            say_styled(text, paged=self._is_long(text))
+
+    def _is_long(self, text: str) -> bool:
+        return self.pager and self._terminal and text.count("\n") >= shutil.get_terminal_size().lines
+
+    def text(self, text: str) -> None:
+        """Write text to the file or to the terminal, through the pager if it is longer than the terminal."""
+        if self.file is not None:
+            self.file.write(terminal_lines(text))
+            self.file.flush()
+        elif self._is_long(text):
+            say_paged(text)
+        else:
+            say(text, nl=False)
+
+    def direct(self, place: str) -> None:
+        """Write later answers to the file at `place`, or to standard output if it is empty. Raises Fault file_write."""
+        self.close()
+        if place:
+            with writing(Path(place)):
+                self.file = Path(place).expanduser().open("w", encoding="utf-8")
+            self.place = place
+
+    def close(self) -> None:
+        """Close the file, if there is one."""
+        if self.file is not None:
+            self.file.close()
+        self.file, self.place = None, ""
+
+    def timed(self, work: Callable[[], Release]) -> Release:
+        """Do `work`, and print how long it took if \\timing is on."""
+        begun = time.monotonic()
+        release = work()
+        if self.timing:
+            say(f"time: {(time.monotonic() - begun) * 1000:.0f} ms", err=True, dim=True)
+        return release
+
+
+def _written(drawn: io.TextIOWrapper) -> str:
+    drawn.seek(0)
+    return drawn.read()
+
+
+# --- commands ----------------------------------------------------------------------------------------------------
 
 
 class Leave(Exception):
@@ -189,9 +279,9 @@ def _plot(prompt: Prompt, rest: str) -> None:
 
 def _named(prompt: Prompt, rest: str) -> None:
     if rest:
-        prompt.screen.show(prompt.ask(named_queries.query(rest)))
+        prompt.screen.show(prompt.ask(named_query(rest)))
         return
-    queries = named_queries.all_queries()
+    queries = named_queries()
     prompt.screen.text(
         "".join(f"  {name:<16} {' '.join(text.split())}\n" for name, text in queries.items()) or "none\n"
     )
@@ -201,11 +291,11 @@ def _keep(prompt: Prompt, rest: str) -> None:
     name, _, text = rest.partition(" ")
     if not text.strip():
         raise refuse("command_argument", command="\\ns", problem="takes a name and a query: \\ns NAME SELECT ...")
-    named_queries.keep(name, text.strip())
+    keep_query(name, text.strip())
 
 
 def _forget(prompt: Prompt, rest: str) -> None:
-    named_queries.forget(rest)
+    forget_query(rest)
 
 
 def _help(prompt: Prompt, rest: str) -> None:
@@ -264,3 +354,52 @@ HELP = {usage: words for usage, (words, _) in _COMMANDS.items()}
 _RUN = {usage.split()[0].removesuffix("[+]"): run for usage, (_, run) in _COMMANDS.items()} | {
     "\\d+": _describe_fully, "\\explain+": _explain_fully, "\\h": _help, "\\help": _help,
 }  # fmt: skip
+
+
+# --- queries kept under names, in a file that only their owner can read ----------------------------------------
+
+
+def named_queries() -> dict[str, str]:
+    """Return texts by name; an empty mapping if there is no file, or if it holds something else."""
+    try:
+        content = json.loads(_queries_file().read_text(encoding="utf-8"))
+    except (OSError, ValueError, Error):
+        return {}
+    if not isinstance(content, dict):
+        return {}
+    return {name: text for name, text in content.items() if isinstance(text, str)}
+
+
+def named_query(name: str) -> str:
+    """Return the query called `name`. Raises InterfaceError query_unknown."""
+    queries = named_queries()
+    if name not in queries:
+        hint = f"\\n lists the queries that are kept, \\ns NAME SQL keeps one{did_you_mean(name, queries)}"
+        raise refuse("query_unknown", name=name, hint=hint)
+    return queries[name]
+
+
+def keep_query(name: str, text: str) -> None:
+    """Keep `text` under `name`, in place of an earlier text of that name. Raises Fault file_write."""
+    _write_queries(named_queries() | {name: text})
+
+
+def forget_query(name: str) -> None:
+    """Forget the query called `name`. Raises InterfaceError query_unknown, Fault file_write."""
+    named_query(name)
+    _write_queries({other: text for other, text in named_queries().items() if other != name})
+
+
+def _queries_file() -> Path:
+    return state_directory() / "named-queries.json"
+
+
+def _write_queries(queries: dict[str, str]) -> None:
+    """Write the file under a temporary name, then rename it: a killed process leaves the old file or the new one."""
+    place = _queries_file()
+    with writing(place):
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        new = place.with_suffix(f".{os.getpid()}")
+        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            file.write(json_text(queries, indent=1))
+        new.replace(place)

@@ -282,7 +282,7 @@ def test_exact_rows_and_risks_are_for_the_owners_command_alone() -> None:
         "disclosure/plain_answer.py", "disclosure/rows.py", "disclosure/scan.py", "engine/duckdb/engine.py", "engine/served_tables.py",
     }  # fmt: skip
     importers = {name for name, text in sources() if "dpsql.disclosure" in text and not name.startswith("disclosure/")}
-    owners = {"frontends/admin/check.py", "frontends/cli/plot.py", "frontends/cli/risk.py", "testing/__init__.py"}
+    owners = {"frontends/admin/check.py", "frontends/cli/owner.py", "testing/__init__.py"}
     assert importers == {*owners, "engine/contract.py"}, "the contract names it in a docstring"
     checks = {name for name, text in sources() if re.search(r"admin(\.| import )check\b", text)}
     assert checks == {"frontends/cli/owner.py"}, "no server reads everything"

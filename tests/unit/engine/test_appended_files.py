@@ -28,7 +28,7 @@ from dpsql.engine.appended_files import (
 from dpsql.engine.contribution_index import ContributionIndex, PreparationState
 from dpsql.engine.duckdb.engine import open_duckdb
 from dpsql.errors.exceptions import Error, Fault
-from dpsql.frontends.cli.prepare import erased, prepare
+from dpsql.frontends.cli.owner import erased, prepare
 from dpsql.policy import load_policy
 
 POLICY = """

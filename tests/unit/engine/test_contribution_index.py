@@ -21,7 +21,7 @@ from support.visits_clinic import QUESTIONS, clinic, engine_sql, exact, fill, in
 from dpsql.engine.contribution_index import SHOWN_KEY, ContributionIndex
 from dpsql.engine.query import EngineQuery
 from dpsql.errors.exceptions import Fault
-from dpsql.frontends.cli.prepare import prepare
+from dpsql.frontends.cli.owner import prepare
 from dpsql.session.session import Session
 
 VISITS = "SELECT ward, count(*) AS n FROM visits GROUP BY ward"

@@ -10,7 +10,7 @@ import pytest
 from support.places import ROOT
 
 from dpsql.errors.exceptions import Error
-from dpsql.frontends.demo.data import build_demo
+from dpsql.frontends.demo import build_demo
 from dpsql.session.opening import open_session
 
 PAGE = (ROOT / "docs" / "cookbook.md").read_text(encoding="utf-8")

@@ -147,7 +147,7 @@ def test_a_failure_of_a_format_is_one_fault(
     clinic: Clinic, dpsql: Run, monkeypatch: pytest.MonkeyPatch, door: Door
 ) -> None:
     for place in ("frontends.rendering.formats.write_text", "frontends.rendering.formats.with_bars",
-                  "frontends.rendering.formats.write_table", "frontends.repl.screen.write_table",
+                  "frontends.rendering.formats.write_table", "frontends.repl.commands.write_table",
                   "frontends.batch.batch.write_file"):  # fmt: skip
         monkeypatch.setattr(f"dpsql.{place}", _fail)
     _is_charged_and_logged(door(dpsql, monkeypatch))

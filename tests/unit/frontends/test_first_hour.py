@@ -9,7 +9,7 @@ import pytest
 from support.places import ROOT
 
 from dpsql.errors.exceptions import Error
-from dpsql.frontends.demo.run import run_demo
+from dpsql.frontends.demo import run_demo
 from dpsql.policy import parse_policy
 from dpsql.session.opening import open_session
 

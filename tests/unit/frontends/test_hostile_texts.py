@@ -26,10 +26,9 @@ from dpsql.errors.exceptions import refuse
 from dpsql.frontends.batch import report_page
 from dpsql.frontends.cli import ask, status_of
 from dpsql.frontends.pgwire.messages import error_response, notice_response
-from dpsql.frontends.rendering import pictures, terminal
+from dpsql.frontends.rendering import plots, terminal
 from dpsql.frontends.rendering.formats import write_csv, write_json, write_rows, write_text
-from dpsql.frontends.rendering.pictures import specification
-from dpsql.frontends.rendering.plots import release_chart
+from dpsql.frontends.rendering.plots import release_chart, specification
 from dpsql.frontends.rendering.tables import Layout, column_summary, write_table
 from dpsql.media.text import marked_up
 from dpsql.plan.intervals import Type
@@ -294,7 +293,7 @@ def test_pictures_of_hostile_keys_are_drawn(hostile_folder: Path, ending: str, m
     pytest.importorskip("altair")
     pytest.importorskip("vl_convert")
     if ending == "html":  # the scripts take seconds, and are the same in every page
-        monkeypatch.setattr(pictures, "_drawn", lambda kind, described, charged: b"scripts();")
+        monkeypatch.setattr(plots, "_drawn", lambda kind, described, charged: b"scripts();")
     sql = f"SELECT k AS {alias(''.join(KEYS[:30]))}, COUNT(*) AS {alias(''.join(KEYS[10:22]))} FROM t GROUP BY k"
     assert status_of(["plot", "-p", "p.yaml", sql, "-o", f"x.{ending}"]) == 0
     drawn = Path(f"x.{ending}").read_bytes()

@@ -12,7 +12,7 @@ from support.clinic_folder import Clinic, Outcome
 
 from dpsql.errors.exceptions import Exit
 from dpsql.frontends.batch.statements import name_before, name_problem
-from dpsql.frontends.cli.shared import STOPPED
+from dpsql.frontends.cli.options import STOPPED
 
 Run = Callable[..., Outcome]
 COUNT = "SELECT COUNT(*) AS n FROM patients"

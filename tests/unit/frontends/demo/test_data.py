@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from dpsql.errors.exceptions import Fault
-from dpsql.frontends.demo.data import DEMOS, build_demo, build_nafld
+from dpsql.frontends.demo import DEMOS, build_demo, build_nafld
 from dpsql.policy import Policy, Table, load_policy
 
 TYPES = {"INTEGER": "integer", "DOUBLE": "real", "VARCHAR": "text", "BOOLEAN": "boolean", "DATE": "date"}

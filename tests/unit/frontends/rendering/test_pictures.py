@@ -13,7 +13,7 @@ from support.clinic_folder import Clinic
 
 from dpsql.errors.exceptions import Error
 from dpsql.frontends.cli import status_of
-from dpsql.frontends.rendering import pictures, plots
+from dpsql.frontends.rendering import plots
 
 pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
@@ -26,25 +26,25 @@ def chart(title: str) -> Any:
 
 def test_a_library_that_aborts_ends_no_session(monkeypatch: pytest.MonkeyPatch) -> None:
     """An uncleaned control character ends the process that draws, at least in vl-convert 1.7 to 1.9."""
-    monkeypatch.setattr(pictures, "picture", lambda text: text)
+    monkeypatch.setattr(plots, "picture", lambda text: text)
     for charged in (False, True):
         with pytest.raises(Error, match="could not be drawn") as raised:
-            pictures.svg(chart("\x1b\ufffe"), charged=charged)
+            plots.svg(chart("\x1b\ufffe"), charged=charged)
         assert raised.value.slug == "plot_failed" and raised.value.charged is charged
     monkeypatch.undo()
-    assert pictures.svg(chart("\x1b\ufffe")).startswith("<svg")
+    assert plots.svg(chart("\x1b\ufffe")).startswith("<svg")
 
 
 def test_a_title_is_never_computed() -> None:
     """Vega-Lite copies titles into expressions: `\\"` in one would end the text there."""
-    drawn = pictures.svg(plots.comparison_chart([("a", "b", 1.0, 0.0, 2.0)], '\\"+(6*7)+"', "n", "t"))
+    drawn = plots.svg(plots.comparison_chart([("a", "b", 1.0, 0.0, 2.0)], '\\"+(6*7)+"', "n", "t"))
     assert "42" not in drawn and "(6*7)" in drawn
 
 
 def test_a_picture_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pictures, "_MOST_SECONDS", 0.001)
+    monkeypatch.setattr(plots, "_MOST_SECONDS", 0.001)
     with pytest.raises(Error, match="too long"):
-        pictures.svg(chart("t"))
+        plots.svg(chart("t"))
 
 
 def test_an_answer_without_its_picture_stays_charged_and_free_to_ask_again(
@@ -52,7 +52,7 @@ def test_an_answer_without_its_picture_stays_charged_and_free_to_ask_again(
 ) -> None:
     program = tmp_path / "aborts.py"
     program.write_text("import os; os.abort()")
-    monkeypatch.setattr(pictures, "_PROGRAM", program)
+    monkeypatch.setattr(plots, "_PROGRAM", program)
     place = tmp_path / "x.svg"
     assert status_of(["query", "-p", str(clinic.policy), GROUPED, "--plot", str(place)]) == 4
     shown = capsys.readouterr()
@@ -66,7 +66,7 @@ def test_an_answer_without_its_picture_stays_charged_and_free_to_ask_again(
 def test_a_report_without_a_picture_has_the_answer(
     clinic: Clinic, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pictures, "_PROGRAM", tmp_path / "nothing.py")
+    monkeypatch.setattr(plots, "_PROGRAM", tmp_path / "nothing.py")
     Path("q.sql").write_text(f"{GROUPED};")
     assert status_of(["run", "-p", "clinic.yaml", "--out", "out", "--report", "r.html", "q.sql"]) == 0
     page = Path("r.html").read_text()
@@ -74,15 +74,15 @@ def test_a_report_without_a_picture_has_the_answer(
 
 
 def test_the_process_that_draws_imports_nothing_of_the_package() -> None:
-    program = Path(pictures._PROGRAM)
+    program = Path(plots._PROGRAM)
     code = f"import sys, runpy; runpy.run_path({str(program)!r}); print(any(name.startswith('dpsql') for name in sys.modules))"
     done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True, cwd="/")
     assert done.stdout == "False\n"
 
 
 def test_a_page_has_its_specification_as_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pictures, "_drawn", lambda kind, described, charged: b"scripts();")
-    page = pictures.picture_bytes(chart("</script><!--"), ".html").decode()
+    monkeypatch.setattr(plots, "_drawn", lambda kind, described, charged: b"scripts();")
+    page = plots.picture_bytes(chart("</script><!--"), ".html").decode()
     start = page.index("vegaEmbed(")
     value, _ = json.JSONDecoder().raw_decode(page[page.index("{", start) :])
     assert value["title"]["text"] == "</script><!--" and page.count("</script>") == 2 and "<!--" not in page

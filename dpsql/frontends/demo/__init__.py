@@ -1,1 +1,0 @@
-"""The demo: a real cohort, its policy and its ledger."""
