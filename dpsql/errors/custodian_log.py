@@ -103,6 +103,16 @@ def keep_log() -> None:
     events.propagate = False
 
 
+def keep_incidents() -> None:
+    """Send the log records of dpsql to the custodian's log in a process that is not dpsql's own and has no handler for them, so
+    that the reason of an incident is recorded. Other loggers, and handlers that the program attached, stay as they are."""
+    logger = logging.getLogger("dpsql")
+    if not logger.hasHandlers():
+        handler = CustodianLog()
+        handler.setFormatter(JsonLine())
+        logger.addHandler(handler)
+
+
 def unexpected(error: BaseException) -> Error:
     """Log an exception outside the register, whose text may quote data, and return one generic error with the id of the
     incident."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import secrets
+import stat
 from pathlib import Path
 from typing import Protocol
 
@@ -24,11 +25,12 @@ from dpsql.storage.durable_files import sync, write_private
 
 _log = logging.getLogger("dpsql.custodian")
 _FILE = "file://"
+_MOST_BYTES = 4096
 _CREATE = (
     "CREATE TABLE IF NOT EXISTS dpsql_heads (ledger text PRIMARY KEY, seq bigint NOT NULL, head text NOT NULL, "
     "written timestamptz NOT NULL DEFAULT now())"
 )
-_READ = "SELECT head FROM dpsql_heads WHERE ledger = :ledger"
+_READ = "SELECT left(head, 4096) FROM dpsql_heads WHERE ledger = :ledger"
 _WRITE = (
     "INSERT INTO dpsql_heads (ledger, seq, head) VALUES (:ledger, :seq, :head) ON CONFLICT (ledger) "
     "DO UPDATE SET seq = EXCLUDED.seq, head = EXCLUDED.head, written = now() WHERE :force OR dpsql_heads.seq <= EXCLUDED.seq"
@@ -59,7 +61,7 @@ class FileHead:
         try:
             if not os.access(self._path.parent, os.W_OK | os.X_OK):
                 raise PermissionError(f"{self._path.parent} is missing or cannot be written")
-            return self._path.read_text(encoding="ascii")
+            return _line_of(self._path)
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
@@ -82,6 +84,18 @@ class FileHead:
     def _unusable(self, error: Exception) -> Error:
         _log.error("cannot use the witness %s: %s", self._path, error)
         return refuse("witness_unreachable")
+
+
+def _line_of(path: Path) -> str:
+    """Return the text of a small regular file: whoever may write to the share can put a pipe, a device or a huge file there,
+    which must not block or fill this process. Raises OSError and ValueError."""
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise ValueError("it is no regular file")
+        text = file.read(_MOST_BYTES + 1)
+    if len(text) > _MOST_BYTES:
+        raise ValueError("it is longer than a head")
+    return text.decode("ascii")
 
 
 class ServerHead:

@@ -10,6 +10,8 @@ from dpsql.errors.exceptions import refuse
 _MOST_REQUEST = 8_192
 _SECONDS = 10.0
 _MOST_CLIENTS = 16
+"""How many clients are answered at once, and how many may be silent: one more closes the one that has been silent longest, so
+that those who send nothing keep nobody from an answer."""
 Response = tuple[int, str, bytes]
 _REASONS = {200: "OK", 404: "Not Found", 405: "Method Not Allowed", 501: "Not Implemented", 503: "Service Unavailable"}
 _TEXT = "text/plain; charset=utf-8"
@@ -22,6 +24,7 @@ class StatusServer:
     def __init__(self, pages: dict[str, Callable[[], Awaitable[Response]]]) -> None:
         self._pages = pages
         self._clients = asyncio.Semaphore(_MOST_CLIENTS)
+        self._silent: dict[asyncio.StreamWriter, None] = {}
         self._server: asyncio.Server | None = None
 
     async def start(self, host: str, port: int) -> tuple[str, int]:
@@ -41,14 +44,26 @@ class StatusServer:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            async with asyncio.timeout(_SECONDS), self._clients:
-                head = await reader.readuntil(b"\r\n\r\n")
-                writer.write(_framed(await self._answer(head)))
-                await writer.drain()
+            async with asyncio.timeout(_SECONDS):
+                head = await self._head(reader, writer)
+                async with self._clients:
+                    writer.write(_framed(await self._answer(head)))
+                    await writer.drain()
         except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             pass
         finally:
             writer.close()
+
+    async def _head(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
+        if len(self._silent) >= _MOST_CLIENTS:
+            oldest = next(iter(self._silent))
+            del self._silent[oldest]
+            oldest.transport.abort()
+        self._silent[writer] = None
+        try:
+            return await reader.readuntil(b"\r\n\r\n")
+        finally:
+            self._silent.pop(writer, None)
 
     async def _answer(self, head: bytes) -> Response:
         method, _, rest = head.split(b"\r\n", 1)[0].decode("latin-1").partition(" ")

@@ -129,9 +129,11 @@ def connect(
     If a policy file says `prepare: auto`, copies are prepared in the background while the connection is open (docs/prepare.md).
     Raises PolicyRefusal, Fault (data or ledger missing), IntegrityError (the ledger does not hold).
     """
+    from dpsql.errors.custodian_log import keep_incidents
     from dpsql.policy import Policy
     from dpsql.session.opening import open_session
 
+    keep_incidents()
     session = open_session(policy, analyst=analyst, project=project, source=source, create_ledger=create_ledger)
     if not session.policy.prepare.automatic or source is not None or isinstance(policy, Policy):
         return Connection(session)

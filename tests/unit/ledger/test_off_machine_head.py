@@ -204,3 +204,22 @@ def test_the_command_and_the_session_use_the_policys_witness(
     assert isinstance(FileHead(share, head.stem).read(), str)
     with open_ledger(f"sqlite:///{tmp_path / 'ledger.db'}", "clinic", witness=f"file://{share}") as ledger:
         assert ledger.verify().sound
+
+
+@pytest.mark.parametrize("kind", ["pipe", "huge", "link", "folder"])
+def test_a_hostile_share_neither_blocks_nor_fills_the_process(tmp_path: Path, kind: str) -> None:
+    head, elsewhere = FileHead(tmp_path, "ab"), tmp_path / "elsewhere"
+    place = tmp_path / "ab.head"
+    if kind == "pipe":
+        os.mkfifo(place)
+    elif kind == "huge":
+        with place.open("wb") as file:
+            file.truncate(1 << 40)
+    elif kind == "link":
+        elsewhere.write_text("a file of this machine")
+        place.symlink_to(elsewhere)
+    else:
+        place.mkdir()
+    with pytest.raises(Error) as error:
+        head.read()
+    assert error.value.slug == "witness_unreachable"

@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import os
+import socket
 import struct
 import subprocess
 import sys
@@ -322,3 +323,25 @@ def test_the_owners_port_is_opened_by_an_option_alone(clinic: Served) -> None:
         line = served.process.stderr.readline()
     assert page(int(line.split("127.0.0.1:")[1].split("/")[0]), "/readyz") == (200, "ready\n")
     assert served.stop() == 0
+
+
+def test_silent_sockets_delay_no_page(ports: tuple[int, int, Server]) -> None:
+    _, port, _ = ports
+    silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(40)]
+    try:
+        assert page(port, "/readyz")[0] == 200
+        open_still = [connection for connection in silent if _is_open(connection)]
+        assert len(open_still) <= 16, "those that have been silent longest are closed, long before their time is over"
+    finally:
+        for connection in silent:
+            connection.close()
+
+
+def _is_open(connection: socket.socket) -> bool:
+    connection.settimeout(0.05)
+    try:
+        return connection.recv(1) != b""
+    except TimeoutError:
+        return True
+    except OSError:
+        return False

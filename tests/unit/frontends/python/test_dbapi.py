@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from datetime import date
@@ -325,3 +328,23 @@ def test_a_notebook_shows_error_bars_and_asks_cells(clinic: Clinic, capsys: pyte
     assert magic("", "SELECT nope FROM patients") is None and "unknown_column" in capsys.readouterr().out
     assert "&lt;b&gt;" in magic("", "SELECT '<b>' AS t")._repr_html_()
     magic.connection.close()
+
+
+def test_the_reason_of_an_incident_is_in_the_custodians_log_alone(clinic: Clinic) -> None:
+    """In a process of its own, because a test runner attaches handlers to the root of all loggers."""
+    program = """
+import dpsql
+from dpsql.session.session import Session
+from dpsql.errors.custodian_log import unexpected
+def broken(*question, **options):
+    raise unexpected(ValueError("a row of somebody"))
+Session.execute = broken
+try:
+    dpsql.connect("clinic.yaml", create_ledger=True).execute("SELECT COUNT(*) FROM patients")
+except dpsql.Error as error:
+    print(error.message)
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=clinic.folder)
+    log = (clinic.folder / "state" / "custodian.log").read_text()
+    assert "somebody" not in run.stdout + run.stderr and "a row of somebody" in log
+    assert str(json.loads(log.splitlines()[-1])["message"]).removeprefix("incident ") in run.stdout
