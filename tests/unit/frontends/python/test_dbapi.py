@@ -345,6 +345,6 @@ except dpsql.Error as error:
     print(error.message)
 """
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=clinic.folder)
-    log = (clinic.folder / "state" / "custodian.log").read_text()
+    log = (clinic.state / "custodian.log").read_text()
     assert "somebody" not in run.stdout + run.stderr and "a row of somebody" in log
     assert str(json.loads(log.splitlines()[-1])["message"]).removeprefix("incident ") in run.stdout
