@@ -88,11 +88,11 @@ def test_the_wheel_in_the_container_is_built_from_what_is_copied() -> None:
     assert extras is not None and {"postgres", "metrics"} <= set(extras[1].split(","))
 
 
-@pytest.fixture
-def unit(tmp_path: Path) -> Path:
+@pytest.fixture(params=["dpsql.service", "dpsql-backup.service"])
+def unit(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     """The systemd unit with commands that exist on this machine."""
-    text = (DEPLOY / "dpsql.service").read_text()
-    place = tmp_path / "dpsql.service"
+    text = (DEPLOY / request.param).read_text()
+    place = tmp_path / request.param
     place.write_text(text.replace("/opt/dpsql/bin/dpsql", shutil.which("true") or "/bin/true"))
     return place
 
@@ -118,6 +118,24 @@ def test_the_unit_starts_the_server_with_options_that_exist_and_gives_it_time_to
     assert "-HUP" in lines["ExecReload"] and lines["User"] != "root" and lines["CapabilityBoundingSet"] == ""
 
 
+def test_the_nightly_backup_can_be_made_checked_and_restored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commands of the unit, with folders of this test instead of those of a server."""
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "dpsql" / "state"))
+    policy = build_demo("nafld", tmp_path)
+    open_session(policy, create_ledger=True).close()
+    (tmp_path / "dpsql" / "backups").mkdir()
+    for line in (DEPLOY / "dpsql-backup.service").read_text().splitlines():
+        if line.startswith("ExecStart="):
+            command = line.removeprefix("ExecStart=").replace("%%", "%").replace("/etc/dpsql/policy.yaml", str(policy))
+            command = command.replace("/opt/dpsql/bin/dpsql", f"{sys.executable} -m dpsql").replace(
+                "/var/lib", str(tmp_path)
+            )
+            subprocess.run(shlex.split(command), check=True, capture_output=True)
+    (backup,) = (tmp_path / "dpsql" / "backups").iterdir()
+    assert {file.name for file in backup.iterdir()} >= {"ledger.db", "key", "backup.json"}
+    assert "Unit=" not in (timer := (DEPLOY / "dpsql-backup.timer").read_text()) and "OnCalendar=" in timer
+
+
 def test_the_compose_file_is_closed_where_it_can_be() -> None:
     compose = yaml.safe_load((DEPLOY / "compose" / "compose.yaml").read_text())
     assert set(compose) == {"services", "networks", "volumes"}
@@ -139,8 +157,13 @@ def test_the_compose_file_is_closed_where_it_can_be() -> None:
     assert int(server["stop_grace_period"].rstrip("s")) > 43
 
 
+def test_the_superset_of_the_compose_example_is_the_one_that_is_tested() -> None:
+    tested = (ROOT / "tests" / "clients" / "sources" / "superset.txt").read_text().split()[0].partition("==")[2]
+    assert argument(DEPLOY / "compose" / "superset.Dockerfile", "FROM") == f"apache/superset:{tested}"
+
+
 def test_the_policy_of_the_compose_example_is_one() -> None:
-    policy = load_policy(DEPLOY / "compose" / "policy.yaml")
+    policy = load_policy(DEPLOY / "compose" / "policy" / "policy.yaml")
     assert (
         policy.ledger_url().startswith("postgresql://dpsql@ledger/") and policy.source_path() == "/data/clinic.parquet"
     )
