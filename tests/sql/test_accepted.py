@@ -51,14 +51,14 @@ def test_enough_queries_are_accepted() -> None:
 
 @pytest.mark.parametrize("case", ACCEPTED, ids=lambda case: case.id)
 def test_each_query_has_its_keys_and_sensitivities(case: Case) -> None:
-    price = hospital("hospital").prices(case)["pure"]
+    price = hospital("hospital").price(case)
     assert (keys(price), sensitivities(price)) == (case.mark("keys"), case.mark("l1"))
 
 
 @pytest.mark.parametrize("case", ACCEPTED, ids=lambda case: case.id)
 def test_under_row_privacy_sensitivities_are_as_marked(case: Case) -> None:
     try:
-        found = sensitivities(hospital("hospital_rows").prices(case)["pure"])
+        found = sensitivities(hospital("hospital_rows").price(case))
     except Error as error:
         found = f"refused {error.slug}"
     assert found == case.mark("rows")

@@ -76,6 +76,12 @@ class Hospital:
         world.load(together(base, more))
         return world
 
+    def price(self, case: Case) -> Price:
+        """Return the price of a query under the policy itself."""
+        with self.none.options(case.marks.get("set", [])):
+            statement = self.planner.parse(case.sql, case.parameters)
+            return self.planner.plan(statement, self.none.session.options, not case.parameters).price
+
     def prices(self, case: Case, observed: bool = True) -> dict[str, Price]:
         """Return the price of a query under each policy. With `observed`, leave out policies whose selection counts the runs do
         not have."""
