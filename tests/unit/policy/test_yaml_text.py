@@ -51,21 +51,6 @@ def test_every_scalar_is_the_text_that_is_written(text: str) -> None:
     assert tree(f'key: "{text}"') == tree(f"key: '{text}'") == {"key": text}
 
 
-def test_null_is_written_plainly_as_null_or_a_tilde() -> None:
-    assert tree("[null, ~, 'null', \"~\", nil, '']") == [None, None, "null", "~", "nil", ""]
-    assert tree("a: null") == {"a": None}
-
-
-def test_mappings_and_lists_are_nested_as_they_are_written() -> None:
-    text = "a:\n  b: [1, {c: 2}]\n  d: {}\ne: []\n"
-    assert tree(text) == {"a": {"b": ["1", {"c": "2"}], "d": {}}, "e": []}
-    assert tree("alone") == "alone" and tree("''") == "" and tree("null") is None
-
-
-def test_keys_are_texts_too() -> None:
-    assert tree("1: a\ntrue: b\nnull: c\n'': d") == {"1": "a", "true": "b", "null": "c", "": "d"}
-
-
 # --- problems with a place ------------------------------------------------------------------------------------------
 
 
@@ -81,19 +66,6 @@ def test_of_two_equal_keys_the_first_is_kept_and_the_second_is_a_problem() -> No
         ("$.a", "line 1: the key a is written twice (again on line 3)"),
         ("$.b.c", "line 2: the key c is written twice (again on line 2)"),
     ]
-
-
-def test_equal_keys_of_different_mappings_are_none() -> None:
-    assert tree("a: {b: 1}\nc: {b: 1}\nb: 1") == {"a": {"b": "1"}, "c": {"b": "1"}, "b": "1"}
-    assert tree("- {b: 1}\n- {b: 2}") == [{"b": "1"}, {"b": "2"}]
-
-
-def test_what_is_left_empty_is_a_problem_at_its_place_and_left_out() -> None:
-    read, problems = with_problems("a:\nb: 1\nc:\n  - x\n  -\n  - y\nd: {e: , f: 2}\n")
-    assert read == {"b": "1", "c": ["x", "y"], "d": {"f": "2"}}
-    sentence = "nothing is written here; write a value or remove the key"
-    assert [place for place, _ in problems] == ["$.a", "$.c[1]", "$.d.e"]
-    assert all(words.endswith(sentence) for _, words in problems)
 
 
 def test_every_key_and_item_has_its_line() -> None:
@@ -125,18 +97,6 @@ REFUSED = [
 @pytest.mark.parametrize(("text", "sentence"), REFUSED)
 def test_what_a_policy_has_no_use_for_is_refused_with_its_line(text: str, sentence: str) -> None:
     assert refused(text) == sentence
-
-
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [("a: 1\n b: 2", 2), ("a: b: c", 1), ("a: 1\nb:\n  c: d: e", 3), ("\t- a", 1), ("a: 1\n]", 2), ("%", 1)],
-)
-def test_what_is_not_yaml_is_refused_with_its_line(text: str, line: int) -> None:
-    assert refused(text).startswith(f"line {line}: cannot be read as YAML: ")
-
-
-def test_characters_that_yaml_does_not_know_are_refused() -> None:
-    assert "cannot be read as YAML: " in refused("a: \x00")
 
 
 def nested(depth: int) -> str:
