@@ -138,24 +138,34 @@ def head(policy: Path) -> None:
 @policy_option()
 @click.argument("folder", type=PATH)
 def backup(policy: Path, folder: Path) -> None:
-    """Copy the ledger and its key to the new FOLDER, while queries continue. Protect FOLDER: it contains the key."""
+    """Copy the ledger, its key, the logins and the server's self-signed certificate to the new FOLDER, while queries continue.
+    Protect FOLDER: it contains the keys."""
     from dpsql.errors.audit_log import audit
+    from dpsql.frontends.pgwire.logins import open_logins
+    from dpsql.frontends.pgwire.tls import copy_self_signed
     from dpsql.ledger.backup import back_up
 
     with _ledger(policy) as (loaded, ledger):
         last = back_up(ledger, folder)
+        logins = open_logins(ledger, loaded).back_up(folder)
+        copy_self_signed(ledger.witness.directory, folder)
     audit("owner", act="backup", dataset=loaded.dataset, entry=last.seq)
-    say(f"{last.seq} entries are in {folder}")
+    say(f"{last.seq} entries are in {folder}, and {logins} logins")
 
 
 @budget.command()
 @policy_option()
 @option(
-    "--lost", "The most that was spent after the backup, by your word; by default everything that is left.", "EPSILON"
+    "--lost",
+    "The most that was spent after the backup, by your word: an epsilon, and a delta behind it; everything that is left of what "
+    "you do not state.",
+    '"EPSILON [DELTA]"',
 )
+@option("--tls-key", "Restore the self-signed certificate and its key, too.")
 @click.argument("folder", type=PATH)
-def restore(policy: Path, lost: str | None, folder: Path) -> None:
-    """Restore the backup in FOLDER, and charge what may have been spent since it was made."""
+def restore(policy: Path, lost: str | None, tls_key: bool, folder: Path) -> None:
+    """Restore the backup in FOLDER, and charge what may have been spent since it was made. Logins are restored, disabled, on a
+    machine that has none."""
     from dpsql.errors.audit_log import audit
     from dpsql.frontends.cli.ledger_rows import words
     from dpsql.ledger.backup import restore as put_back
@@ -164,6 +174,7 @@ def restore(policy: Path, lost: str | None, folder: Path) -> None:
 
     loaded = load_policy(policy)
     units = None if lost is None else _units(loaded, lost)
+    say(_lost_in_words(lost))
     restored = put_back(folder, loaded.ledger_url(), loaded.dataset, lost=units, window=window_of(loaded))
     audit("owner", act="restore", dataset=loaded.dataset, entry=restored.entry, seen=restored.last_seen, lost=lost)
     say(f"the ledger is that of entry {restored.entry} again")
@@ -171,6 +182,31 @@ def restore(policy: Path, lost: str | None, folder: Path) -> None:
         say("it is the entry that was seen last: nothing is lost, nothing was charged")
     for scope, charge in restored.charged.items():
         say(f"charged to {scope} for what may have been lost: {words(charge)}")
+    _restore_service(loaded, folder, tls_key)
+
+
+def _lost_in_words(lost: str | None) -> str:
+    """Return what a restore will charge if entries are missing."""
+    left = "unless the backup has the last entry that this machine has seen, each account is charged"
+    if lost is None:
+        return f"{left} everything that it has left (--lost states less)"
+    epsilon, _, delta = lost.partition(" ")
+    return f"{left} epsilon {epsilon} and {f'delta {delta}' if delta else 'all the delta that it has left'}"
+
+
+def _restore_service(policy: Policy, folder: Path, tls_key: bool) -> None:
+    """Restore what a server has beside its ledger."""
+    from dpsql.frontends.pgwire.logins import open_logins
+    from dpsql.frontends.pgwire.tls import copy_self_signed
+    from dpsql.ledger import open_ledger
+
+    with open_ledger(policy.ledger_url(), policy.dataset) as ledger:
+        if names := open_logins(ledger, policy).restore(folder):
+            say(
+                f"logins of {', '.join(names)} are restored, all disabled: `dpsql user enable NAME` lets in who may log in today"
+            )
+        if tls_key and copy_self_signed(folder, ledger.witness.directory):
+            say("the self-signed certificate and its key are restored")
 
 
 @budget.command()
@@ -231,20 +267,28 @@ def witness(policy: Path, replace: str | None) -> None:
     say(f"the witness has entry {last.seq} and follows from now on")
 
 
-def _units(policy: Policy, epsilon: str) -> dict[str, int]:
-    """Return the amounts in the ledger's dimensions for a lost epsilon, with the delta of the budget. Raises BadParameter."""
+def _units(policy: Policy, lost: str) -> dict[str, int]:
+    """Return the amounts in the ledger's dimensions for "EPSILON [DELTA]"; without a delta, that of the budget. Raises
+    BadParameter."""
     from fractions import Fraction
+    from math import ceil
 
     from dpsql.privacy.accounting.conversions import MOST_EPSILON
+    from dpsql.privacy.accounting.ledger_units import UNITS
     from dpsql.privacy.accounting.registry import make_accountant
 
+    epsilon, _, stated = lost.strip().partition(" ")
     try:
-        amount = Fraction(epsilon)
+        amount, delta = Fraction(epsilon), Fraction(stated) if stated else None
     except (ValueError, ZeroDivisionError):
-        raise click.BadParameter(f"{epsilon!r} is no number", param_hint="--lost") from None
-    if not 0 < amount <= MOST_EPSILON:
-        raise click.BadParameter(f"what was lost is more than 0 and at most {MOST_EPSILON}", param_hint="--lost")
-    return dict(make_accountant(policy.budget.accountant, amount, policy.budget.delta).limit_units())
+        raise click.BadParameter(f"{lost!r} is no number, and no two of them", param_hint="--lost") from None
+    if not 0 < amount <= MOST_EPSILON or not 0 <= (delta or 0) < 1:
+        problem = (
+            f"what was lost is an epsilon of more than 0 and at most {MOST_EPSILON}, and a delta from 0 to less than 1"
+        )
+        raise click.BadParameter(problem, param_hint="--lost")
+    units = dict(make_accountant(policy.budget.accountant, amount, policy.budget.delta).limit_units())
+    return units if delta is None else {**units, "delta": ceil(delta * UNITS["delta"])}
 
 
 @click.command()

@@ -23,7 +23,7 @@ from dpsql.frontends.pgwire.scram import Verifier, make_verifier, mock_verifier
 from dpsql.ledger.ledger import Ledger
 from dpsql.policy import Policy
 from dpsql.policy.values import OWNER
-from dpsql.storage.durable_files import replace_private
+from dpsql.storage.durable_files import replace_private, write_private
 from dpsql.storage.file_locks import locked
 
 LEAST_PASSWORD = 8
@@ -137,6 +137,36 @@ class Logins:
         with self._lock:
             self._read()
             return len([name for name in self._verifiers if name in self.names()])
+
+    def back_up(self, folder: Path) -> int:
+        """Copy the file to `folder`, where only this user can read it, and return the number of logins. Raises user_file."""
+        with self._lock:
+            self._read()
+            if self._content is None:
+                return 0
+            try:
+                write_private(folder / self._place.name, self._content)
+            except OSError as error:
+                raise self._failed(error.strerror) from None
+            return len(self._verifiers)
+
+    def restore(self, folder: Path) -> list[str]:
+        """Restore the logins in `folder` if this machine has none, and return their names. All of them are disabled, because
+        nobody knows which of them were disabled after the backup. Raises user_file."""
+        old = Logins(folder / self._place.name, self._policy)
+        old._read()
+        if not old._verifiers or self.states_known():
+            return []
+        with self._changing():
+            self._secret = old._secret
+            self._write({name: _DISABLED + text.removeprefix(_DISABLED) for name, text in old._verifiers.items()})
+        return sorted(old._verifiers)
+
+    def states_known(self) -> bool:
+        """Return whether this machine has a file of logins, be it one without any."""
+        with self._lock:
+            self._read()
+            return self._content is not None
 
     @contextmanager
     def _changing(self) -> Iterator[None]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from dpsql.errors.exceptions import refuse
 from dpsql.frontends.pgwire.scram import certificate_hash
+from dpsql.storage.durable_files import write_private
 
 _YEARS_IN_DAYS = 3650
 
@@ -35,9 +36,28 @@ def load_tls(certificate: Path, key: Path) -> Tls:
     return Tls(context, certificate_hash(der))
 
 
+SELF_SIGNED = ("server.crt", "server.key")
+"""The files of the self-signed certificate and its key."""
+
+
+def copy_self_signed(folder: Path, target: Path) -> bool:
+    """Copy the self-signed certificate and its key if `folder` has them and `target` does not; return whether it was done.
+    Raises backup_folder."""
+    if not all((folder / name).exists() for name in SELF_SIGNED) or any(
+        (target / name).exists() for name in SELF_SIGNED
+    ):
+        return False
+    try:
+        for name in SELF_SIGNED:
+            write_private(target / name, (folder / name).read_bytes())
+    except OSError as error:
+        raise refuse("backup_folder", place=str(target), problem=(error.strerror or "it failed").lower()) from error
+    return True
+
+
 def self_signed(folder: Path, host: str) -> Tls:
     """Return TLS with the self-signed certificate in `folder`, made by openssl if there is none. Raises serve_tls."""
-    certificate, key = folder / "server.crt", folder / "server.key"
+    certificate, key = (folder / name for name in SELF_SIGNED)
     if not (certificate.exists() and key.exists()):
         command = [
             "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-sha256",

@@ -13,7 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpsql.frontends.cli import status_of
-from dpsql.ledger import database
+from dpsql.frontends.pgwire.logins import Logins, open_logins
+from dpsql.frontends.pgwire.tls import SELF_SIGNED
+from dpsql.ledger import database, open_ledger
+from dpsql.policy import load_policy
 from dpsql.session.opening import open_session
 
 POLICY = """
@@ -74,6 +77,77 @@ def test_a_ledger_is_backed_up_lost_and_put_back(dpsql: Run, place: Path, tmp_pa
     assert dpsql("budget", "show", "--delta", "0.1")[0] == 2
     status, _, told = dpsql("budget", "restore", str(tmp_path / "backup"))
     assert status == 4 and "backup_older" in told
+
+
+def test_a_lost_machine_is_replaced_and_lets_nobody_in_who_was_disabled(
+    dpsql: Run, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The drill of docs/incidents.md."""
+    place.write_text(place.read_text() + "analysts: {ann: {epsilon: 1}, bob: {epsilon: 1}}\n")
+    dpsql("check", "--create-ledger")
+    charge(place, 1)
+    folder = str(tmp_path / "backup")
+
+    def logins() -> Logins:
+        policy = load_policy(place)
+        with open_ledger(policy.ledger_url(), policy.dataset) as ledger:
+            return open_logins(ledger, policy)
+
+    for name in ("ann", "bob"):
+        logins().add(name, "a long password")
+    (home,) = (file.parent for file in (tmp_path / "state").glob("*/key"))
+    for name in SELF_SIGNED:
+        (home / name).write_text(name)
+    assert "2 logins" in dpsql("budget", "backup", folder)[1]
+    logins().disable("bob")
+    charge(place, 2)
+    shutil.rmtree(tmp_path / "state")
+    for file in place.parent.glob("ledger.db*"):
+        file.unlink()
+    status, said, _ = dpsql("budget", "restore", "--lost", "0.25 1e-9", folder)
+    first, *rest = said.splitlines()
+    assert status == 0 and first.endswith("each account is charged epsilon 0.25 and delta 1e-9")
+    assert rest[-1].startswith("logins of ann, bob are restored, all disabled") and "dpsql user enable NAME" in rest[-1]
+    assert {logins().states()[name] for name in ("ann", "bob")} == {"disabled"}
+    home = next(file.parent for file in (tmp_path / "state").glob("*/key"))
+    assert not any((home / name).exists() for name in SELF_SIGNED)
+    assert dpsql("budget", "verify")[0] == dpsql("check")[0] == 0
+    logins().enable("ann")
+    assert logins().verifier("ann")[1] and not logins().verifier("bob")[1]
+
+
+def test_a_restore_keeps_the_logins_of_the_machine_and_takes_the_key_by_a_flag(
+    dpsql: Run, place: Path, tmp_path: Path
+) -> None:
+    place.write_text(place.read_text() + "analysts: {ann: {epsilon: 1}}\n")
+    dpsql("check", "--create-ledger")
+    policy, folder = load_policy(place), str(tmp_path / "backup")
+    with open_ledger(policy.ledger_url(), policy.dataset) as ledger:
+        logins, home = open_logins(ledger, policy), ledger.witness.directory
+    logins.add("ann", "a long password")
+    for name in SELF_SIGNED:
+        (home / name).write_text(name)
+    dpsql("budget", "backup", folder)
+    logins.disable("ann")
+    for file in (*place.parent.glob("ledger.db*"), *(home / name for name in SELF_SIGNED)):
+        file.unlink()
+    status, said, _ = dpsql("budget", "restore", "--tls-key", folder)
+    assert status == 0 and "logins of" not in said and "its key are restored" in said
+    assert "everything that it has left" in said.splitlines()[0]
+    assert logins.states()["ann"] == "disabled" and [(home / name).read_text() for name in SELF_SIGNED] == list(
+        SELF_SIGNED
+    )
+    assert {(home / name).stat().st_mode & 0o777 for name in SELF_SIGNED} == {0o600}
+
+
+@pytest.mark.parametrize("lost", ["0.5 x", "0.5 1", "0.5 -1", "-1 0", "1 2 3"])
+def test_a_lost_amount_that_is_none_is_refused_before_anything_is_restored(
+    dpsql: Run, place: Path, tmp_path: Path, lost: str
+) -> None:
+    dpsql("check", "--create-ledger")
+    dpsql("budget", "backup", str(tmp_path / "backup"))
+    status, said, told = dpsql("budget", "restore", "--lost", lost, str(tmp_path / "backup"))
+    assert status == 2 and "--lost" in told and not said
 
 
 def test_a_head_is_printed_and_compared(dpsql: Run, place: Path) -> None:
