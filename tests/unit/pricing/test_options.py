@@ -12,7 +12,7 @@ from dpsql.errors.exceptions import Error
 from dpsql.policy import parse_policy
 from dpsql.policy.bounds import BOUND_NAMES
 from dpsql.pricing.budget_shares import Objective
-from dpsql.pricing.options import Auto, Options, Reuse, Unknown, mechanism_words, show_value
+from dpsql.pricing.options import Auto, Options, Reuse, Unknown
 
 POLICY = parse_policy("""
 dataset: d
@@ -121,18 +121,6 @@ def test_every_option_is_tried() -> None:
     assert READ.keys() - UNREAD.keys() == {"project"}
 
 
-@pytest.mark.parametrize(("name", "text"), [(name, text) for name, texts in READ.items() for text in texts])
-def test_an_option_is_read_and_changes_alone(name: str, text: str) -> None:
-    changed = with_value(f"dp.{name}", text)
-    value = READ[name][text]
-    assert changed.value(name) == value and type(changed.value(name)) in (type(value), Fraction)
-    for other in READ.keys() - {name}:
-        assert changed.value(other) == DEFAULTS.value(other)
-    assert with_value(name.upper(), text) == changed
-    assert changed.reset(f"DP.{name}", DEFAULTS) == DEFAULTS
-    assert changed.with_value(name, show_value(changed.value(name)), POLICY) == changed
-
-
 @pytest.mark.parametrize(("name", "text"), [(name, text) for name, texts in UNREAD.items() for text in texts])
 def test_other_values_are_refused(name: str, text: str) -> None:
     with pytest.raises(Error) as refused:
@@ -140,58 +128,7 @@ def test_other_values_are_refused(name: str, text: str) -> None:
     assert refused.value.slug == "option_value" and f"dp.{name}" in refused.value.text()
 
 
-@pytest.mark.parametrize("name", ["dp.epsilonn", "x", "", "all", "bounds", "cut_totals", "choose_values"])
-def test_what_is_no_option_is_refused(name: str) -> None:
-    with pytest.raises(Error) as refused:
-        with_value(name, "1")
-    assert refused.value.slug == "option_unknown"
-    if name != "all":
-        with pytest.raises(Error, match="option_unknown"):
-            DEFAULTS.reset(name, DEFAULTS)
-
-
-def test_a_misspelled_option_is_told_the_one_it_resembles() -> None:
-    with pytest.raises(Error) as refused:
-        with_value("DP.Epsilonn", "1")
-    assert "dp.epsilon" in refused.value.hint
-
-
 # --- defaults ---------------------------------------------------------------------------------------------------------
-
-
-def test_defaults_are_those_of_the_policy() -> None:
-    assert (DEFAULTS.epsilon, DEFAULTS.delta, DEFAULTS.mechanism) == (1, Fraction(1, 10**9), "auto")
-    assert (DEFAULTS.confidence, DEFAULTS.reuse) == (POLICY.per_query.confidence, Reuse.DERIVE)
-    assert (DEFAULTS.bounds.max_groups, DEFAULTS.project, DEFAULTS.min_units) == (5, None, None)
-    strict = replace(POLICY, per_query=replace(POLICY.per_query, min_units=20))
-    assert Options.of_policy(strict, "flu").min_units == 20 and Options.of_policy(strict, "flu").project == "flu"
-
-
-def test_defaults_show_as_they_would_be_set() -> None:
-    texts = DEFAULTS.show()
-    assert {name: texts[f"dp.{name}"] for name in ("epsilon", "delta", "max_groups", "max_total", "nonnegative")} == {
-        "epsilon": "1", "delta": "1e-09", "max_groups": "5", "max_total": "none", "nonnegative": "off",
-    }  # fmt: skip
-    assert {name: texts[f"dp.{name}"] for name in ("shrinkage", "reuse", "unknown", "simultaneous", "quantile_bars")} == {
-        "shrinkage": "on", "reuse": "derive", "unknown": "value", "simultaneous": "on", "quantile_bars": "off",
-    }  # fmt: skip
-    assert {name: texts[f"dp.{name}"] for name in ("assume_rows", "watch", "hits", "workload", "correlation")} == {
-        "assume_rows": "1000", "watch": "default", "hits": "1", "workload": "off", "correlation": "0",
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(None, "none"), (True, "on"), (False, "off"), (Fraction(1, 4), "0.25"), (7, "7"), ("x", "x"), (Auto.AUTO, "auto")],
-)
-def test_values_are_shown_as_they_are_written(value: Any, text: str) -> None:
-    assert show_value(value) == text
-
-
-def test_all_options_go_back_at_once() -> None:
-    changed = with_value("epsilon", "2").with_value("max_total", "auto", POLICY)
-    assert changed.reset("dp.ALL", DEFAULTS) is DEFAULTS
-    assert changed.reset("epsilon", DEFAULTS) == with_value("max_total", "auto")
 
 
 @pytest.mark.parametrize(("name", "flag"), [("max_total", "cut_totals"), ("max_values", "choose_values")])
@@ -202,17 +139,6 @@ def test_a_bound_is_chosen_or_a_number_and_never_both(name: str, flag: str) -> N
     assert fixed.with_value(name, "auto", POLICY) == automatic and automatic.with_value(name, "3", POLICY) == fixed
     assert automatic.with_value(name, "none", POLICY) == DEFAULTS
     assert fixed.show()[f"dp.{name}"] == "3" and automatic.show()[f"dp.{name}"] == "auto"
-
-
-def test_stored_answers_are_off_or_not() -> None:
-    assert [bool(reuse) for reuse in (Reuse.OFF, Reuse.ON, Reuse.DERIVE)] == [False, True, True]
-
-
-def test_mechanisms_that_a_question_may_name() -> None:
-    words = mechanism_words()
-    assert words[0] == "auto" and len(set(words)) == len(words)
-    assert {"laplace", "gaussian", "correlated_laplace"} < set(words)
-    assert [with_value("mechanism", word).mechanism for word in words] == list(words)
 
 
 def test_every_field_of_options_has_an_option() -> None:
@@ -257,11 +183,6 @@ def slug_of(name: str, text: str, **per_query: Any) -> str:
 )
 def test_limits_of_the_policy_hold_up_to_their_ends(name: str, text: str, per_query: dict[str, Any], slug: str) -> None:
     assert slug_of(name, text, **per_query) == slug
-
-
-def test_an_unknown_project_has_no_defaults() -> None:
-    with pytest.raises(Error, match="project_unknown"):
-        Options.of_policy(POLICY, "other")
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from itertools import chain
 from typing import Any
 
 import pytest
+from support.effort import NIGHTLY
 from support.wrong_plans import QUESTIONS, UNITS, Ward, bound, crowd, wrong_plans
 
 from dpsql.errors.exceptions import Error
@@ -29,8 +30,8 @@ from dpsql_audit.observation import Observed
 from dpsql_audit.replay import same_outcome, same_stages
 
 SEED = 11
-FEW, MANY, EVERY = 2, 40, 10_000
-"""Wrong plans of each kind: by default, in the slow test, and until one of them leaks."""
+FEW, MANY, EVERY = 2, 40 if NIGHTLY else 10, 10_000
+"""Wrong plans of each kind: by default, in the slow test (more at night), and until one of them leaks."""
 
 
 @cache

@@ -9,7 +9,7 @@ without a row, the same cells are read.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -117,9 +117,14 @@ def differing(types: Sequence[Any], left: Cells, right: Cells, copied: bool = Fa
     return found
 
 
-def few_or_all(few: dict[Any, Any], every: Sequence[Any], most: Any) -> list[Any]:
+def few_or_all(few: dict[Any, Any], every: Sequence[Any], most: Any, by_night: Container[Any] = ()) -> list[Any]:
     """Return the cases of `few`, with how much of each a quick run tries, and for a long run all of every case."""
-    slow = (pytest.param((case, most), id=f"all of {case}", marks=pytest.mark.slow) for case in every)
+    slow = [
+        pytest.param(
+            (case, most), id=f"all of {case}", marks=pytest.mark.nightly if case in by_night else pytest.mark.slow
+        )
+        for case in every
+    ]
     return [*(pytest.param(case, id=f"few of {case[0]}") for case in few.items()), *slow]
 
 
@@ -177,6 +182,7 @@ def test_no_cell_of_a_database_fails(type_: str) -> None:
         {("text", *PAIRS[0]): 1, ("timestamp", *PAIRS[1]): 1, ("real", *PAIRS[2]): 1},
         [(type_, *pair) for type_ in BOUNDS for pair in PAIRS],
         len(IN_FILES),
+        {(type_, *pair) for at, type_ in enumerate(BOUNDS) for turn, pair in enumerate(PAIRS) if (at + turn) % 3},
     ),
 )
 def test_a_file_is_read_in_its_own_types_whatever_the_other_is(case: Any, tmp_path: Path) -> None:
