@@ -13,9 +13,8 @@ import numpy as np
 
 from dpsql.errors.exceptions import refuse
 from dpsql.privacy.mechanisms.contract import Law, Sensitivity
-from dpsql.privacy.mechanisms.exponential import Choice
+from dpsql.privacy.mechanisms.exponential import PERMUTE_AND_FLIP, Choice
 from dpsql.privacy.mechanisms.most_frequent import EndKey, MostFrequent
-from dpsql.privacy.mechanisms.permute_and_flip import PERMUTE_AND_FLIP
 
 EXAMPLE_CELLS, EXAMPLE_ROWS = 1_000, {30: 2, 31: 1, 500: 6, 740: 1}
 """Number of cells, and rows by cell, of the histogram on which the law of a quantile is sampled."""
@@ -34,7 +33,7 @@ class ChoiceLaw(Law, Protocol):
 
     @property
     def mechanism(self) -> str:
-        """The name of the selection method in `permute_and_flip.CHOICE_MECHANISMS`, which chooses given all distances."""
+        """The name of the selection method in `exponential.CHOICE_MECHANISMS`, which chooses given all distances."""
 
     @property
     def rate(self) -> Fraction:

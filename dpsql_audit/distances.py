@@ -17,10 +17,10 @@ from dpsql.plan.measurements import Register
 from dpsql.pricing.pricing import Price
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import MeasurementPlan, Noise, Selection, Sensitivity, TermNoise
+from dpsql.privacy.mechanisms.exponential import EXPONENTIAL
 from dpsql.privacy.mechanisms.local_sensitivity import LOCAL_SENSITIVITY, LocalSensitivityPlan
 from dpsql.privacy.mechanisms.most_frequent import END_ROWS, MOST_FREQUENT
 from dpsql.privacy.mechanisms.partition_selection import ONE, Threshold, TruncatedGeometric, WeightedThreshold
-from dpsql.privacy.mechanisms.permute_and_flip import EXPONENTIAL
 from dpsql.privacy.mechanisms.rank_histogram import RANK_HISTOGRAM, RankHistogramPlan
 from dpsql.privacy.mechanisms.sample_values import SAMPLE_MEAN, SAMPLE_VALUES, SampleMeanPlan, SampleValuesPlan
 from dpsql_audit.choice_laws import ChoiceLaw, choice_of, log_ratios

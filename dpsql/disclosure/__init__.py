@@ -5,9 +5,7 @@ Nothing here is differentially private: figures are exact, and about the rows th
 `Engine.exact_rows`, through which it reads, has no other caller (tests check both).
 """
 
-from dpsql.disclosure.generalise import Generalisation, generalisations
 from dpsql.disclosure.plain_answer import plain_answer
-from dpsql.disclosure.report import RiskReport, measure_risk
-from dpsql.disclosure.rows import PersonRows
+from dpsql.disclosure.report import Generalisation, PersonRows, RiskReport, generalisations, measure_risk
 
 __all__ = ["Generalisation", "PersonRows", "RiskReport", "generalisations", "measure_risk", "plain_answer"]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.exports.description import KEY, CategoryColumn, Description, NumberColumn, read_description
-from dpsql.noise.randomised_rows import RandomisedColumn
+from dpsql.noise.local_randomizers import RandomisedColumn
 from dpsql.pricing.row_export import ExportedColumn, ExportPlan
 from dpsql.privacy.mechanisms.local_randomizers import CategoryLaw
 

@@ -35,10 +35,9 @@ from dpsql.functions.key_questions import (
 )
 from dpsql.functions.public_domains import Values, domain_of, labelled_column
 from dpsql.functions.weakening import MOST_VARIABLES, TRUE, UNKNOWN, VARIABLE, Weakening, folded
-from dpsql.plan.combinations import Numbers
 from dpsql.plan.intervals import Facts, Type, literal_facts
 from dpsql.plan.origins import Branch, UnknownOrigin, UnmatchedRows, branches
-from dpsql.plan.plan import Call, Column, Expr, Literal, Relation, columns_read, names_read
+from dpsql.plan.plan import Call, Column, Expr, Literal, Numbers, Relation, columns_read, names_read
 
 MOST_LISTED = 250_000
 """Largest number of combinations that are listed. If more remain, every combination of the remaining values is a group."""

@@ -1,6 +1,6 @@
 """Questions about public values: which values do expressions have over tables of candidates, in rows that satisfy conditions?
 
-An engine computes them set-wise (`planning.public_values`); small ones, and those for which there is no engine, are computed row
+An engine computes them set-wise (`planning.planner`); small ones, and those for which there is no engine, are computed row
 by row from the meaning of each function. Nothing in a question comes from protected rows.
 """
 

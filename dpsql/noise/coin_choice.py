@@ -1,8 +1,8 @@
 """The exact sampler of permute-and-flip: each cell c shows heads with probability exp(-rate d(c)), and one cell with heads is
-chosen uniformly (`privacy.mechanisms.permute_and_flip`).
+chosen uniformly (`privacy.mechanisms.exponential`).
 
 The coin of a cell is its own uniform U in [0, 1) and shows heads where U < p = exp(-rate d). p is irrational unless d = 0, so
-it is enclosed by integers (`fixed_point_exp`), and U is read a few bits at a time: 62 bits decide the coin unless they lie
+it is enclosed by integers (`weighted_runs`), and U is read a few bits at a time: 62 bits decide the coin unless they lie
 within the enclosure; then U is read to 254 bits and p is computed to 240. Nothing is rounded at any precision; a coin that
 these bits leave undecided, which has a probability below 2**-150, raises.
 
@@ -24,10 +24,20 @@ from math import comb
 
 import numpy as np
 
-from dpsql.noise.fixed_point_exp import EXACT_BITS, ONE_BITS, exp_bounds, exp_tables
 from dpsql.noise.randomness import Randomness, Words, guard, words
-from dpsql.noise.weighted_runs import Integers, Run, Runs, drawn, portions, uniform_below
-from dpsql.privacy.mechanisms.permute_and_flip import EXPONENTIAL, PERMUTE_AND_FLIP
+from dpsql.noise.weighted_runs import (
+    EXACT_BITS,
+    ONE_BITS,
+    Integers,
+    Run,
+    Runs,
+    drawn,
+    exp_bounds,
+    exp_tables,
+    portions,
+    uniform_below,
+)
+from dpsql.privacy.mechanisms.exponential import EXPONENTIAL, PERMUTE_AND_FLIP
 
 _COMMON_BITS = 32
 """Largest number of bits of U that are read for all coins of a run together."""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dpsql.errors.exceptions import refuse
 from dpsql.noise.int128 import Int128, parts
 from dpsql.noise.samplers import LEAST_DRAW
-from dpsql.plan.combinations import positions
+from dpsql.plan.plan import positions
 from dpsql.privacy.mechanisms.contract import KeyColumn
 
 Positions = NDArray[np.int64]

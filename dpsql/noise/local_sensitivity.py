@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsql.noise.group_layout import Groups
-from dpsql.noise.inversion import tails
 from dpsql.noise.randomness import Randomness, Truths, Words, bernoulli, guard, words
 from dpsql.noise.rank_histograms import Histograms, NumberGate, laid_out
-from dpsql.noise.samplers import Integers
+from dpsql.noise.samplers import Integers, tails
 from dpsql.privacy.mechanisms.local_sensitivity import (
     REFUSED,
     LocalSensitivityPlan,

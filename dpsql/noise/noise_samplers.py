@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from dpsql.errors.exceptions import refuse
-from dpsql.noise.inversion import tails
 from dpsql.noise.randomness import Randomness, bernoulli_exp_unseen, guard, words
 from dpsql.noise.samplers import (
     MOST_SIGMA,
@@ -18,6 +17,7 @@ from dpsql.noise.samplers import (
     discrete_laplace,
     first_kept,
     gaussian_of_variance,
+    tails,
 )
 from dpsql.privacy.mechanisms.contract import Constant, Noise
 from dpsql.privacy.mechanisms.correlated_laplace import STEPS, TIES, CorrelatedLaplace, wide_bits

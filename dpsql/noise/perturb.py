@@ -20,10 +20,10 @@ from dpsql.engine.contract import ExactAnswer
 from dpsql.errors.exceptions import refuse
 from dpsql.noise.group_layout import Groups, lay_out
 from dpsql.noise.int128 import Int128, parts
+from dpsql.noise.local_randomizers import ExactRows, RandomisedColumn, exact_rows, randomise_rows
 from dpsql.noise.measurements import PARTS
 from dpsql.noise.noise_samplers import VECTOR_SAMPLERS, sample
 from dpsql.noise.number_samplers import sample_numbers, select_keys
-from dpsql.noise.randomised_rows import ExactRows, RandomisedColumn, exact_rows, randomise_rows
 from dpsql.noise.randomness import KernelRandomness, Randomness, guard
 from dpsql.noise.rank_histograms import Histograms
 from dpsql.noise.samplers import Integers

@@ -3,7 +3,7 @@
 The law. A group has n rows in cells 0 to `cells` - 1: below(c) of them in cells before c, h(c) in c itself. With the target rank
 t = a / b, cell c has the distance d(c) = max(0, below(c) - t, t - below(c) - h(c)). The exponential mechanism chooses c with
 probability proportional to exp(-rate d(c)) (`privacy.mechanisms.exponential`); permute-and-flip chooses among the cells whose
-coins show heads, each with probability exp(-rate d(c)) (`privacy.mechanisms.permute_and_flip`).
+coins show heads, each with probability exp(-rate d(c)) (`privacy.mechanisms.exponential`).
 
 Empty cells between two nonempty cells have the same below, so the same distance: they form one run (`weighted_runs`). With
 e_j = b (rows in the first j nonempty cells) - a, the run before the j-th nonempty cell has b d = |e_j|, and the cell itself
@@ -22,9 +22,8 @@ from typing import Protocol
 import numpy as np
 
 from dpsql.noise.coin_choice import CHOOSERS
-from dpsql.noise.fixed_point_exp import exp_tables
 from dpsql.noise.randomness import Randomness, guard
-from dpsql.noise.weighted_runs import Integers, Run, Runs, check_shape, gaps, near_runs, portions
+from dpsql.noise.weighted_runs import Integers, Run, Runs, check_shape, exp_tables, gaps, near_runs, portions
 
 MOST_DENOMINATOR = 1 << 20
 """Largest denominator of targets, so that no product of ranks wraps."""
@@ -37,7 +36,7 @@ class RankLaw(Protocol):
 
     @property
     def mechanism(self) -> str:
-        """The mechanism that chooses a cell, given the distances of all cells: one of `permute_and_flip.CHOICE_MECHANISMS`."""
+        """The mechanism that chooses a cell, given the distances of all cells: one of `exponential.CHOICE_MECHANISMS`."""
 
     @property
     def rate(self) -> Fraction:

@@ -9,7 +9,7 @@ from enum import Enum
 from functools import cache
 from typing import Any
 
-from dpsql.policy.bounds import names_in_fingerprint
+from dpsql.policy.types import names_in_fingerprint
 
 ADDED = {"added": True}
 """Metadata of a field that was added to a class after values of the class had been stored: the text omits it while it has its
@@ -76,7 +76,7 @@ def _of_fields(name: str, names: tuple[str, ...], most_kept: int, added: dict[st
 
 
 def _with_bounds(name: str, names: tuple[str, ...], bounds: dict[str, tuple[str, ...]]) -> Callable[[Any], str]:
-    """Write contribution bounds as fields of the value that holds them (see `policy.bounds.written_as`)."""
+    """Write contribution bounds as fields of the value that holds them (see `policy.types.written_as`)."""
 
     def write(value: Any) -> str:
         held = [

@@ -6,22 +6,78 @@ plan (deterministically, from the plan's shape); they are never the analyst's al
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
+from math import prod
 from typing import TYPE_CHECKING, Any, Protocol, Union
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dpsql.plan.canonical_text import ADDED, KEPT_TEXTS, compared_fields
-from dpsql.plan.combinations import Combinations
 from dpsql.plan.formulas import Element, MeasureFormula, NoisyValue, Number, Operation
-from dpsql.plan.intervals import ANY_GROUPS, Facts, GroupFacts
-from dpsql.policy.bounds import UNBOUNDED, ContributionBounds, written_as
+from dpsql.plan.intervals import ANY_GROUPS, Facts, GroupFacts, Type, literal_facts
+from dpsql.policy import PolicyColumn, Table
+from dpsql.policy.types import UNBOUNDED, ContributionBounds, written_as
 from dpsql.privacy.mechanisms.contract import Norm
 
 if TYPE_CHECKING:
     from sqlglot import exp
+
+
+# --- combinations of public keys --------------------------------------------------------------------------------------
+
+
+# Combinations of public keys, where an answer does not have all of them.
+# The *grid* of public keys holds every combination of their values, the first key slowest. Conditions on several keys at
+# once, keys that depend on each other, and rows of public tables leave only a part of it; the rest belongs to no group.
+
+
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Combinations:
+    """The groups of an answer as numbers of grid cells, ascending. `mark` is their fingerprint.
+
+    `whole`: no row that the block reads has a missing combination; otherwise HAVING excluded groups that have rows.
+    """
+
+    mark: str
+    whole: bool
+    numbers: Numbers = field(compare=False, repr=False)
+
+    def positions(self, sizes: Sequence[int]) -> list[Numbers]:
+        """Return for each key the positions of the groups' values among the key's values; `sizes`: the number of values of each
+        key."""
+        return positions(self.numbers, sizes)
+
+
+def positions(numbers: Numbers, sizes: Sequence[int]) -> list[Numbers]:
+    """Return the positions of cells among the values of each key, one array per key."""
+    by_key, rest = [], numbers
+    for size in reversed(sizes):
+        by_key.append(rest % size)
+        rest = rest // size
+    return by_key[::-1]
+
+
+def combinations(numbers: Numbers, whole: bool) -> Combinations:
+    """Return the combinations with these cell numbers, which are ascending and unique."""
+    return Combinations(hashlib.sha256(np.ascontiguousarray(numbers, "<i8").tobytes()).hexdigest(), whole, numbers)
+
+
+def group_count(values: Sequence[Sequence[object] | None], listed: Combinations | None) -> int:
+    """Return the number of groups of public keys (1 without keys; a private key counts as one value)."""
+    return len(listed.numbers) if listed is not None else prod(1 if value is None else len(value) for value in values)
+
+
+# --- plan -------------------------------------------------------------------------------------------------------------
+
 
 UNIT = "#unit"
 """Name of the hidden column that carries the privacy unit's key through every entity-protected relation."""
@@ -47,6 +103,11 @@ class Literal:
 
     value: Any
     facts: Facts
+
+
+def literal(value: Any) -> Literal:
+    """Return a value as a constant."""
+    return Literal(value, literal_facts(value))
 
 
 @dataclass(frozen=True)
@@ -469,3 +530,30 @@ def results_read(value: Any) -> tuple[str, ...]:
 
 
 KEPT_TEXTS |= {Facts: 4_000, Scan: 1 << 30}  # every expression holds facts; a scan is one value for all questions
+
+
+# --- tables of the policy ---------------------------------------------------------------------------------------------
+
+
+# Tables of the policy as relations of a plan, with the facts that the policy declares.
+
+
+def facts_of(column: PolicyColumn) -> Facts:
+    """Return the facts of a column (type, bounds, domain, nullability, ...) as the policy declares them."""
+    type_ = Type(column.type)
+    lower: Any = column.lower
+    upper: Any = column.upper
+    domain = column.domain
+    present = [value for value in domain or () if value is not None]
+    if present and (type_.numeric or type_.temporal):
+        lower, upper = min(present), max(present)
+    if type_.numeric:
+        lower, upper = (None if bound is None else Fraction(bound) for bound in (lower, upper))
+    values = None if domain is None else tuple(domain)
+    return Facts(type_, lower, upper, values, column.nullable, column.max_total, column.outside)
+
+
+@lru_cache(maxsize=1024)
+def base_scan(table: Table) -> Scan:
+    """Return the scan of all columns of a policy table. It is cached, so that `plan.canonical_text` writes it only once."""
+    return Scan(table.name, tuple(Column(column.name, facts_of(column)) for column in table.columns.values()))

@@ -8,28 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from functools import cached_property, partial
+from math import log, sqrt
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
+import pyarrow as pa
 from sqlglot import exp
 
 from dpsql.engine.contract import Engine
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.errors.traces import TRACES
+from dpsql.functions.key_questions import MOST_ASKED, Candidates, PublicValues, Rows, Unanswered, ValueQuestion
 from dpsql.functions.row_costs import MOST_OF_A_QUESTION, block_cost
 from dpsql.plan.canonical_text import fingerprint
-from dpsql.plan.combinations import group_count
 from dpsql.plan.expression_text import expression_text
-from dpsql.plan.plan import Block, BoundedBlock, Call, Plan, filled, results_read
+from dpsql.plan.intervals import Type
+from dpsql.plan.plan import Block, BoundedBlock, Call, Plan, columns_read, filled, group_count, results_read
 from dpsql.plan.stability import tables
 from dpsql.planning.expected_bars import widest_bar
-from dpsql.planning.public_values import AskedValues
-from dpsql.planning.ranges import compared_with, least_error
-from dpsql.planning.total_cuts import with_cuts
-from dpsql.planning.value_cuts import with_places
+from dpsql.planning.total_cuts import with_cuts, with_places
 from dpsql.policy import Policy, PolicyColumn, Table
-from dpsql.policy.bounds import UNBOUNDED
+from dpsql.policy.types import UNBOUNDED
 from dpsql.pricing.bounding import bounded
 from dpsql.pricing.budget_parts import noise_law
 from dpsql.pricing.budget_shares import Objective
@@ -38,15 +39,15 @@ from dpsql.pricing.local_sensitivity import requested
 from dpsql.pricing.options import Options
 from dpsql.pricing.plan_check import check_plan
 from dpsql.pricing.pricing import Price, PricedBlock, price
-from dpsql.pricing.running_totals import levels
+from dpsql.pricing.running_totals import is_better, levels, mean_variances
 from dpsql.pricing.sample_values import MeanRequest
-from dpsql.pricing.square_roots import lengths
+from dpsql.pricing.square_roots import RunningTable, lengths, running_error
+from dpsql.pricing.workloads import ADDING_UP, variance
 from dpsql.privacy.accounting.contract import Accountant
 from dpsql.privacy.accounting.registry import make_accountant
 from dpsql.privacy.loss import PrivacyLoss, plain_decimal
 from dpsql.release.release import OutputColumn
-from dpsql.release.remainder import DIALECT
-from dpsql.release.sandbox import shared_sandbox
+from dpsql.release.sandbox import DIALECT, Sandbox, shared_sandbox
 from dpsql.sql.binder.base_tables import check_row_filters, row_filters
 from dpsql.sql.binder.bind import bind
 from dpsql.sql.binder.unlisted_values import unlisted
@@ -54,6 +55,180 @@ from dpsql.sql.lexer import Piece, SqlText, as_piece
 from dpsql.sql.parse import Parameters, Statement, dialect, has_values, parse
 from dpsql.sql.rewrites.bigquery import option_place
 from dpsql.storage.recent_values import RecentValues
+
+# --- public values ----------------------------------------------------------------------------------------------------
+
+
+# Values of expressions over public candidates, computed by DuckDB in the sandbox (`functions.key_questions`).
+# The sandbox gets the emitter's own total texts, never the text of a question, so that a value here is the value that the
+# engine of the source computes.
+
+
+MOST_ANSWERS = 256
+MOST_WEIGHT = 5_000_000
+"""Largest number of combinations of candidates in all questions whose answers are kept."""
+_ARROW = {
+    Type.INTEGER: pa.int64(), Type.REAL: pa.float64(), Type.TEXT: pa.string(), Type.BOOLEAN: pa.bool_(),
+    Type.DATE: pa.date32(), Type.TIMESTAMP: pa.timestamp("us"),
+}  # fmt: skip
+SHARED = frozenset((
+    "and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "in", "not_distinct", "is_null", "is_true", "is_false", "case",
+    "coalesce", "nullif", "least", "greatest", "add", "sub", "mul", "neg", "abs", "sign", "intdiv", "mod", "floor", "clamp",
+    "date_trunc", "date_part", "length", "to_integer", "to_date", "to_timestamp", "to_real", "to_text", "concat", "concat_ws",
+    "left", "right",
+))  # fmt: skip
+"""Functions that have the same values on PostgreSQL and Spark for every argument, as their tests compare."""
+
+
+class AskedValues:
+    """Questions answered by a sandbox. Answers are kept by question."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
+        self._answers: RecentValues[Rows] = RecentValues(MOST_ANSWERS, MOST_WEIGHT)
+
+    def for_engine(self, engine: str) -> PublicValues:
+        """Return the values for sources of an engine."""
+        return PublicValues(self.rows, None if engine == DIALECT.name else SHARED)
+
+    def rows(self, question: ValueQuestion) -> Rows:
+        """Return the combinations of the keys' values. Raises Unanswered."""
+        return self._answers.get(question, partial(self._computed, question), min(question.size, MOST_ASKED))
+
+    def _computed(self, question: ValueQuestion) -> Rows:
+        types = {
+            column.name: column.facts.type
+            for part in (*question.keys, *question.conditions)
+            for column in columns_read(part)
+        }
+        try:
+            tables = {f"t{number}": _table(table, types) for number, table in enumerate(question.tables)}
+            with self._sandbox.room() as room:
+                answer = room.query(_text(question), tables, MOST_ASKED, strict=True)
+            columns = [column.to_pylist() for column in answer.columns]
+            return tuple(zip(*columns, strict=True))
+        except (Error, pa.ArrowException, OverflowError, ValueError):
+            raise Unanswered from None
+
+
+def _table(table: Candidates, types: dict[str, Type]) -> pa.Table:
+    columns = list(zip(*table.rows, strict=True)) if table.rows else [()] * len(table.names)
+    arrays = [
+        pa.array(values, _ARROW[types[name]]) if name in types else pa.nulls(len(values))
+        for name, values in zip(table.names, columns, strict=True)
+    ]
+    return pa.table(arrays, list(table.names))
+
+
+def _text(question: ValueQuestion) -> str:
+    """Return the question as SQL over the tables t0, t1, ..."""
+    keys = [f"{DIALECT.expression(key)} AS k{number}" for number, key in enumerate(question.keys)]
+    sources = [_source(f"t{number}", table) for number, table in enumerate(question.tables)]
+    conditions = [f"({DIALECT.condition(condition)})" for condition in question.conditions]
+    text = f"SELECT DISTINCT {', '.join(keys)}" if keys else "SELECT true AS k0"
+    text += f" FROM {', '.join(sources)}" if sources else ""
+    text += f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    return text if keys else f"{text} LIMIT 1"
+
+
+def _source(name: str, table: Candidates) -> str:
+    """Return a table with the values of its span, which the engine lists by itself."""
+    if table.span is None:
+        return name
+    column, first, last = DIALECT.identifier(table.names[0]), table.span.first, table.span.last
+    if isinstance(first, date):
+        start = f"DATE '{first.isoformat()}'"
+        listed = f"{start} + CAST(range AS INTEGER) AS {column} FROM range({len(table.span)})"
+    else:
+        listed = f"CAST(range AS {DIALECT.types[Type.INTEGER]}) AS {column} FROM range({first}, {last + 1})"
+    both = f"SELECT {listed}" if not table.rows else f"SELECT {listed} UNION ALL SELECT {column} FROM {name}"
+    return f"({both}) AS {DIALECT.identifier(name + ' all')}"
+
+
+# --- planner ----------------------------------------------------------------------------------------------------------
+
+
+# --- running totals and ranges ----------------------------------------------------------------------------------------
+
+
+# Comparison of prices of a question that asks for running totals: with further tables by ranges of its last keys, with noise
+# by the square root of their matrix (`square_roots`), and without either.
+
+
+def compared_with(ranges: Price, alone: Price, count: int) -> Price | None:
+    """Return the price by ranges of a key, in which each workload also records the noise of its sums `alone` (`apart`); None
+    unless all `count` workloads make running totals more exact."""
+    if len(ranges.workloads) < count:
+        return None
+    noises = {
+        (priced.block.name, term.name): term
+        for price in (alone, ranges)
+        for priced in price.blocks
+        for term in priced.noise.terms
+    }
+    workloads = []
+    for workload in ranges.workloads:
+        finest = workload.tiles[0]
+        terms = next(priced.noise.terms for priced in alone.blocks if priced.block.name == finest.block)
+        by_itself = tuple(term.noise for term in terms if term.name in finest.terms)
+        measured = [noises[tile.block, tile.terms[0]] for tile in workload.tiles]
+        variances = [variance(term.noise, term.whole) for term in measured]
+        if not is_better(workload, variances, variance(by_itself[0], measured[0].whole)):
+            return None
+        workloads.append(replace(workload, apart=(by_itself,)))
+    return replace(ranges, workloads=tuple(workloads))
+
+
+def least_error(alone: Price, rooted: Price, ranges: Price, lengths: Mapping[str, int]) -> tuple[RunningTable, ...]:
+    """Return the sums and their errors of running totals under noise by the square root of their matrix. Empty unless that noise
+    is better than `ranges` (or than `alone`, where no ranges are measured), in the geometric mean over all sums of the blocks in
+    `lengths`."""
+    tables = _running_tables(rooted.blocks, alone.blocks, lengths)
+    if all(table.error >= table.alone for table in tables):
+        return ()
+    by_ranges = _errors_by_ranges(ranges)
+    errors = [by_ranges.get((table.block, table.term)) for table in tables]
+    if ranges.workloads:
+        # A sum without a workload has a smaller part of the budget in `ranges`, so that its error is larger than alone.
+        compared = [table.alone if error is None else error for table, error in zip(tables, errors, strict=True)]
+        if sum(log(table.error / error) for table, error in zip(tables, compared, strict=True)) >= 0:
+            return ()
+    return tuple(replace(table, ranges=error) for table, error in zip(tables, errors, strict=True))
+
+
+def _running_tables(
+    priced: Sequence[PricedBlock], alone: Sequence[PricedBlock], of_blocks: Mapping[str, int]
+) -> tuple[RunningTable, ...]:
+    """Return the errors of running totals for each sum that adds up in the blocks of `of_blocks` (see `lengths`). `priced` has
+    the noise for running totals, `alone` the noise that the same blocks have without `dp.workload`."""
+    tables = []
+    for block, plain in zip(priced, alone, strict=True):
+        length = of_blocks.get(block.block.name)
+        if length is None:
+            continue
+        kinds = {term.name: term.kind for term in block.block.terms}
+        for noise, plain_noise in zip(block.noise.terms, plain.noise.terms, strict=True):
+            error = running_error(plain_noise.noise, length, plain_noise.whole)
+            if error > 0 and kinds[noise.name] in ADDING_UP and noise.shares in ("", noise.name):
+                now = running_error(noise.noise, length, noise.whole)
+                tables.append(RunningTable(block.block.name, noise.name, length, now, error))
+    return tuple(tables)
+
+
+def _errors_by_ranges(ranges: Price) -> dict[tuple[str, str], float]:
+    """Return the root mean square error of running totals for each sum that is measured by ranges, by block and term (row-grid
+    units)."""
+    noises = {(priced.block.name, term.name): term for priced in ranges.blocks for term in priced.noise.terms}
+    errors = {}
+    for workload in ranges.workloads:
+        measured = [noises[tile.block, tile.terms[0]] for tile in workload.tiles]
+        variances = [variance(term.noise, term.whole) for term in measured]
+        errors[workload.tiles[0].block, workload.tiles[0].terms[0]] = sqrt(mean_variances(workload, variances)[0])
+    return errors
+
+
+# --- planner ----------------------------------------------------------------------------------------------------------
+
 
 MOST_KEPT = 512
 _MOST_KEPT_CHARACTERS = 200_000
@@ -173,7 +348,7 @@ def _planned_keys(plan: Plan, priced: Price, policy: Policy) -> tuple[str, ...]:
         key = release_key(priced_block, policy)
         for name in results_read(priced_block.block) if results else ():
             made_of = sorted(keys[t.name] for t in results[name].find_all(exp.Table) if t.name in keys)
-            key = fingerprint((key, results[name].sql(dialect=DIALECT), tuple(made_of)))
+            key = fingerprint((key, results[name].sql(dialect=DIALECT.name), tuple(made_of)))
         keys[priced_block.block.name] = key
     return tuple(keys.values())
 

@@ -24,6 +24,29 @@ is chosen, whatever the values are, and the cut is the policy's own bound. That 
 The total is in the norm of the clip: the sum of the absolute values of a unit's sums in all groups or, where only one block reads
 the cut and noise is likely Gaussian (rho), the square root of the sum of their squares. This affects only errors, because the
 clip is enforced separately, whatever C is.
+
+`dp.max_values = auto`: how many different values each unit brings to a COUNT(DISTINCT x) is chosen privately, as step one of
+the question.
+
+Step one is a separate block over the units, as in `planning.total_cuts`: the number of each unit's different pairs of a group and
+a value (one row per unit, `UnitAggregate`) falls into a cell, and the exponential mechanism chooses a cell near the r-th largest
+number (`privacy.mechanisms.exponential`, leaning choices: a unit changes every distance by 0 or 1, all in one direction). The
+number of places l at the end of that cell is released.
+
+Step two counts the values that are in the first l places of some unit (`engine.emit.value_places`), each as b / l, where b is a
+public number that every l divides (`pricing.total_cuts.whole_share`); the answer is l / b times that. An added unit brings at
+most l values, so b in total: the term's sensitivity and noise follow from b whatever l is, fixed by the text and the policy
+before anything is measured. The number l only decides which function of the rows is summed, as any released number may, and both
+losses add up by the argument of `session.stages`.
+
+Why the r-th largest. One more place costs E|noise| / l more error and brings at most one value for each unit that has that many.
+So both are equal where about 1 / epsilon units per group have more, or with fewer places, because different units often bring the
+same value. Knop and Steinke (2023) choose by the number of values that l places bring. That measures what is lost, but changes by
+up to l where a unit is added, so that its choice errs by some 20 values for each place at epsilon 1/2; it is better only where
+nearly every value is shared (docs/evidence/accuracy.md compares both).
+
+Few units. The first cells hold no numbers: where too few units have values, one of these is chosen, and l is its largest possible
+value, which no unit exceeds.
 """
 
 from __future__ import annotations
@@ -40,23 +63,32 @@ from dpsql.aggregates.registry import aggregate_of
 from dpsql.aggregates.total_cut import TOTAL_CUT
 from dpsql.functions.canonical_conditions import with_canonical_conditions
 from dpsql.functions.signatures import call
-from dpsql.plan.combinations import group_count
-from dpsql.plan.intervals import Facts, Type, literal_facts
+from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import (
     Block,
     Column,
     Expr,
-    Literal,
     Measure,
     Plan,
     Relation,
     Result,
     TotalCut,
     UnitAggregate,
+    group_count,
+    literal,
 )
-from dpsql.plan.stability import owned, rows_per_unit
+from dpsql.plan.stability import owned, rows_per_unit, tables
 from dpsql.policy import Policy
-from dpsql.pricing.total_cuts import EMPTY_CELLS, STEPS, WIDE_CELLS, WIDE_DOUBLINGS, last_cell
+from dpsql.policy.types import smallest
+from dpsql.pricing.total_cuts import (
+    EMPTY_CELLS,
+    STEPS,
+    WIDE_CELLS,
+    WIDE_DOUBLINGS,
+    last_cell,
+    places_facts,
+    places_up_to,
+)
 from dpsql.sql.parser import parse_text
 
 FALL = Fraction(1, 3)
@@ -81,7 +113,7 @@ def with_cuts(plan: Plan, policy: Policy, squared: bool) -> Plan:
             readers.setdefault((block.source, value, condition), []).append(block)
     if not readers:
         return plan
-    blocks, results, cuts = list(plan.blocks), list(plan.results), list(plan.cuts)
+    steps: list[tuple[TotalCut, Block, Result]] = []
     for number, ((source, value, condition), read_by) in enumerate(readers.items()):
         rows = rows_per_unit(source, policy)
         most = _most_of_a_row(value)
@@ -92,11 +124,18 @@ def with_cuts(plan: Plan, policy: Policy, squared: bool) -> Plan:
         names = tuple(dict.fromkeys(block.name for block in read_by))
         cut = TotalCut(f"dp_cut_{number}", f"dp_totals_{number}", names, value, condition, least, largest)
         total = _total(read_by[0], cut, rows, squared and len(names) == 1)
-        first = next(place for place, block in enumerate(blocks) if block.name in names)
-        blocks.insert(first, _choosing(cut, *total, max(map(groups_of, read_by))))
-        results.append(_result(cut))
-        cuts.append(cut)
-    return replace(plan, blocks=tuple(blocks), results=tuple(results), cuts=tuple(cuts))
+        steps.append((cut, _choosing(cut, *total, max(map(groups_of, read_by))), _result(cut)))
+    return _with_steps(plan, steps)
+
+
+def _with_steps(plan: Plan, steps: list[tuple[TotalCut, Block, Result]]) -> Plan:
+    """Return the plan with each choice, its block before the first one that reads it, and the result that computes the bound."""
+    blocks = list(plan.blocks)
+    for cut, choosing, _ in steps:
+        first = next(position for position, block in enumerate(blocks) if block.name in cut.readers)
+        blocks.insert(first, choosing)
+    results, cuts = tuple(result for _, _, result in steps), tuple(cut for cut, _, _ in steps)
+    return replace(plan, blocks=tuple(blocks), results=(*plan.results, *results), cuts=(*plan.cuts, *cuts))
 
 
 def _summed(block: Block, policy: Policy) -> Iterator[tuple[Expr, Expr | None]]:
@@ -151,21 +190,23 @@ def _total(block: Block, cut: TotalCut, rows: int, squared: bool) -> tuple[Relat
 def _choosing(cut: TotalCut, units: Relation, total: Expr, groups: int) -> Block:
     """Return the block that chooses the cell of a large total. A total is in the first cell whose end (`cut_at`) is no
     smaller."""
-    ratio = call("clamp", call("div", total, _real(cut.least)), _real(Fraction(1)), _real(2 * cut.most / cut.least))
+    ratio = call(
+        "clamp", call("div", total, literal(cut.least)), literal(Fraction(1)), literal(2 * cut.most / cut.least)
+    )
     log = call("ln", ratio)
     wide = WIDE_CELLS * WIDE_DOUBLINGS
     places = [
-        call("add", _real(Fraction(first)), call("ceil", call("mul", _real(Fraction(steps / math.log(2))), behind)))
+        call("add", literal(Fraction(first)), call("ceil", call("mul", literal(Fraction(steps / math.log(2))), behind)))
         for first, steps, behind in (
             (EMPTY_CELLS, 1 / WIDE_DOUBLINGS, log),
-            (EMPTY_CELLS + WIDE_CELLS, STEPS, call("sub", log, _real(Fraction(wide * math.log(2))))),
+            (EMPTY_CELLS + WIDE_CELLS, STEPS, call("sub", log, literal(Fraction(wide * math.log(2))))),
         )
     ]  # the larger number is the right one: each is the smaller where the other applies
-    ends = (_real(Fraction(EMPTY_CELLS)), _real(Fraction(last_cell(cut))))
+    ends = (literal(Fraction(EMPTY_CELLS)), literal(Fraction(last_cell(cut))))
     cell = call("to_integer", call("clamp", call("greatest", *places), *ends))
-    nothing = Literal(0, literal_facts(0))
+    nothing = literal(0)
     cell = call("coalesce", cell, nothing)  # a unit without values is above no cell
-    lean = (Literal(groups, literal_facts(groups)), _real(FALL))
+    lean = (literal(groups), literal(FALL))
     return Block(cut.block, units, (), (Measure("m0", TOTAL_CUT, (cell, *lean), False, None),))
 
 
@@ -177,11 +218,76 @@ def _result(cut: TotalCut) -> Result:
     most = f"{float(cut.most)!r}::DOUBLE"
     end = f"least({float(cut.least)!r}::DOUBLE * pow(2, {doublings}), {most})"
     text = f"SELECT CASE WHEN m0 < {EMPTY_CELLS} THEN {most} ELSE {end} END AS c0"
-    query = parse_text(f"{text} FROM {cut.block}")
+    return _computed(cut, text, Facts(Type.REAL, cut.least, cut.most, nullable=False))
+
+
+def _computed(cut: TotalCut, select: str, facts: Facts) -> Result:
+    """Return the result of a SELECT over the row of the released cell."""
+    query = parse_text(f"{select} FROM {cut.block}")
     assert isinstance(query, exp.Query)
-    facts = Facts(Type.REAL, cut.least, cut.most, nullable=False)
     return Result(cut.result, query, (Column("c0", facts),), ((),))
 
 
-def _real(value: Fraction) -> Literal:
-    return Literal(value, literal_facts(value))
+# --- numbers of values ------------------------------------------------------------------------------------------------
+
+
+VALUES_FALL = Fraction(2, 3)
+"""Decrease of the logarithm of a cell's weight from cell to cell: twice that of `FALL`, because there are
+half as many cells per doubling, so that weights are about 1 / l**2, too."""
+
+
+def with_places(plan: Plan, policy: Policy) -> Plan:
+    """Return the plan with a choice of places for each COUNT(DISTINCT x) over rows of which a unit may have several; unchanged
+    where there is none."""
+    readers: dict[tuple[Relation, Expr, Expr | None, tuple[Expr, ...]], list[Block]] = {}
+    for block in map(with_canonical_conditions, plan.blocks):
+        keys = tuple(key.expression for key in block.keys)
+        for value, condition in dict.fromkeys(_counted(block, policy)):
+            readers.setdefault((block.source, value, condition, keys), []).append(block)
+    steps: list[tuple[TotalCut, Block, Result]] = []
+    for number, ((source, value, condition, keys), read_by) in enumerate(readers.items()):
+        declared = (policy.tables[name].bounds.max_values for name in tables(source))
+        most = smallest(rows_per_unit(source, policy), *declared)
+        assert most is not None
+        names = tuple(block.name for block in read_by)
+        cut = TotalCut(
+            f"dp_places_{number}", f"dp_values_{number}", names, value, condition, Fraction(1), Fraction(most), True
+        )
+        chosen = _choosing_values(cut, source, keys, rows_per_unit(source, policy), max(map(groups_of, read_by)))
+        steps.append((cut, chosen, _places_of(cut)))
+    return _with_steps(plan, steps)
+
+
+def _counted(block: Block, policy: Policy) -> Iterator[tuple[Expr, Expr | None]]:
+    """Yield the values and conditions of COUNT(DISTINCT x) over rows of which a unit may have several."""
+    if owned(block.source, policy) and rows_per_unit(block.source, policy) > 1:
+        for measure in block.measures:
+            if measure.aggregate == "count_distinct":
+                yield measure.arguments[0], measure.filter
+
+
+def _choosing_values(cut: TotalCut, source: Relation, keys: tuple[Expr, ...], rows: int, groups: int) -> Block:
+    """Return the block that chooses the cell of a large number of values. A number is in the first cell whose end is no
+    smaller."""
+    number = Facts(Type.INTEGER, Fraction(0), Fraction(rows), nullable=False)
+    names = tuple((f"g{place}", key) for place, key in enumerate(keys))
+    pairs = UnitAggregate(source, (*names, ("v", cut.value)), (("c", "count", cut.value, cut.filter, number),))
+    present = call("gt", Column("c", number), literal(0))
+    units = UnitAggregate(pairs, (), (("n", "count", None, present, number),))
+    ends = [0, *places_up_to(int(cut.most))]
+    cells = [0, *range(EMPTY_CELLS, EMPTY_CELLS + len(ends) - 1)]
+    branches = [
+        part
+        for end, cell in zip(ends[:-1], cells[:-1], strict=True)
+        for part in (call("le", Column("n", number), literal(end)), literal(cell))
+    ]
+    cell = call("case", *branches, literal(cells[-1]))
+    lean = (literal(groups), literal(VALUES_FALL))
+    return Block(cut.block, units, (), (Measure("m0", TOTAL_CUT, (cell, *lean), False, None),))
+
+
+def _places_of(cut: TotalCut) -> Result:
+    """Return the result that computes the released number of places: `pricing.total_cuts.cut_at`, as SQL of the sandbox."""
+    ends = places_up_to(int(cut.most))
+    cases = " ".join(f"WHEN {EMPTY_CELLS + place} THEN {end}" for place, end in enumerate(ends))
+    return _computed(cut, f"SELECT CAST(CASE m0 {cases} ELSE {ends[-1]} END AS BIGINT) AS c0", places_facts(cut))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dpsql.policy.bounds import ContributionBounds
 from dpsql.policy.load import load_policy, parse_policy, policy_problems
 from dpsql.policy.reach import Hop, is_file
 from dpsql.policy.types import (
     COLUMN_TYPES,
     Analyst,
+    ContributionBounds,
     DatasetBudget,
     PerQuery,
     Policy,

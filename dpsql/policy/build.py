@@ -11,8 +11,6 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from dpsql.policy import values
-from dpsql.policy.bounds import ContributionBounds
-from dpsql.policy.problems import Place, Problems
 from dpsql.policy.reach import is_csv
 from dpsql.policy.shape import (
     AnalystShape,
@@ -24,6 +22,7 @@ from dpsql.policy.shape import (
 )
 from dpsql.policy.types import (
     Analyst,
+    ContributionBounds,
     CsvDialect,
     DatasetBudget,
     LifetimeLimit,
@@ -39,6 +38,7 @@ from dpsql.policy.types import (
     TableAccess,
     Value,
 )
+from dpsql.policy.yaml_text import Place, Problems
 from dpsql.privacy.loss import Neighbours
 
 _T = TypeVar("_T")

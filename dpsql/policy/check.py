@@ -9,11 +9,11 @@ from typing import Any
 
 from dpsql.errors.suggestions import did_you_mean
 from dpsql.policy.build import key_columns
-from dpsql.policy.problems import Place, Problems
 from dpsql.policy.reach import Hop, find_cycle, is_file, joins_of, paths_to_unit
 from dpsql.policy.source_kinds import SOURCE_KINDS, has_path, is_source_url, source_kind
 from dpsql.policy.types import Policy, PolicyColumn, PrivacyUnit, Table
 from dpsql.policy.values import OWNER
+from dpsql.policy.yaml_text import Place, Problems
 from dpsql.privacy.accounting.registry import needs_delta
 from dpsql.privacy.mechanisms.registry import MECHANISMS
 

@@ -11,9 +11,8 @@ from typing import Any
 
 from dpsql.errors.exceptions import Error, PolicyRefusal, refuse
 from dpsql.errors.suggestions import did_you_mean
-from dpsql.policy.problems import Origin, Place, Problems
 from dpsql.policy.types import Policy
-from dpsql.policy.yaml_text import Unreadable, read_yaml
+from dpsql.policy.yaml_text import Origin, Place, Problems, Unreadable, read_yaml
 
 Check = Callable[[Policy, Problems], None]
 """A check that adds what is wrong in a policy to its problems."""

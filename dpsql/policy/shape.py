@@ -12,10 +12,10 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, WithJsonSchema
 
 from dpsql.policy import values
-from dpsql.policy.problems import Place
 from dpsql.policy.types import COLUMN_TYPES
+from dpsql.policy.yaml_text import Place
+from dpsql.privacy.accounting.ledger_units import EVERY
 from dpsql.privacy.accounting.registry import ACCOUNTANTS
-from dpsql.privacy.accounting.windows import EVERY
 from dpsql.privacy.loss import Neighbours
 from dpsql.privacy.mechanisms.registry import askable
 

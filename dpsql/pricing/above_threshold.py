@@ -15,11 +15,10 @@ from dpsql.plan.stability import owned
 from dpsql.policy import Policy
 from dpsql.pricing.pricing import PricedBlock
 from dpsql.privacy.accounting.contract import Accountant
-from dpsql.privacy.loss import Neighbours, plain_decimal
+from dpsql.privacy.loss import Neighbours, plain_decimal, pure_of_rho
 from dpsql.privacy.mechanisms.above_threshold import AboveThreshold, law_for
 from dpsql.privacy.mechanisms.contract import Sensitivity, TermNoise
 from dpsql.privacy.mechanisms.laplace import Laplace
-from dpsql.privacy.pure_to_zcdp import pure_of_rho
 
 _SUMS = (TermKind.SUM, TermKind.DISTINCT_SUM)
 

@@ -15,7 +15,7 @@ from dpsql.functions.numeric import both, call, clamped
 from dpsql.plan.formulas import Formula, NoisyValue, Number, ReleasedNumber
 from dpsql.plan.intervals import literal_facts
 from dpsql.plan.plan import Clip, Column, Expr, Literal, Measure, ReleasedValue, Term, TermKind, TotalCut
-from dpsql.policy.bounds import ContributionBounds, smallest
+from dpsql.policy.types import ContributionBounds, smallest
 from dpsql.pricing import local_sensitivity
 from dpsql.pricing.joint_sums import (
     Shared,
@@ -239,7 +239,7 @@ class TermBasis:
 
     def _in_places(self, cut: TotalCut) -> Formula:
         """Return the number of distinct values where a unit brings at most l, released in an earlier step: l / b times a sum to
-        which each value adds b / l. So the term, its sensitivity b and its noise do not depend on l (`planning.value_cuts`)."""
+        which each value adds b / l. So the term, its sensitivity b and its noise do not depend on l (`planning.total_cuts`)."""
         whole = whole_share(cut)
         places = ReleasedValue(cut.result, places_facts(cut))
         term = Term("", TermKind.DISTINCT_SHARE, cut.value, cut.filter, whole, places=places)

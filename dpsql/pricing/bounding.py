@@ -9,13 +9,12 @@ from functools import partial
 from dpsql.aggregates.registry import aggregate_of
 from dpsql.errors.exceptions import refuse
 from dpsql.functions.canonical_conditions import with_canonical_conditions
-from dpsql.plan.combinations import group_count
 from dpsql.plan.formulas import Formula, MeasureFormula, terms_of, whole
 from dpsql.plan.intervals import GroupFacts, Type
-from dpsql.plan.plan import Block, BoundedBlock, Caps
+from dpsql.plan.plan import Block, BoundedBlock, Caps, group_count
 from dpsql.plan.stability import owned, promises, rows_in_group, rows_per_unit, tables
 from dpsql.policy import Policy
-from dpsql.policy.bounds import UNBOUNDED, ContributionBounds
+from dpsql.policy.types import UNBOUNDED, ContributionBounds
 from dpsql.pricing.basis import Cuts, TermBasis
 from dpsql.pricing.joint_sums import counts_rows, in_parts
 from dpsql.pricing.local_sensitivity import LocalRequest

@@ -72,7 +72,7 @@ from dpsql.functions.numeric import call
 from dpsql.plan.formulas import Formula, NoisyValue, Number
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Call, Column, Expr, Measure, Term, TermKind
-from dpsql.policy.bounds import ContributionBounds, smallest
+from dpsql.policy.types import ContributionBounds, smallest
 from dpsql.pricing.sum_terms import KEPT_BITS, MOST_GRID, summed
 
 PAIR_BITS = 20

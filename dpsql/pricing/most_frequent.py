@@ -16,9 +16,8 @@ from dpsql.pricing.rank_histograms import cell_term, cell_value
 from dpsql.pricing.sensitivity import sensitivity
 from dpsql.privacy.loss import Neighbours, PrivacyLoss
 from dpsql.privacy.mechanisms.contract import MeasurementPlan
-from dpsql.privacy.mechanisms.exponential import epsilon_of_a_row
+from dpsql.privacy.mechanisms.exponential import epsilon_of_a_row, mechanism_for
 from dpsql.privacy.mechanisms.most_frequent import MostFrequent, MostFrequentPlan
-from dpsql.privacy.mechanisms.permute_and_flip import mechanism_for
 
 
 def requested(block: MeasuredBlock, measure: Measure) -> tuple[Formula, None]:

@@ -19,10 +19,9 @@ from typing import Any, Generic, TypeVar
 import pyarrow as pa
 
 from dpsql.errors.exceptions import refuse
-from dpsql.plan.combinations import group_count
 from dpsql.plan.formulas import terms_of
 from dpsql.plan.intervals import Type
-from dpsql.plan.plan import BoundedBlock, Key, Term, TermKind
+from dpsql.plan.plan import BoundedBlock, Key, Term, TermKind, group_count
 from dpsql.plan.stability import owned
 from dpsql.policy import Policy
 from dpsql.pricing.budget_parts import BudgetParts, is_whole, recomputed_loss

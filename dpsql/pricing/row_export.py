@@ -28,9 +28,8 @@ from typing import Any
 from dpsql.errors.exceptions import refuse
 from dpsql.errors.suggestions import suggestion
 from dpsql.functions.public_domains import as_key, domain_of
-from dpsql.plan.base_tables import base_scan, facts_of
 from dpsql.plan.intervals import Type
-from dpsql.plan.plan import Call, Column, Expr, Filter, Key, Promise, Relation, Scan, Term
+from dpsql.plan.plan import Call, Column, Expr, Filter, Key, Promise, Relation, Scan, Term, base_scan, facts_of
 from dpsql.plan.stability import promises, rows_per_unit
 from dpsql.policy import Policy, PolicyColumn, Table
 from dpsql.pricing.plan_check import NO_FILTERS, RowFilters

@@ -28,7 +28,7 @@ def sensitivity(term: Term, caps: Caps, neighbours: Neighbours) -> Sensitivity:
     in L1, no norm exceeds C; clipped in L2, neither L2 nor Linf does, and L1 <= sqrt(k) L2 (Cauchy-Schwarz).
     Where units have `places` l, an added unit adds only values in its own first l places (`emit.value_places`): at most 1 for
     each of l values in total, so l replaces c and k where it is smaller. A DISTINCT_SHARE adds b / l, an integer, for each of at
-    most l values: b in total, whichever l is released (`planning.value_cuts`). No norm of a vector exceeds its L1 norm.
+    most l values: b in total, whichever l is released (`planning.total_cuts`). No norm of a vector exceeds its L1 norm.
     change_one moves v_old to v_new: the triangle inequality doubles every norm (and quadruples the square).
     """
     factor = neighbours.factor

@@ -37,7 +37,7 @@ from dpsql.plan.plan import (
     TermKind,
     columns_read,
 )
-from dpsql.policy.bounds import ContributionBounds
+from dpsql.policy.types import ContributionBounds
 from dpsql.pricing.joint_sums import factors_of
 from dpsql.pricing.pricing import PricedBlock, shown_half_of_the_time
 from dpsql.privacy.mechanisms import registry

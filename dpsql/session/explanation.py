@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from dpsql.plan.combinations import group_count
 from dpsql.plan.intervals import Type
+from dpsql.plan.plan import group_count
 from dpsql.planning.expected_bars import ExpectedBars
 from dpsql.planning.planner import Planned
 from dpsql.policy import Policy

@@ -1,7 +1,7 @@
 """Recommend contribution bounds for a question, from private measurements that are charged.
 
 A bound that is too small cuts off real contributions; one that is too large adds noise for contributions that nobody makes. How
-much people contribute is private, so it is measured by small histograms (`histograms`): one question, paid for like any other.
+much people contribute is private, so it is measured by small histograms (`choices`): one question, paid for like any other.
 """
 
 from __future__ import annotations
@@ -14,20 +14,30 @@ from typing import TYPE_CHECKING
 
 from dpsql.errors.custodian_log import registering
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.plan.combinations import group_count
 from dpsql.plan.expression_text import expression_text
-from dpsql.plan.plan import Block, Column, Plan, Term, TermKind
+from dpsql.plan.plan import Block, Column, Plan, Term, TermKind, group_count
 from dpsql.plan.stability import owned, rows_per_unit, tables
-from dpsql.policy.bounds import UNBOUNDED, ContributionBounds
+from dpsql.policy.types import UNBOUNDED, ContributionBounds
 from dpsql.pricing.bounding import bounded
-from dpsql.pricing.expected_error import expected_error as expected_term_error
+from dpsql.pricing.expected_error import expected_error
 from dpsql.pricing.explain import used_by
 from dpsql.pricing.pricing import PricedBlock, price
 from dpsql.session.explanation import PrivacyPlan
-from dpsql.tuning.choices import ChoiceTable, NoisyHistogram, expected_error, least_count, marked_table
-from dpsql.tuning.histograms import Summed, histogram_plan, histograms_of
+from dpsql.tuning.choices import (
+    ChoiceTable,
+    ChosenBounds,
+    NoisyHistogram,
+    Summed,
+    WayTable,
+    bound_choice,
+    histogram_plan,
+    histograms_of,
+    least_count,
+    marked_table,
+    total_of_norm,
+    way_table,
+)
 from dpsql.tuning.samples import SampleTable, sample_tables
-from dpsql.tuning.ways import ChosenBounds, WayTable, total_of_norm, way_table
 
 if TYPE_CHECKING:
     from dpsql.policy import Policy
@@ -291,7 +301,7 @@ class _Work:
                 continue
             term, noise = priced
             wide = total_of_norm(term, self.spread)
-            choices.append(expected_error(float(edge), float(edge) * wide, measured, self.number, 1.0, noise))
+            choices.append(bound_choice(float(edge), float(edge) * wide, measured, self.number, 1.0, noise))
         return [marked_table(setting, output, choices, None, measured)] if choices else []
 
     def _rows(self, output: str, summed: Summed | None, each: float) -> list[ChoiceTable]:
@@ -304,7 +314,7 @@ class _Work:
         for edge in sorted({*map(int, _around(self.rows)), *([now] if now <= self.rows.histogram.edges[-1] else [])}):
             priced = self._noise(_with_rows(policy, self.tuning.block, edge), UNBOUNDED, summed)
             if priced is not None:
-                choices.append(expected_error(edge, edge, self.rows, self.number, each, priced[1]))
+                choices.append(bound_choice(edge, edge, self.rows, self.number, each, priced[1]))
         return [marked_table("max_rows", output, choices, now, self.rows)] if choices else []
 
     def ways(self, measured: NoisyHistogram, tables: Sequence[ChoiceTable]) -> WayTable | None:
@@ -343,7 +353,7 @@ class _Work:
             blocks = self._priced(self.tuning.policy, ContributionBounds(max_groups=int(edge)))
             noise = _noise_of(blocks, lambda term: term.kind is TermKind.UNITS)
             if noise is not None:
-                choices.append(expected_error(float(edge), float(edge), measured, self.number, 1.0, noise[1]))
+                choices.append(bound_choice(float(edge), float(edge), measured, self.number, 1.0, noise[1]))
         return [marked_table("max_groups", "COUNT(DISTINCT unit)", choices, None, measured)] if choices else []
 
     def _noise(
@@ -369,9 +379,7 @@ class _Work:
 def _noise_of(priced: PricedBlock, matches: Callable[[Term], bool]) -> tuple[Term, float] | None:
     """Return the first term that matches, and the expected absolute error of its measure in the unit of the answer."""
     noises = {noise.name: noise for noise in priced.noise.terms}
-    return next(
-        ((term, expected_term_error(term, noises[term.name])) for term in priced.block.terms if matches(term)), None
-    )
+    return next(((term, expected_error(term, noises[term.name])) for term in priced.block.terms if matches(term)), None)
 
 
 def _sums(term: Term) -> bool:

@@ -8,9 +8,182 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
-from dpsql.privacy.mechanisms.contract import Noise
-from dpsql.tuning.histograms import Histogram, middle
+import numpy as np
+from numpy.typing import NDArray
+
+from dpsql.aggregates.contract import SharedPart
+from dpsql.aggregates.registry import aggregate_of
+from dpsql.functions.public_domains import domain_of
+from dpsql.functions.signatures import call
+from dpsql.plan.intervals import Facts, Type, literal_facts
+from dpsql.plan.plan import (
+    Block,
+    Column,
+    Expr,
+    Filter,
+    Key,
+    Literal,
+    Measure,
+    Plan,
+    Relation,
+    Term,
+    TermKind,
+    TotalCut,
+    UnitAggregate,
+)
+from dpsql.planning.planner import Planned
+from dpsql.pricing.expected_error import expected_error
+from dpsql.pricing.total_cuts import EMPTY_CELLS, cut_at, is_share, last_cell, units_above
+from dpsql.privacy.mechanisms.contract import Noise, Norm
+from dpsql.privacy.mechanisms.exponential import EXPONENTIAL, Choice
+from dpsql.sql.parser import parse_text
+
+# --- histograms -------------------------------------------------------------------------------------------------------
+
+
+# Private histograms of what one unit contributes: rows, groups, and the total of a summed value, as one question.
+# Each is an ordinary private block over a per-unit aggregation of the rows that the tuned question reads: one row for each
+# unit, counted in public bins that double in width. A unit is in one bin of each histogram, so each has sensitivity 1,
+# whatever its rows (privacy.md 3 and 4). The blocks are priced, reserved, measured and stored like those of any question.
+
+
+DOUBLINGS = 20
+"""Bins of totals reach from 2**-20 to at most 2**20 times the largest value of one row."""
+MOST_LISTED = 1_000
+
+
+@dataclass(frozen=True)
+class Summed:
+    """The summed expression and filter of a SUM or AVG of the tuned question."""
+
+    value: Expr
+    filter: Expr | None
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """One histogram. `counted`: "rows", "groups" or "total"; bin i contains the units above `edges[i - 1]` (0 for the first bin)
+    and up to `edges[i]`."""
+
+    counted: str
+    edges: tuple[Fraction, ...]
+    summed: Summed | None = None
+
+
+def sums_of(block: Block) -> tuple[Summed, ...]:
+    """Return the distinct summed expressions of SUM and AVG in a block."""
+    summed = [
+        Summed(measure.arguments[0], measure.filter)
+        for measure in block.measures
+        if SharedPart.SUM in (aggregate_of(measure.aggregate).shared or SharedPart(0)) and not measure.distinct
+    ]
+    return tuple(dict.fromkeys(part for part in summed if _largest(part.value) > 0))
+
+
+def histograms_of(block: Block, rows: int) -> tuple[Histogram, ...]:
+    """Return the histograms to measure for a block whose units have at most `rows` rows: rows, groups (with keys), totals."""
+    counts = tuple(Fraction(2**index) for index in range((rows - 1).bit_length() + 1))
+    histograms = [Histogram("rows", counts)]
+    if block.keys:
+        histograms.append(Histogram("groups", counts))
+    for summed in sums_of(block):
+        largest = Fraction(float(_largest(summed.value)))
+        steps = range(-DOUBLINGS, min(DOUBLINGS, len(counts) - 1) + 1)
+        histograms.append(Histogram("total", tuple(largest * Fraction(2) ** step for step in steps), summed))
+    return tuple(histograms)
+
+
+def histogram_plan(sql: str, block: Block, histograms: tuple[Histogram, ...], rows: int) -> Plan:
+    """Return one plan for all histograms; its rows are (histogram number, bin, noisy count of units), in ascending order."""
+    units = _units(block, histograms, rows)
+    blocks, selects = [], []
+    for index, histogram in enumerate(histograms):
+        key = _bin(Column(_name(histogram, index), _facts(histogram, rows)), histogram.edges)
+        counted = Measure("m0", "count", (), False, None)
+        blocks.append(Block(f"dp_{index}", units, (Key("k0", key, domain_of(key)),), (counted,)))
+        selects.append(f'SELECT {index} AS histogram, "k0" AS bin, "m0" AS units FROM dp_{index}')
+    remainder = parse_text(" UNION ALL ".join(selects) + " ORDER BY 1, 2")
+    return Plan(sql, tuple(blocks), (), remainder, ("histogram", "bin", "units"))  # type: ignore[arg-type]
+
+
+def _units(block: Block, histograms: tuple[Histogram, ...], rows: int) -> Relation:
+    """Return a relation with one row for each unit: its number of groups, its number of rows, and the sum over groups of
+    |sum|."""
+    whole = Facts(Type.INTEGER, Fraction(1), Fraction(rows), nullable=False)
+    columns: list[tuple[str, str, Expr | None, Expr | None, Facts]] = [("n", "count", None, None, whole)]
+    totals: list[tuple[str, str, Expr | None, Expr | None, Facts]] = [
+        ("groups", "count", None, None, whole),
+        ("rows", "sum", Column("n", whole), None, whole),
+    ]
+    for index, histogram in enumerate(histograms):
+        if histogram.summed is not None:
+            most = Fraction(float(_largest(histogram.summed.value))) * rows
+            sums = Facts(Type.REAL, -most, most)
+            value = call("to_real", histogram.summed.value)
+            columns.append((f"s{index}", "sum", value, histogram.summed.filter, sums))
+            size = call("abs", Column(f"s{index}", sums))
+            totals.append((_name(histogram, index), "sum", size, None, _facts(histogram, rows)))
+    keys = tuple((f"g{index}", key.expression) for index, key in enumerate(block.keys))
+    return UnitAggregate(UnitAggregate(_inside(block), keys, tuple(columns)), (), tuple(totals))
+
+
+def _inside(block: Block) -> Relation:
+    """Return the rows in groups of the answer; public keys with a long domain, or one of truth values or reals, are ignored."""
+    relation = block.source
+    for key in block.keys:
+        if key.values is None or not len(key.values) <= MOST_LISTED:
+            continue
+        values = [value for value in key.values if value is not None]
+        if not any(isinstance(value, (bool, float)) for value in values):
+            listed = [Literal(value, literal_facts(value)) for value in values]
+            inside = call("in", key.expression, *listed) if listed else Literal(False, literal_facts(False))
+            missing = call("is_null", key.expression)
+            relation = Filter(relation, call("or", inside, missing) if None in key.values else inside)
+    return relation
+
+
+def _bin(value: Expr, edges: tuple[Fraction, ...]) -> Expr:
+    """Return the number of a value's bin; larger values fall into the last bin, NULL (a unit without values) into the first."""
+    cases: list[Expr] = [call("is_null", value), _number(0)]
+    for index, edge in enumerate(edges[:-1]):
+        last = int(edge) if value.facts.type is Type.INTEGER else edge
+        cases += [call("le", value, Literal(last, literal_facts(last))), _number(index)]
+    return call("case", *cases, _number(len(edges) - 1))
+
+
+def _number(value: int) -> Literal:
+    return Literal(value, literal_facts(value))
+
+
+def _name(histogram: Histogram, index: int) -> str:
+    return f"total{index}" if histogram.summed is not None else histogram.counted
+
+
+def _facts(histogram: Histogram, rows: int) -> Facts:
+    if histogram.summed is None:
+        return Facts(Type.INTEGER, Fraction(1), Fraction(rows), nullable=False)
+    return Facts(Type.REAL, Fraction(0), Fraction(float(_largest(histogram.summed.value))) * rows)
+
+
+def _largest(value: Expr) -> Fraction:
+    """Return the largest absolute value that one row can have."""
+    return max(abs(Fraction(value.facts.lower)), abs(Fraction(value.facts.upper)))
+
+
+def middle(histogram: Histogram, index: int) -> float:
+    """Return the typical size of a unit in a bin: the mean of a log-uniform distribution over the bin."""
+    high = float(histogram.edges[index])
+    low = float(histogram.edges[index - 1]) if index else high / 2
+    if histogram.counted != "total":
+        low, high = (low + 0.5 if index else 0.5), high + 0.5
+        return float(histogram.edges[index]) if high - low <= 1 else (high - low) / math.log(high / low)
+    return (high - low) / math.log(high / low)
+
+
+# --- choices ----------------------------------------------------------------------------------------------------------
+
 
 CHANCE = 0.001
 """Probability that noise alone lifts any empty bin of a histogram above `least_count`. A bin far out weighs as much as its edge,
@@ -141,7 +314,7 @@ class ChoiceTable:
         return next((choice for choice in self.choices if choice.recommended), None)
 
 
-def expected_error(
+def bound_choice(
     value: float, bound: float, measured: NoisyHistogram, groups: float, unit: float, noise: float
 ) -> BoundChoice:
     """Return the errors if each unit keeps at most `bound` of the quantity in `measured`; `unit`: what one unit of that quantity
@@ -165,3 +338,136 @@ def marked_table(
         return ChoiceTable(setting, output, tuple(choices), now, why)
     marked = (replace(entry, recommended=index == best) for index, entry in enumerate(choices))
     return ChoiceTable(setting, output, tuple(marked), now)
+
+
+# --- ways -------------------------------------------------------------------------------------------------------------
+
+
+# Comparison of ways of bounding what a unit adds to a SUM: the policy's bound alone, a `max_total` from the histogram of
+# totals, or `max_total = auto`, which chooses a bound for each question with a part of its price.
+# Everything is computed from the released histogram of totals and from prices. For `auto` the law of the choice is known:
+# given the number of units above each cell, according to the histogram, each cell has a probability
+# (`privacy.mechanisms.exponential`), a bias and a noise.
+
+
+POLICY, NUMBER, AUTO = "policy", "number", "auto"
+_LIKELY = 0.95
+_NODES = 256
+"""Number of nodes of the integral for permute-and-flip."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way of bounding a sum. `name`: POLICY, NUMBER or AUTO; `bound`: what a unit may add in total (for AUTO the median of
+    the chosen bound); `lost`, `bias`, `noise`: as in `BoundChoice` (for AUTO the means over the choice); `hidden`: bias plus
+    noise if the next bin of the histogram holds as many units as noise can hide there."""
+
+    name: str
+    bound: float
+    lost: float
+    bias: float
+    noise: float
+    hidden: float
+    recommended: bool = False
+
+    @property
+    def together(self) -> float:
+        """The expected error: bias plus noise."""
+        return self.bias + self.noise
+
+
+@dataclass(frozen=True)
+class WayTable:
+    """The ways of bounding the sum `output`. `enough`: the number of units with values from which on AUTO follows the values,
+    except with probability 5 %, whatever they are; with fewer units the bound may be the policy's own. `why`: the reason if no
+    way is recommended."""
+
+    output: str
+    ways: tuple[Way, ...]
+    enough: int
+    why: str = ""
+
+    @property
+    def recommended(self) -> Way | None:
+        """The way with the least expected error even if units are hidden, None if no way is recommended."""
+        return next((candidate for candidate in self.ways if candidate.recommended), None)
+
+
+class ChosenBounds:
+    """The effect of `max_total = auto` on one sum of a question that is planned with it."""
+
+    def __init__(self, planned: Planned, cut: TotalCut, groups: float, spread: float) -> None:
+        """Take a question and one of its sums. `groups`: the number of groups of the answer; `spread`: that of an average
+        unit."""
+        by_name = {priced.block.name: priced for priced in planned.price.blocks}
+        ((_, law),) = by_name[cut.block].noise.measurements[0].laws
+        assert isinstance(law, Choice)
+        reading = by_name[cut.readers[0]]
+        noises = {noise.name: noise for noise in reading.noise.terms}
+        term = next(term for term in reading.block.terms if term.kind is TermKind.SUM and is_share(term, cut))
+        self.law, self.groups, self.wide = law, groups, total_of_norm(term, spread)
+        self.error = expected_error(term, noises[term.name])
+        self.ends = np.array([cut_at(cut, cell) for cell in range(last_cell(cut) + 1)])
+        self.enough = units_above(cut, law, 0, 1 - _LIKELY)
+
+    def expected(self, measured: NoisyHistogram) -> Way:
+        """Return the way AUTO, for the units in a measured histogram."""
+        chances, hidden = self._chances(measured), measured.with_hidden()
+        order, total = np.argsort(self.ends), measured.total()
+        median = self.ends[order][int(np.searchsorted(np.cumsum(chances[order]), 0.5))]
+        bias, noise = self._errors(measured)
+        return Way(
+            AUTO, float(median), bias * self.groups / total if total else 0.0, bias, noise, sum(self._errors(hidden))
+        )
+
+    def _errors(self, measured: NoisyHistogram) -> tuple[float, float]:
+        chances = self._chances(measured)
+        beyond = [measured.beyond(end * self.wide) for end in self.ends]
+        return float(chances @ beyond) / self.groups, float(chances @ self.ends) * self.error
+
+    def _chances(self, measured: NoisyHistogram) -> Floats:
+        least = [0.0 if cell < EMPTY_CELLS else end * self.wide for cell, end in enumerate(self.ends)]
+        return choice_chances(self.law, np.array([measured.units_above(end) for end in least]))
+
+
+def total_of_norm(term: Term, spread: float) -> float:
+    """Return the factor by which the total of a unit exceeds its norm in the clip of a term. A unit in `spread` groups whose L1
+    norm is t has an L2 norm between t / sqrt(spread), if its groups are equal, and t, if one group has nearly all; the geometric
+    mean of both is taken."""
+    return spread**0.25 if term.clip is not None and term.clip.norm is Norm.L2 else 1.0
+
+
+def way_table(
+    totals: ChoiceTable, now: tuple[BoundChoice, float] | None, measured: NoisyHistogram, auto: ChosenBounds
+) -> WayTable:
+    """Return the ways, with the one of the least expected error even if units are hidden marked. `totals`: choices of max_total;
+    `now`: the choice of the policy's max_rows, and the bound on a unit that follows from it."""
+    ways, best = [], totals.recommended
+    if now is not None:
+        choice, bound = now
+        ways.append(Way(POLICY, bound, choice.lost, choice.bias, choice.noise, choice.together))
+    if best is not None:
+        hidden = measured.with_hidden().beyond(best.value * auto.wide) / auto.groups + best.noise
+        ways.append(Way(NUMBER, best.value, best.lost, best.bias, best.noise, hidden))
+    ways.append(auto.expected(measured))
+    if best is None:
+        return WayTable(totals.of, tuple(ways), auto.enough, totals.why)
+    least = min(range(len(ways)), key=lambda place: ways[place].hidden)
+    marked = (replace(candidate, recommended=place == least) for place, candidate in enumerate(ways))
+    return WayTable(totals.of, tuple(marked), auto.enough)
+
+
+def choice_chances(law: Choice, above: Floats) -> Floats:
+    """Return the probability of each cell in a choice that leans towards lower cells, given the number of units `above` each
+    cell."""
+    distances = np.maximum(above - (law.rank - 0.5), 0.0) + law.lean * np.arange(above.size) / law.denominator
+    heads = np.exp(-float(law.rate) * (distances - distances.min()))
+    if law.mechanism == EXPONENTIAL:
+        return np.asarray(heads / heads.sum())
+    places, weights = np.polynomial.legendre.leggauss(_NODES)
+    tails = 1 - heads[:, np.newaxis] * (places + 1) / 2
+    together = np.exp(np.log(tails).sum(axis=0))
+    chances = heads * ((together / tails) @ weights) / 2
+    return np.asarray(chances / chances.sum())

@@ -44,7 +44,7 @@ FURTHER = (
     Mutant("an analyst's charge spares the data set", "session/charged.py", "Charge.reserve.reserved", "tuple((scope.name for scope in context.accounts.scopes(project)))", "tuple((scope.name for scope in context.accounts.scopes(project)))[-1:]", AUDIT),
     Mutant("restored without what may be lost", "ledger/backup.py", "restore", "_charge_lost(writer, witness, lost)", "{}", AUDIT),
     Mutant("half the rows of a quantile", "pricing/rank_histograms.py", "RankHistogramPricing.moved", "sensitivity(Term('', TermKind.COUNT, None, None, 1), caps, neighbours)", "replace(sensitivity(Term('', TermKind.COUNT, None, None, 1), caps, neighbours), l1=max(1, sensitivity(Term('', TermKind.COUNT, None, None, 1), caps, neighbours).l1 // 2))", AUDIT),
-    Mutant("Laplace noise costs a tenth less rho", "privacy/mechanisms/laplace_divergence.py", "_up", "Fraction(ceil(value * _GRID), _GRID)", "Fraction(ceil(value * _GRID), _GRID) * 9 / 10", AUDIT),
+    Mutant("Laplace noise costs a tenth less rho", "privacy/mechanisms/laplace.py", "_up", "Fraction(ceil(value * _GRID), _GRID)", "Fraction(ceil(value * _GRID), _GRID) * 9 / 10", AUDIT),
     Mutant("a plan is charged for its first table", "planning/together.py", "_view", "Price(tuple(map(named, priced.price.blocks)), priced.price.loss, workloads)", "Price(tuple(map(named, priced.price.blocks)), priced.price.blocks[0].loss, workloads)", AUDIT),
     Mutant("sums of doubles", "engine/emit/emitter.py", "Emitter._term", "f'coalesce({total}, 0)'", "f'CAST(coalesce(sum(CAST({row} AS DOUBLE)){filtered}, 0) AS HUGEINT)'", AUDIT),
 )  # fmt: skip

@@ -14,7 +14,7 @@ from dpsql.functions.evaluate import evaluate
 from dpsql.plan.formulas import Formula, estimated, plugged_in
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Column, Measure, Term, TermKind
-from dpsql.policy.bounds import UNBOUNDED
+from dpsql.policy.types import UNBOUNDED
 from dpsql.pricing.basis import TermBasis
 from dpsql.pricing.joint_sums import factors_of
 from dpsql.release.formulas import numbers

@@ -17,7 +17,6 @@ import duckdb
 
 from dpsql.engine.duckdb.engine import DuckDBEngine
 from dpsql.functions.numeric import call
-from dpsql.plan.base_tables import base_scan
 from dpsql.plan.intervals import Facts, Type, literal_facts
 from dpsql.plan.plan import (
     UNIT,
@@ -41,6 +40,7 @@ from dpsql.plan.plan import (
     Union_,
     UnitAggregate,
     UnitWindow,
+    base_scan,
 )
 from dpsql.planning.planner import Planned, Planner
 from dpsql.policy import Policy, parse_policy

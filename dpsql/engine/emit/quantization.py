@@ -8,9 +8,8 @@ from fractions import Fraction
 from functools import lru_cache
 
 from dpsql.engine.dialect import Dialect
-from dpsql.plan.base_tables import facts_of
 from dpsql.plan.intervals import Type
-from dpsql.plan.plan import Column, Expr, Filter, Relation, Scan, SemiJoin, Term, TermKind
+from dpsql.plan.plan import Column, Expr, Filter, Relation, Scan, SemiJoin, Term, TermKind, facts_of
 from dpsql.policy import Policy
 from dpsql.policy.types import PolicyColumn
 from dpsql.pricing.sum_terms import summed

@@ -14,8 +14,7 @@ from typing import TypeVar
 from dpsql.errors.exceptions import refuse
 from dpsql.errors.suggestions import did_you_mean
 from dpsql.frontends.files import replace_file
-from dpsql.policy.problems import Problems
-from dpsql.policy.yaml_text import Unreadable, quoted, read_yaml
+from dpsql.policy.yaml_text import Problems, Unreadable, quoted, read_yaml
 
 Meaning = TypeVar("Meaning")
 _SIGN_FIRST = re.compile(r"""([^\s#:'"][^:]*|"[^"]*"|'[^']*'):\s+([-?](?:\s.*\S)?|[&*!%@`,].*\S|[&*!%@`,])\s*""")

@@ -28,7 +28,7 @@ from dpsql.frontends.admin.starter_policy import (
 )
 from dpsql.policy import parse_policy
 from dpsql.policy.values import MOST_COUNT
-from dpsql.privacy.accounting.windows import EVERY
+from dpsql.privacy.accounting.ledger_units import EVERY
 
 Unit = tuple[str, str] | None
 WIDE = 20

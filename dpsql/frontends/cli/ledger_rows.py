@@ -70,7 +70,7 @@ def composition_rows(policy: Policy, ledger: Ledger, accountants: tuple[str, ...
 
     Raises UsageError for an unknown rule or an invalid delta.
     """
-    from dpsql.privacy.accounting.comparison import RULES, compared
+    from dpsql.privacy.accounting.conversions import RULES, compared
 
     chosen = set(RULES) if "all" in accountants else set(accountants)
     if unknown := sorted(chosen - set(RULES)):

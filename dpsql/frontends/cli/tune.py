@@ -20,9 +20,8 @@ from dpsql.frontends.rendering.terminal import say, say_json, standard_output
 
 if TYPE_CHECKING:
     from dpsql.tuning import Advice
-    from dpsql.tuning.choices import ChoiceTable
+    from dpsql.tuning.choices import ChoiceTable, WayTable
     from dpsql.tuning.samples import SampleTable
-    from dpsql.tuning.ways import WayTable
 
 
 @click.command()

@@ -35,7 +35,7 @@ from dpsql.frontends.pgwire.parameters import dummies, parameter_types, with_val
 from dpsql.frontends.pgwire.rows import OIDS, ResultField, StatementResult, oid_of
 from dpsql.frontends.pgwire.settings import Settings
 from dpsql.frontends.pgwire.stop import Stop
-from dpsql.plan.combinations import group_count
+from dpsql.plan.plan import group_count
 from dpsql.planning.planner import Planned
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.release.release import OutputColumn, Release

@@ -8,10 +8,9 @@ from fractions import Fraction
 
 from dpsql.privacy.accounting.conversions import epsilon_to_rho, rho_to_epsilon
 from dpsql.privacy.accounting.ledger_units import charge_units, float_upper, limit_units, spent_amount
-from dpsql.privacy.loss import PrivacyLoss, positive
+from dpsql.privacy.loss import PrivacyLoss, positive, pure_of_rho
 from dpsql.privacy.mechanisms.contract import Noise, Sensitivity
 from dpsql.privacy.mechanisms.registry import Mechanism
-from dpsql.privacy.pure_to_zcdp import pure_of_rho
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ class Zcdp:
 
     def request(self, epsilon: Fraction) -> PrivacyLoss:
         """Return rho = epsilon**2 / 2 for any mechanism; epsilon is not tracked. Noise that is epsilon-DP costs less
-        (`pure_to_zcdp`), so the query gets noise with a larger epsilon."""
+        (`loss`), so the query gets noise with a larger epsilon."""
         return PrivacyLoss(None, Fraction(0), positive(epsilon) ** 2 / 2)
 
     def spends_delta(self, mechanism: Mechanism) -> bool:

@@ -1,5 +1,5 @@
 """The exponential mechanism over the cells of a histogram (McSherry and Talwar 2007), for quantiles. Under the pure accountant
-the cell is chosen by permute-and-flip, which costs as much: `permute_and_flip` proves that the following holds for it in epsilon.
+the cell is chosen by permute-and-flip, which costs as much: `exponential` proves that the following holds for it in epsilon.
 
 A group has n rows, of which below(c) are in cells before c and h(c) in c itself. The goal is the value of rank t(n), the
 *target*: a cell c with below(c) <= t(n) <= below(c) + h(c). The distance of any cell from this goal, in rows, is
@@ -54,6 +54,40 @@ direction for all c, and the public number does not move. So n_g added rows move
 needed where scores move in one direction). With that rate log P(c) / P'(c) lies in an interval of length epsilon_0 n_g that
 contains 0, and everything above holds; under change_one n'_g rows are added and n_g removed, and d(c) moves within [-n_g, n'_g].
 A cell above all rows is less likely the farther it lies above them, only because of the lean: so lower bounds are preferred.
+
+Permute-and-flip (McKenna and Sheldon 2020, "Permute-and-Flip: a new mechanism for differentially private selection", arXiv
+2010.12603): a choice among cells that is on average never farther off than that of the exponential mechanism at the same epsilon.
+
+The law. Cell c has distance d(c) >= 0 from the goal, and the least distance is 0. Each cell flips its own coin, which shows heads
+with probability p(c) = exp(-rate d(c)), so that a cell of distance 0 always shows heads; one of the cells with heads is chosen
+uniformly. The mechanism of McKenna and Sheldon asks cells in a random order until one shows heads. The first cell with heads in a
+random order is uniform among those with heads, so both are the same law.
+
+It is also the law of the cell with the largest E(c) - rate d(c), with independent E(c) of density exp(-x), x >= 0 (Ding,
+Kifer, Steinke, Wang, Xiao and Zhang 2021, arXiv 2105.07260). The largest lies at some x >= 0, because of a cell with distance 0.
+With y = exp(-x), cell c is at x with density p(c) y, and each other cell i is below with probability 1 - p(i) y. So
+
+    P(c)  =  p(c) integral_0^1 prod_{i != c} (1 - p(i) y) dy.
+
+That is the law above: given heads of c, H other cells show heads, and the integral is E[(1 - y)**H] = 1 / (1 + H) on average.
+
+What it costs. Let a neighbour move d(c) by m(c), up to a constant that is the same for all c, with m(c) in an interval of
+length s. Fix E(i) for all cells except c. Then c is chosen when E(c) exceeds a threshold
+t(c) = max_{i != c} (E(i) - rate d(i)) + rate d(c), and the neighbour moves t(c) by at most rate s. For every t,
+P(E > t + rate s) >= exp(-rate s) P(E > t), because P(E > t) = min(1, exp(-t)). The same holds on average over all E(i), and so
+for every set of cells: the choice is (rate s)-DP. In words, the range of the moves is charged as for the exponential mechanism:
+the statements of `exponential`, `most_frequent` and `end_rows` about how far distances move hold for both, with epsilon_0 n_g
+for each group g in which a unit has n_g rows.
+
+A bounded range does not hold: log P(c) / P'(c) may be anywhere in [-rate s, rate s]. So it is charged by epsilon. In zCDP, an
+x-DP choice costs f(x) = x tanh(x / 2) (`privacy.loss`), up to four times as much as the exponential mechanism, which is therefore
+used there. Cells of different groups are chosen independently, so their Renyi divergences add up. As f(x) / x rises, n_g <= m
+with sum n_g = n cost at most (n / m) f(epsilon_0 m).
+
+How far off it may be. A cell with d(c) > 0 is chosen with probability at most p(c) / 2, because a cell of distance 0 shows heads
+as well. The exponential mechanism chooses it with probability at most p(c), because its weights sum to at least 1. So all cells
+farther off than D together have a probability of at most their number times exp(-rate D), and half of that with permute-and-flip
+(`share_of_weights`).
 """
 
 from __future__ import annotations
@@ -65,17 +99,58 @@ from math import ceil, log
 import numpy as np
 from numpy.typing import NDArray
 
-from dpsql.privacy.loss import PrivacyLoss
+from dpsql.privacy.loss import PrivacyLoss, recomputed_rho_of_pure, rho_of_pure
 from dpsql.privacy.mechanisms.contract import Sensitivity
-from dpsql.privacy.mechanisms.permute_and_flip import (
-    EXPONENTIAL,
-    check_mechanism,
-    choice_loss,
-    mechanism_for,
-    recomputed_choice_loss,
-    share_of_weights,
-)
 from dpsql.privacy.mechanisms.rational_bounds import ln_upper, sqrt_lower
+
+# --- permute-and-flip -------------------------------------------------------------------------------------------------
+
+
+EXPONENTIAL, PERMUTE_AND_FLIP = "exponential", "permute-and-flip"
+CHOICE_MECHANISMS = (EXPONENTIAL, PERMUTE_AND_FLIP)
+"""Mechanisms that choose a cell, given the distances of all cells."""
+
+
+def mechanism_for(part: PrivacyLoss) -> str:
+    """Return the mechanism with the smaller error for the loss `part`: permute-and-flip if it limits epsilon, the exponential
+    mechanism if it limits rho alone."""
+    return EXPONENTIAL if part.epsilon is None else PERMUTE_AND_FLIP
+
+
+def check_mechanism(mechanism: str) -> None:
+    """Raise ValueError unless `mechanism` is one of `CHOICE_MECHANISMS`."""
+    if mechanism not in CHOICE_MECHANISMS:
+        raise ValueError(f"no choice is made by: {mechanism}")
+
+
+def share_of_weights(mechanism: str) -> Fraction:
+    """Return the largest probability of a cell with d(c) > 0, as a multiple of exp(-rate d(c)), for any other distances."""
+    return Fraction(1) if mechanism == EXPONENTIAL else Fraction(1, 2)
+
+
+def choice_loss(mechanism: str, range_of_a_row: Fraction, sensitivity: Sensitivity) -> PrivacyLoss:
+    """Return the privacy loss of one number for every group. `range_of_a_row`: the range of the moves of rate d(c) by one row;
+    `sensitivity`: of the vector of n_g."""
+    epsilon = range_of_a_row * sensitivity.l1
+    if mechanism == EXPONENTIAL:
+        return PrivacyLoss(epsilon, Fraction(0), range_of_a_row**2 * sensitivity.l2_squared / 8)
+    most = min(sensitivity.linf, sensitivity.l1)
+    return PrivacyLoss(epsilon, Fraction(0), Fraction(sensitivity.l1, most) * rho_of_pure(most * range_of_a_row))
+
+
+def recomputed_choice_loss(mechanism: str, range_of_a_row: Fraction, sensitivity: Sensitivity) -> PrivacyLoss:
+    """Return `choice_loss` recomputed independently: for permute-and-flip from the divergence of one group that moves as far as a
+    group may."""
+    if mechanism == EXPONENTIAL:
+        span = range_of_a_row
+        return PrivacyLoss(span * sensitivity.l1, Fraction(0), span * span * sensitivity.l2_squared / 8)
+    most = min(sensitivity.linf, sensitivity.l1)
+    alone = recomputed_rho_of_pure(range_of_a_row * most)
+    return PrivacyLoss(sensitivity.l1 * range_of_a_row, Fraction(0), alone * sensitivity.l1 / most)
+
+
+# --- exponential ------------------------------------------------------------------------------------------------------
+
 
 MOST_DENOMINATOR = 10**6
 """Largest denominator of a quantile, so that targets of up to `MOST_ROWS` rows are exact in 64 bits."""
@@ -181,7 +256,7 @@ class Choice:
         """Return a distance d in rows that is exceeded with probability at most `beta` for any data.
 
         The probabilities of all slices beyond d add up to at most their number times exp(-rate d)
-        (`permute_and_flip.share_of_weights`). For a leaning choice some cell has distance 0 plus at most lean (cells - 1) / b.
+        (`exponential.share_of_weights`). For a leaning choice some cell has distance 0 plus at most lean (cells - 1) / b.
         """
         leaning = float(Fraction(self.lean * (cells - 1), self.denominator))
         spread = log(cells * self.slices * float(share_of_weights(self.mechanism)) / beta)
@@ -221,7 +296,7 @@ def choice_for(sensitivity: Sensitivity, quantile: Fraction, cells: int, part: P
     """Return the choice among `cells` cells of `slices` slices with the largest epsilon_0 whose loss is at most `part`.
 
     The smallest and the largest value get the least rank with which all slices outside the data have a total probability of at
-    most OUTSIDE: their number times exp(-rate (rank - 1/2)), or half of that (`permute_and_flip.share_of_weights`).
+    most OUTSIDE: their number times exp(-rate (rank - 1/2)), or half of that (`exponential.share_of_weights`).
     """
     epsilon_0, mechanism = epsilon_of_a_row(sensitivity, part), mechanism_for(part)
     likely = share_of_weights(mechanism) * cells * slices / OUTSIDE

@@ -13,8 +13,7 @@ import numpy as np
 
 from dpsql.errors.exceptions import refuse
 from dpsql.privacy.loss import PrivacyLoss
-from dpsql.privacy.mechanisms.contract import Constant, Floats, Noise, Sensitivity, scaled_half_width
-from dpsql.privacy.mechanisms.noise_sums import SummedNoise
+from dpsql.privacy.mechanisms.contract import Constant, Floats, Noise, Sensitivity, SummedNoise, scaled_half_width
 from dpsql.privacy.mechanisms.rational_bounds import ceil_sqrt, normal_tail_upper, smallest_within
 
 MOST_SIGMA = 1 << 20

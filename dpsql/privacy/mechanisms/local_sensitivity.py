@@ -55,12 +55,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsql.errors.exceptions import refuse
-from dpsql.privacy.loss import PrivacyLoss
+from dpsql.privacy.loss import PrivacyLoss, pure_of_rho, recomputed_rho_of_pure
 from dpsql.privacy.mechanisms import laplace
 from dpsql.privacy.mechanisms.contract import Law, Noise, Sensitivity
 from dpsql.privacy.mechanisms.laplace import Laplace
 from dpsql.privacy.mechanisms.rational_bounds import exp_upper, ln_lower, ln_upper
-from dpsql.privacy.pure_to_zcdp import pure_of_rho, recomputed_rho_of_pure
 
 LOCAL_SENSITIVITY = "local sensitivity"
 """The name of this kind of measurement (`dpsql.plan.measurements`)."""

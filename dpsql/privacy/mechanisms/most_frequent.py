@@ -23,7 +23,7 @@ added: h(c) moves by a number in [-n_g, n'_g], down for one value and up for ano
 the triangle inequality doubles both norms, as for counts (the factor is included in `Sensitivity`).
 
 Under the pure accountant the value is chosen by permute-and-flip, which is charged by the same range of moves
-(`permute_and_flip`), so the loss epsilon_0 n_g holds for it as well.
+(`exponential`), so the loss epsilon_0 n_g holds for it as well.
 """
 
 from __future__ import annotations
@@ -37,11 +37,12 @@ from numpy.typing import NDArray
 
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Law, Sensitivity
-from dpsql.privacy.mechanisms.exponential import MOST_ROWS, epsilon_of_a_row
-from dpsql.privacy.mechanisms.permute_and_flip import (
+from dpsql.privacy.mechanisms.exponential import (
     EXPONENTIAL,
+    MOST_ROWS,
     check_mechanism,
     choice_loss,
+    epsilon_of_a_row,
     mechanism_for,
     recomputed_choice_loss,
     share_of_weights,
@@ -77,7 +78,7 @@ from dpsql.privacy.mechanisms.rational_bounds import ln_upper
 # as for counts (the factor is included in `Sensitivity`).
 #
 # Under the pure accountant the key is chosen by permute-and-flip, which is charged by the same range of moves
-# (`permute_and_flip`), so the loss epsilon_0 n_g holds for it as well.
+# (`exponential`), so the loss epsilon_0 n_g holds for it as well.
 
 END_ROWS = "end rows"
 """The name of this kind of measurement (`dpsql.plan.measurements`)."""
@@ -224,7 +225,7 @@ class MostFrequent:
         """Return a number d of rows by which the chosen value may be less frequent than the most frequent one; for any data, the
         difference exceeds d with probability at most `beta`.
 
-        The probabilities of all values beyond d add up to at most (cells - 1) exp(-rate d) (`permute_and_flip.share_of_weights`).
+        The probabilities of all values beyond d add up to at most (cells - 1) exp(-rate d) (`exponential.share_of_weights`).
         """
         share = float(share_of_weights(self.mechanism))
         return max(0.0, log((cells - 1) * share / beta) / float(self.rate)) if cells > 1 else 0.0

@@ -29,10 +29,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsql.errors.exceptions import Refusal, refuse
-from dpsql.privacy.loss import PrivacyLoss
+from dpsql.privacy.loss import PrivacyLoss, pure_of_rho, recomputed_rho_of_pure
 from dpsql.privacy.mechanisms.contract import Noise, Norm, Selection, Sensitivity
 from dpsql.privacy.mechanisms.rational_bounds import exp_lower
-from dpsql.privacy.pure_to_zcdp import pure_of_rho, recomputed_rho_of_pure
 
 ONE = 1 << 62
 """Probabilities are integers over 2**62."""
@@ -54,7 +53,7 @@ class TruncatedGeometric:
     pi(0) = 0, pi(n + 1) = min(e**epsilon pi(n) + delta, 1 - e**-epsilon (1 - pi(n) - delta), 1)
     (Desfontaines, Voss, Gipson, Mandayam, "Differentially private partition selection", PoPETs 2022, arXiv 2006.03684,
     Theorem 1), rounded down to integers over 2**62 such that the DP conditions hold for the rounded table. One unit moves
-    `l0` keys, which are decided independently: epsilon, delta and the rho of epsilon_per_key (`pure_to_zcdp`) add up l0 times.
+    `l0` keys, which are decided independently: epsilon, delta and the rho of epsilon_per_key (`privacy.loss`) add up l0 times.
     """
 
     column: str

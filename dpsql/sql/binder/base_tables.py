@@ -10,12 +10,11 @@ from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.errors.suggestions import suggestion
-from dpsql.plan.base_tables import base_scan
 from dpsql.plan.intervals import Facts
-from dpsql.plan.plan import Column, Expr, Project, PublicInput
+from dpsql.plan.plan import Column, Expr, Project, PublicInput, base_scan
 from dpsql.policy import Policy, Table
 from dpsql.policy.load import refusal
-from dpsql.policy.problems import Problems
+from dpsql.policy.yaml_text import Problems
 from dpsql.sql.binder.row_filters import filtered
 from dpsql.sql.binder.scope import Bound, Kind, Protected, Released, same_unit
 from dpsql.sql.binder.unit_keys import kind

@@ -16,9 +16,8 @@ from math import prod
 from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.plan.combinations import group_count
 from dpsql.plan.intervals import Facts, Type
-from dpsql.plan.plan import Block
+from dpsql.plan.plan import Block, group_count
 from dpsql.sql.binder.result_facts import MOST_UNIQUE, Sources, output, scope_of
 from dpsql.sql.binder.scope import Bound, Released, using, using_name
 from dpsql.sql.binder.trees import condition_of, conjuncts, literal_limit

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 from dpsql.functions.key_narrowing import PublicRows, RemainingKeys, leaves_out, remaining
 from dpsql.plan.canonical_text import fingerprint
-from dpsql.plan.combinations import Combinations, combinations, group_count
-from dpsql.plan.plan import Expr, Key, Relation
+from dpsql.plan.plan import Combinations, Expr, Key, Relation, combinations, group_count
 from dpsql.policy import Policy
 from dpsql.sql.binder.context import BindingContext
 

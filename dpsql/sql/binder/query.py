@@ -17,6 +17,7 @@ from dpsql.functions.key_questions import EVALUATED, PublicValues
 from dpsql.functions.public_domains import domain_of
 from dpsql.plan.canonical_text import canonical_text
 from dpsql.plan.intervals import Facts, Type
+from dpsql.plan.origins import without_renamings
 from dpsql.plan.plan import (
     Block,
     Column,
@@ -29,7 +30,6 @@ from dpsql.plan.plan import (
     ReleasedValue,
     Result,
 )
-from dpsql.plan.renamings import without_renamings
 from dpsql.plan.stability import parts, rows_per_unit
 from dpsql.policy import Policy
 from dpsql.sql.binder import correlated_subqueries as correlated

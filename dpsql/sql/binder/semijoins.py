@@ -10,8 +10,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.plan.base_tables import base_scan
-from dpsql.plan.plan import OTHER, Column, Expr, Filter, Relation, SemiJoin
+from dpsql.plan.plan import OTHER, Column, Expr, Filter, Relation, SemiJoin, base_scan
 from dpsql.plan.stability import rows_per_unit
 from dpsql.sql.binder.aggregates import has_aggregate
 from dpsql.sql.binder.base_tables import base_table, project

@@ -13,7 +13,7 @@ from dpsql.aggregates.estimates import assumed_mean, beyond_noise
 from dpsql.aggregates.regression import noise_of_covariance
 from dpsql.plan.formulas import Deviation, Estimate, NoisyValue, estimated, formula, plugged_in, shrinks, substituted
 from dpsql.plan.plan import Measure, TermKind
-from dpsql.policy.bounds import UNBOUNDED
+from dpsql.policy.types import UNBOUNDED
 from dpsql.pricing.basis import TermBasis
 from dpsql.release.formulas import numbers
 

@@ -41,7 +41,7 @@ from dpsql.plan.plan import (
     SemiJoin,
     Union_,
 )  # fmt: skip
-from dpsql.planning.public_values import AskedValues
+from dpsql.planning.planner import AskedValues
 from dpsql.release.sandbox import shared_sandbox
 
 

@@ -14,14 +14,12 @@ from support.noise_laws import ALPHA, Scripted, Seeded
 from dpsql.errors.exceptions import Fault
 from dpsql.noise import coin_choice
 from dpsql.noise.coin_choice import flipped
-from dpsql.noise.count_choice import choose_most
-from dpsql.noise.fixed_point_exp import ONE_BITS, exp_tables
+from dpsql.noise.number_samplers import choose_most
 from dpsql.noise.rank_choice import choose, choose_in_spans
-from dpsql.noise.weighted_runs import Runs
+from dpsql.noise.weighted_runs import ONE_BITS, Runs, exp_tables
 from dpsql.privacy.mechanisms.contract import Sensitivity
-from dpsql.privacy.mechanisms.exponential import Choice
+from dpsql.privacy.mechanisms.exponential import EXPONENTIAL, PERMUTE_AND_FLIP, Choice
 from dpsql.privacy.mechanisms.most_frequent import MostFrequent
-from dpsql.privacy.mechanisms.permute_and_flip import EXPONENTIAL, PERMUTE_AND_FLIP
 from dpsql_audit.choice_laws import log_law
 
 ROW = Sensitivity(1, 1, 1, 1)

@@ -13,7 +13,6 @@ from support.noise_laws import ALPHA, fit, gaussian_cdf
 
 from dpsql.errors.exceptions import Fault, Refusal
 from dpsql.noise.group_layout import Groups
-from dpsql.noise.inversion import tail_edges
 from dpsql.noise.noise_samplers import (
     FRACTION,
     LEAST_SQUARE,
@@ -25,7 +24,7 @@ from dpsql.noise.noise_samplers import (
 )
 from dpsql.noise.perturb import Gate
 from dpsql.noise.randomness import KernelRandomness
-from dpsql.noise.samplers import MOST_SIGMA, _half_gaussian_of, gaussian_of_variance
+from dpsql.noise.samplers import MOST_SIGMA, _half_gaussian_of, gaussian_of_variance, tail_edges
 from dpsql.privacy.accounting.conversions import rho_to_epsilon
 from dpsql.privacy.mechanisms.contract import Constant, Sensitivity
 from dpsql.privacy.mechanisms.correlated_laplace import (

@@ -13,15 +13,15 @@ import pytest
 from scipy import stats
 from support.noise_laws import ALPHA, Scripted, Seeded
 
-from dpsql.noise.count_choice import choose_most, end_keys, exact_runs
-from dpsql.noise.fixed_point_exp import ONE_BITS
 from dpsql.noise.group_layout import Groups
+from dpsql.noise.number_samplers import choose_most, end_keys, exact_runs
 from dpsql.noise.perturb import Gate
 from dpsql.noise.randomness import KernelRandomness
 from dpsql.noise.rank_histograms import Histograms
+from dpsql.noise.weighted_runs import ONE_BITS
 from dpsql.privacy.mechanisms.contract import Sensitivity
+from dpsql.privacy.mechanisms.exponential import EXPONENTIAL
 from dpsql.privacy.mechanisms.most_frequent import EndKey
-from dpsql.privacy.mechanisms.permute_and_flip import EXPONENTIAL
 
 Histogram = list[int]
 DRAWS = 200_000

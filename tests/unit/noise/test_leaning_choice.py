@@ -16,8 +16,7 @@ from dpsql.noise.number_samplers import MOST_CELLS, choose_leaning
 from dpsql.noise.perturb import Gate
 from dpsql.noise.rank_histograms import Histograms
 from dpsql.privacy.mechanisms.contract import Sensitivity
-from dpsql.privacy.mechanisms.exponential import Choice
-from dpsql.privacy.mechanisms.permute_and_flip import CHOICE_MECHANISMS
+from dpsql.privacy.mechanisms.exponential import CHOICE_MECHANISMS, Choice
 from dpsql_audit.choice_laws import log_law
 
 ROW = Sensitivity(1, 1, 1, 1)

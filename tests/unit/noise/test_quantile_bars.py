@@ -17,8 +17,7 @@ from dpsql.noise.perturb import Gate
 from dpsql.noise.rank_histograms import Histograms, padded, released_quantiles
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Sensitivity
-from dpsql.privacy.mechanisms.exponential import Choice, choice_for, end_for
-from dpsql.privacy.mechanisms.permute_and_flip import EXPONENTIAL, PERMUTE_AND_FLIP
+from dpsql.privacy.mechanisms.exponential import EXPONENTIAL, PERMUTE_AND_FLIP, Choice, choice_for, end_for
 from dpsql.privacy.mechanisms.rank_histogram import EndChoice, QuantileChoice, RankHistogramPlan, Search
 from dpsql_audit.choice_laws import log_law, log_ratios
 

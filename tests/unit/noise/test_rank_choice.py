@@ -15,12 +15,11 @@ from support.noise_laws import ALPHA, Scripted, Seeded
 
 from dpsql.errors.exceptions import Fault
 from dpsql.noise import rank_choice, weighted_runs
-from dpsql.noise.fixed_point_exp import EXACT_BITS, ONE_BITS, exp_bounds, exp_tables, product
 from dpsql.noise.randomness import KernelRandomness
 from dpsql.noise.rank_choice import choose, exact_runs
+from dpsql.noise.weighted_runs import EXACT_BITS, ONE_BITS, exp_bounds, exp_tables, product
 from dpsql.privacy.mechanisms.contract import Sensitivity
-from dpsql.privacy.mechanisms.exponential import Choice
-from dpsql.privacy.mechanisms.permute_and_flip import EXPONENTIAL
+from dpsql.privacy.mechanisms.exponential import EXPONENTIAL, Choice
 from dpsql_audit.choice_laws import log_law
 
 HALF = Fraction(1, 2)

@@ -11,14 +11,15 @@ import pytest
 from support.noise_laws import Scripted
 
 from dpsql.errors.exceptions import Fault
-from dpsql.noise.fixed_point_exp import ONE_BITS, exp_tables
 from dpsql.noise.weighted_runs import (
     MOST_CELLS,
+    ONE_BITS,
     Integers,
     Run,
     Runs,
     check_shape,
     drawn,
+    exp_tables,
     gaps,
     near_runs,
     portions,

@@ -25,8 +25,7 @@ from dpsql.engine.emit import measurements as engine
 from dpsql.errors.exceptions import Error, InternalError
 from dpsql.functions.value_lists import listed
 from dpsql.noise import measurements as noise
-from dpsql.noise.count_choice import choose_most
-from dpsql.noise.number_samplers import NUMBER_SAMPLERS
+from dpsql.noise.number_samplers import NUMBER_SAMPLERS, choose_most
 from dpsql.noise.randomness import Randomness
 from dpsql.noise.rank_histograms import Histograms
 from dpsql.plan.formulas import Element, Formula, NoisyValue

@@ -11,10 +11,22 @@ import pytest
 from support.neighbouring_hospitals import policy
 from support.recording_session import World
 
-from dpsql.plan.base_tables import base_scan
 from dpsql.plan.canonical_text import canonical_text, fingerprint
 from dpsql.plan.intervals import Facts, Type
-from dpsql.plan.plan import Block, Call, Column, Filter, Key, Literal, Measure, ReleasedRows, Scan, Term, TermKind
+from dpsql.plan.plan import (
+    Block,
+    Call,
+    Column,
+    Filter,
+    Key,
+    Literal,
+    Measure,
+    ReleasedRows,
+    Scan,
+    Term,
+    TermKind,
+    base_scan,
+)
 
 WARD = Facts(Type.TEXT, values=("er", "it's", None), nullable=True)
 WARD_TEXT = (

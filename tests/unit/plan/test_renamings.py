@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dpsql.functions.numeric import call
 from dpsql.plan.intervals import Facts, Type
+from dpsql.plan.origins import without_renamings
 from dpsql.plan.plan import Block, Column, Expr, Filter, Key, Measure, Project, Relation, Scan
-from dpsql.plan.renamings import without_renamings
 
 SCAN = Scan("t", tuple(Column(name, Facts(Type.INTEGER)) for name in "xyz"))
 

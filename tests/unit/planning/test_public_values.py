@@ -16,7 +16,7 @@ from dpsql.functions.key_questions import EVALUATED, Candidates, PublicValues, S
 from dpsql.functions.numeric import call
 from dpsql.plan.intervals import Facts, Type, literal_facts
 from dpsql.plan.plan import Call, Column, Expr, Literal, Scan
-from dpsql.planning.public_values import AskedValues
+from dpsql.planning.planner import AskedValues
 from dpsql.release.sandbox import shared_sandbox
 
 

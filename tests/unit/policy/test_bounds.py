@@ -10,7 +10,7 @@ from support.places import POLICIES
 from dpsql.plan.canonical_text import canonical_text
 from dpsql.plan.plan import Caps
 from dpsql.policy import ContributionBounds, load_policy
-from dpsql.policy.bounds import BOUND_NAMES, UNBOUNDED
+from dpsql.policy.types import BOUND_NAMES, UNBOUNDED
 
 
 @pytest.mark.parametrize("name", BOUND_NAMES)

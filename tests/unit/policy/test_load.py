@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from support.places import CLINIC
 
 from dpsql.policy import load, parse_policy, policy_problems
-from dpsql.policy.problems import Problems
 from dpsql.policy.shape import _SHAPES, PolicyShape
-from dpsql.policy.yaml_text import read_yaml
+from dpsql.policy.yaml_text import Problems, read_yaml
 from dpsql.privacy.loss import exact_number
 
 LINES = CLINIC.splitlines()

@@ -8,8 +8,7 @@ import pytest
 import yaml
 
 from dpsql.policy import yaml_text
-from dpsql.policy.problems import Problems
-from dpsql.policy.yaml_text import MOST_DEPTH, Unreadable, quoted, read_yaml
+from dpsql.policy.yaml_text import MOST_DEPTH, Problems, Unreadable, quoted, read_yaml
 
 
 def tree(text: str) -> Any:

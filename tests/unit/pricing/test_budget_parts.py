@@ -12,7 +12,7 @@ from dpsql.errors.exceptions import Error
 from dpsql.plan.intervals import Facts, Type, literal_facts
 from dpsql.plan.plan import Block, BoundedBlock, Caps, Clip, Column, Key, Literal, Measure, Scan, Term, TermKind
 from dpsql.policy import parse_policy
-from dpsql.policy.bounds import UNBOUNDED
+from dpsql.policy.types import UNBOUNDED
 from dpsql.pricing.bounding import bounded
 from dpsql.pricing.budget_parts import (
     BudgetParts,

@@ -10,7 +10,7 @@ import pytest
 
 from dpsql.errors.exceptions import Error
 from dpsql.policy import parse_policy
-from dpsql.policy.bounds import BOUND_NAMES
+from dpsql.policy.types import BOUND_NAMES
 from dpsql.pricing.budget_shares import Objective
 from dpsql.pricing.options import Auto, Options, Reuse, Unknown
 

@@ -15,7 +15,7 @@ from dpsql.plan.formulas import plugged_in, terms_of
 from dpsql.plan.intervals import Facts, Type, literal_facts
 from dpsql.plan.plan import Block, BoundedBlock, Column, Expr, Literal, Measure, Scan
 from dpsql.policy import parse_policy
-from dpsql.policy.bounds import UNBOUNDED
+from dpsql.policy.types import UNBOUNDED
 from dpsql.pricing import bounding, sharing
 from dpsql.pricing.assumed_rows import assumed_value
 from dpsql.pricing.budget_parts import BudgetParts, noise_law

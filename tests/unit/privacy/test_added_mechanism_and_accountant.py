@@ -22,13 +22,12 @@ from dpsql.noise.noise_samplers import SAMPLERS
 from dpsql.noise.samplers import discrete_laplace
 from dpsql.privacy.accounting.ledger_units import charge_units, float_upper, limit_units, spent_amount
 from dpsql.privacy.accounting.registry import ACCOUNTANTS, make_accountant
-from dpsql.privacy.loss import PrivacyLoss, positive
+from dpsql.privacy.loss import PrivacyLoss, positive, pure_of_rho
 from dpsql.privacy.mechanisms.contract import Constant, Noise, Norm, Sensitivity
 from dpsql.privacy.mechanisms.laplace import Laplace
 from dpsql.privacy.mechanisms.laplace import noise_for as laplace_for
 from dpsql.privacy.mechanisms.rational_bounds import ln_upper
 from dpsql.privacy.mechanisms.registry import MECHANISMS, Mechanism, from_json, to_json
-from dpsql.privacy.pure_to_zcdp import pure_of_rho
 from dpsql.session.opening import open_session
 from dpsql_audit.noise_laws import LAWS, pure_rho
 

@@ -9,9 +9,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from dpsql.privacy.loss import PrivacyLoss
+from dpsql.privacy.loss import PrivacyLoss, pure_of_rho, recomputed_rho_of_pure, rho_of_pure
 from dpsql.privacy.mechanisms.partition_selection import optimal
-from dpsql.privacy.pure_to_zcdp import pure_of_rho, recomputed_rho_of_pure, rho_of_pure
 
 EPSILONS = [Fraction(1, 10**20), Fraction(1, 10**6), Fraction(1, 10), Fraction(1), Fraction(7, 3), Fraction(12), Fraction(159),
             Fraction(160), Fraction(5000)]  # fmt: skip

@@ -16,8 +16,8 @@ from support.export_clinic import PEOPLE, export_session, people, policy_facts
 from support.released_blocks import Keyed
 
 from dpsql.errors.exceptions import BudgetRefusal, Error, Fault
+from dpsql.noise.local_randomizers import exact_rows
 from dpsql.noise.perturb import Gate, randomise
-from dpsql.noise.randomised_rows import exact_rows
 from dpsql.pricing import row_export
 from dpsql.pricing.row_export import plan_export
 from dpsql.privacy.mechanisms import local_randomizers

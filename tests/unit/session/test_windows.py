@@ -16,7 +16,7 @@ from dpsql.frontends.cli import status_of
 from dpsql.ledger import entries, windows
 from dpsql.ledger.ledger import Ledger
 from dpsql.policy import load_policy
-from dpsql.privacy.accounting.windows import EVERY, window_start, windows_in_a_year
+from dpsql.privacy.accounting.ledger_units import EVERY, window_start, windows_in_a_year
 from dpsql.session.budget import windows_in_words
 from dpsql.session.opening import open_session
 from dpsql.session.row_export import RowExport

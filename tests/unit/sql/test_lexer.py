@@ -19,14 +19,13 @@ from dpsql.sql.split import read_script
 
 OWN_TEXTS = {
     "sql/dropped_arguments.py": "asks the parser about calls that it makes up",
-    "tuning/histograms.py": "reads a remainder that it wrote",
+    "tuning/choices.py": "reads a remainder that it wrote",
     "release/total_sql.py": "writes a remainder of our own anew, once it has failed",
     "exports/question.py": "a question about randomised rows, which no session answers and no other door reads",
     "release/remainder.py": "reads a remainder back from a process",
     "disclosure/plain_answer.py": "a question that a session has answered, which the owner alone compares with exact numbers",
     "dpsql_audit/replay.py": "a question of the audit, whose tree it changes",
-    "planning/total_cuts.py": "writes the query of a bound that it chooses itself",
-    "planning/value_cuts.py": "writes the query of a number of places that it chooses itself",
+    "planning/total_cuts.py": "writes the queries of bounds that it chooses itself",
 }
 """Modules other than the lexer that read texts which no front end received."""
 READS = {"tokenize", "parse_one", "parser", "transpile", "maybe_parse"}

@@ -22,9 +22,7 @@ from dpsql.privacy.mechanisms.exponential import Lean, leaning_choice
 from dpsql.session.opening import open_session
 from dpsql.session.session import Session
 from dpsql.tuning import Tuning
-from dpsql.tuning.choices import NoisyHistogram
-from dpsql.tuning.histograms import Histogram
-from dpsql.tuning.ways import choice_chances
+from dpsql.tuning.choices import Histogram, NoisyHistogram, choice_chances
 
 POLICY = """
 dataset: spending

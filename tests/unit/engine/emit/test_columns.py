@@ -21,7 +21,6 @@ from dpsql.engine.emit.columns import (
     strict,
     types_of,
 )
-from dpsql.plan.combinations import combinations
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import (
     BoundedBlock,
@@ -41,6 +40,7 @@ from dpsql.plan.plan import (
     UnitAggregate,
     UnitWindow,
     Window,
+    combinations,
 )
 
 A, B, C = (Column("a", Facts(Type.INTEGER)), Column("b", Facts(Type.REAL)), Column("c", Facts(Type.TEXT)))

@@ -12,8 +12,7 @@ import pytest
 
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Sensitivity
-from dpsql.privacy.mechanisms.exponential import OUTSIDE, Choice, choice_for
-from dpsql.privacy.mechanisms.permute_and_flip import EXPONENTIAL, PERMUTE_AND_FLIP
+from dpsql.privacy.mechanisms.exponential import EXPONENTIAL, OUTSIDE, PERMUTE_AND_FLIP, Choice, choice_for
 from dpsql_audit import choice_laws
 from dpsql_audit.choice_laws import distance, runs, target
 

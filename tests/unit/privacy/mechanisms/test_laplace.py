@@ -21,8 +21,8 @@ from dpsql.privacy.mechanisms.laplace import (
     noise_for,
     noise_for_rho,
     steps_moved,
+    vector_rho,
 )
-from dpsql.privacy.mechanisms.laplace_divergence import vector_rho
 
 LONE = Sensitivity(1, 1, 1, 1)
 WIDE = Sensitivity(3, 3 << 52, 3 << 104, 1 << 52)

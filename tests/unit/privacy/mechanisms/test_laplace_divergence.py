@@ -11,18 +11,21 @@ import numpy as np
 import pytest
 from dp_accounting.pld.privacy_loss_mechanism import DiscreteLaplacePrivacyLoss
 
-from dpsql.privacy.mechanisms import laplace, laplace_divergence
+from dpsql.privacy.loss import rho_of_pure
+from dpsql.privacy.mechanisms import laplace
 from dpsql.privacy.mechanisms.contract import Noise, Sensitivity
-from dpsql.privacy.mechanisms.laplace import MOST_SCALE, Laplace, entry_moved, steps_moved
-from dpsql.privacy.mechanisms.laplace_divergence import (
+from dpsql.privacy.mechanisms.laplace import (
+    MOST_SCALE,
+    Laplace,
+    entry_moved,
     entry_rho,
     largest_rate,
     recomputed_entry_rho,
     safe_rate,
+    steps_moved,
     vector_rho,
 )
 from dpsql.privacy.mechanisms.registry import MECHANISMS
-from dpsql.privacy.pure_to_zcdp import rho_of_pure
 from dpsql_audit.noise_laws import laplace_rho
 
 ORDERS = [1.0001, 1.01, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 40.0, 200.0]
@@ -187,7 +190,7 @@ def test_a_solution_that_is_too_large_is_not_taken(monkeypatch: pytest.MonkeyPat
     rho = Fraction(3, 10)
     exact = float(largest_rate(rho, 7, 4))
     for factor in (1 + 1e-9, 1.5):
-        monkeypatch.setattr(laplace_divergence, "_solution", lambda *_, factor=factor: exact * factor)
+        monkeypatch.setattr(laplace, "_solution", lambda *_, factor=factor: exact * factor)
         assert vector_rho(largest_rate.__wrapped__(rho, 7, 4), 7, 4) <= rho
 
 

@@ -10,8 +10,15 @@ import pytest
 
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Sensitivity
-from dpsql.privacy.mechanisms.exponential import LEANING_DENOMINATOR, Choice, Lean, leaning_choice
-from dpsql.privacy.mechanisms.permute_and_flip import CHOICE_MECHANISMS, EXPONENTIAL, PERMUTE_AND_FLIP
+from dpsql.privacy.mechanisms.exponential import (
+    CHOICE_MECHANISMS,
+    EXPONENTIAL,
+    LEANING_DENOMINATOR,
+    PERMUTE_AND_FLIP,
+    Choice,
+    Lean,
+    leaning_choice,
+)
 from dpsql_audit import choice_laws
 
 ROW = Sensitivity(1, 1, 1, 1)

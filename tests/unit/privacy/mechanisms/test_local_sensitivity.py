@@ -30,7 +30,7 @@ from dpsql.noise.local_sensitivity import tested_numbers as numbers_of
 from dpsql.noise.perturb import Gate
 from dpsql.noise.randomness import KernelRandomness
 from dpsql.noise.rank_histograms import Histograms, laid_out
-from dpsql.privacy.loss import PrivacyLoss
+from dpsql.privacy.loss import PrivacyLoss, rho_of_pure
 from dpsql.privacy.mechanisms.contract import Sensitivity
 from dpsql.privacy.mechanisms.exponential import choice_for
 from dpsql.privacy.mechanisms.local_sensitivity import (
@@ -42,7 +42,6 @@ from dpsql.privacy.mechanisms.local_sensitivity import (
     smooth_for,
 )
 from dpsql.privacy.mechanisms.rational_bounds import exp_lower, ln_upper
-from dpsql.privacy.pure_to_zcdp import rho_of_pure
 from dpsql_audit import local_laws
 from dpsql_audit.mechanism_laws import check_local
 

@@ -17,7 +17,7 @@ from dpsql.errors.exceptions import Refusal
 from dpsql.noise.group_layout import Groups
 from dpsql.noise.int128 import Int128
 from dpsql.noise.perturb import Gate
-from dpsql.privacy.loss import PrivacyLoss
+from dpsql.privacy.loss import PrivacyLoss, rho_of_pure
 from dpsql.privacy.mechanisms import gaussian as gaussians
 from dpsql.privacy.mechanisms import laplace as laplaces
 from dpsql.privacy.mechanisms import partition_selection as selections
@@ -40,7 +40,6 @@ from dpsql.privacy.mechanisms.partition_selection import (
     weighted_sensitivity,
     weighted_threshold,
 )
-from dpsql.privacy.pure_to_zcdp import rho_of_pure
 
 UNIT = Sensitivity(1, 1, 1, 1)
 PRICES = [

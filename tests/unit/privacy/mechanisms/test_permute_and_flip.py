@@ -14,9 +14,8 @@ import pytest
 
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Sensitivity
-from dpsql.privacy.mechanisms.exponential import OUTSIDE, Choice, choice_for, end_for
+from dpsql.privacy.mechanisms.exponential import EXPONENTIAL, OUTSIDE, PERMUTE_AND_FLIP, Choice, choice_for, end_for
 from dpsql.privacy.mechanisms.most_frequent import EndKey, MostFrequent, end_key_for
-from dpsql.privacy.mechanisms.permute_and_flip import EXPONENTIAL, PERMUTE_AND_FLIP
 from dpsql_audit.choice_laws import distance, flipped_log_chances, log_law, runs
 
 HALF = Fraction(1, 2)

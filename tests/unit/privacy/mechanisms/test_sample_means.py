@@ -18,7 +18,7 @@ from dpsql.noise.rank_histograms import laid_out
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.measurements import SampleMean
 from dpsql.plan.plan import Caps, Column, Term, TermKind
-from dpsql.policy.bounds import ContributionBounds
+from dpsql.policy.types import ContributionBounds
 from dpsql.pricing.sample_values import SampleMeanPricing
 from dpsql.privacy.loss import Neighbours, PrivacyLoss
 from dpsql.privacy.mechanisms import laplace

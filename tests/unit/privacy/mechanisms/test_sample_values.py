@@ -18,12 +18,11 @@ from dpsql.noise.rank_histograms import laid_out
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.measurements import SampleValues
 from dpsql.plan.plan import Caps, Column, Term, TermKind
-from dpsql.policy.bounds import ContributionBounds
+from dpsql.policy.types import ContributionBounds
 from dpsql.pricing.sample_values import SampleValuesPricing
 from dpsql.privacy.loss import Neighbours, PrivacyLoss
 from dpsql.privacy.mechanisms.contract import Sensitivity
-from dpsql.privacy.mechanisms.exponential import Choice, choice_for
-from dpsql.privacy.mechanisms.permute_and_flip import CHOICE_MECHANISMS, EXPONENTIAL
+from dpsql.privacy.mechanisms.exponential import CHOICE_MECHANISMS, EXPONENTIAL, Choice, choice_for
 from dpsql.privacy.mechanisms.rank_histogram import QuantileChoice, Search
 from dpsql.privacy.mechanisms.sample_values import SampleValuesPlan, enough_samples, entries_moved
 from dpsql_audit import choice_laws
