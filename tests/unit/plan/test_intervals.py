@@ -11,10 +11,7 @@ from typing import Any
 import pytest
 
 from dpsql.plan.intervals import (
-    ANY_GROUPS,
-    INT64,
     Facts,
-    GroupFacts,
     Interval,
     Type,
     absolute,
@@ -32,15 +29,6 @@ NOON = datetime(2024, 2, 28, 12)
 INTEGER, REAL, TEXT, BOOLEAN, DATE, TIMESTAMP = (
     Type.INTEGER, Type.REAL, Type.TEXT, Type.BOOLEAN, Type.DATE, Type.TIMESTAMP,
 )  # fmt: skip
-
-
-def test_numbers_and_points_in_time_are_told_from_other_types() -> None:
-    assert {type_ for type_ in Type if type_.numeric} == {INTEGER, REAL}
-    assert {type_ for type_ in Type if type_.temporal} == {DATE, TIMESTAMP}
-
-
-def test_the_ends_of_64_bits_are_those_of_twos_complement() -> None:
-    assert INT64 == (-9223372036854775808, 9223372036854775807)
 
 
 # --- domains ----------------------------------------------------------------------------------------------------------
@@ -74,45 +62,7 @@ def test_a_domain_is_listed_in_full_or_unknown(facts: Facts, domain: tuple[Any, 
     assert facts.size() == (None if domain is None else len(domain))
 
 
-def test_values_of_a_listed_domain_have_their_types() -> None:
-    listed = Facts(INTEGER, Fraction(0), Fraction(1)).domain()
-    assert listed is not None and {type(value) for value in listed} == {int}
-    assert Facts(INTEGER, *INT64).size() == 2**64
-
-
-@pytest.mark.parametrize(
-    ("lower", "upper", "bounded"), [(0, 0, True), (0, None, False), (None, 0, False), (None, None, False)]
-)
-def test_facts_are_bounded_where_both_ends_are_set(lower: int | None, upper: int | None, bounded: bool) -> None:
-    assert Facts(INTEGER, lower, upper).bounded is bounded
-
-
-def test_facts_without_values_keep_everything_else() -> None:
-    facts = Facts(INTEGER, Fraction(0), Fraction(9), (1, 2), False, Fraction(7), 3)
-    assert facts.without_values() == Facts(INTEGER, Fraction(0), Fraction(9), None, False, Fraction(7), 3)
-
-
 # --- constants --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("value", "type_", "has_ends"),
-    [
-        (True, BOOLEAN, False),
-        (False, BOOLEAN, False),
-        (0, INTEGER, True),
-        (-(2**63), INTEGER, True),
-        (Fraction(-1, 3), REAL, True),
-        ("", TEXT, False),
-        (DAY, DATE, True),
-        (NOON, TIMESTAMP, True),
-    ],
-)
-def test_a_constant_is_its_own_domain(value: Any, type_: Type, has_ends: bool) -> None:
-    ends = (value, value) if has_ends else (None, None)
-    facts = literal_facts(value)
-    assert facts == Facts(type_, *ends, (value,), nullable=False)
-    assert facts.size() == 1 and type((facts.values or (None,))[0]) is type(value)
 
 
 def test_null_has_a_type_of_its_own_and_other_values_have_none() -> None:
@@ -120,11 +70,6 @@ def test_null_has_a_type_of_its_own_and_other_values_have_none() -> None:
     for value in (1.5, b"x", [1]):
         with pytest.raises(TypeError, match=f"no SQL type for {type(value).__name__}"):
             literal_facts(value)
-
-
-def test_bounds_of_an_integer_constant_are_exact_fractions() -> None:
-    facts = literal_facts(2**62 + 1)
-    assert type(facts.lower) is type(facts.upper) is Fraction and facts.upper == 2**62 + 1
 
 
 # --- one of several values --------------------------------------------------------------------------------------------
@@ -153,10 +98,6 @@ HALF_OPEN = Facts(INTEGER, Fraction(5), None, nullable=False)
 )
 def test_one_of_several_values_lies_in_the_union_of_their_facts(parts: list[Facts], expected: Facts) -> None:
     assert hull(parts, INTEGER) == expected
-
-
-def test_the_type_of_a_union_is_the_one_that_is_asked_for() -> None:
-    assert hull([LOW], REAL).type is REAL
 
 
 # --- arithmetic -------------------------------------------------------------------------------------------------------
@@ -222,9 +163,3 @@ def test_an_unknown_end_leaves_unknown_what_depends_on_it(interval: Interval) ->
 
 
 # --- groups -----------------------------------------------------------------------------------------------------------
-
-
-def test_nothing_is_claimed_of_groups_that_nobody_knows() -> None:
-    assert not ANY_GROUPS.complete
-    assert not (ANY_GROUPS.counts or ANY_GROUPS.sums or ANY_GROUPS.chosen or ANY_GROUPS.ends)
-    assert GroupFacts().complete

@@ -113,15 +113,6 @@ def names(release: Release) -> list[str]:
 # --- tables -----------------------------------------------------------------------------------------------------------
 
 
-def test_tables_are_listed_with_what_the_policy_says_of_them(context: Context) -> None:
-    assert rows(context, "SHOW TABLES") == [
-        ("patients", "protected", 1, ""),
-        ("visits", "protected", 20, "one row for each visit"),
-        ("labs", "protected", 100, ""),
-        ("regions", "public", None, ""),
-    ]
-
-
 def test_a_table_is_described_with_bounds_and_keys(context: Context) -> None:
     assert rows(context, "DESCRIBE patients") == [
         ("patient_id", "integer", True, None, None, None, "privacy unit", ""),
@@ -135,35 +126,7 @@ def test_a_table_is_described_with_bounds_and_keys(context: Context) -> None:
     assert described["patient_id"] == "privacy unit, references patients.patient_id"
 
 
-def test_a_unit_that_is_found_by_a_join_is_no_column_of_the_table(context: Context) -> None:
-    assert {row[0]: row[6] for row in rows(context, "DESCRIBE labs")} == {
-        "value": "",
-        "visit_id": "references visits.visit_id",
-    }
-    assert [row[6] for row in rows(context, "DESCRIBE main.regions")] == ["primary key", ""]
-
-
-@pytest.mark.parametrize(("sql", "position"), [("DESCRIBE nobody", 10), ("DESCRIBE main.nobody", 10)])
-def test_a_table_that_there_is_not_is_refused_at_its_place(context: Context, sql: str, position: int) -> None:
-    with pytest.raises(Error) as error:
-        answer_statement(context, parse(sql))
-    assert (error.value.slug, error.value.position) == ("unknown_table", position)
-
-
 # --- options ----------------------------------------------------------------------------------------------------------
-
-
-def test_options_are_set_and_return_to_those_of_the_connection(context: Context) -> None:
-    before = context.options
-    assert rows(context, "SET dp.epsilon = 0.5") == [] and context.options.epsilon == Fraction(1, 2)
-    answer(context, "SET dp.confidence = 0.9")
-    answer(context, "SET dp.epsilon TO DEFAULT")
-    assert context.options.epsilon == Fraction(1, 5) and context.options.confidence == Fraction(9, 10)
-    answer(context, "SET dp.epsilon = 0.5")
-    answer(context, "RESET dp.epsilon")
-    assert context.options.epsilon == Fraction(1, 5) and context.options.confidence == Fraction(9, 10)
-    answer(context, "RESET ALL")
-    assert context.options == context.first_options != before
 
 
 def test_a_setting_of_another_system_is_not_set_and_resetting_it_does_nothing(context: Context) -> None:
@@ -172,27 +135,6 @@ def test_a_setting_of_another_system_is_not_set_and_resetting_it_does_nothing(co
     assert (error.value.slug, error.value.position) == ("option_unknown", 1)
     before = context.options
     assert rows(context, "RESET work_mem") == [] and context.options is before
-
-
-@pytest.mark.parametrize("sql", ["SHOW dp.all", "SHOW ALL"])
-def test_all_options_are_shown_with_their_values(context: Context, sql: str) -> None:
-    answer(context, "SET dp.epsilon = 0.25")
-    shown = answer(context, sql)
-    assert names(shown) == ["name", "value"]
-    assert dict(shown.rows()) == context.options.show() and dict(shown.rows())["dp.epsilon"] == "0.25"
-
-
-def test_one_option_is_shown(context: Context) -> None:
-    assert rows(context, "SHOW dp.epsilon") == [("dp.epsilon", "0.1")]
-
-
-@pytest.mark.parametrize(
-    ("name", "hint"), [("dp.epsilonn", "dp.epsilon"), ("dp.budgets", "dp.budget"), ("dp.alll", "dp.all")]
-)
-def test_an_unknown_option_is_refused_with_the_nearest_name(context: Context, name: str, hint: str) -> None:
-    with pytest.raises(Error) as error:
-        answer_statement(context, parse(f"SHOW {name}"))
-    assert error.value.slug == "option_unknown" and f"did you mean {hint}?" in str(error.value)
 
 
 # --- budgets ----------------------------------------------------------------------------------------------------------
