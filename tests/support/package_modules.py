@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -25,6 +26,17 @@ def nodes(file: Path) -> tuple[ast.AST, ...]:
     return tuple(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
 
 
+@cache
+def _by_class(file: Path) -> dict[type[Any], list[ast.AST]]:
+    found: dict[type[Any], list[ast.AST]] = defaultdict(list)
+    for node in nodes(file):
+        found[type(node)].append(node)
+    return found
+
+
 def nodes_of(file: Path, *kinds: type[Any]) -> Iterator[Any]:
     """Yield the nodes of a file that belong to these classes."""
+    classes = [known for known in _by_class(file) if issubclass(known, kinds)]
+    if len(classes) < 2:
+        return iter(_by_class(file)[classes[0]] if classes else ())
     return (node for node in nodes(file) if isinstance(node, kinds))

@@ -197,6 +197,7 @@ def test_what_needs_to_know_the_noise_before_is_refused(opener: Opener, option: 
 # --- accuracy -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_noise_has_the_scale_of_the_places_that_were_chosen(opener: Opener) -> None:
     """1,000 people have 7 costs whatever l is. The error over l is Laplace noise of scale 2 (half of epsilon 1): the mean of 150

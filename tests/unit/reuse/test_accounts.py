@@ -133,6 +133,7 @@ def test_an_edited_export_is_found_out(projects: Path) -> None:
     assert problems(lines, "--key", str(key)) == ""
 
 
+@pytest.mark.slow
 def test_the_week_of_the_dashboard_has_its_questions_answered(tmp_path: Path) -> None:
     """One day of the simulated week: twelve charges without derivation, two with it, and none for refreshes."""
     script = (

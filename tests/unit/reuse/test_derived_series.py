@@ -127,6 +127,7 @@ def test_sums_have_the_law_of_the_worst_and_their_own_covariance(group: np.ndarr
         assert np.mean(worst <= 1.3 * term.half_width(confidence)) > confidence + (1 - confidence) / 3
 
 
+@pytest.mark.slow
 def test_bars_of_what_is_computed_from_them_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Months from stored days: each month, their sum, and the change between consecutive months, over sixty releases."""
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))

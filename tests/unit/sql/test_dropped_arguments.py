@@ -52,7 +52,7 @@ def test_more_than_200_functions_are_tried() -> None:
     assert {"mod", "date_trunc", "date_diff", "floor", "ceil", "log10", "ltrim", "substr", "length"} <= set(MOST)
 
 
-@pytest.mark.parametrize("more", [1, 2])
+@pytest.mark.parametrize("more", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_one_too_many_arguments_are_refused(world: World, more: int) -> None:
     """The columns have every type, so that the refusal is not only due to their types."""
     answered = []

@@ -9,6 +9,7 @@ from dataclasses import replace
 import duckdb
 import pytest
 from support.places import POLICIES
+from support.seeds import seeds
 
 from dpsql.errors.exceptions import Error
 from dpsql.policy import load_policy
@@ -131,10 +132,11 @@ def question(chance: random.Random) -> str:
     return text + (" GROUP BY a.y" if grouped else "")
 
 
-def test_no_question_has_more_rows_than_its_bound() -> None:
-    chance, compared = random.Random(18), 0
+@pytest.mark.parametrize("seed", seeds(3, 1))
+def test_no_question_has_more_rows_than_its_bound(seed: int) -> None:
+    chance, compared = random.Random(18 + seed), 0
     with duckdb.connect() as connection:
-        for _ in range(600):
+        for _ in range(200):
             sql = question(chance)
             try:
                 released = bound(sql)
@@ -145,7 +147,7 @@ def test_no_question_has_more_rows_than_its_bound() -> None:
             assert rows <= released.most_rows, sql
             if "GROUP BY" not in sql and "DISTINCT" not in sql and "JOIN" in sql:
                 assert rows <= released.work, sql
-    assert compared > 400
+    assert compared > 130
 
 
 def test_large_integers_are_not_told_apart_by_numbers_with_a_fraction() -> None:
