@@ -18,7 +18,21 @@ from dpsql.functions.public_domains import as_literal
 from dpsql.functions.signatures import call
 from dpsql.plan.canonical_text import canonical_text
 from dpsql.plan.intervals import Type
-from dpsql.plan.plan import Block, Call, Expr, Filter, Literal, Measure, SemiJoin, filled
+from dpsql.plan.plan import (
+    Block,
+    Call,
+    Expr,
+    Filter,
+    Join,
+    Literal,
+    Measure,
+    Relation,
+    ReleasedRows,
+    Scan,
+    SemiJoin,
+    Union_,
+    filled,
+)
 
 _MIRRORED = {"eq": "eq", "ne": "ne", "not_distinct": "not_distinct", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 _OPPOSITE = {"eq": "ne", "ne": "eq", "lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "and": "or", "or": "and"}
@@ -37,8 +51,29 @@ def with_canonical_conditions(block: Block) -> Block:
 
 
 def filter_condition(condition: Expr) -> Expr:
-    """Return the canonical form of a condition that decides which rows stay, so that FALSE and NULL mean the same."""
-    return _where_true(canonical_condition(condition))
+    """Return the canonical form of a condition that decides which rows stay, so that FALSE and NULL mean the same. A condition
+    whose parts exclude each other is FALSE."""
+    canonical = _where_true(canonical_condition(condition))
+    return as_literal(False) if _is_excluded((canonical,)) else canonical
+
+
+def has_no_rows(relation: Relation) -> bool:
+    """Return whether a relation with canonical conditions has no rows, whatever the data are."""
+    if isinstance(relation, Union_):
+        return all(map(has_no_rows, relation.sources))
+    if isinstance(relation, Join):
+        return has_no_rows(relation.left) or (relation.kind == "inner" and has_no_rows(relation.right))
+    if isinstance(relation, SemiJoin):
+        unmatched = _is_false(relation.condition) or has_no_rows(relation.right)
+        return has_no_rows(relation.left) or (unmatched and not relation.negated)
+    if isinstance(relation, (Scan, ReleasedRows)):
+        return False
+    conditions: list[Expr] = []
+    inner: Relation = relation
+    while isinstance(inner, Filter):
+        conditions.append(inner.predicate)
+        inner = inner.source
+    return _is_excluded(conditions) or has_no_rows(inner if conditions else relation.source)
 
 
 def canonical_condition(condition: Expr) -> Expr:
@@ -234,3 +269,86 @@ def _filtered(measure: Measure) -> Measure:
 
 def _is_true(condition: Expr) -> bool:
     return isinstance(condition, Literal) and condition.value is True
+
+
+def _is_false(condition: Expr | None) -> bool:
+    return isinstance(condition, Literal) and not condition.value
+
+
+# --- Conditions that no row satisfies ---
+
+
+def _is_excluded(parts: Iterable[Expr]) -> bool:
+    """Return whether canonical conditions are never true together, by their constants alone.
+
+    The values of each operand that satisfy its comparisons with literals are bounded by an interval, or listed. An operand is
+    NULL, or it is compared. Of OR every branch must be excluded beside the other conditions.
+    """
+    joined = list(_flat("and", parts))
+    either = [part for part in joined if isinstance(part, Call) and part.function == "or"]
+    single = [part for part in joined if not (isinstance(part, Call) and part.function == "or")]
+    if any(map(_is_false, single)) or _contradict(single):
+        return True
+    return any(all(_is_excluded((*single, branch)) for branch in part.arguments) for part in either)
+
+
+def _contradict(parts: list[Expr]) -> bool:
+    """Return whether conditions without AND and OR are never true together."""
+    texts = {canonical_text(part) for part in parts}
+    tests: dict[str, list[tuple[str, Expr, list[Any]]]] = {}
+    for part in parts:
+        if not isinstance(part, Call):
+            continue
+        word, (operand, *items) = part.function, part.arguments
+        if word in ("not", "is_false"):
+            if canonical_text(operand) in texts:
+                return True
+            if word == "not" and isinstance(operand, Call) and operand.function == "in":
+                word, (operand, *items) = "not_in", operand.arguments
+        values = [item.value for item in items if isinstance(item, Literal)]
+        if word in (*_MIRRORED, "in", "not_in", "is_null") and len(values) == len(items):
+            tests.setdefault(canonical_text(operand), []).append((word, operand, values))
+    return any(map(_no_value, tests.values()))
+
+
+def _no_value(tests: list[tuple[str, Expr, list[Any]]]) -> bool:
+    """Return whether no value of an operand passes all tests, each a word, the operand and the values it is compared with.
+
+    Numbers are compared as doubles where one of them is no whole number; a whole number as a double may then equal another.
+    """
+    null = [word == "is_null" or (word == "not_distinct" and None in values) for word, _, values in tests]
+    type_ = tests[0][1].facts.type
+    every = [value for _, _, values in tests for value in values if value is not None]
+    exact = type_ is not Type.INTEGER or all(type(value) is int for value in every)
+    if any(null) or (len({type(value) for value in every}) > 1 and not type_.numeric):
+        return not all(null) and any(null)
+    low: list[tuple[Any, bool]] = []
+    high: list[tuple[Any, bool]] = []
+    listed: list[set[Any]] = []
+    excluded: set[Any] = set()
+    for word, _, written in tests:
+        values = [
+            value
+            for value in written
+            if value is not None and not (type_ is Type.INTEGER and _is_real(value) and value.denominator != 1)
+        ]
+        if type_ is Type.REAL or not exact:
+            values = [float(value) for value in values]
+        if word in ("eq", "in", "not_distinct"):
+            listed.append(set(values))
+        elif None in written:
+            return True
+        elif word in ("ne", "not_in"):
+            excluded |= set(values) if exact else set()
+        elif values and type_ is not Type.TEXT:  # the order of texts is the engine's own
+            (low if word in ("ge", "gt") else high).append((values[0], word in ("gt", "lt") and exact))
+
+    def passes(value: Any) -> bool:
+        above = all(value > end or (value == end and not strict) for end, strict in low)
+        below = all(value < end or (value == end and not strict) for end, strict in high)
+        return above and below and value not in excluded
+
+    if listed:
+        return not any(map(passes, set.intersection(*listed)))
+    ends = {end for end, _ in low} & {end for end, _ in high}
+    return any(first > last for first, _ in low for last, _ in high) or not all(map(passes, ends))

@@ -485,7 +485,7 @@ class Plan:
 
     Each block reads only results of earlier blocks. `remainder` is a validated sqlglot query over tables named like the blocks
     (columns: keys "k0".., measures "m0"..) and like the public inputs. It may hold DP_INTERVAL_LOW/HIGH/ERROR(expr) as anonymous
-    functions.
+    functions. `empty`: the text says outright that the answer has no rows (LIMIT 0), so that nothing need be measured.
     """
 
     sql: str
@@ -495,6 +495,7 @@ class Plan:
     output_names: tuple[str, ...]
     results: tuple[Result, ...] = ()
     cuts: tuple[TotalCut, ...] = ()
+    empty: bool = False
 
 
 _WITHOUT_PARTS = (Facts, NoisyValue, Number, Operation, Element, Scan)

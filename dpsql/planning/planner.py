@@ -20,6 +20,7 @@ from sqlglot import exp
 from dpsql.engine.contract import Engine
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.errors.traces import TRACES
+from dpsql.functions.canonical_conditions import has_no_rows
 from dpsql.functions.key_questions import MOST_ASKED, Candidates, PublicValues, Rows, Unanswered, ValueQuestion
 from dpsql.functions.row_costs import MOST_OF_A_QUESTION, block_cost
 from dpsql.plan.canonical_text import fingerprint
@@ -51,7 +52,7 @@ from dpsql.release.sandbox import DIALECT, Sandbox, shared_sandbox
 from dpsql.sql.binder.base_tables import check_row_filters, row_filters
 from dpsql.sql.binder.bind import bind
 from dpsql.sql.binder.unlisted_values import unlisted
-from dpsql.sql.lexer import Piece, SqlText, as_piece
+from dpsql.sql.lexer import Piece, SqlText, as_piece, place
 from dpsql.sql.parse import Parameters, Statement, dialect, has_values, parse
 from dpsql.sql.rewrites.bigquery import option_place
 from dpsql.storage.recent_values import RecentValues
@@ -283,20 +284,33 @@ class Planned:
         names = {block.name for block in self.plan.blocks}
         return tuple(priced for priced in blocks if priced.block.name in names)
 
+    def without_blocks(self) -> Planned:
+        """Return the question with nothing to measure."""
+        plan, price = replace(self.plan, blocks=(), results=(), cuts=()), Price((), PrivacyLoss.nothing())
+        return replace(self, plan=plan, price=price, keys=())
+
     @cached_property
-    def without_groups(self) -> tuple[str, ...]:
-        """The keys of each own block of which the conditions leave no combination of public values, in words."""
+    def about_nothing(self) -> tuple[str, ...]:
+        """Return an entry for each own block that measures nothing, whatever the data are: "" where no row passes its conditions,
+        its keys in words where these leave no combination of public values for a group."""
+        blocks = (priced.block for priced in self.own_blocks)
         return tuple(
-            ", ".join(expression_text(key.expression) for key in priced.block.keys)
-            for priced in self.own_blocks
-            if priced.block.keys and all(key.values is not None for key in priced.block.keys)
-            and not group_count([key.values for key in priced.block.keys], priced.block.combinations)
+            "" if has_no_rows(block.source) else ", ".join(expression_text(key.expression) for key in block.keys)
+            for block in blocks
+            if has_no_rows(block.source)
+            or (all(key.values is not None for key in block.keys)
+                and not group_count([key.values for key in block.keys], block.combinations))
         )  # fmt: skip
 
-    def require_groups(self) -> None:
-        """Refuse (no_groups) a question whose answer has no group by its text, the policy and public rows alone."""
-        if self.without_groups and len(self.without_groups) == len(self.own_blocks):
-            raise refuse("no_groups", keys=self.without_groups[0])
+    def require_rows(self) -> None:
+        """Refuse (no_rows, no_groups) a question about nothing by its text, the policy and public rows alone; not one whose text
+        says outright that it asks for no rows (LIMIT 0), by which tools learn the columns of an answer."""
+        nothing, query = self.about_nothing, self.statement.query
+        if not nothing or len(nothing) < len(self.own_blocks) or self.plan.empty or query is None:
+            return
+        wheres = list(query.find_all(exp.Where))
+        error = refuse("no_groups", keys=nothing[0]) if nothing[0] else refuse("no_rows")
+        raise error.placed_in(self.statement.sql, place(wheres[0].this) if len(wheres) == 1 else None)
 
     @cached_property
     def unlisted(self) -> tuple[str, ...]:

@@ -62,7 +62,7 @@ def alone_because(question: Planned) -> str:
     """Return the reason why a question is never measured with others, "" if it may be."""
     options = question.options
     reasons = {
-        "it reads no protected rows": not question.plan.blocks,
+        "it reads no protected rows": not question.plan.blocks or question.plan.empty,
         "it measures the same twice": len(set(question.keys)) < len(question.keys),
         "it is measured in stages": bool(question.plan.results),
         "its budget is searched for (dp.target_error)": options.target_error is not None,

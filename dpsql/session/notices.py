@@ -75,11 +75,14 @@ def condition_notices(question: NoticedQuestion) -> tuple[str, ...]:
 
 
 def empty_notices(question: NoticedQuestion) -> tuple[str, ...]:
-    """Return a notice where the conditions leave no group of public keys for a part of the answer, which then has no rows."""
+    """Return a notice where a part of the question is about nothing: no row passes its conditions, or they leave no group."""
+    if question.planned.plan.empty:
+        return ()
     return tuple(
-        f"no value of {keys} that the policy allows passes the conditions, so there are no groups"
-        for keys in dict.fromkeys(question.planned.without_groups)
-    )
+        f"no value of {keys} that the policy allows passes the conditions, so there are no groups" if keys
+        else "no row can pass the conditions of a part of this question, so its numbers are noise alone"
+        for keys in dict.fromkeys(question.planned.about_nothing)
+    )  # fmt: skip
 
 
 def row_notices(question: NoticedQuestion) -> tuple[str, ...]:

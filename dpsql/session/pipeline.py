@@ -41,6 +41,7 @@ from dpsql.session.charged import Charge, charged, in_background, work_for
 from dpsql.session.clamp_notices import clamps_of
 from dpsql.session.context import SessionContext
 from dpsql.session.notices import NoticedQuestion, Shown, notices, rows_of, unit_word
+from dpsql.session.rehearsal import blocks_without_rows
 from dpsql.session.response_times import Pace
 from dpsql.session.stages import Stages, tables_read
 
@@ -157,8 +158,11 @@ class Request:
 def answer(context: SessionContext, planned: Planned, request_id: str | None, pace: Pace) -> Release:
     """Answer from the store; otherwise measure in a thread that continues if the asker stops waiting (`background_work`).
 
-    Raises refusals (nothing charged) and faults (`charged` says whether the charge stays).
+    An answer without rows (`Plan.empty`) is free. Raises refusals (nothing charged) and faults (`charged` says whether the charge
+    stays).
     """
+    if planned.plan.empty:
+        return stored_answer(context, planned, (), request_id)
     request = Request(request_id, context.stages())
     lookup = context.stored_releases.find(planned, request.stages.fill, request_id)
     if (stored := lookup.complete) is not None:
@@ -305,7 +309,8 @@ def _release(
     `accounts` is the state of the ledger after the charge.
     """
     budget = context.accounts.budget(planned.options.project, accounts)
-    blocks = tuple(part.block for part in stored)
+    empty = planned.plan.empty
+    blocks = blocks_without_rows(planned) if empty else tuple(part.block for part in stored)
     question = NoticedQuestion(context, planned, stored=stored)
     price = budget.price(context.planner.accountant.units(loss))
     receipt = Receipt(
@@ -322,7 +327,7 @@ def _release(
     if previous is not None and len(sources) == len(blocks) and all(map(is_, sources, blocks)):
         receipt = _with_columns(receipt, context, planned, previous)
         return replace(previous, receipt=receipt, sandbox=context.sandbox)
-    consistent = consistent_blocks(planned.price.workloads, blocks)
+    consistent = blocks if empty else consistent_blocks(planned.price.workloads, blocks)
     own_names = {priced.block.name for priced in planned.own_blocks}
     inputs = planned.plan.public_inputs
     read_blocks = tuple(block for block in consistent if block.name in own_names)

@@ -41,6 +41,8 @@ _MOST_GROUPS = 20_000
 def preview(context: SessionContext, planned: Planned) -> PrivacyPlan:
     """Return the privacy plan of a question; nothing is charged, data is not touched. Raises the refusals of the question."""
     columns = rehearse(context.planner, context.sandbox, planned)
+    if planned.plan.empty:
+        planned = planned.without_blocks()
     lookup = context.stored_releases.find(planned, context.stages().fill, asking=False)
     planned, stored = lookup.planned, lookup.blocks
     blocks = planned.price.blocks
@@ -93,7 +95,9 @@ def preview(context: SessionContext, planned: Planned) -> PrivacyPlan:
             *context.index.notes({table for priced in blocks for table in tables(priced.block.source)}),
             *context.stored_releases.notes(planned, stored),
         ),
-        errors=column_errors(columns, outputs, bars, planned.options, len(missing) < len(blocks)),
+        errors=column_errors(
+            () if planned.plan.empty else columns, outputs, bars, planned.options, len(missing) < len(blocks)
+        ),
         groups=planned_groups(planned, outputs),
         further=tuple(filter(None, further)),
     )

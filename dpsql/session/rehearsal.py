@@ -8,19 +8,20 @@ without CAST is refused.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pyarrow as pa
 from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.plan.formulas import settled
-from dpsql.plan.intervals import Type
+from dpsql.plan.formulas import MeasureFormula, settled
+from dpsql.plan.intervals import GroupFacts, Type
 from dpsql.plan.plan import Scan
 from dpsql.planning.planner import Planned, Planner
 from dpsql.release import release
 from dpsql.release.release import OutputColumn
-from dpsql.release.remainder import ARROW, DIALECT, EXAMPLES, Remainder, unanswered
+from dpsql.release.remainder import ARROW, DIALECT, EXAMPLES, ReleasedBlock, Remainder, unanswered
 from dpsql.release.sandbox import CONVERSION, LITERAL_CONVERSION, Sandbox
 
 _ROWS = 2
@@ -40,17 +41,7 @@ def rehearse(planner: Planner, sandbox: Sandbox, planned: Planned) -> tuple[Outp
     columns = planner.columns.get(planned.token)
     if columns is not None:
         return columns
-    assumed = {cut.result: float(cut.most) for cut in planned.plan.cuts}
-    shapes = tuple(
-        (
-            priced.block.name,
-            tuple(key.expression.facts.type for key in priced.block.keys),
-            priced.noise.numbers,
-            tuple((name, settled(formula, assumed), type_) for name, formula, type_ in priced.block.formulas),
-            priced.block.groups,
-        )
-        for priced in planned.own_blocks
-    )
+    shapes = _shapes(planned)
     column_types = (
         *((*keys, *(type_ for _, _, type_ in formulas)) for _, keys, _, formulas, _ in shapes),
         *([column.facts.type for column in public.scan.columns] for public in planned.plan.public_inputs),
@@ -62,7 +53,7 @@ def rehearse(planner: Planner, sandbox: Sandbox, planned: Planned) -> tuple[Outp
 
     def run() -> tuple[OutputColumn, ...]:
         public = {name: _table(scan, 0) for name, scan in scans}
-        blocks = tuple(unanswered(*shape) for shape in shapes)
+        blocks = _blocks(shapes, 0)
         for result in results:
             labels = tuple(column.name for column in result.columns)
             release.rehearse(sandbox, Remainder(result.query, labels, blocks, public), confidence)
@@ -70,7 +61,7 @@ def rehearse(planner: Planner, sandbox: Sandbox, planned: Planned) -> tuple[Outp
         texts = any(Type.TEXT in types for types in column_types)
         if any(_converts(tree, texts) for tree in (remainder, *(result.query for result in results))):
             public = {name: _table(scan, _ROWS) for name, scan in scans}
-            blocks = tuple(unanswered(*shape, rows=_ROWS) for shape in shapes)
+            blocks = _blocks(shapes, _ROWS)
             for result in results:
                 labels = tuple(column.name for column in result.columns)
                 _check_conversions(sandbox, Remainder(result.query, labels, blocks, public), confidence)
@@ -84,6 +75,35 @@ def rehearse(planner: Planner, sandbox: Sandbox, planned: Planned) -> tuple[Outp
         raise error.placed_in(planned.statement.sql) from None
     planner.columns[planned.token] = columns
     return columns
+
+
+_Shape = tuple[str, tuple[Type, ...], tuple[str, ...], tuple[MeasureFormula, ...], GroupFacts]
+"""Name, types of keys, terms, formulas and facts of a block that the remainder reads."""
+
+
+def _shapes(planned: Planned) -> tuple[_Shape, ...]:
+    assumed = {cut.result: float(cut.most) for cut in planned.plan.cuts}
+    return tuple(
+        (
+            priced.block.name,
+            tuple(key.expression.facts.type for key in priced.block.keys),
+            priced.noise.numbers,
+            tuple((name, settled(formula, assumed), type_) for name, formula, type_ in priced.block.formulas),
+            priced.block.groups,
+        )
+        for priced in planned.own_blocks
+    )
+
+
+def blocks_without_rows(planned: Planned) -> tuple[ReleasedBlock, ...]:
+    """Return the blocks of a question without groups: from no measurement follows only what an answer without rows shows."""
+    return _blocks(_shapes(planned), 0)
+
+
+def _blocks(shapes: Sequence[_Shape], rows: int) -> tuple[ReleasedBlock, ...]:
+    return tuple(
+        unanswered(name, keys, terms, formulas, groups, rows) for name, keys, terms, formulas, groups in shapes
+    )
 
 
 def _converts(tree: exp.Expr, texts: bool) -> bool:

@@ -252,10 +252,10 @@ class Session:
 
     @registering()
     def plan(self, statement: Statement, parameters: Parameters = None, options: Options | None = None) -> Planned:
-        """Return the priced plan of a statement under `options`, the session's by default. Refuses (no_groups) an answer that
-        has no group whatever the data are."""
+        """Return the priced plan of a statement under `options`, the session's by default. Refuses (no_rows, no_groups) an answer
+        that is about nothing whatever the data are."""
         planned = self._planned(statement, parameters, options)
-        planned.require_groups()
+        planned.require_rows()
         return planned
 
     def _planned(self, statement: Statement, parameters: Parameters, options: Options | None = None) -> Planned:

@@ -11,9 +11,18 @@ from dpsql.policy import Policy
 from dpsql.policy.types import DEFAULT_SCHEMAS
 from dpsql.sql.binder import function_calls  # noqa: F401 (enters its handlers)
 from dpsql.sql.binder.combined_rows import check_shown
+from dpsql.sql.binder.private_block import measures
 from dpsql.sql.binder.query import QueryBinder
 from dpsql.sql.binder.scope import Environment, Protected
-from dpsql.sql.binder.trees import as_query, put_in_front
+from dpsql.sql.binder.trees import (
+    as_query,
+    asks_no_rows,
+    condition_of,
+    conjuncts,
+    is_constantly_false,
+    literal_limit,
+    put_in_front,
+)
 from dpsql.sql.lexer import place
 from dpsql.sql.parse import Statement
 
@@ -35,11 +44,27 @@ def bind(
         put_in_front(query, binder.common)
         blocks, results, read = _read(binder, query)
         public = tuple(entry for entry in binder.public.values() if entry.name in read)
-        return Plan(statement.sql, blocks, public, query, tuple(bound.columns), results)
+        empty = _shows_no_rows(statement.query)
+        return Plan(statement.sql, blocks, public, query, tuple(bound.columns), results, empty=empty)
     except Error as error:
         raise error.placed_in(statement.sql) from None
     except RecursionError:
         raise refuse("too_deep", most=150).placed_in(statement.sql) from None
+
+
+def _shows_no_rows(query: exp.Query) -> bool:
+    """Return whether an answer has no rows because its query says so outright: LIMIT 0, HAVING FALSE, or WHERE FALSE unless a
+    total over all rows has a row of its own."""
+    if not isinstance(query, exp.Select):
+        return literal_limit(query) == 0
+    if literal_limit(query) == 0 or any(map(is_constantly_false, conjuncts(condition_of(query, "having")))):
+        return True
+    group = query.args.get("group")
+    if group is None:
+        return asks_no_rows(query) and not measures(query)
+    plain = group.expressions and not any(value for name, value in group.args.items() if name != "expressions")
+    sets = (exp.Cube, exp.GroupingSets, exp.Rollup, exp.Tuple)
+    return bool(plain) and not any(isinstance(key, sets) for key in group.expressions) and asks_no_rows(query)
 
 
 def _read(binder: QueryBinder, query: exp.Query) -> tuple[tuple[Block, ...], tuple[Result, ...], set[str]]:

@@ -178,17 +178,20 @@ def _subqueries(node: exp.Select) -> list[exp.Expr]:
 
 def asks_no_rows(node: exp.Select) -> bool:
     """Return whether a SELECT has LIMIT 0 or a constant false condition, by which tools probe for names and types."""
-    limit = node.args.get("limit")
-    if isinstance(limit, exp.Limit) and isinstance(limit.expression, exp.Literal) and limit.expression.name == "0":
-        return True
-    return any(_is_false(part.unnest()) for part in conjuncts(condition_of(node, "where")))
+    return literal_limit(node) == 0 or any(map(is_constantly_false, conjuncts(condition_of(node, "where"))))
 
 
-def _is_false(part: exp.Expr) -> bool:
+def is_constantly_false(part: exp.Expr) -> bool:
+    """Return whether a condition is FALSE or compares two whole numbers or two texts so that it is false."""
+    part = part.unnest()
     if isinstance(part, exp.Boolean):
         return not part.this
-    sides = (part.this, part.expression) if isinstance(part, exp.EQ) else ()
-    return len(sides) == 2 and all(isinstance(s, exp.Literal) for s in sides) and sides[0].name != sides[1].name
+    if not isinstance(part, (exp.EQ, exp.NEQ)):
+        return False
+    sides = [side for side in (part.this, part.expression) if isinstance(side, exp.Literal)]
+    values = [side.name if side.is_string else int(side.name) for side in sides if side.is_string or side.is_int]
+    comparable = len(values) == 2 and type(values[0]) is type(values[1])
+    return comparable and (values[0] == values[1]) is isinstance(part, exp.NEQ)
 
 
 def no_rows(bound: Protected) -> Released:

@@ -131,3 +131,48 @@ def test_another_way_of_writing_has_the_same_form(seed: int) -> None:
         other = _rewritten(before, chance)
         forms = [shown(canonical_condition(written)) for written in (before, other)]
         assert forms[0] == forms[1], (shown(before), shown(other), forms)
+
+
+EXCLUDED = [
+    (("ge", "n", 41), ("le", "n", 29)), (("gt", "n", 2), ("lt", "n", 3)), (("eq", "n", Fraction(41, 2)),),
+    (("eq", "t", "a"), ("eq", "t", "b")), (("eq", "t", "a"), ("ne", "t", "a")), (("gt", "x", 2), ("le", "x", 2)),
+    (("eq", "n", 1), ("gt", "n", 1)), (("is_null", "n"), ("ge", "n", 1)), (("eq", "n", None),), (("lt", "n", None),),
+    (("ge", "d", DAY), ("lt", "d", DAY)), (("eq", "n", 1), ("eq", "n", Fraction(3, 2))), (("is_true", "b"), ("is_false", "b")),
+]  # fmt: skip
+POSSIBLE = [
+    (("ge", "n", 2**60), ("le", "n", Fraction(2**60))), (("ge", "n", 2**60 + 1), ("le", "n", Fraction(2**60))),
+    (("ge", "x", Fraction(1, 10)), ("le", "x", Fraction(1, 10) - Fraction(1, 10**30))), (("ge", "t", "b"), ("le", "t", "a")),
+    (("ge", "n", 2), ("le", "m", 1)), (("is_null", "n"), ("ge", "m", 1)), (("ge", "n", 2), ("le", "n", 2)),
+]  # fmt: skip
+
+
+def joined(parts: tuple[tuple[Any, ...], ...]) -> Expr:
+    written = [call(word, COLUMNS[name], *map(as_literal, values)) for word, name, *values in parts]
+    return call("and", *written) if len(written) > 1 else written[0]
+
+
+@pytest.mark.parametrize("parts", EXCLUDED)
+def test_conditions_that_exclude_each_other_are_false(parts: tuple[tuple[Any, ...], ...]) -> None:
+    condition = joined(parts)
+    assert filter_condition(condition) == as_literal(False)
+    other = call("eq", COLUMNS["m"], as_literal(0))
+    assert filter_condition(
+        call("and", call("or", condition, call("ne", COLUMNS["m"], as_literal(0))), other)
+    ) == as_literal(False)
+    assert filter_condition(call("or", condition, other)) != as_literal(False)
+
+
+@pytest.mark.parametrize("parts", POSSIBLE)
+def test_conditions_that_some_row_may_satisfy_are_not_false(parts: tuple[tuple[Any, ...], ...]) -> None:
+    assert filter_condition(joined(parts)) != as_literal(False)
+
+
+@pytest.mark.parametrize("seed", seeds(4, 2))
+def test_no_row_satisfies_what_is_false(seed: int) -> None:
+    chance, false = random.Random(seed), 0
+    for _ in range(1500):
+        before = call("and", *(condition(chance, 2) for _ in range(chance.randrange(1, 4))))
+        if filter_condition(before) == as_literal(False):
+            false += 1
+            assert not any(evaluate(before, row) is True for row in rows(chance)), shown(before)
+    assert false > 100

@@ -1,0 +1,43 @@
+-- query: constant
+-- sqlstate: ZP008
+-- at: 1 = 0
+SELECT COUNT(*) FROM visits WHERE 1 = 0
+
+-- query: bounds
+-- sqlstate: ZP008
+-- at: nights > 4 AND nights < 3
+SELECT AVG(cost) FROM visits WHERE nights > 4 AND nights < 3
+
+-- query: half_a_night
+-- sqlstate: ZP008
+-- at: nights = 2.5
+SELECT ward, COUNT(*) FROM visits WHERE nights = 2.5 GROUP BY ward
+
+-- query: two_values_at_once
+-- sqlstate: ZP008
+-- at: ward = 'er' AND ward = 'icu'
+SELECT ward, COUNT(*) FROM visits WHERE ward = 'er' AND ward = 'icu' GROUP BY ward
+
+-- query: behind_a_cte
+-- sqlstate: ZP008
+-- at: w IN ('er') AND NOT w = 'er'
+WITH v AS (SELECT ward AS w, nights AS n FROM visits) SELECT AVG(n) FROM v WHERE w IN ('er') AND NOT w = 'er'
+
+-- query: behind_a_join
+-- sqlstate: ZP008
+-- at: nights >= 3 AND NOT nights >= 2
+SELECT COUNT(*) FROM patients p JOIN (SELECT * FROM visits WHERE nights >= 3 AND NOT nights >= 2) v USING (patient_id)
+
+-- query: private_keys
+-- sqlstate: ZP008
+-- at: smoker AND NOT smoker
+SELECT city, COUNT(*) FROM patients WHERE smoker AND NOT smoker GROUP BY city
+
+-- query: by_person
+-- sqlstate: ZP008
+-- at: day > '2024-03-01' AND day < '2024-03-02'
+SELECT AVG(n) FROM (SELECT patient_id, COUNT(*) AS n FROM visits WHERE day > '2024-03-01' AND day < '2024-03-02' GROUP BY patient_id) t
+
+-- query: without_a_partner
+-- sqlstate: ZP008
+SELECT COUNT(*) FROM patients p WHERE EXISTS (SELECT 1 FROM visits v WHERE v.patient_id = p.patient_id AND v.ward = 'er' AND v.ward = 'icu')
