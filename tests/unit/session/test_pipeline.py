@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from support.clinic import build
 
-from dpsql.errors.exceptions import InternalError
+from dpsql.errors.exceptions import InternalError, Refusal
 from dpsql.ledger.ledger import Reservation
 from dpsql.session import pipeline
 from dpsql.session.opening import open_session
@@ -89,3 +89,36 @@ def test_a_release_carries_what_was_measured(session: Session) -> None:
 
 def test_a_statement_without_data_carries_nothing_measured(session: Session) -> None:
     assert list(session.execute("SHOW dp.epsilon").measured) == []
+
+
+PREVIEWS = {
+    "SELECT region, AVG(age) AS mean FROM patients GROUP BY region LIMIT 0": ["region", "mean"],
+    "SELECT * FROM (SELECT region, COUNT(*) AS n FROM patients GROUP BY 1) q WHERE 1 = 0": ["region", "n"],
+    "SELECT region, COUNT(*) AS n FROM patients WHERE 1 = 0 GROUP BY region": ["region", "n"],
+    "SELECT COUNT(*) AS n FROM patients HAVING FALSE": ["n"],
+    "(SELECT COUNT(*) AS n FROM patients) UNION ALL (SELECT 1) LIMIT 0": ["n"],
+    "SELECT age FROM patients WHERE FALSE": ["age"],
+}
+
+
+@pytest.mark.parametrize("sql", PREVIEWS)
+def test_a_question_that_asks_for_no_rows_is_free(session: Session, steps: list[str], sql: str) -> None:
+    columns = session.describe(sql)
+    assert [column.name for column in columns] == PREVIEWS[sql]
+    plan = session.explain(sql)
+    assert plan.to_text() == "price: nothing" and plan.outputs == ()
+    release = session.execute(sql)
+    assert len(release) == 0 and release.columns == columns and steps in ([], ["answer"])
+    assert not release.receipt.is_paid and not release.reused and release.to_arrow(bars=True).num_rows == 0
+    assert release.described and not release.remarks
+
+
+@pytest.mark.parametrize(
+    "rest", ["WHERE 1 = 0", "WHERE 1 = 0 GROUP BY ROLLUP (region)", "WHERE age > 40 AND age < 30 LIMIT 1"]
+)
+def test_a_total_of_nothing_is_refused_and_not_shown_without_rows(
+    session: Session, steps: list[str], rest: str
+) -> None:
+    with pytest.raises(Refusal, match="no row can pass"):
+        session.execute(f"SELECT COUNT(*) FROM patients {rest}")
+    assert not steps
