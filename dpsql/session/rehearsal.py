@@ -51,21 +51,17 @@ def rehearse(planner: Planner, sandbox: Sandbox, planned: Planned) -> tuple[Outp
     remainder, results = planned.plan.remainder, planned.plan.results
     names = planned.plan.output_names
 
+    def remainders(rows: int) -> list[Remainder]:
+        public, blocks = {name: _table(scan, rows) for name, scan in scans}, _blocks(shapes, rows)
+        trees = [(result.query, tuple(column.name for column in result.columns)) for result in results]
+        return [Remainder(tree, labels, blocks, public) for tree, labels in (*trees, (remainder, names))]
+
     def run() -> tuple[OutputColumn, ...]:
-        public = {name: _table(scan, 0) for name, scan in scans}
-        blocks = _blocks(shapes, 0)
-        for result in results:
-            labels = tuple(column.name for column in result.columns)
-            release.rehearse(sandbox, Remainder(result.query, labels, blocks, public), confidence)
-        columns = release.rehearse(sandbox, Remainder(remainder, names, blocks, public), confidence)
+        columns = [release.rehearse(sandbox, each, confidence) for each in remainders(0)][-1]
         texts = any(Type.TEXT in types for types in column_types)
         if any(_converts(tree, texts) for tree in (remainder, *(result.query for result in results))):
-            public = {name: _table(scan, _ROWS) for name, scan in scans}
-            blocks = _blocks(shapes, _ROWS)
-            for result in results:
-                labels = tuple(column.name for column in result.columns)
-                _check_conversions(sandbox, Remainder(result.query, labels, blocks, public), confidence)
-            _check_conversions(sandbox, Remainder(remainder, names, blocks, public), confidence)
+            for each in remainders(_ROWS):
+                _check_conversions(sandbox, each, confidence)
         return columns
 
     try:
