@@ -30,6 +30,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 from dpsql.errors.exceptions import refuse
 from dpsql.sql.lexer import DIALECT, as_piece, parser_dialect
 
+WRITTEN_NAME = "written name"
+"""Key of a function's `meta` under which stands its name in the text."""
 MOST_CALLS = 200
 STEPS_FOR_EACH_TOKEN = 5
 LEAST_STEPS = 5_000
@@ -165,7 +167,7 @@ def _words(usual: dict[Any, type[exp.Expr]]) -> property:
 
 def _functions(usual: dict[str, Any]) -> dict[str, Any]:
     """Return the builders of functions. That of PostgreSQL's generate_series reads a text as an interval, by a parser that
-    counts no steps: it gets plain intervals only."""
+    counts no steps: it gets plain intervals only. Those of single nodes record the name in the text."""
 
     def series(arguments: list[exp.Expr]) -> exp.Expr:
         step = arguments[2] if len(arguments) > 2 else None
@@ -174,7 +176,17 @@ def _functions(usual: dict[str, Any]) -> dict[str, Any]:
         built: exp.Expr = usual["GENERATE_SERIES"](arguments) if plain else exp.GenerateSeries.from_arg_list(arguments)
         return built
 
-    return {**usual, "GENERATE_SERIES": series}
+    def named(name: str, kind: type[exp.Func]) -> Callable[[list[exp.Expr]], exp.Expr]:
+        def built(arguments: list[exp.Expr]) -> exp.Expr:
+            node = kind.from_arg_list(arguments)
+            node.meta[WRITTEN_NAME] = name
+            return node
+
+        return built
+
+    kinds = ((name, getattr(builder, "__self__", None)) for name, builder in usual.items())
+    by_name = {name: named(name, kind) for name, kind in kinds if isinstance(kind, type) and issubclass(kind, exp.Func)}
+    return {**usual, **by_name, "GENERATE_SERIES": series}
 
 
 _metered = threading.local()

@@ -3,8 +3,11 @@ zero with a sign."""
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from support.generated_questions import difference
+from support.seeds import seeds
 
 from answers.test_answers import World, world  # noqa: F401
 from dpsql.errors.exceptions import Refusal
@@ -32,6 +35,16 @@ TWO_NAMES = (
     "SELECT p, q, SUM(n) FROM (SELECT uid, kind AS p, kind AS q, COUNT(*) AS n FROM a GROUP BY uid, ROLLUP(p, q)) GROUP BY p, q HAVING SUM(n) > 0",
 )
 """One column under two names is two keys: a set that has one of them alone has NULL for the other."""
+ALIASES = (
+    "SELECT k, SUM(n) FROM (SELECT uid, kind AS k, COUNT(*) AS n FROM a GROUP BY uid, ROLLUP(k) HAVING k IS NOT NULL) GROUP BY k HAVING SUM(n) > 0",
+    "SELECT j, SUM(n) FROM (SELECT uid, kind AS k, coalesce(k, 'all') AS j, COUNT(*) AS n FROM a GROUP BY uid, ROLLUP(k)) GROUP BY j HAVING SUM(n) > 0",
+    "SELECT k, COUNT(*) FROM (SELECT uid, kind AS k, COUNT(*) AS n, n + 1 AS m FROM a GROUP BY uid, k HAVING m > 2 AND k <> 'p') GROUP BY k HAVING COUNT(*) > 0",
+    "SELECT j, COUNT(*) FROM (SELECT x // 50 AS h, coalesce(h, 9) AS j FROM a) GROUP BY j HAVING COUNT(*) > 0",
+    "SELECT kind AS k, x // 50 AS h, SUM(h) FROM a WHERE x IS NOT NULL GROUP BY ROLLUP(k, h) HAVING COUNT(*) > 0",
+    "SELECT k, COUNT(*) FROM (SELECT uid, x AS kind, kind AS k FROM a WHERE x < 5 QUALIFY row_number() OVER (PARTITION BY uid, kind ORDER BY x) = 1) "
+    "GROUP BY k HAVING COUNT(*) > 0",
+)
+"""An output may be named by its alias where no column has that name, also beside the unit's key."""
 WINDOWS = (
     "SELECT kind, COUNT(*) OVER () AS w, COUNT(*) * 1.0 / SUM(COUNT(*)) OVER () AS share FROM a GROUP BY ROLLUP(kind) HAVING COUNT(*) > 0",
     "SELECT kind, COUNT(*) FROM a GROUP BY ROLLUP(kind) HAVING COUNT(*) > 0 QUALIFY RANK() OVER (ORDER BY COUNT(*) DESC) = 1",
@@ -57,10 +70,31 @@ ORDERED = (
 )
 
 
-@pytest.mark.parametrize("sql", [*KEYS, *TWO_NAMES, *NEGATIVE_ZEROS, *WINDOWS, *ORDERED])
+@pytest.mark.parametrize("sql", [*KEYS, *TWO_NAMES, *ALIASES, *NEGATIVE_ZEROS, *WINDOWS, *ORDERED])
 def test_answers_over_such_keys_and_sets_are_those_of_the_engine(world: World, sql: str) -> None:  # noqa: F811
     connection, session = world
     assert difference(session.execute(sql), connection.execute(sql).fetchall()) is None
+
+
+@pytest.mark.parametrize("seed", seeds(60, 8))
+def test_one_column_under_several_names_has_the_keys_of_the_engine(world: World, seed: int) -> None:  # noqa: F811
+    connection, session = world
+    chance = random.Random(seed)
+    names = chance.choices(
+        chance.choice((["p", "q", "kind"], ["1", "q", "kind"], ["1", "2", "kind"])), k=chance.choice((2, 2, 3))
+    )
+    listed = (
+        f"(({'), ('.join(names)}))"
+        if (word := chance.choice(("ROLLUP", "CUBE", "GROUPING SETS"))) == "GROUPING SETS"
+        else f"({', '.join(names)})"
+    )
+    sql = f"SELECT kind AS p, kind AS q, kind, GROUPING(kind) AS g, COUNT(*) AS n FROM a GROUP BY {word} {listed}"
+    if chance.random() < 0.4:
+        names = [name for name in names if not name.isdigit()] or ["q"]
+        sql = f"SELECT uid, kind AS p, kind AS q, kind, COUNT(*) AS n FROM a GROUP BY uid, ROLLUP ({', '.join(names)})"
+        sql = f"SELECT p, q, kind, SUM(n) AS n FROM ({sql}) GROUP BY ALL"
+    sql = f"SELECT * FROM ({sql}) WHERE n > 0"
+    assert difference(session.execute(sql), connection.execute(sql).fetchall()) is None, sql
 
 
 @pytest.mark.parametrize("sql", ORDERED)

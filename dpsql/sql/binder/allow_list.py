@@ -14,7 +14,7 @@ from dpsql.aggregates.registry import spelled
 from dpsql.errors.exceptions import refuse
 from dpsql.sql.binder.function_hints import unknown_function
 from dpsql.sql.binder.scope import lacks_argument
-from dpsql.sql.binder.sql_words import function_word, sql_word
+from dpsql.sql.binder.sql_words import sql_word
 from dpsql.sql.lexer import place
 from dpsql.sql.rewrites.bigquery import PER_GROUP
 
@@ -89,14 +89,14 @@ def check_node(node: exp.Expr) -> None:
         if name == "clamp":
             raise refuse("clamp_over_results", position=place(node))
         if name not in NAMES and not _aggregates_results(name):
-            raise unknown_function(name, place(node))
+            raise unknown_function(node)
         if name in DISTANCE and len(node.expressions) != 1:
             reason = "takes one output expression"
             raise refuse("wrong_arguments", function=name.upper(), reason=reason, position=place(node))
         return
     if type(node) not in NODES and not _aggregates_results(type(node).__name__):
         if isinstance(node, exp.Func):
-            raise unknown_function(function_word(node).lower(), place(node))
+            raise unknown_function(node)
         ties = isinstance(node, exp.LimitOptions) and node.args.get("with_ties")
         hint = "write LIMIT n, or QUALIFY rank() OVER (ORDER BY ...) <= n, which keeps rows with ties" if ties else None
         raise refuse("clause", what=sql_word(node), position=place(node), hint=hint)

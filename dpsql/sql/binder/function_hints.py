@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 
 from sqlglot import exp
 
@@ -10,7 +11,9 @@ from dpsql.errors.exceptions import Error, refuse
 from dpsql.errors.suggestions import nearest
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Expr, Literal
+from dpsql.sql.binder.sql_words import function_word
 from dpsql.sql.binder.unlisted_values import COMPARISONS
+from dpsql.sql.lexer import place
 
 _ORDERS = ("lt", "le", "gt", "ge")
 _WAYS = {
@@ -19,6 +22,7 @@ _WAYS = {
         "entropy follows from counts: SELECT -SUM(s * ln(s)) FROM (SELECT n / SUM(n) OVER () AS s FROM "
         "(SELECT x, COUNT(*) AS n FROM t GROUP BY x) AS counts WHERE n > 0) AS shares"
     ),
+    "list": "SELECT x, COUNT(*) ... GROUP BY x has a row for each value",
     "mad": "write MEDIAN(abs(x - (SELECT MEDIAN(x) FROM t)))",
     "geomean": "write exp(AVG(ln(clamp(x, 1, 1000)))) with bounds above 0",
     "product": "write exp(SUM(ln(clamp(x, 1, 1000)))) with bounds above 0",
@@ -37,7 +41,7 @@ _WAYS = {
 _OTHER_NAMES = {
     "median_absolute_deviation": "mad", "geometric_mean": "geomean", "sum_if": "sumif", "avgif": "averageif",
     "avg_if": "averageif", "average_if": "averageif", "div0": "safe_divide", "countd": "count_distinct", "rand": "random",
-    "countdistinct": "count_distinct",
+    "countdistinct": "count_distinct", "array_agg": "list",
 }  # fmt: skip
 _NAMES = (
     "abs", "arg_max", "arg_min", "avg", "ceil", "clamp", "coalesce", "concat", "contains", "corr", "count", "covar_samp",
@@ -59,9 +63,10 @@ def function_hint(name: str) -> str | None:
     return None if near is None or near == name else f"did you mean {near}?"
 
 
-def unknown_function(name: str, position: int | None) -> Error:
-    """Return the refusal of the function `name` (in lower case), with a hint how to write it if there is one."""
-    return refuse("unknown_function", name=name, position=position, hint=function_hint(name))
+def unknown_function(node: exp.Func) -> Error:
+    """Return the refusal of a function, with a hint how to write it if there is one."""
+    name = function_word(node).lower()
+    return refuse("unknown_function", name=name, position=place(node), hint=function_hint(name))
 
 
 def expression_hint(node: exp.Expr) -> str | None:
@@ -91,4 +96,10 @@ def comparison_hint(function: str, arguments: Sequence[Expr]) -> str | None:
         )
     if type_ is Type.BOOLEAN:
         return "the column is true or false: write x for what is true, NOT x for what is false"
-    return "numbers stand without quotes: x = 3" if type_.numeric else None
+    if not type_.numeric:
+        return None
+    if any(isinstance(value, date) for value in literals):
+        return "the column is a number: compare a year with date_part('year', CURRENT_DATE)"
+    if any(str(value).lower().lstrip("+-") in ("nan", "inf", "infinity") for value in literals):
+        return "such a number is written with its type: x = 'nan'::DOUBLE"
+    return "numbers stand without quotes: x = 3"

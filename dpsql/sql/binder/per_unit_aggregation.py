@@ -6,6 +6,8 @@ rows and changes no others (privacy.md 3). The intervals of its columns are deri
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from sqlglot import exp
 
 from dpsql.aggregates.registry import aggregate_of
@@ -19,7 +21,7 @@ from dpsql.sql.binder.base_tables import project
 from dpsql.sql.binder.scalars import KeyScalars, Scalars
 from dpsql.sql.binder.scope import Kind, Protected, Scope
 from dpsql.sql.binder.sql_words import sql_word
-from dpsql.sql.binder.trees import output_name
+from dpsql.sql.binder.trees import output_name, outputs_by_alias
 from dpsql.sql.binder.unit_keys import kind
 from dpsql.sql.lexer import place
 
@@ -36,7 +38,7 @@ def per_unit(
     for clause in ("order", "limit", "offset", "qualify"):
         if node.args.get(clause) is not None:
             raise refuse("rows_clause", what=clause.upper(), position=place(node.args[clause]) or place(node))
-    scalars = _UnitScalars(scope, keys, units, rows_per_unit(source, policy))
+    scalars = _UnitScalars(scope, keys, units, rows_per_unit(source, policy), outputs_by_alias(node))
     items = [(output_name(item), scalars.bind(item.unalias())) for item in node.expressions]
     having = node.args.get("having")
     condition = None if having is None else scalars.boolean(having.this)
@@ -51,8 +53,10 @@ def per_unit(
 class _UnitScalars(Scalars):
     """Binder of expressions over a per-unit aggregation: keys, aggregates, and functions of them."""
 
-    def __init__(self, scope: Scope, keys: list[Expr], units: list[Expr], rows: int) -> None:
-        super().__init__(scope)
+    def __init__(
+        self, scope: Scope, keys: list[Expr], units: list[Expr], rows: int, outputs: Mapping[str, exp.Expr]
+    ) -> None:
+        super().__init__(scope, outputs)
         self.rows_below = Scalars(scope)
         self.keys_below = KeyScalars(scope)
         self.keys = keys
@@ -79,8 +83,10 @@ class _UnitScalars(Scalars):
             if below in self.keys and below is not None:
                 return Column(f"g{self.keys.index(below)}", below.facts)
             if isinstance(node, exp.Column):
-                self.scope.resolve(node)
-                raise refuse("not_grouped", name=node.name, position=place(node))
+                named = self.resolve(node)
+                if self.scope.has(node):
+                    raise refuse("not_grouped", name=node.name, position=place(node))
+                return named
         return super().bind(node)
 
     def _unit(self, expression: Expr) -> Column:

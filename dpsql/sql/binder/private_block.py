@@ -39,7 +39,7 @@ from dpsql.sql.binder.scalars import KeyScalars, Scalars, literal
 from dpsql.sql.binder.scope import HIDDEN, Bound, Environment, Kind, Scope, only
 from dpsql.sql.binder.set_operations import stacked
 from dpsql.sql.binder.sql_words import sql_text, sql_word
-from dpsql.sql.binder.trees import SQL_TYPES, condition_of, conjuncts, output_name, rebuild
+from dpsql.sql.binder.trees import SQL_TYPES, condition_of, conjuncts, output_name, outputs_by_alias, rebuild
 from dpsql.sql.binder.unit_keys import kind
 from dpsql.sql.binder.unpaired_rows import check_ignored, check_unread, with_unpaired_rows
 from dpsql.sql.lexer import place
@@ -189,7 +189,7 @@ class _Cut:
         self.node = node
         self.scope = scope
         self.environment = environment
-        self.scalars = Scalars(scope)
+        self.scalars = Scalars(scope, outputs_by_alias(node))
         self.key_scalars = KeyScalars(scope)
         self.keys: list[Key] = []
         self.block_keys = BlockKeys(())
@@ -333,7 +333,7 @@ class _Cut:
 
     def _named(self, part: exp.Expr) -> exp.Expr:
         """Return a condition of HAVING with outputs named by alias written out; source columns take precedence."""
-        outputs = {item.alias.lower(): item.unalias() for item in self.node.expressions if item.alias}
+        outputs = outputs_by_alias(self.node)
 
         def written_out(column: exp.Expr) -> exp.Expr:
             if not isinstance(column, exp.Column) or column.table or self.scope.has(column):
@@ -348,12 +348,13 @@ class _Cut:
         return item
 
     def _key_of_item(self, item: exp.Expr, several: bool) -> str:
-        """Return the key of a GROUP BY item; `several`: of one of several grouping sets."""
+        """Return the key of a GROUP BY item; `several`: of one of several grouping sets, in which the key of an output that is
+        named by alias or position is its own, as in DuckDB."""
         index = self._output_of(item)
         if index is None:
-            return self._add_key(item)
+            return self._add_key(item, self.outputs.values() if several else ())
         if index not in self.outputs:
-            taken = self.outputs.values() if several else ()
+            taken = [key.name for key in self.keys] if several else ()
             self.outputs[index] = self._add_key(self._not_star(self.node.expressions[index].unalias()), taken)
         return self.outputs[index]
 
@@ -370,12 +371,12 @@ class _Cut:
         return None
 
     def _add_key(self, item: exp.Expr, taken: Collection[str] = ()) -> str:
-        """Return the key of an expression, entering it if it is new, or if its key is among those `taken` by other outputs."""
+        """Return the key of an expression, entering it if it is new, or if its keys are among those `taken`."""
         if has_aggregate(item):
             raise refuse("nested_aggregate", function="GROUP BY", position=place(item))
         expression = self.key_scalars.bind(item)
-        name = self._known_key(expression)
-        if name is not None and name not in taken:
+        name = self._known_key(expression, taken)
+        if name is not None:
             return name
         if len(self.keys) >= MOST_KEYS:
             raise refuse("many_keys", most=MOST_KEYS, position=place(item))
@@ -526,7 +527,7 @@ class _Cut:
             return None
         return self._known_key(expression)
 
-    def _known_key(self, expression: Expr) -> str | None:
-        """Return the last key that is an expression, as DuckDB takes it where several outputs are."""
+    def _known_key(self, expression: Expr, taken: Collection[str] = ()) -> str | None:
+        """Return the last key that is an expression, as DuckDB takes it where several are, except those `taken`."""
         keys = (key.name for key in reversed(self.keys) if self.results.get(key.name, key.expression) == expression)
-        return next(keys, None)
+        return next((name for name in keys if name not in taken), None)

@@ -60,7 +60,7 @@ from dpsql.sql.binder.trees import (
     no_rows,
     order_by_all,
     output_name,
-    outputs_written_out,
+    outputs_by_alias,
     put_in_front,
     rebuild,
     rename,
@@ -356,7 +356,7 @@ class QueryBinder:
             if node.args.get(clause) is not None:
                 word = clause.upper()
                 raise refuse("rows_clause", what=word, position=place(node.args[clause]) or place(node))
-        scalars = WindowScalars(scope, rows_per_unit(below.relation, self.policy))
+        scalars = WindowScalars(scope, rows_per_unit(below.relation, self.policy), outputs_by_alias(node))
         bound: list[tuple[str, Expr]] = []
         for ordered in node.args["order"].expressions if node.args.get("order") is not None else ():
             # Without LIMIT the order of a set of rows has no meaning and is left out; the names in it must exist all the same.
@@ -371,7 +371,7 @@ class QueryBinder:
                 continue
             bound.append((output_name(item), scalars.bind(item.unalias())))
         qualify = node.args.get("qualify")
-        condition = None if qualify is None else scalars.boolean(outputs_written_out(qualify.this, node))
+        condition = None if qualify is None else scalars.boolean(qualify.this)
         relation = scalars.relation(below.relation)
         if condition is not None:
             relation = Filter(relation, condition)

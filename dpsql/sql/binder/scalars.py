@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from fractions import Fraction
 from typing import Any
@@ -20,7 +20,7 @@ from dpsql.plan.plan import Call, Column, Expr, Literal
 from dpsql.privacy.loss import exact_number
 from dpsql.sql.binder.function_hints import comparison_hint, expression_hint, unknown_function
 from dpsql.sql.binder.scope import Scope, lacks_argument, only
-from dpsql.sql.binder.sql_words import function_word, sql_word
+from dpsql.sql.binder.sql_words import sql_word
 from dpsql.sql.binder.unlisted_values import COMPARISONS, check_listed
 from dpsql.sql.lexer import place
 
@@ -33,15 +33,23 @@ def literal(value: Any) -> Literal:
     return Literal(value, literal_facts(value))
 
 
+NO_OUTPUTS: Mapping[str, exp.Expr] = {}
+
+
 class MissingArgument(Exception):
     """An argument that should be bound is missing."""
 
 
 class Scalars:
-    """Binder of row expressions over one scope. Every refusal carries the position of the node it is about."""
+    """Binder of row expressions over one scope. Every refusal carries the position of the node it is about.
 
-    def __init__(self, scope: Scope) -> None:
+    `outputs`: the expressions of a SELECT list by alias, which may be named where no column of the scope has that name.
+    """
+
+    def __init__(self, scope: Scope, outputs: Mapping[str, exp.Expr] = NO_OUTPUTS) -> None:
         self.scope = scope
+        self.outputs = outputs
+        self._bound_outputs: dict[str, Expr | None] = {}
         self._weights: dict[int, tuple[Call, int]] = {}
 
     def bind(self, node: exp.Expr | None) -> Expr:
@@ -59,6 +67,17 @@ class Scalars:
             return handler(self, node)
         except MissingArgument:
             raise lacks_argument(node) from None
+
+    def resolve(self, node: exp.Column) -> Expr:
+        """Return the column of the scope that `node` names, or else the output, bound once. Refuses names of neither, and
+        outputs that name themselves."""
+        name = node.name.lower()
+        if node.table or name not in self.outputs or self.scope.has(node):
+            return self.scope.resolve(node)
+        if name not in self._bound_outputs:
+            self._bound_outputs[name] = None
+            self._bound_outputs[name] = self.bind(self.outputs[name])
+        return self._bound_outputs[name] or self.scope.resolve(node)
 
     def boolean(self, node: exp.Expr) -> Expr:
         """Return the row expression of a condition. Refuses (not_boolean) other types than BOOLEAN and NULL."""
@@ -125,7 +144,7 @@ def not_allowed(node: exp.Expr) -> Exception:
     if isinstance(node, exp.AggFunc):
         return refuse("nested_aggregate", function=sql_word(node), position=place(node))
     if isinstance(node, exp.Func):
-        return unknown_function(function_word(node).lower(), place(node))
+        return unknown_function(node)
     return refuse("unknown_expression", what=sql_word(node), position=place(node), hint=expression_hint(node))
 
 
@@ -206,7 +225,7 @@ def _column(self: Scalars, node: exp.Column) -> Expr:
     if isinstance(node.this, exp.Star):
         raise refuse("raw_rows", position=place(node))
     only(node, "this", "table")
-    return self.scope.resolve(node)
+    return self.resolve(node)
 
 
 @handles(exp.Subquery, exp.Exists)

@@ -8,6 +8,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from dpsql.sql.parse import dialect
+from dpsql.sql.parser import WRITTEN_NAME
 
 _WORDS: dict[type[exp.Expr], str] = {
     exp.Tuple: "a list in brackets", exp.Star: "*", exp.Placeholder: "a parameter", exp.Parameter: "a parameter",
@@ -71,7 +72,9 @@ def sql_text(node: exp.Expr) -> str:
 
 
 def function_word(node: exp.Func) -> str:
-    """Return the SQL name of a function, one of them if it has several."""
+    """Return the SQL name of a function: the written one if it is known, or one of several."""
+    if (written := node.meta_get(WRITTEN_NAME)) is not None:
+        return str(written)
     if isinstance(node, exp.Anonymous):
         return str(node.this).upper()
     if isinstance(node, exp.Pad):

@@ -205,12 +205,6 @@ def no_rows(bound: Protected) -> Released:
     return Released(select, labels, facts)
 
 
-def outputs_written_out(condition: exp.Expr, node: exp.Select) -> exp.Expr:
-    """Return a condition of QUALIFY with outputs that it names by alias written out."""
-    outputs = {item.alias.lower(): item.unalias() for item in node.expressions if item.alias}
-
-    def written_out(part: exp.Expr) -> exp.Expr:
-        alias = part.name.lower() if isinstance(part, exp.Column) and not part.table else ""
-        return exp.Paren(this=outputs[alias].copy()) if alias in outputs else part
-
-    return condition.transform(written_out)
+def outputs_by_alias(node: exp.Select) -> dict[str, exp.Expr]:
+    """Return the expressions of a SELECT list by alias in lower case: of several outputs with one alias, the first."""
+    return {item.alias.lower(): item.unalias() for item in reversed(node.expressions) if item.alias}

@@ -7,6 +7,7 @@ is also partitioned by the unit itself. Windows across units read rows of other 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 
@@ -17,7 +18,7 @@ from dpsql.errors.exceptions import refuse
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import Column, Expr, Relation, Sorting, UnitWindow, Window
 from dpsql.sql.binder.aggregates import bind_measure, is_aggregate
-from dpsql.sql.binder.scalars import Scalars
+from dpsql.sql.binder.scalars import NO_OUTPUTS, Scalars
 from dpsql.sql.binder.scope import Kind, Scope, only
 from dpsql.sql.binder.sql_words import sql_word
 from dpsql.sql.binder.unit_keys import kind
@@ -32,9 +33,9 @@ MOST_WINDOWS = 50
 class WindowScalars(Scalars):
     """Binder of row expressions that may contain windows: each becomes a column of the `UnitWindow` that `relation` returns."""
 
-    def __init__(self, scope: Scope, rows: int) -> None:
+    def __init__(self, scope: Scope, rows: int, outputs: Mapping[str, exp.Expr] = NO_OUTPUTS) -> None:
         """Bind over `scope`. `rows`: rows_per_unit of the relation below."""
-        super().__init__(scope)
+        super().__init__(scope, outputs)
         self.rows = rows
         self.windows: list[Window] = []
         self._inside = False

@@ -12,6 +12,7 @@ HINTS = {
     "HISTOGRAM(nights)": "width_bucket(x, 0, 100, 10)", "ENTROPY(ward)": "entropy follows from counts",
     "MAD(nights)": "MEDIAN(abs(x - (SELECT MEDIAN(x) FROM t)))", "SUMIF(nights, nights > 3)": "SUM(x) FILTER (WHERE condition)",
     "AVERAGE(nights)": "write AVG(x)", "MEDAIN(nights)": "did you mean median?", "DIV0(SUM(nights), COUNT(*))": "write x / y",
+    "explode(nights)": "",
 }  # fmt: skip
 MEANT = (
     "SELECT width_bucket(nights, 0, 100, 10) AS bucket, COUNT(*) FROM visits GROUP BY bucket",
@@ -23,12 +24,14 @@ MEANT = (
     "SELECT SUM(nights) FILTER (WHERE nights > 3), AVG(nights) FILTER (WHERE nights > 3) FROM visits",
     "SELECT ward, COUNT(*) / SUM(COUNT(*)) OVER () FROM visits GROUP BY ward",
     "SELECT floor(nights) AS n, COUNT(*) FROM visits WHERE nights = 7 / 2 OR nights = 4 GROUP BY n",
+    "SELECT COUNT(*) FROM visits WHERE nights < date_part('year', CURRENT_DATE) AND cost = 'nan'::DOUBLE",
     "SELECT coalesce(SUM(nights), 0), COUNT(DISTINCT patient_id) FROM visits WHERE cost IS NULL",
 )
 CONDITIONS = {
     "nights = '3'": "numbers stand without quotes", "ward = 3": "texts stand in single quotes",
     "smoker = 1": "write x for what is true", "nights < '3'": "numbers stand without quotes",
-    "trunc(nights) = 3": "write floor(x)", "nights IN (7 / 2, 4)": "x = a / 2 OR x = b", "smoker IN (1 = 1, FALSE)": "x = a / 2 OR x = b",
+    "trunc(nights) = 3": "write floor(x)", "nights < CURRENT_DATE": "date_part('year', CURRENT_DATE)", "cost = '-Inf'": "'nan'::DOUBLE",
+    "nights IN (7 / 2, 4)": "x = a / 2 OR x = b", "smoker IN (1 = 1, FALSE)": "x = a / 2 OR x = b",
     "ward IS 'er'": "other values are compared with =", 'ward = "er"': "a text stands in single quotes: '...'",
 }  # fmt: skip
 
@@ -49,7 +52,8 @@ def test_a_refused_function_comes_with_how_to_write_it(call: str) -> None:
         assert error.slug in ("unknown_function", "unknown_column") and (
             error.slug != "unknown_function" or HINTS[call] in error.hint
         )
-    assert refusal(f"SELECT {call} FROM visits").slug == "unknown_function"
+    error = refusal(f"SELECT {call} FROM visits")
+    assert error.slug == "unknown_function" and f"function {call.partition('(')[0].lower()} " in error.message
 
 
 @pytest.mark.parametrize("sql", MEANT)
