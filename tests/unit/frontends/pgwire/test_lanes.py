@@ -244,7 +244,7 @@ def test_the_description_of_a_catalog_question_can_be_stopped(
         if place == "waiting":
             first.send(framed(b"Q", text(question)))
             assert begun.wait(PATIENCE)
-        second.send(parse(question), describe(b"S"), framed(b"S"))
+        second.send(parse(question.replace("'patients'", "$1")), describe(b"S"), framed(b"S"))
         assert (begun if place == "running" else waits).wait(PATIENCE)
         if how == "cancel":
             Client(port).send(struct.pack("!II", 16, 80877102) + second.key)
