@@ -25,10 +25,9 @@ MOST = {
     "engine": (10_500, 62),
     "errors": (600, 6),
     "exports": (900, 5),
-    "frontends": (
-        16_000,
-        82,
-    ),  # backup and restore of what a server has beside its ledger: 80; dp.bars, types of names and JSON in catalogs, losses that check names: 120
+    # backup and restore of what a server has beside its ledger: 80; dp.bars and types in catalogs, losses that check names: 120;
+    # patterns of lists, statistics, sets of JSON in catalogs, refusals at Parse: 140
+    "frontends": (16_100, 82),
     "functions": (4_300, 22),  # conditions that exclude each other, so that a question about nothing is refused: 85
     "ledger": (3_300, 18),  # clocks that jump open no budget, and the owner states the day: 70
     "media": (200, 3),

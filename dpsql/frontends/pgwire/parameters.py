@@ -57,6 +57,8 @@ def parameter_types(tree: exp.Expr | None, declared: Sequence[int], policy: Poli
     inferred: dict[int, int] = {}
     lookup = _columns(tree, policy)
     for node in tree.find_all(exp.Parameter, exp.Placeholder):
+        if isinstance(node, exp.Placeholder) and not node.name.isdecimal():
+            continue  # a bare question mark
         number = int(node.name[:9]) if node.name.isascii() and node.name.isdecimal() else 0
         if number == 0:
             raise refuse("parameter_none", number=node.name, position=place(node))

@@ -16,6 +16,7 @@ SERVER_VERSION = "16.14"
 
 DEFAULTS: dict[str, str] = {
     "application_name": "",
+    "block_size": "8192",
     "bytea_output": "hex",
     "client_encoding": "UTF8",
     "client_min_messages": "notice",

@@ -112,7 +112,6 @@ SELECT l.lanname AS "Name", l.lanpltrusted AS "Trusted", d.description AS "Descr
 SELECT c.relchecks, c.relkind, c.relhasindex, c.relhasrules, c.relrowsecurity, c.relforcerowsecurity, false AS relhasoids, c.relispartition, '', c.reltablespace, CASE WHEN c.reloftype = 0 THEN '' ELSE c.reloftype::pg_catalog.regtype::pg_catalog.text END, c.relpersistence, c.relreplident, am.amname FROM pg_catalog.pg_class c LEFT JOIN pg_catalog.pg_class tc ON (c.reltoastrelid = tc.oid) LEFT JOIN pg_catalog.pg_am am ON (c.relam = am.oid) WHERE c.oid = 'orders'::regclass
 SELECT a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), (SELECT pg_catalog.pg_get_expr(d.adbin, d.adrelid, true) FROM pg_catalog.pg_attrdef d WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum AND a.atthasdef), a.attnotnull, (SELECT c.collname FROM pg_catalog.pg_collation c, pg_catalog.pg_type t WHERE c.oid = a.attcollation AND t.oid = a.atttypid AND a.attcollation <> t.typcollation) AS attcollation, a.attidentity, a.attgenerated FROM pg_catalog.pg_attribute a WHERE a.attrelid = 'users'::regclass AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
 SELECT c2.relname, i.indisprimary, i.indisunique, i.indisclustered, i.indisvalid, pg_catalog.pg_get_indexdef(i.indexrelid, 0, true), pg_catalog.pg_get_constraintdef(con.oid, true), contype, condeferrable, condeferred, i.indisreplident, c2.reltablespace, false AS conperiod FROM pg_catalog.pg_class c, pg_catalog.pg_class c2, pg_catalog.pg_index i LEFT JOIN pg_catalog.pg_constraint con ON (conrelid = i.indrelid AND conindid = i.indexrelid AND contype IN ('p','u','x')) WHERE c.oid = 'orders'::regclass AND c.oid = i.indrelid AND i.indexrelid = c2.oid ORDER BY i.indisprimary DESC, c2.relname
--- differs: not answered as there yet
 SELECT conrelid = 'orders'::pg_catalog.regclass AS sametable, conname, pg_catalog.pg_get_constraintdef(oid, true) AS condef, conrelid::pg_catalog.regclass AS ontable FROM pg_catalog.pg_constraint, pg_catalog.pg_partition_ancestors('orders') WHERE conrelid = relid AND contype = 'f' AND conparentid = 0 ORDER BY sametable DESC, conname
 SELECT conname, conrelid::pg_catalog.regclass AS ontable, pg_catalog.pg_get_constraintdef(oid, true) AS condef FROM pg_catalog.pg_constraint c WHERE confrelid IN (SELECT pg_catalog.pg_partition_ancestors('users') UNION ALL VALUES ('users'::pg_catalog.regclass)) AND contype = 'f' AND conparentid = 0 ORDER BY conname
 -- differs: the collation is C
@@ -156,7 +155,6 @@ WITH rawindex AS ( SELECT indrelid, indexrelid, indisunique, indisprimary, unnes
 SELECT rel.relname, con.conname, con.conkey, con.confkey, con.confrelid::regclass, con.contype::text FROM pg_constraint con JOIN pg_class rel ON rel.oid = con.conrelid WHERE rel.relnamespace = to_regnamespace('public') ORDER BY 2
 SELECT grantee, privilege_type FROM information_schema.role_table_grants WHERE table_name = 'nosuch'
 SELECT table_name, privilege_type, is_grantable FROM information_schema.role_table_grants WHERE table_schema = 'public' AND grantee = current_user AND privilege_type = 'SELECT' ORDER BY 1
--- differs: these rows are not kept
 SELECT table_name, column_name, privilege_type FROM information_schema.column_privileges WHERE table_schema = 'public' AND grantee = current_user AND privilege_type = 'SELECT' AND table_name = 'orders' ORDER BY 2
 -- Metabase, Grafana, Superset, SQLAlchemy
 SELECT pg_catalog.pg_class.relname FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_catalog.pg_namespace.oid = pg_catalog.pg_class.relnamespace WHERE pg_catalog.pg_class.relkind = ANY (ARRAY['r', 'p']) AND pg_catalog.pg_class.relpersistence != 't' AND pg_catalog.pg_table_is_visible(pg_catalog.pg_class.oid) AND pg_catalog.pg_namespace.nspname != 'pg_catalog' ORDER BY 1
@@ -336,7 +334,6 @@ SELECT oid FROM pg_class c, pg_type t
 SELECT relname, count(*) FROM pg_class
 SELECT relname FROM pg_class GROUP BY oid2
 SELECT relname FROM pg_class HAVING count(*) > 1
--- differs: not answered as there yet
 SELECT * FROM pg_class c JOIN pg_type c ON true
 SELECT 9223372036854775807 + 1
 SELECT 99999999999::int
@@ -397,11 +394,8 @@ SELECT feature_id FROM information_schema.sql_features WHERE feature_id = 'B012'
 -- differs: not answered as there yet
 SELECT constraint_name, table_name FROM information_schema.constraint_table_usage WHERE table_schema = 'public' ORDER BY 1
 SELECT relname, n.nspname FROM pg_class c LEFT JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname IS NULL
--- differs: these rows are not kept
 SELECT relname FROM pg_stat_user_tables WHERE schemaname = 'public' ORDER BY 1
--- differs: these rows are not kept
 SELECT schemaname, relname FROM pg_statio_user_tables WHERE schemaname = 'public' ORDER BY 2
--- differs: these rows are not kept
 SELECT indexrelname FROM pg_stat_user_indexes WHERE relname = 'orders' ORDER BY 1
 -- differs: these rows are not kept
 SELECT usename = current_user, application_name IS NOT NULL, state FROM pg_stat_activity WHERE pid = pg_backend_pid()
@@ -426,3 +420,205 @@ SELECT relname, reltype <> 0, relhasindex, relkind, relpersistence, relnatts, re
 SELECT typname, typrelid::regclass, typtype, typcategory FROM pg_type WHERE typname = 'orders'
 -- differs: tables have no row types
 SELECT count(*) > 300 FROM pg_type
+-- functions, operators and errors
+SELECT s.name, current_setting(s.name) FROM pg_settings s WHERE s.name IN ('search_path') ORDER BY 1
+SELECT fdwname, (SELECT array_agg(option_name) FROM pg_options_to_table(fdwoptions)) FROM pg_foreign_data_wrapper
+SELECT relid::regclass, parentrelid, isleaf, level FROM pg_partition_tree('orders')
+SELECT pg_catalog.format('%I.%I', n.nspname, c.relname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relname = 'orders'
+SELECT format('%s-%s', 1, 'x'), format('%L', 'o''k'), format('%I', 'Odd one'), format('%%')
+SELECT grantee::regrole, privilege_type FROM pg_class c, aclexplode(c.relacl) WHERE c.relname = 'pg_none'
+SELECT pg_blocking_pids(1)
+SELECT count(*) FROM pg_locks WHERE pid = -1
+SELECT key, value FROM json_each_text('{"a": "b"}')
+SELECT * FROM json_array_elements_text('["a","b"]') AS x
+SELECT value FROM jsonb_array_elements_text('["a","b"]'::jsonb)
+SELECT t.typname, t.oid, t.typelem, t.typtype, t.typcategory FROM pg_type t WHERE t.typname IN ('int4', '_int4', 'text', '_text', 'jsonb', 'uuid') ORDER BY t.oid
+SELECT ns.nspname, t.oid, t.typname, t.typtype, t.typnotnull, t.elemtypoid FROM (SELECT t.oid, typname, typnamespace, typtype, typrelid, typnotnull, elemtypoid, CASE WHEN elemproc.proname='array_recv' THEN 'a' ELSE elemtyptype END AS elemtyptype FROM (SELECT typ.oid, typ.typnamespace, typ.typname, typ.typrelid, typ.typnotnull, typ.typelem AS elemoid, CASE WHEN proc.proname='array_recv' THEN 'a' ELSE typ.typtype END AS typtype, CASE WHEN proc.proname='array_recv' THEN typ.typelem END AS elemtypoid, typ.typelem FROM pg_type AS typ LEFT JOIN pg_proc AS proc ON proc.oid = typ.typreceive) AS t LEFT JOIN (SELECT typ.oid AS eoid, typ.typtype AS elemtyptype, typ.typreceive FROM pg_type AS typ) e ON e.eoid = t.typelem LEFT JOIN pg_proc AS elemproc ON elemproc.oid = e.typreceive) AS t JOIN pg_namespace AS ns ON ns.oid = t.typnamespace WHERE t.typname IN ('int4', '_int4', 'int4range') ORDER BY 2
+SELECT typ.oid, typ.typname, enumlabel FROM pg_enum JOIN pg_type AS typ ON typ.oid = enumtypid ORDER BY oid, enumsortorder
+SELECT oid, nspname FROM pg_namespace WHERE nspname NOT LIKE 'pg\_%' AND nspname <> 'information_schema' ORDER BY nspname
+SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_.*' AND nspname NOT IN ('information_schema') ORDER BY nspname
+SELECT schema_name FROM information_schema.schemata WHERE schema_name NOT IN ('information_schema', 'pg_catalog', 'pg_toast') ORDER BY schema_name
+SELECT table_schema, table_name, table_type FROM information_schema.tables WHERE table_schema NOT IN ('pg_catalog', 'information_schema') ORDER BY 1, 2
+SELECT c.table_name, c.column_name, c.ordinal_position, c.is_nullable, c.data_type, c.udt_name, c.numeric_precision, c.numeric_scale, c.datetime_precision, c.character_maximum_length FROM information_schema.columns c WHERE c.table_schema = 'public' ORDER BY 1, 3
+SELECT tc.constraint_name, tc.constraint_type, tc.table_name, kcu.column_name FROM information_schema.table_constraints tc JOIN information_schema.key_column_usage kcu USING (constraint_schema, constraint_name) WHERE tc.constraint_type IN ('PRIMARY KEY','UNIQUE') AND tc.table_schema = 'public' ORDER BY 3, 1, 4
+SELECT rc.constraint_name, rc.match_option, rc.update_rule, rc.delete_rule, rc.unique_constraint_name FROM information_schema.referential_constraints rc WHERE rc.constraint_schema = 'public' ORDER BY 1
+SELECT kcu.constraint_name, kcu.column_name, kcu.ordinal_position, kcu.position_in_unique_constraint FROM information_schema.key_column_usage kcu WHERE kcu.table_name = 'orders' ORDER BY 1, 3
+SELECT con.conname, con.contype, con.conrelid::regclass::text, con.confrelid::regclass::text, con.conkey, con.confkey, con.confupdtype, con.confdeltype, con.confmatchtype, con.condeferrable, con.condeferred, con.convalidated FROM pg_constraint con WHERE con.connamespace = 'public'::regnamespace ORDER BY 1
+SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint WHERE contype = 'p' AND conrelid = 'users'::regclass
+SELECT a.attname FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY(i.indkey) WHERE i.indrelid = 'orders'::regclass AND i.indisprimary
+SELECT a.attname, format_type(a.atttypid, a.atttypmod) AS data_type FROM pg_attribute a WHERE a.attrelid = 'orders'::regclass AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
+SELECT i.relname AS index_name, ix.indisunique, ix.indisprimary, array_to_string(array_agg(a.attname ORDER BY k.ord), ',') AS cols FROM pg_index ix JOIN pg_class t ON t.oid = ix.indrelid JOIN pg_class i ON i.oid = ix.indexrelid JOIN LATERAL unnest(ix.indkey) WITH ORDINALITY AS k(attnum, ord) ON true JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = k.attnum WHERE t.relnamespace = 'public'::regnamespace GROUP BY 1, 2, 3 ORDER BY 1
+SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'public' AND tablename = 'orders' ORDER BY 1
+SELECT tablename, tableowner = current_user, hasindexes, hasrules, hastriggers, rowsecurity FROM pg_tables WHERE schemaname = 'public' ORDER BY 1
+SELECT c.relname, c.relkind, obj_description(c.oid, 'pg_class') FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r','v','m','f','p') ORDER BY 1
+SELECT c.oid::regclass::text, c.reltuples::bigint < 1, pg_total_relation_size(c.oid) >= 0 FROM pg_class c WHERE c.relkind = 'r' AND c.relnamespace::regnamespace::text = 'public' ORDER BY 1
+SELECT d.datname, d.datistemplate, d.datallowconn, pg_encoding_to_char(d.encoding), d.datconnlimit FROM pg_database d WHERE d.datname = current_database()
+SELECT datname FROM pg_database WHERE NOT datistemplate AND datallowconn AND has_database_privilege(datname, 'CONNECT') AND datname = current_database()
+SELECT rolname, rolsuper, rolinherit, rolcreaterole, rolcreatedb, rolcanlogin, rolreplication, rolbypassrls FROM pg_roles WHERE rolname = current_user
+SELECT r.rolname, ARRAY(SELECT b.rolname FROM pg_auth_members m JOIN pg_roles b ON m.roleid = b.oid WHERE m.member = r.oid) AS memberof FROM pg_roles r WHERE r.rolname = current_user
+SELECT usename, usesuper, usecreatedb FROM pg_user WHERE usename = current_user
+SELECT extname, extversion FROM pg_extension ORDER BY 1
+SELECT name FROM pg_available_extensions WHERE name = 'plpgsql'
+SELECT p.proname, pg_get_function_identity_arguments(p.oid) FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = 'public'
+SELECT routine_name, routine_type FROM information_schema.routines WHERE routine_schema = 'public'
+SELECT sequence_name FROM information_schema.sequences WHERE sequence_schema = 'public'
+SELECT sequencename, start_value, increment_by FROM pg_sequences WHERE schemaname = 'public'
+SELECT viewname, definition FROM pg_views WHERE schemaname = 'public'
+SELECT matviewname FROM pg_matviews WHERE schemaname = 'public'
+SELECT tgname, tgenabled, pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal
+SELECT trigger_name, event_manipulation FROM information_schema.triggers WHERE trigger_schema = 'public'
+SELECT polname FROM pg_policy WHERE polrelid = 'orders'::regclass
+SELECT policyname FROM pg_policies WHERE schemaname = 'public'
+SELECT n.nspname, t.typname FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace WHERE t.typtype = 'd' AND n.nspname = 'public'
+SELECT inhrelid::regclass, inhparent::regclass FROM pg_inherits
+SELECT has_schema_privilege('public', 'USAGE'), has_schema_privilege(current_user, 'public', 'USAGE'), has_table_privilege('orders', 'SELECT'), has_table_privilege(current_user, 'public.orders', 'select'), has_column_privilege('orders', 'status', 'SELECT')
+SELECT bool_or(has_table_privilege(c.oid, 'SELECT')) FROM pg_class c WHERE c.relname = 'orders'
+SELECT pg_table_is_visible('orders'::regclass), pg_type_is_visible('int4'::regtype), to_regclass('nosuch') IS NULL, to_regclass('public.orders')::text
+SELECT current_schema(), current_schemas(true), current_schemas(false), current_database(), session_user, current_user, user
+SELECT current_catalog, current_role = current_user, inet_server_port() IS NULL OR true, pg_is_in_recovery(), pg_backend_pid() > 0
+SELECT current_setting('server_version_num')::int >= 160000, current_setting('TimeZone') IS NOT NULL, current_setting('nosuch.thing', true), current_setting('standard_conforming_strings')
+SELECT setting FROM pg_settings WHERE name = 'max_identifier_length'
+SELECT name, setting, unit, vartype FROM pg_settings WHERE name IN ('max_index_keys', 'block_size', 'server_encoding', 'integer_datetimes', 'max_identifier_length') ORDER BY 1
+SELECT coalesce(null, 'a'), nullif(1, 1), greatest(1, 2, 3), least(1, 2), concat('a', null, 'b'), concat_ws(',', 'a', null, 'b')
+SELECT upper('a'), lower('A'), length('abc'), char_length('abc'), octet_length('abc'), substring('abcdef' from 2 for 3), substring('abcdef', 2), position('b' in 'abc'), trim('  a '), ltrim('  a'), replace('abc', 'b', 'x'), split_part('a.b.c', '.', 2), left('abc', 2), right('abc', 2), reverse('abc'), repeat('a', 3), initcap('ab cd')
+SELECT 'abc' LIKE 'a%', 'abc' ILIKE 'A%', 'abc' ~ '^a', 'abc' ~* '^A', 'abc' !~ '^b', 'abc' SIMILAR TO 'a%', 'a' BETWEEN 'a' AND 'b', 'a' IN ('a', 'b'), NULL IS NULL, 1 IS DISTINCT FROM NULL
+SELECT abs(-1), ceil(1.2), floor(1.8), round(1.5), round(1.234, 2), mod(5, 3), power(2, 3), sqrt(4), sign(-2), trunc(1.7), pi() > 3
+SELECT 1::text, '1'::int, '1.5'::numeric, 't'::bool, true::text, 1::bool, '2024-01-01'::date, '10:00'::time, '1 day'::interval, 1.5::int, 2.5::float8, '{1,2}'::int[]
+SELECT cast(1 as varchar(3)), cast('abcdef' as varchar(3)), cast('a' as char(3)), cast(1.239 as numeric(5,2)), cast('a' as "char")
+SELECT array[1,2,3], array_length(array[1,2,3], 1), cardinality(array[1,2]), array[1,2] || 3, 1 = any(array[1,2]), array_append(array[1], 2), array_position(array['a','b'], 'b'), array_to_string(array['a','b'], ','), string_to_array('a,b', ','), unnest(array[1])
+SELECT (array['a','b'])[1], (array[1,2,3])[2:3], array_upper(array[1,2], 1), array_lower(array[1,2], 1), array_ndims(array[[1,2],[3,4]]), array_dims(array[1,2])
+SELECT * FROM unnest(array['a','b'], array[1,2]) AS t(x, y)
+SELECT * FROM generate_series(1, 5, 2) AS g(i)
+SELECT i, x FROM unnest(array['a','b']) WITH ORDINALITY AS t(x, i)
+SELECT * FROM (VALUES (1, 'a'), (2, 'b')) AS t(id, name) WHERE id = 2
+VALUES (1, 'x'), (2, 'y')
+WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t WHERE n < 5) SELECT sum(n) FROM t
+SELECT row_number() OVER (ORDER BY nspname), nspname FROM pg_namespace WHERE nspname IN ('public', 'pg_catalog') ORDER BY 1
+SELECT count(*) FILTER (WHERE relkind = 'r') > 0, count(DISTINCT relkind) > 2, string_agg(DISTINCT relkind::text, ',' ORDER BY relkind::text) IS NOT NULL FROM pg_class
+SELECT case when 1 = 1 then 'a' else 'b' end, case 'x' when 'x' then 1 end
+SELECT row_to_json(t) FROM (SELECT 1 AS a, 'x' AS b) t
+SELECT json_agg(t) FROM (SELECT 1 AS a) t
+SELECT md5('a'), encode('abc'::bytea, 'hex'), gen_random_uuid() IS NOT NULL, random() < 1
+SELECT quote_ident('a b'), quote_ident('ab'), quote_literal('a''b'), quote_nullable(null), format('%I', 'select')
+SELECT pg_typeof(1), pg_typeof('a'::text), pg_typeof(1.5), pg_typeof(true), pg_typeof(now()), pg_typeof(array[1]), pg_typeof(null), pg_typeof('a'), pg_typeof(1::bigint), pg_typeof(date '2024-01-01')
+SELECT txid_current() IS NOT NULL, pg_postmaster_start_time() IS NOT NULL, pg_conf_load_time() IS NOT NULL, version() LIKE 'PostgreSQL%'
+SELECT exists(SELECT 1 FROM information_schema.tables WHERE table_name = 'orders'), not exists(SELECT 1 FROM pg_class WHERE relname = 'x')
+SELECT (SELECT count(*) FROM pg_class WHERE relname = 'orders') = 1 AS found
+SELECT c.relname FROM pg_class c WHERE c.oid IN (SELECT conrelid FROM pg_constraint WHERE contype = 'f') ORDER BY 1
+SELECT relkind, count(*) > 0 FROM pg_class GROUP BY ROLLUP (relkind) HAVING relkind = 'r' ORDER BY 1
+SELECT nspname AS "Schema Name", oid::int AS "id" FROM pg_namespace WHERE nspname = 'pg_catalog'
+SELECT nspname FROM pg_namespace WHERE nspname IN ('public','pg_catalog') ORDER BY nspname DESC NULLS LAST OFFSET 1 ROWS FETCH NEXT 1 ROWS ONLY
+SELECT a.attname, pg_get_expr(ad.adbin, ad.adrelid) AS def, a.attidentity, a.attgenerated, a.atthasdef FROM pg_attribute a LEFT JOIN pg_attrdef ad ON ad.adrelid = a.attrelid AND ad.adnum = a.attnum WHERE a.attrelid = 'public.users'::regclass AND a.attnum > 0 ORDER BY a.attnum
+SELECT c.relname, a.attname, t.typname, a.attnotnull, a.attlen, a.attnum, a.atttypmod, col_description(c.oid, a.attnum) FROM pg_class c, pg_attribute a, pg_type t WHERE c.relname = 'events' AND a.attnum > 0 AND a.attrelid = c.oid AND a.atttypid = t.oid ORDER BY a.attnum
+SELECT objsubid, description FROM pg_description WHERE objoid = 'orders'::regclass AND classoid = 'pg_class'::regclass ORDER BY 1
+SELECT pg_get_userbyid(relowner) IS NOT NULL, relpersistence, relreplident, relrowsecurity FROM pg_class WHERE oid = 'orders'::regclass
+SELECT nspname, pg_get_userbyid(nspowner) IS NOT NULL, has_schema_privilege(oid, 'USAGE') FROM pg_namespace WHERE nspname = 'public'
+SELECT collname, collencoding FROM pg_collation WHERE collname IN ('C', 'default', 'POSIX') ORDER BY 1
+SELECT amname, amtype FROM pg_am ORDER BY 1
+SELECT spcname, pg_tablespace_location(oid) FROM pg_tablespace ORDER BY 1
+SELECT lanname, lanpltrusted FROM pg_language ORDER BY 1
+SELECT pid, state FROM pg_stat_activity WHERE pid = -1
+SELECT * FROM pg_stat_replication
+SELECT slot_name FROM pg_replication_slots
+SELECT pubname FROM pg_publication
+SELECT subname FROM pg_stat_subscription
+SELECT relname, n_live_tup >= 0, seq_scan >= 0 FROM pg_stat_user_tables WHERE relname = 'orders'
+SELECT relname, indexrelname, idx_scan >= 0 FROM pg_stat_user_indexes WHERE relname = 'orders'
+SELECT schemaname, relname, heap_blks_read >= 0 FROM pg_statio_user_tables WHERE relname = 'orders'
+SELECT datname, numbackends >= 0 FROM pg_stat_database WHERE datname = current_database()
+SELECT grantee, privilege_type FROM information_schema.role_table_grants WHERE table_name = 'orders' AND grantee = current_user AND privilege_type = 'SELECT'
+SELECT table_name, privilege_type, is_grantable FROM information_schema.table_privileges WHERE grantee = current_user AND table_name = 'orders' AND privilege_type = 'SELECT'
+SELECT table_name, column_name FROM information_schema.column_privileges WHERE grantee = current_user AND table_name = 'users' AND privilege_type = 'SELECT' ORDER BY 2
+SELECT role_name FROM information_schema.enabled_roles WHERE role_name = current_user
+SELECT catalog_name FROM information_schema.information_schema_catalog_name
+SELECT character_set_name FROM information_schema.character_sets
+SELECT domain_name FROM information_schema.domains WHERE domain_schema = 'public'
+SELECT udt_name FROM information_schema.element_types WHERE object_schema = 'public'
+SELECT view_definition FROM information_schema.views WHERE table_schema = 'public'
+SELECT * FROM information_schema.check_constraints WHERE constraint_schema = 'public' AND check_clause NOT LIKE '%IS NOT NULL'
+SELECT * FROM pg_nosuch
+SELECT pg_nosuch(1)
+SELECT 'x'::int
+SELECT relname FROM pg_class GROUP BY relkind
+SELECT sum(relname) FROM pg_class
+SELECT oid FROM pg_class c, pg_namespace n
+SELECT c.relname FROM pg_class
+SELECT count(*) FROM pg_class WHERE count(*) > 1
+SELECT (SELECT 1, 2)
+SELECT * FROM pg_class ORDER BY 100
+SELECT 1::nosuchtype
+SELECT has_table_privilege('nosuchrole', 'orders', 'SELECT')
+SELECT has_table_privilege('nosuchtable', 'SELECT')
+SELECT relname FROM pg_class LIMIT 'a'
+SELECT array[1, 'a']
+SELECT pg_typeof()
+SELECT format_type(23, NULL), format_type(1043, 14), format_type(1700, 655366), format_type(1114, 3), format_type(0, NULL), format_type(99999, NULL), format_type(1007, -1)
+SELECT t.oid, format_type(t.oid, NULL) FROM pg_type t WHERE t.typtype = 'b' AND t.typname IN ('bool','int2','int8','float4','float8','numeric','timestamptz','date','time','bpchar','varchar') ORDER BY 1
+SELECT typname, typinput, typoutput, typdelim, typbasetype, typlen, typbyval, typalign FROM pg_type WHERE oid IN (16, 17, 20, 25, 1184) ORDER BY oid
+SELECT rngtypid::regtype, rngsubtype::regtype FROM pg_range ORDER BY rngtypid
+SELECT opcname FROM pg_opclass WHERE opcname = 'int4_ops' AND opcmethod = (SELECT oid FROM pg_am WHERE amname = 'btree')
+SELECT evtname FROM pg_event_trigger
+SELECT srvname FROM pg_foreign_server
+SELECT ev_class::regclass FROM pg_rewrite WHERE ev_class = 'orders'::regclass
+SELECT pg_get_serial_sequence('orders', 'order_id')
+SELECT pg_relation_filenode('orders') IS NOT NULL, pg_relation_size('orders') >= 0, pg_stat_get_live_tuples('orders'::regclass) >= 0
+SELECT xmin IS NOT NULL, ctid IS NOT NULL, tableoid::regclass FROM pg_class WHERE relname = 'orders'
+SELECT pg_encoding_to_char(6), pg_client_encoding(), getdatabaseencoding(), pg_char_to_encoding('UTF8')
+SELECT string_agg(x, ',' ORDER BY x DESC) FROM (VALUES ('a'), ('b')) t(x)
+SELECT array_agg(x ORDER BY x), min(x), max(x), sum(x), bool_and(x > 0) FROM (VALUES (1), (2)) t(x)
+SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY x), mode() WITHIN GROUP (ORDER BY x) FROM (VALUES (1), (2), (2)) t(x)
+SELECT lag(x) OVER (ORDER BY x), sum(x) OVER (ORDER BY x ROWS UNBOUNDED PRECEDING) FROM (VALUES (1), (2)) t(x) ORDER BY 2
+SELECT t.* FROM (SELECT 1 AS a, 2 AS b) t
+SELECT (t).a FROM (SELECT 1 AS a) t
+SELECT ROW(1, 'a'), (1, 2) = (1, 2), (1, 'b') < (2, 'a')
+SELECT true AND NOT false, true OR null, null = null, 1 <> 2, 1 != 2, 2 >= 1
+SELECT relname FROM pg_class WHERE relname LIKE ANY (ARRAY['ord%','us%']) ORDER BY 1
+SELECT relname FROM pg_class WHERE relname LIKE ANY (string_to_array('ord%,us%', ',')) AND relkind='r' ORDER BY 1
+SELECT relname FROM pg_class WHERE relkind='r' AND relname NOT LIKE ALL (string_to_array('pg%,sql%', ',')) ORDER BY 1
+SELECT relname FROM pg_class WHERE relkind='r' AND relname ILIKE ANY ('{ORD%,us%}') ORDER BY 1
+SELECT relname FROM pg_class WHERE relkind='r' AND NOT relname LIKE ANY ('{pg%,sql%}') ORDER BY 1
+SELECT 'a' LIKE ALL (ARRAY['a','b']), 'a' NOT LIKE ANY (ARRAY['a','b']), 'a' ~ ANY (ARRAY['a','b']), 1 < ALL (ARRAY[2,3]), 1 = ANY (ARRAY[2,3]), 5 > ANY('{1,2}'::int[])
+-- psql 15, further commands
+SELECT es.stxnamespace::pg_catalog.regnamespace::pg_catalog.text AS "Schema", es.stxname AS "Name", pg_catalog.format('%s FROM %s', pg_catalog.pg_get_statisticsobjdef_columns(es.oid), es.stxrelid::pg_catalog.regclass) AS "Definition", CASE WHEN 'd' = any(es.stxkind) THEN 'defined' END AS "Ndistinct", CASE WHEN 'f' = any(es.stxkind) THEN 'defined' END AS "Dependencies", CASE WHEN 'm' = any(es.stxkind) THEN 'defined' END AS "MCV" FROM pg_catalog.pg_statistic_ext es WHERE pg_catalog.pg_statistics_obj_is_visible(es.oid) ORDER BY 1, 2
+SELECT 'pg_tables'::pg_catalog.regclass::pg_catalog.oid
+SELECT DISTINCT tt.nspname AS "Schema", tt.name AS "Name", tt.object AS "Object", d.description AS "Description" FROM ( SELECT pgc.oid as oid, pgc.tableoid AS tableoid, n.nspname as nspname, CAST(pgc.conname AS pg_catalog.text) as name, CAST('table constraint' AS pg_catalog.text) as object FROM pg_catalog.pg_constraint pgc JOIN pg_catalog.pg_class c ON c.oid = pgc.conrelid LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname <> 'pg_catalog' AND n.nspname <> 'information_schema' AND pg_catalog.pg_table_is_visible(c.oid) UNION ALL SELECT pgc.oid as oid, pgc.tableoid AS tableoid, n.nspname as nspname, CAST(pgc.conname AS pg_catalog.text) as name, CAST('domain constraint' AS pg_catalog.text) as object FROM pg_catalog.pg_constraint pgc JOIN pg_catalog.pg_type t ON t.oid = pgc.contypid LEFT JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace WHERE n.nspname <> 'pg_catalog' AND n.nspname <> 'information_schema' AND pg_catalog.pg_type_is_visible(t.oid) UNION ALL SELECT o.oid as oid, o.tableoid as tableoid, n.nspname as nspname, CAST(o.opcname AS pg_catalog.text) as name, CAST('operator class' AS pg_catalog.text) as object FROM pg_catalog.pg_opclass o JOIN pg_catalog.pg_am am ON o.opcmethod = am.oid JOIN pg_catalog.pg_namespace n ON n.oid = o.opcnamespace AND n.nspname <> 'pg_catalog' AND n.nspname <> 'information_schema' AND pg_catalog.pg_opclass_is_visible(o.oid) UNION ALL SELECT opf.oid as oid, opf.tableoid as tableoid, n.nspname as nspname, CAST(opf.opfname AS pg_catalog.text) AS name, CAST('operator family' AS pg_catalog.text) as object FROM pg_catalog.pg_opfamily opf JOIN pg_catalog.pg_am am ON opf.opfmethod = am.oid JOIN pg_catalog.pg_namespace n ON opf.opfnamespace = n.oid AND n.nspname <> 'pg_catalog' AND n.nspname <> 'information_schema' AND pg_catalog.pg_opfamily_is_visible(opf.oid) UNION ALL SELECT r.oid as oid, r.tableoid as tableoid, n.nspname as nspname, CAST(r.rulename AS pg_catalog.text) as name, CAST('rule' AS pg_catalog.text) as object FROM pg_catalog.pg_rewrite r JOIN pg_catalog.pg_class c ON c.oid = r.ev_class LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE r.rulename != '_RETURN' AND n.nspname <> 'pg_catalog' AND n.nspname <> 'information_schema' AND pg_catalog.pg_table_is_visible(c.oid) UNION ALL SELECT t.oid as oid, t.tableoid as tableoid, n.nspname as nspname, CAST(t.tgname AS pg_catalog.text) as name, CAST('trigger' AS pg_catalog.text) as object FROM pg_catalog.pg_trigger t JOIN pg_catalog.pg_class c ON c.oid = t.tgrelid LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname <> 'pg_catalog' AND n.nspname <> 'information_schema' AND pg_catalog.pg_table_is_visible(c.oid) ) AS tt JOIN pg_catalog.pg_description d ON (tt.oid = d.objoid AND tt.tableoid = d.classoid AND d.objsubid = 0) ORDER BY 1, 2, 3
+SELECT amname AS "Name", CASE amtype WHEN 'i' THEN 'Index' WHEN 't' THEN 'Table' END AS "Type" FROM pg_catalog.pg_am ORDER BY 1
+SELECT c.oid, n.nspname, c.relname FROM pg_catalog.pg_class c LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.relname OPERATOR(pg_catalog.~) '^(orders)$' COLLATE pg_catalog.default AND n.nspname OPERATOR(pg_catalog.~) '^(public)$' COLLATE pg_catalog.default ORDER BY 2, 3
+SELECT c.oid, n.nspname, c.relname FROM pg_catalog.pg_class c LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.relname OPERATOR(pg_catalog.~) '^(orders)$' COLLATE pg_catalog.default AND pg_catalog.pg_table_is_visible(c.oid) ORDER BY 2, 3
+SELECT c.oid, n.nspname, c.relname FROM pg_catalog.pg_class c LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.relname OPERATOR(pg_catalog.~) '^(orders_pkey)$' COLLATE pg_catalog.default AND pg_catalog.pg_table_is_visible(c.oid) ORDER BY 2, 3
+SELECT c.oid, n.nspname, c.relname FROM pg_catalog.pg_class c LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.relname OPERATOR(pg_catalog.~) '^(pg_class)$' COLLATE pg_catalog.default AND pg_catalog.pg_table_is_visible(c.oid) ORDER BY 2, 3
+SELECT c.oid, n.nspname, c.relname FROM pg_catalog.pg_class c LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.relname OPERATOR(pg_catalog.~) '^(pg_indexes)$' COLLATE pg_catalog.default AND pg_catalog.pg_table_is_visible(c.oid) ORDER BY 2, 3
+SELECT c.oid, n.nspname, c.relname FROM pg_catalog.pg_class c LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.relname OPERATOR(pg_catalog.~) '^(users)$' COLLATE pg_catalog.default AND pg_catalog.pg_table_is_visible(c.oid) ORDER BY 2, 3
+SELECT c.oid::pg_catalog.regclass FROM pg_catalog.pg_class c, pg_catalog.pg_inherits i WHERE c.oid = i.inhparent AND i.inhrelid = '1259' AND c.relkind != 'p' AND c.relkind != 'I' ORDER BY inhseqno
+SELECT c.oid::pg_catalog.regclass, c.relkind, inhdetachpending, pg_catalog.pg_get_expr(c.relpartbound, c.oid) FROM pg_catalog.pg_class c, pg_catalog.pg_inherits i WHERE c.oid = i.inhrelid AND i.inhparent = '1259' ORDER BY pg_catalog.pg_get_expr(c.relpartbound, c.oid) = 'DEFAULT', c.oid::pg_catalog.regclass::pg_catalog.text
+SELECT evtname as "Name", evtevent as "Event", pg_catalog.pg_get_userbyid(e.evtowner) as "Owner", case evtenabled when 'O' then 'enabled' when 'R' then 'replica' when 'A' then 'always' when 'D' then 'disabled' end as "Enabled", e.evtfoid::pg_catalog.regproc as "Function", pg_catalog.array_to_string(array(select x from pg_catalog.unnest(evttags) as t(x)), ', ') as "Tags" FROM pg_catalog.pg_event_trigger e ORDER BY 1
+SELECT evtname as "Name", evtevent as "Event", pg_catalog.pg_get_userbyid(e.evtowner) as "Owner", case evtenabled when 'O' then 'enabled' when 'R' then 'replica' when 'A' then 'always' when 'D' then 'disabled' end as "Enabled", e.evtfoid::pg_catalog.regproc as "Function", pg_catalog.array_to_string(array(select x from pg_catalog.unnest(evttags) as t(x)), ', ') as "Tags", pg_catalog.obj_description(e.oid, 'pg_event_trigger') as "Description" FROM pg_catalog.pg_event_trigger e ORDER BY 1
+SELECT fdw.fdwname AS "Name", pg_catalog.pg_get_userbyid(fdw.fdwowner) AS "Owner", fdw.fdwhandler::pg_catalog.regproc AS "Handler", fdw.fdwvalidator::pg_catalog.regproc AS "Validator" FROM pg_catalog.pg_foreign_data_wrapper fdw ORDER BY 1
+SELECT fdw.fdwname AS "Name", pg_catalog.pg_get_userbyid(fdw.fdwowner) AS "Owner", fdw.fdwhandler::pg_catalog.regproc AS "Handler", fdw.fdwvalidator::pg_catalog.regproc AS "Validator" FROM pg_catalog.pg_foreign_data_wrapper fdw WHERE fdwname OPERATOR(pg_catalog.~) '^(x)$' COLLATE pg_catalog.default ORDER BY 1
+SELECT n.nspname AS "Schema", c.collname AS "Name", c.collcollate AS "Collate", c.collctype AS "Ctype", c.colliculocale AS "ICU Locale", CASE c.collprovider WHEN 'd' THEN 'default' WHEN 'c' THEN 'libc' WHEN 'i' THEN 'icu' END AS "Provider", CASE WHEN c.collisdeterministic THEN 'yes' ELSE 'no' END AS "Deterministic?" FROM pg_catalog.pg_collation c, pg_catalog.pg_namespace n WHERE n.oid = c.collnamespace AND n.nspname <> 'pg_catalog' AND n.nspname <> 'information_schema' AND c.collencoding IN (-1, pg_catalog.pg_char_to_encoding(pg_catalog.getdatabaseencoding())) AND pg_catalog.pg_collation_is_visible(c.oid) ORDER BY 1, 2
+SELECT n.nspname AS "Schema", c.conname AS "Name", pg_catalog.pg_encoding_to_char(c.conforencoding) AS "Source", pg_catalog.pg_encoding_to_char(c.contoencoding) AS "Destination", CASE WHEN c.condefault THEN 'yes' ELSE 'no' END AS "Default?" FROM pg_catalog.pg_conversion c JOIN pg_catalog.pg_namespace n ON n.oid = c.connamespace WHERE true AND n.nspname <> 'pg_catalog' AND n.nspname <> 'information_schema' AND pg_catalog.pg_conversion_is_visible(c.oid) ORDER BY 1, 2
+SELECT n.nspname AS "Schema", c.relname AS "Table", s.srvname AS "Server" FROM pg_catalog.pg_foreign_table ft INNER JOIN pg_catalog.pg_class c ON c.oid = ft.ftrelid INNER JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace INNER JOIN pg_catalog.pg_foreign_server s ON s.oid = ft.ftserver WHERE pg_catalog.pg_table_is_visible(c.oid) ORDER BY 1, 2
+SELECT n.nspname as "Schema", t.typname as "Name", pg_catalog.format_type(t.typbasetype, t.typtypmod) as "Type", (SELECT c.collname FROM pg_catalog.pg_collation c, pg_catalog.pg_type bt WHERE c.oid = t.typcollation AND bt.oid = t.typbasetype AND t.typcollation <> bt.typcollation) as "Collation", CASE WHEN t.typnotnull THEN 'not null' END as "Nullable", t.typdefault as "Default", pg_catalog.array_to_string(ARRAY( SELECT pg_catalog.pg_get_constraintdef(r.oid, true) FROM pg_catalog.pg_constraint r WHERE t.oid = r.contypid ), ' ') as "Check" FROM pg_catalog.pg_type t LEFT JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace WHERE t.typtype = 'd' AND n.nspname <> 'pg_catalog' AND n.nspname <> 'information_schema' AND pg_catalog.pg_type_is_visible(t.oid) ORDER BY 1, 2
+SELECT n.nspname as "Schema", c.relname as "Name", CASE c.relkind WHEN 'r' THEN 'table' WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized view' WHEN 'i' THEN 'index' WHEN 'S' THEN 'sequence' WHEN 't' THEN 'TOAST table' WHEN 'f' THEN 'foreign table' WHEN 'p' THEN 'partitioned table' WHEN 'I' THEN 'partitioned index' END as "Type", pg_catalog.pg_get_userbyid(c.relowner) as "Owner" FROM pg_catalog.pg_class c LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('f','') AND n.nspname <> 'pg_catalog' AND n.nspname !~ '^pg_toast' AND n.nspname <> 'information_schema' AND pg_catalog.pg_table_is_visible(c.oid) ORDER BY 1,2
+SELECT n.nspname as "Schema", c.relname as "Name", CASE c.relkind WHEN 'r' THEN 'table' WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized view' WHEN 'i' THEN 'index' WHEN 'S' THEN 'sequence' WHEN 't' THEN 'TOAST table' WHEN 'f' THEN 'foreign table' WHEN 'p' THEN 'partitioned table' WHEN 'I' THEN 'partitioned index' END as "Type", pg_catalog.pg_get_userbyid(c.relowner) as "Owner", CASE c.relpersistence WHEN 'p' THEN 'permanent' WHEN 't' THEN 'temporary' WHEN 'u' THEN 'unlogged' END as "Persistence", am.amname as "Access method", pg_catalog.pg_size_pretty(pg_catalog.pg_table_size(c.oid)) as "Size", pg_catalog.obj_description(c.oid, 'pg_class') as "Description" FROM pg_catalog.pg_class c LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace LEFT JOIN pg_catalog.pg_am am ON am.oid = c.relam WHERE c.relkind IN ('m','') AND n.nspname <> 'pg_catalog' AND n.nspname !~ '^pg_toast' AND n.nspname <> 'information_schema' AND pg_catalog.pg_table_is_visible(c.oid) ORDER BY 1,2
+SELECT n.nspname as "Schema", c.relname as "Name", CASE c.relkind WHEN 'r' THEN 'table' WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized view' WHEN 'i' THEN 'index' WHEN 'S' THEN 'sequence' WHEN 't' THEN 'TOAST table' WHEN 'f' THEN 'foreign table' WHEN 'p' THEN 'partitioned table' WHEN 'I' THEN 'partitioned index' END as "Type", pg_catalog.pg_get_userbyid(c.relowner) as "Owner", CASE c.relpersistence WHEN 'p' THEN 'permanent' WHEN 't' THEN 'temporary' WHEN 'u' THEN 'unlogged' END as "Persistence", pg_catalog.pg_size_pretty(pg_catalog.pg_table_size(c.oid)) as "Size", pg_catalog.obj_description(c.oid, 'pg_class') as "Description" FROM pg_catalog.pg_class c LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('S','') AND n.nspname <> 'pg_catalog' AND n.nspname !~ '^pg_toast' AND n.nspname <> 'information_schema' AND pg_catalog.pg_table_is_visible(c.oid) ORDER BY 1,2
+SELECT n.nspname as "Schema", c.relname as "Name", CASE c.relkind WHEN 'r' THEN 'table' WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized view' WHEN 'i' THEN 'index' WHEN 'S' THEN 'sequence' WHEN 't' THEN 'TOAST table' WHEN 'f' THEN 'foreign table' WHEN 'p' THEN 'partitioned table' WHEN 'I' THEN 'partitioned index' END as "Type", pg_catalog.pg_get_userbyid(c.relowner) as "Owner", CASE c.relpersistence WHEN 'p' THEN 'permanent' WHEN 't' THEN 'temporary' WHEN 'u' THEN 'unlogged' END as "Persistence", pg_catalog.pg_size_pretty(pg_catalog.pg_table_size(c.oid)) as "Size", pg_catalog.obj_description(c.oid, 'pg_class') as "Description" FROM pg_catalog.pg_class c LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('f','') AND n.nspname <> 'pg_catalog' AND n.nspname !~ '^pg_toast' AND n.nspname <> 'information_schema' AND pg_catalog.pg_table_is_visible(c.oid) ORDER BY 1,2
+SELECT n.nspname as "Schema", c.relname as "Name", CASE c.relkind WHEN 'r' THEN 'table' WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized view' WHEN 'i' THEN 'index' WHEN 'S' THEN 'sequence' WHEN 't' THEN 'TOAST table' WHEN 'f' THEN 'foreign table' WHEN 'p' THEN 'partitioned table' WHEN 'I' THEN 'partitioned index' END as "Type", pg_catalog.pg_get_userbyid(c.relowner) as "Owner", CASE c.relpersistence WHEN 'p' THEN 'permanent' WHEN 't' THEN 'temporary' WHEN 'u' THEN 'unlogged' END as "Persistence", pg_catalog.pg_size_pretty(pg_catalog.pg_table_size(c.oid)) as "Size", pg_catalog.obj_description(c.oid, 'pg_class') as "Description" FROM pg_catalog.pg_class c LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('v','') AND n.nspname <> 'pg_catalog' AND n.nspname !~ '^pg_toast' AND n.nspname <> 'information_schema' AND pg_catalog.pg_table_is_visible(c.oid) ORDER BY 1,2
+SELECT n.nspname as "Schema", c.relname as "Name", pg_catalog.pg_get_userbyid(c.relowner) as "Owner", CASE c.relkind WHEN 'p' THEN 'partitioned table' WHEN 'I' THEN 'partitioned index' END as "Type", c2.oid::pg_catalog.regclass as "Table" FROM pg_catalog.pg_class c LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace LEFT JOIN pg_catalog.pg_index i ON i.indexrelid = c.oid LEFT JOIN pg_catalog.pg_class c2 ON i.indrelid = c2.oid WHERE c.relkind IN ('p','I','') AND NOT c.relispartition AND n.nspname <> 'pg_catalog' AND n.nspname !~ '^pg_toast' AND n.nspname <> 'information_schema' AND pg_catalog.pg_table_is_visible(c.oid) ORDER BY "Schema", "Type" DESC, "Name"
+SELECT n.nspname as "Schema", c.relname as "Name", pg_catalog.pg_get_userbyid(c.relowner) as "Owner", CASE c.relkind WHEN 'p' THEN 'partitioned table' WHEN 'I' THEN 'partitioned index' END as "Type", c2.oid::pg_catalog.regclass as "Table", s.tps as "Total size", pg_catalog.obj_description(c.oid, 'pg_class') as "Description" FROM pg_catalog.pg_class c LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace LEFT JOIN pg_catalog.pg_index i ON i.indexrelid = c.oid LEFT JOIN pg_catalog.pg_class c2 ON i.indrelid = c2.oid, LATERAL (SELECT pg_catalog.pg_size_pretty(sum( CASE WHEN ppt.isleaf AND ppt.level = 1 THEN pg_catalog.pg_table_size(ppt.relid) ELSE 0 END)) AS dps, pg_catalog.pg_size_pretty(sum(pg_catalog.pg_table_size(ppt.relid))) AS tps FROM pg_catalog.pg_partition_tree(c.oid) ppt) s WHERE c.relkind IN ('p','I','') AND NOT c.relispartition AND n.nspname <> 'pg_catalog' AND n.nspname !~ '^pg_toast' AND n.nspname <> 'information_schema' AND pg_catalog.pg_table_is_visible(c.oid) ORDER BY "Schema", "Type" DESC, "Name"
+SELECT n.nspname as "Schema", o.oprname AS "Name", CASE WHEN o.oprkind='l' THEN NULL ELSE pg_catalog.format_type(o.oprleft, NULL) END AS "Left arg type", CASE WHEN o.oprkind='r' THEN NULL ELSE pg_catalog.format_type(o.oprright, NULL) END AS "Right arg type", pg_catalog.format_type(o.oprresult, NULL) AS "Result type", o.oprcode AS "Function", coalesce(pg_catalog.obj_description(o.oid, 'pg_operator'), pg_catalog.obj_description(o.oprcode, 'pg_proc')) AS "Description" FROM pg_catalog.pg_operator o LEFT JOIN pg_catalog.pg_namespace n ON n.oid = o.oprnamespace WHERE n.nspname <> 'pg_catalog' AND n.nspname <> 'information_schema' AND pg_catalog.pg_operator_is_visible(o.oid) ORDER BY 1, 2, 3, 4
+SELECT n.nspname as "Schema", p.proname AS "Name", pg_catalog.format_type(p.prorettype, NULL) AS "Result data type", CASE WHEN p.pronargs = 0 THEN CAST('*' AS pg_catalog.text) ELSE pg_catalog.pg_get_function_arguments(p.oid) END AS "Argument data types", pg_catalog.obj_description(p.oid, 'pg_proc') as "Description" FROM pg_catalog.pg_proc p LEFT JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace WHERE p.prokind = 'a' AND n.nspname <> 'pg_catalog' AND n.nspname <> 'information_schema' AND pg_catalog.pg_function_is_visible(p.oid) ORDER BY 1, 2, 4
+SELECT n.nspname as "Schema", p.proname as "Name", pg_catalog.pg_get_function_result(p.oid) as "Result data type", pg_catalog.pg_get_function_arguments(p.oid) as "Argument data types", CASE p.prokind WHEN 'a' THEN 'agg' WHEN 'w' THEN 'window' WHEN 'p' THEN 'proc' ELSE 'func' END as "Type" FROM pg_catalog.pg_proc p LEFT JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace WHERE pg_catalog.pg_function_is_visible(p.oid) AND n.nspname <> 'pg_catalog' AND n.nspname <> 'information_schema' ORDER BY 1, 2, 4
+SELECT oid as "ID", pg_catalog.pg_get_userbyid(lomowner) as "Owner", pg_catalog.obj_description(oid, 'pg_largeobject') as "Description" FROM pg_catalog.pg_largeobject_metadata ORDER BY oid
+SELECT oid, pubname, pg_catalog.pg_get_userbyid(pubowner) AS owner, puballtables, pubinsert, pubupdate, pubdelete, pubtruncate, pubviaroot FROM pg_catalog.pg_publication ORDER BY 2
+SELECT oid, stxrelid::pg_catalog.regclass, stxnamespace::pg_catalog.regnamespace::pg_catalog.text AS nsp, stxname, pg_catalog.pg_get_statisticsobjdef_columns(oid) AS columns, 'd' = any(stxkind) AS ndist_enabled, 'f' = any(stxkind) AS deps_enabled, 'm' = any(stxkind) AS mcv_enabled, stxstattarget FROM pg_catalog.pg_statistic_ext WHERE stxrelid = '1259' ORDER BY nsp, stxname
+SELECT pol.polname, pol.polpermissive, CASE WHEN pol.polroles = '{0}' THEN NULL ELSE pg_catalog.array_to_string(array(select rolname from pg_catalog.pg_roles where oid = any (pol.polroles) order by 1),',') END, pg_catalog.pg_get_expr(pol.polqual, pol.polrelid), pg_catalog.pg_get_expr(pol.polwithcheck, pol.polrelid), CASE pol.polcmd WHEN 'r' THEN 'SELECT' WHEN 'a' THEN 'INSERT' WHEN 'w' THEN 'UPDATE' WHEN 'd' THEN 'DELETE' END AS cmd FROM pg_catalog.pg_policy pol WHERE pol.polrelid = '1259' ORDER BY 1
+SELECT pubname , NULL , NULL FROM pg_catalog.pg_publication p JOIN pg_catalog.pg_publication_namespace pn ON p.oid = pn.pnpubid JOIN pg_catalog.pg_class pc ON pc.relnamespace = pn.pnnspid WHERE pc.oid ='1259' and pg_catalog.pg_relation_is_publishable('1259') UNION SELECT pubname , pg_get_expr(pr.prqual, c.oid) , (CASE WHEN pr.prattrs IS NOT NULL THEN (SELECT string_agg(attname, ', ') FROM pg_catalog.generate_series(0, pg_catalog.array_upper(pr.prattrs::pg_catalog.int2[], 1)) s, pg_catalog.pg_attribute WHERE attrelid = pr.prrelid AND attnum = prattrs[s]) ELSE NULL END) FROM pg_catalog.pg_publication p JOIN pg_catalog.pg_publication_rel pr ON p.oid = pr.prpubid JOIN pg_catalog.pg_class c ON c.oid = pr.prrelid WHERE pr.prrelid = '1259' UNION SELECT pubname , NULL , NULL FROM pg_catalog.pg_publication p WHERE p.puballtables AND pg_catalog.pg_relation_is_publishable('1259') ORDER BY 1
+SELECT pubname FROM pg_catalog.pg_publication p JOIN pg_catalog.pg_publication_namespace pn ON p.oid = pn.pnpubid JOIN pg_catalog.pg_namespace n ON n.oid = pn.pnnspid WHERE n.nspname = 'pub*' ORDER BY 1
+SELECT pubname AS "Name", pg_catalog.pg_get_userbyid(pubowner) AS "Owner", puballtables AS "All tables", pubinsert AS "Inserts", pubupdate AS "Updates", pubdelete AS "Deletes", pubtruncate AS "Truncates", pubviaroot AS "Via root" FROM pg_catalog.pg_publication ORDER BY 1
+SELECT r.rolname, r.rolsuper, r.rolinherit, r.rolcreaterole, r.rolcreatedb, r.rolcanlogin, r.rolconnlimit, r.rolvaliduntil, ARRAY(SELECT b.rolname FROM pg_catalog.pg_auth_members m JOIN pg_catalog.pg_roles b ON (m.roleid = b.oid) WHERE m.member = r.oid) as memberof , pg_catalog.shobj_description(r.oid, 'pg_authid') AS description , r.rolreplication , r.rolbypassrls FROM pg_catalog.pg_roles r WHERE r.rolname OPERATOR(pg_catalog.~) '^(ann)$' COLLATE pg_catalog.default ORDER BY 1
+SELECT r.rolname, r.rolsuper, r.rolinherit, r.rolcreaterole, r.rolcreatedb, r.rolcanlogin, r.rolconnlimit, r.rolvaliduntil, ARRAY(SELECT b.rolname FROM pg_catalog.pg_auth_members m JOIN pg_catalog.pg_roles b ON (m.roleid = b.oid) WHERE m.member = r.oid) as memberof , r.rolreplication , r.rolbypassrls FROM pg_catalog.pg_roles r WHERE r.rolname OPERATOR(pg_catalog.~) '^(public)$' COLLATE pg_catalog.default ORDER BY 1
+SELECT s.name AS "Parameter", pg_catalog.current_setting(s.name) AS "Value" FROM pg_catalog.pg_settings s WHERE pg_catalog.lower(s.name) OPERATOR(pg_catalog.~) '^(work_mem)$' COLLATE pg_catalog.default ORDER BY 1
+SELECT s.srvname AS "Name", pg_catalog.pg_get_userbyid(s.srvowner) AS "Owner", f.fdwname AS "Foreign-data wrapper" FROM pg_catalog.pg_foreign_server s JOIN pg_catalog.pg_foreign_data_wrapper f ON f.oid=s.srvfdw ORDER BY 1
+SELECT subname AS "Name" , pg_catalog.pg_get_userbyid(subowner) AS "Owner" , subenabled AS "Enabled" , subpublications AS "Publication" FROM pg_catalog.pg_subscription WHERE subdbid = (SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database())ORDER BY 1
+SELECT um.srvname AS "Server", um.usename AS "User name" FROM pg_catalog.pg_user_mappings um ORDER BY 1, 2

@@ -130,6 +130,21 @@ class PolicyRows:
                 boot_val=value,
                 reset_val=value,
             )  # fmt: skip
+        yield _counters("stat_database", datid=DATABASE, datname=self._policy.dataset)
+        yield (
+            relation("pg_extension"),
+            relation("pg_extension").row(
+                oid=FIRST_OID - 1,
+                extname="plpgsql",
+                extowner=OWNER_ROLE,
+                extnamespace=namespaces()[PG_CATALOG],
+                extversion="1.0",
+            ),
+        )
+        yield (
+            relation("pg_available_extensions"),
+            relation("pg_available_extensions").row(name="plpgsql", default_version="1.0", installed_version="1.0"),
+        )
         if self._policy.description:
             yield _description(DATABASE, 0, self._policy.description)
         for schema, oid in self._namespaces.items():
@@ -158,7 +173,7 @@ class PolicyRows:
         )  # fmt: skip
         yield relation("pg_tables"), relation("pg_tables").row(
             schemaname=table.shown_schema, tablename=table.name, tableowner="owner", hasindexes=bool(indexed), hasrules=False,
-            hastriggers=False, rowsecurity=False,
+            hastriggers=self._is_linked(table), rowsecurity=False,
         )  # fmt: skip
         names = {
             "table_catalog": self._policy.dataset,
@@ -169,6 +184,8 @@ class PolicyRows:
         yield _info(
             "table_privileges", **names, grantor="owner", grantee=self._user, privilege_type="SELECT", is_grantable="NO"
         )
+        for view in ("stat_all_tables", "stat_user_tables", "statio_all_tables", "statio_user_tables"):
+            yield _counters(view, relid=oid, schemaname=table.shown_schema, relname=table.name)
         yield _description(oid, 0, table_comment(self._policy, table))
         for number, column in enumerate(table.columns.values(), 1):
             yield from self._column(table, column, number, names)
@@ -197,6 +214,10 @@ class PolicyRows:
             is_identity="NO",
             is_self_referencing="NO", identity_cycle="NO", is_generated="NEVER", is_updatable="NO",
             character_octet_length=1073741824 if column.type == "text" else None,
+        )  # fmt: skip
+        yield _info(
+            "column_privileges", **names, grantor="owner", grantee=self._user, column_name=column.name, privilege_type="SELECT",
+            is_grantable="NO",
         )  # fmt: skip
         comment = column_comment(self._policy, table, column)
         if comment:
@@ -272,6 +293,10 @@ class PolicyRows:
             reltuples=-1.0,
             relnatts=len(key.columns), relpersistence="p", relreplident="n", relispopulated=True,
         )  # fmt: skip
+        for view in ("stat_all_indexes", "stat_user_indexes", "statio_all_indexes", "statio_user_indexes"):
+            yield _counters(
+                view, relid=oid, indexrelid=key.index, schemaname=table.shown_schema, relname=table.name, indexrelname=key.name
+            )  # fmt: skip
         for place, column in enumerate(key.columns, 1):
             _, type_oid, size, _ = TYPES[table.columns[column].type]
             yield relation("pg_attribute"), _attribute(key.index, place, column, (type_oid, size), False)
@@ -302,6 +327,13 @@ class PolicyRows:
 def _info(name: str, **values: Any) -> tuple[Relation, tuple[Any, ...]]:
     view = relation(name, INFORMATION_SCHEMA)
     return view, view.row(**values)
+
+
+def _counters(view: str, **values: Any) -> tuple[Relation, tuple[Any, ...]]:
+    """Return a row of statistics: nothing is counted."""
+    counted = relation(f"pg_{view}")
+    zeros = {name: 0 for name, (type_, _) in counted.columns.items() if type_ in ("int8", "int4")}
+    return counted, counted.row(**{**zeros, **values})
 
 
 def _description(oid: int, number: int, text: str) -> tuple[Relation, tuple[Any, ...]]:

@@ -18,7 +18,6 @@ from sqlglot.optimizer.normalize_identifiers import normalize_identifiers
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.frontends.pgwire.catalog.allow_list import PLAIN_FUNCTIONS, check_nodes
 from dpsql.frontends.pgwire.catalog.engine_errors import unknown_call
-from dpsql.frontends.pgwire.catalog.formats import joined_format
 from dpsql.frontends.pgwire.catalog.kinds import KINDS, VECTORS, ObjectNames, physical
 from dpsql.frontends.pgwire.catalog.macros import MACROS
 from dpsql.frontends.pgwire.catalog.naming import called, column_types, is_of, name_outputs, output_name, output_names
@@ -27,10 +26,13 @@ from dpsql.frontends.pgwire.catalog.sources import (
     RECORDS,
     call,
     function_rows,
+    list_literal,
     lists_of,
+    plain_laterals,
     replace_system_columns,
     unnested,
 )
+from dpsql.frontends.pgwire.catalog.texts import joined_format, operator_test, pattern_test
 from dpsql.frontends.pgwire.settings import Settings, setting_key
 from dpsql.sql.lexer import place as position_of
 
@@ -52,7 +54,8 @@ _OF_KIND: dict[str, tuple[int, str]] = {
     **dict.fromkeys(("has_schema_privilege",), (-2, "regnamespace")), "has_column_privilege": (-3, "regclass"),
     **dict.fromkeys((
         "pg_relation_size", "pg_total_relation_size", "pg_table_size", "pg_indexes_size",
-        "pg_relation_is_publishable", "pg_partition_ancestors", "pg_partition_root", "row_security_active", "obj_description",
+        "pg_relation_is_publishable", "pg_partition_ancestors", "pg_partition_tree",
+        "pg_relation_filenode", "pg_partition_root", "row_security_active", "obj_description",
         "col_description",
     ), (0, "regclass")),
 }  # fmt: skip
@@ -129,6 +132,7 @@ def to_duckdb(tree: exp.Expr, place: CatalogContext) -> str:
     for select in tree.find_all(exp.Select):
         if not select.expressions:
             select.set("expressions", [exp.Literal.number(1)])  # SELECT FROM t, in EXISTS
+    plain_laterals(tree)
     replace_system_columns(tree)
     for node in reversed(list(tree.bfs())):
         rule = _RULES.get(type(node))
@@ -191,7 +195,8 @@ def _unnest(node: exp.Expr, place: CatalogContext) -> exp.Expr:
 def _column(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     assert isinstance(node, exp.Column)
     if not node.table and not node.this.quoted and node.name in ("user", "current_role"):
-        return exp.Literal.string(place.user)
+        user = exp.Literal.string(place.user)
+        return exp.alias_(user, node.name, quoted=True) if isinstance(node.parent, exp.Select) else user
     if node.db and node.db.lower() == place.tables.get(node.table.lower()):
         node.set("db", exp.to_identifier("public"))
     if node.text("db") in SCHEMAS:
@@ -239,7 +244,7 @@ def _cast(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     if word in KINDS:
         return _of_kind(value, word, place)
     if word in VECTORS:
-        return exp.cast(_list_literal(value.name), _built(VECTORS[word])) if _is_text(value) else value
+        return exp.cast(list_literal(value.name), _built(VECTORS[word])) if _is_text(value) else value
     if word.endswith("[]"):
         return _array_cast(node, base, place)
     if word in _TEXTS:
@@ -324,7 +329,7 @@ def _array_cast(node: exp.Cast, element: str, place: CatalogContext) -> exp.Expr
     """Return a cast to an array, such as '{a,b}'::text[], as a list."""
     value, inner = node.this, physical(element)
     if _is_text(value):
-        value = _list_literal(value.name)
+        value = list_literal(value.name)
         if element in KINDS:
             items = [exp.Literal.number(place.names.oid(element, item.name, place.path)) for item in value.expressions]
             value = exp.Array(expressions=items)
@@ -333,18 +338,6 @@ def _array_cast(node: exp.Cast, element: str, place: CatalogContext) -> exp.Expr
     if inner is None:
         inner = "uint" if element in _OIDS else "text" if element in _TEXTS else node.to.sql("duckdb").partition("[")[0]
     return exp.cast(value, _built(f"{inner}[]"))
-
-
-def _list_literal(text: str) -> exp.Expr:
-    items = [item.strip().strip('"') for item in text.strip().removeprefix("{").removesuffix("}").split(",")]
-    return exp.Array(expressions=[_item(item) for item in items if item])
-
-
-def _item(text: str) -> exp.Expr:
-    if text.upper() == "NULL":
-        return exp.Null()
-    number = len(text) <= 20 and text.lstrip("-").isdecimal()  # of more digits Python makes no number
-    return exp.Literal.number(int(text)) if number else exp.Literal.string(text)
 
 
 # --- operators --------------------------------------------------------------------------------------------------------
@@ -364,7 +357,7 @@ def _any(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     """Return x = ANY('{a,b}') with the literal as a list, which DuckDB 1.4 requires in brackets."""
     inner = node.this.unnest() if isinstance(node.this, exp.Paren) else node.this
     if isinstance(inner, exp.Literal) and inner.name.startswith("{"):
-        inner = _list_literal(inner.name)
+        inner = list_literal(inner.name)
     if isinstance(inner, exp.Array):
         node.set("this", exp.Paren(this=inner))
     return node
@@ -376,7 +369,7 @@ def _comparison(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     left, right = node.left, node.right
     for side, other in ((left, right), (right, left)):
         if _is_text(side) and side.name.startswith("{") and side.name.endswith("}"):
-            side.replace(_list_literal(side.name))
+            side.replace(list_literal(side.name))
         elif _is_text(side) and isinstance(other, exp.Cast):
             kind = next(
                 (kind for kind in KINDS if other.to.sql("duckdb") == _built(physical(kind) or "").sql("duckdb")), None
@@ -389,7 +382,7 @@ def _comparison(node: exp.Expr, place: CatalogContext) -> exp.Expr:
 def _all(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     """Return x <> ALL (list); `all` is read as a function."""
     inner = node.expressions[0].unnest()
-    listed = _list_literal(inner.name) if _is_text(inner) else inner
+    listed = list_literal(inner.name) if _is_text(inner) else inner
     return exp.All(this=exp.select(unnested(listed.copy())).subquery())
 
 
@@ -408,30 +401,6 @@ def _bracket(node: exp.Expr, place: CatalogContext) -> exp.Expr:
             index.replace(exp.Add(this=exp.Paren(this=index.copy()), expression=exp.Literal.number(1)))
         return node
     return call("element", array, node.expressions[0])
-
-
-def _operator(node: exp.Expr, place: CatalogContext) -> exp.Expr:
-    """Return a OPERATOR(pg_catalog.~) b as a plain operator."""
-    word = str(node.args.get("operator")).rpartition(".")[2]
-    shapes: dict[str, Callable[[exp.Expr, exp.Expr], exp.Expr]] = {
-        "~": lambda a, b: _matches(a, b, ""), "!~": lambda a, b: exp.Not(this=_matches(a, b, "")),
-        "~*": lambda a, b: _matches(a, b, "i"), "!~*": lambda a, b: exp.Not(this=_matches(a, b, "i")),
-        "~~": lambda a, b: exp.Like(this=a, expression=b), "!~~": lambda a, b: exp.Not(this=exp.Like(this=a,
-        expression=b)),
-        "=": lambda a, b: exp.EQ(this=a, expression=b), "<>": lambda a, b: exp.NEQ(this=a, expression=b),
-    }  # fmt: skip
-    if word not in shapes:
-        raise refuse("catalog_function", name=f"operator {word}")
-    return exp.Paren(this=shapes[word](node.this, node.expression))
-
-
-def _matches(value: exp.Expr, pattern: exp.Expr, flags: str) -> exp.Expr:
-    options = [exp.Literal.string(flags)] if flags else []
-    return exp.Anonymous(this="regexp_matches", expressions=[value, pattern, *options])
-
-
-def _regexp(node: exp.Expr, place: CatalogContext) -> exp.Expr:
-    return _matches(node.this, node.expression, "i" if isinstance(node, exp.RegexpILike) else "")
 
 
 def _collate(node: exp.Expr, place: CatalogContext) -> exp.Expr:
@@ -484,7 +453,9 @@ def _now(node: exp.Expr, place: CatalogContext) -> exp.Expr:
 
 def _typeof(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     """Return pg_typeof(x): a literal in quotes has no type yet."""
-    (value,) = node.expressions or (exp.Null(),)
+    if len(node.expressions) != 1:
+        raise unknown_call(node, called(node))
+    (value,) = node.expressions
     if _is_text(value) or isinstance(value, exp.Null):
         return exp.cast(exp.Literal.number(705), _built(physical("regtype") or ""))
     return call("pg_typeof", value)
@@ -545,9 +516,12 @@ def _setting(node: exp.Expr, place: CatalogContext) -> exp.Expr:
         _refuse_option(arguments)
         return exp.cast(arguments[1], "text") if len(arguments) > 1 else exp.Null()
     first = arguments[0].this if isinstance(arguments[0], exp.Cast) else arguments[0]
-    if not isinstance(first, exp.Literal):
-        raise unknown_call(node, name)
     values = {**place.settings.all(), **place.options()}
+    if not isinstance(first, exp.Literal):
+        chosen = exp.Case(this=exp.func("lower", first.copy()))
+        for setting, value in values.items():
+            chosen = chosen.when(exp.Literal.string(setting.lower()), exp.Literal.string(value))
+        return chosen
     key = setting_key(first.name)
     if key in values:
         return exp.Literal.string(values[key])
@@ -611,6 +585,7 @@ _NAMED: dict[str, Callable[[exp.Expr, CatalogContext], exp.Expr]] = {
     **dict.fromkeys(("current_setting", "set_config"), _setting),
     **dict.fromkeys(("all", "some"), _all),
     **dict.fromkeys(("now", "clock_timestamp", "transaction_timestamp", "statement_timestamp"), _now),
+    "format": lambda node, place: joined_format(node),
     "pg_backend_pid": lambda node, place: exp.Literal.number(place.process),
     "current_schemas": _searched,
     "pg_typeof": _typeof,
@@ -638,14 +613,14 @@ _RULES: dict[type[exp.Expr], Callable[[exp.Expr, CatalogContext], exp.Expr]] = {
     **dict.fromkeys(_CLOCKS, _clock),
     exp.CurrentSchemas: _searched,
     **dict.fromkeys((exp.EQ, exp.NEQ), _comparison),
-    **dict.fromkeys((exp.RegexpLike, exp.RegexpILike), _regexp),
+    **dict.fromkeys((exp.RegexpLike, exp.RegexpILike, exp.Like, exp.ILike), lambda node, place: pattern_test(node)),
     exp.Table: _table,
     exp.Column: _column,
     exp.Dot: _dot,
     exp.Cast: _cast,
     exp.Any: _any,
     exp.Bracket: _bracket,
-    exp.Operator: _operator,
+    exp.Operator: lambda node, place: operator_test(node),
     exp.Format: lambda node, place: joined_format(node),
     exp.Unnest: _unnest,
     exp.Fetch: _fetch,
@@ -657,6 +632,7 @@ _RULES: dict[type[exp.Expr], Callable[[exp.Expr, CatalogContext], exp.Expr]] = {
         (exp.JSONObjectAgg, exp.JSONBObjectAgg), lambda node, place: call("json_object_agg", *_arguments(node))
     ),
     exp.JSONArrayAgg: lambda node, place: call("json_agg", node.this),
+    exp.JSONBContainsTopKey: lambda node, place: call("jsonb_exists", node.this, node.expression),
     exp.SimilarTo: lambda node, place: call("similar_to", node.this, node.expression),
     exp.ArrayContainedBy: lambda node, place: call("array_contained_by", node.this, node.expression),
     exp.ExplodingGenerateSeries: _series,

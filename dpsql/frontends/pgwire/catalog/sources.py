@@ -13,9 +13,20 @@ SETS: dict[str, tuple[tuple[str, str], ...]] = {
     "generate_series": (("generate_series", ""),),
     "string_to_table": (("string_to_table", "string_to_array"),),
     "regexp_split_to_table": (("regexp_split_to_table", "regexp_split_to_array"),),
-    "pg_partition_ancestors": (("relid", "pg_partition_ancestors"),),
+    "pg_partition_ancestors": (("relid", "no_numbers"),),
+    "pg_partition_tree": tuple((name, "no_numbers") for name in ("relid", "parentrelid", "isleaf", "level")),
+    "pg_options_to_table": (("option_name", "no_texts"), ("option_value", "no_texts")),
+    "aclexplode": (
+        ("grantor", "no_numbers"), ("grantee", "no_numbers"), ("privilege_type", "no_texts"), ("is_grantable", "no_texts"),
+    ),
+    "json_array_elements": (("value", "json_elements"),),
+    "json_array_elements_text": (("value", "json_texts"),),
+    "json_each": (("key", "json_keys"), ("value", "json_values")),
+    "json_each_text": (("key", "json_keys"), ("value", "json_value_texts")),
+    "json_object_keys": (("json_object_keys", "json_keys"),),
     "_pg_expandarray": (("x", "unnested"), ("n", "element_numbers")),
-}
+}  # fmt: skip
+SETS |= {name.replace("json", "jsonb"): SETS[name] for name in list(SETS) if name.startswith("json_")}
 """Functions that return sets: the columns in FROM, each with the macro that makes the list of its values."""
 RECORDS = {"_pg_expandarray": "expandarray"}
 """Sets of records, with the macro that makes the list of these outside of FROM."""
@@ -30,6 +41,19 @@ def call(name: str, *arguments: exp.Expr) -> exp.Expr:
 def unnested(values: exp.Expr) -> exp.Expr:
     """Return the elements of a list as rows."""
     return exp.Anonymous(this="unnest", expressions=[values])
+
+
+def list_literal(text: str) -> exp.Expr:
+    """Return the array that a literal such as {a,b} means."""
+    items = [item.strip().strip('"') for item in text.strip().removeprefix("{").removesuffix("}").split(",")]
+    return exp.Array(expressions=[_item(item) for item in items if item])
+
+
+def _item(text: str) -> exp.Expr:
+    if text.upper() == "NULL":
+        return exp.Null()
+    number = len(text) <= 20 and text.lstrip("-").isdecimal()  # of more digits Python makes no number
+    return exp.Literal.number(int(text)) if number else exp.Literal.string(text)
 
 
 def lists_of(name: str, arguments: list[exp.Expr]) -> list[tuple[str, exp.Expr]] | None:
@@ -75,6 +99,16 @@ def function_rows(node: exp.Table | exp.Unnest) -> exp.Expr:
         exp.TableAlias(this=exp.to_identifier(alias.name if alias is not None and alias.name else label, quoted=True)),
     )
     return inner
+
+
+def plain_laterals(tree: exp.Expr) -> None:
+    """Replace LATERAL f(x) by f(x) in FROM, which may read the sources before it anyway."""
+    for lateral in list(tree.find_all(exp.Lateral)):
+        source, alias = lateral.this, lateral.args.get("alias")
+        if isinstance(source, exp.Func) and not isinstance(source, exp.Unnest):
+            source = exp.Table(this=source, ordinality=lateral.args.get("ordinality"))
+        source.set("alias", alias)
+        lateral.replace(source)
 
 
 def replace_system_columns(tree: exp.Expr) -> None:

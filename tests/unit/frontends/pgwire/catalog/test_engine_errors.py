@@ -28,6 +28,11 @@ def shop() -> Iterator[Asker]:
         ("SELECT 'nope'::regclass", "42P01", 'relation "nope" does not exist'),
         ("SELECT left(relname, true) FROM pg_class", "42883", "function left(unknown, boolean) does not exist"),
         ("SELECT nope FROM pg_class", "42703", 'column "nope" does not exist'),
+        ("SELECT 1 FROM pg_class WHERE count(*) > 1", "42803", "aggregate functions are not allowed in WHERE"),
+        ("SELECT (SELECT 1, 2)", "42601", "subquery must return only one column"),
+        ("SELECT relname FROM pg_class ORDER BY 100", "42P10", "ORDER BY position is not in select list"),
+        ("SELECT relname FROM pg_class GROUP BY 100", "42P10", "GROUP BY position is not in select list"),
+        ("SELECT * FROM pg_class c JOIN pg_type c ON true", "42712", 'table name "c" specified more than once'),
     ],
 )
 def test_refusals_give_the_true_reason(shop: Asker, sql: str, state: str, sentence: str) -> None:
