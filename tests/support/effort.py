@@ -20,6 +20,11 @@ def by_day(chosen: Container[Case], cases: Sequence[Case]) -> list[Any]:
     return [case if case in chosen else night(case) for case in cases]
 
 
+def slow(*values: Any) -> Any:
+    """Return a case for `parametrize` that runs with the slow tests alone."""
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
 def night(*values: Any) -> Any:
     """Return a case for `parametrize` that runs only at night."""
     return pytest.param(*values, marks=pytest.mark.nightly)

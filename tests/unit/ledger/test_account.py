@@ -12,7 +12,7 @@ import pytest
 
 from dpsql.errors.exceptions import Error
 from dpsql.ledger import account as account_module
-from dpsql.ledger.account import Account, insert_account, load_accounts, update_accounts
+from dpsql.ledger.account import Account, insert_account, load_accounts
 from dpsql.ledger.chain import account_mac
 from dpsql.ledger.database import DatabaseConnection
 from dpsql.ledger.opening import create_ledger
@@ -57,23 +57,11 @@ def test_what_remains_is_never_below_zero() -> None:
     assert replace(ACCOUNT, limits={"epsilon": 6, "delta": 0}).remaining == {"epsilon": 0, "delta": 0}
 
 
-def test_limits_change_where_they_differ() -> None:
-    assert not ACCOUNT.must_change("pure", {"delta": 3, "epsilon": 10})
-    assert ACCOUNT.must_change("pure", {"delta": 3, "epsilon": 11})
-
-
 @pytest.mark.parametrize(("accountant", "limits"), [("zcdp", ACCOUNT.limits), ("pure", {"epsilon": 10})], ids=str)
 def test_an_account_does_not_change_its_accountant_or_dimensions(accountant: str, limits: dict[str, int]) -> None:
     with pytest.raises(Error) as error:
         ACCOUNT.must_change(accountant, limits)
     assert error.value.slug == "ledger_accountant"
-
-
-def test_an_entry_changes_what_it_names_alone() -> None:
-    spent, limits = {"epsilon": 8, "delta": 1}, {"epsilon": 20, "delta": 3}
-    assert ACCOUNT.after(9) == replace(ACCOUNT, seq=9)
-    assert ACCOUNT.after(9, spent=spent) == replace(ACCOUNT, seq=9, spent=spent)
-    assert ACCOUNT.after(9, limits=limits) == replace(ACCOUNT, seq=9, limits=limits)
 
 
 def test_a_row_has_a_mac_of_everything_in_it() -> None:
@@ -86,33 +74,6 @@ def test_a_row_has_a_mac_of_everything_in_it() -> None:
         "seq": 4,
         "mac": account_mac(KEY, LEDGER, {name: value for name, value in row.items() if name != "mac"}),
     }
-
-
-ANN = Account("analyst:ann", "pure", {"epsilon": 2**70, "delta": 0}, {"epsilon": 0, "delta": 0}, 5)
-
-
-@pytest.mark.parametrize("fresh", [True, False], ids=["authenticated", "known"])
-def test_accounts_are_read_as_they_were_stored(connection: DatabaseConnection, fresh: bool) -> None:
-    for account in (ACCOUNT, ANN):
-        insert_account(connection, KEY, LEDGER, account)
-    spent = ANN.after(6, spent={"epsilon": 2**70, "delta": 0})
-    limited = ACCOUNT.after(7, limits={"epsilon": 1, "delta": 1})
-    update_accounts(connection, KEY, LEDGER, [spent, limited])
-    if fresh:
-        account_module._KNOWN.clear()
-    assert load_accounts(connection, KEY, LEDGER) == {"analyst:ann": spent, "dataset": limited}
-    assert load_accounts(connection, KEY, LEDGER, ["dataset", "session:none"]) == {"dataset": limited}
-    assert load_accounts(connection, KEY, LEDGER, ["analyst:ann", "dataset"]) == {
-        "analyst:ann": spent,
-        "dataset": limited,
-    }
-
-
-def test_an_update_leaves_other_accounts_alone(connection: DatabaseConnection) -> None:
-    for account in (ACCOUNT, ANN):
-        insert_account(connection, KEY, LEDGER, account)
-    update_accounts(connection, KEY, LEDGER, [ACCOUNT.after(8)])
-    assert load_accounts(connection, KEY, LEDGER)["analyst:ann"] == ANN
 
 
 @pytest.mark.parametrize(

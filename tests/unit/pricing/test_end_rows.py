@@ -8,15 +8,13 @@ from datetime import date, datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
 import pytest
 
 from dpsql.errors.exceptions import Refusal
 from dpsql.functions.evaluate import evaluate
-from dpsql.plan.formulas import Element
 from dpsql.plan.intervals import Facts, Type, literal_facts
 from dpsql.plan.measurements import EndRows, RankHistogram
-from dpsql.plan.plan import Call, Caps, Column, Expr, Literal, Measure, TermKind
+from dpsql.plan.plan import Call, Caps, Column, Expr, Literal, Measure
 from dpsql.pricing.end_rows import EndRowsPricing, requested
 from dpsql.pricing.rank_histograms import cell_term
 from dpsql.privacy.loss import Neighbours, PrivacyLoss
@@ -98,12 +96,6 @@ def test_a_row_without_a_value_or_a_key_of_the_list_is_in_no_cell() -> None:
     assert cell(entered(Column("v", Facts(Type.TEXT, values=("x",)))), "y", "a") is None
 
 
-def test_a_value_beyond_the_bounds_of_few_values_counts_as_the_nearest() -> None:
-    measurement = entered(integers(0, 9))
-    assert cell(measurement, -(2**62), "b") == cell(measurement, 0, "b") == 1
-    assert cell(measurement, 2**62, "b") == cell(measurement, 9, "b") == 9 * 3 + 1
-
-
 def test_many_values_share_cells_and_none_is_moved_past_another() -> None:
     """Values beyond the bounds have cells of their own at both ends."""
     for value, values in (
@@ -130,28 +122,6 @@ def test_many_values_share_cells_and_none_is_moved_past_another() -> None:
         assert len(set(places)) >= 5
 
 
-PARTS: list[tuple[Expr, int, int, int]] = [
-    (integers(0, 43_689), 3, 1, 43_690),
-    (integers(0, 43_690), 3, 1, (1 << 16) // 3 + 2),
-    (integers(0, (1 << 17) - 1), 1, 1, 1 << 17),
-    (integers(0, 1 << 17), 1, 1, (1 << 16) + 2),
-    (reals("0", "1"), 1, 1, (1 << 16) + 2),
-    (reals("0", "1"), 3, 1, (1 << 16) // 3 + 2),
-    (reals("0", "1"), 3, 20, (1 << 16) // 60 + 2),
-    (reals("0", "1"), 1, 1 << 12, 256 + 2),
-    (reals("0", "1"), 1, 1 << 16, 256 + 2),
-    (integers(0, 255), 1, 1 << 16, 256),
-    (integers(0, 256), 1, 1 << 16, 256 + 2),
-]
-"""A value, the number of keys, the number of groups, and how many cells the value has."""
-
-
-@pytest.mark.parametrize(("value", "keys", "groups", "cells"), PARTS)
-def test_cells_are_as_many_as_groups_and_keys_leave(value: Expr, keys: int, groups: int, cells: int) -> None:
-    key = Column("k", Facts(Type.TEXT, values=tuple("abcde"[:keys])))
-    assert entered(value, key, groups).cells == cells * keys
-
-
 def test_groups_and_keys_that_leave_too_few_cells_are_refused() -> None:
     for keys, groups, fits in ((1, 1 << 16, True), (1, (1 << 16) + 1, False), (2, 1 << 15, True), (3, 21846, False)):
         block, key = Block(groups), Column("k", Facts(Type.TEXT, values=tuple("abc"[:keys])))
@@ -163,24 +133,7 @@ def test_groups_and_keys_that_leave_too_few_cells_are_refused() -> None:
         assert caught.value.slug == "many_cells" and block.measurements == []
 
 
-def test_the_term_of_a_measurement_is_its_cell_from_zero_to_the_last() -> None:
-    block = Block()
-    requested(block, asked(integers(0, 4), condition=CONDITION))
-    term = block.measurements[0].term
-    assert (term.kind, term.filter, term.grid) == (TermKind.SUM, CONDITION, 0)
-    assert (term.lower, term.centre, term.upper, term.magnitude) == (0, 0, 14, 14)
-
-
 # --- what is released -----------------------------------------------------------------------------------------------
-
-
-def test_a_released_number_is_one_of_the_keys_in_the_order_of_cells() -> None:
-    formula, ends = requested(Block(), asked(integers(0, 4)))
-    assert isinstance(formula, Element) and formula.values == ("a", "b", "c") and ends is None
-    halves = Column("k", Facts(Type.REAL, values=(Fraction(1, 2), Fraction(-3))))
-    formula, _ = requested(Block(), asked(integers(0, 4), halves))
-    assert isinstance(formula, Element) and formula.values == (-3.0, 0.5)
-    assert all(type(value) is float for value in formula.values)
 
 
 def test_an_equal_measurement_is_made_once_and_any_difference_makes_another() -> None:
@@ -246,34 +199,6 @@ def test_the_loss_is_that_of_the_rows_of_a_unit_and_uses_up_the_part(
         else:
             assert float(law.epsilon_0**2 * squares / 8) == pytest.approx(0.02, rel=1e-9)
             assert law.epsilon_0**2 * squares / 8 <= Fraction(1, 50)
-
-
-def test_the_end_that_is_asked_for_is_read() -> None:
-    for aggregate, chosen in (("arg_max", [0, 4]), ("arg_min", [4, 0])):
-        block = Block()
-        requested(block, asked(integers(0, 4), aggregate=aggregate))
-        law = replace(planned(block.measurements[0])[1], rows=4)
-        counts = law.end_counts(np.array([10, 4]), np.array([0, 10]), np.array([14, 14]))
-        assert counts.tolist() == chosen
-
-
-def test_explain_says_from_how_many_rows_a_key_is_chosen_and_how_far_it_may_be_off() -> None:
-    block = Block()
-    requested(block, asked(integers(0, 4), aggregate="arg_min", condition=CONDITION))
-    (measurement,) = block.measurements
-    plan, law = planned(measurement, ZCDP)
-    explained = PRICING.explained(measurement, plan, "e0", 0.95)
-    assert explained.aggregate == "k of the rows with the smallest v filter (where (x > 0))"
-    assert (explained.mechanism, explained.sensitivity, explained.grid) == (law.mechanism, law.sensitivity, 1.0)
-    assert explained.scale == pytest.approx(2 / float(law.epsilon_0))
-    error = explained.scale * math.log(2 / 0.05)
-    assert explained.error == (
-        f"the key that most of the {law.rows} rows with the smallest v have, or one that at most {error:.4g} of them less have in "
-        "95% of cases in the worst case, over 3 keys"
-    )
-    largest = entered(integers(0, 4))
-    plan, _ = planned(largest, ZCDP)
-    assert PRICING.explained(largest, plan, "e0", 0.95).aggregate == "k of the rows with the largest v"
 
 
 def test_no_bound_on_rows_is_known_that_would_not_follow_from_the_price() -> None:

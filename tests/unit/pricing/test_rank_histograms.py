@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from fractions import Fraction
 from typing import Any
 
@@ -22,7 +22,6 @@ from dpsql.pricing.rank_histograms import (
     cell_value,
     end_values,
     periods,
-    steps_of,
 )
 from dpsql.release.formulas import numbers
 
@@ -138,79 +137,12 @@ def test_listed_values_have_a_cell_each_in_their_order() -> None:
 
 # --- dates and times ------------------------------------------------------------------------------------------------
 
-DAYS = moments(date(2024, 2, 27), date(2024, 3, 2))
-HOURS = moments(datetime(2024, 2, 28, 22, 30), datetime(2024, 2, 29, 3, 15))
-WHOLE_UNITS: list[tuple[Expr, str, Any, timedelta, int]] = [
-    (DAYS, "day", date(2024, 2, 27), timedelta(days=1), 5),
-    (HOURS, "second", datetime(2024, 2, 28, 22, 30), timedelta(seconds=1), 17101),
-    (truncated("hour", HOURS), "hour", datetime(2024, 2, 28, 22), timedelta(hours=1), 6),
-    (truncated("minute", HOURS), "minute", datetime(2024, 2, 28, 22, 30), timedelta(minutes=1), 286),
-    (truncated("second", HOURS), "second", datetime(2024, 2, 28, 22, 30), timedelta(seconds=1), 17101),
-    (
-        truncated("week", moments(date(2023, 1, 1), date(2026, 1, 1))),
-        "week",
-        date(2022, 12, 26),
-        timedelta(weeks=1),
-        158,
-    ),
-    (
-        truncated("week", moments(date(2023, 1, 1), date(2023, 3, 1))),
-        "week",
-        date(2022, 12, 26),
-        timedelta(weeks=1),
-        10,
-    ),
-]
-"""A value, the unit in which it is counted, its first moment, the unit's length, and how many cells there are."""
-
-
-@pytest.mark.parametrize(("value", "unit", "first", "step", "count"), WHOLE_UNITS)
-def test_dates_and_times_are_counted_in_whole_units_from_the_lower_bound(
-    value: Expr, unit: str, first: Any, step: timedelta, count: int
-) -> None:
-    counted = steps_of(value)
-    assert isinstance(counted, Call) and counted.function == "date_diff"
-    assert counted.arguments[0] == Literal(unit, literal_facts(unit))
-    term = cell_term(value, None, 1)
-    assert term.magnitude == count - 1
-    for place in (0, 1, count // 2, count - 1):
-        assert cell(term, {"v": first + place * step}) == place
-        number = shown(value, term, place)
-        if isinstance(number, float):
-            epoch = datetime(1970, 1, 1) + timedelta(days=number) if value.facts.type is Type.DATE else None
-            number = epoch.date() if epoch else datetime(1970, 1, 1) + timedelta(microseconds=number)
-        assert number == first + place * step
-
-
-def test_months_and_quarters_are_chosen_among_their_starts() -> None:
-    """They have different lengths, so the number of a cell is a place in a list; rows outside the bounds count at its ends."""
-    known = moments(date(2024, 1, 15), date(2024, 6, 30))
-    for unit, starts in (
-        ("month", [date(2024, n, 1) for n in range(1, 7)]),
-        ("quarter", [date(2024, 1, 1), date(2024, 4, 1)]),
-    ):
-        value = truncated(unit, known)
-        term = cell_term(value, None, 1)
-        assert list(periods(value)) == starts and term.magnitude == len(starts) - 1
-        assert [cell(term, {"v": start}) for start in starts] == list(range(len(starts)))
-        assert [shown(value, term, place) for place in range(len(starts))] == starts
-        assert cell(term, {"v": date(1999, 1, 1)}) == 0 and cell(term, {"v": date(2030, 1, 1)}) == len(starts) - 1
-        kept = cell_value(value, term, "q", False)
-        midnights = cell_value(value, term, "q", True)
-        assert (kept[1], midnights[1]) == (Type.DATE, Type.TIMESTAMP)
-        assert isinstance(midnights[0], Element) and midnights[0].values[0] == datetime(2024, 1, 1)
-
 
 def test_only_computed_moments_that_are_few_are_periods() -> None:
     months = [truncated("month", moments(date(2000, 1, 1), date(2000 + years, 8, 1))) for years in (10, 11)]
     assert len(periods(months[0])) == 128 and periods(months[1]) == ()
     assert periods(moments(date(2024, 1, 1), date(2024, 1, 9))) == ()
     assert periods(integers(0, 3)) == () and periods(LISTED) == ()
-
-
-def test_a_number_is_its_own_count_of_steps() -> None:
-    for value in (integers(0, 3), reals("0", "1")):
-        assert steps_of(value) is value
 
 
 # --- what a cell stands for -----------------------------------------------------------------------------------------
@@ -221,27 +153,6 @@ def test_a_shown_value_lies_within_the_bounds() -> None:
     term = cell_term(value, None, 1)
     assert shown(value, term, 0) == -10 and shown(value, term, term.magnitude + 9) == 0.1
     assert shown(value, term, 1) == -10 + 2.0**-term.grid
-
-
-@pytest.mark.parametrize(
-    ("value", "interpolated", "type_"),
-    [
-        (integers(0, 9), False, Type.INTEGER),
-        (integers(0, 9), True, Type.REAL),
-        (integers(0, 2**53 - 1), False, Type.INTEGER),
-        (integers(0, 2**53), False, Type.REAL),
-        (integers(-(2**53), 0), False, Type.REAL),
-        (reals("0", "9"), False, Type.REAL),
-        (DAYS, False, Type.DATE),
-        (DAYS, True, Type.TIMESTAMP),
-        (HOURS, False, Type.TIMESTAMP),
-        (HOURS, True, Type.TIMESTAMP),
-    ],
-)
-def test_the_type_is_that_of_the_value_or_of_a_value_between_two(
-    value: Column, interpolated: bool, type_: Type
-) -> None:
-    assert cell_value(value, cell_term(value, None, 1), "q", interpolated)[1] is type_
 
 
 def test_the_ends_of_a_bar_are_those_of_the_cells_and_within_the_bounds() -> None:

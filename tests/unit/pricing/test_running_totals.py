@@ -9,6 +9,7 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pytest
+from support.effort import slow
 from support.exact_session import exact_session
 from support.gates import NoiselessGate
 from support.released_blocks import Keyed
@@ -269,7 +270,7 @@ def test_other_keys_have_no_ranges(session: Session, sql: str) -> None:
     assert [block.noise.terms for block in price.blocks] == [block.noise.terms for block in priced(session, sql).blocks]
 
 
-@pytest.mark.parametrize("option", ["dp.max_groups = 1", "dp.max_rows_per_group = 1", "dp.target_error = 100"])
+@pytest.mark.parametrize("option", ["dp.max_groups = 1", "dp.max_rows_per_group = 1", slow("dp.target_error = 100")])
 def test_where_ranges_would_not_add_up_there_are_none(session: Session, option: str) -> None:
     session.execute(f"SET {option}")
     assert priced(session, DAYS).workloads == ()
@@ -318,6 +319,7 @@ def test_a_key_without_rows_adds_nothing_to_a_running_total_not_even_a_last_digi
     assert not list(session.execute(days.replace("GROUP BY day", f"GROUP BY day HAVING SUM({value}) > 0")).rows())[35:]
 
 
+@pytest.mark.slow
 def test_running_totals_are_more_exact_and_their_bars_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
     session = runs(tmp_path, Gate(Keyed("running")))

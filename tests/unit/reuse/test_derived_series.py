@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from answers.test_running_noise import BY_DAY, DAYS, exact_days, runs
+from support.effort import slow
 from support.gates import NoiselessGate
 from support.released_blocks import Keyed
 
@@ -102,7 +103,10 @@ def law(rho: str = "1/200") -> SquareRoot:
 MONTHS = np.repeat([0, 1, 2, -1], [31, 29, 31, 9])
 
 
-@pytest.mark.parametrize("group", [MONTHS, np.tile(MONTHS, 2), np.repeat([0, 1], DAYS), np.where(MONTHS == 1, 0, -1)])
+@pytest.mark.parametrize(
+    "group",
+    [MONTHS, *map(slow, (np.tile(MONTHS, 2), np.repeat([0, 1], DAYS), np.where(MONTHS == 1, 0, -1)))],
+)
 def test_sums_have_the_law_of_the_worst_and_their_own_covariance(group: np.ndarray) -> None:
     """Compared with 20,000 draws of the gate's sampler: no bar is too narrow, that of the worst group is not too wide, and bars
     of 0.7 or 1.3 times its width are detected as wrong."""

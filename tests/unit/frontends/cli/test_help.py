@@ -12,6 +12,7 @@ import click
 import pexpect
 import pytest
 from support.clinic_folder import Clinic, Outcome
+from support.effort import slow
 from support.places import ROOT
 
 from dpsql.errors.exceptions import REGISTER, Error
@@ -109,7 +110,7 @@ def test_the_prompt_shows_a_page() -> None:
     assert as_command("SELECT help FROM t") is None and as_command("help me with this") is None
 
 
-@pytest.mark.parametrize("arguments", [["help", "glossary"], ["-p", "clinic.yaml"]])
+@pytest.mark.parametrize("arguments", [["help", "glossary"], slow(["-p", "clinic.yaml"])])
 def test_a_terminal_shows_a_page_through_the_pager(clinic: Clinic, tmp_path: Path, arguments: list[str]) -> None:
     pager = tmp_path / "pager"  # a program without arguments: not every version of click passes arguments on
     pager.write_text("#!/bin/sh\nsed s/^/paged:/\n")

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.effort import slow
 from support.raw_client import SYNC, Client, bind, describe, error_of, execute, fields, framed, parse, rows_of, text
 from support.served_clinic import PASSWORD, Served, build_clinic, serving
 
@@ -156,7 +157,9 @@ def test_values_and_prepared_statements_are_bounded(clinic: Served) -> None:
         assert memory.held == 0
 
 
-@pytest.mark.parametrize("what", ["names of statements", "types", "names of portals", "null values", "formats"])
+@pytest.mark.parametrize(
+    "what", ["names of statements", *map(slow, ("types", "names of portals", "formats")), "null values"]
+)
 def test_every_part_of_a_message_that_is_kept_is_counted(clinic: Served, what: str) -> None:
     """None of these has a limit of its own: a thousand of each would be gigabytes in one connection."""
     count, name = 60_000, "n" * 900_000
