@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.clinic import build
+from support.effort import slow
 
 from dpsql.errors.exceptions import Refusal
 from dpsql.planning import expected_bars
@@ -37,7 +38,7 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session
         ("SELECT region, AVG(weight) AS w FROM patients GROUP BY region", 3, 3),
         ("SELECT region, VAR_POP(age) AS v FROM patients GROUP BY region", 150, 8),
         (DIFFERENCE, 30, 1),
-        (TOTAL, 100, 1),
+        slow(TOTAL, 100, 1),
     ],
 )
 def test_a_target_is_that_of_the_output(session: Session, sql: str, target: int, most: float) -> None:

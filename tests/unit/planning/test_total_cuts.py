@@ -305,6 +305,7 @@ def test_tune_measures_the_question_without_its_own_bound(opener: Opener) -> Non
 
 
 @pytest.mark.statistical
+@pytest.mark.slow
 def test_a_heavy_tail_costs_far_less_than_the_policy_allows(opener: Opener) -> None:
     """1,000 people with three visits of a few dozen each: the noise is that of a bound near the largest totals, and never that of
     the policy's own bound. The median error of 30 answers, each about two of the chosen bounds, is below a quarter of the

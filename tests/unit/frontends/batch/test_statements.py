@@ -12,7 +12,7 @@ from support.clinic_folder import BUILD, POLICY
 from support.database_files import create_database
 
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.frontends.batch.statements import AskedQuestion, FileStatement, ResultNames, asked_questions, walk
+from dpsql.frontends.batch.statements import AskedQuestion, FileStatement, asked_questions, walk
 from dpsql.session.opening import open_session
 from dpsql.session.session import Session
 
@@ -80,36 +80,6 @@ def stems(notes: Notes) -> list[str]:
 # --- places, names and weights ----------------------------------------------------------------------------------------
 
 
-def test_statements_have_their_file_and_line(session: Session) -> None:
-    notes = walked(session, "SELECT 1;\n\nSELECT\n 2; SELECT 3", "-- nothing before\nSELECT ';'")
-    assert [(each.place, each.piece.sql, each.stem) for each in notes.used] == [
-        ("a.sql:1", "SELECT 1", "a-01"), ("a.sql:3", "SELECT\n 2", "a-02"), ("a.sql:4", "SELECT 3", "a-03"),
-        ("b.sql:2", "SELECT ';'", "b-01"),
-    ]  # fmt: skip
-    assert notes.refused == [] and {each.weight for each in notes.used} == {Fraction(1)}
-
-
-@pytest.mark.parametrize("text", ["", "   \n", ";;", "-- name: a\n", "/* SELECT 1 */;"])
-def test_a_file_without_statements_has_none(session: Session, text: str) -> None:
-    assert walked(session, text) == Notes()
-
-
-def test_only_results_are_numbered(session: Session) -> None:
-    notes = walked(session, "SET a = 1; SELECT 1; SET a = 2; SET a = 3; SELECT 2", "SELECT 3")
-    assert stems(notes) == ["a-01", "a-01", "a-02", "a-02", "a-02", "b-01"]
-
-
-def test_a_name_holds_for_the_next_result(session: Session) -> None:
-    text = "-- name: first\nSET a = 1;\nSELECT 1;\nSELECT 2;\n-- name: old\n-- name: third\nSELECT 3; -- name: no\nSELECT 4"
-    assert stems(walked(session, text)) == ["first", "first", "a-02", "third", "a-04"]
-    assert stems(walked(session, "SELECT 1;\n-- name: rest", "SELECT 2")) == ["a-01", "b-01"], "not for the next file"
-
-
-def test_a_name_inside_of_a_statement_is_none(session: Session) -> None:
-    text = "SELECT '\n-- name: text\n';\nSELECT\n-- name: inside\n2;\nSELECT 3"
-    assert stems(walked(session, text)) == ["a-01", "a-02", "a-03"]
-
-
 def test_a_weight_holds_for_the_next_result(session: Session) -> None:
     text = "-- weight: 3\nSET a = 1;\nSELECT 1;\nSELECT 2;\n-- weight: 0.5\nSELECT 3;\n-- weight: 2\nSELECT ghost;\nSELECT 4"
     notes = walked(session, text)
@@ -136,15 +106,6 @@ def test_a_name_or_weight_that_cannot_be_is_refused_with_its_statement(
 # --- refused statements -----------------------------------------------------------------------------------------------
 
 
-def test_a_refused_statement_counts_in_the_numbers(session: Session) -> None:
-    notes = walked(session, "-- name: x\nSELECT ghost;\nSELECT 2;\nSET ghost = 1;\nSELECT 3")
-    assert [(place, sql) for place, sql, _ in notes.refused] == [
-        ("a.sql:2", "SELECT ghost"),
-        ("a.sql:4", "SET ghost = 1"),
-    ]
-    assert stems(notes) == ["a-02", "a-04"]
-
-
 def test_an_unfinished_file_is_refused_as_a_whole(session: Session) -> None:
     notes = walked(session, "SELECT 1; SELECT 'open", "SELECT 2")
     assert notes.refused == [("a.sql", "", "text_unfinished")]
@@ -169,42 +130,7 @@ def test_after_a_refused_statement_only_what_it_cannot_change_is_asked(session: 
     assert stems(walked(session, text, "SELECT 3")) == ["a-01", "a-03", "b-01"], "all are looked at where none is run"
 
 
-def test_other_errors_go_through_and_leave_the_options(session: Session) -> None:
-    first = session.options
-
-    def broken(sql: str) -> bool:
-        session.execute("SET dp.epsilon = 0.5")
-        raise KeyError(sql)
-
-    with pytest.raises(KeyError):
-        walked(session, "SELECT 1", use=broken)
-    assert session.options == first
-
-
-def test_each_file_begins_with_the_options_of_the_session(session: Session) -> None:
-    epsilons: list[Fraction] = []
-
-    def use(sql: str) -> bool:
-        epsilons.append(session.options.epsilon)
-        session.execute(sql)
-        return False
-
-    walked(session, "SET dp.epsilon = 0.2; SET dp.epsilon = 0.3", "SET dp.epsilon = 0.4; SHOW dp.epsilon", use=use)
-    assert epsilons == [Fraction(1, 10), Fraction(1, 5), Fraction(1, 10), Fraction(2, 5)]
-
-
 # --- names ------------------------------------------------------------------------------------------------------------
-
-
-def test_a_name_is_taken_once_in_any_case() -> None:
-    names = ResultNames()
-    for name in ("a", "b", "Ä"):
-        names.take(name)
-    for name in ("a", "A", "B", "ä"):
-        with pytest.raises(Error, match="that of another result") as caught:
-            names.take(name)
-        assert caught.value.slug == "batch_name"
-    ResultNames().take("a")
 
 
 # --- questions --------------------------------------------------------------------------------------------------------
@@ -227,26 +153,6 @@ def test_questions_are_planned_under_the_options_in_force(session: Session) -> N
     epsilons = [each.planned.options.epsilon for each in questions]
     assert epsilons == [Fraction(1, 10), Fraction(1, 5), Fraction(1, 10), Fraction(1, 10)]
     assert questions[1].sql == f"{COUNT} WHERE age > 60" and notes == Notes()
-
-
-def test_statements_of_other_kinds_are_no_questions_and_count_as_results(session: Session) -> None:
-    questions, notes = questions_of(session, f"SHOW TABLES; EXPLAIN {COUNT}; BEGIN; COMMIT; DESCRIBE patients; {COUNT}")
-    assert [each.name for each in questions] == ["a-04"] and notes == Notes()
-
-
-def test_what_is_refused_is_no_question(session: Session) -> None:
-    text = f"SELECT nope FROM patients; SET dp.nope = 1; {COUNT}; SELECT * FROM patients"
-    questions, notes = questions_of(session, text)
-    assert [each.name for each in questions] == ["a-03"]
-    assert [slug for _, _, slug in notes.refused] == ["unknown_column", "option_unknown", "raw_rows"]
-    questions, notes = questions_of(session, text, going_on=True)
-    assert questions == [] and notes.left_out == [("a.sql", 1)] and len(notes.refused) == 2
-
-
-def test_two_results_of_one_name_are_refused_across_files(session: Session) -> None:
-    questions, notes = questions_of(session, f"-- name: B-01\n{COUNT}", f"{COUNT}; {COUNT}")
-    assert [each.name for each in questions] == ["B-01", "b-02"]
-    assert notes.refused == [("b.sql:1", COUNT, "batch_name")]
 
 
 def test_a_comparison_with_a_threshold_is_no_question_of_a_batch(session: Session) -> None:

@@ -11,7 +11,7 @@ from sqlglot import exp
 from support.bound_questions import select
 
 from dpsql.errors.exceptions import Error
-from dpsql.sql.binder.written_rows import MOST_IN_SERIES, series_name, series_rows
+from dpsql.sql.binder.written_rows import MOST_IN_SERIES, series_rows
 
 
 def source_of(text: str) -> exp.Expr:
@@ -42,27 +42,6 @@ def refused(text: str) -> Error:
     with pytest.raises(Error) as caught:
         series_rows(source_of(text))
     return caught.value
-
-
-@pytest.mark.parametrize(
-    ("text", "values"),
-    [
-        ("generate_series(1, 3)", [1, 2, 3]),
-        ("range(1, 3)", [1, 2]),
-        ("generate_series(5, 5)", [5]),
-        ("generate_series(-2, 1)", [-2, -1, 0, 1]),
-        ("generate_series(3, 1, -1)", [3, 2, 1]),
-        ("range(3, 1, -1)", [3, 2]),
-        ("generate_series(0, 10, 4)", [0, 4, 8]),
-        ("generate_series(0, 8, 4)", [0, 4, 8]),
-        ("range(0, 8, 4)", [0, 4]),
-        ("range(0, 9, 4)", [0, 4, 8]),
-        ("generate_series(10, 0, -4)", [10, 6, 2]),
-        ("generate_series((1), (2))", [1, 2]),
-    ],
-)
-def test_whole_numbers_are_counted(text: str, values: list[int]) -> None:
-    assert values_of(text) == values
 
 
 @pytest.mark.parametrize(
@@ -137,35 +116,3 @@ def test_what_is_no_short_series_is_refused(text: str, reason: str) -> None:
     error = refused(text)
     assert error.slug == "series"
     assert reason in error.message
-
-
-def test_a_date_that_there_is_not_is_refused_as_such() -> None:
-    assert refused("generate_series(DATE '2024-02-30', DATE '2024-03-01', INTERVAL 1 DAY)").slug == "bad_date"
-
-
-def test_a_refusal_stands_under_the_series() -> None:
-    assert refused("generate_series(3, 1)").position is not None
-
-
-@pytest.mark.parametrize("text", ["visits", "(SELECT 1) AS t", "(VALUES (1)) AS v(x)", "UNNEST([1, 2]) AS u(x)"])
-def test_other_sources_are_no_series(text: str) -> None:
-    assert series_rows(source_of(text)) is None
-
-
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        ("generate_series(1, 3)", "generate_series"),
-        ("range(1, 3)", "range"),
-        ("generate_series(1, 3) AS g", "g"),
-        ("range(1, 3) AS g", "g"),
-    ],
-)
-def test_the_column_of_a_series_has_its_name(text: str, name: str) -> None:
-    source = source_of(text)
-    assert isinstance(source, exp.Table)
-    assert series_name(source) == name
-
-
-def test_a_series_with_a_sample_is_refused() -> None:
-    assert refused("generate_series(1, 3) TABLESAMPLE 10%").slug == "clause"

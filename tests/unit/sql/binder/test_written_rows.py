@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from sqlglot import exp
 from support.bound_questions import select
-from support.plain_duckdb import plain_duckdb
 
 from dpsql.errors.exceptions import Error
 from dpsql.plan.intervals import Type
@@ -41,43 +40,6 @@ def refused(text: str) -> Error:
 
 
 # --- the rows -------------------------------------------------------------------------------------------------------
-
-SOURCES = [
-    "(VALUES (1, 'a'), (2, 'b'), (NULL, 'c')) AS v(k, w)",
-    "(VALUES (1), (2), (2)) AS v(k)",
-    "(VALUES (-1.5), (2)) AS v",
-    "(VALUES (DATE '2024-02-29')) AS v(d)",
-    "(VALUES (1 + 1, upper('x'))) AS v(a, b)",
-    "UNNEST(ARRAY[3, 1, 2]) AS u(n)",
-    "UNNEST(ARRAY['a']) AS u(n)",
-    "generate_series(1, 7) AS g(n)",
-]
-
-
-@pytest.mark.parametrize("text", SOURCES)
-def test_the_query_that_is_made_has_the_rows_that_are_written_in_their_order(text: str) -> None:
-    written = written_rows(source_of(text))
-    assert written is not None
-    query, rows = written
-    engine = plain_duckdb()
-    answer = engine.execute(query.sql("duckdb")).fetchall()
-    assert answer == engine.execute(f"SELECT * FROM {text}").fetchall() and len(rows) == len(answer)
-
-
-def test_many_rows_are_nested_ten_levels_deep() -> None:
-    written = written_rows(source_of("(VALUES " + ", ".join(f"({n})" for n in range(MOST_ROWS)) + ") AS v(k)"))
-    assert written is not None
-
-    def depth(query: exp.Expr) -> int:
-        return 1 + max(depth(query.this), depth(query.expression)) if isinstance(query, exp.Union) else 0
-
-    assert depth(written[0]) == 10
-    assert all(union.args["distinct"] is False for union in written[0].find_all(exp.Union)), "equal rows stay"
-
-
-def test_other_items_of_from_list_no_rows() -> None:
-    for text in ("patients", "(SELECT 1 AS x) AS v", "UNNEST(x) AS u", "UNNEST(ARRAY[1], ARRAY[2]) AS u"):
-        assert written_rows(source_of(text)) is None
 
 
 def test_lists_of_too_many_rows_or_columns_and_of_uneven_rows_are_refused() -> None:
@@ -202,8 +164,3 @@ def test_numbers_of_which_one_has_a_fraction_agree_as_doubles() -> None:
     assert apart.unique == {frozenset({0})}
     together = released("(VALUES (9007199254740992), (9007199254740993), (0.5)) AS v(k)")
     assert together.unique == frozenset() and dict(together.repeats)[frozenset({0})] == 2
-
-
-def test_texts_agree_by_their_characters_alone() -> None:
-    assert released("(VALUES ('a'), ('A'), ('a ')) AS v(k)").unique == {frozenset({0})}
-    assert dict(released("(VALUES ('a'), ('A'), ('a')) AS v(k)").repeats)[frozenset({0})] == 2
