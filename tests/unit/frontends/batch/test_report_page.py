@@ -15,6 +15,7 @@ from typing import Any
 import duckdb
 import pytest
 from support.clinic_folder import Clinic, Outcome
+from support.effort import slow
 
 from dpsql.errors.exceptions import refuse
 from dpsql.frontends.batch import report_page
@@ -49,7 +50,7 @@ def bodies(text: str) -> list[str]:
     return re.findall(r"<section>.*?</section>", re.sub(r'<p class="facts[^<]*</p>', "", text), re.S)
 
 
-@pytest.mark.parametrize("format", ["csv", "arrow"])
+@pytest.mark.parametrize("format", ["csv", slow("arrow")])
 def test_the_page_has_question_answer_bars_picture_price_and_receipt(clinic: Clinic, dpsql: Run, format: str) -> None:
     Path("q.sql").write_text(QUESTIONS)
     assert dpsql(*run("-f", format)).status == 0
