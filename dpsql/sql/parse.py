@@ -25,6 +25,7 @@ from dpsql.sql.lexer import DIALECT, OWN_NAMES, Piece, SqlText, as_piece, parser
 from dpsql.sql.parser import parse_tokens
 from dpsql.sql.rewrites import TOKENS, TREES
 from dpsql.sql.rewrites.bigquery import in_plain_sql
+from dpsql.sql.rewrites.postgresql import escaped_strings, flattened
 
 MOST_CHARACTERS = 200_000
 MOST_TOKENS = 20_000
@@ -58,12 +59,12 @@ class Statement:
     @property
     def reads_the_clock(self) -> bool:
         """Return whether the meaning of the text depends on the current time."""
-        if self.has(exp.CurrentDate, exp.CurrentTimestamp):
+        if self.has(exp.CurrentDate, exp.CurrentTimestamp, exp.Localtimestamp):
             return True
         if self.query is None or not self.has(exp.Anonymous):
             return False
-        named = (str(node.this).lower() for node in self.query.find_all(exp.Anonymous))
-        return not {"now", "today"}.isdisjoint(named)
+        named = self.query.find_all(exp.Anonymous, exp.CurrentTimestamp)
+        return any(not isinstance(node, exp.Anonymous) or str(node.this).lower() in ("now", "today") for node in named)
 
 
 def _has(kinds: Iterable[type[exp.Expr]], *types: type[exp.Expr]) -> bool:
@@ -238,7 +239,7 @@ _QUESTIONS = ("SELECT", "WITH", "FROM", "(", "VALUES", "PIVOT", "UNPIVOT")
 
 
 def _query(sql: str, tokens: list[Token], parameters: Parameters) -> Statement:
-    tokens, options = in_plain_sql(tokens)
+    tokens, options = in_plain_sql(escaped_strings(tokens, sql))
     for rewrite in TOKENS:
         tokens = rewrite(tokens)
     first = tokens[0].text.upper()
@@ -249,7 +250,7 @@ def _query(sql: str, tokens: list[Token], parameters: Parameters) -> Statement:
     numbered, marks = _numbered(tokens)
     trees = _trees(numbered, sql, tokens)
     check_arguments(tokens, DIALECT)
-    tree = trees[0] if len(trees) == 1 else None
+    tree = flattened(trees[0]) if len(trees) == 1 else None
     kinds = _kinds(tree)
     tree = _as_select(tree)
     if not isinstance(tree, (exp.Select, exp.SetOperation)):

@@ -58,6 +58,34 @@ SAME = [
         "day > DATE '2024-01-31' AND NOT day >= DATE '2024-02-01' + INTERVAL 29 DAY",
     ],
     ["TRUE", "1 = 1", "nights > 5 OR TRUE", "NOT (1 = 2)", "TRUE AND 2 BETWEEN 1 AND 3", "1 IS NOT DISTINCT FROM 1"],
+    [
+        "day > DATE '2024-02-01' - INTERVAL 30 DAY",
+        "day > DATE '2024-02-01' - '30 days'::interval",
+        "day > '2024-01-02'",
+        "day > DATE '2024-02-01' - make_interval(days => 30)",
+        "day > DATE '2024-02-01' - make_interval(0, 0, 4, 2)",
+        "day > DATE '2024-02-01' + INTERVAL '30 days ago'",
+        "day > '-4 w -2 d'::interval + DATE '2024-02-01'",
+        "day > DATE '2024-01-01' + INTERVAL '1 day 00:00'",
+    ],
+    [
+        "seen > TIMESTAMP '2024-02-29 12:00:00'",
+        "seen > TIMESTAMP '2024-02-01 12:00' + INTERVAL '4 weeks'",
+        "seen > TIMESTAMP '2023-01-31 10:30:00' + INTERVAL '1 year 1 mon 01:30'",
+        "seen > TIMESTAMP '2024-03-31 13:00:00' - make_interval(months => 1, hours => 1)",
+        "seen > TIMESTAMP '2024-02-28 12:00' + INTERVAL '0.5 days' + INTERVAL '43200.0 s'",
+    ],
+    [
+        "ward IN (diagnosis, 'er', 'icu')",
+        "ward = diagnosis OR ward IN ('icu', 'er')",
+        "ward = SOME ('{er, icu}') OR ward = diagnosis",
+    ],
+    ["ward = 'er'", "ward = E'er'", r"ward = e'\x65\u0072'"],
+    ["patient_id IN (SELECT w.patient_id FROM visits AS w)", "patient_id = ANY (SELECT w.patient_id FROM visits AS w)"],
+    [
+        "patient_id NOT IN (SELECT w.patient_id FROM visits AS w)",
+        "patient_id <> ALL (SELECT w.patient_id FROM visits AS w)",
+    ],
     ["FALSE", "nights > 5 AND 1 = 2", "NOT TRUE", "FALSE OR 2 < 1"],
 ]
 OTHER = [
@@ -66,7 +94,7 @@ OTHER = [
     ("nights > 5 AND NULL", "nights > 5"), ("nights = nights", "TRUE"), ("nights > 5 OR NULL", "nights > 5"),
     ("nights > 5 AND nights > 6", "nights > 5"), ("NOT (nights > 5 OR FALSE)", "nights > 5"),
     ("cost > 5", "cost >= 6"), ("nights IN (1, 2)", "nights IN (1, 3)"), ("NOT smoker", "smoker"),
-    ("smoker IS NOT TRUE", "NOT smoker"), ("nights = 4.5", "nights = 4"), ("ward LIKE '%e%'", "ward ILIKE '%e%'"),
+    ("smoker IS NOT TRUE", "NOT smoker"), ("nights = 4.5", "nights = 4"), ("seen > TIMESTAMP '2024-02-01' - INTERVAL '1 month 1 day'", "seen > '2024-01-01'"), ("ward LIKE '%e%'", "ward ILIKE '%e%'"),
 ]  # fmt: skip
 
 
@@ -117,12 +145,35 @@ WHOLE = [
      "SELECT COUNT(*) FROM patients p WHERE EXISTS (SELECT 1 FROM visits v WHERE v.patient_id = p.patient_id AND 1 = 1)"],
     ["SELECT COUNT(*) FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) WHERE n > 1",
      "SELECT COUNT(*) FROM (SELECT patient_id, COUNT(*) AS n FROM visits WHERE TRUE GROUP BY patient_id) WHERE n > 1 AND TRUE"],
+    ["WITH t AS (SELECT * FROM visits) SELECT MAX(nights), BOOL_AND(cost > 5) FROM t",
+     "WITH t AS MATERIALIZED (SELECT * FROM visits) SELECT MAX(DISTINCT nights), EVERY(cost > 5) FROM t",
+     "WITH t AS NOT MATERIALIZED (SELECT * FROM visits) SELECT MAX(nights), BOOL_AND(cost > 5) FROM t"],
+    ["SELECT COUNT(*) FROM (SELECT row_number() OVER (PARTITION BY patient_id ORDER BY day) AS k FROM visits) WHERE k = 1",
+     "SELECT COUNT(*) FROM (SELECT row_number() OVER w AS k FROM visits WINDOW w AS (PARTITION BY patient_id ORDER BY day)) WHERE k = 1",
+     "SELECT COUNT(*) FROM (SELECT row_number() OVER (p ORDER BY day) AS k FROM visits WINDOW o AS (ORDER BY ward), "
+     "p AS (PARTITION BY patient_id)) WHERE k = 1"],
+    ["SELECT COUNT(*) FROM visits WHERE cost > (SELECT AVG(cost) FROM visits)",
+     "SELECT COUNT(*) FROM visits WHERE cost > ALL (SELECT AVG(cost) FROM visits)",
+     "SELECT COUNT(*) FROM visits WHERE cost > ANY (SELECT AVG(cost) FROM visits)"],
+    ["SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 0.5) QUANTILE_CONT(clamp(cost, 0, 10), 0.5) FROM visits",
+     "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = .5) PERCENTILE_CONT(cost, 0.5, "
+     "contribution_bounds_per_row => (0, 10)) FROM visits"],
+    ["SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1) n FROM (SELECT COUNT(*) AS n FROM visits UNION ALL SELECT COUNT(*) FROM patients)",
+     "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1) COUNT(*) FROM visits UNION ALL "
+     "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1) COUNT(*) FROM patients"],
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("questions", WHOLE, ids=lambda questions: questions[0])
 def test_conditions_that_change_nothing_are_no_other_question(questions: list[str]) -> None:
     assert len({whole(question) for question in questions}) == 1
+
+
+@pytest.mark.parametrize("word", ["AND", "OR"])
+def test_hundreds_of_conditions_are_one_level(word: str) -> None:
+    conditions = [f"nights = {number}" for number in range(900)]
+    backwards = f" {word} ".join(reversed(conditions))
+    assert keys(f" {word} ".join(conditions)) == keys(backwards)
 
 
 def test_columns_that_are_named_anew_are_not_mixed_up() -> None:

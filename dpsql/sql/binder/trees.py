@@ -14,6 +14,7 @@ from dpsql.sql.binder.allow_list import check_node
 from dpsql.sql.binder.scope import Bound, Protected, Released, shown_names
 from dpsql.sql.lexer import place
 from dpsql.sql.parse import dialect
+from dpsql.sql.rewrites.postgresql import LABEL
 
 SQL_TYPES = {
     Type.INTEGER: "BIGINT", Type.REAL: "DOUBLE", Type.TEXT: "TEXT", Type.BOOLEAN: "BOOLEAN", Type.DATE: "DATE",
@@ -68,6 +69,8 @@ def output_name(item: exp.Expr) -> str:
         return str(item.alias)
     while isinstance(item, (exp.Paren, exp.Cast, exp.Filter, exp.WithinGroup, exp.Window)):
         item = item.this
+    if LABEL in item.meta:
+        return str(item.meta[LABEL])
     if isinstance(item, exp.Column):
         return item.name
     if isinstance(item, exp.Anonymous):

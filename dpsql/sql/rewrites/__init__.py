@@ -10,16 +10,22 @@ from sqlglot.tokenizer_core import Token
 from dpsql.sql.rewrites.bigquery import with_group_bounds
 from dpsql.sql.rewrites.comparisons import lists_as_in, with_plain_comparisons
 from dpsql.sql.rewrites.pivots import without_pivots, without_unpivots
+from dpsql.sql.rewrites.postgresql import in_own_words, interval_texts, with_memberships, with_plain_intervals
 from dpsql.sql.rewrites.spellings import in_own_spelling, with_plain_casts
 from dpsql.sql.rewrites.tokens import decimals_as_reals, plain_strings, tops_as_limits
 
-TOKENS: tuple[Callable[[list[Token]], list[Token]], ...] = (plain_strings, decimals_as_reals, tops_as_limits)
+TOKENS: tuple[Callable[[list[Token]], list[Token]], ...] = (
+    plain_strings, interval_texts, decimals_as_reals, tops_as_limits,
+)  # fmt: skip
 
 _SPELT = (exp.Anonymous, exp.WithinGroup, exp.Subquery, exp.Values, exp.ApproxDistinct, exp.Fetch)
 TREES: tuple[tuple[Callable[[exp.Query], exp.Query], tuple[type[exp.Expr], ...]], ...] = (
     (lists_as_in, (exp.EQ, exp.NEQ)),
+    (in_own_words, (exp.Window, exp.CTE, exp.Anonymous, exp.Localtimestamp, exp.Min, exp.Max)),
+    (with_plain_intervals, (exp.Interval, exp.Cast, exp.MakeInterval)),
     (without_unpivots, (exp.Pivot,)),
     (without_pivots, (exp.Pivot,)),
+    (with_memberships, (exp.In, exp.Any, exp.All)),
     (with_plain_comparisons, (exp.Tuple, exp.Anonymous, exp.Any, exp.All)),
     (in_own_spelling, _SPELT),
     (with_group_bounds, (exp.Anonymous,)),

@@ -31,11 +31,28 @@ def in_plain_sql(tokens: list[Token]) -> tuple[list[Token], Options]:
     if _WORDS.isdisjoint([token.text.upper() for token in tokens]):
         return tokens, ()
     _check_spelling(tokens)
-    tokens, options = _privacy_options(tokens)
+    options: Options = ()
+    while True:
+        fewer, more = _privacy_options(tokens)
+        if more and options and sorted(more) != sorted(options):
+            detail = "OPTIONS hold for the whole statement, and differ between its SELECTs"
+            raise refuse("syntax", detail=detail, hint="write the same options everywhere, or SET them before")
+        options = options or more
+        if len(fewer) == len(tokens):
+            break
+        tokens = fewer
     _check_place(tokens)
-    while (arrow := next((n for n, token in enumerate(tokens) if token.token_type is TokenType.FARROW), 0)) > 0:
+    while (arrow := next((n for n, token in enumerate(tokens) if _names_bounds(tokens[n - 1], token)), 0)) > 0:
         tokens = _clamped(tokens, arrow)
     return tokens, options
+
+
+_OF_INTERVALS = frozenset({"YEARS", "MONTHS", "WEEKS", "DAYS", "HOURS", "MINS", "SECS"})
+"""Named arguments of make_interval, which the parser keeps."""
+
+
+def _names_bounds(name: Token, arrow: Token) -> bool:
+    return arrow.token_type is TokenType.FARROW and word(name) not in _OF_INTERVALS
 
 
 _OLDER = {
@@ -116,7 +133,7 @@ def _privacy_options(tokens: list[Token]) -> tuple[list[Token], Options]:
     while start < end:
         comma = next((n for n in range(start, end) if tokens[n].token_type is TokenType.COMMA), end)
         name, equals, *value = part if len(part := tokens[start:comma]) >= 3 else [token] * 3
-        signed = len(value) == 2 and value[0].token_type is TokenType.DASH
+        signed = len(value) == 2 and value[0].token_type in (TokenType.DASH, TokenType.DOT)
         if equals.token_type is not TokenType.EQ or not (signed or len(value) == 1):
             raise refuse("syntax", detail="options are written name = value, ...", position=tokens[start].start + 1)
         if word(name) == "REPORT_FORMAT":
@@ -129,18 +146,20 @@ def _privacy_options(tokens: list[Token]) -> tuple[list[Token], Options]:
 
 
 def _clamped(tokens: list[Token], arrow: int) -> list[Token]:
-    """Return the tokens with the argument before a named argument wrapped in a call with its bounds. `arrow`: the index of =>."""
+    """Return the tokens with the first argument of a call wrapped in a call with the bounds that a named argument gives it.
+    `arrow`: the index of =>."""
     name = tokens[arrow - 1]
     function = _FUNCTIONS.get(word(name))
     if word(name) == "REPORT_FORMAT":
         raise refuse("report_format", position=name.start + 1)
     if function is None:
         raise refuse("named_argument", name=name.text, position=name.start + 1)
-    begin, comma = _argument_before(tokens, arrow - 1)
+    begin, first, comma = _argument_before(tokens, arrow - 1)
     low, high, end = _bounds(tokens, arrow)
     clamp, open_, close = (Token(*kind) for kind in _call(function, tokens[begin]))
     bounds = [tokens[comma], *low, tokens[comma], *high]
-    return [*tokens[:begin], clamp, open_, *tokens[begin:comma], *bounds, close, *tokens[end + 1 :]]
+    rest = [*tokens[first:comma], *tokens[end + 1 :]]
+    return [*tokens[:begin], clamp, open_, *tokens[begin:first], *bounds, close, *rest]
 
 
 def _call(function: str, token: Token) -> list[tuple[TokenType, str, int, int, int, int]]:
@@ -149,19 +168,25 @@ def _call(function: str, token: Token) -> list[tuple[TokenType, str, int, int, i
     return [(kind, text, *where) for kind, text in ((TokenType.VAR, function), (_OPEN, "("), (_CLOSE, ")"))]
 
 
-def _argument_before(tokens: list[Token], name: int) -> tuple[int, int]:
-    """Return the index where the only argument before a named one begins, and that of the comma after it. Refuses
-    (named_argument_place) other arguments."""
-    comma, depth, begin = name - 1, 0, name - 1
+_OF_QUANTILES = ("PERCENTILE_CONT", "PERCENTILE_DISC", "APPROX_QUANTILES", "QUANTILE_CONT", "QUANTILE_DISC")
+
+
+def _argument_before(tokens: list[Token], name: int) -> tuple[int, int, int]:
+    """Return where the first argument of the call begins and ends that has a named one, and the comma before that. Refuses
+    (named_argument_place) arguments between the two, except for the rank of a quantile."""
+    commas, depth, begin = list[int](), 0, name
     while begin > 0:
         kind = tokens[begin - 1].token_type
-        if depth == 0 and kind in (_OPEN, TokenType.COMMA):
+        if depth == 0 and kind is _OPEN:
             break
         depth += (kind is _CLOSE) - (kind is _OPEN)
         begin -= 1
-    if comma <= begin or tokens[comma].token_type is not TokenType.COMMA or tokens[begin - 1].token_type is not _OPEN:
+        if depth == 0 and kind is TokenType.COMMA:
+            commas.insert(0, begin)
+    quantile = begin > 1 and word(tokens[begin - 2]) in _OF_QUANTILES
+    if not 1 <= len(commas) <= 1 + quantile or commas[-1] != name - 1 or commas[0] == begin:
         raise refuse("named_argument_place", name=tokens[name].text, position=tokens[name].start + 1)
-    return begin, comma
+    return begin, commas[0], commas[-1]
 
 
 def _bounds(tokens: list[Token], arrow: int) -> tuple[list[Token], list[Token], int]:

@@ -151,7 +151,7 @@ def _replace_rows(node: exp.Expr, row: list[exp.Expr]) -> None:
     if len(rows) * len(row) > MOST_COMPARISONS:
         raise refuse("clause", what=f"IN with more than {MOST_COMPARISONS} values in its rows", position=place(node))
     alternatives = [_equal(node, row, values) for values in rows if values is not None]
-    node.replace(exp.Paren(this=_joined(exp.Or, alternatives)))
+    node.replace(exp.Paren(this=joined(exp.Or, alternatives)))
 
 
 def _replace_subquery(node: exp.Expr, row: list[exp.Expr]) -> None:
@@ -174,7 +174,7 @@ def _replace_subquery(node: exp.Expr, row: list[exp.Expr]) -> None:
     )
     source = exp.Subquery(this=query.this, alias=alias)
     inner = exp.Select(expressions=[exp.Literal.number(1)], from_=exp.From(this=source))
-    inner.set("where", exp.Where(this=_joined(exp.And, compared)))
+    inner.set("where", exp.Where(this=joined(exp.And, compared)))
     node.replace(exp.Exists(this=inner))
 
 
@@ -197,21 +197,21 @@ def _replace_patterns(node: exp.Expr) -> None:
     negated = bool(node.args.get("negate"))
     plain = [type(node)(this=node.this.copy(), expression=pattern) for pattern in patterns]
     compared = [exp.Not(this=comparison) if negated else comparison for comparison in plain]
-    node.replace(exp.Paren(this=_joined(exp.And if every else exp.Or, compared)))
+    node.replace(exp.Paren(this=joined(exp.And if every else exp.Or, compared)))
 
 
 def _equal(node: exp.Expr, row: Sequence[exp.Expr], other: Sequence[exp.Expr]) -> exp.Expr:
     if len(row) != len(other):
         _refuse_lengths(node, len(row), len(other))
-    return _joined(exp.And, [exp.EQ(this=a.copy(), expression=b.copy()) for a, b in zip(row, other, strict=True)])
+    return joined(exp.And, [exp.EQ(this=a.copy(), expression=b.copy()) for a, b in zip(row, other, strict=True)])
 
 
-def _joined(connector: type[exp.Connector], parts: Sequence[exp.Expr]) -> exp.Expr:
+def joined(connector: type[exp.Connector], parts: Sequence[exp.Expr]) -> exp.Expr:
     """Return the parts connected in halves, so that 1,000 of them are nested ten levels deep."""
     if len(parts) == 1:
         return parts[0]
     middle = (len(parts) + 1) // 2
-    sides = [_joined(connector, half) for half in (parts[:middle], parts[middle:])]
+    sides = [joined(connector, half) for half in (parts[:middle], parts[middle:])]
     left, right = (exp.Paren(this=side) if isinstance(side, exp.Connector) else side for side in sides)
     return connector(this=left, expression=right)
 

@@ -3,7 +3,7 @@
 -- at: nights
 SELECT COUNT(*) FROM visits WHERE day + INTERVAL (nights) DAY > '2024-05-01'
 
--- query: century
+-- query: fortnight
 -- sqlstate: 22007
 -- at: day
-SELECT COUNT(*) FROM visits WHERE day + INTERVAL 1 CENTURY > '2024-05-01'
+SELECT COUNT(*) FROM visits WHERE day + INTERVAL 1 FORTNIGHT > '2024-05-01'

@@ -16,4 +16,4 @@ SELECT SUM(contribution_bounds_per_row => (0, 10)) FROM visits
 -- query: two_values_before_the_bounds
 -- sqlstate: 42601
 -- at: contribution_bounds_per_row
-SELECT QUANTILE_CONT(cost, 0.5, contribution_bounds_per_row => (0, 10)) FROM visits
+SELECT CORR(cost, nights, contribution_bounds_per_row => (0, 10)) FROM visits

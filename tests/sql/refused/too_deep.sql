@@ -8,10 +8,10 @@ SELECT ((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((1))))))))))
 -- at: (
 SELECT <<3000*(>>1<<3000*)>> FROM visits
 
--- query: many_ands
+-- query: many_sums
 -- sqlstate: 54001
--- at: nights
-SELECT COUNT(*) FROM visits WHERE nights = 1<<3000* AND nights = 1>>
+-- at: 1
+SELECT COUNT(*) FROM visits WHERE nights = 1<<3000* + nights>>
 
 -- query: nots
 -- sqlstate: 54001

@@ -18,11 +18,6 @@ SELECT COUNT(*) FROM visits WHERE ward LIKE diagnosis
 -- at: clamp
 SELECT SUM(clamp(cost, 0, nights)) FROM visits
 
--- query: in_list_of_columns
--- sqlstate: 42883
--- at: ward
-SELECT COUNT(*) FROM visits WHERE ward IN (diagnosis, 'er')
-
 -- query: forgotten_by_the_parser
 -- sqlstate: 42883
 -- at: 2)

@@ -203,16 +203,16 @@ round(r, x) | round(r, -1) | ceil(r, 1) | floor(r TO DAY) | CAST(t AS DATE FORMA
 EXTRACT(epoch FROM x) | EXTRACT(isoyear FROM d) | date_part('century', d) | date_trunc('decade', d)
 date_trunc(t, d) | date_part(t, d) | hour(d) | date_trunc('hour', d) | x::timestamptz | s::time | x::hugeint
 t::uuid | t::int[] | log(1, x) | log(x, y) | random() | uuid() | t COLLATE nocase | s AT TIME ZONE 'Europe/Berlin' | x & 1
-x << 1 | ~x | t[1] | t[1:2] | x = ANY(y) | (x, y) < (1, 2) | [x] | {'a': x} | x IN (y) | x IN (SELECT 1)
+x << 1 | ~x | t[1] | t[1:2] | x = ANY(y) | (x, y) < (1, 2) | [x] | {'a': x} | x IN (SELECT 1)
 x = (SELECT 1) | EXISTS (SELECT 1) | sum(x) | sum(x) OVER () | count(*) FILTER (WHERE b) | lower(DISTINCT t)
 sign(x ORDER BY x) | substr(t, 0) | substr(t, -1) | left(t, -1) | left(t, x) | replace(t, u, '')
 replace(t, 'a', 'aaaaaaaaaaaaaaaaaaaaa') | width_bucket(x, 0, y, 5) | width_bucket(x, 5, 5, 2)
 width_bucket(x, 0, 1, 0) | clamp(x, y, 5) | clamp(x, 5, 1) | clamp(x, 1) | x + t | x || 1 | NOT x
 CASE WHEN x THEN 1 END | CASE WHEN b THEN 1 ELSE 'a' END | coalesce(x, t) | x = t | d = x | d = 'yesterday'
 d > '2024-13-01' | DATE 'infinity' | d + INTERVAL x DAY | d + INTERVAL '1.5' DAY | d + INTERVAL '1 day 2 hours'
-d + INTERVAL '--5' DAY | d + INTERVAL '²' DAY | d + INTERVAL 1 DECADE | d + INTERVAL 9999999999 DAY
+d + INTERVAL '--5' DAY | d + INTERVAL '²' DAY | d + INTERVAL 1 FORTNIGHT | d + INTERVAL 9999999999 DAY
 d + INTERVAL 2 HOUR | x + INTERVAL 1 DAY | INTERVAL 1 DAY - d | INTERVAL 1 DAY | 9223372036854775808 | 1e999
-x -> 'a' | struct_pack(a := x) | unnest([x]) | nosuch(x) | upper(t, t) | E'a' | x'ff' | read_csv('f')
+x -> 'a' | struct_pack(a := x) | unnest([x]) | nosuch(x) | upper(t, t) | x'ff' | read_csv('f')
 getenv('HOME') | error('x') | t::blob | strftime(d, '%f') | mode(x) | list_value(x) | x NOT IN (SELECT 1)
 x !~~ 'a' | s AT TIME ZONE t | x AT TIME ZONE 'UTC' | regexp_matches(t, '(') | regexp_matches(t, 'a', 'x') | t !~ u
 regexp_matches(t, 'a{1001}') | regexp_replace(t, '\\B', 'x') | regexp_replace(t, 'a\\\\\\C', 'x') | regexp_replace(t, '\\Qa', 'x')
