@@ -28,6 +28,7 @@ from dpsql.plan.expression_text import expression_text
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Block, BoundedBlock, Call, Plan, columns_read, filled, group_count, results_read
 from dpsql.plan.stability import tables
+from dpsql.plan.unused_columns import identity, marks_read
 from dpsql.planning.expected_bars import widest_bar
 from dpsql.planning.total_cuts import with_cuts, with_places
 from dpsql.policy import Policy, PolicyColumn, Table
@@ -347,10 +348,12 @@ class Planned:
 
 
 def release_key(priced: PricedBlock, policy: Policy) -> str:
-    """Return the key of a block's release: a fingerprint of what is measured, over which rows, and with which noise."""
-    plan = priced.noise
+    """Return the key of a block's release: a fingerprint of what is measured, over which rows, and with which noise. Only what
+    the block reads of the policy has a part in it."""
+    plan, source = priced.noise, identity(priced.block)
     measured = (plan.terms, plan.selection, *plan.measurements)
-    return fingerprint((replace(priced.block, name="", formulas=()), *measured, policy.meaning))
+    block = replace(priced.block, name="", formulas=(), source=source)
+    return fingerprint((block, *measured, tuple(marks_read(source, policy).items())))
 
 
 def _planned_keys(plan: Plan, priced: Price, policy: Policy) -> tuple[str, ...]:

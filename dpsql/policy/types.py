@@ -549,6 +549,11 @@ class Policy:
         return fingerprint(parts)
 
     @cached_property
+    def marks(self) -> dict[str, str]:
+        """The marks of tables and columns that were computed before (`policy.reading`)."""
+        return {}
+
+    @cached_property
     def version(self) -> str:
         """SHA-256 (hex) of everything the policy says; descriptions, order of names and comments do not matter."""
         return fingerprint(self)

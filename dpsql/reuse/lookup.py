@@ -23,14 +23,17 @@ from dpsql.noise.perturb import ChosenNumber, NoisyAnswer, NoisyTerm
 from dpsql.plan.canonical_text import fingerprint
 from dpsql.plan.plan import BoundedBlock
 from dpsql.plan.stability import tables
+from dpsql.plan.unused_columns import family, marks_read
 from dpsql.planning.planner import MOST_KEPT, Planned, QuestionToken
 from dpsql.policy import Policy
+from dpsql.policy.reading import changed
 from dpsql.pricing.explain import block_names, describe_loss, shown_errors
 from dpsql.pricing.options import Reuse
 from dpsql.pricing.pricing import PricedBlock
 from dpsql.privacy.mechanisms.partition_selection import Threshold
 from dpsql.release.release import Release
 from dpsql.release.remainder import ReleasedBlock
+from dpsql.reuse.conversion import Conversion, key_in_format_1, of_request
 from dpsql.reuse.derive import Derived, at_least_as_accurate, derive, fresh_errors
 from dpsql.reuse.record import Stored, base_of, description, opened, packed, shape_of
 from dpsql.reuse.single_flight import UNKNOWN, Stamp, measuring_lock, read_stamp
@@ -113,16 +116,19 @@ def derived_notices(planned: Planned, blocks: Sequence[PaidBlock]) -> tuple[str,
 class _Names:
     """Store keys for the releases of one block, for one version of the data and one audience (all analysts, or one)."""
 
-    def __init__(self, key: str, block: BoundedBlock, version: str, meaning: str, audience: str) -> None:
+    def __init__(self, key: str, block: BoundedBlock, version: str, policy: Policy, audience: str) -> None:
         self._block = block
-        self._rest = (meaning, version, audience)
+        self._rest = (version, audience)
+        self._policy = policy
         self.key = fingerprint((key, version, audience))
         self.first = fingerprint(("first", key, audience))
 
     @cached_property
     def family(self) -> str:
-        """The prefix shared by all releases over the same relation, whatever their filters, keys and sums."""
-        return fingerprint((base_of(self._block.source)[0], *self._rest))
+        """The prefix shared by all releases over the same relation, whatever their filters, keys and sums. Releases of one family
+        may have read columns that mean different things (`record.Stored.reads`)."""
+        relation = family(base_of(self._block.source)[0])
+        return fingerprint((relation, tuple(marks_read(relation, self._policy).items()), *self._rest))
 
     @cached_property
     def alike(self) -> str:
@@ -179,15 +185,19 @@ class StoredReleases:
         self._analyst = analyst
         self._audience = "" if policy.reuse.shared else asker(analyst)
         self._data_version = data_version
+        self._conversion = Conversion(store, policy, self._audience)
         self._named = caches.names
         self._opened = caches.opened
         self._turns = ledger.witness.directory / "turns"
 
-    def version(self, priced: PricedBlock) -> str:
-        """Return the version of the data that a block reads: the declared one, else a fingerprint of its tables."""
+    def version(self, priced: PricedBlock, *, joined: bool = True) -> str:
+        """Return the version of the data that a block reads: the declared one, else a fingerprint of its tables and, if `joined`,
+        of those that are joined to find the unit of their rows."""
         if self._policy.data_version is not None:
             return f"declared:{self._policy.data_version}"
-        return self._data_version(tuple(sorted(tables(priced.block.source))))
+        read = tables(priced.block.source)
+        above = {hop[2] for table in read for hop in self._policy.unit_joins(table)} if joined else set[str]()
+        return self._data_version(tuple(sorted(read | above)))
 
     def find(self, planned: Planned, fill: Fill, request_id: str | None = None, *, asking: bool = True) -> Lookup:
         """Find for each block the release that answers it, if any. `asking`: an answer will be given (EXPLAIN gives none).
@@ -199,7 +209,7 @@ class StoredReleases:
         blocks: list[PaidBlock | None] = []
         stamps: dict[str, Stamp | None] = {}
         if request_id is not None and not planned.options.reuse:  # else the question's lock covers the request too
-            requests = [self._request(planned, index, request_id) for index in range(len(planned.keys))]
+            requests = [self._request(planned.keys[index], request_id) for index in range(len(planned.keys))]
             stamps = {name: self._stamp(name, asking) for name in requests}
         charge = None if request_id is None else self._ledger.find(charge_id(self._analyst, request_id))
         for index in range(len(planned.keys)):
@@ -252,16 +262,19 @@ class StoredReleases:
                 "loss": describe_loss(priced.loss),
                 "analyst": self._analyst or OWNER,
             }
-            facts |= description(priced)
+            facts |= description(priced, self._policy)
             payload = packed(noisy)
             release = StoredRelease(ReleaseNote(names.key, "", "", facts), payload)
             if shared:
                 notes = {names.first: {"version": fingerprint(version)}}
                 if request_id is not None:
-                    notes[self._request(planned, index, request_id)] = {"release": names.key}
-                release = self._store.put(names.key, payload, facts, block=names.alike, notes=notes)
+                    notes[self._request(planned.keys[index], request_id)] = {"release": names.key}
+                release = self._store.put(
+                    names.key, payload, facts, block=names.alike, analyst=asker(self._analyst), notes=notes
+                )
             elif request_id is not None:
-                self._store.put(self._request(planned, index, request_id), payload, facts)
+                name = self._request(planned.keys[index], request_id)
+                self._store.put(name, payload, facts, analyst=asker(self._analyst))
             if release.payload is not payload:  # another process was first
                 first = self._exact(planned, index, release)
                 assert first is not None
@@ -283,7 +296,8 @@ class StoredReleases:
         for index, part in enumerate(stored):
             if part is not None:
                 note = {"release": part.release, "derived": part.derived}
-                self._store.put(self._request(planned, index, request_id), b"", note)
+                name = self._request(planned.keys[index], request_id)
+                self._store.put(name, b"", note, analyst=asker(self._analyst))
 
     def data_changed(self, planned: Planned, index: int) -> bool:
         """Return whether the first release of this block was computed from another version of the data."""
@@ -305,7 +319,10 @@ class StoredReleases:
     # --- lookup -------------------------------------------------------------------------------------------------------
 
     def _of_request(self, planned: Planned, index: int, request_id: str | None) -> PaidBlock | None:
-        note = self._store.get(self._request(planned, index, str(request_id)))
+        note = self._store.get(self._request(planned.keys[index], str(request_id)))
+        if note is None and self._store.has_earlier:
+            key = key_in_format_1(planned.price.blocks[index], self._policy)
+            note = of_request(self._store, self._request(key, str(request_id)))
         if note is None or "release" not in note.note.metadata:
             return self._exact(planned, index, note)
         release = self._store.get(note.note.metadata["release"])
@@ -318,6 +335,15 @@ class StoredReleases:
 
     def _of_question(self, planned: Planned, index: int, names: _Names, asking: bool) -> PaidBlock | None:
         """Return the release of exactly this measurement, else one that the options and the policy accept in its place."""
+        block = self._stored_block(planned, index, names, asking)
+        if block is None and self._store.has_earlier:
+            priced = planned.price.blocks[index]
+            version = self.version(priced, joined=False)
+            converted = self._conversion.convert(priced, version, names.key, names.family, names.alike)
+            block = self._stored_block(planned, index, names, asking) if converted else None
+        return block
+
+    def _stored_block(self, planned: Planned, index: int, names: _Names, asking: bool) -> PaidBlock | None:
         priced = planned.price.blocks[index]
         if planned.options.reuse is Reuse.DERIVE:
             stored = [release for release in [self._store.get(names.key)] if release is not None]
@@ -369,7 +395,8 @@ class StoredReleases:
         ]
         best = usable[worst.index(min(worst))]
         if asking and pin is None:
-            standing = self._store.put(mark, b"", {"release": best.stored.key}).note.metadata["release"]
+            note = {"release": best.stored.key}
+            standing = self._store.put(mark, b"", note, analyst=asker(self._analyst)).note.metadata["release"]
             best = next((derived for derived in usable if derived.stored.key == standing), best)
         return best
 
@@ -382,6 +409,8 @@ class StoredReleases:
                 raise
             stored = None
         naming = self._policy.access is None
+        if stored is not None and changed(self._policy, stored.reads):
+            return None
         derived = None if stored is None else derive(priced, stored, _confidence(planned), naming)
         if derived is None:
             return None
@@ -419,11 +448,11 @@ class StoredReleases:
     def _names(self, planned: Planned, index: int, version: str) -> _Names:
         """Return the store keys of a block; `planned.keys` covers everything that its numbers depend on."""
         key, block = planned.keys[index], planned.price.blocks[index].block
-        make = partial(_Names, key, block, version, self._policy.meaning, self._audience)
-        return self._named.get((key, version, self._policy.meaning, self._audience), make, len(planned.statement.sql))
+        make = partial(_Names, key, block, version, self._policy, self._audience)
+        return self._named.get((key, version, self._audience), make, len(planned.statement.sql))
 
-    def _request(self, planned: Planned, index: int, request_id: str) -> str:
-        return fingerprint(("request", asker(self._analyst), request_id, planned.keys[index]))
+    def _request(self, key: str, request_id: str) -> str:
+        return fingerprint(("request", asker(self._analyst), request_id, key))
 
 
 def _confidence(planned: Planned) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import isqrt
 from typing import Any
@@ -37,6 +37,8 @@ from dpsql.plan.plan import (
     TermKind,
     columns_read,
 )
+from dpsql.plan.unused_columns import identity, marks_read
+from dpsql.policy import Policy
 from dpsql.policy.types import ContributionBounds
 from dpsql.pricing.joint_sums import factors_of
 from dpsql.pricing.pricing import PricedBlock, shown_half_of_the_time
@@ -102,7 +104,8 @@ class StoredTerm:
 @dataclass(frozen=True, eq=False)
 class Stored:
     """A stored release, read back. `conditions`: the conjuncts of WHERE above the relation that all releases of one
-    family share (`base_of`). `gaps`: groups that have rows are left out."""
+    family share (`base_of`). `gaps`: groups that have rows are left out. `reads`: the tables and columns that it read, with
+    their marks (`policy.reading`)."""
 
     key: str
     created: str
@@ -116,6 +119,7 @@ class Stored:
     table: pa.Table
     numbers: tuple[StoredNumber, ...] = ()
     gaps: bool = False
+    reads: Mapping[str, str] = field(default_factory=dict)
 
 
 # --- what a block measures ------------------------------------------------------------------------------------------
@@ -210,12 +214,13 @@ def _complete(expression: Expr, values: set[Any]) -> bool:
 # --- writing --------------------------------------------------------------------------------------------------------
 
 
-def description(priced: PricedBlock) -> dict[str, Any]:
-    """Return, as plain JSON, what a release of this block measures and with which noise."""
+def description(priced: PricedBlock, policy: Policy) -> dict[str, Any]:
+    """Return, as plain JSON, what a release of this block reads and measures, and with which noise."""
     block = priced.block
     named = {term.name: term for term in block.terms}
     gaps = {"gaps": True} if block.combinations is not None and not block.combinations.whole else {}
     return gaps | {
+        "reads": marks_read(identity(block), policy),
         "conditions": sorted(base_of(block.source)[1]),
         "caps": [block.caps.bounds.max_groups, block.caps.bounds.max_rows_per_group],
         "selection": list(selection_of(priced)),
@@ -335,6 +340,7 @@ def _read(release: StoredRelease, facts: Mapping[str, Any]) -> Stored:
         table,
         read(facts),
         facts.get("gaps", False),
+        facts.get("reads", {}),
     )
 
 

@@ -28,29 +28,37 @@ from dpsql.ledger.store import Store
 
 _log = logging.getLogger("dpsql.releases")
 _KEY = re.compile(r"[0-9a-f]{64}")
+FORMAT = 2
+"""Number of the format of stored releases. Those of format 1 are in a table of their own, which is only read (`conversion`)."""
 _COLUMNS = ("key", "block", "created", "metadata", "payload", "mac")
-_ROWS = f"SELECT {', '.join(_COLUMNS)} FROM dpsql_releases"
+_WRITTEN = (*_COLUMNS, "analyst", "size")
+_ROWS = f"SELECT {', '.join(_COLUMNS)} FROM dpsql_answers"
 _IN_ORDER = "ORDER BY created, key"
+_OVERHEAD = 500
+"""Bytes that a row takes besides its description and its numbers, indexes included."""
 _BY_KEY = f"{_ROWS} WHERE key = :key"
 _BY_BLOCK = f"{_ROWS} WHERE block = :block {_IN_ORDER}"
 _BY_START = f"{_ROWS} WHERE substr(block, 1, :length) = :start {_IN_ORDER}"
 # The release under a key or, if there is none, those of a block: one statement, so that a new question needs one lookup.
 _NEAREST = (
     f"{_ROWS} WHERE key = :key UNION ALL {_ROWS} WHERE block = :block "
-    f"AND NOT EXISTS (SELECT key FROM dpsql_releases WHERE key = :key) {_IN_ORDER}"
+    f"AND NOT EXISTS (SELECT key FROM dpsql_answers WHERE key = :key) {_IN_ORDER}"
 )
-_DELETE = "DELETE FROM dpsql_releases WHERE key = :key"
+_DELETE = "DELETE FROM dpsql_answers WHERE key = :key"
 _TABLE = (
-    "CREATE TABLE IF NOT EXISTS dpsql_releases (key TEXT NOT NULL PRIMARY KEY, block TEXT NOT NULL, created TEXT NOT NULL, "
-    "metadata TEXT NOT NULL, payload {binary} NOT NULL, mac TEXT NOT NULL)"
+    "CREATE TABLE IF NOT EXISTS dpsql_answers (key TEXT NOT NULL PRIMARY KEY, block TEXT NOT NULL, created TEXT NOT NULL, "
+    "metadata TEXT NOT NULL, payload {binary} NOT NULL, mac TEXT NOT NULL, analyst TEXT NOT NULL, size BIGINT NOT NULL)"
 )
-_INDEX = "CREATE INDEX IF NOT EXISTS ix_dpsql_releases_block ON dpsql_releases (block)"
+_INDEXES = (
+    "CREATE INDEX IF NOT EXISTS ix_dpsql_answers_block ON dpsql_answers (block)",
+    "CREATE INDEX IF NOT EXISTS ix_dpsql_answers_analyst ON dpsql_answers (analyst, created, size)",
+)
 
 
 def _insert(count: int, verb: str = "INSERT") -> str:
     """Return the statement that inserts `count` rows, whose values have the row's number at the end of their names."""
-    rows = (f"({', '.join(f':{name}{row}' for name in _COLUMNS)})" for row in range(count))
-    return f"{verb} INTO dpsql_releases ({', '.join(_COLUMNS)}) VALUES {', '.join(rows)}"
+    rows = (f"({', '.join(f':{name}{row}' for name in _WRITTEN)})" for row in range(count))
+    return f"{verb} INTO dpsql_answers ({', '.join(_WRITTEN)}) VALUES {', '.join(rows)}"
 
 
 def _numbered(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -79,9 +87,11 @@ class ReleaseStore:
     """The stored releases of one ledger (see `open_releases`). Every method raises `Fault` if the storage fails
     (releases_damaged: unreadable)."""
 
-    def __init__(self, store: Store, key: bytes) -> None:
+    def __init__(self, store: Store, key: bytes, has_earlier: bool = False) -> None:
+        """`has_earlier`: there are releases in format 1 as well."""
         self._store = store
         self._key = key
+        self.has_earlier = has_earlier
 
     def put(
         self,
@@ -90,16 +100,17 @@ class ReleaseStore:
         metadata: Mapping[str, Any],
         *,
         block: str = "",
+        analyst: str = "",
         notes: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> StoredRelease:
         """Store a release atomically under a key of 64 hexadecimal digits, and return the release stored there.
 
-        `block` names the question without its noise, for `of_block`; `notes` (metadata by key) are releases without
-        rows, stored in the same transaction.  If another process was first, its release stays and is returned, so
-        that everybody sees the same numbers; a row whose authentication fails is replaced.
+        `block` names the question without its noise, for `of_block`; `analyst` is the one who asked; `notes` (metadata by key)
+        are releases without rows, stored in the same transaction.  If another process was first, its release stays and is
+        returned, so that everybody sees the same numbers; a row whose authentication fails is replaced.
         """
-        rows = [self._row(key, block, metadata, payload)]
-        rows += [self._row(name, "", note, b"") for name, note in (notes or {}).items()]
+        rows = [self._row(key, block, metadata, payload, analyst)]
+        rows += [self._row(name, "", note, b"", analyst) for name, note in (notes or {}).items()]
         if self._store.is_sqlite:  # other writers of the file wait for one statement instead of six
             with _in_words():
                 if self._store.write(_insert(len(rows), "INSERT OR IGNORE"), **_numbered(rows)) == len(rows):
@@ -127,11 +138,23 @@ class ReleaseStore:
         """Return the notes of all authentic releases, oldest first."""
         return [release.note for release in self._intact(f"{_ROWS} {_IN_ORDER}")]
 
+    def descriptions(self) -> list[dict[str, Any]]:
+        """Return the metadata of all releases with rows, without reading and authenticating them."""
+        with _in_words():
+            rows = self._store.rows("SELECT metadata FROM dpsql_answers WHERE block <> ''")
+        return [json.loads(metadata) for (metadata,) in rows]
+
     def of_block(self, block: str, *, start: bool = False) -> list[StoredRelease]:
         """Return all releases of one question, whatever their noise, oldest first. With `start`, `block` is a prefix."""
         return (
             self._intact(_BY_START, start=block, length=len(block)) if start else self._intact(_BY_BLOCK, block=block)
         )
+
+    def earlier(self, name: str, *, start: bool = False) -> list[StoredRelease]:
+        """Return the release in format 1 under the key `name`, or with `start` all of those whose block starts with it."""
+        text = _BY_START if start else _BY_KEY
+        values = {"start": name, "length": len(name)} if start else {"key": name}
+        return self._intact(text.replace("dpsql_answers", "dpsql_releases"), **values)
 
     @property
     def is_local(self) -> bool:
@@ -147,9 +170,10 @@ class ReleaseStore:
             rows = self._store.rows(text, **values)
         return [release for release in map(self._checked_row, rows) if release is not None]
 
-    def _row(self, key: str, block: str, metadata: Mapping[str, Any], payload: bytes) -> dict[str, Any]:
+    def _row(self, key: str, block: str, metadata: Mapping[str, Any], payload: bytes, analyst: str) -> dict[str, Any]:
         facts = {"key": _checked(key), "block": block, "created": now(), "metadata": canonical(metadata)}
-        return {**facts, "payload": payload, "mac": self._mac(facts, payload)}
+        size = _OVERHEAD + len(facts["metadata"]) + len(payload)
+        return {**facts, "payload": payload, "mac": self._mac(facts, payload), "analyst": analyst, "size": size}
 
     def _placed(self, connection: DatabaseConnection, row: Mapping[str, Any]) -> StoredRelease:
         """Return the release stored under the key of `row`; insert `row` if there is no authentic one."""
@@ -192,11 +216,13 @@ def open_releases(ledger: Ledger) -> ReleaseStore:
         place = Place(path, f"sqlite:///{path}", {})
     store = Store(place, ledger.store.timeout_seconds, name="the store of releases")
     with _in_words():
-        if "dpsql_releases" not in store.table_names():
+        names = store.table_names()
+        if "dpsql_answers" not in names:
             with store.writing() as connection:
                 connection.run(_TABLE.format(binary="BLOB" if connection.is_sqlite else "BYTEA"))
-                connection.run(_INDEX)
-    return ReleaseStore(store, ledger.witness.key)
+                for index in _INDEXES:
+                    connection.run(index)
+    return ReleaseStore(store, ledger.witness.key, "dpsql_releases" in names)
 
 
 def _note(facts: Mapping[str, Any]) -> ReleaseNote:

@@ -12,5 +12,5 @@ def lose_releases(store: ReleaseStore, lost: Callable[[ReleaseNote], bool] = lam
     keys = [note.key for note in store.notes() if lost(note)]
     with store._writing() as connection:
         for key in keys:
-            connection.run("DELETE FROM dpsql_releases WHERE key = :key", key=key)
+            connection.run("DELETE FROM dpsql_answers WHERE key = :key", key=key)
     return len(keys)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import logging
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,10 +15,13 @@ from typing import TYPE_CHECKING
 from dpsql.engine.files import matching
 from dpsql.errors.exceptions import Error, Exit
 from dpsql.ledger import open_ledger
+from dpsql.ledger.ledger import Ledger
 from dpsql.policy import Policy, Table, load_policy, policy_problems
 from dpsql.policy.load import policy_text
 from dpsql.policy.reach import is_file
+from dpsql.policy.reading import changed
 from dpsql.policy.source_kinds import outside_engine, scheme_of, source_kind
+from dpsql.reuse.store import open_releases
 from dpsql.session.budget import windows_in_words
 from dpsql.session.opening import source_fingerprint
 from dpsql.sql.binder.base_tables import add_row_filter_problems
@@ -346,6 +350,20 @@ def _broken_lines(broken: Broken, rows: int) -> list[tuple[str, int, bool]]:
     return [kind for kind in kinds if kind[1]] + empty
 
 
+def _lost_releases(policy: Policy, ledger: Ledger) -> list[str]:
+    """Return how many stored releases the present policy makes unusable, with the tables and columns that are not what they
+    were when they were read."""
+    releases = open_releases(ledger)
+    try:
+        lost = [names for about in releases.descriptions() if (names := changed(policy, about.get("reads", {})))]
+    finally:
+        releases.close()
+    by_name = Counter(name for names in lost for name in names)
+    named = ", ".join(f"{name} ({count})" for name, count in sorted(by_name.items()))
+    sentence = "stored releases read what the policy has changed since, and answer no question under it any more"
+    return [f"note: {len(lost)} {sentence}: {named}"] if lost else []
+
+
 def _check_ledger(
     policy: Policy, create: bool, change_unit: bool, second_budget: str | None, findings: Findings
 ) -> None:
@@ -366,6 +384,7 @@ def _check_ledger(
                 findings.notes.append(
                     "note: the role may not write the tables of the ledger: no question can be charged"
                 )
+            findings.notes += _lost_releases(policy, ledger)
     except Error as error:
         if error.slug != "ledger_missing":
             findings.fail(error)

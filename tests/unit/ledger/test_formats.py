@@ -13,13 +13,15 @@ from dpsql.ledger.database import DatabaseConnection
 from dpsql.ledger.migrate import STEPS, migrate
 from dpsql.ledger.opening import FORMAT
 from dpsql.policy import load_policy
+from dpsql.reuse.store import FORMAT as STORE_FORMAT
 from dpsql.session.opening import open_session
 
 NUMBERS = sorted(path.name for path in FORMATS.iterdir() if path.is_dir())
 
 
 def test_every_format_is_kept_here() -> None:
-    assert list(map(int, NUMBERS)) == list(range(1, FORMAT + 1))
+    """Formats of the ledger's tables and of the store beside them are numbered together."""
+    assert list(map(int, NUMBERS)) == list(range(1, max(FORMAT, STORE_FORMAT) + 1))
     assert set(STEPS) == set(range(1, FORMAT)), "a step from each format to the next"
 
 

@@ -19,6 +19,7 @@ from support.processes import CLEAN, clean_process
 from dpsql.engine.contract import ExactAnswer
 from dpsql.engine.query import EngineQuery
 from dpsql.errors.exceptions import Error, Refusal
+from dpsql.frontends.admin.check import check_policy_file
 from dpsql.ledger.records import request_of
 from dpsql.release.release import Release
 from dpsql.reuse.record import opened
@@ -240,6 +241,48 @@ def test_changed_data_are_charged_again_and_the_plan_says_so(made: Path) -> None
         assert not release.reused
         assert sum(n for _, n in release.rows()) < 700
         assert session.execute("SELECT COUNT(*) FROM patients").receipt_id == release.receipt_id
+
+
+def test_a_parent_that_is_joined_to_find_the_unit_is_a_part_of_the_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    for name, columns in (("people", "range AS person, range AS code"), ("visits", "range AS code")):
+        duckdb.sql(f"COPY (SELECT {columns} FROM range(9)) TO '{tmp_path}/{name}.parquet'")
+    (tmp_path / "p.yaml").write_text(
+        "dataset: d\nprivacy_unit: {table: people, column: person}\nledger: sqlite:///l.db\nbudget: {epsilon: 9, delta: 1e-6}\n"
+        "analysts: {ann: {epsilon: 9}}\ntables:\n"
+        "  people: {source: ./people.parquet, max_rows: 1, unique: [[code]], "
+        "columns: {person: {type: integer}, code: {type: integer}}}\n"
+        "  visits: {source: ./visits.parquet, max_rows: 2, foreign_keys: {code: people.code}, columns: {code: {type: integer}}}\n"
+    )
+    with open_session(tmp_path / "p.yaml", analyst="ann", create_ledger=True) as session:
+        assert not session.execute("SELECT COUNT(*) FROM visits").receipt.reused
+        assert session.execute("SELECT COUNT(*) FROM visits").receipt.reused
+        duckdb.sql(f"COPY (SELECT range AS person, 8 - range AS code FROM range(8)) TO '{tmp_path}/people.parquet'")
+        assert not session.execute("SELECT COUNT(*) FROM visits").receipt.reused
+
+
+def test_an_edit_of_the_policy_keeps_what_does_not_read_it(made: Path) -> None:
+    """Also for derived answers, and `dpsql check` names what is lost."""
+    tile, derived = "SELECT kind, SUM(cost) FROM visits GROUP BY kind", "SELECT SUM(cost) FROM visits WHERE kind = 'in'"
+    with open_session(made, analyst="ann") as session:
+        session.execute(tile)
+    text = made.read_text()
+    for old, new, reused in (
+        ("      plan: {type: text, domain: [free, pro, null]}\n", "", True),
+        ("upper: 1000", "upper: 900", False),
+        ("upper: 100}", "upper: 99}", True),
+        ("max_rows: 5", "max_rows: 4", False),
+        ("max_rows: 5", "max_rows: 5", True),
+    ):
+        made.write_text(text.replace(old, new))
+        with open_session(made, analyst="ann") as session:
+            session.execute("SET dp.reuse = derive")
+            assert (session.explain(derived).charged.epsilon == 0) is reused, (old, new)
+            assert (session.explain(tile).charged.epsilon == 0) is reused, (old, new)
+        lost = [note for note in check_policy_file(made).notes if "stored releases read" in note]
+        assert bool(lost) is not reused, (old, new)
 
 
 def test_the_owners_version_stands_for_the_files(made: Path) -> None:

@@ -88,7 +88,7 @@ def test_an_edited_release_is_absent_and_reported(home: Home, change: str, caplo
     store = opened(home)
     store.put(key("a"), b"true", NOTE)
     other = key("b") if "{other}" in change else key("a")
-    elsewhere(home).sql("UPDATE dpsql_releases SET " + change.format(bytes="false", other=other))
+    elsewhere(home).sql("UPDATE dpsql_answers SET " + change.format(bytes="false", other=other))
     with caplog.at_level(logging.WARNING, "dpsql.releases"):
         assert store.get(other) is None
         assert store.of_block("") == []

@@ -20,11 +20,12 @@ from support.recording_session import World
 from dpsql.engine.duckdb.dialect import DUCKDB
 from dpsql.engine.duckdb.statements import Statements
 from dpsql.engine.emit.bind_parameters import MOST_LISTED, parametrised
-from dpsql.engine.emit.emitter import Emitter, narrowed
+from dpsql.engine.emit.emitter import Emitter
 from dpsql.engine.query import EngineQuery
 from dpsql.errors.exceptions import Error
 from dpsql.plan.intervals import Facts, Type, literal_facts
 from dpsql.plan.plan import Call, Distinct, Filter, Literal, Relation, Scan
+from dpsql.plan.unused_columns import narrowed
 
 
 @cache
