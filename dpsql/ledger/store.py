@@ -35,6 +35,10 @@ _MAY_CHARGE = (
     "AND has_table_privilege('dpsql_accounts', 'UPDATE')"
 )
 
+_NOT_WRITTEN = ("SQLITE_FULL", "SQLITE_IOERR_WRITE")
+"""Errors of a commit in which the file did not take the transaction: the last frame of the log, which makes it whole, is missing
+or incomplete, so it is rolled back (https://sqlite.org/walformat.html). What a failed flush leaves is unknown."""
+
 T = TypeVar("T")
 Step = Callable[[str], None]
 
@@ -93,7 +97,8 @@ class Store:
         lose it.
 
         Raises `Fault` for every failure of the database. Nothing is written unless the context ends normally; if the
-        commit of a durable transaction fails, the outcome is unknown and the fault says so (`charged` is set).
+        commit of a durable transaction fails, the outcome is unknown and the fault says so (`charged` is set), unless the disk is
+        full: then nothing was written.
         """
         with self.alone():
             connection = self._begun(self._begin_durable if durable else self._begin_lossy)
@@ -250,7 +255,8 @@ class Store:
                 raise Taken from error
             slug = slug_of(error)
             _log.error("%s: %s: %s", self.name, slug, error)
-            if committing and slug != "ledger_damaged":
+            is_written = getattr(error, "sqlite_errorname", "") not in _NOT_WRITTEN
+            if committing and is_written and slug != "ledger_damaged":
                 raise refuse("ledger_commit_unknown", charged=True) from error
             seconds = f"{self.timeout_seconds:g}"
             raise refuse(slug, what=self.name, seconds=seconds, problem="its database is damaged") from error

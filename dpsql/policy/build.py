@@ -34,6 +34,7 @@ from dpsql.policy.types import (
     ProjectLimit,
     ReusePolicy,
     SessionLimit,
+    StorePolicy,
     Table,
     TableAccess,
     Value,
@@ -69,6 +70,7 @@ def build_policy(shape: PolicyShape, folder: Path, problems: Problems) -> Policy
         tables=_tables(shape, unit is None, problems),
         projects={name: _as(ProjectLimit, limit) for name, limit in shape.projects.items()},
         reuse=_as(ReusePolicy, shape.reuse),
+        store=_as(StorePolicy, shape.store),
         prepare=_as(
             Preparation,
             prepare,

@@ -12,7 +12,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dpsql.policy.types import Policy, Preparation, TableAccess
+from dpsql.policy.types import Policy, Preparation, StorePolicy, TableAccess
 
 
 def widened(old: Policy, new: Policy) -> list[str]:
@@ -56,7 +56,13 @@ def same_for(old: Policy, new: Policy, analyst: str | None) -> bool:
             if analyst is None or limit.members is None or analyst in limit.members
         }  # fmt: skip
         return replace(
-            policy, asker=None, log_sql=False, prepare=Preparation(), analysts=analysts, projects=projects
+            policy,
+            asker=None,
+            log_sql=False,
+            prepare=Preparation(),
+            store=StorePolicy(),
+            analysts=analysts,
+            projects=projects,
         ).version
 
     return part(old) == part(new)

@@ -219,6 +219,13 @@ class ReuseShape(_Shape):
     more_accurate: Annotated[Truth, Field(description="a release with less noise than asked for answers too")] = True
 
 
+class StoreShape(_Shape):
+    """How much is stored beside the ledger."""
+
+    analyst_mb: Annotated[Count, Field(description="most megabytes of answers to one analyst's questions")] = 256
+    answers_mb: Annotated[Count, Field(description="most megabytes of stored answers in all")] = 2048
+
+
 class ColumnShape(_Shape):
     """One column: its type, and how far its values go."""
 
@@ -354,6 +361,7 @@ class PolicyShape(_Shape):
     session: LimitShape | None = None
     projects: Annotated[dict[Login, ProjectShape], Field(description="what a project may spend, whoever asks")] = {}
     reuse: ReuseShape = ReuseShape()
+    store: StoreShape = StoreShape()
     data_version: Annotated[
         Prose | None, Field(description="the owner's name for the state of the data; changed when the data change")
     ] = None
@@ -389,6 +397,7 @@ _SHAPES: dict[tuple[object, ...], type[_Shape]] = {
     ("analysts", _ANY): AnalystShape,
     ("projects", _ANY): ProjectShape,
     ("reuse",): ReuseShape,
+    ("store",): StoreShape,
     ("timing",): TimingShape,
     ("prepare",): PrepareShape,
     ("csv",): CsvShape,

@@ -260,6 +260,14 @@ class ReusePolicy:
 
 
 @dataclass(frozen=True)
+class StorePolicy:
+    """The most megabytes of stored answers: of the questions of one analyst, and in all. The oldest are removed first."""
+
+    analyst_mb: int = 256
+    answers_mb: int = 2048
+
+
+@dataclass(frozen=True)
 class SessionLimit:
     """The budget of one session (one connection)."""
 
@@ -413,6 +421,7 @@ class Policy:
     description: str = ""
     projects: Mapping[str, ProjectLimit] = field(default_factory=dict, hash=False)
     reuse: ReusePolicy = ReusePolicy()
+    store: StorePolicy = field(default=StorePolicy(), metadata=LEFT_OUT_AT_DEFAULT)
     timing: str = "plain"
     constant_seconds: Fraction | None = None
     data_version: str | None = None

@@ -7,6 +7,7 @@ data at its first release; for a derived answer, the release it was first comput
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -37,11 +38,13 @@ from dpsql.reuse.conversion import Conversion, key_in_format_1, of_request
 from dpsql.reuse.derive import Derived, at_least_as_accurate, derive, fresh_errors
 from dpsql.reuse.record import Stored, base_of, description, opened, packed, shape_of
 from dpsql.reuse.single_flight import UNKNOWN, Stamp, measuring_lock, read_stamp
-from dpsql.reuse.store import ReleaseNote, ReleaseStore, StoredRelease
+from dpsql.reuse.store import REMOVED, ReleaseNote, ReleaseStore, StoredRelease
 from dpsql.storage.recent_values import RecentValues
 
 # Cache of values computed from stored releases, kept as long as the planner keeps the question: dashboards repeat questions.
 # This module does not decide what may be answered: the caller compares the sources with the stored releases.
+
+_log = logging.getLogger("dpsql.releases")
 
 Source = TypeVar("Source")
 Value = TypeVar("Value")
@@ -91,7 +94,8 @@ class PaidBlock:
 
     `errors`: half width (at the confidence of the query) and standard deviation of each term of the block. `how`: in words
     for the analyst, the difference from the planned measurement; empty if it is that measurement. `release`: the key of the
-    stored release that it was read or `derived` from; empty if the block was just measured.
+    stored release that it was read or `derived` from; empty if the block was just measured. `unstored`: in words, that it could
+    not be stored.
     """
 
     block: ReleasedBlock
@@ -100,6 +104,7 @@ class PaidBlock:
     how: str = ""
     release: str = ""
     derived: bool = False
+    unstored: str = ""
 
     def source(self, name: str) -> str:
         """Return the sentence that tells the analyst which release the block, called `name`, comes from."""
@@ -107,10 +112,12 @@ class PaidBlock:
 
 
 def derived_notices(planned: Planned, blocks: Sequence[PaidBlock]) -> tuple[str, ...]:
-    """Return for each derived answer a sentence about the release it comes from; nothing for planned measurements."""
+    """Return for each derived answer a sentence about the release it comes from, and a sentence if one could not be stored;
+    nothing for planned measurements."""
     derived = [block for block in blocks if block.how]
     names = block_names(planned.plan) if derived else {}
-    return tuple(block.source(names.get(block.block.name, OF_ANOTHER)) for block in derived)
+    unstored = dict.fromkeys(block.unstored for block in blocks if block.unstored)
+    return (*(block.source(names.get(block.block.name, OF_ANOTHER)) for block in derived), *unstored)
 
 
 class _Names:
@@ -256,6 +263,7 @@ class StoredReleases:
         priced = planned.price.blocks[index]
         names = self._names(planned, index, version)
         shared = bool(planned.options.reuse) and version == self.version(priced)
+        unstored = ""
         if shared or request_id is not None:
             facts: dict[str, Any] = {
                 "receipt": receipt,
@@ -264,18 +272,19 @@ class StoredReleases:
             }
             facts |= description(priced, self._policy)
             payload = packed(noisy)
-            release = StoredRelease(ReleaseNote(names.key, "", "", facts), payload)
+            release: StoredRelease | None
             if shared:
                 notes = {names.first: {"version": fingerprint(version)}}
                 if request_id is not None:
                     notes[self._request(planned.keys[index], request_id)] = {"release": names.key}
-                release = self._store.put(
-                    names.key, payload, facts, block=names.alike, analyst=asker(self._analyst), notes=notes
+                release = self._put(names.key, payload, facts, block=names.alike, notes=notes)
+            else:
+                release = self._put(self._request(planned.keys[index], str(request_id)), payload, facts)
+            if release is None:
+                unstored = (
+                    "the answer could not be stored (the store's disk may be full): asking again is charged again"
                 )
-            elif request_id is not None:
-                name = self._request(planned.keys[index], request_id)
-                self._store.put(name, payload, facts, analyst=asker(self._analyst))
-            if release.payload is not payload:  # another process was first
+            elif shared and release.payload is not payload:  # another process was first
                 first = self._exact(planned, index, release)
                 assert first is not None
                 return first
@@ -288,7 +297,7 @@ class StoredReleases:
             priced.block.groups,
             _shown_from(priced),
         )
-        return PaidBlock(block, receipt, shown_term_errors(block, _confidence(planned)))
+        return PaidBlock(block, receipt, shown_term_errors(block, _confidence(planned)), unstored=unstored)
 
     def keep_for_request(self, planned: Planned, stored: Sequence[PaidBlock | None], request_id: str) -> None:
         """Record which stored releases answer part of a request that is being charged: together with the blocks measured for
@@ -296,8 +305,7 @@ class StoredReleases:
         for index, part in enumerate(stored):
             if part is not None:
                 note = {"release": part.release, "derived": part.derived}
-                name = self._request(planned.keys[index], request_id)
-                self._store.put(name, b"", note, analyst=asker(self._analyst))
+                self._put(self._request(planned.keys[index], request_id), b"", note)
 
     def data_changed(self, planned: Planned, index: int) -> bool:
         """Return whether the first release of this block was computed from another version of the data."""
@@ -311,6 +319,9 @@ class StoredReleases:
         for index, (priced, block) in enumerate(zip(planned.price.blocks, blocks, strict=True)):
             if block is not None:
                 notes.append(block.source(names.get(priced.block.name, OF_ANOTHER)))
+            elif planned.options.reuse and (removed := self._removed_for(planned, index)) is not None:
+                name = names.get(priced.block.name, OF_ANOTHER)
+                notes.append(f"the stored answer of {name} was removed on {removed}: it is measured and charged again")
             elif planned.options.reuse and self.data_changed(planned, index):
                 name = names.get(priced.block.name, OF_ANOTHER)
                 notes.append(f"the data changed since {name} was released: it is measured and charged again")
@@ -341,12 +352,47 @@ class StoredReleases:
             version = self.version(priced, joined=False)
             converted = self._conversion.convert(priced, version, names.key, names.family, names.alike)
             block = self._stored_block(planned, index, names, asking) if converted else None
+        if block is None and asking:
+            self._require_not_removed(planned, names)
         return block
+
+    def _require_not_removed(self, planned: Planned, names: _Names) -> None:
+        """Raise Refusal answer_removed, once for each asker, if the store had an answer that was removed to keep its bounds."""
+        removed = self._removed(planned, names)
+        if removed is None:
+            return
+        notice = fingerprint(("removal said", removed.key, removed.removed, asker(self._analyst)))
+        if self._store.get(notice) is None and self._put(notice, b"", {}) is not None:
+            raise refuse("answer_removed", receipt=removed.metadata["receipt"], time=removed.removed)
+
+    def _removed_for(self, planned: Planned, index: int) -> str | None:
+        version = self.version(planned.price.blocks[index])
+        removed = self._removed(planned, self._names(planned, index, version))
+        return None if removed is None else removed.removed
+
+    def _removed(self, planned: Planned, names: _Names) -> ReleaseNote | None:
+        """Return the note of a removed release that answered a question, or else, under DERIVE, the one removed last of those
+        over the same relation: the answer may have followed from it."""
+        release = self._store.get(names.key)
+        if release is None and planned.options.reuse is Reuse.DERIVE:
+            removed = self._store.of_block(f"{REMOVED}{names.family}/", start=True)
+            release = max(removed, key=lambda candidate: candidate.note.removed, default=None)
+        return None if release is None or not release.note.removed else release.note
+
+    def _put(self, key: str, payload: bytes, metadata: Mapping[str, Any], **more: Any) -> StoredRelease | None:
+        """Store a release; return None, with a line in the owner's log, if the store does not take it. The question goes on: its
+        charge is in the ledger, and only a free repeat is lost."""
+        try:
+            return self._store.put(key, payload, metadata, analyst=asker(self._analyst), **more)
+        except Fault as fault:
+            _log.error("a release could not be stored: %s", fault.message)
+            return None
 
     def _stored_block(self, planned: Planned, index: int, names: _Names, asking: bool) -> PaidBlock | None:
         priced = planned.price.blocks[index]
         if planned.options.reuse is Reuse.DERIVE:
-            stored = [release for release in [self._store.get(names.key)] if release is not None]
+            release = self._store.get(names.key)
+            stored = [] if release is None or release.note.removed else [release]
         else:
             stored = self._store.nearest(names.key, names.alike)
         exact = self._exact(planned, index, stored[0]) if stored and stored[0].note.key == names.key else None
@@ -373,8 +419,7 @@ class StoredReleases:
         derive = planned.options.reuse is Reuse.DERIVE
         if not stored and not derive:
             return None
-        mark = fingerprint(("derived", names.key, planned.options.reuse.value))
-        pin = self._store.get(mark)
+        pin = self._store.get(_pin(planned, names))
         if pin is not None:
             pinned = self._usable(planned, priced, self._store.get(pin.note.metadata["release"]))
             if pinned is not None:
@@ -395,9 +440,9 @@ class StoredReleases:
         ]
         best = usable[worst.index(min(worst))]
         if asking and pin is None:
-            note = {"release": best.stored.key}
-            standing = self._store.put(mark, b"", note, analyst=asker(self._analyst)).note.metadata["release"]
-            best = next((derived for derived in usable if derived.stored.key == standing), best)
+            standing = self._put(_pin(planned, names), b"", {"release": best.stored.key})
+            pinned_key = best.stored.key if standing is None else standing.note.metadata["release"]
+            best = next((derived for derived in usable if derived.stored.key == pinned_key), best)
         return best
 
     def _usable(self, planned: Planned, priced: PricedBlock, release: StoredRelease | None) -> Derived | None:
@@ -453,6 +498,11 @@ class StoredReleases:
 
     def _request(self, key: str, request_id: str) -> str:
         return fingerprint(("request", asker(self._analyst), request_id, key))
+
+
+def _pin(planned: Planned, names: _Names) -> str:
+    """Return the name of the note that says from which release a question was first derived."""
+    return fingerprint(("derived", names.key, planned.options.reuse.value))
 
 
 def _confidence(planned: Planned) -> float:

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from dpsql.errors.exceptions import Error, refuse
+from dpsql.errors.exceptions import Error, Fault, refuse
 from dpsql.ledger.chain import mac, same
 from dpsql.ledger.database import DatabaseConnection, Place
 from dpsql.ledger.entries import now
@@ -25,6 +25,7 @@ from dpsql.ledger.ledger import Ledger
 from dpsql.ledger.opening import require_no_links, touch
 from dpsql.ledger.records import canonical
 from dpsql.ledger.store import Store
+from dpsql.policy.types import StorePolicy
 
 _log = logging.getLogger("dpsql.releases")
 _KEY = re.compile(r"[0-9a-f]{64}")
@@ -34,6 +35,10 @@ _COLUMNS = ("key", "block", "created", "metadata", "payload", "mac")
 _WRITTEN = (*_COLUMNS, "analyst", "size")
 _ROWS = f"SELECT {', '.join(_COLUMNS)} FROM dpsql_answers"
 _IN_ORDER = "ORDER BY created, key"
+DEFAULT_BOUNDS = StorePolicy()
+REMOVED = "removed:"
+"""Before the name of the question of a release that was removed."""
+_MEGABYTE = 10**6
 _OVERHEAD = 500
 """Bytes that a row takes besides its description and its numbers, indexes included."""
 _BY_KEY = f"{_ROWS} WHERE key = :key"
@@ -43,6 +48,15 @@ _BY_START = f"{_ROWS} WHERE substr(block, 1, :length) = :start {_IN_ORDER}"
 _NEAREST = (
     f"{_ROWS} WHERE key = :key UNION ALL {_ROWS} WHERE block = :block "
     f"AND NOT EXISTS (SELECT key FROM dpsql_answers WHERE key = :key) {_IN_ORDER}"
+)
+_SIZES = "SELECT analyst, CAST(SUM(size) AS BIGINT) FROM dpsql_answers WHERE size > 0 GROUP BY analyst ORDER BY analyst"
+_OLDEST = (
+    "SELECT key, size, block, created, metadata FROM dpsql_answers WHERE size > 0 AND (analyst = :analyst OR :analyst = '*') "
+    "ORDER BY created, key LIMIT 1000"
+)
+_EMPTY = (
+    "UPDATE dpsql_answers SET block = :block, metadata = :metadata, payload = :payload, mac = :mac, size = 0 "
+    "WHERE key = :key"
 )
 _DELETE = "DELETE FROM dpsql_answers WHERE key = :key"
 _TABLE = (
@@ -74,6 +88,11 @@ class ReleaseNote:
     created: str
     metadata: dict[str, Any]
 
+    @property
+    def removed(self) -> str:
+        """Return when the answer was removed from the store; "" if it is there."""
+        return str(self.metadata.get("removed", ""))
+
 
 @dataclass(frozen=True)
 class StoredRelease:
@@ -87,10 +106,14 @@ class ReleaseStore:
     """The stored releases of one ledger (see `open_releases`). Every method raises `Fault` if the storage fails
     (releases_damaged: unreadable)."""
 
-    def __init__(self, store: Store, key: bytes, has_earlier: bool = False) -> None:
+    def __init__(
+        self, store: Store, key: bytes, bounds: StorePolicy = DEFAULT_BOUNDS, has_earlier: bool = False
+    ) -> None:
         """`has_earlier`: there are releases in format 1 as well."""
         self._store = store
         self._key = key
+        self._bounds = bounds
+        self._unchecked = _MEGABYTE * bounds.analyst_mb  # what others have stored is looked at once
         self.has_earlier = has_earlier
 
     def put(
@@ -114,9 +137,11 @@ class ReleaseStore:
         if self._store.is_sqlite:  # other writers of the file wait for one statement instead of six
             with _in_words():
                 if self._store.write(_insert(len(rows), "INSERT OR IGNORE"), **_numbered(rows)) == len(rows):
+                    self._keep_bounds(rows)
                     return StoredRelease(_note(rows[0]), payload)
         with self._writing() as connection:
             standing, *_ = [self._placed(connection, row) for row in rows]
+        self._keep_bounds(rows)
         return standing
 
     def get(self, key: str) -> StoredRelease | None:
@@ -131,7 +156,9 @@ class ReleaseStore:
         _checked(key)
         with _in_words():
             rows = self._store.rows(_NEAREST, key=key, block=block)
-        intact = [release for release in map(self._checked_row, rows) if release is not None]
+        intact = [
+            release for release in map(self._checked_row, rows) if release is not None and not release.note.removed
+        ]
         return intact if intact or not rows or rows[0][0] != key else self.of_block(block)
 
     def notes(self) -> list[ReleaseNote]:
@@ -141,7 +168,7 @@ class ReleaseStore:
     def descriptions(self) -> list[dict[str, Any]]:
         """Return the metadata of all releases with rows, without reading and authenticating them."""
         with _in_words():
-            rows = self._store.rows("SELECT metadata FROM dpsql_answers WHERE block <> ''")
+            rows = self._store.rows("SELECT metadata FROM dpsql_answers WHERE block <> '' AND size > 0")
         return [json.loads(metadata) for (metadata,) in rows]
 
     def of_block(self, block: str, *, start: bool = False) -> list[StoredRelease]:
@@ -179,12 +206,51 @@ class ReleaseStore:
         """Return the release stored under the key of `row`; insert `row` if there is no authentic one."""
         rows = connection.rows(_BY_KEY, key=row["key"])
         standing = self._checked_row(rows[0]) if rows else None
-        if standing is not None:
+        if standing is not None and not standing.note.removed:
             return standing
         if rows:
             connection.run(_DELETE, key=row["key"])
         connection.run(_insert(1), **_numbered([row]))
         return StoredRelease(_note(row), row["payload"])
+
+    def _keep_bounds(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Remove the oldest releases of analysts who have too many, and then of all. Sizes are added up once in so many bytes
+        that a bound is exceeded by at most a sixteenth. A failure is left to the next time."""
+        self._unchecked += sum(row["size"] for row in rows)
+        if self._unchecked < _MEGABYTE * self._bounds.analyst_mb // 16:
+            return
+        self._unchecked = 0
+        with suppress(Fault), self._writing() as connection:
+            sizes = dict(connection.rows(_SIZES))
+            for analyst, size in sizes.items():
+                sizes[analyst] -= self._remove(connection, analyst, size, self._bounds.analyst_mb)
+            self._remove(connection, "*", sum(sizes.values()), self._bounds.answers_mb)
+
+    def _remove(self, connection: DatabaseConnection, analyst: str, size: int, most_mb: int) -> int:
+        """Remove the oldest releases of an analyst ("*": of all) until seven eighths of the bound are left, if they exceed it.
+        Return the number of bytes.
+
+        A removed answer leaves a row that says so, because it was paid for: the next one who asks is told before a charge. These
+        rows are shorter than the ledger's entry of the charge. Notes are deleted.
+        """
+        excess = size - _MEGABYTE * most_mb * 7 // 8 if size > _MEGABYTE * most_mb else 0
+        removed = 0
+        while removed < excess and (oldest := connection.rows(_OLDEST, analyst=analyst)):
+            for key, row_size, block, created, text in oldest:
+                if removed >= excess:
+                    break
+                metadata, removed = json.loads(text), removed + row_size
+                if "terms" not in metadata:
+                    connection.run(_DELETE, key=key)
+                    continue
+                note = canonical({"removed": now(), "receipt": metadata["receipt"]})
+                facts = {"key": key, "block": REMOVED + block, "created": created, "metadata": note}
+                connection.run(
+                    _EMPTY, key=key, block=facts["block"], metadata=note, payload=b"", mac=self._mac(facts, b"")
+                )
+        if removed:
+            _log.warning("stored releases of %s bytes were removed (bound: %s MB)", removed, most_mb)
+        return removed
 
     def _checked_row(self, row: tuple[Any, ...]) -> StoredRelease | None:
         facts = dict(zip(_COLUMNS, row, strict=True))
@@ -205,7 +271,7 @@ class ReleaseStore:
             yield connection
 
 
-def open_releases(ledger: Ledger) -> ReleaseStore:
+def open_releases(ledger: Ledger, bounds: StorePolicy = DEFAULT_BOUNDS) -> ReleaseStore:
     """Return the store of releases that belongs to `ledger`; create it if it does not exist."""
 
     place = ledger.store.place
@@ -222,7 +288,7 @@ def open_releases(ledger: Ledger) -> ReleaseStore:
                 connection.run(_TABLE.format(binary="BLOB" if connection.is_sqlite else "BYTEA"))
                 for index in _INDEXES:
                     connection.run(index)
-    return ReleaseStore(store, ledger.witness.key, "dpsql_releases" in names)
+    return ReleaseStore(store, ledger.witness.key, bounds, "dpsql_releases" in names)
 
 
 def _note(facts: Mapping[str, Any]) -> ReleaseNote:

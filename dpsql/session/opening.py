@@ -50,7 +50,7 @@ def open_session(
             source=source_fingerprint(checked),
             witness=checked.witness,
         )
-        return Session(checked, engine, ledger, open_releases(ledger), analyst=analyst, project=project)
+        return Session(checked, engine, ledger, open_releases(ledger, checked.store), analyst=analyst, project=project)
     except Error:
         engine.close()
         raise

@@ -156,7 +156,7 @@ def open_server_state(place: Path) -> ServerState:
     engine = open_engine(policy)
     try:
         ledger = open_ledger(policy.ledger_url(), policy.dataset, witness=policy.witness)
-        return ServerState(policy, engine, ledger, open_releases(ledger), open_logins(ledger, policy))
+        return ServerState(policy, engine, ledger, open_releases(ledger, policy.store), open_logins(ledger, policy))
     except BaseException:
         engine.close()
         raise

@@ -98,7 +98,7 @@ def test_every_field_of_the_policy_is_compared() -> None:
         "dataset", "source", "privacy_unit", "neighbours", "budget", "per_query", "ledger", "analysts", "session", "tables",
         "projects", "reuse", "timing", "constant_seconds", "witness",
     }  # fmt: skip
-    free = {"description", "log_sql", "data_version", "prepare", "folder", "origin", "asker"}
+    free = {"description", "log_sql", "data_version", "prepare", "store", "folder", "origin", "asker"}
     assert {field.name for field in fields(Policy)} == decided | free
 
 

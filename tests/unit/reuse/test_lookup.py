@@ -285,6 +285,49 @@ def test_an_edit_of_the_policy_keeps_what_does_not_read_it(made: Path) -> None:
         assert bool(lost) is not reused, (old, new)
 
 
+def test_a_removed_answer_is_said_before_it_is_charged_again(made: Path) -> None:
+    """Once for each asker, for derived answers too; EXPLAIN says it without counting as asking."""
+    tile, part = "SELECT kind, SUM(cost) FROM visits GROUP BY kind", "SELECT SUM(cost) FROM visits WHERE kind = 'in'"
+    with open_session(made, analyst="ann") as ann, open_session(made, analyst="bob") as bob:
+        for session in (ann, bob):
+            session.execute("SET dp.reuse = derive")
+        receipt = ann.execute(tile).receipt.id
+        assert ann.execute(part).receipt.reused
+        store = ann.context.stored_releases._store
+        with store._writing() as connection:
+            store._remove(connection, "*", 10**12, 1)
+        before = spent(ann)
+        for session, text in ((ann, part), (bob, tile)):
+            assert any("was removed on" in note for note in session.explain(text).notes)
+            with pytest.raises(Refusal) as caught:
+                session.execute(text)
+            assert caught.value.slug == "answer_removed" and receipt in caught.value.message
+            assert not caught.value.charged and spent(ann) == before
+        assert not ann.execute(tile).receipt.reused and spent(ann) != before
+        assert bob.execute(tile).receipt.reused and ann.execute(part).receipt.reused
+
+
+def test_a_full_store_costs_free_repeats_and_no_answer(made: Path) -> None:
+    """No page is left for releases: what is charged is answered, and says that it could not be stored."""
+    with open_session(made, analyst="ann") as session:
+        session.execute(COUNT)
+        store = session.context.stored_releases._store._store
+
+        def limit(step: str) -> None:
+            if store._connection is not None:
+                store._connection.run("PRAGMA max_page_count = 1")  # SQLite takes the present size instead
+
+        store.step = limit
+        unstored = 0
+        for number in range(30):
+            before = spent(session)
+            release = session.execute(f"SELECT region, COUNT(*) FROM patients WHERE age > {number} GROUP BY region")
+            unstored += any("could not be stored" in notice for notice in release.receipt.notices)
+            assert release.table.num_rows == 3 and spent(session) != before
+        assert unstored > 10
+        assert session.execute(COUNT).receipt.reused
+
+
 def test_the_owners_version_stands_for_the_files(made: Path) -> None:
     write_policy(made.parent, data_version="november")
     with open_session(made) as session:

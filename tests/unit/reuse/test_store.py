@@ -15,6 +15,7 @@ import pytest
 from support.ledger_homes import Home
 
 from dpsql.errors.exceptions import Error, Fault
+from dpsql.policy.types import StorePolicy
 from dpsql.reuse.store import ReleaseStore, open_releases
 
 FORK = multiprocessing.get_context("fork")
@@ -155,3 +156,37 @@ def test_keys_are_digests_and_nothing_else(sqlite_home: Home, bad: str) -> None:
     with pytest.raises(Error) as error:
         store.put(bad, b"", {})
     assert error.value.slug == "release_key"
+
+
+# --- bounds ---------------------------------------------------------------------------------------------------------
+
+PAID = {"terms": [], "receipt": "r1"}
+
+
+def test_an_analyst_beyond_the_bound_loses_their_own_oldest_answers_and_a_row_says_so(home: Home) -> None:
+    store = open_releases(home.open(create=True), StorePolicy(analyst_mb=1, answers_mb=4))
+    store.put(key("theirs"), bytes(200_000), PAID, block="q", analyst="bob")
+    for number in range(12):
+        store.put(key(f"{number}"), bytes(150_000), PAID, block="q", analyst="ann")
+    standing = {name: store.get(key(name)) for name in ("theirs", *map(str, range(12)))}
+    removed = [name for name, release in standing.items() if release is not None and release.note.removed]
+    assert set(removed) <= set(map(str, range(9))) and 5 <= len(removed) <= 8, "the oldest of ann's"
+    for name, release in standing.items():
+        assert release is not None
+        assert release.payload == (b"" if name in removed else bytes(200_000 if name == "theirs" else 150_000))
+        assert release.note.metadata["receipt"] == "r1"
+    assert not any(release.note.removed for release in store.of_block("q"))
+    assert [r.note.key for r in store.nearest(key("0"), "q")] == [r.note.key for r in store.of_block("q")]
+    again = store.put(key("0"), b"again", PAID, block="q", analyst="ann")
+    assert again.payload == b"again" and not again.note.removed
+
+
+def test_the_bound_in_all_holds_for_many_analysts(sqlite_home: Home) -> None:
+    store = open_releases(sqlite_home.open(create=True), StorePolicy(analyst_mb=1, answers_mb=2))
+    for number in range(40):
+        store.put(key(f"{number}"), bytes(100_000), PAID, block="q", analyst=f"analyst{number}")
+        store.put(key(f"note {number}"), b"", {"release": "x"}, analyst=f"analyst{number}")
+    assert sum(len(release.payload) for release in store.of_block("q")) <= 2_200_000
+    assert store.get(key("note 0")) is None, "notes of old questions go without a trace"
+    last = store.get(key("39"))
+    assert last is not None and last.payload
