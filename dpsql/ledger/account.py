@@ -34,6 +34,10 @@ class Account:
             raise refuse("ledger_shape", left=", ".join(sorted(charge)), right=", ".join(sorted(self.limits)))
         return all(self.spent[dimension] + amount <= self.limits[dimension] for dimension, amount in charge.items())
 
+    def times(self, charge: Mapping[str, int]) -> int:
+        """Return how many charges like this one still fit; 0 for a charge of nothing."""
+        return min((self.remaining[name] // amount for name, amount in charge.items() if amount), default=0)
+
     def must_change(self, accountant: str, limits: Units) -> bool:
         """Return whether `limits` differ from the account's. Raises ledger_accountant for another accountant or other
         dimensions."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from decimal import ROUND_DOWN, ROUND_UP, Context, Decimal
 from fractions import Fraction
 from functools import cached_property
@@ -18,6 +18,7 @@ from dpsql.policy import Analyst, DatasetBudget, Policy, ProjectLimit, SessionLi
 from dpsql.privacy.accounting.contract import Accountant
 from dpsql.privacy.accounting.ledger_units import EVERY, window_start, windows_in_a_year
 from dpsql.privacy.accounting.registry import make_accountant
+from dpsql.privacy.loss import plain_decimal
 
 
 @dataclass(frozen=True)
@@ -82,18 +83,33 @@ class Budget:
     def price(self, charge: Mapping[str, int]) -> ChargeShare | None:
         """Return `charge` (in ledger units) as a share of the scope that would allow the fewest further charges like it; None
         for a charge of nothing."""
+        scopes = self._limited
         prices = [
             ChargeShare(scope.name, Fraction(amount, limit), account.remaining[dimension] // amount, scope.every)
-            for scope in self._limited
+            for scope in scopes
             for account in (self.accounts[scope.name],)
             for dimension, limit in account.limits.items()
             if (amount := charge.get(dimension, 0)) and limit
         ]
-        return min(prices, key=lambda price: (price.times, -price.part), default=None)
+        if not prices:
+            return None
+        scarcest = min(prices, key=lambda price: (price.times, -price.part))
+        if len(scopes) == 1:
+            return scarcest
+        fewest: dict[str, int] = {}
+        for price in prices:
+            fewest[price.scope] = min(price.times, fewest.get(price.scope, price.times))
+        del fewest[scarcest.scope]
+        return replace(scarcest, other_accounts=tuple((s.label, fewest[s.name]) for s in scopes if s.name in fewest))
 
     @property
     def _limited(self) -> list[BudgetScope]:
         return [scope for scope in self.scopes if scope.is_limited]
+
+    def without(self, names: Iterable[str]) -> Budget:
+        """Return this budget without the scopes of these accounts, in whichever window."""
+        left_out = set(names)
+        return replace(self, scopes=tuple(scope for scope in self.scopes if parts(scope.name)[1] not in left_out))
 
     def share_left(self, scope: str) -> Fraction:
         """Return the fraction of a scope's budget that is left, taken from the dimension with the smallest such fraction."""
@@ -101,13 +117,24 @@ class Budget:
         shares = [Fraction(account.remaining[name], limit) for name, limit in account.limits.items() if limit]
         return min(shares, default=Fraction(0))
 
-    def shares_text(self) -> str:
-        """Return the part of each scope's budget that is left: "dataset 95 %, analyst research 61 %"."""
-        shares = [f"{scope.label} {percent(self.share_left(scope.name), down=True)}" for scope in self._limited]
-        return ", ".join(shares)
+    def questions(self, price: Mapping[str, int]) -> list[QuestionCount]:
+        """Return how many questions at a price (in ledger units) each scope with a limit still allows, and in all."""
+        counts = []
+        for scope in self._limited:
+            account = self.accounts[scope.name]
+            unspent = replace(account, spent=dict.fromkeys(account.limits, 0))
+            counts.append(QuestionCount(scope, account.times(price), unspent.times(price)))
+        return counts
+
+    def questions_text(self, price: Mapping[str, int], epsilon: Fraction) -> str:
+        """Return what is left in questions at a price: "dataset 31 questions, analyst research 1, each of epsilon 0.1"."""
+        counts = self.questions(price)
+        listed = [f"{counts[0].scope.label} {in_questions(counts[0].left)}"] if counts else []
+        listed += [f"{count.scope.label} {count.left:,}" for count in counts[1:]]
+        return ", ".join([*listed, f"each of epsilon {plain_decimal(epsilon)}"]) if counts else "no limit"
 
     def text(self) -> str:
-        """Return one line for each scope, and one about the loss that the windows of a year add up to."""
+        """Return one line for each scope with exact amounts, and one about the loss that the windows of a year add up to."""
         lines = [f"{scope}: {self.words(scope)}" for scope in self.spent]
         return "\n".join([*lines, *([self.in_a_year] if self.in_a_year else [])])
 
@@ -122,12 +149,14 @@ class Budget:
 
 @dataclass(frozen=True)
 class ChargeShare:
-    """A charge as a part of one scope's budget; `times`: the number of charges like it that still fit there."""
+    """A charge as a part of one scope's budget; `times`: the number of charges like it that still fit there;
+    `other_accounts`: the labels of the other scopes, with the same number."""
 
     scope: str
     part: Fraction
     times: int
     every: str | None = None
+    other_accounts: tuple[tuple[str, int], ...] = ()
 
     @property
     def share(self) -> str:
@@ -142,15 +171,61 @@ class ChargeShare:
         """Return the price in words, before it is paid."""
         if not self.times:
             return f"{self.share}, which is more than what is left: it would be refused"
-        return f"{self.share}; {_questions(self.times)} like this one can still be asked"
+        return self.after()
 
     def after(self) -> str:
         """Return the price in words, after it is paid."""
-        return f"{self.share}; {_questions(self.times)} like this one can still be asked"
+        further = ", ".join(f"{label}: {times:,}" for label, times in self.other_accounts)
+        words = f"{self.share}; {in_questions(self.times)} like this one can still be asked"
+        return f"{words} ({further})" if further else words
 
 
-def _questions(number: int) -> str:
+@dataclass(frozen=True)
+class QuestionCount:
+    """How many questions at one price a scope still allows (`left`), and how many if nothing is spent (`in_all`)."""
+
+    scope: BudgetScope
+    left: int
+    in_all: int
+
+
+def in_questions(number: int) -> str:
+    """Return a number of questions in words."""
     return "1 question" if number == 1 else f"{number:,} questions"
+
+
+def question_price(policy: Policy) -> dict[str, int]:
+    """Return the price, in ledger units, of one question at the epsilon of the policy's `per_query`."""
+    budget = policy.budget
+    accountant = make_accountant(budget.accountant, budget.epsilon, budget.delta)
+    return dict(accountant.units(accountant.request(policy.per_query.epsilon)))
+
+
+def budget_of_everybody(policy: Policy, accounts: Mapping[str, Account]) -> Budget:
+    """Return, for the owner, the budget of the data set and of every analyst and project that the policy names, under the limits
+    of the policy. Scopes of which the ledger has no account yet have spent nothing."""
+    budget, window = policy.budget, window_of(policy)
+    dataset = make_accountant(budget.accountant, budget.epsilon, budget.delta)
+    askers = [(None, None), *((name, None) for name in policy.analysts), *((None, name) for name in policy.projects)]
+    scopes = {
+        scope.name: scope
+        for analyst, project in askers
+        for scope in scopes_of(policy, analyst, project, "", dataset, window.start if window else None)
+        if not scope.name.startswith("session:")
+    }
+    return Budget(
+        tuple(scopes.values()),
+        {name: _under_the_policy(scope, accounts.get(name)) for name, scope in scopes.items()},
+        windows_in_words(budget),
+    )
+
+
+def _under_the_policy(scope: BudgetScope, account: Account | None) -> Account:
+    """Return an account with the limits of the policy, which the ledger learns with the next question."""
+    limits = dict(scope.accountant.limit_units())
+    if account is None or account.limits.keys() != limits.keys():
+        return Account(scope.name, scope.accountant.kind, limits, dict.fromkeys(limits, 0), 0)
+    return replace(account, limits=limits) if scope.is_limited else account
 
 
 def percent(part: Fraction, *, down: bool = False) -> str:

@@ -249,11 +249,11 @@ def _times_narrower(planned: Planned, options: Options, policy: Policy, accounta
     return low if low == high else f"{low} to {high}"
 
 
-def price_line(price: ChargeShare | None, charged: str, stored: bool) -> str:
+def price_line(price: ChargeShare | None, stored: bool) -> str:
     """Return the line that says what the question would cost now."""
     if price is None:
         return "price: nothing, stored releases answer" if stored else "price: nothing"
-    return f"price: {price.before()} ({charged})"
+    return f"price: {price.before()}"
 
 
 def workload_lines(planned: Planned) -> tuple[str, ...]:

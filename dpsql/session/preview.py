@@ -12,7 +12,7 @@ from dpsql.errors.exceptions import Error
 from dpsql.plan.stability import tables
 from dpsql.planning.expected_bars import ExpectedBars, expected_bars, made_up_blocks
 from dpsql.planning.planner import Planned
-from dpsql.pricing.explain import describe_loss, planned_outputs
+from dpsql.pricing.explain import planned_outputs
 from dpsql.pricing.pricing import is_charged
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.release.reconciled import AS_RELEASED, can_be_consistent, consistent_blocks
@@ -67,7 +67,7 @@ def preview(context: SessionContext, planned: Planned) -> PrivacyPlan:
     question = NoticedQuestion(context, planned, columns)
     rows = notices(question, Shown.EXPLAIN)
     further = (
-        price_line(price, describe_loss(charged), len(missing) < len(blocks)),
+        price_line(price, len(missing) < len(blocks)),
         mechanism_line(planned, context.policy, context.planner.accountant),
         *(workload_lines(planned) if agreeing else (AS_RELEASED,)),
         f"budget: {budget.in_a_year}" if budget.in_a_year else "",

@@ -35,7 +35,7 @@ from dpsql.reuse.lookup import ReuseCaches, StoredReleases
 from dpsql.reuse.store import ReleaseStore
 from dpsql.session import pipeline, watches
 from dpsql.session.background_work import MeasurementQueue
-from dpsql.session.budget import Budget
+from dpsql.session.budget import Budget, question_price
 from dpsql.session.context import Accounts, SessionContext
 from dpsql.session.explanation import PrivacyPlan
 from dpsql.session.preview import preview
@@ -335,6 +335,10 @@ class Session:
 
     def _budget_of(self, planned: Planned) -> Budget:
         return self.context.accounts.budget(planned.options.project)
+
+    def left_text(self) -> str:
+        """Return what each account has left, in questions at the epsilon of the policy's `per_query`."""
+        return self.budget().questions_text(question_price(self.policy), self.policy.per_query.epsilon)
 
     def questions_left(self) -> int:
         """Return how many further questions that spend the current `dp.epsilon` fit every scope."""

@@ -163,7 +163,7 @@ def explain(context: SessionContext, planned: Planned) -> PrivacyPlan:
         further=(
             f"{noise.output}: above or below; a value above within +/- {noise.error_95:.4g} "
             f"in {float(options.confidence):.0%} of cases",
-            price_line(price, describe_loss(charged), stored=False),
+            price_line(price, stored=False),
             *notes,
         ),
     )

@@ -21,8 +21,9 @@ from dpsql.policy.load import policy_text
 from dpsql.policy.reach import is_file
 from dpsql.policy.reading import changed
 from dpsql.policy.source_kinds import outside_engine, scheme_of, source_kind
+from dpsql.privacy.loss import plain_decimal
 from dpsql.reuse.store import open_releases
-from dpsql.session.budget import windows_in_words
+from dpsql.session.budget import budget_of_everybody, question_price, windows_in_words
 from dpsql.session.opening import source_fingerprint
 from dpsql.sql.binder.base_tables import add_row_filter_problems
 
@@ -122,6 +123,7 @@ def check_policy_file(
     findings.notes.append(_summary(place, policy))
     findings.notes += [f"budget: {sentence}" for sentence in [windows_in_words(policy.budget)] if sentence]
     findings.notes += _dropped_rows(policy)
+    _check_limits(policy, findings)
     with findings.reasons.listening():
         _check_source(policy, findings, scan)
         _check_ledger(policy, create_ledger, change_unit, second_budget, findings)
@@ -143,6 +145,19 @@ def _summary(place: Path, policy: Policy) -> str:
         f"{protected} protected and {len(policy.tables) - protected} public tables, "
         f"epsilon {float(policy.budget.epsilon):g} in {policy.budget.accountant}: no problems"
     )
+
+
+def _check_limits(policy: Policy, findings: Findings) -> None:
+    """Record accounts that allow no question at the price of the policy."""
+    question = f"a question of epsilon {plain_decimal(policy.per_query.epsilon)} (per_query)"
+    for count in budget_of_everybody(policy, {}).questions(question_price(policy)):
+        if not count.in_all:
+            allowed = f"epsilon {plain_decimal(count.scope.accountant.epsilon)} allows under {policy.budget.accountant}"
+            findings.problems.append(
+                f"{count.scope.label} cannot ask one question: what {allowed} is less than {question} costs; raise the one, or "
+                "lower the other"
+            )
+            findings.status = Exit.REFUSAL
 
 
 def _dropped_rows(policy: Policy) -> list[str]:
@@ -379,7 +394,7 @@ def _check_ledger(
             witness=policy.witness,
         ) as ledger:
             ledger.hold_unit(policy.unit_words, change=change_unit)
-            verdict = ledger.verify()
+            verdict, accounts = ledger.verify(), ledger.accounts()
             if not ledger.store.may_charge():
                 findings.notes.append(
                     "note: the role may not write the tables of the ledger: no question can be charged"
@@ -392,7 +407,8 @@ def _check_ledger(
         findings.notes.append("ledger: there is none yet; `dpsql check --create-ledger` makes it, once")
         return
     if verdict.sound:
-        findings.notes.append(f"ledger: holds, {verdict.entries} entries")
+        left = budget_of_everybody(policy, accounts).questions_text(question_price(policy), policy.per_query.epsilon)
+        findings.notes += [f"left: {left}", f"ledger: holds, {verdict.entries} entries"]
     else:
         findings.problems.append(f"the ledger does not hold at entry {verdict.first_bad}: {verdict.problem}")
         findings.status = Exit.FAULT

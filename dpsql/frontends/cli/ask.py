@@ -56,10 +56,11 @@ _sql = click.argument("sql", required=False)
 @option("--plot picture", "Also draw the answer: .svg, .png or .html.", FILE)
 @_spreadsheet
 @option("--explain only_explain", "Show plan and price; nothing is charged.")
+@option("-v --verbose", "Also show the exact charge and the receipt.")
 @_sql
 def query(
     *, chosen: SessionOptions, format: str | None, out: Path | None, bars: bool, picture: Path | None, spreadsheet: bool,
-    only_explain: bool, sql: str | None,
+    only_explain: bool, verbose: bool, sql: str | None,
 ) -> None:  # fmt: skip
     """Answer one statement. Without SQL, or with -, read it from standard input."""
     from dpsql.frontends.interruptible import ask
@@ -90,7 +91,7 @@ def query(
         release = ask(session, text, waiting=waiting())
         with registering(charged=release.receipt.is_paid, passing=OSError):
             # The price is shown first: it has been charged, even if the answer cannot be written.
-            for line in fitting(price_lines(session, release)):
+            for line in fitting(price_lines(session, release, verbose=verbose)):
                 say(line, err=True)
             if out is not None:
                 write_file(release, out, format, bars, for_spreadsheet=spreadsheet)

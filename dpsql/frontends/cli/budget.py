@@ -12,6 +12,7 @@ import click
 from dpsql.errors.exceptions import Error, Exit
 from dpsql.frontends.cli.options import COUNT, PATH, option, policy_option
 from dpsql.frontends.rendering.terminal import say, standard_output
+from dpsql.privacy.loss import plain_decimal
 
 if TYPE_CHECKING:
     from dpsql.ledger.ledger import Ledger
@@ -52,9 +53,10 @@ def _ledger(place: Path) -> Iterator[tuple[Policy, Ledger]]:
     multiple=True,
 )
 @option("--delta", "With --accountant: the delta of the total; by default that of the budget.", "DELTA")
-def show(policy: Path, format: str, accountant: tuple[str, ...], delta: str | None) -> None:
-    """Show the spent and remaining budget of the data set and of each analyst."""
-    from dpsql.frontends.cli.ledger_rows import account_rows, composition_rows
+@option("-v --verbose", "Show exact amounts, as csv and json always do.")
+def show(policy: Path, format: str, accountant: tuple[str, ...], delta: str | None, verbose: bool) -> None:
+    """Show how many questions of the policy's `per_query` the data set, each analyst and each project have left."""
+    from dpsql.frontends.cli.ledger_rows import account_rows, composition_rows, question_rows
     from dpsql.frontends.rendering.formats import write_rows
     from dpsql.session.budget import windows_in_words
 
@@ -63,8 +65,11 @@ def show(policy: Path, format: str, accountant: tuple[str, ...], delta: str | No
     with _ledger(policy) as (loaded, ledger):
         if accountant:
             names, rows = composition_rows(loaded, ledger, accountant, delta)
-        else:
+        elif verbose or format != "table":
             names, rows = account_rows(loaded, ledger)
+        else:
+            names, rows = question_rows(loaded, ledger)
+            say(f"questions of epsilon {plain_decimal(loaded.per_query.epsilon)}", err=True)
     write_rows(names, rows, standard_output(), format)
     if not accountant and loaded.budget.every is not None:
         say(windows_in_words(loaded.budget), err=True)
@@ -86,14 +91,16 @@ def history(policy: Path, format: str, last: int | None) -> None:
 
 @budget.command()
 @policy_option()
-def forecast(policy: Path) -> None:
-    """Show how long each account will last at the rate of the last 7 days."""
+@option("-v --verbose", "Show exact amounts.")
+def forecast(policy: Path, verbose: bool) -> None:
+    """Show how long each account will last at the rate of the last 7 days, in questions of the policy's `per_query`."""
     from dpsql.ledger.forecast import forecasts
+    from dpsql.session.budget import question_price
 
     with _ledger(policy) as (loaded, ledger):
-        for outlook in forecasts(ledger):
+        for outlook in forecasts(ledger, every=loaded.budget.every):
             if outlook.scope != "dataset" or loaded.budget.is_limited:
-                say(outlook.words())
+                say(outlook.exact_words() if verbose else outlook.words(question_price(loaded)))
 
 
 @budget.command()

@@ -15,6 +15,7 @@ from dpsql.ledger.windows import of_present, parts
 from dpsql.privacy.accounting.ledger_units import spent_amount
 from dpsql.privacy.accounting.registry import make_accountant
 from dpsql.privacy.loss import exact_number
+from dpsql.session.budget import budget_of_everybody, question_price
 
 if TYPE_CHECKING:
     from dpsql.ledger.account import Account
@@ -24,6 +25,13 @@ if TYPE_CHECKING:
 DELTA = Fraction(1, 10**6)
 """The delta at which rules of composition are compared if the budget has none."""
 Rows = tuple[tuple[str, ...], list[tuple[Any, ...]]]
+
+
+def question_rows(policy: Policy, ledger: Ledger) -> Rows:
+    """Return column names and one row for each account that the policy limits: how many questions at its price are left, and
+    how many it allows in all."""
+    counts = budget_of_everybody(policy, ledger.accounts()).questions(question_price(policy))
+    return ("account", "questions left", "in all"), [(count.scope.label, count.left, count.in_all) for count in counts]
 
 
 def account_rows(policy: Policy, ledger: Ledger) -> Rows:

@@ -274,6 +274,20 @@ def user_add(policy: Path, name: str) -> None:
             raise refuse("user_name", name=name, known=", ".join(logins.names()))
         logins.add(name, _password())
     _can_log_in(name)
+    _say(_questions_of(policy, name))
+
+
+def _questions_of(policy: Path, name: str) -> str:
+    """Return how many questions the account of an analyst, and the data set, have left."""
+    from dpsql.ledger import open_ledger
+    from dpsql.policy import load_policy
+    from dpsql.session.budget import budget_of_everybody, question_price
+
+    loaded = load_policy(policy)
+    with open_ledger(loaded.ledger_url(), loaded.dataset, witness=loaded.witness) as ledger:
+        budget = budget_of_everybody(loaded, ledger.accounts())
+    colleagues = (f"analyst:{other}" for other in loaded.analysts if other != name)
+    return f"left: {budget.without(colleagues).questions_text(question_price(loaded), loaded.per_query.epsilon)}"
 
 
 @user.command("password")

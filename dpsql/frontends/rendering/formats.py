@@ -370,8 +370,9 @@ def write_rows(names: Sequence[str], rows: Sequence[Sequence[Any]], out: TextIO,
 # --- price ----------------------------------------------------------------------------------------------------------
 
 
-def price_lines(session: Session, release: Release) -> list[str]:
-    """Return the price of an answer and the remaining budget, as lines of text; nothing for statements that are no question."""
+def price_lines(session: Session, release: Release, *, verbose: bool = False) -> list[str]:
+    """Return the price of an answer and the remaining budget, as lines of text; nothing for statements that are no question.
+    `verbose`: with the exact charge and the receipt."""
     lines = [f"notice: {notice}" for notice in session.news(release)]
     if not release.receipt_id:
         return lines
@@ -382,8 +383,9 @@ def price_lines(session: Session, release: Release) -> list[str]:
         lines.append("price: nothing, answered from stored releases")
     else:
         bars = f"; error bars hold in {release.confidence * 100:g} % of cases" if noisy else ""
-        exact = f"({f'{release.receipt.charged}; ' if release.receipt.is_paid else ''}receipt {release.receipt_id})"
-        lines.append(f"price: {release.receipt.price or release.receipt.charged} {exact}{bars}")
+        lines.append(f"price: {release.receipt.price or release.receipt.charged}{bars}")
+    if verbose:
+        lines.append(f"charged: {release.receipt.charged}; receipt {release.receipt_id}")
     return [*lines, f"left: {left_text(session)}"]
 
 
@@ -398,9 +400,9 @@ def fitting(lines: Iterable[str]) -> list[str]:
 
 
 def left_text(session: Session) -> str:
-    """Return the share of its budget that each account has left: "dataset 93.6 %, analyst research 61 %"; if the ledger fails,
-    return why instead of raising, because the answer has been paid for."""
+    """Return how many questions each account has left: "dataset 31 questions, analyst research 15, each of epsilon 0.03"; if the
+    ledger fails, return why instead of raising, because the answer has been paid for."""
     try:
-        return session.budget().shares_text()
+        return session.left_text()
     except Error as error:
         return f"unknown ({error.message})"

@@ -22,7 +22,6 @@ from dpsql.frontends.rendering.formats import FORMATS, write_file
 from dpsql.frontends.rendering.tables import Layout, column_summary, write_table
 from dpsql.frontends.rendering.terminal import say, say_paged, say_styled, standard_output
 from dpsql.media.text import json_text, terminal_lines
-from dpsql.privacy.loss import plain_decimal
 from dpsql.storage.directories import state_directory
 
 if TYPE_CHECKING:
@@ -187,10 +186,14 @@ def _explain_fully(prompt: Prompt, rest: str) -> None:
 
 def _budget(prompt: Prompt, rest: str) -> None:
     session = prompt.session
-    epsilon = plain_decimal(session.options.epsilon)
-    prompt.screen.text(
-        f"{session.budget().text()}\n{session.questions_left():,} questions of epsilon {epsilon} can be asked\n"
-    )
+    epsilon, price = session.options.epsilon, session.planner.accountant.request(session.options.epsilon)
+    budget = session.budget()
+    lines = [budget.questions_text(session.planner.accountant.units(price), epsilon), budget.in_a_year]
+    prompt.screen.text("".join(f"{line}\n" for line in lines if line))
+
+
+def _budget_fully(prompt: Prompt, rest: str) -> None:
+    prompt.screen.text(f"{prompt.session.budget().text()}\n")
 
 
 def _set(prompt: Prompt, rest: str) -> None:
@@ -331,7 +334,7 @@ _COMMANDS: dict[str, tuple[str, Callable[[Prompt, str], None]]] = {
         "what a question would cost and how exact it would be (+: more); nothing is charged",
         _explain,
     ),
-    "\\budget": ("what is spent and left", _budget),
+    "\\budget[+]": ("how many questions are left (+: exact amounts)", _budget),
     "\\set [NAME [VALUE]]": ("all options, one option, or change one (\\set epsilon 0.2; \\set epsilon default)", _set),
     "\\x [on|off|auto]": ("one value a line; auto: where a table is wider than the terminal", _layout),
     "\\timing [on|off]": ("how long each question took", _timing),
@@ -352,7 +355,7 @@ _COMMANDS: dict[str, tuple[str, Callable[[Prompt, str], None]]] = {
 """Each command: how it is written, what it does in words, and in fact. A command with [+] has another form that shows more."""
 HELP = {usage: words for usage, (words, _) in _COMMANDS.items()}
 _RUN = {usage.split()[0].removesuffix("[+]"): run for usage, (_, run) in _COMMANDS.items()} | {
-    "\\d+": _describe_fully, "\\explain+": _explain_fully, "\\h": _help, "\\help": _help,
+    "\\d+": _describe_fully, "\\explain+": _explain_fully, "\\budget+": _budget_fully, "\\h": _help, "\\help": _help,
 }  # fmt: skip
 
 

@@ -67,6 +67,15 @@ def window_start(every: str, day: date) -> date:
     return _CALENDAR[every][0](day)
 
 
+def next_start(every: str, day: date) -> date:
+    """Return the first day of the window after the one that contains `day`."""
+    start = later = window_start(every, day)
+    while later == start:
+        day += timedelta(days=1)
+        later = window_start(every, day)
+    return later
+
+
 def windows_in_a_year(every: str) -> int:
     """Return how many whole windows a year has."""
     return _CALENDAR[every][1]

@@ -150,6 +150,40 @@ def test_a_lost_amount_that_is_none_is_refused_before_anything_is_restored(
     assert status == 2 and "--lost" in told and not said
 
 
+def test_what_is_left_is_counted_in_questions(dpsql: Run, place: Path) -> None:
+    """The same numbers in `check`, `budget show` and the forecast, for accounts that the ledger does not know yet, too."""
+    place.write_text(POLICY + "analysts: {research: {epsilon: 0.5}, students: {epsilon: 0.1}}\n")
+    with open_session(place, create_ledger=True) as session:
+        epsilon = session.policy.per_query.epsilon
+        left = session.questions_left()
+    charge(place, 1)
+    status, said, head = dpsql("budget", "show")
+    rows = [line.split() for line in said.splitlines()[2:]]
+    assert status == 0 and rows[0] == ["dataset", str(left - 1), str(left)], said
+    assert [row[:2] for row in rows[1:]] == [["analyst", "research"], ["analyst", "students"]]
+    assert "rho" not in said and head == f"questions of epsilon {float(epsilon):g}\n"
+    assert "rho" in dpsql("budget", "show", "-v")[1] and "rho" in dpsql("budget", "show", "-f", "csv")[1]
+    told = dpsql("check")[1]
+    assert (
+        f"left: dataset {left - 1:,} questions, analyst research {rows[1][2]}, analyst students {rows[2][2]}," in told
+    )
+    assert (
+        f"dataset: {left - 1:,} questions are left; at this week's rate (1) they last" in dpsql("budget", "forecast")[1]
+    )
+    assert "at this week's rate (rho" in dpsql("budget", "forecast", "-v")[1]
+
+
+def test_an_account_that_cannot_ask_one_question_is_a_problem(dpsql: Run, place: Path) -> None:
+    place.write_text(POLICY + "analysts: {zero: {epsilon: 0.0001}}\nper_query: {epsilon: 0.1}\n")
+    status, _, told = dpsql("check", "--create-ledger")
+    assert (
+        status == 1
+        and "analyst zero cannot ask one question: what epsilon 0.0001 allows under zcdp is less than" in told
+    )
+    place.write_text(POLICY + "analysts: {zero: {epsilon: 1}}\nper_query: {epsilon: 0.1}\n")
+    assert dpsql("check")[0] == 0
+
+
 def test_a_head_is_printed_and_compared(dpsql: Run, place: Path) -> None:
     dpsql("check", "--create-ledger")
     charge(place, 1)

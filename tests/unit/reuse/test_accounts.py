@@ -16,7 +16,7 @@ import dpsql
 from dpsql.errors.exceptions import BudgetRefusal, Error
 from dpsql.ledger.account import Account
 from dpsql.ledger.forecast import forecasts
-from dpsql.session.budget import Budget
+from dpsql.session.budget import Budget, question_price
 from dpsql.session.opening import open_session
 
 VERIFY = ROOT / "dpsql_audit" / "verify_export.py"
@@ -66,7 +66,7 @@ def test_the_forecast_is_what_is_left_at_the_rate_of_seven_days(projects: Path) 
     now = datetime.now(UTC)
     with open_session(projects, analyst="ann", project="flu") as session:
         (dataset, *_) = forecasts(session.ledger)
-        assert (dataset.until, dataset.words()) == (None, "dataset: nothing was charged this week")
+        assert (dataset.until, dataset.exact_words()) == (None, "dataset: nothing was charged this week")
         session.execute("SELECT COUNT(*) FROM patients")
         found = {one.scope: one for one in forecasts(session.ledger, now + timedelta(minutes=1))}
         assert set(found) == {"dataset", "analyst:ann", "project:flu"}
@@ -76,9 +76,11 @@ def test_the_forecast_is_what_is_left_at_the_rate_of_seven_days(projects: Path) 
             assert abs(until - now - timedelta(weeks=weeks)) < timedelta(hours=1)
         assert (
             found["project:flu"]
-            .words()
+            .exact_words()
             .startswith("project:flu: at this week's rate (epsilon 1) the budget lasts until 2")
         )
+        words = found["project:flu"].words(question_price(session.policy))
+        assert words.startswith("project:flu: 1 question is left; at this week's rate (1) they last until 2"), words
         (later, *_) = forecasts(session.ledger, now + timedelta(days=8))
         assert later.until is None  # nothing was charged in those seven days
 

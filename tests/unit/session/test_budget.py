@@ -90,7 +90,8 @@ def test_the_budget_in_words_has_a_line_for_each_scope() -> None:
     assert BOTH.text() == "\n".join(lines)
     yearly = Budget(BOTH.scopes, BOTH.accounts, "each month has a budget of its own")
     assert yearly.text() == "\n".join([*lines, "each month has a budget of its own"])
-    assert BOTH.shares_text() == "dataset 25 %, analyst research 25 %"
+    left = BOTH.questions_text({"epsilon": UNIT}, Fraction(1))
+    assert left == "dataset 2 questions, analyst research 3, each of epsilon 1"
 
 
 def test_what_is_left_is_rounded_down() -> None:
@@ -103,7 +104,7 @@ def test_a_data_set_without_a_limit_only_adds_up() -> None:
     added = budget((unlimited, "2.5", "0"), (RESEARCH, "2", "0"))
     assert added.epsilon["dataset"] == (2.5, inf)
     assert added.words("dataset") == "no limit in all; epsilon 2.5 spent since the ledger was made"
-    assert added.shares_text() == "analyst research 50 %"
+    assert added.questions_text({"epsilon": UNIT}, Fraction(1)) == "analyst research 2 questions, each of epsilon 1"
     price = added.price({"epsilon": UNIT})
     assert price is not None and price.scope == "analyst:research"
 

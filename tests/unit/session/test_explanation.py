@@ -96,8 +96,9 @@ def test_the_scope_that_allows_the_fewest_questions_names_the_price() -> None:
     )
     price = budget.price({"epsilon": limit // 40})
     assert price is not None and (price.scope, price.times) == ("dataset", 4)
-    assert price.before() == "2.5 % of the budget; 4 questions like this one can still be asked"
-    assert budget.shares_text() == "dataset 10 %, analyst ann 50 %"
+    assert price.before() == "2.5 % of the budget; 4 questions like this one can still be asked (analyst ann: 20)"
+    left = budget.questions_text({"epsilon": limit // 40}, Fraction(1, 40))
+    assert left == "dataset 4 questions, analyst ann 20, each of epsilon 0.025"
     assert budget.price({"epsilon": 0}) is None
 
 

@@ -236,7 +236,7 @@ def test_explain_says_what_the_next_comparison_costs(session: Session) -> None:
     assert "above_threshold noise of scale 2," in session.explain(COUNT).details()
     assert (
         "above or below" in session.explain(COUNT).to_text()
-        and "(epsilon 1, rho 0.462117)" in session.explain(COUNT).to_text()
+        and "price: epsilon 1, rho 0.462117" in session.explain(COUNT).details()
     )
     assert session.explain(COUNT).engine_sql == (), "for the owner alone"
     session.execute(COUNT)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date, timedelta
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
 
@@ -14,9 +15,10 @@ import dpsql
 from dpsql.errors.exceptions import BudgetRefusal, Error
 from dpsql.frontends.cli import status_of
 from dpsql.ledger import entries, windows
+from dpsql.ledger.forecast import forecasts
 from dpsql.ledger.ledger import Ledger
 from dpsql.policy import load_policy
-from dpsql.privacy.accounting.ledger_units import EVERY, window_start, windows_in_a_year
+from dpsql.privacy.accounting.ledger_units import EVERY, next_start, window_start, windows_in_a_year
 from dpsql.session.budget import windows_in_words
 from dpsql.session.opening import open_session
 from dpsql.session.row_export import RowExport
@@ -238,7 +240,7 @@ def test_a_session_that_meets_midnight_while_it_opens_has_the_next_window(
 
         monkeypatch.setattr(Ledger, "open_window", opened_meanwhile)
         with open_session(policy) as session:
-            assert session.budget().shares_text() == "this month 66.6 %"
+            assert [count.left for count in session.budget().questions({"epsilon": 10**18})] == [2]
             assert set(session.execute(COUNT.format(next(ages))).remaining) == {"dataset", "window:2026-11-01"}
 
 
@@ -252,7 +254,32 @@ def test_a_lifetime_ends_all_windows(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert asked(session, ages) == 1
         clock.day = date(2026, 12, 1)
         assert asked(session, ages) == 0
-        assert "dataset 0 %" in session.budget().shares_text()
+        assert session.left_text() == "dataset 0 questions, this month 3, each of epsilon 1"
+
+
+def test_a_forecast_ends_with_its_window(policy: Path, clock: Clock, ages: Iterator[int]) -> None:
+    price = {"epsilon": 10**18}
+    with open_session(policy, create_ledger=True) as session:
+        assert asked(session, ages, 1) == 1
+        (_, window) = forecasts(session.ledger, every="month")
+    assert (window.closes, window.remaining["epsilon"]) == (date(2026, 11, 1), 2 * 10**18)
+    for until, end in (
+        (datetime(2026, 10, 20, tzinfo=UTC), "(1) they last until 2026-10-20; a new budget begins on 2026-11-01"),
+        (datetime(2026, 11, 9, tzinfo=UTC), "(1) they last beyond 2026-11-01, when a new budget begins"),
+    ):
+        assert (
+            replace(window, charged=price, until=until)
+            .words(price)
+            .endswith(f"2 questions are left; at this week's rate {end}")
+        )
+    assert (
+        replace(window, charged={})
+        .words(price)
+        .endswith("nothing was charged this week; a new budget begins on 2026-11-01")
+    )
+    assert next_start("week", date(2026, 10, 26)) == date(2026, 11, 2) and next_start(
+        "day", date(2026, 12, 31)
+    ) == date(2027, 1, 1)
 
 
 # --- what is said -------------------------------------------------------------------------------------------------
@@ -265,10 +292,10 @@ def test_prices_and_balances_are_those_of_the_window(policy: Path, clock: Clock,
         release = session.execute(COUNT.format(next(ages)))
         assert "this month's budget" in release.receipt.price
         budget = session.budget()
-        assert budget.shares_text() == "this month 66.6 %, analyst research this month 50 %"
+        assert session.left_text() == "this month 2 questions, analyst research this month 1, each of epsilon 1"
         assert budget.epsilon["window:2026-10-01"] == (1, 3) and session.questions_left() == 1
         clock.day = date(2026, 11, 1)
-        assert session.budget().shares_text() == "this month 100 %, analyst research this month 100 %"
+        assert session.left_text() == "this month 3 questions, analyst research this month 2, each of epsilon 1"
         assert session.budget().words("dataset") == "no limit in all; epsilon 1 spent since the ledger was made"
         rows = {row[0]: row[1:] for row in session.execute("SHOW dp.budget").rows() if row[1] == "epsilon"}
         assert rows["dataset"] == ("epsilon", "1", "3", 1.0, None)

@@ -63,7 +63,7 @@ def test_the_page_has_question_answer_bars_picture_price_and_receipt(clinic: Cli
     drawn = pictures(text)
     assert len(drawn) == 2 and all(svg.startswith("<svg") for svg in drawn)
     assert "error bars hold in 95% of cases" in drawn[0] and "north" in drawn[0]
-    assert "3 of 3 statements have an answer" in text and "left: dataset 90 %" in text
+    assert "3 of 3 statements have an answer" in text and "left: dataset 18 questions" in text
     assert not re.search(r"(src|href)=\"?http|<script", text), "no network, no script"
 
 

@@ -96,7 +96,8 @@ def test_each_answer_tells_price_and_what_remains(client: Client) -> None:
     notice, dropped = (fields(body) for kind, body in client.query(_fresh(36)) if kind == b"N")
     assert dropped["M"].startswith("rows with other values of sex than the policy names")
     assert re.fullmatch(
-        r"price: [0-9.]+ % of the budget of research; [0-9]+ questions like this one can still be asked", notice["M"]
+        r"price: [0-9.]+ % of the budget of research; [0-9]+ questions like this one can still be asked \(dataset: [0-9]+\)",
+        notice["M"],
     )
     assert "; charged rho 0.005" in notice["D"] and "error bars (95 %): n \N{PLUS-MINUS SIGN} 20; " in notice["D"]
     assert "analyst:research" in notice["D"]

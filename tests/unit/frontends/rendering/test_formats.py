@@ -263,16 +263,11 @@ def test_rows_that_are_no_answer_have_the_same_formats() -> None:
 # --- price ------------------------------------------------------------------------------------------------------------
 
 
-class Budget:
-    def shares_text(self) -> str:
-        return "dataset 93.6 %"
-
-
-def unreachable() -> Budget:
+def unreachable() -> str:
     raise refuse("user_file", place="ledger", problem="gone")
 
 
-SESSION = cast(Any, SimpleNamespace(budget=Budget, news=lambda release: release.notices))
+SESSION = cast(Any, SimpleNamespace(left_text=lambda: "dataset 9 questions", news=lambda release: release.notices))
 
 
 def test_an_answer_is_paid_unless_it_was_stored_or_cost_nothing() -> None:
@@ -285,19 +280,20 @@ def test_a_price_names_charge_receipt_and_what_is_left() -> None:
     lines = price_lines(SESSION, regions(notices=("look",), bars=WrittenBars(("estimated",))))
     assert lines == [
         "notice: look", "note: estimated",
-        "price: 5 % of the budget (epsilon 0.1; receipt r1); error bars hold in 95 % of cases", "left: dataset 93.6 %",
+        "price: 5 % of the budget; error bars hold in 95 % of cases", "left: dataset 9 questions",
     ]  # fmt: skip
     free = regions(replace(PAID, charged="nothing", price=""), confidence=0.999)
-    assert price_lines(SESSION, free)[0] == "price: nothing (receipt r1); error bars hold in 99.9 % of cases"
+    assert price_lines(SESSION, free)[0] == "price: nothing; error bars hold in 99.9 % of cases"
     exact = written_release([("a", Type.INTEGER, [1])], None, PAID, bars=WrittenBars(("estimated",)))
-    assert price_lines(SESSION, exact)[0] == "price: 5 % of the budget (epsilon 0.1; receipt r1)"
+    assert price_lines(SESSION, exact)[0] == "price: 5 % of the budget"
+    assert price_lines(SESSION, exact, verbose=True)[1] == "charged: epsilon 0.1; receipt r1"
     assert price_lines(SESSION, regions(REUSED))[0] == "price: nothing, answered from stored releases"
     assert price_lines(SESSION, written_release([("a", Type.TEXT, ["x"])], notices=("look",))) == ["notice: look"]
 
 
 def test_a_budget_that_cannot_be_read_does_not_hide_the_answer() -> None:
-    broken = cast(Any, SimpleNamespace(budget=unreachable, news=lambda release: release.notices))
-    assert left_text(SESSION) == "dataset 93.6 %"
+    broken = cast(Any, SimpleNamespace(left_text=unreachable, news=lambda release: release.notices))
+    assert left_text(SESSION) == "dataset 9 questions"
     assert left_text(broken) == "unknown (cannot use the logins at ledger: gone)"
 
 

@@ -136,8 +136,8 @@ def test_a_question_is_explained_without_a_charge(talk: Talk) -> None:
 def test_the_budget_says_how_many_questions_are_left(talk: Talk) -> None:
     talk.run("\\set epsilon 0.25")
     left = talk.session.questions_left()
-    budget = talk.session.budget().text()
-    assert talk.run("\\budget") == f"{budget}\n{left:,} questions of epsilon 0.25 can be asked\n" and left <= 8
+    assert talk.run("\\budget") == f"dataset {left:,} questions, each of epsilon 0.25\n" and left <= 8
+    assert talk.run("\\budget+") == f"{talk.session.budget().text()}\n"
 
 
 @pytest.mark.parametrize(
