@@ -27,7 +27,7 @@ MOST = {
     "exports": (900, 5),
     # backup and restore of what a server has beside its ledger: 80; dp.bars and types in catalogs, losses that check names: 120;
     # patterns of lists, statistics, sets of JSON in catalogs, refusals at Parse: 140
-    "frontends": (16_100, 82),
+    "frontends": (16_200, 82),  # accounts in questions, verbose forms, accounts that cannot ask: 60
     "functions": (4_300, 22),  # conditions that exclude each other, so that a question about nothing is refused: 85
     "ledger": (3_300, 18),  # clocks that jump open no budget, and the owner states the day: 70
     "media": (200, 3),

@@ -60,10 +60,8 @@ class Forecast:
 
 
 def forecasts(ledger: Ledger, now: datetime | None = None, every: str | None = None) -> list[Forecast]:
-    """Return the forecasts of all accounts except those of sessions and of closed windows, the dataset first.
-
-    `now`: an aware datetime, by default the time of the clock; `every`: the length of the windows of the policy.
-    """
+    """Return the forecasts of all accounts except those of sessions and of closed windows, the dataset first. `now`: an aware
+    datetime, by default the time of the clock; `every`: the length of the windows of the policy."""
     now = datetime.now(UTC) if now is None else now
     present = of_present(ledger.accounts())
     accounts = {scope: account for scope, account in present.items() if not scope.startswith("session:")}
