@@ -174,28 +174,6 @@ def piped(dpsql: Run, clinic: Clinic, monkeypatch: pytest.MonkeyPatch) -> Piped:
     return run
 
 
-def test_help_quit_and_exit_need_no_backslash(clinic: Clinic, piped: Piped) -> None:
-    for word in ("quit", "exit;", "EXIT"):
-        out, err, status = piped(f"help\n{word}\nSELECT 8 AS eight;\n")
-        assert "\\budget" in out and "eight" not in out and not err and status == 0
-
-
-def test_backslash_commands_change_how_answers_are_printed(clinic: Clinic, piped: Piped) -> None:
-    out, err, status = piped("\\x\nSELECT 1 AS a, 2 AS b;\n\\x off\n\\timing\nSELECT 3 AS c;\n\\pager off\n")
-    assert "row 1\n  a  1\n  b  2\n" in out and "timing: on" in out and "pager: off" in out and status == 0
-    assert err.count("time: ") == 1
-    out, err, status = piped("\\x sideways\n")
-    assert "takes on, off, auto, not sideways" in err and status != 0
-
-
-def test_answers_go_to_a_file_until_told_otherwise(clinic: Clinic, piped: Piped) -> None:
-    out, err, status = piped("\\o answers.txt\nSELECT 1 AS first;\n\\o\nSELECT 2 AS second;\n")
-    written = (clinic.folder / "answers.txt").read_text()
-    assert "first" in written and "second" not in written and "second" in out and "first" not in out and status == 0
-    out, err, status = piped("\\o nowhere/answers.txt\n")
-    assert "cannot write nowhere/answers.txt" in err and status != 0
-
-
 def test_a_file_of_statements_and_commands_is_answered_until_its_first_error(clinic: Clinic, piped: Piped) -> None:
     (clinic.folder / "questions.sql").write_text(
         "\\x on\nSELECT 1 AS a,\n 2 AS b;\nSELECT nope FROM patients;\nSELECT 9 AS c;\n"
@@ -223,22 +201,3 @@ def test_plot_draws_an_answer_and_charges_nothing_for_what_cannot_be_drawn(clini
     assert clinic.charges() == 0
     out, _, status = piped(f"\\plot ({question}) TO 'x.svg'\n")
     assert status == 0 and "drawn to x.svg" in out and (clinic.folder / "x.svg").read_text().startswith("<svg")
-
-
-def test_nothing_is_charged_for_a_copy_that_cannot_be_written(clinic: Clinic, piped: Piped) -> None:
-    for place in ("nowhere/answer.csv", "answer.xlsx"):
-        _, err, status = piped(f"\\copy (SELECT COUNT(*) AS n FROM patients) TO {place}\n")
-        assert status != 0 and ("cannot write" in err or "not xlsx" in err)
-    assert "is written \\copy (SELECT ...)" in piped("\\copy patients TO x.csv\n")[1]
-    assert clinic.charges() == 0 and not (clinic.folder / "answer.xlsx").exists()
-
-
-def test_queries_are_kept_under_names(clinic: Clinic, piped: Piped) -> None:
-    out, _, status = piped("\\ns older SELECT COUNT(*) AS n FROM patients WHERE age > 60;\n\\n\n\\n older\n")
-    assert "older" in out and "SELECT COUNT(*) AS n" in out and "±" in out and status == 0
-    place = clinic.state / "named-queries.json"
-    assert place.stat().st_mode & 0o077 == 0
-    out, err, status = piped("\\n oldr\n\\nd older\n\\n\n")
-    assert "did you mean older" in err and "none" in out and status != 0
-    place.write_text("[1]")
-    assert "none" in piped("\\n\n")[0]

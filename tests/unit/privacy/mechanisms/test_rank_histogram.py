@@ -65,11 +65,6 @@ def test_a_quantile_is_relative_to_the_places_it_is_searched_between(search: Sea
     assert search.relative == relative
 
 
-def test_quantiles_that_are_split_look_at_all_rows_one_after_the_other() -> None:
-    assert split([HALF, QUARTER]) == [Search(HALF, 0), Search(QUARTER, 1)]
-    assert split([]) == []
-
-
 @pytest.mark.parametrize(
     ("quantiles", "searches"),
     [
@@ -88,13 +83,6 @@ def test_quantiles_that_are_split_look_at_all_rows_one_after_the_other() -> None
 )
 def test_the_middle_quantile_parts_the_others(quantiles: list[Fraction], searches: list[Search]) -> None:
     assert recursion(quantiles) == searches
-
-
-@pytest.mark.parametrize("count", range(1, 10))
-def test_a_recursion_has_as_few_levels_as_a_balanced_tree(count: int) -> None:
-    searches = recursion([Fraction(place, 10) for place in range(1, count + 1)])
-    assert max(search.level for search in searches) + 1 == count.bit_length()
-    assert sorted(search.quantile for search in searches) == [Fraction(place, 10) for place in range(1, count + 1)]
 
 
 @pytest.mark.parametrize("quantiles", [tenths(1, 2, 5, 7, 9), tenths(0, 3, 10), tenths(1, 3, 4, 5, 6, 8, 9)], ids=str)
@@ -140,12 +128,6 @@ def test_a_plan_charges_each_level_once_and_each_end() -> None:
     assert (plan.word, plan.slices, low.quantile) == (RANK_HISTOGRAM, 1, QUARTER)
 
 
-def test_a_plan_without_quantiles_charges_its_ends_alone() -> None:
-    end = EndChoice("end", HALF, Choice(LONE, HALF, Fraction(7), padding=4))
-    assert RankHistogramPlan("h", 10, (), ends=(end,)).charged == (end.law,)
-    assert RankHistogramPlan("h", 10, ()).charged == () == RankHistogramPlan("h", 10, ()).laws
-
-
 def test_split_quantiles_are_charged_one_by_one() -> None:
     plan = RankHistogramPlan("h", 10, tuple(choice(search) for search in split([HALF, QUARTER])))
     assert plan.charged == tuple(ChoiceLevel((each.law,)) for each in plan.quantiles)
@@ -169,11 +151,6 @@ def test_choices_of_one_level_that_may_look_at_the_same_rows_are_refused(searche
         RankHistogramPlan("h", 10, tuple(map(choice, searches)))
 
 
-def test_a_quantile_that_is_alone_in_its_level_may_look_at_all_rows() -> None:
-    searches = [Search(HALF, 0), Search(QUARTER, 1), Search(THREE_QUARTERS, 2, QUARTER)]
-    assert len(RankHistogramPlan("h", 10, tuple(map(choice, searches))).charged) == 3
-
-
 @pytest.mark.parametrize(("quantile", "slices"), [(QUARTER, 1), (HALF, 2), (HALF, 4)])
 def test_a_law_of_another_quantile_or_of_other_slices_is_refused(quantile: Fraction, slices: int) -> None:
     search = Search(QUARTER, 1, None, HALF)
@@ -183,8 +160,3 @@ def test_a_law_of_another_quantile_or_of_other_slices_is_refused(quantile: Fract
         RankHistogramPlan("h", 10, (QuantileChoice("q", search, law),), plan_slices)
     matching = QuantileChoice("q", search, Choice(LONE, HALF, Fraction(1), slices=slices))
     assert RankHistogramPlan("h", 10, (matching,), slices).slices == slices
-
-
-def test_laws_that_are_no_choices_are_taken_as_they_are() -> None:
-    law = Priced(loss(1, 0, 1))
-    assert RankHistogramPlan("h", 10, (QuantileChoice("q", Search(HALF, 0), law),)).laws == (("q", law),)

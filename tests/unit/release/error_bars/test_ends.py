@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from dpsql.release.error_bars.ends import Interval, hull_of, number_of_draws, percentiles
-from dpsql.release.formulas import EVERYTHING
 
 NUMBERS = (3999, 1999, 999, 399, 199)
 
@@ -36,19 +35,6 @@ def test_as_many_draws_are_made_as_cells_allow(draws: int) -> None:
     less = max((number for number in NUMBERS if number < draws), default=199)
     assert number_of_draws(10, draws * 10 - 1) == less
     assert number_of_draws(10, 10**9, draws) == draws
-
-
-@pytest.mark.parametrize("rows", [0, 1])
-def test_no_rows_count_as_one(rows: int) -> None:
-    assert (number_of_draws(rows, 999), number_of_draws(rows, 998)) == (999, 399)
-
-
-@pytest.mark.parametrize(
-    ("confidence", "cells", "draws"),
-    [(0.95, 198, 79), (0.95, 79, 79), (0.95, 78, 39), (0.95, 0, 39), (0.5, 78, 39), (0.96, 198, 199), (0.99, 0, 199)],
-)
-def test_bars_of_95_percent_do_with_fewer_draws(confidence: float, cells: int, draws: int) -> None:
-    assert number_of_draws(1, cells, 3999, confidence) == draws
 
 
 # --- percentiles ------------------------------------------------------------------------------------------------------
@@ -80,18 +66,6 @@ def test_a_draw_without_a_value_counts_at_both_ends(lost: int, expected: tuple[f
 # --- intervals --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "error"), [(3, 9, 4), (1, 6, 4), (6, 7, 2), (2, 4, 3), (5, 5, 0), (nan, 7, nan)]
-)
-def test_the_error_reaches_the_farther_end(low: float, high: float, error: float) -> None:
-    np.testing.assert_array_equal(interval(5, low, high).error, floats(error))
-
-
-def test_the_error_is_never_negative() -> None:
-    assert interval(5, 5, 5).error.tolist() == [0.0]
-    assert Interval(floats(5), floats(6), floats(4), np.array([False])).error.tolist() == [0.0]
-
-
 def test_an_interval_that_is_not_computed_has_no_numbers() -> None:
     nan_rows = np.full(3, nan)
     same(Interval.nothing(3), Interval(nan_rows, nan_rows, nan_rows, np.zeros(3, dtype=bool)))
@@ -116,28 +90,6 @@ def test_an_end_that_nothing_bounds_is_not_made_by_what_is_displayed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "half", "low", "high"),
-    [(5, 2, 3, 7), (5, 0, 5, 5), (nan, 2, nan, nan), (5, nan, nan, nan), (5, inf, nan, nan), (inf, 2, nan, nan)],
-)
-def test_an_interval_around_a_value_has_ends_where_both_are_numbers(
-    value: float, half: float, low: float, high: float
-) -> None:
-    same(Interval.around(floats(value), floats(half)), interval(value, low, high))
-
-
-def test_pieces_are_merged_by_their_rows() -> None:
-    first = Interval(floats(1, 2), floats(0, 1), floats(3, 4), np.array([True, False]))
-    second = interval(9, 8, 10, unknown=True)
-    whole = Interval.merged(
-        [(np.array([True, False, False, True]), first), (np.array([False, True, False, False]), second)]
-    )
-    expected = Interval(
-        floats(1, 9, nan, 2), floats(0, 8, nan, 1), floats(3, 10, nan, 4), np.array([True, True, False, False])
-    )
-    same(whole, expected)
-
-
-@pytest.mark.parametrize(
     ("low", "high", "unknown"),
     [(0, 10, True), (-1, 11, True), (1, 10, False), (0, 9, False), (1, 9, False), (nan, 9, True), (nan, nan, True)],
 )
@@ -145,15 +97,6 @@ def test_an_interval_that_is_no_less_than_the_extent_is_unknown(low: float, high
     bounded = np.isfinite(low) and np.isfinite(high)
     made_up = Interval.of(floats(5), floats(low), floats(high), (0.0, 10.0))
     same(made_up, interval(5, low if bounded else nan, high if bounded else nan, unknown=unknown))
-
-
-@pytest.mark.parametrize(("low", "high"), [(-inf, 3), (3, inf), (-inf, inf)])
-def test_an_infinite_end_leaves_no_bar(low: float, high: float) -> None:
-    same(Interval.of(floats(5), floats(low), floats(high), EVERYTHING), interval(5, nan, nan, unknown=True))
-
-
-def test_a_finite_interval_within_everything_is_a_bar() -> None:
-    same(Interval.of(floats(5), floats(-1e300), floats(1e300), EVERYTHING), interval(5, -1e300, 1e300))
 
 
 # --- hulls ------------------------------------------------------------------------------------------------------------
