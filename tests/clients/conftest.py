@@ -1,7 +1,26 @@
-"""A served clinic for all tests that leave it unchanged, and one whose server a test starts and stops itself."""
+"""A served clinic for all tests that leave it unchanged, one whose server a test starts and stops itself, and the libraries of
+node."""
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
 from support.served_clinic import own_clinic, served
 
-__all__ = ["own_clinic", "served"]
+from clients.steps import CLIENTS
+
+__all__ = ["node_folder", "own_clinic", "served"]
+
+
+@pytest.fixture(scope="session")
+def node_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the programs for node and, from npm, the libraries that they use."""
+    folder = tmp_path_factory.mktemp("node")
+    for path in (CLIENTS / "package.json", *CLIENTS.glob("*.js")):
+        shutil.copy(path, folder)
+    install = ["npm", "install", "--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error"]
+    subprocess.run(install, cwd=folder, check=True, timeout=240)
+    return folder

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from ctypes.util import find_library
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 
 def needs(*programs: str) -> pytest.MarkDecorator:
-    """Mark tests that run programs (commands, files, or shared libraries as `lib:NAME`)."""
+    """Mark tests that run programs: commands, files, shared libraries as `lib:NAME`, or modules as `py:NAME`, `perl:NAME` and
+    `ruby:NAME`."""
     reason = left_out(*programs)
     return pytest.mark.skipif(bool(reason), reason=reason)
 
@@ -26,8 +29,18 @@ def left_out(*programs: str) -> str:
     return f"not on this machine: {', '.join(absent)}" if told else ""
 
 
+_LOADING = {"perl": ["-e", "eval qq{require $ARGV[0]; 1} or die"], "ruby": ["-e", "require ARGV[0]"]}
+
+
 def _is_there(program: str) -> bool:
-    kind, _, name = program.rpartition(":")
+    kind, _, name = program.partition(":")
     if kind == "lib":
         return find_library(name) is not None
-    return shutil.which(name) is not None or Path(name).is_file()
+    if kind == "py":
+        return find_spec(name) is not None
+    if kind in _LOADING:
+        command = [kind, *_LOADING[kind], name]
+        return (
+            shutil.which(kind) is not None and subprocess.run(command, capture_output=True, check=False).returncode == 0
+        )
+    return shutil.which(program) is not None or Path(program).is_file()

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
+from pathlib import Path
 
 import pytest
 from support.served_clinic import PASSWORD, Served
 
 from clients.matrix import add
 from clients.programs import needs
-from clients.steps import CLIENTS, run_steps
+from clients.steps import run_steps
 
 pytestmark = needs("node", "npm")
 STEPS = {
@@ -26,14 +25,9 @@ for _step, _column in STEPS.items():
 
 
 @pytest.fixture(scope="module")
-def node(served: Served, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | None]:
-    folder = tmp_path_factory.mktemp("node")
-    for name in ("package.json", "client.js"):
-        shutil.copy(CLIENTS / name, folder)
-    install = ["npm", "install", "--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error"]
-    subprocess.run(install, cwd=folder, check=True, timeout=240)
+def node(served: Served, node_folder: Path) -> dict[str, str | None]:
     place = {"PGHOST": "127.0.0.1", "PGPORT": str(served.port), "PGUSER": "research", "PGDATABASE": "nafld"}
-    return run_steps(["node", str(folder / "client.js")], {**os.environ, **place, "PGPASSWORD": PASSWORD})
+    return run_steps(["node", str(node_folder / "client.js")], {**os.environ, **place, "PGPASSWORD": PASSWORD})
 
 
 @pytest.mark.parametrize("step", STEPS)

@@ -56,7 +56,7 @@ _STATEMENT_BYTES, _TOKEN_BYTES, _TREE_BYTES, _OID_BYTES = 2_000, 200, 800, 40
 _WORKING_TIMES = 4
 """Memory in which an answer is computed from noisy numbers, its error bars included, as a multiple of these numbers."""
 _STOPPED = frozenset({"wire_cancelled", "wire_timeout"})
-_VALUES_DECIDE = frozenset({"no_groups", "unbounded", "not_listed", "outside_label", "value_spelling"})
+_VALUES_DECIDE = frozenset({"no_groups", "no_rows", "unbounded", "not_listed", "outside_label", "value_spelling"})
 """Slugs of refusals that depend on values in the question."""
 _WORDS_DECIDE = frozenset({"wrong_arguments", "setting_unknown", "catalog_type"})
 """Slugs of refusals, beside those of SQLSTATE class 22, that a literal of a certain form in the question avoids."""

@@ -283,9 +283,14 @@ class PolicyRows:
         for place, column in enumerate(key.columns, 1):
             yield _info("key_column_usage", **names_of_key, **names, column_name=column, ordinal_position=place,
                         position_in_unique_constraint=None if parent is None else place)  # fmt: skip
+        yield from _dependencies("pg_constraint", key.oid, "a", "pg_class", oid, numbers)
         if parent is not None and key.refers is not None:
+            referred = _numbers(parent, key.refers[1])
+            yield from _dependencies("pg_constraint", key.oid, "n", "pg_class", self._oids[parent.name], referred)
+            yield from _dependencies("pg_constraint", key.oid, "n", "pg_class", key.index, [0] * bool(key.index))
             yield from self._reference(parent, key.refers[1], names_of_key)
             return
+        yield from _dependencies("pg_class", key.index, "i", "pg_constraint", key.oid, [0])
         for column in key.columns:
             yield _info("constraint_column_usage", **names_of_key, **names, column_name=column)
         yield relation("pg_class"), relation("pg_class").row(
@@ -334,6 +339,16 @@ def _counters(view: str, **values: Any) -> tuple[Relation, tuple[Any, ...]]:
     counted = relation(f"pg_{view}")
     zeros = {name: 0 for name, (type_, _) in counted.columns.items() if type_ in ("int8", "int4")}
     return counted, counted.row(**{**zeros, **values})
+
+
+def _dependencies(dependent: str, oid: int, kind: str, relied: str, target: int, numbers: list[int]) -> Rows:
+    """Yield rows of pg_depend: an object of the relation `dependent` depends on columns of an object of `relied`, 0 for all."""
+    depends = relation("pg_depend")
+    for number in numbers:
+        yield depends, depends.row(
+            classid=relation(dependent).oid, objid=oid, refclassid=relation(relied).oid, refobjid=target, refobjsubid=number,
+            deptype=kind,
+        )  # fmt: skip
 
 
 def _description(oid: int, number: int, text: str) -> tuple[Relation, tuple[Any, ...]]:
