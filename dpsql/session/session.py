@@ -251,17 +251,20 @@ class Session:
             raise refuse("project_fixed", name=self._project)
 
     @registering()
-    def plan(self, statement: Statement, parameters: Parameters = None, options: Options | None = None) -> Planned:
+    def plan(
+        self,
+        statement: Statement,
+        parameters: Parameters = None,
+        options: Options | None = None,
+        any_rows: bool = False,
+    ) -> Planned:
         """Return the priced plan of a statement under `options`, the session's by default. Refuses (no_rows, no_groups) an answer
-        that is about nothing whatever the data are."""
-        planned = self._planned(statement, parameters, options)
-        planned.require_rows()
-        return planned
-
-    def _planned(self, statement: Statement, parameters: Parameters, options: Options | None = None) -> Planned:
+        that is about nothing whatever the data are, unless `any_rows`."""
         with naming_nothing_hidden(self.policy):
             planned = self.planner.plan(statement, options or self.options, cacheable=not parameters)
         self._check_project(planned.options)
+        if not any_rows:
+            planned.require_rows()
         return planned
 
     @registering()
@@ -277,7 +280,7 @@ class Session:
         statement = self.planner.parse(sql, parameters)
         if statement.kind != "query":
             return statement_columns(self, statement)
-        return self.rehearse(self._planned(statement, parameters))
+        return self.rehearse(self.plan(statement, parameters, any_rows=True))
 
     @registering()
     def data_version(self, statement: Statement) -> str:
