@@ -63,9 +63,9 @@ def test_a_conversation_at_a_terminal_is_answered(terminal: Callable[..., Any], 
     child.send("\\set epsilon 0.25\r")
     child.expect("research@clinic>")
     child.send("\\explain SELECT COUNT(*) FROM patients WHERE age > 3\r")
-    child.expect_exact("(epsilon 0.25")
+    child.expect_exact("price: 25 % of the budget of research; 3 questions like this one")
     child.send("\\budget\r")
-    child.expect("dataset 19 questions, each of epsilon 0.1")
+    child.expect_exact("dataset 7 questions, analyst research 3, each of epsilon 0.25")
     child.send("\\nonsense\r")
     child.expect("no command")
     child.expect("clinic>")
@@ -106,7 +106,7 @@ def test_from_a_pipe_statements_run_without_a_prompt(clinic: Clinic) -> None:
     out, err = child.communicate("\\dt\nSET dp.epsilon = 0.2; SELECT COUNT(*) AS n\nFROM patients;\nSELECT 'a;b' AS t")
     assert child.returncode == 0, err
     assert "patients" in out and "±" in out and "a;b" in out
-    assert "(epsilon 0.2" in err and "clinic>" not in out + err
+    assert "price: 10 % of the budget" in err and "clinic>" not in out + err
 
 
 def test_an_error_in_piped_statements_sets_the_exit_status_and_the_rest_runs(clinic: Clinic) -> None:
