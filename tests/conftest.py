@@ -80,7 +80,7 @@ SLOW_FILES = frozenset(
     }
 )
 """Slow files: most take more than a quarter of a minute, including the programs that they start or wait for. `pytest` alone must
-stay under five minutes on two cores."""
+stay under four minutes on two cores."""
 STATISTICAL_FILES = frozenset(
     {
         "guarantee/test_gate_law.py",
