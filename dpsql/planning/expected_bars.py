@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from sqlglot import exp
 
@@ -21,37 +20,18 @@ from dpsql.plan.plan import Plan, Term
 from dpsql.pricing.assumed_rows import assumed_value
 from dpsql.pricing.options import Options
 from dpsql.pricing.pricing import Price, PricedBlock, widest_term
-from dpsql.privacy.mechanisms.contract import Constant, KeyColumn, Noise, Sensitivity, TermNoise
+from dpsql.privacy.mechanisms.contract import KeyColumn, TermNoise
 from dpsql.privacy.mechanisms.registry import is_shared
 from dpsql.release.error_bars import Bars, answer, bars
 from dpsql.release.error_bars.rowwise import Traced, trace
 from dpsql.release.reconciled import consistent_blocks
-from dpsql.release.remainder import ReleasedBlock, Remainder
+from dpsql.release.remainder import ReleasedBlock, Remainder, StandIn
 from dpsql.release.sandbox import Sandbox
 
 _PRIVATE_GROUPS = 10
 """Number of groups that is simulated for private keys, because the actual number is unknown."""
 _MOST_GROUPS = 2_000
 _DIRECT = frozenset({"count", "count_units", "count_distinct", "sum", "count_if"})
-
-
-@dataclass(frozen=True, eq=False)
-class _Expected:
-    """A term of the simulated release. A chosen number has no noise here, and no error bar is expected for what depends on it."""
-
-    name: str
-    values: npt.NDArray[np.float64]
-    noise: Noise
-    noise_unit: float
-    grid: int
-    whole: bool
-
-    def half_width(self, confidence: float) -> float:
-        width = self.noise.half_width(confidence) * 2.0**-self.grid
-        return float(math.floor(width + 0.5)) if self.whole else width
-
-    def standard_deviation(self) -> float:
-        return self.noise.standard_deviation() * 2.0**-self.grid
 
 
 @dataclass(frozen=True)
@@ -152,7 +132,7 @@ def _has_equal_rows(traced: Traced, blocks: Sequence[ReleasedBlock]) -> bool:
 
 
 def _first_group(block: ReleasedBlock) -> ReleasedBlock:
-    terms = tuple(replace(term, values=term.values[:1]) for term in block.terms if isinstance(term, _Expected))
+    terms = tuple(replace(term, values=term.values[:1]) for term in block.terms if isinstance(term, StandIn))
     return replace(block, keys=block.keys.slice(0, 1), terms=terms, rows=min(1, block.rows))
 
 
@@ -192,7 +172,7 @@ def _made_up_block(priced: PricedBlock, rows: int) -> ReleasedBlock:
     named = {term.name: term for term in priced.block.terms}
     terms = tuple(_term(named.get(noisy.name), noisy, rows, groups) for noisy in priced.noise.terms)
     chosen = tuple(
-        _Expected(name, np.zeros(groups), Constant(Sensitivity(0, 0, 0, 0)), 1.0, 0, True)
+        StandIn(name, np.zeros(groups), whole=True)
         for measurement in priced.noise.measurements
         for name, _ in measurement.laws
     )
@@ -216,7 +196,5 @@ def _keys(columns: Sequence[KeyColumn]) -> pa.Table:
     return pa.table(key_columns)
 
 
-def _term(term: Term | None, noisy: TermNoise, rows: int, groups: int) -> _Expected:
-    value = float(rows) if term is None else rows * assumed_value(term)
-    unit = 2.0 ** (noisy.noise.shift - noisy.grid)
-    return _Expected(noisy.name, np.full(groups, value), noisy.noise, unit, noisy.grid, noisy.whole)
+def _term(term: Term | None, noisy: TermNoise, rows: int, groups: int) -> StandIn:
+    return StandIn.of(noisy, np.full(groups, float(rows) if term is None else rows * assumed_value(term)))

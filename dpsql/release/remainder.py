@@ -9,6 +9,7 @@ names the analyst chose.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
@@ -32,7 +33,7 @@ from dpsql.plan.formulas import (
     whole,
 )
 from dpsql.plan.intervals import ANY_GROUPS, GroupFacts, Type
-from dpsql.privacy.mechanisms.contract import Constant, Noise, Sensitivity
+from dpsql.privacy.mechanisms.contract import Constant, Noise, Sensitivity, TermNoise
 from dpsql.release.formulas import Extent, formula_sql, interval, numbers
 from dpsql.sql.parser import parse_text
 
@@ -174,6 +175,30 @@ def _from_zero(value: Formula) -> Formula:
     return greatest(value, 0)
 
 
+@dataclass(frozen=True, eq=False)
+class StandIn:
+    """A term that was not measured, with made-up values and the noise that it would have; a chosen number has none."""
+
+    name: str
+    values: npt.NDArray[np.float64]
+    noise: Noise = field(default_factory=lambda: Constant(Sensitivity(0, 0, 0, 0)))
+    noise_unit: float = 1.0
+    grid: int = 0
+    whole: bool = False
+
+    @classmethod
+    def of(cls, law: TermNoise, values: npt.NDArray[np.float64]) -> StandIn:
+        """Return the term of a planned measurement."""
+        return cls(law.name, values, law.noise, 2.0 ** (law.noise.shift - law.grid), law.grid, law.whole)
+
+    def half_width(self, confidence: float) -> float:
+        width = self.noise.half_width(confidence) * 2.0**-self.grid
+        return float(math.floor(width + 0.5)) if self.whole else width
+
+    def standard_deviation(self) -> float:
+        return self.noise.standard_deviation() * 2.0**-self.grid
+
+
 def unanswered(
     name: str,
     key_types: Sequence[Type],
@@ -181,31 +206,16 @@ def unanswered(
     formulas: tuple[MeasureFormula, ...],
     groups: GroupFacts = ANY_GROUPS,
     rows: int = 0,
+    laws: Sequence[TermNoise] = (),
 ) -> ReleasedBlock:
     """Return a block for rehearsing a remainder before anything is charged: without rows, or with the first `rows` values of
-    `EXAMPLES`."""
+    `EXAMPLES`. `laws`: the noise of its terms (others have none)."""
     keys = pa.table(
         {f"k{number}": pa.array(EXAMPLES[type_][:rows], ARROW[type_]) for number, type_ in enumerate(key_types)}
     )
-    numbers = tuple(_Unanswered(term, np.arange(rows, dtype=np.float64)) for term in terms)
+    values, of_term = np.arange(rows, dtype=np.float64), {law.name: law for law in laws}
+    numbers = tuple(StandIn.of(of_term[term], values) if term in of_term else StandIn(term, values) for term in terms)
     return ReleasedBlock(name, keys, numbers, formulas, rows, groups)
-
-
-@dataclass(frozen=True)
-class _Unanswered:
-    """A term before anything is measured, without noise."""
-
-    name: str
-    values: npt.NDArray[Any] = field(default_factory=lambda: np.empty(0))
-    noise: Noise = field(default_factory=lambda: Constant(Sensitivity(0, 0, 0, 0)))
-    noise_unit: float = 1.0
-    whole: bool = False
-
-    def half_width(self, confidence: float) -> float:
-        return self.noise.half_width(confidence)
-
-    def standard_deviation(self) -> float:
-        return 0.0
 
 
 @dataclass(frozen=True, eq=False)

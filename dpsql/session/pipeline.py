@@ -27,11 +27,10 @@ from dpsql.policy import Policy
 from dpsql.pricing.explain import describe_loss, planned_outputs
 from dpsql.pricing.explained_sums import reading
 from dpsql.pricing.measurements import PARTS
-from dpsql.pricing.options import Options, Unknown
 from dpsql.pricing.pricing import PricedBlock, is_charged
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.release.reconciled import consistent_blocks
-from dpsql.release.release import Presentation, Receipt, Release, make_release
+from dpsql.release.release import Receipt, Release, make_release
 from dpsql.release.remainder import Remainder
 from dpsql.release.shape import MeasureFacts, RankError, RowLimit
 from dpsql.reuse.lookup import MOST_KEPT_BYTES, Lookup, PaidBlock, shown_term_errors
@@ -41,7 +40,7 @@ from dpsql.session.charged import Charge, charged, in_background, work_for
 from dpsql.session.clamp_notices import clamps_of
 from dpsql.session.context import SessionContext
 from dpsql.session.notices import NoticedQuestion, Shown, notices, rows_of, unit_word
-from dpsql.session.rehearsal import blocks_without_rows
+from dpsql.session.rehearsal import blocks_without_rows, presentation
 from dpsql.session.response_times import Pace
 from dpsql.session.stages import Stages, tables_read
 
@@ -351,12 +350,6 @@ def _release(
     if reused and not public and release.table.nbytes <= MOST_KEPT_BYTES:
         context.caches.answers.keep(planned, blocks, release, size=_BARS_TIMES * release.table.get_total_buffer_size())
     return release
-
-
-def presentation(options: Options) -> Presentation:
-    """Return the presentation options of an answer."""
-    hidden = options.unknown is Unknown.NULL
-    return Presentation(float(options.confidence), options.nonnegative, hidden, options.simultaneous, options.shrinkage)
 
 
 def _with_columns(receipt: Receipt, context: SessionContext, planned: Planned, release: Release) -> Receipt:

@@ -1,4 +1,5 @@
-"""Rehearsal of the public remainder over empty tables: whatever it would refuse is refused before anything is charged.
+"""Rehearsal of the public remainder over empty tables: whatever it would refuse is refused before anything is charged. Error bars
+and what else follows from released numbers are computed once over stand-ins with the planned noise.
 
 The sandbox detects impossible conversions between types (a list and a number, a day and a number), and of texts that are
 not numbers, only if there is a row to convert. So remainders that may contain a conversion are also run over example
@@ -8,7 +9,7 @@ without CAST is refused.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -19,8 +20,10 @@ from dpsql.plan.formulas import MeasureFormula, settled
 from dpsql.plan.intervals import GroupFacts, Type
 from dpsql.plan.plan import Scan
 from dpsql.planning.planner import Planned, Planner
+from dpsql.pricing.options import Options, Unknown
+from dpsql.privacy.mechanisms.contract import TermNoise
 from dpsql.release import release
-from dpsql.release.release import OutputColumn
+from dpsql.release.release import OutputColumn, Presentation
 from dpsql.release.remainder import ARROW, DIALECT, EXAMPLES, ReleasedBlock, Remainder, unanswered
 from dpsql.release.sandbox import CONVERSION, LITERAL_CONVERSION, Sandbox
 
@@ -30,6 +33,12 @@ _COMPARING = (exp.Binary, exp.Unary, exp.Predicate, exp.Func, exp.Join)
 _CONNECTING = (exp.And, exp.Or, exp.Not, exp.Paren)
 _NO_HASH = 20_010_101
 """A number that is not the hash of a truth value (the hash of false is 0)."""
+
+
+def presentation(options: Options) -> Presentation:
+    """Return the presentation options of an answer."""
+    hidden = options.unknown is Unknown.NULL
+    return Presentation(float(options.confidence), options.nonnegative, hidden, options.simultaneous, options.shrinkage)
 
 
 def rehearse(planner: Planner, sandbox: Sandbox, planned: Planned) -> tuple[OutputColumn, ...]:
@@ -47,9 +56,12 @@ def rehearse(planner: Planner, sandbox: Sandbox, planned: Planned) -> tuple[Outp
         *([column.facts.type for column in public.scan.columns] for public in planned.plan.public_inputs),
     )
     scans = tuple((public.name, public.scan) for public in planned.plan.public_inputs)
-    confidence = float(planned.options.confidence)
+    shown = presentation(planned.options)
+    confidence = shown.confidence
     remainder, results = planned.plan.remainder, planned.plan.results
     names = planned.plan.output_names
+    laws = {} if planned.plan.empty else {each.block.name: each.noise.terms for each in planned.own_blocks}
+    kinds = frozenset((type(law.noise), law.whole) for terms in laws.values() for law in terms)
 
     def remainders(rows: int) -> list[Remainder]:
         public, blocks = {name: _table(scan, rows) for name, scan in scans}, _blocks(shapes, rows)
@@ -62,11 +74,15 @@ def rehearse(planner: Planner, sandbox: Sandbox, planned: Planned) -> tuple[Outp
         if any(_converts(tree, texts) for tree in (remainder, *(result.query for result in results))):
             for each in remainders(_ROWS):
                 _check_conversions(sandbox, each, confidence)
+        if laws:
+            public = {name: _table(scan, _ROWS) for name, scan in scans}
+            stand_ins = Remainder(remainder, names, _blocks(shapes, _ROWS, laws), public)
+            release.rehearse_numbers(sandbox, stand_ins, shown)
         return columns
 
     try:
         texts = (planned.text, *(result.query.sql(dialect=DIALECT) for result in results))
-        columns = planner.rehearsals.get((texts, names, shapes, scans, confidence), run, sum(map(len, texts)))
+        columns = planner.rehearsals.get((texts, names, shapes, scans, shown, kinds), run, sum(map(len, texts)))
     except Error as error:
         raise error.placed_in(planned.statement.sql) from None
     planner.columns[planned.token] = columns
@@ -96,9 +112,12 @@ def blocks_without_rows(planned: Planned) -> tuple[ReleasedBlock, ...]:
     return _blocks(_shapes(planned), 0)
 
 
-def _blocks(shapes: Sequence[_Shape], rows: int) -> tuple[ReleasedBlock, ...]:
+def _blocks(
+    shapes: Sequence[_Shape], rows: int, laws: Mapping[str, tuple[TermNoise, ...]] = {}
+) -> tuple[ReleasedBlock, ...]:
     return tuple(
-        unanswered(name, keys, terms, formulas, groups, rows) for name, keys, terms, formulas, groups in shapes
+        unanswered(name, keys, terms, formulas, groups, rows, laws.get(name, ()))
+        for name, keys, terms, formulas, groups in shapes
     )
 
 

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from support.clinic import build
 
-from dpsql.errors.exceptions import InternalError, Refusal
+from dpsql.errors.exceptions import InternalError, Refusal, refuse
 from dpsql.ledger.ledger import Reservation
+from dpsql.release.error_bars import intervals
 from dpsql.session import pipeline
 from dpsql.session.opening import open_session
 from dpsql.session.session import Session
@@ -122,3 +123,26 @@ def test_a_total_of_nothing_is_refused_and_not_shown_without_rows(
     with pytest.raises(Refusal, match="no row can pass"):
         session.execute(f"SELECT COUNT(*) FROM patients {rest}")
     assert not steps
+
+
+def test_what_error_bars_would_raise_is_raised_before_the_charge_of_a_new_text(
+    session: Session, steps: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*args: Any) -> None:
+        raise refuse("internal", what="a bar that cannot be computed")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(intervals, "half_widths", broken)
+        with pytest.raises(InternalError) as caught:
+            session.execute("SELECT region, COUNT(*) AS n FROM patients WHERE age > 40 GROUP BY region")
+    assert not caught.value.charged and "reserve" not in steps
+
+
+def test_a_text_that_differs_inside_its_blocks_is_not_rehearsed_again(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rehearsed: list[Any] = []
+    monkeypatch.setattr("dpsql.release.release.rehearse_numbers", lambda *parts: rehearsed.append(parts))
+    for least in (40, 41):
+        session.execute(f"SELECT region, SUM(age) AS n FROM patients WHERE age > {least} GROUP BY region")
+    assert len(rehearsed) == 1
