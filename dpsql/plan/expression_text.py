@@ -17,8 +17,10 @@ from dpsql.plan.plan import (
     Literal,
     Project,
     Relation,
+    ReleasedRows,
     ReleasedValue,
     SemiJoin,
+    Union_,
     UnitAggregate,
     UnitWindow,
 )
@@ -92,8 +94,21 @@ def column_texts(relation: Relation) -> dict[str, str]:
         case UnitWindow():
             inner = column_texts(relation.source)
             return inner | {window.name: _applied(window.word, window.argument, inner) for window in relation.windows}
+        case ReleasedRows():
+            return {column.name: label for column, label in zip(relation.columns, relation.labels, strict=False)}
+        case Union_():
+            return _of_branches([source for source in relation.sources if isinstance(source, Project)])
         case _:
             return {}
+
+
+def _of_branches(sources: list[Project]) -> dict[str, str]:
+    """Return the texts of the columns of a UNION ALL, which are named as in its first branch."""
+    columns = zip(*(source.columns for source in sources), strict=False)
+    texts = [column_texts(source) for source in sources]
+    either = ([branch[name] for branch, (name, _) in zip(texts, column, strict=True)] for column in columns)
+    names = [name for source in sources[:1] for name, _ in source.columns]
+    return {name: " or ".join(dict.fromkeys(written)) for name, written in zip(names, either, strict=False)}
 
 
 def _applied(word: str, argument: Expr | None, columns: Mapping[str, str]) -> str:

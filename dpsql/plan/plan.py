@@ -226,13 +226,15 @@ class UnitAggregate:
 class ReleasedRows:
     """Rows of the `Result` called `name`: a public table once that result is released. `unique`: sets of columns on each of which
     no two rows agree (NULLs apart); an empty set means at most one row. `content`: the name until the rows are released, then
-    their digest (`filled`). `repeats`: sets of columns, with the most rows that agree on each."""
+    their digest (`filled`). `repeats`: sets of columns, with the most rows that agree on each. `labels`: the columns'
+    names in the question."""
 
     name: str = field(compare=False)
     columns: tuple[Column, ...]
     unique: tuple[tuple[str, ...], ...]
     content: str
     repeats: tuple[tuple[tuple[str, ...], int], ...] = field(default=(), metadata=ADDED)
+    labels: tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from dpsql.functions.canonical_conditions import has_no_rows
 from dpsql.functions.key_questions import MOST_ASKED, Candidates, PublicValues, Rows, Unanswered, ValueQuestion
 from dpsql.functions.row_costs import MOST_OF_A_QUESTION, block_cost
 from dpsql.plan.canonical_text import fingerprint
-from dpsql.plan.expression_text import expression_text
+from dpsql.plan.expression_text import column_texts, expression_text
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Block, BoundedBlock, Call, Plan, columns_read, filled, group_count, results_read
 from dpsql.plan.stability import tables
@@ -294,14 +294,15 @@ class Planned:
     def about_nothing(self) -> tuple[str, ...]:
         """Return an entry for each own block that measures nothing, whatever the data are: "" where no row passes its conditions,
         its keys in words where these leave no combination of public values for a group."""
-        blocks = (priced.block for priced in self.own_blocks)
-        return tuple(
-            "" if has_no_rows(block.source) else ", ".join(expression_text(key.expression) for key in block.keys)
-            for block in blocks
-            if has_no_rows(block.source)
-            or (all(key.values is not None for key in block.keys)
-                and not group_count([key.values for key in block.keys], block.combinations))
-        )  # fmt: skip
+        nothing = []
+        for block in (priced.block for priced in self.own_blocks):
+            values = [key.values for key in block.keys]
+            if has_no_rows(block.source):
+                nothing.append("")
+            elif None not in values and not group_count(values, block.combinations):
+                columns = column_texts(block.source)
+                nothing.append(", ".join(expression_text(key.expression, columns) for key in block.keys))
+        return tuple(nothing)
 
     def require_rows(self) -> None:
         """Refuse (no_rows, no_groups) a question about nothing by its text, the policy and public rows alone; not one whose text

@@ -11,7 +11,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from dpsql.errors.exceptions import Refusal, refuse
-from dpsql.plan.expression_text import expression_text
+from dpsql.plan.expression_text import column_texts, expression_text
 from dpsql.plan.plan import BoundedBlock, Caps, Term, TermKind
 from dpsql.pricing import square_roots
 from dpsql.pricing.measurements import PARTS
@@ -48,12 +48,16 @@ class BudgetParts:
         self._mechanisms_of_one_group = mechanisms_of(replace(options, correlation=Fraction(0)), accountant)
         self.allowed = accountant.request(options.epsilon)
         self.selecting = [block for block in blocks if block.selection_term is not None]
+        private = (
+            expression_text(key.expression, column_texts(block.source))
+            for block in self.selecting
+            for key in block.keys
+            if key.values is None
+        )
         if self.selecting and options.delta == 0:
-            names = ", ".join(key.name for block in self.selecting for key in block.keys if key.values is None)
-            raise refuse("selection_needs_delta", keys=f"private keys ({names})")
+            raise refuse("selection_needs_delta", keys=f"private keys ({', '.join(dict.fromkeys(private))})")
         if self.selecting and any(mechanism.shared for mechanism in self.mechanisms):
-            private = (key.expression for block in self.selecting for key in block.keys if key.values is None)
-            names = ", ".join(dict.fromkeys(map(expression_text, private)))
+            names = ", ".join(dict.fromkeys(private))
             raise refuse("shared_noise_keys", mechanism=options.mechanism, keys=names)
         measured = sum(len(sets_of(block)) for block in blocks)
         weighted = sum((parts - 1 for block in blocks for _, parts in block.set_parts), Fraction(0))

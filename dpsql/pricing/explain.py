@@ -17,7 +17,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from dpsql.plan.expression_text import expression_text
+from dpsql.plan.expression_text import column_texts, expression_text
 from dpsql.plan.plan import Block, Literal, Measure, Plan, Term, TermKind, TotalCut
 from dpsql.plan.stability import tables
 from dpsql.pricing.expected_error import term_errors
@@ -58,7 +58,8 @@ def block_names(plan: Plan) -> dict[str, str]:
 
 
 def _of_rows(block: Block, behind: str) -> str:
-    keys = [expression_text(key.expression) for key in block.keys]
+    columns = column_texts(block.source)
+    keys = [expression_text(key.expression, columns) for key in block.keys]
     by = f" by {_listed(keys)}" if keys else ""
     return f"the aggregation of {_listed(sorted(tables(block.source)))}{by}{f' behind {behind}' if behind else ''}"
 
@@ -481,6 +482,10 @@ def _selection(priced: PricedBlock) -> PlannedOutput:
     )  # fmt: skip
 
 
+_OWN_NAMES = "dp#"
+"""Prefix of the names of outputs that no question has written."""
+
+
 def used_by(plan: Plan, block: str) -> dict[str, list[str]]:
     """Return the output names of the remainder that directly read each measure of `block`."""
     used: dict[str, list[str]] = {}
@@ -490,5 +495,6 @@ def used_by(plan: Plan, block: str) -> dict[str, list[str]]:
             continue
         for item in select.expressions:
             for column in item.find_all(exp.Column):
-                used.setdefault(column.name, []).append(item.alias_or_name)
+                if not item.alias_or_name.startswith(_OWN_NAMES):
+                    used.setdefault(column.name, []).append(item.alias_or_name)
     return used

@@ -9,7 +9,7 @@ from dataclasses import replace
 from dpsql.aggregates.registry import aggregate_of
 from dpsql.functions.sample_statistics import parts_of, statistic_of
 from dpsql.functions.signatures import WrongArguments, call
-from dpsql.plan.expression_text import expression_text
+from dpsql.plan.expression_text import column_texts, expression_text
 from dpsql.plan.intervals import Facts, hull
 from dpsql.plan.plan import (
     Call,
@@ -166,7 +166,7 @@ def _column(column: Column, relation: Relation, policy: Policy) -> Expr:
         return _column(column, relation.source, policy) if window is None else _of_window(window, relation, policy)
     if isinstance(relation, UnitAggregate):
         return _of_unit(column, relation, policy)
-    return column
+    return replace(column, name=column_texts(relation).get(column.name, column.name))
 
 
 def _of_position(column: Column, union: Union_, source: Relation, policy: Policy) -> Expr:

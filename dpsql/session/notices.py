@@ -10,7 +10,7 @@ from functools import cached_property, partial
 
 from dpsql.errors.exceptions import Error
 from dpsql.functions.key_columns import labels_used
-from dpsql.plan.expression_text import expression_text
+from dpsql.plan.expression_text import column_texts, expression_text
 from dpsql.plan.plan import Call, Column, Expr, Literal, Scan, columns_read, results_read
 from dpsql.plan.stability import tables
 from dpsql.planning.planner import Planned
@@ -140,7 +140,7 @@ def workload_notices(question: NoticedQuestion) -> tuple[str, ...]:
         return ()
     tiles = {tile.block for workload in question.planned.price.workloads for tile in workload.tiles}
     keys = {
-        expression_text(key.expression): None
+        expression_text(key.expression, column_texts(priced.block.source)): None
         for priced in question.planned.price.blocks
         if priced.block.name in tiles
         for key in priced.block.keys
@@ -206,16 +206,19 @@ def _either(names: Sequence[str]) -> str:
 def key_notices(question: NoticedQuestion) -> tuple[str, ...]:
     """Return notices on rows that groups of public keys contain besides the rows with the key's value: rows without a value
     (NULL), and values that the key's own bounds clamp. They follow only from policy and text."""
-    keys = [key for priced in question.planned.price.blocks for key in priced.block.keys if key.values is not None]
+    blocks = [priced.block for priced in question.planned.price.blocks]
     declared = {name for table in question.policy.tables.values() for name in table.columns}
     without = dict.fromkeys(
-        name if (name := _plain(column.name)) in declared else "a value"  # columns of subqueries have names of the plan
-        for key in keys if key.expression.facts.nullable and key.values is not None and None in key.values
+        name if (name := texts.get(column.name, _plain(column.name))) in declared else f"a value of {name}"
+        for block in blocks
+        for texts in (column_texts(block.source),)
+        for key in block.keys if key.expression.facts.nullable and key.values is not None and None in key.values
         for column in columns_read(key.expression)
     )  # fmt: skip
     names = list(without)
     empty = f"rows without {' or '.join(names[:_MOST_NAMED])} are in groups of their own, with NULL" if names else ""
-    folded = dict.fromkeys(filter(None, (_folded(key.expression) for key in keys)))
+    public = (key.expression for block in blocks for key in block.keys if key.values is not None)
+    folded = dict.fromkeys(filter(None, map(_folded, public)))
     return (*([empty] if empty else ()), *folded)
 
 

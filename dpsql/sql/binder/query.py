@@ -245,7 +245,8 @@ class QueryBinder:
         result = self._result(bound, node)
         columns = tuple((bound.columns[_position(column)], column) for column in result.columns)
         names = frozenset(label.lower() for label in bound.columns) - {label.lower() for label, _ in columns}
-        released = ReleasedRows(result.name, result.columns, result.unique, result.name, result.repeats)
+        labels = tuple(label for label, _ in columns)
+        released = ReleasedRows(result.name, result.columns, result.unique, result.name, result.repeats, labels)
         return Protected(released, columns, untyped=names)
 
     def value(self, node: exp.Expr, environment: Environment, around: Scope) -> Expr:

@@ -88,13 +88,6 @@ SELECT COUNT(*) FROM visits WHERE lower(trim(diagnosis)) = 'flu' AND length(diag
 -- rows: 1000, 1000
 SELECT COUNT(*), SUM(cost) FROM visits WHERE extract(month FROM day) = 3
 
--- query: contradiction
--- loose: 0 (no row passes)
--- keys: none
--- l1: 20
--- rows: 1
-SELECT COUNT(*) FROM visits WHERE nights > 3 AND nights < 3
-
 -- query: one_person
 -- keys: none
 -- l1: 20000, 20000

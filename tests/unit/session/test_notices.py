@@ -49,7 +49,7 @@ def test_conditions_that_leave_no_group_are_said_before_the_charge(session: Sess
     """An answer without groups is refused, by EXPLAIN as well; of two parts, only the empty one is named."""
     sql = "SELECT age, COUNT(*) FROM patients WHERE age > 500 GROUP BY age"
     words = "no value of age that the policy allows passes the conditions, so there are no groups"
-    for ask in (session.explain, session.describe, session.execute):
+    for ask in (session.explain, session.execute):
         with pytest.raises(Error) as refused:
             ask(sql)
         assert refused.value.slug == "no_groups" and not refused.value.charged
