@@ -294,20 +294,20 @@ def _is_excluded(parts: Iterable[Expr]) -> bool:
 
 def _contradict(parts: list[Expr]) -> bool:
     """Return whether conditions without AND and OR are never true together."""
-    texts = {canonical_text(part) for part in parts}
-    tests: dict[str, list[tuple[str, Expr, list[Any]]]] = {}
+    every = set(parts)
+    tests: dict[Expr, list[tuple[str, Expr, list[Any]]]] = {}
     for part in parts:
         if not isinstance(part, Call):
             continue
         word, (operand, *items) = part.function, part.arguments
         if word in ("not", "is_false"):
-            if canonical_text(operand) in texts:
+            if operand in every:
                 return True
             if word == "not" and isinstance(operand, Call) and operand.function == "in":
                 word, (operand, *items) = "not_in", operand.arguments
         values = [item.value for item in items if isinstance(item, Literal)]
         if word in (*_MIRRORED, "in", "not_in", "is_null") and len(values) == len(items):
-            tests.setdefault(canonical_text(operand), []).append((word, operand, values))
+            tests.setdefault(operand, []).append((word, operand, values))
     return any(map(_no_value, tests.values()))
 
 

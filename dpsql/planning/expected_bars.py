@@ -197,4 +197,4 @@ def _keys(columns: Sequence[KeyColumn]) -> pa.Table:
 
 
 def _term(term: Term | None, noisy: TermNoise, rows: int, groups: int) -> StandIn:
-    return StandIn.of(noisy, np.full(groups, float(rows) if term is None else rows * assumed_value(term)))
+    return StandIn.of_law(noisy, np.full(groups, float(rows) if term is None else rows * assumed_value(term)))

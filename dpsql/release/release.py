@@ -350,11 +350,11 @@ def rehearse(sandbox: Sandbox, remainder: Remainder, confidence: float) -> tuple
     return _columns(answered)
 
 
-def rehearse_numbers(sandbox: Sandbox, remainder: Remainder, shown: Presentation) -> None:
+def rehearse_numbers(sandbox: Sandbox, remainder: Remainder, display: Presentation) -> None:
     """Compute everything that an answer shows, error bars and remarks too, over stand-ins for released numbers, before anything
     is charged. Raise what would also be raised for the true numbers: a value that has no result is none of that."""
     try:
-        release = make_release(sandbox, remainder, shown, Receipt("", PrivacyLoss.nothing(), {}, reused=True))
+        release = make_release(sandbox, remainder, display, Receipt("", PrivacyLoss.nothing(), {}, reused=True))
         _ = release.remarks, release.unknown
     except Error as error:
         if error.slug != "sandbox_value":

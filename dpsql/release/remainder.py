@@ -187,7 +187,7 @@ class StandIn:
     whole: bool = False
 
     @classmethod
-    def of(cls, law: TermNoise, values: npt.NDArray[np.float64]) -> StandIn:
+    def of_law(cls, law: TermNoise, values: npt.NDArray[np.float64]) -> StandIn:
         """Return the term of a planned measurement."""
         return cls(law.name, values, law.noise, 2.0 ** (law.noise.shift - law.grid), law.grid, law.whole)
 
@@ -214,7 +214,9 @@ def unanswered(
         {f"k{number}": pa.array(EXAMPLES[type_][:rows], ARROW[type_]) for number, type_ in enumerate(key_types)}
     )
     values, of_term = np.arange(rows, dtype=np.float64), {law.name: law for law in laws}
-    numbers = tuple(StandIn.of(of_term[term], values) if term in of_term else StandIn(term, values) for term in terms)
+    numbers = tuple(
+        StandIn.of_law(of_term[term], values) if term in of_term else StandIn(term, values) for term in terms
+    )
     return ReleasedBlock(name, keys, numbers, formulas, rows, groups)
 
 

@@ -56,8 +56,8 @@ def rehearse(planner: Planner, sandbox: Sandbox, planned: Planned) -> tuple[Outp
         *([column.facts.type for column in public.scan.columns] for public in planned.plan.public_inputs),
     )
     scans = tuple((public.name, public.scan) for public in planned.plan.public_inputs)
-    shown = presentation(planned.options)
-    confidence = shown.confidence
+    display = presentation(planned.options)
+    confidence = display.confidence
     remainder, results = planned.plan.remainder, planned.plan.results
     names = planned.plan.output_names
     laws = {} if planned.plan.empty else {each.block.name: each.noise.terms for each in planned.own_blocks}
@@ -77,12 +77,12 @@ def rehearse(planner: Planner, sandbox: Sandbox, planned: Planned) -> tuple[Outp
         if laws:
             public = {name: _table(scan, _ROWS) for name, scan in scans}
             stand_ins = Remainder(remainder, names, _blocks(shapes, _ROWS, laws), public)
-            release.rehearse_numbers(sandbox, stand_ins, shown)
+            release.rehearse_numbers(sandbox, stand_ins, display)
         return columns
 
     try:
         texts = (planned.text, *(result.query.sql(dialect=DIALECT) for result in results))
-        columns = planner.rehearsals.get((texts, names, shapes, scans, shown, kinds), run, sum(map(len, texts)))
+        columns = planner.rehearsals.get((texts, names, shapes, scans, display, kinds), run, sum(map(len, texts)))
     except Error as error:
         raise error.placed_in(planned.statement.sql) from None
     planner.columns[planned.token] = columns
