@@ -85,7 +85,7 @@ class Watch:
         return replace(self._session.options, **self._changed)
 
     def _planned(self, sql: SqlText, parameters: Parameters = None, threshold: float | str | None = None) -> Planned:
-        statement = self._session.planner.parse(sql, parameters)
+        statement = self._session.parse(sql, parameters)
         if statement.kind != "query":
             raise refuse("not_a_query", word=statement.kind.upper(), position=1).placed_in(statement.sql)
         options = self._options()

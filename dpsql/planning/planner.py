@@ -28,7 +28,7 @@ from dpsql.plan.expression_text import column_texts, expression_text
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Block, BoundedBlock, Call, Plan, columns_read, filled, group_count, results_read
 from dpsql.plan.stability import tables
-from dpsql.plan.unused_columns import identity, marks_read
+from dpsql.plan.unused_columns import identity, marks_read, scans
 from dpsql.planning.expected_bars import widest_bar
 from dpsql.planning.total_cuts import with_cuts, with_places
 from dpsql.policy import Policy, PolicyColumn, Table
@@ -342,6 +342,12 @@ class Planned:
             f"COUNT({text}) counts every row where {text} is true or false; COUNT_IF({text}) counts those where it is true"
             for text in (text if len(text) <= _MOST_SHOWN else "condition" for text in texts)
         )
+
+    @cached_property
+    def columns_read(self) -> tuple[str, ...]:
+        """The columns of base tables that the question reads, as TABLE.COLUMN."""
+        read = (scan for priced in self.price.blocks for scan in scans(identity(priced.block)))
+        return tuple(sorted({f"{scan.table}.{column.name}" for scan in read for column in scan.columns}))
 
     def waiting(self, index: int) -> tuple[str, ...]:
         """Return the names of the unreleased results that block number `index` reads."""

@@ -58,7 +58,7 @@ def same_for(old: Policy, new: Policy, analyst: str | None) -> bool:
         return replace(
             policy,
             asker=None,
-            log_sql=False,
+            log_sql=None,
             prepare=Preparation(),
             store=StorePolicy(),
             analysts=analysts,

@@ -224,6 +224,8 @@ class StoreShape(_Shape):
 
     analyst_mb: Annotated[Count, Field(description="most megabytes of answers to one analyst's questions")] = 256
     answers_mb: Annotated[Count, Field(description="most megabytes of stored answers in all")] = 2048
+    question_days: Annotated[Count, Field(description="how many days the texts of questions stay")] = 90
+    questions_mb: Annotated[Count, Field(description="most megabytes of the texts of questions")] = 64
 
 
 class ColumnShape(_Shape):
@@ -378,9 +380,10 @@ class PolicyShape(_Shape):
     witness: Annotated[
         Prose | None, Field(description="file:///FOLDER or postgresql://... on another machine, for the ledger's head")
     ] = None
-    log_sql: Annotated[Truth, Field(description="the server's audit log and traces have the texts of questions")] = (
-        False
-    )
+    log_sql: Annotated[
+        Truth | None,
+        Field(description="true: texts of questions are in audit log and traces too; false: they are nowhere"),
+    ] = None
     csv: Annotated[CsvShape | None, Field(description="how all CSV files are written")] = None
     tables: dict[Name, TableShape]
     description: Prose = ""

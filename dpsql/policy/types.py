@@ -261,10 +261,13 @@ class ReusePolicy:
 
 @dataclass(frozen=True)
 class StorePolicy:
-    """The most megabytes of stored answers: of the questions of one analyst, and in all. The oldest are removed first."""
+    """The most megabytes of stored answers: of the questions of one analyst, and in all; and the most days and megabytes of the
+    texts of questions. The oldest are removed first."""
 
     analyst_mb: int = 256
     answers_mb: int = 2048
+    question_days: int = 90
+    questions_mb: int = 64
 
 
 @dataclass(frozen=True)
@@ -402,7 +405,8 @@ class Policy:
 
     `data_version` is the owner's own name for the state of the data; None: the source's files show whether it changed.
     `witness` is the place on another machine that also keeps the ledger's head: file:///FOLDER or postgresql://...
-    `log_sql`: whether the server's audit log and traces contain the texts of questions.
+    `log_sql`: whether texts of questions are written: None for the owner's store alone, True also for the server's audit log and
+    traces, False for nowhere.
     `asker` is the analyst whose access applies (`of_analyst`), None if all tables are visible. `tables` are the tables of the
     file; `visible` is the part of them that the asker can name.
     `timing` is "plain", "padded" or "constant": every question is answered after `constant_seconds` (else None).
@@ -426,7 +430,7 @@ class Policy:
     constant_seconds: Fraction | None = None
     data_version: str | None = None
     witness: str | None = field(default=None, metadata=LEFT_OUT_AT_DEFAULT)
-    log_sql: bool = field(default=False, metadata=LEFT_OUT_AT_DEFAULT)
+    log_sql: bool | None = field(default=None, metadata=LEFT_OUT_AT_DEFAULT)
     prepare: Preparation = field(default=Preparation(), metadata=LEFT_OUT_AT_DEFAULT)
     folder: Path = field(default=Path("."), compare=False)
     origin: Origin = field(default=Origin(), compare=False, repr=False)

@@ -11,6 +11,7 @@ from dpsql.errors.exceptions import Error
 from dpsql.ledger import open_ledger
 from dpsql.policy import Policy, load_policy
 from dpsql.policy.reach import is_file
+from dpsql.reuse.questions import open_questions
 from dpsql.reuse.store import open_releases
 from dpsql.session.session import Session
 
@@ -50,7 +51,10 @@ def open_session(
             source=source_fingerprint(checked),
             witness=checked.witness,
         )
-        return Session(checked, engine, ledger, open_releases(ledger, checked.store), analyst=analyst, project=project)
+        return Session(
+            checked, engine, ledger, open_releases(ledger, checked.store), analyst=analyst, project=project,
+            questions=open_questions(ledger, checked),
+        )  # fmt: skip
     except Error:
         engine.close()
         raise

@@ -31,7 +31,8 @@ from dpsql.pricing.options import Options
 from dpsql.privacy.loss import plain_decimal
 from dpsql.release.release import OutputColumn, Release
 from dpsql.release.sandbox import Sandbox, shared_sandbox
-from dpsql.reuse.lookup import ReuseCaches, StoredReleases
+from dpsql.reuse.lookup import OWNER, ReuseCaches, StoredReleases
+from dpsql.reuse.questions import ANSWERED, FREE, QuestionTexts
 from dpsql.reuse.store import ReleaseStore
 from dpsql.session import pipeline, watches
 from dpsql.session.background_work import MeasurementQueue
@@ -43,7 +44,7 @@ from dpsql.session.rehearsal import rehearse
 from dpsql.session.response_times import Pace
 from dpsql.session.statements import answer_statement, statement_columns
 from dpsql.session.watch_register import Watches
-from dpsql.sql.lexer import SqlText
+from dpsql.sql.lexer import SqlText, as_piece
 from dpsql.sql.parse import Parameters, Statement
 
 # Faults of the source, for analysts to whom the policy shows only a part of it: messages name nothing that is hidden.
@@ -133,14 +134,17 @@ class Session:
         room: MeasurementQueue | None = None,
         caches: ReuseCaches | None = None,
         watch_register: Watches | None = None,
+        questions: QuestionTexts | None = None,
     ) -> None:
         """`room` is shared by concurrent sessions of one process, `caches` by sessions over one store of releases, and
-        `watch_register` by sessions that may continue each other's runs."""
+        `watch_register` by sessions that may continue each other's runs. `questions` takes the texts of questions (None: they
+        are not kept)."""
         policy = policy.of_analyst(analyst)
         self.id = uuid.uuid4().hex
         self.first_options = self.options = Options.of_policy(policy, project)
         self._project = project
         self._told_notices: set[str] = set()
+        self._questions = None if policy.log_sql is False else questions
         caches = ReuseCaches() if caches is None else caches
         planner = planner or Planner(policy, engine)
         ledger.hold_unit(policy.unit_words)
@@ -199,7 +203,7 @@ class Session:
         release or refused, never charged again.
         """
         pace = Pace(self.policy)
-        statement = self.planner.parse(sql, parameters)
+        statement = self.parse(sql, parameters)
         if statement.kind != "query":
             return answer_statement(self, statement)
         return self.answer(self.plan(statement, parameters), request_id, pace)
@@ -207,7 +211,18 @@ class Session:
     @registering()
     def answer(self, planned: Planned, request_id: str | None = None, pace: Pace | None = None) -> Release:
         """Answer a planned question, like `execute`. `pace`: the response times of a question that arrived earlier."""
-        pace = pace or Pace(self.policy)
+        with self._failure_noted(planned.statement.sql):
+            release = self._answer(planned, request_id, pace or Pace(self.policy))
+        if self._questions is not None:
+            receipt, options = release.receipt, planned.options
+            outcome, price = (ANSWERED, receipt.charged) if receipt.is_paid else (FREE, "")
+            self._questions.note(
+                self.analyst or OWNER, planned.statement.sql, outcome, project=options.project, price=price,
+                receipt=receipt.id, columns=planned.columns_read,
+            )  # fmt: skip
+        return release
+
+    def _answer(self, planned: Planned, request_id: str | None, pace: Pace) -> Release:
         # Refusals up to here follow only from the text and the policy, so they need no response time.
         self.rehearse(planned)
         try:
@@ -224,6 +239,22 @@ class Session:
             ):
                 error.hint = f"{fits}; {error.hint}"
             error.placed_in(planned.statement.sql)
+            raise
+
+    @registering()
+    def parse(self, sql: SqlText, parameters: Parameters = None) -> Statement:
+        """Return the statement of a text. Raises the refusals of the parser."""
+        with self._failure_noted(as_piece(sql).sql):
+            return self.planner.parse(sql, parameters)
+
+    @contextmanager
+    def _failure_noted(self, sql: str) -> Iterator[None]:
+        """Keep the text of a question that is refused or fails, for the owner."""
+        try:
+            yield
+        except Error as error:
+            if self._questions is not None:
+                self._questions.note(self.analyst or OWNER, sql, error.slug, project=self.options.project)
             raise
 
     def news(self, release: Release) -> tuple[str, ...]:
@@ -260,12 +291,13 @@ class Session:
     ) -> Planned:
         """Return the priced plan of a statement under `options`, the session's by default. Refuses (no_rows, no_groups) an answer
         that is about nothing whatever the data are, unless `any_rows`."""
-        with naming_nothing_hidden(self.policy):
-            planned = self.planner.plan(statement, options or self.options, cacheable=not parameters)
-        self._check_project(planned.options)
-        if not any_rows:
-            planned.require_rows()
-        return planned
+        with self._failure_noted(statement.sql):
+            with naming_nothing_hidden(self.policy):
+                planned = self.planner.plan(statement, options or self.options, cacheable=not parameters)
+            self._check_project(planned.options)
+            if not any_rows:
+                planned.require_rows()
+            return planned
 
     @registering()
     def plan_together(self, questions: Sequence[Planned], goal: Goal) -> tuple[JointPlan, ...]:
@@ -277,10 +309,12 @@ class Session:
     def describe(self, sql: SqlText, parameters: Parameters = None) -> tuple[OutputColumn, ...]:
         """Return the columns of a statement's answer; nothing is charged, data is not touched, no option changes. They do not
         depend on the parameters, whose values may be missing still, so an answer without groups has them too."""
-        statement = self.planner.parse(sql, parameters)
+        statement = self.parse(sql, parameters)
         if statement.kind != "query":
             return statement_columns(self, statement)
-        return self.rehearse(self.plan(statement, parameters, any_rows=True))
+        planned = self.plan(statement, parameters, any_rows=True)
+        with self._failure_noted(statement.sql):
+            return self.rehearse(planned)
 
     @registering()
     def data_version(self, statement: Statement) -> str:
@@ -299,7 +333,7 @@ class Session:
     def explain(self, sql: SqlText, parameters: Parameters = None) -> PrivacyPlan:
         """Return the privacy plan of a query (with or without EXPLAIN in front); nothing is charged, data is not
         touched."""
-        statement = self.planner.parse(sql, parameters)
+        statement = self.parse(sql, parameters)
         if statement.query is None:
             raise refuse("not_a_query", word=statement.kind.upper(), position=1).placed_in(statement.sql)
         return self.explain_planned(self.plan(statement, parameters))

@@ -209,7 +209,7 @@ class Batch:
     def _step(self, record: RunRecord, from_file: FileStatement) -> Step | None:
         """Return the step of one statement, None for SET and RESET, which affect the statements after them in the file."""
         session, place, piece = self._session, from_file.place, from_file.piece
-        statement = session.planner.parse(piece, None)
+        statement = session.parse(piece, None)
         if statement.kind in ("set", "reset", "transaction"):
             session.execute(piece)
             return None

@@ -131,7 +131,7 @@ def asked_questions(
     names = ResultNames()
 
     def use(from_file: FileStatement) -> bool:
-        statement = session.planner.parse(from_file.piece, None)
+        statement = session.parse(from_file.piece, None)
         if statement.kind in ("set", "reset", "transaction"):
             session.execute(from_file.piece)
             return False

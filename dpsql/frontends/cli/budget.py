@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -78,15 +78,47 @@ def show(policy: Path, format: str, accountant: tuple[str, ...], delta: str | No
 @budget.command()
 @policy_option()
 @_format
-@option("--last", "Only the newest N charges.", COUNT, metavar="N")
-def history(policy: Path, format: str, last: int | None) -> None:
-    """List every charge, oldest first."""
-    from dpsql.frontends.cli.ledger_rows import charge_rows
+@option("--last", "Only the newest N rows.", COUNT, metavar="N")
+@option("--all", "Also questions that were free or refused.", is_flag=True)
+@option("--analyst", "Only questions of this analyst.", "NAME")
+@option("--project", "Only charges of this project.", "NAME")
+@option("--column", "Only answers that read this column: what was learned of it.", "TABLE.COLUMN")
+@option("--days", "Only the last N days.", COUNT, metavar="N")
+@option(
+    "--refusals",
+    "Refusals by what was asked for in vain; of the last 7 days unless --days says otherwise.",
+    is_flag=True,
+)
+def history(policy: Path, format: str, last: int | None, days: int | None, refusals: bool, **chosen: Any) -> None:
+    """List charges with their questions, oldest first."""
+    from dpsql.frontends.cli.ledger_rows import chosen_rows, refusal_rows
     from dpsql.frontends.rendering.formats import write_rows
+    from dpsql.reuse.questions import days_before, open_questions
 
-    with _ledger(policy) as (_, ledger):
-        names, rows = charge_rows(ledger)
+    with _ledger(policy) as (loaded, ledger):
+        questions = open_questions(ledger, loaded)
+        written = [] if questions is None else questions.all()
+        days = 7 if refusals and days is None else days
+        since = "" if days is None else days_before(days).isoformat(timespec="milliseconds")
+        if refusals:
+            names, rows = refusal_rows([question for question in written if question.time >= since], chosen["analyst"])
+        else:
+            names, rows = chosen_rows(ledger, written, since, **chosen)
     write_rows(names, rows if last is None else rows[-last:], standard_output(), format)
+
+
+@budget.command()
+@policy_option()
+@option("--before", "Only texts that are older than N days.", COUNT, metavar="N")
+def purge(policy: Path, before: int | None) -> None:
+    """Remove the texts of questions for good; charges and released numbers stay."""
+    from dpsql.errors.audit_log import audit
+    from dpsql.reuse.questions import QuestionTexts, days_before
+
+    with _ledger(policy) as (loaded, ledger):
+        count = QuestionTexts(ledger, loaded.store).purge(None if before is None else days_before(before))
+    audit("owner", act="purge", dataset=loaded.dataset, texts=count, before=before)
+    say(f"{count} texts of questions were removed; the ledger's charges and the stored answers stay")
 
 
 @budget.command()

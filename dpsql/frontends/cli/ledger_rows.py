@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -15,15 +16,30 @@ from dpsql.ledger.windows import of_present, parts
 from dpsql.privacy.accounting.ledger_units import spent_amount
 from dpsql.privacy.accounting.registry import make_accountant
 from dpsql.privacy.loss import exact_number
+from dpsql.reuse.questions import ANSWERED, FREE
 from dpsql.session.budget import budget_of_everybody, question_price
 
 if TYPE_CHECKING:
     from dpsql.ledger.account import Account
     from dpsql.ledger.ledger import Ledger
     from dpsql.policy import Policy
+    from dpsql.reuse.questions import QuestionText
 
 DELTA = Fraction(1, 10**6)
 """The delta at which rules of composition are compared if the budget has none."""
+LACKS = {
+    "analyst_unknown": "an analyst",
+    "budget_exceeded": "budget",
+    "many_combinations": "a key of a public table (primary_key, unique)",
+    "no_max_rows": "max_rows of a table",
+    "not_listed": "a domain of a column",
+    "project_member": "a member of a project",
+    "project_unknown": "a project",
+    "unbounded": "bounds of a column (lower, upper)",
+    "unknown_column": "a column with this name",
+    "unknown_table": "a table with this name",
+}
+"""What an owner can add to the policy so that a refused question is answered, by the refusal's slug."""
 Rows = tuple[tuple[str, ...], list[tuple[Any, ...]]]
 
 
@@ -71,6 +87,64 @@ def charge_rows(ledger: Ledger) -> Rows:
         elif entry.resolves in charges:
             charges[entry.resolves][5] = "answered" if entry.kind == "committed" else "failed"
     return names, [tuple(row) for row in charges.values()]
+
+
+def chosen_rows(
+    ledger: Ledger,
+    written: Sequence[QuestionText],
+    since: str,
+    *,
+    all: bool,
+    analyst: str | None,
+    project: str | None,
+    column: str | None,
+) -> Rows:
+    """Return the charges with the texts of their questions, and with `all` (or for a column, of which free answers tell as well)
+    the questions that were free or refused. `answer_age`: how many days ago a free answer was measured."""
+    names, charges = charge_rows(ledger)
+    texts = {question.receipt: question for question in written if question.outcome == ANSWERED}
+    measured = {row[6]: row[1] for row in charges}
+    rows = []
+    for row in charges:
+        question = texts.get(row[6])
+        rows.append(
+            (*row, "", "" if question is None else question.question, () if question is None else question.columns)
+        )
+    for question in written if all or column else ():
+        if question.outcome != ANSWERED:
+            scopes = f"project:{question.project}" if question.project else ""
+            age = "" if question.outcome != FREE else _days_between(measured.get(question.receipt), question.time)
+            rows.append((
+                None, question.time, question.analyst, scopes, "", question.outcome, question.receipt, age,
+                question.question, question.columns,
+            ))  # fmt: skip
+    rows = [
+        row for row in sorted(rows, key=lambda row: row[1])
+        if row[1] >= since and analyst in (None, row[2]) and column in (None, *row[-1])
+        and (project is None or f"project:{project}" in row[3].split(", "))
+    ]  # fmt: skip
+    return (*names, "answer_age", "question"), [row[:-1] for row in rows]
+
+
+def refusal_rows(written: Sequence[QuestionText], analyst: str | None) -> Rows:
+    """Return the refusals by their slug and what the policy lacks, the most frequent first, with the newest text of each."""
+    refused = [question for question in written if question.outcome not in (ANSWERED, FREE)]
+    counts: dict[str, list[QuestionText]] = {}
+    for question in refused:
+        if analyst in (None, question.analyst):
+            counts.setdefault(question.outcome, []).append(question)
+    rows = [
+        (len(same), slug, LACKS.get(slug, ""), len({question.analyst for question in same}), same[-1].question)
+        for slug, same in sorted(counts.items(), key=lambda item: -len(item[1]))
+    ]
+    return ("count", "refusal", "the policy lacks", "analysts", "question"), rows
+
+
+def _days_between(before: str | None, after: str) -> str:
+    if before is None:
+        return ""
+    seconds = (datetime.fromisoformat(after) - datetime.fromisoformat(before)).total_seconds()
+    return f"{max(0.0, seconds) / 86400:.1f}"
 
 
 def composition_rows(policy: Policy, ledger: Ledger, accountants: tuple[str, ...], delta: str | None) -> Rows:

@@ -218,6 +218,7 @@ def erased(policy: Path) -> None:
     the erasure. It also lists what remains."""
     from dpsql.errors.audit_log import audit
     from dpsql.policy import is_file
+    from dpsql.reuse.questions import open_questions
     from dpsql.reuse.store import open_releases
 
     with _index(policy) as (loaded, ledger, index):
@@ -225,14 +226,18 @@ def erased(policy: Path) -> None:
         if removed:
             index.prepare()
         releases = open_releases(ledger)
-        stored = len(releases.notes())
+        stored = len(releases.descriptions())
         releases.close()
+        questions = open_questions(ledger, loaded)
+        texts = 0 if questions is None else len(questions.all())
     audit("owner", act="erased", dataset=loaded.dataset, copies=removed, releases=stored)
     say(f"{removed} prepared copies of other versions of the data were removed{', and written again' * bool(removed)}")
     say(
         f"{stored} stored releases stay: each is differentially private and was charged, with or without any one person; "
         "those of the earlier data answer no new question unless the policy sets data_version"
     )
+    if texts:
+        say(f"{texts} texts of questions stay, whose literals may name the person: `dpsql budget purge` removes them")
     if loaded.source_path() is not None and not is_file(loaded.source or ""):
         say(
             "a DuckDB file keeps erased rows in free blocks until it is written anew: COPY FROM DATABASE into a new file"

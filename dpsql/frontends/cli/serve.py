@@ -150,13 +150,15 @@ def open_server_state(place: Path) -> ServerState:
     from dpsql.frontends.pgwire.server import ServerState
     from dpsql.ledger import open_ledger
     from dpsql.policy import load_policy
+    from dpsql.reuse.questions import open_questions
     from dpsql.reuse.store import open_releases
 
     policy = load_policy(place)
     engine = open_engine(policy)
     try:
         ledger = open_ledger(policy.ledger_url(), policy.dataset, witness=policy.witness)
-        return ServerState(policy, engine, ledger, open_releases(ledger, policy.store), open_logins(ledger, policy))
+        releases, questions = open_releases(ledger, policy.store), open_questions(ledger, policy)
+        return ServerState(policy, engine, ledger, releases, open_logins(ledger, policy), questions)
     except BaseException:
         engine.close()
         raise

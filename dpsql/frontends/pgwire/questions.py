@@ -282,7 +282,7 @@ class Questions:
         ended. Memory that the answer is known to need is held before anything is charged."""
         pace = Pace(self.session.policy)
         with self.reading(piece.sql):
-            statement = self.session.planner.parse(piece, values)
+            statement = self.session.parse(piece, values)
             if statement.kind != "query":
                 release = self.session.execute(piece, values)
                 held.resize(release.table.get_total_buffer_size())

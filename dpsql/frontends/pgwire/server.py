@@ -44,6 +44,7 @@ from dpsql.policy.values import OWNER
 from dpsql.release.confinement import ConfinedPool
 from dpsql.release.sandbox import Sandbox
 from dpsql.reuse.lookup import ReuseCaches
+from dpsql.reuse.questions import QuestionTexts
 from dpsql.reuse.store import ReleaseStore
 from dpsql.session.background_work import MeasurementQueue
 from dpsql.session.session import Session
@@ -72,6 +73,7 @@ class ServerState:
     ledger: Ledger
     store: ReleaseStore
     logins: Logins
+    questions: QuestionTexts | None = None
 
 
 class Server:
@@ -95,7 +97,7 @@ class Server:
         most_each = self._limits.concurrency_per_user or max(1, most - 1)
         self._room = MeasurementQueue(most, most_left=max(1, most // 2), most_each=most_each)
         self._texts = FairQueue(1)
-        self.activity = Activity(state.policy.log_sql)
+        self.activity = Activity(bool(state.policy.log_sql))
         self._caches = ReuseCaches()
         self._watches = Watches()
         # One thread per connection, which does one thing at a time, so that a slow question never delays other connections.
@@ -197,7 +199,7 @@ class Server:
             self._state = replace(self._state, policy=policy, engine=self._state.engine.under(policy))
             self._planners, self._catalogs = {}, {}
         self.logins.follow(policy)
-        self.activity.log_sql = policy.log_sql
+        self.activity.log_sql = bool(policy.log_sql)
 
     # --- pages for the owner ------------------------------------------------------------------------------------------
 
@@ -323,7 +325,7 @@ class Server:
         session = Session(
             state.policy, state.engine.another(), state.ledger, state.store,
             analyst=analyst, sandbox=self._sandbox.of(user, memory.computing), planner=planner, room=self._room,
-            caches=self._caches, watch_register=self._watches, gate=self._gate,
+            caches=self._caches, watch_register=self._watches, gate=self._gate, questions=state.questions,
         )  # fmt: skip
         session.start_with(login.options)
         catalog = self._catalog(user, session.policy)

@@ -1,0 +1,127 @@
+"""Texts of questions: kept for the owner through every door, bounded, and removed so that their bytes are gone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from support.hospital_file import write_policy
+
+import dpsql
+from dpsql.errors.exceptions import REGISTER, Error
+from dpsql.frontends.cli.budget import budget
+from dpsql.frontends.cli.ledger_rows import LACKS
+from dpsql.ledger import open_ledger
+from dpsql.policy import load_policy
+from dpsql.policy.types import StorePolicy
+from dpsql.reuse.questions import QuestionTexts, days_before
+from dpsql.session.opening import open_session
+from dpsql.session.session import Session
+
+SUM = "SELECT kind, SUM(cost) FROM visits GROUP BY kind"
+COUNT = "SELECT COUNT(*) FROM patients WHERE city = 'Linz'"
+REFUSED = ("SELECT nope FROM visits", "SELEC", "SELECT * FROM visits", "SELECT SUM(patient_id) FROM patients")
+
+
+def ask(session: Session, *texts: str) -> None:
+    for text in texts:
+        try:
+            session.execute(text)
+        except Error as error:
+            assert not error.charged
+
+
+def history(policy: Path, *options: str) -> list[dict[str, Any]]:
+    done = CliRunner().invoke(budget, ["history", "-p", str(policy), "-f", "json", *options], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    rows: list[dict[str, Any]] = json.loads(done.output)
+    return rows
+
+
+@pytest.fixture
+def asked(policy: Path) -> Path:
+    """Return the policy of a data set of which ann asked six questions and bob two."""
+    with open_session(policy, analyst="ann", create_ledger=True) as session:
+        ask(session, SUM, SUM, *REFUSED)
+    with dpsql.connect(policy, analyst="bob") as connection:
+        connection.execute(COUNT)
+        connection.execute(SUM)
+    return policy
+
+
+def test_the_owner_sees_who_asked_what_at_which_price(asked: Path) -> None:
+    charges, everything = history(asked), history(asked, "--all")
+    assert [(row["analyst"], row["question"]) for row in charges] == [("ann", SUM), ("bob", COUNT)]
+    assert [(row["analyst"], row["outcome"]) for row in everything] == [
+        ("ann", "answered"), ("ann", "free"), ("ann", "unknown_column"), ("ann", "syntax"), ("ann", "raw_rows"),
+        ("ann", "unbounded"), ("bob", "answered"), ("bob", "free"),
+    ]  # fmt: skip
+    free = [row for row in everything if row["outcome"] == "free"]
+    assert {row["receipt"] for row in free} == {charges[0]["receipt"]} and {row["answer_age"] for row in free} == {
+        "0.0"
+    }
+    assert [row["question"] for row in history(asked, "--all", "--analyst", "bob")] == [COUNT, SUM]
+    learned = history(asked, "--column", "visits.cost")
+    assert [(row["analyst"], row["question"]) for row in learned] == [("ann", SUM), ("ann", SUM), ("bob", SUM)]
+    assert history(asked, "--column", "visits.patient_id") == [] == history(asked, "--project", "none")
+
+
+def test_refusals_are_grouped_by_what_the_policy_lacks(asked: Path) -> None:
+    with open_session(asked, analyst="bob") as session:
+        ask(session, "SELECT SUM(ward + patient_id) FROM patients")
+    rows = history(asked, "--refusals")
+    assert (rows[0]["count"], rows[0]["refusal"], rows[0]["analysts"]) == (2, "unbounded", 2)
+    assert rows[0]["the policy lacks"] == "bounds of a column (lower, upper)" and len(rows) == 4
+    assert set(LACKS) <= set(REGISTER)
+
+
+def test_nobody_but_the_owner_s_account_can_read_them_and_purged_bytes_are_gone(asked: Path) -> None:
+    place = asked.parent / "ledger.db.questions"
+
+    def holds(text: str) -> bool:
+        files = list(asked.parent.glob("ledger.db*"))
+        assert all(file.stat().st_mode & 0o077 == 0 for file in files)
+        return any(text.encode() in file.read_bytes() for file in files)
+
+    assert place.exists() and holds("'Linz'") and holds("nope")
+    assert CliRunner().invoke(budget, ["purge", "-p", str(asked), "--before", "1"]).output.startswith("0 texts")
+    assert CliRunner().invoke(budget, ["purge", "-p", str(asked)]).output.startswith("8 texts")
+    assert not holds("'Linz'") and not holds("nope")
+    assert [row["question"] for row in history(asked, "--all")] == ["", ""], "charges stay"
+
+
+def test_log_sql_false_keeps_none(policy: Path) -> None:
+    write_policy(policy.parent, log_sql="false")
+    with open_session(policy, analyst="ann", create_ledger=True) as session:
+        ask(session, SUM, "SELEC")
+    assert not list(policy.parent.glob("*.questions"))
+    assert [row["question"] for row in history(policy, "--all")] == [""]
+
+
+def test_texts_that_cannot_be_written_cost_no_answer(policy: Path, caplog: pytest.LogCaptureFixture) -> None:
+    open_session(policy, create_ledger=True).close()
+    (policy.parent / "ledger.db.questions").mkdir()
+    with open_session(policy, analyst="ann") as session:
+        for _ in range(4):
+            assert session.execute(SUM).table.num_rows == 2
+    assert [record.args[0] for record in caplog.records if "could not be written" in record.msg and record.args] == [
+        1,
+        2,
+        4,
+    ]
+
+
+def test_texts_have_bounds_in_days_and_bytes(policy: Path) -> None:
+    open_session(policy, create_ledger=True).close()
+    loaded = load_policy(policy)
+    with open_ledger(loaded.ledger_url(), loaded.dataset) as ledger:
+        texts = QuestionTexts(ledger, StorePolicy(questions_mb=1))
+        for number in range(300):
+            texts.note("ann", f"SELECT {number} {'x' * 9000}", "syntax")
+        texts._keep_bounds()
+        left = [question.question.split()[1] for question in texts.all()]
+        assert left[-1] == "299" and 50 < len(left) < 110
+        assert texts.purge(days_before(1)) == 0 and texts.purge(days_before(-1)) == len(left)
