@@ -626,3 +626,97 @@ SELECT um.srvname AS "Server", um.usename AS "User name" FROM pg_catalog.pg_user
 SELECT d.classid::regclass::text, d.objid, d.objsubid, d.refclassid::regclass::text, d.refobjid, d.refobjsubid, d.deptype FROM pg_depend d WHERE d.classid = 'pg_constraint'::regclass AND d.objid IN (SELECT oid FROM pg_constraint WHERE connamespace = 'public'::regnamespace)
 SELECT uk.relname, fk.relname, con.conname, ukc.conname FROM pg_catalog.pg_constraint con JOIN pg_catalog.pg_class uk ON con.confrelid = uk.oid JOIN pg_catalog.pg_class fk ON con.conrelid = fk.oid JOIN pg_catalog.pg_depend dep ON (dep.classid = 'pg_catalog.pg_constraint'::regclass AND dep.objid = con.oid AND dep.objsubid = 0 AND dep.deptype = 'n' AND dep.refclassid = 'pg_catalog.pg_class'::regclass AND dep.refobjsubid = 0) JOIN pg_catalog.pg_class idx ON (idx.oid = dep.refobjid AND idx.relkind = 'i') LEFT JOIN pg_catalog.pg_depend dep2 ON (dep2.classid = 'pg_catalog.pg_class'::regclass AND dep2.objid = idx.oid AND dep2.objsubid = 0 AND dep2.deptype = 'i' AND dep2.refclassid = 'pg_catalog.pg_constraint'::regclass AND dep2.refobjsubid = 0) LEFT JOIN pg_catalog.pg_constraint ukc ON (ukc.oid = dep2.refobjid AND ukc.contype IN ('p', 'u')) ORDER BY con.conname
 SELECT c.relname, d.deptype, d.refobjsubid FROM pg_depend d JOIN pg_class c ON c.oid = d.objid WHERE d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_constraint'::regclass AND c.relnamespace = 'public'::regnamespace ORDER BY 1
+-- queries in other forms
+SELECT n.nspname FROM pg_namespace n WHERE n.nspname = ANY(current_schemas(false)) ORDER BY 1
+SELECT table_name FROM information_schema.tables WHERE table_schema = ANY(current_schemas(false)) AND table_type = 'BASE TABLE' ORDER BY 1
+SELECT c.relname, x.cnt FROM pg_class c CROSS JOIN LATERAL (SELECT count(*) AS cnt FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0) x WHERE c.relname = 'orders'
+SELECT c.relname, k.conname FROM pg_class c LEFT JOIN LATERAL (SELECT conname FROM pg_constraint WHERE conrelid = c.oid ORDER BY 1 LIMIT 1) k ON true WHERE c.relname IN ('orders', 'users') ORDER BY 1
+SELECT con.conname, u.attnum, u.ord FROM pg_constraint con CROSS JOIN LATERAL unnest(con.conkey) WITH ORDINALITY AS u(attnum, ord) WHERE con.conname = 'orders_pkey'
+SELECT con.conname, unnest(con.conkey) AS k FROM pg_constraint con WHERE con.conname LIKE 'orders\_%' ORDER BY 1, 2
+SELECT conname, array_agg(a.attname ORDER BY a.attnum) FROM pg_constraint c JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = ANY(c.conkey) WHERE c.contype = 'p' AND c.connamespace = 'public'::regnamespace GROUP BY conname ORDER BY 1
+SELECT array_agg(DISTINCT relkind ORDER BY relkind) IS NOT NULL FROM pg_class
+SELECT ARRAY(SELECT attname FROM pg_attribute WHERE attrelid = 'users'::regclass AND attnum > 0 ORDER BY attnum)
+SELECT coalesce((SELECT relname FROM pg_class WHERE relname = 'nosuch'), 'none')
+SELECT relname FROM pg_class c WHERE EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary) AND relnamespace = 'public'::regnamespace ORDER BY 1
+SELECT relname FROM pg_class c WHERE NOT EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid) AND relkind = 'r' AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = 'public') ORDER BY 1
+SELECT nspname FROM pg_namespace INTERSECT SELECT 'public' ORDER BY 1
+SELECT nspname FROM pg_namespace WHERE nspname LIKE 'p%' EXCEPT SELECT 'public' ORDER BY 1
+(SELECT 1 AS a) UNION ALL (SELECT 2) ORDER BY a DESC
+SELECT * FROM (SELECT relname, rank() OVER (ORDER BY relname) AS r FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r') s WHERE r <= 2 ORDER BY r
+SELECT n.nspname, count(c.oid) > 0 FROM pg_namespace n LEFT JOIN pg_class c ON c.relnamespace = n.oid GROUP BY n.nspname HAVING n.nspname IN ('public', 'pg_catalog') ORDER BY 1
+SELECT a.* FROM (VALUES (1), (2)) AS a(x) NATURAL JOIN (VALUES (2), (3)) AS b(x)
+SELECT x, y FROM (VALUES (1)) a(x) FULL OUTER JOIN (VALUES (2)) b(y) ON a.x = b.y ORDER BY 1 NULLS FIRST
+SELECT relname::varchar(3), relname::name, relname::text || '.x', upper(relname::text) FROM pg_class WHERE relname = 'orders'
+SELECT oid::regclass::text, oid::regclass::oid = oid, 'orders'::regclass::int = oid::int FROM pg_class WHERE relname = 'orders'
+SELECT 'public.orders'::regclass = 'orders'::regclass, 'pg_class'::regclass::oid, 'pg_catalog.pg_class'::regclass::text, '"orders"'::regclass::text
+SELECT 'int4'::regtype, 'integer[]'::regtype, 'character varying'::regtype::oid, 'timestamp with time zone'::regtype::oid, 1043::regtype, 23::oid::regtype::text
+SELECT 'pg_catalog'::regnamespace, 2200::regnamespace, 'public'::regnamespace::oid
+SELECT a.attname, a.atttypid::regtype, a.attrelid::regclass FROM pg_attribute a WHERE a.attrelid = 'countries'::regclass AND a.attnum > 0 ORDER BY a.attnum
+SELECT current_user::text, current_database()::text, current_schema()::text, session_user::regrole::text = session_user
+SELECT t.table_name, (SELECT count(*) FROM information_schema.columns c WHERE c.table_name = t.table_name AND c.table_schema = t.table_schema) AS n FROM information_schema.tables t WHERE t.table_schema = 'public' ORDER BY 1
+SELECT kcu.table_name, kcu.column_name, kcu2.table_name AS ref_table, kcu2.column_name AS ref_column FROM information_schema.referential_constraints rc JOIN information_schema.key_column_usage kcu ON kcu.constraint_name = rc.constraint_name JOIN information_schema.key_column_usage kcu2 ON kcu2.constraint_name = rc.unique_constraint_name AND kcu2.ordinal_position = kcu.position_in_unique_constraint WHERE kcu.table_schema = 'public' ORDER BY 1, 2
+SELECT column_name, CASE WHEN data_type = 'ARRAY' THEN 'a' WHEN data_type = 'USER-DEFINED' THEN udt_name ELSE data_type END AS t, coalesce(character_maximum_length, numeric_precision, -1) AS len FROM information_schema.columns WHERE table_schema = 'public' AND table_name = 'products' ORDER BY ordinal_position
+SELECT column_name FROM information_schema.columns WHERE (table_schema, table_name) = ('public', 'orders') AND column_name ~* '^(ORDER|user)_id$' ORDER BY 1
+SELECT table_name FROM information_schema.tables WHERE table_schema || '.' || table_name = 'public.users'
+SELECT table_schema, table_name FROM information_schema.tables WHERE table_schema NOT LIKE 'pg\_%' AND table_schema != 'information_schema' ORDER BY table_name DESC LIMIT 2 OFFSET 1
+SELECT lower(table_name), length(table_name), table_name LIKE '%s', position('r' IN table_name) FROM information_schema.tables WHERE table_schema = 'public' ORDER BY 1
+SELECT pg_get_indexdef(indexrelid), pg_get_indexdef(indexrelid, 1, true), indisunique, indkey::int2[] IS NOT NULL FROM pg_index WHERE indrelid = 'users'::regclass
+SELECT i.indexrelid::regclass, a.attname, a.attnum = ANY (i.indkey), array_position(i.indkey::int2[], a.attnum) IS NOT NULL FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0] WHERE i.indrelid = 'products'::regclass
+SELECT (i.keys).n, (i.keys).x FROM (SELECT information_schema._pg_expandarray(indkey) AS keys FROM pg_index WHERE indrelid = 'orders'::regclass) i
+SELECT ct.conname, a.attname, af.attname AS fattname, ct.confrelid::regclass FROM pg_constraint ct JOIN pg_attribute a ON a.attrelid = ct.conrelid AND a.attnum = ct.conkey[1] JOIN pg_attribute af ON af.attrelid = ct.confrelid AND af.attnum = ct.confkey[1] WHERE ct.contype = 'f' ORDER BY 1
+SELECT generate_subscripts(conkey, 1) AS i, conname FROM pg_constraint WHERE conname = 'orders_user_id_fkey'
+SELECT s.i, s.k FROM (SELECT generate_series(1, array_upper(conkey, 1)) AS i, conkey AS k FROM pg_constraint WHERE conname = 'orders_pkey') s
+SELECT d.description FROM pg_class c LEFT JOIN pg_description d ON d.objoid = c.oid AND d.objsubid = 0 AND d.classoid = 'pg_class'::regclass WHERE c.relname = 'users'
+SELECT shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = current_database()
+SELECT format('%I.%I', table_schema, table_name)::regclass::text FROM information_schema.tables WHERE table_schema = 'public' ORDER BY 1
+SELECT quote_ident(table_schema) || '.' || quote_ident(table_name) AS full_name, pg_table_size((quote_ident(table_schema) || '.' || quote_ident(table_name))::regclass) >= 0 FROM information_schema.tables WHERE table_schema = 'public' ORDER BY 1
+SELECT json_agg(json_build_object('name', column_name, 'type', data_type) ORDER BY ordinal_position)::text IS NOT NULL FROM information_schema.columns WHERE table_name = 'countries'
+SELECT string_agg(column_name, ', ' ORDER BY ordinal_position) FROM information_schema.columns WHERE table_name = 'countries' AND table_schema = 'public'
+SELECT bool_or(is_nullable = 'YES'), max(ordinal_position), min(column_name), count(DISTINCT data_type) FROM information_schema.columns WHERE table_name = 'users' AND table_schema = 'public'
+WITH cols AS (SELECT * FROM information_schema.columns WHERE table_schema = 'public'), counted AS MATERIALIZED (SELECT table_name, count(*) AS n FROM cols GROUP BY table_name) SELECT * FROM counted ORDER BY n DESC, table_name
+WITH RECURSIVE deps AS (SELECT conrelid, confrelid, 1 AS depth FROM pg_constraint WHERE contype = 'f' UNION ALL SELECT d.conrelid, c.confrelid, d.depth + 1 FROM deps d JOIN pg_constraint c ON c.conrelid = d.confrelid AND c.contype = 'f' WHERE d.depth < 5) SELECT max(depth) FROM deps
+SELECT CASE relkind WHEN 'r' THEN 'table' WHEN 'v' THEN 'view' ELSE relkind::text END AS kind, relname FROM pg_class WHERE relnamespace = 'public'::regnamespace ORDER BY 2
+SELECT relname, CASE WHEN relkind IN ('r', 'p') THEN true ELSE false END, NOT relispartition, relhasindex IS TRUE, relrowsecurity IS NOT TRUE FROM pg_class WHERE relname = 'users'
+SELECT count(*) FROM pg_class WHERE relname IN (SELECT table_name FROM information_schema.tables WHERE table_schema = 'public')
+SELECT 1 AS "Column with space", 2 AS "select", 3 AS "Ünïcode", 4 AS table
+SELECT NULL::int, NULL::text, NULL AS n, ''::text, ' '::bpchar, 'a'::char
+SELECT interval '1 day 2 hours', interval '90 minutes', '1 mon'::interval, interval '1' year
+SELECT date '2024-02-29' + 365, timestamp '2024-01-01 00:00' + interval '36 hours', date '2024-03-01' - date '2024-02-01', timestamp '2024-01-02' - timestamp '2024-01-01'
+SELECT 10 / 4, 10 / 4.0 > 2.4, 10 % 4, -10 % 3, 2 * 3 + 1, (1 + 2) * 3
+SELECT 3 = 3.0, 'abc' < 'abd', 'A' < 'a', NULL IS NOT DISTINCT FROM NULL, 1 BETWEEN 0 AND 2, 5 NOT IN (1, 2)
+SELECT greatest(1, NULL, 3), least(NULL, 2), coalesce(NULL, NULL, 5), nullif('a', 'b')
+SELECT count(*) FROM pg_am WHERE amname IN ('btree', 'hash') OR amname ILIKE 'GI%'
+SELECT pg_relation_size('pg_class') >= 0, pg_total_relation_size('orders'::regclass) >= 0, pg_size_pretty(0::bigint)
+SELECT has_any_column_privilege('orders', 'SELECT'), has_database_privilege(current_database(), 'CONNECT'), has_schema_privilege('pg_catalog', 'USAGE'), has_table_privilege('pg_catalog.pg_class', 'SELECT')
+SELECT pg_has_role(current_user, 'USAGE'), pg_has_role('ann', 'MEMBER')
+SELECT proname, prorettype::regtype, pronargs FROM pg_proc WHERE proname = 'int4in'
+SELECT typname, typinput, typreceive FROM pg_type WHERE typname = 'int8'
+SELECT e.enumlabel FROM pg_enum e JOIN pg_type t ON t.oid = e.enumtypid WHERE t.typname = 'nosuch'
+SELECT relname, last_value FROM pg_sequences s JOIN pg_class c ON c.relname = s.sequencename
+SELECT * FROM pg_stat_ssl WHERE pid = -1
+SELECT name, default_version FROM pg_available_extensions WHERE name = 'nosuch'
+SELECT * FROM pg_prepared_statements WHERE name = 'x'
+SELECT * FROM pg_cursors WHERE name = 'x'
+SELECT * FROM pg_prepared_xacts
+SELECT pg_class.nosuch FROM pg_class
+SELECT x.relname FROM pg_class c
+SELECT relname FROM pg_class WHERE oid = 'abc'
+SELECT relname FROM pg_class ORDER BY nosuch
+SELECT count(relname, oid) FROM pg_class
+SELECT relname, sum(oid::int8) OVER (), count(*) FROM pg_class
+SELECT * FROM (SELECT 1)
+SELECT 'abc'::date
+SELECT '25:00'::time
+SELECT 300::smallint, 70000::smallint
+SELECT 'x'::bool
+SELECT ''::int
+SELECT array_length(1, 1)
+SELECT * FORM pg_class
+SELECT (1
+SELECT 1; SELECT nosuch
+SELECT count FROM (SELECT count(*) FROM pg_am) t
+SELECT max FROM (SELECT max(amname) FROM pg_am WHERE amname LIKE 'b%') t
+WITH t AS (SELECT array_agg(amname ORDER BY amname), 1 FROM pg_am) SELECT array_agg, "?column?" FROM t
+SELECT jsonb_agg(amname ORDER BY amname DESC)->>0 FROM pg_am
+SELECT * FROM (SELECT 1 + 1, lower('A'), 'x'::text, CASE WHEN true THEN 1 END) t
+SELECT upper FROM (SELECT upper(relname) FROM pg_class WHERE relname = 'orders') t

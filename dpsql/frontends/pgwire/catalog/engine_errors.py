@@ -26,7 +26,7 @@ _PATTERNS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], tuple[str, dic
      lambda m: ("catalog_text", {"value": m[1], "type": _type(m[2])})),
     (re.compile(r'(?:date|timestamp|time) field value out of range: "([^"]*)"'), lambda m: ("catalog_moment", {"value": m[1]})),
     (re.compile(r'invalid (date|timestamp|time|interval) field format: "([^"]*)"'),
-     lambda m: ("catalog_text", {"value": m[2], "type": m[1]})),
+     lambda m: ("catalog_text" if m[1] == "interval" else "catalog_time", {"value": m[2], "type": m[1]})),
     (re.compile(r"out of range for the destination type (\w+)|Overflow in \w+ of (\w+)"),
      lambda m: ("catalog_range", {"type": _type(m[1] or m[2])})),
     (re.compile(r"[Dd]ivision by zero"), lambda m: ("catalog_zero", {})),

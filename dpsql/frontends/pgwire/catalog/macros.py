@@ -253,7 +253,6 @@ MACROS: dict[str, tuple[tuple[str, str], ...]] = {
         (_pairs(n, "{0}"), f"json_object({_pairs(n, 'CAST({0} AS VARCHAR)')})") for n in range(1, 9)
     ),
     "json_object_agg": (("_k, _v", "json_group_object(_k, _v)"),),
-    "json_agg": (("_v", "to_json(list(_v))"),),
     "to_json": (("_v", "to_json(_v)"),),
     "json_array_length": (("_v", "CAST(json_array_length(_v) AS INTEGER)"),),
     "json_build_array": tuple((_values(n), f"json_array({_values(n)})") for n in range(1, 9)),

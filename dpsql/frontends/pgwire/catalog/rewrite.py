@@ -124,6 +124,9 @@ def to_duckdb(tree: exp.Expr, place: CatalogContext) -> str:
     names = output_names(tree)
     tree = normalize_identifiers(tree.copy(), dialect="postgres")
     name_outputs(tree, names)
+    for inner in tree.find_all(exp.Subquery, exp.CTE):
+        if isinstance(inner.parent, (exp.From, exp.Join, exp.With)) and isinstance(inner.this, exp.Query):
+            name_outputs(inner.this, output_names(inner.this))
     named = {id(table) for table in tables_of(tree)}
     for table in tree.find_all(exp.Table, exp.Unnest):
         table.meta["cte"] = isinstance(table.this, exp.Identifier) and id(table) not in named
@@ -554,6 +557,13 @@ def _series(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     return unnested(lists[0][1])
 
 
+def _json_list(*values: exp.Expr) -> exp.Expr:
+    """Return json_agg(x ORDER BY y): the order belongs to the list inside."""
+    return exp.Anonymous(
+        this="to_json", expressions=[exp.Anonymous(this="list", expressions=[v.copy() for v in values])]
+    )
+
+
 def _string(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     """Return $$text$$ or U&'text' as an ordinary literal."""
     text = str(node.this)
@@ -586,6 +596,7 @@ _NAMED: dict[str, Callable[[exp.Expr, CatalogContext], exp.Expr]] = {
     **dict.fromkeys(("all", "some"), _all),
     **dict.fromkeys(("now", "clock_timestamp", "transaction_timestamp", "statement_timestamp"), _now),
     "format": lambda node, place: joined_format(node),
+    "jsonb_agg": lambda node, place: _json_list(*node.expressions[:1]),
     "pg_backend_pid": lambda node, place: exp.Literal.number(place.process),
     "current_schemas": _searched,
     "pg_typeof": _typeof,
@@ -631,7 +642,7 @@ _RULES: dict[type[exp.Expr], Callable[[exp.Expr, CatalogContext], exp.Expr]] = {
     **dict.fromkeys(
         (exp.JSONObjectAgg, exp.JSONBObjectAgg), lambda node, place: call("json_object_agg", *_arguments(node))
     ),
-    exp.JSONArrayAgg: lambda node, place: call("json_agg", node.this),
+    exp.JSONArrayAgg: lambda node, place: _json_list(node.this),
     exp.JSONBContainsTopKey: lambda node, place: call("jsonb_exists", node.this, node.expression),
     exp.SimilarTo: lambda node, place: call("similar_to", node.this, node.expression),
     exp.ArrayContainedBy: lambda node, place: call("array_contained_by", node.this, node.expression),

@@ -29,6 +29,7 @@ def shop() -> Iterator[Asker]:
         ("SELECT left(relname, true) FROM pg_class", "42883", "function left(unknown, boolean) does not exist"),
         ("SELECT nope FROM pg_class", "42703", 'column "nope" does not exist'),
         ("SELECT 1 FROM pg_class WHERE count(*) > 1", "42803", "aggregate functions are not allowed in WHERE"),
+        ("SELECT 'abc'::date", "22007", 'invalid input syntax for type date: "abc"'),
         ("SELECT (SELECT 1, 2)", "42601", "subquery must return only one column"),
         ("SELECT relname FROM pg_class ORDER BY 100", "42P10", "ORDER BY position is not in select list"),
         ("SELECT relname FROM pg_class GROUP BY 100", "42P10", "GROUP BY position is not in select list"),
