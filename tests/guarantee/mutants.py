@@ -700,7 +700,7 @@ self.context.engine.interrupt()""", 'unit/session/test_response_times.py', 'inte
     Mutant("pictures are drawn from keys as they are", "frontends/rendering/plots.py", "_cleaned", "picture(node)", "node", 'unit/frontends/rendering/test_pictures.py', 'computed'),
     Mutant("no row is chosen for certain", "release/error_bars/bootstrap.py", "surely_and_maybe", "_CANDIDATE_DRAWS + 1", "_CANDIDATE_DRAWS + 2", 'unit/session/test_notices.py', 'counted'),
     Mutant("shown keys had no luck", "release/error_bars/intervals.py", "_Simulation._part", "least is None", "True", 'unit/release/error_bars/test_answers.py', 'shown_for_their_count'),
-    Mutant("an analyst may draw exact numbers", "frontends/cli/plot.py", "plot", "errors or chosen.analyst", "errors", 'unit/frontends/rendering/test_plots.py', 'are_for_the_owner'),
+    Mutant("an analyst may draw exact numbers", "frontends/cli/owner.py", "plot", "errors or chosen.analyst", "errors", 'unit/frontends/rendering/test_plots.py', 'are_for_the_owner'),
     Mutant("pictures of exact numbers are for all to read", "frontends/rendering/plots.py", "write_owners_plot", "replace_file(place, lambda part: part.write_bytes(drawn), private=True, charged=charged)", "replace_file(place, lambda part: part.write_bytes(drawn), charged=charged)", 'unit/frontends/rendering/test_plots.py', 'owner_sees'),
     Mutant("exact numbers go through a link", "frontends/files.py", "replace_file", "os.replace(_part(place), place)", "place.write_bytes(_part(place).read_bytes())", 'unit/frontends/rendering/test_plots.py', 'new_file'),
     Mutant("a report takes the run's own files", "frontends/cli/ask.py", "_begin_report", "file.samefile(report)", "False", 'unit/frontends/batch/test_report_page.py', 'not_taken'),

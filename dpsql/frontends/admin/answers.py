@@ -25,6 +25,10 @@ class WrongAnswer(ValueError):
     """An answer that is invalid for its question; the message says why, and what would be valid."""
 
 
+class Again(Exception):
+    """A person takes an answer back: the dialogue begins anew, with all other answers taken as they are."""
+
+
 def read_answers(text: str, origin: str) -> dict[str, str]:
     """Parse answers, by the name of their question, from YAML: a mapping of texts. Raises InterfaceError init_answers."""
     problems = Problems()
@@ -65,12 +69,19 @@ class Answers:
     ask: Callable[[str, str], str] | None = None
     draft: Path | None = None
     taken: dict[str, str] = field(default_factory=dict)
+    _told: set[str] = field(default_factory=set)
+
+    def tell(self, text: str) -> None:
+        """Print a remark between questions, once however often the dialogue begins anew."""
+        if text not in self._told:
+            self._told.add(text)
+            self.show(text)
 
     def get(self, question: str, words: str, meaning: Callable[[str], Meaning], default: str | None = None) -> Meaning:
         """Return the meaning of an answer. `words`: the text of the question; `meaning` parses an answer, or raises WrongAnswer.
 
-        An invalid typed answer is asked for again. Raises InterfaceError init_answer for an invalid written one, and
-        init_unanswered if there is neither an answer nor a default.
+        An invalid typed answer is asked for again. Raises InterfaceError init_answer for an invalid written one,
+        init_unanswered if there is neither an answer nor a default, and Again if a person types `back` or `again QUESTION`.
         """
         text = self.taken.get(question, self.written.get(question))
         if text is not None:
@@ -88,9 +99,25 @@ class Answers:
         while True:
             text = self.ask(question, default or "").strip() or (default or "")
             try:
+                self._take_back(text)
                 return self._keep(question, text, meaning)
             except WrongAnswer as error:
                 self.show(f"  {error}")
+
+    def _take_back(self, text: str) -> None:
+        """Raise Again, with the earlier answer forgotten, if the text is `back` or `again QUESTION`."""
+        word, _, named = text.partition(" ")
+        if text == "back":
+            named = next(reversed(self.taken), "")
+            if not named:
+                raise WrongAnswer("this is the first question")
+        elif word != "again" or not named:
+            return
+        elif named not in self.taken:
+            raise WrongAnswer(f"there is no answer to {named}{did_you_mean(named, self.taken)}")
+        self.forget((named,))
+        self.written, self.taken = {**self.written, **self.taken}, {}
+        raise Again
 
     def forget(self, questions: tuple[str, ...]) -> None:
         """Drop answers, so that they are asked for again."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import Path
 
@@ -84,6 +84,8 @@ class PolicyChoices:
     delta: str
     every: str | None
     per_query: str
+    max_epsilon: str | None = None
+    analysts: dict[str, str] = field(default_factory=dict)
 
     def text(self, source: Path, place: Path) -> str:
         """Return the policy for the data at `source`, to be written to `place`."""
@@ -103,8 +105,13 @@ class PolicyChoices:
         every = f", every: {self.every}" if self.every else ""
         yield f"budget: {{epsilon: {self.epsilon}, delta: {self.delta}, accountant: zcdp{every}}}"
         questions = questions_within(self.epsilon, self.delta, self.per_query)
-        yield f"per_query: {{epsilon: {self.per_query}}}  # about {questions} such questions fit the budget"
+        most = f", max_epsilon: {self.max_epsilon}" if self.max_epsilon else ""
+        yield f"per_query: {{epsilon: {self.per_query}{most}}}  # about {questions} such questions fit the budget"
         yield f"ledger: {quoted(f'sqlite:///{data_set_name(source)}-ledger.db')}"
+        if self.analysts:
+            yield "analysts:"
+        for name, limit in self.analysts.items():
+            yield f"  {yaml_scalar(name)}: {{epsilon: {limit}}}"
         yield "tables:"
         for name, table in self.tables.items():
             yield from _table_lines(name, table)

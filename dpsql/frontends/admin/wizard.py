@@ -7,6 +7,7 @@ of the answers is shown by questions over rows that are made up (`simulated_erro
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from dpsql.engine.structure import SourceTable, plain_name
 from dpsql.errors.suggestions import did_you_mean
-from dpsql.frontends.admin.answers import Answers, WrongAnswer
+from dpsql.frontends.admin.answers import Again, Answers, WrongAnswer
 from dpsql.frontends.admin.choices import LEFT_OUT, ColumnChoice, PolicyChoices, TableChoice, column_choice
 from dpsql.frontends.admin.simulated_errors import simulated_errors
 from dpsql.frontends.admin.starter_policy import (
@@ -27,8 +28,9 @@ from dpsql.frontends.admin.starter_policy import (
     write_policy,
 )
 from dpsql.policy import parse_policy
-from dpsql.policy.values import MOST_COUNT
+from dpsql.policy.values import MOST_COUNT, login
 from dpsql.privacy.accounting.ledger_units import EVERY
+from dpsql.session.budget import in_questions
 
 Unit = tuple[str, str] | None
 WIDE = 20
@@ -47,8 +49,16 @@ def ask_for_policy(source: Path, place: Path, answers: Answers) -> int:
     and PolicyRefusal if answers contradict each other.
     """
     tables = {name: table for name, table in tables_for_policy(source, place).items() if plain_name(name) == name}
+    while True:
+        try:
+            return _ask_and_write(source, place, tables, answers)
+        except Again:
+            continue
+
+
+def _ask_and_write(source: Path, place: Path, tables: Mapping[str, SourceTable], answers: Answers) -> int:
     for name, table in tables.items():
-        answers.show(f"{name}: {', '.join(table.columns)}")
+        answers.tell(f"{name}: {', '.join(table.columns)}")
     unit = _unit(answers, tables)
     drafts = _tables(answers, tables, unit)
     chosen = {
@@ -71,7 +81,7 @@ def ask_for_policy(source: Path, place: Path, answers: Answers) -> int:
             answers.show(line)
         if _is_accepted(answers, place):
             break
-        answers.forget(("budget", "per_query"))
+        answers.forget(("budget", "per_query", "max_epsilon", "analysts"))
     answers.require_all_taken()
     write_policy(text, place)
     return len(chosen)
@@ -80,7 +90,10 @@ def ask_for_policy(source: Path, place: Path, answers: Answers) -> int:
 def _is_accepted(answers: Answers, place: Path) -> bool:
     if answers.ask is None:
         return True
-    words = f"\nWrite {place}? `yes`, or `again` to choose budget and price of a question again."
+    words = (
+        f"\nWrite {place}? `yes`; `again` to choose budget and price of a question again, `again QUESTION` for any other answer:"
+        f"\n   {', '.join(answers.taken)}"
+    )
     answers.forget(("finish",))
     return answers.get("finish", words, _one_of("yes", "again"), "yes") == "yes"
 
@@ -105,7 +118,17 @@ def _unit(answers: Answers, tables: Mapping[str, SourceTable]) -> Unit:
         "\n1. Whose privacy is it? The column that names one person, as TABLE.COLUMN; or `row`, if every row is somebody else."
         "\n   Nobody who sees answers can tell whether one such person is in the data."
     )
-    return answers.get("unit", words, meaning)
+    return answers.get("unit", words, meaning, _likely_unit(tables) if answers.ask is not None else None)
+
+
+def _likely_unit(tables: Mapping[str, SourceTable]) -> str | None:
+    """Return the column that most tables have, at least two, as TABLE.COLUMN; preferred is a table of which it is the primary
+    key. None if no two tables share a column."""
+    names = Counter(column for table in tables.values() for column in table.columns if plain_name(column) == column)
+    shared = [column for column, count in names.most_common() if count > 1 and count == max(names.values())]
+    keyed = [(name, table.primary_key[0]) for name, table in tables.items() if len(table.primary_key) == 1]
+    holders = [(name, column) for column in shared for name, table in tables.items() if column in table.columns]
+    return next((".".join(entry) for entry in [*(entry for entry in keyed if entry[1] in shared), *holders]), None)
 
 
 @dataclass(frozen=True)
@@ -130,8 +153,9 @@ def _tables(answers: Answers, tables: Mapping[str, SourceTable], unit: Unit) -> 
         links = {column: parent for column, parent in table.foreign_keys.items() if parent[0] in included}
         public = about[name] == "public"
         if not public and unit is not None and name != unit[0] and not _leads(name, included, unit, set()):
-            links = {**links, **_link(answers, name, included, unit)}
-        max_rows, key = (None, tuple(table.primary_key)) if public else _max_rows(answers, name, table, unit)
+            link = _link(answers, name, included, unit)
+            public, links = link is None, {**links, **(link or {})}
+        max_rows, key = (None, _row_key(answers, name, table)) if public else _max_rows(answers, name, table, unit)
         drafts[name] = _TableDraft(public, max_rows, key, links)
     return drafts
 
@@ -156,27 +180,48 @@ def _leads(name: str, tables: Mapping[str, SourceTable], unit: tuple[str, str], 
 
 def _link(
     answers: Answers, name: str, tables: Mapping[str, SourceTable], unit: tuple[str, str]
-) -> dict[str, tuple[str, str]]:
-    """Return the foreign key that leads from a table towards the privacy unit."""
+) -> dict[str, tuple[str, str]] | None:
+    """Return the foreign key that leads from a table towards the privacy unit, None if the table is public after all."""
     columns = tables[name].columns
 
-    def meaning(text: str) -> dict[str, tuple[str, str]]:
+    def meaning(text: str) -> dict[str, tuple[str, str]] | None:
+        if text == "public" and text not in columns:
+            return None
         column, equals, target = (part.strip() for part in text.partition("="))
         table, _, key = target.partition(".") if equals else (*unit[:1], ".", unit[1])
         if column not in columns:
-            other = (
-                f"if none leads to a person, change the answer {name} to public or {LEFT_OUT} in the file of answers"
+            way_out = (
+                f"if none leads to a person, answer public, or change the answer {name} to {LEFT_OUT} (again {name})"
             )
-            raise WrongAnswer(f"{name} has no column '{column}'{did_you_mean(column, columns)}; {other}")
+            raise WrongAnswer(f"{name} has no column '{column}'{did_you_mean(column, columns)}; {way_out}")
         if table not in tables or key not in tables[table].columns or table == name:
             raise WrongAnswer(f"write COLUMN, or COLUMN = TABLE.COLUMN of another table; {target or text} is none")
         return {column: (table, key)}
 
     words = (
         f"\n   Which column of {name} leads to the person? COLUMN, with the values of {'.'.join(unit)}; or"
-        " COLUMN = TABLE.COLUMN of a table on the way."
+        " COLUMN = TABLE.COLUMN of a table on the way; or `public`, if nothing in it is about a person."
     )
     return answers.get(f"{name}.link", words, meaning, unit[1] if unit[1] in columns else None)
+
+
+def _row_key(answers: Answers, name: str, table: SourceTable) -> tuple[str, ...]:
+    """Return the key of a public table, by which joins with it add no rows: as declared, or as the owner says."""
+    if table.primary_key:
+        return tuple(table.primary_key)
+
+    def meaning(text: str) -> tuple[str, ...]:
+        columns = () if text == LEFT_OUT else tuple(part for part in re.split(r"[\s,]+", text) if part)
+        for column in columns:
+            if column not in table.columns:
+                raise WrongAnswer(f"{name} has no column {column}{did_you_mean(column, table.columns)}")
+        return columns
+
+    words = (
+        f"\n   Which columns of {name} are different in every row? Then questions may join it by them without more noise. Names,"
+        f" or `{LEFT_OUT}`."
+    )
+    return answers.get(f"{name}.key", words, meaning, LEFT_OUT)
 
 
 # --- how much one person counts ------------------------------------------------------------------------------------------
@@ -207,13 +252,13 @@ def _columns(
     """Return the columns that analysts may name, in the order of the source."""
     keys = {*draft.primary_key, *draft.links, *([unit[1]] if unit is not None and unit[0] == name else [])}
     if answers.ask is not None:
-        answers.show(_column_words(name, typed=not table.delimiter))
+        answers.tell(_column_words(name, typed=not table.delimiter))
     chosen: dict[str, ColumnChoice | None] = {}
     open_columns: list[str] = []
     for column, engine_type in table.columns.items():
         type_ = type_of(engine_type)
         if plain_name(column) != column or type_ is None:
-            answers.show(
+            answers.tell(
                 f"   {column} is left out: {'it has no plain name' if type_ else f'{type_in_words(engine_type)} is not read'}"
             )
         elif column in keys:
@@ -334,7 +379,7 @@ def _column_groups(answers: Answers, table: str, columns: list[str]) -> dict[str
     )
     groups = answers.get(question, words, meaning)
     closed = len(columns) - sum(map(len, groups.values()))
-    answers.show(f"   {closed} columns are left out: nobody may use them.")
+    answers.tell(f"   {closed} columns of {table} are left out: nobody may use them.")
     return groups
 
 
@@ -368,7 +413,50 @@ def _budgeted(answers: Answers, unit: Unit, tables: dict[str, TableChoice]) -> P
             raise WrongAnswer("one question cannot cost more than all together")
         return text
 
-    return PolicyChoices(unit, tables, epsilon, delta, every, answers.get("per_query", words, price, default))
+    per_query = answers.get("per_query", words, price, default)
+
+    def most(text: str) -> str | None:
+        if text == LEFT_OUT:
+            return None
+        if not Fraction(per_query) <= _decimal(text) <= Fraction(epsilon):
+            raise WrongAnswer(f"write a number from {per_query} to {epsilon}, or {LEFT_OUT}")
+        return text
+
+    words = f"\n   And the most epsilon that one question may ask for? `{LEFT_OUT}`: up to the whole budget."
+    max_epsilon = answers.get("max_epsilon", words, most, LEFT_OUT)
+    return PolicyChoices(
+        unit, tables, epsilon, delta, every, per_query, max_epsilon, _analysts(answers, epsilon, delta, per_query)
+    )
+
+
+def _analysts(answers: Answers, epsilon: str, delta: str, per_query: str) -> dict[str, str]:
+    """Return the analysts and the epsilon that each may spend."""
+
+    def meaning(text: str) -> dict[str, str]:
+        limits: dict[str, str] = {}
+        for entry in filter(None, map(str.strip, text.split(","))) if text != LEFT_OUT else ():
+            name, _, limit = entry.partition(" ")
+            try:
+                login(name)
+            except ValueError as error:
+                raise WrongAnswer(str(error)) from None
+            if name in limits or _decimal(limit.strip()) > Fraction(epsilon):
+                raise WrongAnswer(f"write each name once, with at most {epsilon}: ann {epsilon}, students {per_query}")
+            if not questions_within(limit.strip(), delta, per_query):
+                raise WrongAnswer(
+                    f"{name} could not ask one question of epsilon {per_query}: {limit.strip()} is too little"
+                )
+            limits[name] = limit.strip()
+        return limits
+
+    words = (
+        "\n6. Who else asks, and how much may each spend of it? `NAME EPSILON, NAME EPSILON`: each gets an account of their own."
+        f"\n   `{LEFT_OUT}`: you alone ask, or you add analysts to the policy later."
+    )
+    limits = answers.get("analysts", words, meaning, LEFT_OUT)
+    for name, limit in limits.items():
+        answers.tell(f"   {name}: {in_questions(questions_within(limit, delta, per_query))} of epsilon {per_query}")
+    return limits
 
 
 def delta_for(people: int) -> str:

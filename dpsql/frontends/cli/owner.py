@@ -120,7 +120,10 @@ def _ask_owner(source: Path, place: Path, unit: str | None, answers_file: Path |
         if draft.exists():
             written = read_answers(read_text(draft), str(draft)) | written
             _show(f"Going on with the answers in {draft}; delete it to begin anew.")
-        _show("Enter takes the default in brackets. Ctrl-C stops; answers are kept, and the same command goes on.")
+        _show(
+            "Enter takes the default in brackets. `back` takes the last answer back, `again QUESTION` an earlier one."
+            " Ctrl-C stops; answers are kept, and the same command goes on."
+        )
         try:
             tables = ask_for_policy(source, place, Answers(written, str(draft), _show, _asker(), draft))
         except (KeyboardInterrupt, EOFError):

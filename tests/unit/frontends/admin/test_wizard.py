@@ -380,7 +380,9 @@ def test_ctrl_c_loses_nothing(bare_clinic: Clinic, dpsql: Run) -> None:
             ("patients.repeats", "no"), ("numbers.link [patient_id]", ""), ("numbers.max_rows", "5"), ("patients.region", "north, south"),
             ("patients.age", "0 to 120"), ("patients.income", "-"), ("patients.missing", "nobody"),
             ("patients.missing", "age"), ("numbers.n", "0 to 9"), ("numbers.missing", "-"), ("people", "300"), ("budget [1]", ""),
-            ("per_query [0.03]", "0.5"), ("finish [yes]", "again"), ("budget [1]", "2"), ("per_query [0.06]", ""),
+            ("per_query [0.03]", "0.25"), ("max_epsilon [-]", "1"), ("analysts [-]", "back"), ("max_epsilon [-]", ""),
+            ("analysts [-]", ""), ("finish [yes]", "again"), ("budget [1]", "2"), ("per_query [0.06]", ""),
+            ("max_epsilon [-]", ""), ("analysts [-]", "ann 1"),
         ):  # fmt: skip
             child.expect_exact(f"{question}: ")
             child.send(f"{answer}\r")
@@ -455,12 +457,28 @@ WIDE = ["person", "age", "sex", *(f"lab_{n}" for n in range(100)), *(f"note_{n}"
 def test_a_table_in_which_no_column_leads_to_a_person_is_no_dead_end(tmp_path: Path) -> None:
     (tmp_path / "wards.csv").write_text("ward,beds\nnorth,3\n")
     (tmp_path / "people.csv").write_text("person,age\n1,30\n")
-    typed = iter(("people.person", "protected", "no", ""))
+    typed = {
+        "unit": ["back", "people.person"], "wards": ["protected", "protected"], "people.repeats": ["back", "again ward", "no"],
+        "wards.link": ["", "public"], "wards.key": ["nobody", "ward"], "people.age": ["integer 0 to 9", "integer 0 to 120"],
+        "people.missing": ["-"], "wards.beds": ["integer 0 to 99"], "people": ["500"], "budget": ["", "2"],
+        "per_query": ["", ""], "max_epsilon": ["5", "0.5", "1"], "analysts": ["ann 3", "ann 0.0001", "-", "ann 1, bob 0.9"],
+        "finish": ["again people.age", "again", "yes"],
+    }  # fmt: skip
     shown = list[str]()
-    answers = Answers({}, "typed", shown.append, lambda question, default: next(typed))
-    with pytest.raises(StopIteration):
-        ask_for_policy(tmp_path, tmp_path / "new.yaml", answers)
-    assert "change the answer wards to public or - in the file of answers" in shown[-1]
+    answers = Answers({}, "typed", shown.append, lambda question, default: typed[question].pop(0))
+    assert ask_for_policy(tmp_path, tmp_path / "new.yaml", answers) == 2 and not any(typed.values())
+    said = "\n".join(shown)
+    for words in (
+        "this is the first question", "there is no answer to ward; did you mean wards?", "or change the answer wards to - (again wards)",
+        "wards has no column nobody", "write a number from 0.03 to 1, or -", "ann could not ask one question of epsilon 0.03",
+        "bob: 10 questions of epsilon 0.06",
+    ):  # fmt: skip
+        assert words in said, words
+    assert said.count("people: person, age") == 1, "remarks are not repeated"
+    policy = load_policy(tmp_path / "new.yaml")
+    assert (policy.tables["wards"].public, policy.tables["wards"].primary_key) == (True, ("ward",))
+    assert policy.tables["people"].columns["age"].upper == 120 and policy.per_query.max_epsilon == 1
+    assert {name: analyst.epsilon for name, analyst in policy.analysts.items()} == {"ann": 1, "bob": Fraction("0.9")}
 
 
 def test_a_table_of_130_columns_takes_few_questions(bare_clinic: Clinic, dpsql: Run) -> None:
@@ -478,6 +496,8 @@ def test_a_table_of_130_columns_takes_few_questions(bare_clinic: Clinic, dpsql: 
             "500",
             "",
             "0.1",
+            "-",
+            "-",
             "yes",
         ]
     )
@@ -490,10 +510,11 @@ def test_a_table_of_130_columns_takes_few_questions(bare_clinic: Clinic, dpsql: 
     answers = Answers({}, "typed", shown.append, ask)
     assert ask_for_policy(Path("wide.csv"), Path("wide.yaml"), answers) == 1
     assert asked == [
-        "unit", "wide.repeats", "wide.*", "wide.*", "wide.age", "wide.sex", "wide.lab_*", "wide.missing", "people", "budget", "per_query", "finish"
+        "unit", "wide.repeats", "wide.*", "wide.*", "wide.age", "wide.sex", "wide.lab_*", "wide.missing", "people", "budget", "per_query",
+        "max_epsilon", "analysts", "finish",
     ]  # fmt: skip
     said = "\n".join(shown)
-    assert "wide has no column ages; did you mean age?" in said and "27 columns are left out" in said
+    assert "wide has no column ages; did you mean age?" in said and "27 columns of wide are left out" in said
     assert "wide has 129 columns beside its keys" in said and "one answer for 100 columns: lab_0, lab_1," in said
     columns = load_policy("wide.yaml").tables["wide"].columns
     assert list(columns) == WIDE[:103] and (columns["lab_7"].type, columns["lab_7"].upper) == ("real", 50)
