@@ -28,7 +28,8 @@ MOST = {
     # backup and restore of what a server has beside its ledger: 80; dp.bars and types in catalogs, losses that check names: 120;
     # patterns of lists, statistics, sets of JSON in catalogs, refusals at Parse: 140
     # history with questions, refusals and what was learned of a column; purge: 90
-    "frontends": (16_300, 82),  # accounts in questions, verbose forms, accounts that cannot ask: 60
+    # accounts in questions and verbose forms: 60; init: back, again, keys, analysts, suggestions: 120
+    "frontends": (16_400, 82),
     "functions": (4_300, 22),  # conditions that exclude each other, so that a question about nothing is refused: 85
     "ledger": (3_300, 18),  # clocks that jump open no budget, and the owner states the day: 70
     "media": (200, 3),

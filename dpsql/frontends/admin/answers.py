@@ -69,12 +69,12 @@ class Answers:
     ask: Callable[[str, str], str] | None = None
     draft: Path | None = None
     taken: dict[str, str] = field(default_factory=dict)
-    _told: set[str] = field(default_factory=set)
+    _remarks: set[str] = field(default_factory=set)
 
     def tell(self, text: str) -> None:
         """Print a remark between questions, once however often the dialogue begins anew."""
-        if text not in self._told:
-            self._told.add(text)
+        if text not in self._remarks:
+            self._remarks.add(text)
             self.show(text)
 
     def get(self, question: str, words: str, meaning: Callable[[str], Meaning], default: str | None = None) -> Meaning:
