@@ -56,6 +56,7 @@ from dpsql.sql.binder.unlisted_values import unlisted
 from dpsql.sql.lexer import Piece, SqlText, as_piece, place
 from dpsql.sql.parse import Parameters, Statement, dialect, has_values, parse
 from dpsql.sql.rewrites.bigquery import option_place
+from dpsql.sql.rewrites.dialects import in_dialect
 from dpsql.storage.recent_values import RecentValues
 
 # --- public values ----------------------------------------------------------------------------------------------------
@@ -449,13 +450,14 @@ class Planner:
         if options.min_units is not None and requested(options) is not None:
             raise refuse("min_units", reason=f"noise of {options.mechanism} is added to medians and means alone")
         with TRACES.span("plan"):
-            plan = bind(statement, policy, options.min_units, self._public_values)
+            plan = bind(in_dialect(statement, options.dialect), policy, options.min_units, self._public_values)
         with TRACES.span("price"):
             return self.priced(statement, plan, options)
 
-    def without_min_units(self, statement: Statement) -> Plan:
+    def without_min_units(self, planned: Planned) -> Plan:
         """Return a bound question without its count of units, for comparisons: their threshold already excludes groups with too
         few units."""
+        statement = in_dialect(planned.statement, planned.options.dialect)
         return bind(statement, self.bound_policy(statement)[0], public_values=self._public_values)
 
     def priced(self, statement: Statement, plan: Plan, options: Options) -> Planned:

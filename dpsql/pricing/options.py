@@ -59,7 +59,7 @@ class Options:
     measured together. `proposed_sensitivity`: the sensitivity that propose-test-release tests. `min_units`: groups with fewer
     counted privacy units are not shown. `cut_totals`: `dp.max_total = auto`; `choose_values`: `dp.max_values = auto`.
     `bars`: a server answers with columns for the ends of error bars. `correlation`: correlation between consecutive groups for
-    correlated noise."""
+    correlated noise. `dialect`: how a text is read where DuckDB and PostgreSQL differ."""
 
     epsilon: Fraction
     delta: Fraction
@@ -76,6 +76,7 @@ class Options:
     assume_rows: int = 1000
     quantile_bars: bool = False
     bars: bool = False
+    dialect: str = "duckdb"
     threshold: Fraction | None = None
     watch: str = "default"
     hits: int = 1
@@ -243,6 +244,12 @@ def _unknown_shown(text: str) -> Unknown:
     return Unknown(text.lower())
 
 
+def _dialect(text: str) -> str:
+    if text.lower() not in ("duckdb", "postgresql"):
+        raise ValueError(text)
+    return text.lower()
+
+
 def _workload(text: str) -> Objective:
     words = {"on": "relative", "true": "relative", "1": "relative", "false": "off", "0": "off"}
     return Objective(words.get(text.lower(), text.lower()))
@@ -304,6 +311,7 @@ _READERS: dict[str, tuple[Callable[[str], Any], str]] = {
     "reuse": (_reuse, "off, on or derive"),
     "unknown": (_unknown_shown, "value or null"),
     "bars": (_switch, "on or off"),
+    "dialect": (_dialect, "duckdb or postgresql"),
     "simultaneous": (_switch, "on or off"),
     "quantile_bars": (_switch, "on or off"),
     "assume_rows": (_rows, "a whole number from 1"),

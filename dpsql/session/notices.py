@@ -33,6 +33,7 @@ from dpsql.reuse.lookup import PaidBlock, derived_notices
 from dpsql.session.clamp_notices import clamp_notices
 from dpsql.session.context import SessionContext
 from dpsql.session.stages import Public, tables_read
+from dpsql.sql.rewrites.dialects import differences
 from dpsql.storage.recent_values import RecentValues
 
 _MOST_REMARKS = 256
@@ -83,6 +84,14 @@ def empty_notices(question: NoticedQuestion) -> tuple[str, ...]:
         else "no row can pass the conditions of a part of this question, so its numbers are noise alone"
         for keys in dict.fromkeys(question.planned.about_nothing)
     )  # fmt: skip
+
+
+def dialect_notices(question: NoticedQuestion) -> tuple[str, ...]:
+    """Return notices on what the text says that DuckDB and PostgreSQL read differently."""
+    return tuple(
+        f"read as {question.planned.options.dialect} (dp.dialect): {difference}"
+        for difference in differences(question.planned.statement)
+    )
 
 
 def row_notices(question: NoticedQuestion) -> tuple[str, ...]:
@@ -419,6 +428,7 @@ RULES: tuple[tuple[Rule, Shown], ...] = (
     (derived_answer_notices, Shown.ANSWER),
     (condition_notices, Shown.EXPLAIN | Shown.ANSWER),
     (empty_notices, Shown.EXPLAIN | Shown.ANSWER),
+    (dialect_notices, Shown.EXPLAIN),
     (row_notices, Shown.EXPLAIN | Shown.STANDING),
     (target_notices, Shown.EXPLAIN | Shown.ANSWER),
     (workload_notices, Shown.EXPLAIN | Shown.ANSWER),

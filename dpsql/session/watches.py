@@ -71,7 +71,7 @@ def watched(context: SessionContext, planned: Planned) -> WatchedQuestion:
     if cuts := planned.plan.cuts:
         name = "dp.max_values" if cuts[0].places else "dp.max_total"
         raise refuse("watch_option", name=name, value=options.show()[name])
-    plan = planned.plan if options.min_units is None else context.planner.without_min_units(planned.statement)
+    plan = planned.plan if options.min_units is None else context.planner.without_min_units(planned)
     if (
         len(plan.blocks) != 1
         or plan.results

@@ -25,7 +25,7 @@ from dpsql.sql.lexer import DIALECT, OWN_NAMES, Piece, SqlText, as_piece, parser
 from dpsql.sql.parser import parse_tokens
 from dpsql.sql.rewrites import TOKENS, TREES
 from dpsql.sql.rewrites.bigquery import in_plain_sql
-from dpsql.sql.rewrites.postgresql import escaped_strings, flattened
+from dpsql.sql.rewrites.postgresql import FEW, escaped_strings, flattened
 
 MOST_CHARACTERS = 200_000
 MOST_TOKENS = 20_000
@@ -250,7 +250,10 @@ def _query(sql: str, tokens: list[Token], parameters: Parameters) -> Statement:
     numbered, marks = _numbered(tokens)
     trees = _trees(numbered, sql, tokens)
     check_arguments(tokens, DIALECT)
-    tree = flattened(trees[0]) if len(trees) == 1 else None
+    tree = trees[0] if len(trees) == 1 else None
+    types = [token.token_type for token in tokens]
+    if types.count(TokenType.AND) + types.count(TokenType.OR) > FEW:
+        tree = flattened(tree)
     kinds = _kinds(tree)
     tree = _as_select(tree)
     if not isinstance(tree, (exp.Select, exp.SetOperation)):

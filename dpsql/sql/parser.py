@@ -142,9 +142,21 @@ def _metered_class(name: str) -> type:
     usual = parser_dialect(name).parser_class
     counted: dict[str, Any] = {attribute: _counted(getattr(usual, attribute)) for attribute in _STEPS}
     placed = {"PRIMARY_PARSERS": _placed(usual.PRIMARY_PARSERS), "NO_PAREN_FUNCTIONS": _words(usual.NO_PAREN_FUNCTIONS)}
-    return type(
-        "MeteredParser", (usual,), {"__slots__": (), "FUNCTIONS": _functions(usual.FUNCTIONS), **placed, **counted}
-    )
+    placed |= {"FUNCTIONS": _functions(usual.FUNCTIONS), "TYPE_CONVERTERS": _types_with_lengths(usual.TYPE_CONVERTERS)}
+    return type("MeteredParser", (usual,), {"__slots__": (), **placed, **counted})
+
+
+def _types_with_lengths(usual: dict[Any, Any]) -> dict[Any, Any]:
+    """Return the builders of types, where DuckDB's drops the length of varchar(2)."""
+    text = exp.DType.TEXT
+
+    def built(type_: exp.DataType) -> exp.DataType:
+        lengths = [part.this for part in type_.expressions]
+        plain = len(lengths) == 1 and isinstance(lengths[0], exp.Literal)
+        result: exp.DataType = type_ if plain else usual[text](type_)
+        return result
+
+    return {**usual, text: built} if text in usual else usual
 
 
 def _placed(usual: dict[Any, Any]) -> dict[Any, Any]:

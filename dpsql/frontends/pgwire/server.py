@@ -327,7 +327,7 @@ class Server:
             analyst=analyst, sandbox=self._sandbox.of(user, memory.computing), planner=planner, room=self._room,
             caches=self._caches, watch_register=self._watches, gate=self._gate, questions=state.questions,
         )  # fmt: skip
-        session.start_with(login.options)
+        session.start_with({"dp.dialect": "postgresql", **login.options})  # a client has said PostgreSQL
         catalog = self._catalog(user, session.policy)
         return Questions(
             session, catalog, login.settings, number, texts=self._texts, activity=self.activity, memory=memory

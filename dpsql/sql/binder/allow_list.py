@@ -6,7 +6,9 @@ against excessive resources and surprises (files, settings, randomness, endless 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import isinf
+from typing import Any
 
 from sqlglot import exp
 
@@ -27,7 +29,7 @@ NODES: frozenset[type[exp.Expr]] = frozenset({
     # literals and operators
     exp.Literal, exp.Boolean, exp.Null, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Pow,
     exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.And, exp.Or, exp.Not, exp.Is,
-    exp.In, exp.Between, exp.Like, exp.ILike, exp.DPipe, exp.Case, exp.If, exp.Exists, exp.Any, exp.All,
+    exp.In, exp.Between, exp.Like, exp.ILike, exp.Escape, exp.DPipe, exp.Case, exp.If, exp.Exists, exp.Any, exp.All,
     # scalar functions
     exp.Abs, exp.Sign, exp.Round, exp.Floor, exp.Ceil, exp.Trunc, exp.Sqrt, exp.Exp, exp.Ln, exp.Log, exp.Least,
     exp.Greatest, exp.Coalesce, exp.Nullif, exp.Cast, exp.TryCast, exp.Lower, exp.Upper, exp.Trim, exp.Substring,
@@ -106,8 +108,8 @@ def check_node(node: exp.Expr) -> None:
         raise refuse("wrong_arguments", function=sql_word(node), reason="divides by zero here", position=place(node))
     if isinstance(node, exp.Func):
         _check_slots(node)
-    if isinstance(node, exp.TimeToStr):
-        check_format(node)
+    if type(node) in _CHECKS:
+        _CHECKS[type(node)](node)
     for slot, value in node.args.items():
         foreign = slot in OTHER_DIALECTS and not isinstance(node, exp.Cast)
         foreign |= slot == _MORE_SLOTS.get(type(node))
@@ -122,8 +124,33 @@ def _aggregates_results(spelling: str) -> bool:
     return entry is not None and entry[0].over_results
 
 
+def read_pattern(node: exp.Escape) -> list[tuple[bool, str]]:
+    """Return the characters of a pattern with ESCAPE, each with whether it stands for itself. Refuses (wrong_arguments) anything
+    but literals, an escape of other than one character, and one with nothing behind it."""
+    like, escape = node.this, node.expression
+    pattern = like.expression.unnest()
+    texts = [part.name for part in (pattern, escape) if isinstance(part, exp.Literal) and part.is_string]
+    if len(texts) != 2 or len(texts[1]) != 1:
+        reason = "takes a literal pattern and one literal character"
+        raise refuse("wrong_arguments", function="ESCAPE", reason=reason, position=place(like) or place(node))
+    characters, escaped = list[tuple[bool, str]](), False
+    for character in texts[0]:
+        if character == texts[1] and not escaped:
+            escaped = True
+            continue
+        characters.append((escaped or character not in "%_", character))
+        escaped = False
+    if escaped:
+        reason = "needs a character behind the escape"
+        raise refuse("wrong_arguments", function="LIKE", reason=reason, position=place(pattern))
+    return characters
+
+
 def check_format(node: exp.Expr) -> None:
     """Refuse an empty date format, which the parser turns into the word None."""
     format_ = node.args.get("format")
     if isinstance(format_, exp.Literal) and format_.name == "None":
         raise refuse("wrong_arguments", function="STRFTIME", reason="needs a format", position=place(node))
+
+
+_CHECKS: dict[type[exp.Expr], Callable[[Any], object]] = {exp.TimeToStr: check_format, exp.Escape: read_pattern}

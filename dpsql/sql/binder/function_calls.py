@@ -13,10 +13,11 @@ from dpsql.functions.calendar import BUCKETS, midnight
 from dpsql.functions.date_formats import of_words
 from dpsql.functions.evaluate import evaluate
 from dpsql.functions.numeric import REGISTRY
+from dpsql.functions.text_values import lower
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Expr, Literal
 from dpsql.privacy.loss import exact_number
-from dpsql.sql.binder.allow_list import check_format
+from dpsql.sql.binder.allow_list import check_format, read_pattern
 from dpsql.sql.binder.scalars import Scalars, handles, literal, literal_interval, not_allowed, now, temporal
 from dpsql.sql.binder.scope import only
 from dpsql.sql.binder.sql_words import sql_word
@@ -165,7 +166,8 @@ def _cast(self: Scalars, node: exp.Cast) -> Expr:
             return real
         return self.call("round", node, real, digits)
     target = next((type_ for type_, names in _TYPES.items() if name in names), None)
-    if target is None or node.to.expressions or node.to.args.get("nested"):
+    written = node.to.expressions and target is not Type.TEXT  # varchar(2) has any length, as in DuckDB
+    if target is None or written or node.to.args.get("nested"):
         raise refuse("unknown_type", type=node.to.sql("duckdb"), position=place(node))
     inner = self.bind(node.this)
     if isinstance(inner, Literal) and isinstance(inner.value, str) and target.temporal:
@@ -326,6 +328,36 @@ def _with_options(pattern: Expr, options: str) -> Expr:
         return pattern
     inside = ("i" if options.rfind("i") > options.rfind("c") else "") + ("s" if "s" in options else "")
     return literal(f"(?{inside}){pattern.value}") if inside else pattern
+
+
+@handles(exp.Escape)
+def _escape(self: Scalars, node: exp.Escape) -> Expr:
+    """Bind x LIKE 'a\\_%' ESCAPE '\\' by functions that search texts without wildcards. Refuses patterns with an escaped
+    wildcard and others than % at the ends."""
+    like = node.this
+    only(node, "this", "expression")
+    only(like, "this", "expression", "negate")
+    name, text = "ilike" if isinstance(like, exp.ILike) else "like", self.bind(like.this)
+    pattern = read_pattern(node)
+    if not any(literal_ and character in "%_" for literal_, character in pattern):
+        matched = self.call(name, node, text, literal("".join(character for _, character in pattern)))
+    else:
+        ends = [pattern[:1] == [(False, "%")], pattern[-1:] == [(False, "%")]]
+        inside = pattern[ends[0] : len(pattern) - ends[1]]
+        if not all(literal_ for literal_, _ in inside):
+            reason = "takes an escaped % or _ with % at the ends alone"
+            raise refuse("wrong_arguments", function=name.upper(), reason=reason, position=place(like.expression))
+        searched = "".join(character for _, character in inside)
+        if name == "ilike":
+            text, searched = self.call("lower", node, text), lower(searched)
+        test = {
+            (False, False): "eq",
+            (False, True): "starts_with",
+            (True, False): "ends_with",
+            (True, True): "contains",
+        }
+        matched = self.call(test[ends[0], ends[1]], node, text, literal(searched))
+    return self.call("not", node, matched) if like.args.get("negate") else matched
 
 
 @handles(exp.SplitPart)

@@ -24,6 +24,8 @@ from dpsql.sql.binder.sql_words import sql_word
 from dpsql.sql.binder.unlisted_values import COMPARISONS, check_listed
 from dpsql.sql.lexer import place
 
+WHOLE = "whole"
+"""Key of a quotient's `meta`: it is whole if both sides are integers."""
 MOST_IN_LIST = 2_000
 MOST_WEIGHT = 30_000
 
@@ -303,7 +305,9 @@ _BINARY: dict[type[exp.Expr], str] = {
 def _binary(self: Scalars, node: exp.Expr) -> Expr:
     only(node, "this", "expression", "typed", "safe", "negate")
     left, right = self.bind(node.this), self.bind(node.expression)
-    result = _folded(node, left, right) or self.call(_BINARY[type(node)], node, left, right)
+    whole = node.meta.get(WHOLE) and {left.facts.type, right.facts.type} <= {Type.INTEGER, Type.NULL}
+    name = "intdiv" if whole else _BINARY[type(node)]
+    result = _folded(node, left, right) or self.call(name, node, left, right)
     return self.call("not", node, result) if node.args.get("negate") else result
 
 

@@ -32,7 +32,7 @@ def escaped_strings(tokens: list[Token], sql: str) -> list[Token]:
     """Return the tokens with E'...' as plain strings. Refuses (syntax) an escape that PostgreSQL reads as a byte which is no
     character, and octal ones, which nobody writes."""
     byte_string = TokenType.BYTE_STRING
-    if not any(token.token_type is byte_string for token in tokens):
+    if byte_string not in [token.token_type for token in tokens]:
         return tokens
     return [_plain(token, sql) if token.token_type is byte_string else token for token in tokens]
 
@@ -60,6 +60,8 @@ def interval_texts(tokens: list[Token]) -> list[Token]:
     """Return the tokens with INTERVAL 'text' as 'text'::INTERVAL, unless the text is a number: the parser keeps the first number
     and unit of a text and drops the rest, as in '1 day 02:00' and '3 days ago'."""
     plain: list[Token] = []
+    if TokenType.INTERVAL not in [token.token_type for token in tokens]:
+        return tokens
     for token in tokens:
         before = plain[-1] if plain else None
         text = token.token_type is TokenType.STRING and before is not None and before.token_type is TokenType.INTERVAL
@@ -337,14 +339,14 @@ def flattened(tree: exp.Expr | None) -> exp.Expr | None:
         if type(node.parent) is type(node) or not isinstance(node.this, type(node)):
             continue
         parts = _chain(node)
-        if len(parts) > _FEW:
+        if len(parts) > FEW:
             left, right = _halves(type(node), parts)
             node.set("this", left)
             node.set("expression", right)
     return tree
 
 
-_FEW = 16
+FEW = 16
 
 
 def _chain(node: exp.Connector) -> list[exp.Expr]:

@@ -109,6 +109,7 @@ EFFECTS: dict[str, tuple[str, Callable[[Session], Any]]] = {
     "correlation": ("0.5", correlated_bars),
     "watch": ("night", receipt_of_a_comparison),
     "hits": ("7", lambda session: next(compared(session).rows())[4]),
+    "dialect": ("postgresql", lambda session: session.explain("SELECT age / 10, COUNT(*) FROM patients GROUP BY 1").to_text()),
     "project": ("flu", lambda session: sorted(session.budget().spent)),
     "reuse": ("off", repeated),
 }  # fmt: skip

@@ -46,6 +46,12 @@ def outcome(dialect: str, sql: str, usual: bool) -> str:
         return repr(error)
 
 
+def _without_lengths(tree: str) -> str:
+    """Return a tree without the length in varchar(2), which DuckDB's parser drops."""
+    length = r"(?<=this=DType\.TEXT,)expressions=\[DataTypeParam\(this=Literal\(this=\d+,is_string=False\)\)\],"
+    return re.sub(length, "", re.sub(r"\s+", "", tree))
+
+
 @DIALECTS
 def test_trees_are_those_of_the_parser_alone(dialect: str) -> None:
     """Also for every word for a type in every place. (The parser alone reports a few calls as errors, and reads UNKNOWN.UNKNOWN(a)
@@ -60,8 +66,8 @@ def test_trees_are_those_of_the_parser_alone(dialect: str) -> None:
     texts += [f"SELECT {kind}::{other}" for kind in ("a", "'1'", "NULL") for other in odd_sql.TYPES]
     for text in texts:
         if "[" not in text and "UNKNOWN.UNKNOWN" not in text:
-            usual = outcome(dialect, text, True)
-            assert outcome(dialect, text, False) == usual or not usual.startswith("[")
+            usual, metered = (_without_lengths(outcome(dialect, text, alone)) for alone in (True, False))
+            assert metered == usual or not usual.startswith("[")
 
 
 def steps(dialect: str, sql: str) -> int:

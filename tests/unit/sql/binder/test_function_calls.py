@@ -197,7 +197,7 @@ def test_numbers_stay_exact_as_fractions() -> None:
 
 
 REFUSED = """
-t LIKE 'a!%' ESCAPE '!' | t LIKE u | t SIMILAR TO 'a' | t ~ u | t GLOB 'a*' | regexp_matches(t, u)
+t LIKE '_!%' ESCAPE '!' | t LIKE 'a' ESCAPE 'bc' | t LIKE 'a!' ESCAPE '!' | t LIKE u ESCAPE '!' | t LIKE u | t SIMILAR TO 'a' | t ~ u | t GLOB 'a*' | regexp_matches(t, u)
 x BETWEEN SYMMETRIC 5 AND 1 | trim(t, 'x') | trim(BOTH 'x' FROM t) | rtrim(t, 'x') | round(r, 2, 1)
 round(r, x) | round(r, -1) | ceil(r, 1) | floor(r TO DAY) | CAST(t AS DATE FORMAT 'YYYY')
 EXTRACT(epoch FROM x) | EXTRACT(isoyear FROM d) | date_part('century', d) | date_trunc('decade', d)

@@ -25,7 +25,6 @@ PLACES = {
     "SUM(cost ORDER BY cost) FROM visits": "ORDER BY", "SUM({'a': 1}.a) FROM visits": "a field of a value",
     "COUNT(*) FROM visits FOR UPDATE": "SELECT with FOR UPDATE", "SUM(cost -> 'a') FROM visits": "x -> ...",
     "COUNT(*) FROM visits LIMIT 10%": "LIMIT in percent", "SUM(cost) FROM UNNEST(5) v(cost)": "UNNEST in FROM",
-    "COUNT(*) FROM visits WHERE diagnosis LIKE 'a' ESCAPE 'b'": "ESCAPE",
 }  # fmt: skip
 
 

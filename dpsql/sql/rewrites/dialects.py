@@ -1,0 +1,68 @@
+"""Where DuckDB and PostgreSQL read one text differently, and the text of the one in the words of the other.
+
+`dp.dialect = postgresql`: a quotient of integers is whole (16 documentation, 9.3), a backslash in a pattern of LIKE takes the
+next character as it is (9.7.1), a cast to varchar(n) cuts (8.3), and names without quotes are in lower case (4.1.1). A quotient
+with an aggregate is a real number in both: a noisy count is an estimate, and a whole quotient of two would be 0 or 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from dpsql.sql.binder.aggregates import has_aggregate
+from dpsql.sql.binder.scalars import WHOLE
+from dpsql.sql.parse import Statement
+
+DIALECTS = ("duckdb", "postgresql")
+
+
+def in_dialect(statement: Statement, dialect: str) -> Statement:
+    """Return a statement that is written in a dialect in the words of dpsql's own, which is DuckDB's."""
+    if dialect != "postgresql" or statement.query is None:
+        return statement
+    query = statement.query.copy()
+    for node in reversed(list(query.find_all(exp.Div, exp.Like, exp.ILike, exp.Cast, exp.Identifier))):
+        if isinstance(node, exp.Identifier):
+            if not node.args.get("quoted"):
+                node.set("this", node.name.lower())
+        elif isinstance(node, exp.Div):
+            node.meta[WHOLE] = not has_aggregate(node)
+        elif isinstance(node, exp.Cast):
+            if (length := _cut(node)) is not None:
+                whole = node.copy()
+                whole.to.set("expressions", None)
+                node.replace(exp.Left(this=whole, expression=length.copy()))
+        elif _has_backslash(node):
+            node.replace(exp.Escape(this=node.copy(), expression=exp.Literal.string("\\")))
+    return replace(statement, query=query)
+
+
+def _cut(cast: exp.Cast) -> exp.Expr | None:
+    """Return the length to which a cast to varchar(n) or char(n) cuts; None for other casts."""
+    lengths = cast.to.expressions if cast.to.is_type(exp.DType.TEXT) else []
+    return lengths[0].this if len(lengths) == 1 and isinstance(lengths[0].this, exp.Literal) else None
+
+
+def _has_backslash(node: exp.Expr) -> bool:
+    pattern = node.expression.unnest()
+    escaped = isinstance(node.parent, exp.Escape)
+    return isinstance(pattern, exp.Literal) and "\\" in pattern.name and not escaped
+
+
+def differences(statement: Statement) -> tuple[str, ...]:
+    """Return what a text says that the two dialects read differently, in words."""
+    if statement.query is None or not statement.has(exp.Div, exp.Like, exp.ILike, exp.Cast):
+        return ()
+    texts: dict[str, None] = {}
+    for node in statement.query.find_all(exp.Div, exp.Like, exp.ILike, exp.Cast):
+        if isinstance(node, exp.Div):
+            if not has_aggregate(node):
+                texts["a / b of two integers is whole in postgresql, real in duckdb"] = None
+        elif isinstance(node, exp.Cast):
+            if _cut(node) is not None:
+                texts["a cast to varchar(n) cuts in postgresql, and does not in duckdb"] = None
+        elif _has_backslash(node):
+            texts["a backslash in LIKE is an escape in postgresql, a character in duckdb"] = None
+    return tuple(texts)

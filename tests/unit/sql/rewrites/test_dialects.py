@@ -1,0 +1,109 @@
+"""A text is read as the engine reads it whose dialect is chosen: the answers without noise are that engine's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import duckdb
+import psycopg
+import pytest
+from support.exact_session import exact_session
+from support.postgres_source import Server, server
+
+from dpsql.policy import load_policy
+from dpsql.session.session import Session
+
+__all__ = ["server"]
+POLICY = """
+dataset: dialects
+source: duckdb:///dialects.duckdb
+privacy_unit: row
+budget: {epsilon: 10, delta: 1e-6}
+per_query: {epsilon: 1}
+ledger: sqlite:///dialects.db
+tables:
+  facts:
+    columns:
+      age: {type: integer, lower: -50, upper: 50, nullable: false}
+      tens: {type: integer, lower: 0, upper: 10, nullable: false}
+      word: {type: text, nullable: false}
+"""
+WORDS = ("5%", "a_b", "axb", "a%b", "ab_", r"a\b", "a_bc", "xa_b", "A_B", "north", "n")
+ROWS = [(age, age % 3, WORDS[age % len(WORDS)]) for age in range(-50, 38)]
+DIFFERENT = [
+    "SELECT SUM(age / 7) AS n FROM facts",
+    "SELECT SUM(-age / 7) AS n FROM facts WHERE age / 2 = 3",
+    "SELECT COUNT(*) AS N FROM facts WHERE age / 10 < 1 AND age > 5",
+    "SELECT SUM((age / 7) / 2) AS n FROM facts",
+    r"SELECT COUNT(*) AS n FROM facts WHERE word LIKE 'a\_b'",
+    r"SELECT COUNT(*) AS n FROM facts WHERE word LIKE 'a\_b%'",
+    r"SELECT COUNT(*) AS n FROM facts WHERE word NOT LIKE '%\_b'",
+    r"SELECT COUNT(*) AS n FROM facts WHERE word LIKE '%\%%'",
+    r"SELECT COUNT(*) AS n FROM facts WHERE word LIKE 'a\\b'",
+    r"SELECT COUNT(*) AS n FROM facts WHERE word ILIKE 'a\_b'",
+    "SELECT COUNT(*) AS n FROM facts WHERE word::varchar(2) = 'no'",
+    "SELECT COUNT(*) AS n FROM facts WHERE CAST(word AS VARCHAR(1)) = 'a'",
+    "SELECT COUNT(*) AS Total FROM facts",
+]
+EQUAL = [
+    "SELECT SUM(age / 2.0) AS n FROM facts",
+    "SELECT COUNT(*) AS n FROM facts WHERE word LIKE 'a!_b' ESCAPE '!'",
+    "SELECT COUNT(*) AS n FROM facts WHERE word LIKE '!a!_%' ESCAPE '!'",
+    "SELECT COUNT(*) AS n FROM facts WHERE NOT word LIKE '%!%%' ESCAPE '!'",
+    "SELECT COUNT(*) AS n FROM facts WHERE word LIKE 'a_b%' ESCAPE '!'",
+    'SELECT COUNT(*) AS "Total" FROM facts',
+]
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    folder = tmp_path_factory.mktemp("dialects")
+    (folder / "policy.yaml").write_text(POLICY)
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE facts (age BIGINT, tens BIGINT, word VARCHAR)")
+        connection.executemany("INSERT INTO facts VALUES (?, ?, ?)", ROWS)
+        yield exact_session(load_policy(folder / "policy.yaml"), connection, folder / "ledger.db")
+
+
+def answer(session: Session, sql: str, dialect: str) -> tuple[str, float]:
+    session.execute(f"SET dp.dialect = {dialect}")
+    release = session.execute(sql)
+    ((value,),) = release.rows()
+    return release.columns[0].name, round(float(value), 6)
+
+
+def own(connection: Any, sql: str) -> tuple[str, float]:
+    cursor = connection.execute(sql)
+    return cursor.description[0][0], round(float(cursor.fetchone()[0]), 6)
+
+
+@pytest.mark.parametrize("sql", [*DIFFERENT, *EQUAL])
+def test_duckdb_reads_the_text_as_dpsql_does(session: Session, sql: str) -> None:
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE facts (age BIGINT, tens BIGINT, word VARCHAR)")
+        connection.executemany("INSERT INTO facts VALUES (?, ?, ?)", ROWS)
+        assert answer(session, sql, "duckdb") == own(connection, sql)
+
+
+@pytest.mark.parametrize("sql", DIFFERENT)
+def test_the_dialects_differ_and_explain_says_so(session: Session, sql: str) -> None:
+    answers = {answer(session, sql, dialect) for dialect in ("duckdb", "postgresql")}
+    assert len(answers) == 2
+    said = session.explain(sql).to_text()
+    assert "read as postgresql (dp.dialect): " in said or "Total" in sql or "AS N" in sql
+
+
+@pytest.mark.parametrize("sql", EQUAL)
+def test_where_the_dialects_agree_they_are_one_question(session: Session, sql: str) -> None:
+    assert answer(session, sql, "duckdb") == answer(session, sql, "postgresql")
+    assert session.execute(sql).reused
+
+
+@pytest.mark.slow
+def test_postgresql_reads_the_text_as_dpsql_does(session: Session, server: Server) -> None:
+    with psycopg.connect(server.database(), autocommit=True) as connection:
+        connection.execute("CREATE TABLE facts (age bigint, tens bigint, word text)")
+        connection.cursor().executemany("INSERT INTO facts VALUES (%s, %s, %s)", ROWS)
+        for sql in (*DIFFERENT, *EQUAL):
+            assert answer(session, sql, "postgresql") == own(connection, sql), sql
