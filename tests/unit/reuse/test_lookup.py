@@ -285,6 +285,23 @@ def test_an_edit_of_the_policy_keeps_what_does_not_read_it(made: Path) -> None:
         assert bool(lost) is not reused, (old, new)
 
 
+def test_nothing_is_derived_from_another_column_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    (tmp_path / "t.csv").write_text("k,x,y\n" + "a,1,9\n" * 20)
+    policy = (
+        "dataset: d\nprivacy_unit: row\nledger: sqlite:///l.db\nbudget: {epsilon: 9, delta: 1e-6}\nanalysts: {ann: {epsilon: 9}}\n"
+        "reuse: {default: derive}\ntables:\n  t: {source: ./t.csv, columns: {k: {type: text, domain: [a, b]}, "
+        "v: {type: integer, lower: 0, upper: 9, from: x}}}\n"
+    )
+    tile, part = "SELECT k, SUM(v) FROM t GROUP BY k", "SELECT SUM(v) FROM t WHERE k = 'a'"
+    (tmp_path / "p.yaml").write_text(policy)
+    with open_session(tmp_path / "p.yaml", analyst="ann", create_ledger=True) as session:
+        assert not session.execute(tile).receipt.reused and session.execute(part).receipt.reused
+    (tmp_path / "p.yaml").write_text(policy.replace("from: x", "from: y"))
+    with open_session(tmp_path / "p.yaml", analyst="ann") as session:
+        assert not session.execute(part).receipt.reused and not session.execute(tile).receipt.reused
+
+
 def test_a_removed_answer_is_said_before_it_is_charged_again(made: Path) -> None:
     """Once for each asker, for derived answers too; EXPLAIN says it without counting as asking."""
     tile, part = "SELECT kind, SUM(cost) FROM visits GROUP BY kind", "SELECT SUM(cost) FROM visits WHERE kind = 'in'"
