@@ -23,7 +23,7 @@ from dpsql.plan.plan import Call, Column, Expr, Literal, names_read
 MOST_VALUES = 100_000
 """Largest number of candidates of one column."""
 _COMPARING = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "in", "not_distinct"))
-_EQUATING = frozenset(("eq", "ne", "in", "not_distinct"))
+_STEPPING = frozenset(("floor", "ceil", "round", "to_integer", "intdiv", "width_bucket"))
 _GRAINS = ("second", "minute", "hour", "day", "month", "quarter", "year")
 _PARTS = {**{unit: unit for unit in _GRAINS}, **dict.fromkeys(("week", "dow", "isodow", "doy"), "day")}
 _STEPS = {"day": timedelta(days=1), "hour": timedelta(hours=1), "minute": timedelta(minutes=1)}
@@ -31,6 +31,8 @@ _MONTHS = {"year": 12, "quarter": 3, "month": 1}
 _SAMPLES = 8
 """Places that are tried for each whole value of a step function."""
 _EXACT = 2**52
+LEAST_CHARACTER = "\x01"
+"""Character that, behind a text, gives a text before each longer one of other characters."""
 
 
 def domain(column: Column, facts: Facts | None = None) -> Candidates | None:
@@ -52,7 +54,8 @@ def domain(column: Column, facts: Facts | None = None) -> Candidates | None:
 
 @dataclass
 class Uses:
-    """How expressions read one column: the constants that it is compared with, units of time, and step functions."""
+    """How expressions read one column: the constants that it is compared with, units of time, and step functions. `compared`:
+    only comparisons are noted, every other use is unknown."""
 
     column: Column
     points: list[Any] = field(default_factory=list)
@@ -60,6 +63,7 @@ class Uses:
     widths: set[tuple[int, Any]] = field(default_factory=set)
     steps: dict[Expr, None] = field(default_factory=dict)
     unknown: bool = False
+    compared: bool = False
 
     def read(self, expression: Expr, unknown: Callable[[Column], Expr]) -> Expr:
         """Note the uses in `expression`. Return it with every use of another kind rewritten by `unknown`."""
@@ -77,11 +81,13 @@ class Uses:
             return False
         constants = [argument for argument in call.arguments if argument is not named[0]]
         if not isinstance(named[0], Column):
-            return self._is_step(call)
+            return not self.compared and self._is_step(call)
         if call.function == "is_null":
             return True
         if call.function in _COMPARING:
-            return self._compared(call.function, [evaluate(other, {}) for other in constants])
+            return self._is_compared([evaluate(other, {}) for other in constants])
+        if self.compared:
+            return False
         grain = _grain(call)
         if grain is not None and self.column.facts.type.temporal:
             self.grains.add(grain)
@@ -92,13 +98,14 @@ class Uses:
             return True
         return self._is_step(call)
 
-    def _compared(self, function: str, constants: Iterable[Any]) -> bool:
+    def _is_compared(self, constants: Iterable[Any]) -> bool:
+        """Note the constants with which the column is compared, if they are of a comparable type."""
         type_, points = self.column.facts.type, []
         for constant in constants:
             if constant is None:
                 continue
             near = _points(constant, type_)
-            if near is None or (type_ is Type.TEXT and function not in _EQUATING):
+            if near is None:
                 return False
             points += near
         self.points += points
@@ -106,15 +113,9 @@ class Uses:
 
     def _is_step(self, call: Call) -> bool:
         """Note a monotone function with whole values: floor, ceil, round, a cast or whole division of a linear expression."""
-        if not self.column.facts.type.numeric or call.function not in (
-            "floor",
-            "ceil",
-            "round",
-            "to_integer",
-            "intdiv",
-        ):
+        if not self.column.facts.type.numeric or call.function not in _STEPPING:
             return False
-        if len(call.arguments) > 1 and not isinstance(call.arguments[1], Literal):
+        if not all(isinstance(argument, Literal) for argument in call.arguments[1:]):
             return False
         if call.function == "round" and len(call.arguments) > 1 and getattr(call.arguments[1], "value", None) != 0:
             return False
@@ -155,7 +156,7 @@ def _grain(call: Call) -> str | None:
 def _points(constant: Any, type_: Type) -> list[Any] | None:
     """Return a constant and its neighbours among the values of a type; None if they are not known."""
     if type_ is Type.TEXT:
-        return [constant] if isinstance(constant, str) else None
+        return [constant] if isinstance(constant, str) and min(constant, default="a") > LEAST_CHARACTER else None
     if isinstance(constant, (bool, str)) or type_ is Type.BOOLEAN:
         return [] if type_ is Type.BOOLEAN and isinstance(constant, bool) else None
     if type_.numeric:
@@ -201,8 +202,7 @@ def cells(uses: Uses, within: bool) -> Candidates | None:
     if type_ is Type.NULL:
         return None
     if type_ is Type.TEXT:
-        texts = dict.fromkeys(uses.points)
-        return None if within else _listed(uses.column, [*texts, "".join(texts) + "~", None])
+        return None if within else _listed(uses.column, [*_between(uses.points), None])
     bounded = within and facts.bounded
     if (within and not bounded) or (not bounded and (uses.grains or uses.widths or uses.steps)):
         return None
@@ -222,6 +222,12 @@ def cells(uses: Uses, within: bool) -> Candidates | None:
     elif type_ is Type.INTEGER:
         values = [value for value in values if -(2**63) <= value < 2**63]
     return _listed(uses.column, [*values, *((None,) if facts.nullable or not within else ())])
+
+
+def _between(texts: Iterable[str]) -> list[str]:
+    """Return texts and one of each gap between them: they are ordered by code points, and nothing is before the empty text."""
+    ordered = sorted({*texts, ""})
+    return [*ordered, *(text + LEAST_CHARACTER for text in ordered)]
 
 
 def _listed(column: Column, values: Iterable[Any]) -> Candidates | None:

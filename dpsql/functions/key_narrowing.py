@@ -88,9 +88,8 @@ def remaining(
         return RemainingKeys(tuple(values for _, values in keys))
     hidden = {
         index
-        for index, (_, values) in enumerate(keys)
-        if (values is None and not possible)
-        or any(listed[index][1] is None and index not in _listed(parts) for listed, parts in possible)
+        for index in range(len(keys))
+        if any(listed[index][1] is None and index not in _listed(parts) for listed, parts in possible)
     }
     by_branch = [_completed(parts, listed, hidden) for listed, parts in possible]
     return _union(keys, hidden, [parts for parts in by_branch if all(part.rows for part in parts)])
@@ -273,8 +272,9 @@ class _Search:
         return self._answered()
 
     def _answered(self) -> list[KeyPart] | None:
-        weakening = Weakening(self._is_unknown)
+        weakening = Weakening(self._is_unknown, believed=not self.blind)
         keys = [weakening.freed(key) for key in self.keys]
+        weakening.believed = False
         if len(weakening.variables) > MOST_VARIABLES:
             weakening = Weakening(self._is_unknown)
             keys = list(self.keys)
@@ -403,8 +403,11 @@ class _Search:
             uses.read(part, lambda column_read: column_read)
         if uses.unknown:
             return None
-        where = [uses.read(part, _made_unknown) for part in self.where]
-        candidates = cells(uses, within)
+        for reading in (uses, Uses(column, compared=True)):
+            where = [reading.read(part, _made_unknown) for part in self.where]
+            candidates = cells(reading, within)
+            if candidates is not None or within:
+                break
         if candidates is not None:
             self.where = where
         return candidates
@@ -433,7 +436,7 @@ class _Search:
         ends = [facts.lower, facts.upper] if facts.values is None and facts.bounded else []
         if type_.numeric or type_.temporal:
             for value in [*ends, *(value for value in facts.values or () if value is not None)]:
-                uses._compared("eq", [value])
+                uses._is_compared([value])
         uses.grains, uses.widths, uses.steps = set(), set(), {}
         wide = Column(column.name, Facts(type_))
         beyond = cells(Uses(wide, uses.points), False)

@@ -34,11 +34,13 @@ TRUE = Literal(True, literal_facts(True))
 
 @dataclass
 class Weakening:
-    """Weakening of conditions in which what `is_unknown` says is unknown. `variables`: those introduced so far, by predicate."""
+    """Weakening of conditions in which what `is_unknown` says is unknown. `variables`: those introduced so far, by predicate.
+    `believed`: predicates are NULL only where their facts say so, as in keys, which read no value outside its domain."""
 
     is_unknown: Callable[[Expr], bool]
     variables: dict[Expr, Column] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
+    believed: bool = False
 
     def tables(self) -> list[Candidates]:
         """Return the values of the variables."""
@@ -88,7 +90,7 @@ class Weakening:
             column = Column(f"{VARIABLE}{len(self.variables)}", _TRUTH)
             self.variables[part] = column
             two = isinstance(part, Call) and part.function in _TWO_VALUED
-            self.sizes[column.name] = 2 if two else 3
+            self.sizes[column.name] = 2 if two or (self.believed and not part.facts.nullable) else 3
         return self.variables[part]
 
 
@@ -127,6 +129,10 @@ def _joined(function: str, parts: tuple[Expr, ...]) -> Expr:
     return Call(function, undecided, _TRUTH)
 
 
+def _is_null(expression: Expr) -> bool:
+    return isinstance(expression, Literal) and expression.value is None
+
+
 def folded(expression: Expr) -> Expr:
     """Return an expression in which calls of constants, and calls that are NULL whatever their columns, are constants."""
     if not isinstance(expression, Call) or expression.function not in REGISTRY:
@@ -134,9 +140,8 @@ def folded(expression: Expr) -> Expr:
     arguments = tuple(map(folded, expression.arguments))
     if any(new is not old for new, old in zip(arguments, expression.arguments, strict=True)):
         expression = Call(expression.function, arguments, expression.facts)
-    null = expression.function not in _MEETS_NULL and any(
-        isinstance(argument, Literal) and argument.value is None for argument in arguments
-    )
+    null = expression.function not in _MEETS_NULL and any(map(_is_null, arguments))
+    null |= expression.function == "in" and all(_is_null(item) for item in arguments[1:])
     if not null and (names_read(expression) or reads_result(expression)):
         return expression
     return Literal(None if null else evaluate(expression, {}), expression.facts)

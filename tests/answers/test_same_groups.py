@@ -17,6 +17,7 @@ from support.exact_session import assert_equal, exact_session, rows_of
 from support.gates import NoiselessGate
 from support.seeds import seeds
 
+from dpsql.errors.exceptions import Refusal
 from dpsql.functions.signatures import REGISTRY
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Call, Expr, columns_read
@@ -181,29 +182,31 @@ def world(state: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wor
         )
 
 
-def groups(world: World, sql: str) -> set[Any]:
-    """Compare an answer with the engine's, and return its groups."""
+def groups(world: World, sql: str, plain: str = "") -> set[Any]:
+    """Compare an answer with the engine's, and return its groups: none if the question is refused because it can have none.
+    `plain`: the engine's statement, if it is another."""
     connection, session = world
-    release = session.execute(sql)
-    plain = sql
+    plain = plain or sql
     for ours, its in SPELLED.items():
         plain = plain.replace(ours, its)
     expected = connection.execute(plain).fetchall()
     without_nan = [row for row in expected if not any(isinstance(v, float) and v != v for v in row)]
+    try:
+        release = session.execute(sql)
+    except Refusal as refused:
+        assert refused.slug in ("no_groups", "no_rows") and not any(row[-1] for row in without_nan), (sql, without_nan)
+        return set()
     assert_equal(sql, release, without_nan)
     return {row[:-1] for row in rows_of(release)}
 
 
 def left_out(world: World, chance: random.Random, key: str, where: str) -> None:
     """Compare answers over rows with values that the policy does not name: the oracle leaves out those of them that the key reads."""
-    connection, session = world
     inside = " AND ".join(sorted({INSIDE[column.name] for column in columns_read(bound(key))}))
     for name in ("direct", chance.choice([name for name in SAME if name != "direct"])):
         sql = SAME[name].format(k=key, w=where)
         plain = sql.replace("FROM items", f"FROM (SELECT * FROM wild WHERE {inside})")
-        for ours, its in SPELLED.items():
-            plain = plain.replace(ours, its)
-        assert_equal(sql, session.execute(sql.replace("FROM items", "FROM wild")), connection.execute(plain).fetchall())
+        groups(world, sql.replace("FROM items", "FROM wild"), plain)
 
 
 def compared(world: World, chance: random.Random, key: str) -> None:
