@@ -22,6 +22,7 @@ from dpsql.frontends.pgwire import messages as m
 from dpsql.frontends.pgwire.commands import Command, moved, read_command, without_local
 from dpsql.frontends.pgwire.copying import copy_messages, read_options
 from dpsql.frontends.pgwire.encodings import read_parameter
+from dpsql.frontends.pgwire.parameters import set_configs
 from dpsql.frontends.pgwire.questions import PreparedStatement, Questions, first_parameter
 from dpsql.frontends.pgwire.rows import ResultField, Rows, StatementResult, described, formats_for
 from dpsql.frontends.pgwire.transactions import Transaction
@@ -345,13 +346,29 @@ class Backend:
         if prepared.kind == "empty":
             return StatementResult("")
         if prepared.command is None:
-            with self._memory.statement(_ALLOWANCE, "rows") as held:
-                answer = self._questions.run(prepared, portal.values, held)
-            return replace(answer, held=held)
+            settings = self._questions.settings
+            before, statuses = settings.snapshot(), self._configure(prepared, portal.values)
+            try:
+                with self._memory.statement(_ALLOWANCE, "rows") as held:
+                    answer = self._questions.run(prepared, portal.values, held)
+            except Error:
+                settings.restore(before)
+                raise
+            return replace(answer, held=held, statuses=statuses)
         answer = self._command(prepared, prepared.command, portal.values)
         if answer.table is None or answer.held is not None:
             return answer
         return replace(answer, held=self._memory.reserve(answer.table.get_total_buffer_size(), "rows"))
+
+    def _configure(self, prepared: PreparedStatement, values: Sequence[Any]) -> tuple[tuple[str, str], ...]:
+        """Change the settings that a question sets by set_config(name, value, local), as SET and SET LOCAL do; return what
+        clients are to be told. An option (dp.) is refused where its call is translated."""
+        statuses: tuple[tuple[str, str], ...] = ()
+        for name, value, local in set_configs(prepared.tree if prepared.kind == "catalog" else None, values):
+            if not name.lower().startswith("dp."):
+                change = Command("set", "SET", name, value, words=("LOCAL",) * local)
+                statuses += self._transaction.run(change).statuses
+        return statuses
 
     def _check_formats(self, portal: Portal) -> None:
         """Raise wire_format and wire_formats before anything is charged or fetched. A statement without columns takes any."""

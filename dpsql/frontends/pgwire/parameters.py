@@ -94,6 +94,19 @@ def with_values(tree: exp.Expr, values: Sequence[Any]) -> exp.Expr:
     return copy
 
 
+def set_configs(tree: exp.Expr | None, values: Sequence[Any]) -> list[tuple[str, str, bool]]:
+    """Return the calls set_config(name, value, local) with literals or parameters among the outputs of a query."""
+    calls = []
+    for select in tree.selects if isinstance(tree, exp.Query) else ():
+        call = select.unalias()
+        call = call.expression if isinstance(call, exp.Dot) else call
+        if isinstance(call, exp.Anonymous) and call.name.lower() == "set_config" and len(call.expressions) == 3:
+            name, value, local = (argument.unnest() for argument in with_values(call, values).expressions)
+            if isinstance(name, exp.Literal) and isinstance(value, exp.Literal) and isinstance(local, exp.Boolean):
+                calls.append((name.name, value.name, bool(local.this)))
+    return calls
+
+
 def literal(value: Any) -> exp.Expr:
     """Return a Python value as a tree."""
     if value is None:

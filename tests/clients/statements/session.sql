@@ -137,7 +137,6 @@ SELECT 1;
 ;
 /* comment */ SELECT 1 -- end
 SELECT pg_advisory_lock(1), pg_try_advisory_lock(2), pg_advisory_unlock(1)
--- differs: set_config() is not stored
 SELECT set_config('search_path', 'public', false), current_setting('search_path')
 SELECT pg_cancel_backend(0)
 SELECT pg_notify('a', 'b')
@@ -145,3 +144,14 @@ SELECT pg_notify('a', 'b')
 SHOW ALL
 -- differs: there are no snapshots
 SELECT pg_export_snapshot() IS NOT NULL
+-- settings by a function
+SELECT set_config('search_path', 'public', false), current_setting('search_path'); SHOW search_path
+SELECT pg_catalog.set_config('search_path', '', false); SELECT current_schemas(false); SHOW search_path
+BEGIN; SELECT set_config('application_name', 'me', true) AS a; SHOW application_name; COMMIT; SHOW application_name
+BEGIN; SELECT set_config('application_name', 'me', false); ROLLBACK; SHOW application_name
+SELECT set_config('nosuch', 'x', false)
+SELECT set_config('my.own', 'x', false); SHOW my.own
+SELECT set_config('timezone', 'nowhere', false)
+SELECT set_config('row_security', 'maybe', false)
+SELECT set_config('server_version', '1', false)
+SELECT set_config('jit', 'on', false), 1 / 0

@@ -508,7 +508,7 @@ def _schemas(names: Sequence[str]) -> exp.Expr:
 
 
 def _setting(node: exp.Expr, place: CatalogContext) -> exp.Expr:
-    """Return the value of current_setting('x'[, missing_ok]), or of set_config('x', value, local), which is not stored.
+    """Return the value of current_setting('x'[, missing_ok]), or of set_config('x', value, local), which the connection stores.
 
     Refuses set_config of an option (option_function): its answer would name a value that is not in force.
     """

@@ -397,6 +397,28 @@ def test_a_setting_named_by_a_parameter_is_described(client: Client) -> None:
     assert rows_of(client.until(b"Z")) == [[b"160014"]]
 
 
+def test_a_setting_is_changed_by_a_function_as_by_set(served: Served) -> None:
+    client = served.client()
+
+    def lock_timeout() -> list[list[bytes | None]]:
+        return rows_of(client.query("SHOW lock_timeout"))
+
+    client.send(parse("SELECT set_config($1, '7', false)"), describe(b"S"), bind((b"lock_timeout",)), SYNC)
+    client.until(b"Z")
+    assert lock_timeout() == [[b"0"]], "only an execution changes it"
+    client.query("SELECT set_config('lock_timeout', '7', false) FROM pg_am LIMIT 1")
+    assert lock_timeout() == [[b"7"]]
+    assert error_of(client.query("SELECT set_config('lock_timeout', '8', false), 1 / 0"))["C"] == "22012"
+    assert lock_timeout() == [[b"7"]]
+    client.query("BEGIN; SELECT pg_catalog.set_config('lock_timeout', '9', true)")
+    assert lock_timeout() == [[b"9"]]
+    client.query("COMMIT")
+    assert lock_timeout() == [[b"7"]]
+    assert "S" in kinds(client.query("SELECT set_config('application_name', 'tool', false)"))
+    assert error_of(client.query("SELECT set_config('nosuch', '1', false)"))["C"] == "42704"
+    client.close()
+
+
 def test_answers_with_parameters_tell_error_bars(client: Client) -> None:
     client.send(parse("SELECT COUNT(*) AS n FROM patients WHERE age > $1"), bind((b"43",)), execute(), SYNC)
     notice = next(fields(body) for kind, body in client.until(b"Z") if kind == b"N")
