@@ -18,11 +18,11 @@ from dpsql.session.opening import open_session
 from dpsql.session.session import Session
 
 MOST = {
-    "aggregates": (1_200, 16),
+    "aggregates": (1_200, 13),
     "disclosure": (800, 4),  # dpsql check counts the cells that cannot be read, for each column and file: 60
     "dpsql": (200, 3),
     "dpsql_audit": (5_700, 24),
-    "engine": (10_400, 62),
+    "engine": (10_400, 47),
     "errors": (600, 6),
     "exports": (900, 5),
     # backup and restore of what a server has beside its ledger: 80; dp.bars and types in catalogs, losses that check names: 120;
@@ -37,7 +37,7 @@ MOST = {
     "plan": (2_400, 10),  # unused columns, from engine: 100; what a release reads
     "planning": (1_300, 5),
     "policy": (3_000, 12),  # bounds of what is stored
-    "pricing": (6_400, 32),
+    "pricing": (6_300, 24),
     "privacy": (5_000, 26),
     "release": (6_400, 31),  # error bars as columns (to_arrow(bars=True)) pay for 30
     # edits of the policy keep what does not read them: 100; conversion of format 1: 80; bounds: 100; texts of questions: 150

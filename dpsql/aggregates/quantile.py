@@ -11,10 +11,11 @@ from fractions import Fraction
 from dpsql.aggregates.contract import Aggregate, Arguments, Basis
 from dpsql.aggregates.registry import register
 from dpsql.functions.calendar import midnight
-from dpsql.functions.value_lists import listed
+from dpsql.functions.value_lists import is_whole_range, listed
 from dpsql.plan.formulas import Formula
 from dpsql.plan.intervals import Facts, Type
-from dpsql.plan.plan import Literal, Measure
+from dpsql.plan.plan import Expr, Literal, Measure
+from dpsql.privacy.mechanisms.most_frequent import END_ROWS, MOST_FREQUENT
 
 _MOST_EXACT = 2**53
 """Doubles hold every smaller integer."""
@@ -56,3 +57,65 @@ for _word, _interpolated, _nodes in (
     register(Aggregate(_word, _spellings, _quantile(_interpolated), type=None, facts=_facts(_interpolated)))
     _formula = _quantile(_interpolated, barred=False)
     register(Aggregate(LISTED + _word, {}, _formula, type=None, facts=_facts(_interpolated)))
+
+
+# --- extremes ---------------------------------------------------------------------------------------------------------
+
+
+# MIN and MAX over the rows of one unit, where they are exact. Over protected rows, their spellings mean quantiles.
+
+
+def _of_unit(measure: Measure, rows: int) -> Facts:
+    facts = measure.arguments[0].facts
+    nullable = measure.filter is not None or facts.nullable or facts.type is Type.REAL
+    return Facts(facts.type, facts.lower, facts.upper, nullable=nullable)
+
+
+register(Aggregate("min", {"Min": Arguments.UNIT_VALUE}, type=None, selects=True, of_unit=_of_unit))
+register(Aggregate("max", {"Max": Arguments.UNIT_VALUE}, type=None, selects=True, of_unit=_of_unit))
+
+
+# --- values of lists --------------------------------------------------------------------------------------------------
+
+
+# MODE, the most frequent value, and ARG_MAX and ARG_MIN, the key in the rows with the largest or smallest values.
+
+
+ARG_MAX = "arg_max"
+"""Word of the aggregate that reads the rows with the largest values; ARG_MIN reads those with the smallest."""
+
+
+def _listed_facts(value: Expr) -> Facts:
+    """Return the facts of one of the listed values: a released value is never NULL, and reals are doubles."""
+    facts = value.facts
+    if is_whole_range(value):
+        return Facts(facts.type, facts.lower, facts.upper, nullable=False)
+    values = listed(value)
+    return Facts(facts.type, facts.lower, facts.upper, values=values, nullable=False)
+
+
+def _first_argument(measure: Measure) -> Facts:
+    return _listed_facts(measure.arguments[0])
+
+
+register(
+    Aggregate(
+        "mode",
+        {"Mode": Arguments.MODE},
+        lambda basis, measure: basis.number(MOST_FREQUENT, measure),
+        type=None,
+        facts=_first_argument,
+        selects=True,
+    )
+)
+for _word, _node in ((ARG_MAX, "ArgMax"), ("arg_min", "ArgMin")):
+    register(
+        Aggregate(
+            _word,
+            {_node: Arguments.END_ROW},
+            lambda basis, measure: basis.number(END_ROWS, measure),
+            type=None,
+            facts=_first_argument,
+            selects=True,
+        )
+    )

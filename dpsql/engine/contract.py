@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
-from dpsql.engine.csv_lines import Broken
+from dpsql.engine.csv_files import Broken
 from dpsql.engine.dialect import Dialect
 from dpsql.engine.emit.bounded_view import BoundedView
 from dpsql.engine.query import EngineQuery, Identity, Source
@@ -69,13 +69,8 @@ class StoredViews(Protocol):
         """Remove what killed preparations left behind of views of these names. Raises Fault index_not_written."""
 
 
-class PreparedViews(Protocol):
+class FileViews(Protocol):
     """Bounded views stored in files of the engine; only `dpsql.engine.contribution_index` writes and opens them."""
-
-    engine: str
-    """Name and version of the engine: two engines that order rows differently have different ones."""
-    stored: StoredViews | None
-    """Views stored beside the source, which are read instead of files; None if the engine stores none there."""
 
     def opened(
         self, view_name: str, token: str, file: Path | None, view: Callable[[], BoundedView | None], key: str
@@ -132,6 +127,17 @@ class PreparedViews(Protocol):
 
     def limit(self, memory: str | None, jobs: int | None, scratch: Path) -> None:
         """Set the memory and threads of `write` (None: unchanged), and the folder for data that exceed memory."""
+
+
+@dataclass(frozen=True)
+class PreparedViews:
+    """The bounded views that an engine keeps: in `files` of its own, as tables `stored` beside the source, or none, because
+    changes of its source cannot be noticed without reading it. `engine`: name and version of the engine: two engines that order
+    rows differently have different ones."""
+
+    engine: str
+    files: FileViews | None = None
+    stored: StoredViews | None = None
 
 
 class Engine(Protocol):

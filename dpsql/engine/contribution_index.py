@@ -23,24 +23,50 @@ caller can set, and the count starts only when that time is past, so that a late
 analyst sees no difference: the text of the query is the same for a file and for a mark, and only `prepare`, which the
 owner runs, ever determines whether every row stays. (Counting when a question is asked would be sound too, but the time
 of the first answer would reveal the result.)
+
+The files that a prepared copy of an append-only table holds, and the decision whether new files can be added to the copy.
+
+Files are identified by path, inode, size and times, as everywhere (`engine.files`). These are the owner's own facts, and as
+public as the version of the data (privacy.md 1). No value of a row determines which files are new. A file that changed or is
+gone may have held any row; the copy is then written again from all files.
+
+**Why an extended copy is the copy of all rows.** Let < be the order in which a unit's rows are kept: the keyed hash of the
+unit and the row's content, then the content; rows that neither distinguishes are equal in everything that a copy holds. An
+append-only table has one key for all versions of its data, and so one order <. Let k(M) be the first R rows of a bag M of one
+unit's rows (all if there are fewer). Then k(A + B) = k(k(A) + B) for bags A and B: a row of A that is not in k(A) has R rows of
+A before it, or equal to it, which A + B holds as well, so leaving it out does not change k(A + B). Hence the copy of the rows A,
+together with the rows B of new files, ranked again and cut, is the copy of all rows, whatever B is and however often this was
+done. A row that was once dropped never comes back. What the copy keeps of a row (values, its unit's key, integers on grids) is
+a function of that row, its ancestors, the schema of the file that holds it, and the policy, and the copy's name depends on that
+part of the policy. No file decides how another is read (`engine.duckdb.parquet_files`), so files may come with other types.
+
+**When a copy is written again as a whole.** Every extension leaves space of dropped rows and rows that are not in the order of
+their units, so questions slow down. When the table's own files have twice the bytes of those from which the copy was last
+written as a whole, it is written again from all of them. Each whole writing reads at least twice as much as the previous one,
+so all but the last together read no more than the last, and the total cost of all loads stays proportional to the rows.
+
+**Rows that reach their unit through other tables.** Declared keys are unique, so a row keeps the same ancestors and gets no
+others when tables only grow. A row without a parent might find one in new files of the parents: if there are any, a copy is
+extended only if every row from which it was made had reached its unit (`complete`).
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 
-from dpsql.engine.appended_files import OF_DAMAGE, TableFiles, copied_files
-from dpsql.engine.contract import Engine, StoredViews
+from dpsql.engine.contract import Engine, FileViews, StoredViews
 from dpsql.engine.emit.bounded_view import BoundedView, bounded_view
 from dpsql.engine.emit.quantization import kept_integers
+from dpsql.engine.files import IDENTITIES, matching, size_in
 from dpsql.engine.query import Identity, View
 from dpsql.errors.exceptions import Fault, refuse
 from dpsql.ledger.chain import mac
@@ -49,6 +75,91 @@ from dpsql.policy import Policy
 from dpsql.policy.reach import is_file
 from dpsql.storage.durable_files import sync
 from dpsql.storage.file_locks import locked
+
+# --- files of append-only tables --------------------------------------------------------------------------------------
+
+
+OF_CHANGED_FILES = "files of the copy before were changed or are gone, so all rows were read"
+OF_LATE_PARENTS = "rows of before had no parent and there are new parents, so all rows were read"
+OF_GROWTH = "files have doubled since all rows were last read, so all rows were read"
+OF_DAMAGE = "the copy before cannot be read, so all rows were"
+LEAST_BYTES = 16 * 2**20
+"""Below this many bytes of files, the history of a copy makes no measurable difference."""
+
+
+@dataclass(frozen=True)
+class CopiedFiles:
+    """A copy's record of the files from which it was made: the text of each, the bytes of the table's own files when it was
+    last written as a whole, and whether every row had reached its unit."""
+
+    files: tuple[str, ...]
+    whole_bytes: int = 0
+    complete: bool = False
+
+    @property
+    def identity(self) -> str:
+        """Return the text of the identity of these files."""
+        return IDENTITIES.join(self.files)
+
+    def text(self) -> str:
+        """Return the text that a copy keeps."""
+        return json.dumps({"files": self.files, "whole_bytes": self.whole_bytes})
+
+
+def copied_files(text: str, complete: bool) -> CopiedFiles:
+    """Return the record from which `CopiedFiles.text` made a text; for any other text a record without files."""
+    try:
+        record = json.loads(text)
+        return CopiedFiles(tuple(map(str, record["files"])), int(record["whole_bytes"]), complete)
+    except (ValueError, KeyError, TypeError):
+        return CopiedFiles(())
+
+
+class TableFiles:
+    """The present files of an append-only table and of the tables on its path to the unit."""
+
+    def __init__(self, policy: Policy, engine: Engine, table: str, identity: Identity, total: bool) -> None:
+        """`identity`: the table's present identity; `total`: as in `Engine.source`."""
+        self.table, self.identity, self.total = table, identity, total
+        self._policy, self._engine = policy, engine
+        self._parents = [parent for _, _, parent, _ in policy.unit_joins(table)]
+
+    def copied(self) -> CopiedFiles:
+        """Return the record of a copy of the present files."""
+        return CopiedFiles(tuple(self.identity.files.values()), self._bytes())
+
+    def _bytes(self) -> int:
+        """Return the bytes of the table's own files."""
+        own_files = self._among(set(self.identity.files), [self.table])
+        return sum(size_in(self.identity.files[str(path)]) for path in own_files)
+
+    def added(self, before: CopiedFiles) -> tuple[Path, ...] | str:
+        """Return the table's own files that a copy made from `before` lacks, or the reason why it cannot be extended."""
+        copied, present = set(before.files), self.identity.files
+        if not copied.issubset(present.values()):
+            return OF_CHANGED_FILES
+        if self._bytes() >= max(2 * before.whole_bytes, LEAST_BYTES):
+            return OF_GROWTH
+        new = {path for path, text in present.items() if text not in copied}
+        own_files, parent_files = self._among(new, [self.table]), self._among(new, self._parents)
+        if new != {str(path) for path in (*own_files, *parent_files)}:  # the log of a DuckDB file: its tables changed
+            return OF_CHANGED_FILES
+        if parent_files and not before.complete:
+            return OF_LATE_PARENTS
+        return own_files
+
+    def engine_of(self, files: Sequence[Path]) -> Engine:
+        """Return the same source in which the table has only these files."""
+        return self._engine.of_files({self.table: files})
+
+    def _among(self, paths: set[str], tables: list[str]) -> tuple[Path, ...]:
+        """Return those of `paths` that are files of `tables`."""
+        sources = filter(is_file, map(self._policy.table_source, tables))
+        return tuple(path for source in sources for path in matching(source) if str(path) in paths)
+
+
+# --- contribution index -----------------------------------------------------------------------------------------------
+
 
 FORMAT = "5"
 SETTLED_SECONDS = 0.1
@@ -138,17 +249,19 @@ class ContributionIndex:
         if views.stored is not None:
             stored = views.stored.place(f"{self._prefix()}{token[:_STORED_LENGTH]}")
             return View(order, stored, prepared=stored is not None)
+        if views.files is None:
+            return View(order)
         for folder in self._folders():
             for ending, marked in (("duckdb", ""), ("inplace", identity.text)):
                 file = f"{folder}{os.sep}{token}.{ending}"  # no Path: this runs four times for every question
                 if not os.path.exists(file):
                     continue
-                place = views.opened(self._view_name(table), token, None if marked else Path(file), texts, order)
+                place = views.files.opened(self._view_name(table), token, None if marked else Path(file), texts, order)
                 if place is not None:
                     return View(order, place, place, marked, prepared=True)
         if not counted or self._policy.privacy_unit is None or _is_young(identity):
             return View(order)
-        place = views.counted(self._view_name(table), token, identity.text, texts, order)
+        place = views.files.counted(self._view_name(table), token, identity.text, texts, order)
         return View(order) if place is None else View(order, place, place, identity.text)
 
     def _texts(self, table: str, identity: Identity) -> BoundedView | None:
@@ -257,7 +370,8 @@ class ContributionIndex:
                 part.unlink(missing_ok=True)
             for scratch in folder.glob("scratch-*"):
                 _remove_if_left(scratch)
-            self._engine.views.limit(memory, jobs, folder / f"scratch-{os.getpid()}")
+            if self._engine.views.files is not None:
+                self._engine.views.files.limit(memory, jobs, folder / f"scratch-{os.getpid()}")
             tables = [name for name in self._policy.tables if self._policy.is_protected(name)]
             done = [self._prepare(folder, table, copy, progress) for table in tables]
             files = [file for file in folder.iterdir() if file.suffix in _ENDINGS]
@@ -296,8 +410,8 @@ class ContributionIndex:
         return removed
 
     def _prepare(self, folder: Path, table: str, copy: bool, progress: Progress | None) -> tuple[PreparationState, str]:
-        identity = self._settled(table)
-        if identity is None:
+        identity, views = self._settled(table), self._engine.views.files
+        if identity is None or views is None:
             return PreparationState(
                 table,
                 "left",
@@ -314,13 +428,15 @@ class ContributionIndex:
         report = partial(progress or _nobody, table)
         try:
             if self._policy.tables[table].append_only:
-                state = self._grown(folder, part, TableFiles(self._policy, self._engine, table, identity, copy), report)
+                state = self._grown(
+                    views, folder, part, TableFiles(self._policy, self._engine, table, identity, copy), report
+                )
             else:
                 texts = bounded_view(
                     self._engine.dialect, self._policy, partial(self._engine.source, total=copy), table
                 )
                 in_place = not copy and texts.units and not texts.joined and not self._is_csv(table)
-                written = self._engine.views.write(texts, order, part, in_place=in_place, progress=report)
+                written = views.write(texts, order, part, in_place=in_place, progress=report)
                 state = PreparationState(table, "written" if written else "in place")
             if self._engine.identity(table) != identity:
                 raise refuse("index_source_changed", table=table)
@@ -332,10 +448,10 @@ class ContributionIndex:
         return state, token
 
     def _grown(
-        self, folder: Path, part: Path, files: TableFiles, report: Callable[[str, float], None]
+        self, views: FileViews, folder: Path, part: Path, files: TableFiles, report: Callable[[str, float], None]
     ) -> PreparationState:
         """Write the copy of an append-only table from the previous copy and the rows of new files, else from all rows."""
-        table, views, why = files.table, self._engine.views, ""
+        table, why = files.table, ""
         order, present = self._order(table), files.copied()
         for before in folder.glob(f"{self._view_mark(table, files.identity.place)}*.duckdb"):
             copied = copied_files(*views.made_of(before))
@@ -349,7 +465,8 @@ class ContributionIndex:
                 some = files.engine_of(added) if added else self._engine
                 rows = bounded_view(some.dialect, self._policy, partial(some.source, total=files.total), table)
                 made_of = replace(present, whole_bytes=copied.whole_bytes).text()
-                some.views.extend(rows if added else None, order, before, part, progress=report, made_of=made_of)
+                assert some.views.files is not None
+                some.views.files.extend(rows if added else None, order, before, part, progress=report, made_of=made_of)
                 return PreparationState(table, "extended", f"new files: {len(added)}")
             except Fault:  # the copy is damaged; if the disk is full, writing all rows below fails again
                 part.unlink(missing_ok=True)

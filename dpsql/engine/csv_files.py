@@ -1,4 +1,25 @@
-"""The CSV files of a table as a dataset that DuckDB can scan repeatedly, a few columns at a time."""
+"""The CSV files of a table as a dataset that DuckDB can scan repeatedly, a few columns at a time.
+
+CSV text as records: one line is one record, and no byte of a line affects another line (privacy.md 1).
+
+A line ends with a line feed, or with the file. Its meaning depends only on its own bytes, the policy's dialect and the
+header:
+
+- a carriage return right before the line feed belongs to the line's end; anywhere else it is an ordinary byte;
+- a quoted cell, one that begins with a quote, ends at the next quote; two quotes in a row mean one quote in the text, and
+  an unclosed quote ends with the line; anything after a closing quote within the cell is text; elsewhere a quote is text;
+- a byte order mark at the beginning is not part of the line if files have no header line (else the header loses it);
+- an empty line, a line longer than `MOST_LINE` bytes, and a line that has more or fewer cells than the header are not
+  records;
+- a cell with a NUL byte, or whose bytes are not UTF-8, is NULL; so is one that equals a `null` text of the dialect.
+
+Under `multiline` a record continues while its number of quotes is odd, so that one quote may join lines of other people:
+such files of protected tables are read only by the owner's `dpsql prepare`, and a record longer than `MOST_LINE` is an error
+(`TooLong`).
+
+`fields` and `cells` implement these rules directly. pyarrow's parser reads the lines of a block for which it provably gives
+the same result (`_odd_lines` finds the others, which `fields` reads).
+"""
 
 from __future__ import annotations
 
@@ -6,32 +27,356 @@ import codecs
 import gzip
 import logging
 import os
+import re
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from dataclasses import fields as fields_of
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.dataset
 
-from dpsql.engine.csv_lines import (
-    BYTE_ORDER_MARK,
-    MOST_LINE,
-    Broken,
-    CellLayout,
-    LineBlock,
-    TooLong,
-    fields,
-    records,
-    whole_lines,
-)
 from dpsql.engine.files import check_openable, identity_of
 from dpsql.errors.exceptions import refuse
 from dpsql.policy.types import CsvDialect
+
+# --- lines ------------------------------------------------------------------------------------------------------------
+
+
+MOST_LINE = 1 << 20
+"""Bytes of the longest line that is a record, without its line feed."""
+BLOCK_BYTES = 4 << 20
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_FIRST_MARK = re.compile(b"^" + BYTE_ORDER_MARK, re.MULTILINE)
+_LINE_FEED, _CARRIAGE_RETURN = 10, 13
+
+Positions = npt.NDArray[np.int64]
+
+
+@dataclass
+class Broken:
+    """Counts of malformed lines and cells. Only for the owner."""
+
+    wrong_width: int = 0
+    too_long: int = 0
+    open_quote: int = 0
+    not_text: int = 0
+
+    def add(self, other: Broken) -> None:
+        """Add the counts of other lines."""
+        for count in fields_of(self):
+            setattr(self, count.name, getattr(self, count.name) + getattr(other, count.name))
+
+
+@dataclass(frozen=True)
+class CellLayout:
+    """The cells to read: a line has `width` cells; those at `places` are read under `names`."""
+
+    dialect: CsvDialect
+    width: int
+    names: tuple[str, ...]
+    places: tuple[int, ...]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns to read, all of them text."""
+        return pa.schema([(name, pa.string()) for name in self.names])
+
+
+class TooLong(Exception):
+    """A multiline record is longer than `MOST_LINE`: most likely a quote was never closed."""
+
+    def __init__(self) -> None:
+        super().__init__(f"a record has more than {MOST_LINE} bytes; most likely a quote is never closed")
+
+
+@dataclass(frozen=True)
+class LineBlock:
+    """Whole lines, each with its line feed; `broken`: counts of lines that were left out before this block."""
+
+    text: bytes
+    broken: Broken = field(default_factory=Broken)
+
+
+# --- one line -------------------------------------------------------------------------------------------------------
+
+
+def fields(line: bytes, dialect: CsvDialect) -> tuple[list[bytes], bool]:
+    """Return the cells of one line (without its end), and whether it ends inside quotes."""
+    delimiter, quote = dialect.delimiter.encode(), dialect.quote.encode()
+    if not quote or quote not in line:
+        return line.split(delimiter), False
+    read, place, opened = [], 0, False
+    while True:
+        text = b""
+        if line.startswith(quote, place):
+            text, place, opened = _quoted(line, place + 1, quote)
+        end = line.find(delimiter, place)
+        if end < 0:
+            read.append(text + line[place:])
+            return read, opened
+        read.append(text + line[place:end])
+        place = end + 1
+
+
+def _quoted(line: bytes, place: int, quote: bytes) -> tuple[bytes, int, bool]:
+    """Return the text from `place` to the closing quote, the position after it, and whether the quote is missing."""
+    parts = []
+    while (end := line.find(quote, place)) >= 0:
+        parts.append(line[place:end])
+        if not line.startswith(quote, end + 1):
+            return quote.join(parts), end + 1, False
+        place = end + 2
+    return quote.join([*parts, line[place:]]), len(line), True
+
+
+def cells(line: bytes, layout: CellLayout, broken: Broken) -> list[str | None] | None:
+    """Return the cells to read of one line (without its end); None if the line is not a record."""
+    if layout.dialect.header is not None:
+        line = line.removeprefix(BYTE_ORDER_MARK)
+    if not line:
+        return None
+    texts, opened = fields(line, layout.dialect)
+    broken.open_quote += opened
+    if len(texts) != layout.width:
+        broken.wrong_width += 1
+        return None
+    values = [_text(texts[place], layout.dialect) for place in layout.places]
+    broken.not_text += any(_text(cell, _NO_NULL) is None for cell in texts)
+    return values
+
+
+_NO_NULL = CsvDialect(null=())
+
+
+def _text(cell: bytes, dialect: CsvDialect) -> str | None:
+    if b"\0" in cell:
+        return None
+    try:
+        text = cell.decode()
+    except UnicodeDecodeError:
+        return None
+    return None if text in dialect.null else text
+
+
+# --- lines of a file ------------------------------------------------------------------------------------------------
+
+
+def whole_lines(
+    read: Callable[[int], bytes], dialect: CsvDialect, block_bytes: int = BLOCK_BYTES
+) -> Iterator[LineBlock]:
+    """Yield the text from `read` in blocks that end after records; lines that are too long are left out, whatever
+    surrounds them.
+
+    At most `MOST_LINE` and twice `block_bytes` are in memory. A last line without a line feed gets one. Raises TooLong.
+    """
+    rest, skipping, broken = b"", False, Broken()
+    while chunk := read(block_bytes):
+        if skipping:
+            end = chunk.find(b"\n")
+            if end < 0:
+                continue
+            chunk, skipping = chunk[end + 1 :], False
+        chunk = rest + chunk
+        end = _last_end(chunk, dialect)
+        if end:
+            yield _without_long(chunk[:end], dialect, broken)
+            broken = Broken()
+        rest = chunk[end:]
+        if len(rest) > MOST_LINE + 1:  # one more: a carriage return may belong to the line's end
+            if dialect.multiline:
+                raise TooLong
+            rest, skipping = b"", True
+            broken.too_long += 1
+    if rest or broken.too_long:
+        yield _without_long(rest + b"\n", dialect, broken)
+
+
+def _last_end(text: bytes, dialect: CsvDialect) -> int:
+    """Return the end of the last whole record of `text`, after its line feed; 0 if there is none."""
+    if not dialect.multiline:
+        return text.rfind(b"\n") + 1
+    ends = _ends(text, dialect)
+    return int(ends[-1]) + 1 if len(ends) else 0
+
+
+def _ends(text: bytes, dialect: CsvDialect) -> Positions:
+    """Return the positions of line feeds that end records; under `multiline` those after an even number of quotes."""
+    ends = _places(text, _LINE_FEED)
+    if not (dialect.multiline and dialect.quote):
+        return ends
+    even: Positions = ends[np.searchsorted(_places(text, ord(dialect.quote)), ends) % 2 == 0]
+    return even
+
+
+def _without_long(text: bytes, dialect: CsvDialect, broken: Broken) -> LineBlock:
+    """Return `text` without lines that are too long; these are searched only if half of `MOST_LINE` has no line feed."""
+    text = text.replace(b"\r\n", b"\n")
+    step = MOST_LINE // 2
+    if not dialect.multiline and all(
+        text.find(b"\n", start, start + step) >= 0 for start in range(0, len(text) - step, step)
+    ):
+        return LineBlock(text, broken)
+    ends = _ends(text, dialect)
+    long = np.flatnonzero(np.diff(ends, prepend=-1) - 1 > MOST_LINE)
+    if dialect.multiline and len(long):
+        raise TooLong
+    broken.too_long += len(long)
+    return LineBlock(_split(text, ends, long)[0], broken)
+
+
+# --- blocks ---------------------------------------------------------------------------------------------------------
+
+
+def records(block: LineBlock, layout: CellLayout) -> tuple[list[pa.RecordBatch], Broken]:
+    """Return the records of whole lines (only line feeds end them), in any order."""
+    broken, text, odd_rows = Broken(), block.text, []
+    broken.add(block.broken)
+    if layout.dialect.header is not None and BYTE_ORDER_MARK in text:
+        text = _FIRST_MARK.sub(b"", text)
+    ends = _ends(text, layout.dialect)
+    if not len(ends) or ends[-1] != len(text) - 1:  # a multiline file ends inside quotes: its last record ends there
+        ends = np.append(ends, len(text) - 1)
+    odd = _odd_lines(text, ends, layout.dialect)
+    if len(odd):
+        text, lines = _split(text, ends, odd)
+        odd_rows = [row for line in lines if (row := cells(line, layout, broken)) is not None]
+    batches = _parsed_lines(text, layout, broken) if text else []
+    if odd_rows:
+        columns = [pa.array(column, pa.string()) for column in zip(*odd_rows, strict=True)]
+        batches.append(pa.RecordBatch.from_arrays(columns, schema=layout.schema))
+    return batches, broken
+
+
+def _parsed_lines(text: bytes, layout: CellLayout, broken: Broken) -> list[pa.RecordBatch]:
+    """Return the records of lines without odd ones, read by pyarrow's parser."""
+
+    def dropped(row: Any) -> str:
+        broken.wrong_width += 1
+        return "skip"
+
+    dialect, quoted = layout.dialect, bool(layout.dialect.quote) and layout.dialect.quote.encode() in text
+    if text.startswith(BYTE_ORDER_MARK):  # the parser would remove it from the first line of a block
+        text = b"\n" + text
+    names = [str(place) for place in range(layout.width)]
+    read = [names[place] for place in layout.places]
+    try:
+        table = pyarrow.csv.read_csv(
+            pa.py_buffer(text),
+            pyarrow.csv.ReadOptions(use_threads=False, block_size=len(text) + 1, column_names=names),
+            pyarrow.csv.ParseOptions(
+                delimiter=dialect.delimiter,
+                quote_char=dialect.quote if quoted else False,
+                double_quote=quoted,
+                escape_char=False,
+                newlines_in_values=dialect.multiline,
+                ignore_empty_lines=True,
+                invalid_row_handler=dropped,
+            ),
+            pyarrow.csv.ConvertOptions(
+                check_utf8=False,
+                column_types={name: pa.string() for name in read},
+                include_columns=read,
+                null_values=list(dialect.null),
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=True,
+            ),
+        )
+    except pa.ArrowInvalid:
+        if text.strip(b"\n"):
+            raise
+        return []  # "empty CSV file"
+    return table.rename_columns(list(layout.names)).to_batches()  # type: ignore[no-any-return]
+
+
+def _odd_lines(text: bytes, ends: Positions, dialect: CsvDialect) -> Positions:
+    """Return the numbers of the lines that the parser may read differently from `fields` and `cells`, ascending."""
+    odd: list[Positions] = []
+    if b"\r" in text:
+        odd.append(np.searchsorted(ends, _places(text, _CARRIAGE_RETURN)))
+    if b"\0" in text:
+        odd.append(np.searchsorted(ends, _places(text, 0)))
+    if not text.isascii() and not _is_utf8(text):
+        odd.append(_not_utf8(text, ends))
+    if dialect.quote and dialect.quote.encode() in text:
+        odd.append(_misquoted(text, ends, dialect))
+    return np.unique(np.concatenate(odd)) if odd else np.empty(0, np.int64)
+
+
+def _places(text: bytes, byte: int) -> Positions:
+    return np.flatnonzero(np.frombuffer(text, np.uint8) == byte)
+
+
+def _is_utf8(text: bytes) -> bool:
+    ends = pa.py_buffer(np.array([0, len(text)], np.int64))
+    try:
+        pa.Array.from_buffers(pa.large_string(), 1, [None, ends, pa.py_buffer(text)]).validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _not_utf8(text: bytes, ends: Positions) -> Positions:
+    beyond_ascii = np.unique(np.searchsorted(ends, np.flatnonzero(np.frombuffer(text, np.uint8) >= 128)))
+    return np.array([n for n in beyond_ascii if not _is_text(text[_start(ends, n) : ends[n]])], np.int64)
+
+
+def _is_text(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _misquoted(text: bytes, ends: Positions, dialect: CsvDialect) -> Positions:
+    """Return the lines with a quote that is neither at the ends of a cell nor doubled inside a quoted cell.
+
+    In other lines the first, third, ... quote must begin a cell or directly follow the previous quote, the second,
+    fourth, ... must end a cell or be directly followed by the next quote, and the number of quotes must be even. By
+    induction over these pairs, the parser is inside quotes exactly between the quotes of a pair, and so never at the
+    end of such a line.
+    """
+    data, quotes = np.frombuffer(text, np.uint8), _places(text, ord(dialect.quote))
+    may_touch = np.zeros(256, bool)
+    may_touch[[ord(dialect.delimiter), ord(dialect.quote), _LINE_FEED]] = True
+    even = not len(quotes) % 2 and not (np.searchsorted(quotes, ends) % 2).any()
+    # Position -1 is the last line feed, which counts as the end of the line before the first.
+    if even and may_touch[data[quotes[0::2] - 1]].all() and may_touch[data[quotes[1::2] + 1]].all():
+        return np.empty(0, np.int64)
+    before_line = np.searchsorted(quotes, ends)  # the number of quotes before the end of each line
+    counts = np.diff(before_line, prepend=0)
+    line = np.repeat(np.arange(len(ends)), counts)
+    opening = (np.arange(len(quotes)) - np.repeat(before_line - counts, counts)) % 2 == 0
+    fits = may_touch[data[np.where(opening, quotes - 1, quotes + 1)]]
+    return np.union1d(line[~fits], np.flatnonzero(counts % 2))
+
+
+def _start(ends: Positions, line: int) -> int:
+    return int(ends[line - 1]) + 1 if line else 0
+
+
+def _split(text: bytes, ends: Positions, chosen: Sequence[int] | Positions) -> tuple[bytes, list[bytes]]:
+    """Return `text` without the `chosen` lines (ascending), and these lines without their line feeds."""
+    rest, lines, behind = [], [], 0
+    for line in chosen:
+        start, end = _start(ends, line), int(ends[line])
+        rest.append(text[behind:start])
+        lines.append(text[start:end])
+        behind = end + 1
+    return b"".join([*rest, text[behind:]]), lines
+
+
+# --- csv files --------------------------------------------------------------------------------------------------------
+
 
 _log = logging.getLogger("dpsql.custodian")
 _DELIMITERS = (",", ";", "\t", "|")

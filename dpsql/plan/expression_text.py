@@ -65,6 +65,11 @@ def expression_text(expression: Expr, columns: Mapping[str, str] | None = None) 
     return f"{name}({', '.join(parts)})"
 
 
+def with_filter(text: str, condition: Expr | None, columns: Mapping[str, str] | None = None) -> str:
+    """Return the text of an aggregate with its FILTER."""
+    return text if condition is None else f"{text} filter (where {expression_text(condition, columns)})"
+
+
 def _whole(argument: Expr) -> Expr:
     """Return the argument of a function without the cut to the characters that are read (`functions.row_costs`)."""
     if isinstance(argument, Call) and argument.function == "left":

@@ -63,8 +63,30 @@ class QuantileEnd:
     missed: Fraction
 
 
+class _InCells:
+    """What is the same for all measurements of rows, or of samples, by the cells of `term`."""
+
+    name: str
+    term: Term
+
+    @property
+    def cells(self) -> int:
+        """Return the number of cells of a group."""
+        return self.term.magnitude + 1
+
+    @property
+    def middle(self) -> int:
+        """Return the cell at the middle of the bounds."""
+        return self.term.magnitude // 2
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Return the names of the numbers that are released for each group."""
+        return (self.name,)
+
+
 @dataclass(frozen=True)
-class RankHistogram:
+class RankHistogram(_InCells):
     """Number of rows of each group with their `value` in each cell of a grid, and the quantiles that are chosen from it.
 
     `term` gives a row's cell: the integer that a SUM around the lower bound would add, from 0 to `term.magnitude`. So the grid
@@ -80,11 +102,6 @@ class RankHistogram:
     ends: tuple[QuantileEnd, ...] = ()
 
     word = RANK_HISTOGRAM
-
-    @property
-    def cells(self) -> int:
-        """Return the number of cells of a group."""
-        return self.term.magnitude + 1
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -107,14 +124,9 @@ class SampleValues(RankHistogram):
 
     word = SAMPLE_VALUES
 
-    @property
-    def middle(self) -> int:
-        """Return the cell at the middle of the bounds."""
-        return self.term.magnitude // 2
-
 
 @dataclass(frozen=True)
-class SampleMean:
+class SampleMean(_InCells):
     """Cell of a grid that holds the `value` of each sample of a group, and the mean of the samples with noise, released as the
     sum of (cell - middle).
 
@@ -133,23 +145,13 @@ class SampleMean:
     word = SAMPLE_MEAN
 
     @property
-    def cells(self) -> int:
-        """Return the number of cells of a group."""
-        return self.term.magnitude + 1
-
-    @property
-    def middle(self) -> int:
-        """Return the cell at the middle of the bounds."""
-        return self.term.magnitude // 2
-
-    @property
     def numbers(self) -> tuple[str, ...]:
         """Return the names of the numbers that are released for each group."""
         return (self.name, *ends_of(self.name))
 
 
 @dataclass(frozen=True)
-class MostFrequentValue:
+class MostFrequentValue(_InCells):
     """Number of rows of each group with their `value` in each cell of a list, and the most frequent value, released as its
     number.
 
@@ -162,19 +164,9 @@ class MostFrequentValue:
 
     word = MOST_FREQUENT
 
-    @property
-    def cells(self) -> int:
-        """Return the number of values in the list."""
-        return self.term.magnitude + 1
-
-    @property
-    def numbers(self) -> tuple[str, ...]:
-        """Return the names of the numbers that are released for each group."""
-        return (self.name,)
-
 
 @dataclass(frozen=True)
-class EndRows:
+class EndRows(_InCells):
     """Number of rows of each group with their `value` and `key` in each pair of cells, and the key that most rows at an end have,
     released as its number from 0 to `keys` - 1.
 
@@ -190,19 +182,9 @@ class EndRows:
 
     word = END_ROWS
 
-    @property
-    def cells(self) -> int:
-        """Return the number of pairs of cells of a group."""
-        return self.term.magnitude + 1
-
-    @property
-    def numbers(self) -> tuple[str, ...]:
-        """Return the names of the numbers that are released for each group."""
-        return (self.name,)
-
 
 @dataclass(frozen=True)
-class LocalNumber:
+class LocalNumber(_InCells):
     """Number of rows of each group with their `value` in each cell of a grid, and the median of the group, or its `mean` on a
     grid 2**`finer` times as fine, with noise proportional to the most that one unit moves it in nearby data.
 
@@ -220,11 +202,6 @@ class LocalNumber:
     confidence: Fraction | None = None
 
     word = LOCAL_SENSITIVITY
-
-    @property
-    def cells(self) -> int:
-        """Return the number of cells of a group."""
-        return self.term.magnitude + 1
 
     @property
     def numbers(self) -> tuple[str, ...]:

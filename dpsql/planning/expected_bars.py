@@ -17,9 +17,9 @@ from sqlglot import exp
 
 from dpsql.errors.exceptions import Error
 from dpsql.plan.plan import Plan, Term
-from dpsql.pricing.assumed_rows import assumed_value
 from dpsql.pricing.options import Options
 from dpsql.pricing.pricing import Price, PricedBlock, widest_term
+from dpsql.pricing.sharing import assumed_value
 from dpsql.privacy.mechanisms.contract import KeyColumn, TermNoise
 from dpsql.privacy.mechanisms.registry import is_shared
 from dpsql.release.error_bars import Bars, answer, bars

@@ -35,15 +35,14 @@ from dpsql.policy import Policy, PolicyColumn, Table
 from dpsql.policy.types import UNBOUNDED
 from dpsql.pricing.bounding import bounded
 from dpsql.pricing.budget_parts import noise_law
-from dpsql.pricing.budget_shares import Objective
 from dpsql.pricing.explain import describe_loss
 from dpsql.pricing.local_sensitivity import requested
+from dpsql.pricing.marginals import Objective
 from dpsql.pricing.options import Options
 from dpsql.pricing.plan_check import check_plan
 from dpsql.pricing.pricing import Price, PricedBlock, price
-from dpsql.pricing.running_totals import is_better, levels, mean_variances
+from dpsql.pricing.running_totals import RunningTable, is_better, lengths, levels, mean_variances, running_error
 from dpsql.pricing.sample_values import MeanRequest
-from dpsql.pricing.square_roots import RunningTable, lengths, running_error
 from dpsql.pricing.workloads import ADDING_UP, variance
 from dpsql.privacy.accounting.contract import Accountant
 from dpsql.privacy.accounting.registry import make_accountant
@@ -155,7 +154,7 @@ def _source(name: str, table: Candidates) -> str:
 
 
 # Comparison of prices of a question that asks for running totals: with further tables by ranges of its last keys, with noise
-# by the square root of their matrix (`square_roots`), and without either.
+# by the square root of their matrix (`pricing.running_totals`), and without either.
 
 
 def compared_with(ranges: Price, alone: Price, count: int) -> Price | None:

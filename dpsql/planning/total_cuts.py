@@ -34,7 +34,7 @@ number (`privacy.mechanisms.exponential`, leaning choices: a unit changes every 
 number of places l at the end of that cell is released.
 
 Step two counts the values that are in the first l places of some unit (`engine.emit.value_places`), each as b / l, where b is a
-public number that every l divides (`pricing.total_cuts.whole_share`); the answer is l / b times that. An added unit brings at
+public number that every l divides (`pricing.sum_terms.whole_share`); the answer is l / b times that. An added unit brings at
 most l values, so b in total: the term's sensitivity and noise follow from b whatever l is, fixed by the text and the policy
 before anything is measured. The number l only decides which function of the rows is summed, as any released number may, and both
 losses add up by the argument of `session.stages`.
@@ -80,7 +80,7 @@ from dpsql.plan.plan import (
 from dpsql.plan.stability import owned, rows_per_unit, tables
 from dpsql.policy import Policy
 from dpsql.policy.types import smallest
-from dpsql.pricing.total_cuts import (
+from dpsql.pricing.sum_terms import (
     EMPTY_CELLS,
     STEPS,
     WIDE_CELLS,
@@ -287,7 +287,7 @@ def _choosing_values(cut: TotalCut, source: Relation, keys: tuple[Expr, ...], ro
 
 
 def _places_of(cut: TotalCut) -> Result:
-    """Return the result that computes the released number of places: `pricing.total_cuts.cut_at`, as SQL of the sandbox."""
+    """Return the result that computes the released number of places: `pricing.sum_terms.cut_at`, as SQL of the sandbox."""
     ends = places_up_to(int(cut.most))
     cases = " ".join(f"WHEN {EMPTY_CELLS + place} THEN {end}" for place, end in enumerate(ends))
     return _computed(cut, f"SELECT CAST(CASE m0 {cases} ELSE {ends[-1]} END AS BIGINT) AS c0", places_facts(cut))

@@ -36,8 +36,7 @@ from dpsql.pricing.joint_sums import (
 from dpsql.pricing.measurements import REQUESTS
 from dpsql.pricing.rank_histograms import cell_value, end_values, leaning, measured, with_ends
 from dpsql.pricing.sample_values import MeanRequest
-from dpsql.pricing.sum_terms import FINER_BITS, GRID_BITS, clipped, summed
-from dpsql.pricing.total_cuts import places_facts, share_of, whole_share
+from dpsql.pricing.sum_terms import FINER_BITS, GRID_BITS, clipped, places_facts, share_of, summed, whole_share
 from dpsql.privacy.mechanisms.exponential import Lean
 
 Cuts = Mapping[tuple[Expr, "Expr | None", bool], TotalCut]

@@ -13,9 +13,9 @@ from functools import lru_cache
 from dpsql.errors.exceptions import Refusal, refuse
 from dpsql.plan.expression_text import column_texts, expression_text
 from dpsql.plan.plan import BoundedBlock, Caps, Term, TermKind
-from dpsql.pricing import square_roots
 from dpsql.pricing.measurements import PARTS
 from dpsql.pricing.options import Options
+from dpsql.pricing.running_totals import candidate, running_error
 from dpsql.pricing.sensitivity import sensitivity
 from dpsql.pricing.sharing import NoiseLaw
 from dpsql.privacy.accounting.contract import Accountant
@@ -38,7 +38,7 @@ class BudgetParts:
         lengths: Mapping[str, int] = _NO_LENGTHS,
     ) -> None:
         """Divide the budget. `lengths`: the number of ordered values of each block that is measured for its running totals
-        (`square_roots`)."""
+        (`running_totals`)."""
         self.options = options
         self.accountant = accountant
         self.lengths = lengths
@@ -100,7 +100,7 @@ class BudgetParts:
         mechanisms = self.mechanisms if block.keys else self._mechanisms_of_one_group
         least = min(map(measured_with, mechanisms), key=lambda choice: choice[1].expected_error())
         length = self.lengths.get(block.name)
-        root = None if length is None else square_roots.candidate(term, block, length, self.mechanisms)
+        root = None if length is None else candidate(term, block, length, self.mechanisms)
         if root is None or length is None:
             return least
         try:
@@ -108,7 +108,7 @@ class BudgetParts:
         except Refusal:  # noise_too_large, where the other mechanisms can still measure
             return least
         whole = is_whole(term)
-        errors = [square_roots.running_error(noise, length, whole) for _, noise in (for_totals, least)]
+        errors = [running_error(noise, length, whole) for _, noise in (for_totals, least)]
         return for_totals if errors[0] < errors[1] else least
 
     def noise_of(self, neighbours: Neighbours, term: Term, block: BoundedBlock, share: Fraction) -> Noise:

@@ -10,14 +10,14 @@ from fractions import Fraction
 from typing import Any
 
 from dpsql.errors.exceptions import refuse
-from dpsql.plan.expression_text import expression_text
+from dpsql.plan.expression_text import expression_text, with_filter
 from dpsql.plan.formulas import Formula, NoisyValue, greatest, least, null_if
 from dpsql.plan.measurements import LocalNumber
-from dpsql.plan.plan import Caps, Literal, Measure, Term, TermKind
-from dpsql.pricing.measurement_contract import ExplainedNumber
+from dpsql.plan.plan import Caps, Literal, Measure
+from dpsql.pricing.measurement_contract import ExplainedNumber, OneNumber, entered
 from dpsql.pricing.options import Options
 from dpsql.pricing.rank_histograms import cell_term
-from dpsql.pricing.sensitivity import sensitivity
+from dpsql.pricing.sensitivity import rows_moved
 from dpsql.privacy.loss import Neighbours, PrivacyLoss, plain_decimal
 from dpsql.privacy.mechanisms.exponential import choice_for
 from dpsql.privacy.mechanisms.local_sensitivity import (
@@ -89,22 +89,15 @@ def measured(
                 "local_bound", bound=plain_decimal(request.bound), least=_rounded_up(step), most=plain_decimal(width)
             )
         number = replace(number, bound=bound, confidence=request.confidence)
-    locals_ = [measurement for measurement in measurements if isinstance(measurement, LocalNumber)]
-    same = (other for other in locals_ if replace(other, name="", term=replace(other.term, name="")) == number)
-    entered = next(same, None)
-    if entered is None:
-        name = f"l{len(locals_)}"
-        entered = replace(number, name=name, term=replace(term, name=name))
-        measurements.append(entered)
-    ends = None
-    if entered.mechanism == PROPOSED:
-        low, high = ends_of(entered.name)
-        margin = 0.0 if _exact(entered) else 2.0**-term.grid
+    number, ends = entered(measurements, number, "l"), None
+    if number.mechanism == PROPOSED:
+        low, high = ends_of(number.name)
+        margin = 0.0 if _exact(number) else 2.0**-term.grid
         ends = (
-            greatest(_value(entered, low) - margin, float(term.lower)) + _null(low),
-            least(_value(entered, high) + margin, float(term.upper)) + _null(high),
+            greatest(_value(number, low) - margin, float(term.lower)) + _null(low),
+            least(_value(number, high) + margin, float(term.upper)) + _null(high),
         )
-    return _value(entered, entered.name) + _null(entered.name), ends
+    return _value(number, number.name) + _null(number.name), ends
 
 
 def _rounded_up(value: Fraction) -> str:
@@ -138,12 +131,9 @@ def _null(name: str) -> Formula:
     return null_if(NoisyValue(name), float(REFUSED)) * 0.0
 
 
-class LocalNumberPricing:
-    """Pricing of numbers with noise by local sensitivity (`pricing.measurements`)."""
-
-    def parts(self, measurement: LocalNumber) -> int:
-        """Return 1: one number is paid for."""
-        return 1
+class LocalNumberPricing(OneNumber):
+    """Pricing of numbers with noise by local sensitivity (`pricing.measurements`). No worst error is known: the width of the
+    noise depends on the data, or there may be no answer at all."""
 
     def deltas(self, measurement: LocalNumber) -> int:
         """Return 1: one delta is paid for."""
@@ -152,9 +142,9 @@ class LocalNumberPricing:
     def planned(
         self, measurement: LocalNumber, caps: Caps, part: PrivacyLoss, neighbours: Neighbours
     ) -> LocalSensitivityPlan:
-        """Return the law with the least noise that costs at most its part. A unit adds n_g rows to group g, wherever they are: at
-        most linf rows in each of at most l0 groups."""
-        rows = sensitivity(Term("", TermKind.COUNT, None, None, 1), caps, neighbours)
+        """Return the law with the least noise that costs at most its part. A unit adds at most linf rows to each of at most l0
+        groups."""
+        rows = rows_moved(caps, neighbours)
         if measurement.mechanism == SMOOTH:
             return LocalSensitivityPlan(measurement.name, measurement.cells, smooth_for(rows, part))
         assert measurement.bound is not None and measurement.confidence is not None
@@ -167,8 +157,7 @@ class LocalNumberPricing:
         assert isinstance(plan, LocalSensitivityPlan)
         law = plan.law
         text = f"{'avg' if measurement.mean else 'median'} of {expression_text(measurement.value)}"
-        if measurement.term.filter is not None:
-            text += f" filter (where {expression_text(measurement.term.filter)})"
+        text = with_filter(text, measurement.term.filter)
         step = 2.0 ** -(measurement.term.grid + measurement.finer)
         if number != plan.name:
             side = "low" if number == ends_of(plan.name)[0] else "high"
@@ -190,10 +179,6 @@ class LocalNumberPricing:
             else _median_test(law, plan.cells, step, confidence)
         )
         return ExplainedNumber(text, law.mechanism, law.sensitivity, scale, step, error)
-
-    def worst_error(self, measurement: LocalNumber, plan: Any, number: str, confidence: float) -> float:
-        """Return infinity: the width of the noise depends on the data, or there may be no answer at all."""
-        return math.inf
 
 
 def _default_rank(law: SmoothSensitivity | ProposeTestRelease, cells: int, confidence: float) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -72,3 +73,31 @@ class MeasurementPricing(Protocol):
     def worst_error(self, measurement: Any, plan: Any, number: str, confidence: float) -> float:
         """Return the number of rows by which a released number may be off with a probability of at most 1 - `confidence`,
         whatever the data are; `dp.target_error` limits it. 0 for ends of error bars, infinite where no such bound is known."""
+
+
+class OneNumber:
+    """The part of pricing that is the same for all measurements that are paid for once."""
+
+    def parts(self, measurement: Any) -> int:
+        """Return 1: one number, or one vector of numbers, is paid for."""
+        return 1
+
+    def deltas(self, measurement: Any) -> int:
+        """Return 0: a choice needs no delta, and Gaussian noise is used only where rho is charged."""
+        return 0
+
+    def worst_error(self, measurement: Any, plan: Any, number: str, confidence: float) -> float:
+        """Return infinity: no error in rows is known that holds whatever the data are."""
+        return math.inf
+
+
+def entered(measurements: list[Any], described: Any, letter: str) -> Any:
+    """Return the measurement that is equal to `described`, which has no name. Where there is none, enter it in `measurements`,
+    under a name that begins with `letter`."""
+    alike = [measurement for measurement in measurements if isinstance(measurement, type(described))]
+    for measurement in alike:
+        if replace(measurement, name="", term=replace(measurement.term, name="")) == described:
+            return measurement
+    name = f"{letter}{len(alike)}"
+    measurements.append(replace(described, name=name, term=replace(described.term, name=name)))
+    return measurements[-1]

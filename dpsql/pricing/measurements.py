@@ -9,11 +9,10 @@ from typing import Any
 
 from dpsql.errors.exceptions import refuse
 from dpsql.plan.measurements import Register
-from dpsql.pricing import end_rows, most_frequent, sample_values
-from dpsql.pricing.end_rows import EndRowsPricing
+from dpsql.pricing import sample_values
 from dpsql.pricing.local_sensitivity import LocalNumberPricing
 from dpsql.pricing.measurement_contract import MeasurementPricing, Request
-from dpsql.pricing.most_frequent import MostFrequentPricing
+from dpsql.pricing.most_frequent import EndRowsPricing, MostFrequentPricing, requested_key, requested_mode
 from dpsql.pricing.rank_histograms import RankHistogramPricing
 from dpsql.pricing.sample_values import SampleMeanPricing, SampleValuesPricing
 from dpsql.privacy.mechanisms.local_sensitivity import LOCAL_SENSITIVITY
@@ -35,8 +34,8 @@ PARTS: Register[MeasurementPricing] = Register(
 REQUESTS: Register[Request] = Register(
     "pricing",
     {
-        MOST_FREQUENT: most_frequent.requested,
-        END_ROWS: end_rows.requested,
+        MOST_FREQUENT: requested_mode,
+        END_ROWS: requested_key,
         SAMPLE_VALUES: sample_values.requested,
         SAMPLE_MEAN: sample_values.requested_mean,
     },

@@ -13,7 +13,7 @@ from dpsql.errors.exceptions import Error, refuse
 from dpsql.errors.suggestions import suggestion
 from dpsql.policy import Policy
 from dpsql.policy.types import BOUND_NAMES, UNBOUNDED, ContributionBounds
-from dpsql.pricing.budget_shares import Objective
+from dpsql.pricing.marginals import Objective
 from dpsql.privacy.loss import exact_number, plain_decimal
 from dpsql.privacy.mechanisms.local_sensitivity import PROPOSED, SMOOTH
 from dpsql.privacy.mechanisms.registry import askable

@@ -15,14 +15,13 @@ from dpsql.errors.exceptions import refuse
 from dpsql.functions.calendar import microseconds, midnight
 from dpsql.functions.numeric import call
 from dpsql.functions.value_lists import listed, place_of
-from dpsql.plan.expression_text import expression_text
+from dpsql.plan.expression_text import expression_text, with_filter
 from dpsql.plan.formulas import Element, Formula, date, formula, greatest, least, timestamp, whole
-from dpsql.plan.intervals import Type, literal_facts
+from dpsql.plan.intervals import Type
 from dpsql.plan.measurements import Quantile, QuantileEnd, RankHistogram
-from dpsql.plan.plan import Call, Caps, Expr, Literal, Term, TermKind
-from dpsql.pricing.list_cells import MOST_CELLS, listed_term, released_values
+from dpsql.plan.plan import Call, Caps, Expr, Literal, Term, TermKind, literal
 from dpsql.pricing.measurement_contract import ExplainedNumber
-from dpsql.pricing.sensitivity import sensitivity
+from dpsql.pricing.sensitivity import rows_moved
 from dpsql.pricing.sum_terms import summed
 from dpsql.privacy.loss import Neighbours, PrivacyLoss, plain_decimal
 from dpsql.privacy.mechanisms.contract import Sensitivity
@@ -35,6 +34,32 @@ from dpsql.privacy.mechanisms.rank_histogram import (
     recursion,
     split,
 )
+
+# --- cells of lists ---------------------------------------------------------------------------------------------------
+
+
+# Cells of values that come from a list: one for each value, in SQL's order.
+
+
+MOST_CELLS = 1 << 24
+"""Most cells of all groups together: the engine may return that many rows, whatever the data."""
+
+
+def listed_term(value: Expr, values: tuple[Any, ...], condition: Expr | None, groups: int) -> Term:
+    """Return the SUM term whose integers are the numbers of values in their list. Raises Refusal many_cells."""
+    if len(values) * max(1, groups) > MOST_CELLS:
+        raise refuse("many_cells", groups=groups, least=len(values), most=MOST_CELLS)
+    last = len(values) - 1
+    return Term("", TermKind.SUM, place_of(value, values), condition, last, 0, 0, last, 0)
+
+
+def released_values(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the values of a list in the types of an answer: exact fractions become doubles."""
+    return tuple(float(value) if isinstance(value, Fraction) else value for value in values)
+
+
+# --- rank histograms --------------------------------------------------------------------------------------------------
+
 
 LEAST_CELLS = 1 << 8
 """Least number of cells of a group: with fewer, a choice says too little."""
@@ -64,7 +89,7 @@ def cell_term(value: Expr, condition: Expr | None, groups: int) -> Term:
         return listed_term(value, listed(value) or (), condition, groups)
     steps = steps_of(value)
     if values := periods(value):
-        ends = [_literal(_step(value, end)) for end in (values[0], values[-1])]
+        ends = [literal(_step(value, end)) for end in (values[0], values[-1])]
         place = place_of(call("clamp", steps, *ends), tuple(_step(value, period) for period in values))
         last = len(values) - 1
         return Term("", TermKind.SUM, place, condition, last, 0, 0, last, 0)
@@ -100,7 +125,7 @@ def steps_of(value: Expr) -> Expr:
     `date_trunc` the weeks, days, hours or minutes, so that the chosen value is the start of one."""
     if not value.facts.type.temporal:
         return value
-    return call("date_diff", _literal(_unit_of(value)), _literal(value.facts.lower), value)
+    return call("date_diff", literal(_unit_of(value)), literal(value.facts.lower), value)
 
 
 def _unit_of(value: Expr) -> str:
@@ -117,10 +142,6 @@ def _rank(law: Choice) -> str:
     """Return words for the value that is released as the smallest or the largest, "" for other quantiles."""
     side = "smallest" if law.quantile == 0 else "largest"
     return f"the {side} value number {law.rank}, so that it lies inside the data; " if law.rank else ""
-
-
-def _literal(value: Any) -> Literal:
-    return Literal(value, literal_facts(value))
 
 
 def cell_value(value: Expr, term: Term, name: str, interpolated: bool) -> tuple[Formula, Type]:
@@ -243,9 +264,8 @@ class RankHistogramPricing:
         return 0
 
     def moved(self, measurement: RankHistogram, caps: Caps, neighbours: Neighbours) -> Sensitivity:
-        """Return how far one unit moves the histogram. A unit adds n_g rows to group g, wherever they are, as to a count of all
-        rows. So the vector of n_g has the norms of a COUNT's sensitivity."""
-        return sensitivity(Term("", TermKind.COUNT, None, None, 1), caps, neighbours)
+        """Return how far one unit moves the histogram."""
+        return rows_moved(caps, neighbours)
 
     def planned(
         self, measurement: RankHistogram, caps: Caps, part: PrivacyLoss, neighbours: Neighbours
@@ -282,8 +302,7 @@ class RankHistogramPricing:
         text = f"quantile {plain_decimal(chosen.quantile)} of {expression_text(measurement.value)}"
         if law.padding:
             text = f"{'low' if law.padding < 0 else 'high'} end of the error bar of {text}"
-        if measurement.term.filter is not None:
-            text += f" filter (where {expression_text(measurement.term.filter)})"
+        text = with_filter(text, measurement.term.filter)
         return ExplainedNumber(
             text,
             law.mechanism,

@@ -12,9 +12,10 @@ are known to be 0.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -22,10 +23,13 @@ import numpy as np
 from dpsql.functions.public_domains import as_literal
 from dpsql.functions.signatures import call
 from dpsql.plan.intervals import Type
-from dpsql.plan.plan import Block, BoundedBlock, Expr, Filter, Key
-from dpsql.pricing.budget_shares import in_steps
-from dpsql.pricing.marginals import MOST_KEYS, Floats, Marginals
-from dpsql.pricing.workloads import Tile, Workload, adding_up, axes_of
+from dpsql.plan.plan import Block, BoundedBlock, Expr, Filter, Key, Term
+from dpsql.pricing.marginals import MOST_KEYS, Floats, Marginals, in_steps
+from dpsql.pricing.workloads import ADDING_UP, Tile, Workload, adding_up, axes_of, variance
+from dpsql.privacy.mechanisms import gaussian, square_root
+from dpsql.privacy.mechanisms.contract import Noise
+from dpsql.privacy.mechanisms.registry import MECHANISMS, Mechanism, series_law
+from dpsql.privacy.mechanisms.square_root import MOST_LENGTH
 
 LEAST_VALUES = 8
 """Least number of values of a key with ranges; fewer values are summed without ranges."""
@@ -184,18 +188,18 @@ def _errors(count: int, widths: Sequence[int], relative: Floats) -> tuple[float,
     totals = np.full(count, relative[0])
     rows, single, first, first_of_all = (np.full(count, relative[0]) for _ in range(4))
     inner_width = 1
-    for width, variance in zip(widths[1:], relative[1:], strict=True):
+    for width, measured in zip(widths[1:], relative[1:], strict=True):
         inside = places // inner_width
         ranges = np.arange(len(totals)) // (width // inner_width)
         earlier = np.cumsum(totals) - totals
         earlier = (earlier - earlier[ranges * (width // inner_width)])[inside]
         sums = np.bincount(ranges, totals)
-        more = (variance + sums)[ranges[inside]]
+        more = (measured + sums)[ranges[inside]]
         first_of_all = first_of_all + earlier
         first = first + earlier - first_of_all**2 / more
         single = single - rows**2 / more
-        rows, first_of_all = rows * variance / more, first_of_all * variance / more
-        totals, inner_width = sums * variance / (variance + sums), width
+        rows, first_of_all = rows * measured / more, first_of_all * measured / more
+        totals, inner_width = sums * measured / (measured + sums), width
     running = first + (np.cumsum(totals) - totals)[places // inner_width]
     return float(np.mean(running)), float(np.mean(single))
 
@@ -209,3 +213,63 @@ def is_better(workload: Workload, measured: Sequence[float], alone: float) -> bo
 def mean_terms(workload: Workload) -> float:
     """Return the mean number of values in a running total."""
     return (workload.marginals.lengths[0] + 1) / 2
+
+
+# --- noise for running totals -----------------------------------------------------------------------------------------
+
+
+# Tables of an ordered key that are measured for their running totals, with noise by the square root of their matrix.
+# The table stays a single block. Only its sums get other noise (`privacy.mechanisms.square_root`), where that makes running
+# totals more exact; this follows from the laws: from contribution bounds, accountant, and number of values. Under bounds on
+# groups or totals a unit may move many cells, and the noise is larger accordingly. No further table is needed, so such bounds
+# are no obstacle.
+
+
+@dataclass(frozen=True)
+class RunningTable:
+    """A sum (the first of those that share its rows) of a block over `length` ordered values, and the root mean square error of
+    its running totals, in row-grid units: as measured, without `dp.workload` (`alone`), and by ranges (None: not measured by
+    ranges)."""
+
+    block: str
+    term: str
+    length: int
+    error: float
+    alone: float
+    ranges: float | None = None
+
+
+def lengths(blocks: Sequence[BoundedBlock]) -> dict[str, int]:
+    """Return the number of values of the last key of each block whose groups are all combinations of public values, with the last
+    key's values in order."""
+    return {block.name: len(block.keys[-1].values or ()) for block in blocks if _is_eligible(block)}
+
+
+def _is_eligible(block: BoundedBlock) -> bool:
+    if block.reads_results or block.combinations is not None or block.measurements or not block.keys:
+        return False
+    if block.selection_term is not None:
+        return False
+    if not all(key.values and key.whole for key in block.keys) or not is_ordered(block.keys[-1]):
+        return False
+    return LEAST_VALUES <= len(block.keys[-1].values or ()) <= MOST_LENGTH
+
+
+def candidate(term: Term, block: BoundedBlock, length: int, mechanisms: Sequence[Mechanism]) -> Mechanism | None:
+    """Return the mechanism by the square root for a sum over vectors of `length`, if Gaussian noise may be used and the sum and
+    all that share its rows add up; otherwise None. Its noise is on no finer grid than the sums, so that nothing is rounded after
+    it."""
+    together = [other for other in block.terms if other.shares == term.shares] if term.shares else [term]
+    if not all(other.kind in ADDING_UP and other.magnitude for other in together):
+        return None
+    if all(mechanism.law is not gaussian.Gaussian for mechanism in mechanisms):
+        return None
+    calibration = partial(square_root.noise_for, length=length, finest=0)
+    return replace(MECHANISMS[square_root.SQUARE_ROOT], calibrations={"rho": calibration})
+
+
+def running_error(noise: Noise, length: int, whole: bool) -> float:
+    """Return the root mean square error of running totals over `length` values with `noise`, in row-grid units."""
+    if (law := series_law(noise)) is not None:
+        return law.running_deviation()
+    return sqrt(variance(noise, whole) * (length + 1) / 2)

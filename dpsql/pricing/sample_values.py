@@ -4,7 +4,7 @@ error."""
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -15,9 +15,8 @@ from dpsql.plan.formulas import Formula, NoisyValue, greatest, least
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.measurements import RankHistogram, SampleMean, SampleValues
 from dpsql.plan.plan import Caps, Column, Measure, Term, TermKind
-from dpsql.pricing.list_cells import MOST_CELLS
-from dpsql.pricing.measurement_contract import Ends, ExplainedNumber, MeasuredBlock
-from dpsql.pricing.rank_histograms import RankHistogramPricing, cell_value, chosen_of, end_values, with_ends
+from dpsql.pricing.measurement_contract import Ends, ExplainedNumber, MeasuredBlock, OneNumber, entered
+from dpsql.pricing.rank_histograms import MOST_CELLS, RankHistogramPricing, cell_value, chosen_of, end_values, with_ends
 from dpsql.pricing.sensitivity import sensitivity
 from dpsql.pricing.sum_terms import summed
 from dpsql.privacy.loss import Neighbours, PrivacyLoss
@@ -80,17 +79,11 @@ def requested_mean(block: MeasuredBlock, measure: Measure) -> tuple[Formula, End
     bounds, samples = bounds_and_samples(measure)
     term, request = _grid(block.groups, bounds, samples)[1], block.means
     mean = SampleMean("", measure.arguments[0], term, samples, not block.one_row, request.confidence, request.mechanism)
-    means = [measurement for measurement in block.measurements if isinstance(measurement, SampleMean)]
-    same = (other for other in means if replace(other, name="", term=replace(other.term, name="")) == mean)
-    entered = next(same, None)
-    if entered is None:
-        name = f"s{len(means)}"
-        entered = replace(mean, name=name, term=replace(term, name=name))
-        block.measurements.append(entered)
+    mean = entered(block.measurements, mean, "s")
     step, (least_value, most_value) = 2.0**-term.grid, map(float, bounds)
     numbers = (
-        least_value + (entered.middle + NoisyValue(number) * (1 / samples)) * step
-        for number in (entered.name, *ends_of(entered.name))
+        least_value + (mean.middle + NoisyValue(number) * (1 / samples)) * step
+        for number in (mean.name, *ends_of(mean.name))
     )
     middle, low, high = numbers
     return (
@@ -156,16 +149,8 @@ class SampleValuesPricing(RankHistogramPricing):
         return math.inf
 
 
-class SampleMeanPricing:
-    """Pricing of means of samples (`pricing.measurements`)."""
-
-    def parts(self, measurement: SampleMean) -> int:
-        """Return 1: one vector of numbers is paid for."""
-        return 1
-
-    def deltas(self, measurement: SampleMean) -> int:
-        """Return 0: Gaussian noise is used only where rho is charged."""
-        return 0
+class SampleMeanPricing(OneNumber):
+    """Pricing of means of samples (`pricing.measurements`). No worst error is known, as for the median of samples."""
 
     def planned(self, measurement: SampleMean, caps: Caps, part: PrivacyLoss, neighbours: Neighbours) -> SampleMeanPlan:
         """Return additive noise with the least expected error that costs at most one part: Laplace noise where epsilon is
@@ -199,10 +184,6 @@ class SampleMeanPricing:
             step,
             error + _other_way(plan, confidence),
         )
-
-    def worst_error(self, measurement: SampleMean, plan: Any, number: str, confidence: float) -> float:
-        """Return infinity: no error in rows is known, as for the median of samples."""
-        return math.inf
 
 
 def _noise(moved: Sensitivity, part: PrivacyLoss, word: str) -> Noise:

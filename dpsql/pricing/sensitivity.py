@@ -55,6 +55,12 @@ def sensitivity(term: Term, caps: Caps, neighbours: Neighbours) -> Sensitivity:
     return free if term.clip is None else _clipped(free, term.clip, groups, factor)
 
 
+def rows_moved(caps: Caps, neighbours: Neighbours) -> Sensitivity:
+    """Return how far a unit moves a histogram of rows. A unit adds n_g rows to group g, whichever cells they are in, as to a
+    count of all rows: so the vector of n_g has the norms of a COUNT's sensitivity."""
+    return sensitivity(Term("", TermKind.COUNT, None, None, 1), caps, neighbours)
+
+
 def _of_shares(term: Term, groups: int, factor: int) -> Sensitivity:
     """Return how far a unit moves a sum over `groups` groups to which it adds at most the term's magnitude in total."""
     most = term.magnitude * factor

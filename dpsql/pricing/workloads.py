@@ -6,7 +6,7 @@ value is not a public value of a key belong to no group of a block with this key
 Conditions only remove rows, so nothing else changes: stability, bounds and noise are those of ordinary blocks.
 
 The budget of a workload's tiles is what they would have had separately, in equal parts; it is divided unequally among them
-(`budget_shares`). Each tile's noise is calibrated to its share and priced from its finished law, so the charge is the sum of
+(`marginals`). Each tile's noise is calibrated to its share and priced from its finished law, so the charge is the sum of
 prices as without a workload, and the second road checks it. Everything after that is post-processing of released numbers.
 """
 
@@ -25,8 +25,7 @@ from dpsql.functions.signatures import call
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import BoundedBlock, Expr, Filter, Key, Relation, Term, TermKind
 from dpsql.policy import Policy
-from dpsql.pricing.budget_shares import Objective, objective_of, shares
-from dpsql.pricing.marginals import Floats, Marginals
+from dpsql.pricing.marginals import Floats, Marginals, Objective, objective_of, shares
 from dpsql.privacy.mechanisms.contract import Noise, TermNoise
 from dpsql.privacy.mechanisms.registry import can_be_weighted
 from dpsql.privacy.mechanisms.weighted_sums import Cells, WeightedSum

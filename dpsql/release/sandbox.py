@@ -24,8 +24,8 @@ import pyarrow.compute as pc
 from sqlglot.errors import SqlglotError
 
 from dpsql.engine.duckdb.dialect import DuckDBDialect
+from dpsql.engine.duckdb.settings import Statements
 from dpsql.engine.duckdb.sources import kept_in_children
-from dpsql.engine.duckdb.statements import Statements
 from dpsql.engine.watchdog import watchdog
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.release.confinement import ConfinedDuckDB, ConfinedError, ConfinedPool, DatabaseImage

@@ -14,8 +14,8 @@ from dpsql.plan.plan import group_count
 from dpsql.planning.expected_bars import ExpectedBars
 from dpsql.planning.planner import Planned
 from dpsql.policy import Policy
-from dpsql.pricing.budget_shares import Objective
 from dpsql.pricing.explain import (
+    PLUS_MINUS,
     PlannedOutput,
     confidence_text,
     describe_loss,
@@ -23,7 +23,7 @@ from dpsql.pricing.explain import (
     tile_count,
     tile_lines,
 )
-from dpsql.pricing.explained_sums import PLUS_MINUS
+from dpsql.pricing.marginals import Objective
 from dpsql.pricing.options import Options
 from dpsql.pricing.pricing import price
 from dpsql.privacy.accounting.contract import Accountant

@@ -15,11 +15,10 @@ from dpsql.plan.plan import Call, Column, Expr, Literal, Scan, columns_read, res
 from dpsql.plan.stability import tables
 from dpsql.planning.planner import Planned
 from dpsql.policy import Policy
-from dpsql.pricing.budget_shares import Objective
-from dpsql.pricing.explain import block_names, confidence_text
-from dpsql.pricing.explained_sums import cut_text
+from dpsql.pricing.explain import block_names, confidence_text, cut_text
+from dpsql.pricing.marginals import Objective
 from dpsql.pricing.pricing import shown_half_of_the_time
-from dpsql.pricing.total_cuts import EMPTY_CELLS, cut_at, units_above
+from dpsql.pricing.sum_terms import EMPTY_CELLS, cut_at, units_above
 from dpsql.privacy.loss import plain_decimal
 from dpsql.privacy.mechanisms.exponential import Choice
 from dpsql.privacy.mechanisms.local_sensitivity import REFUSED, LocalSensitivityPlan, ProposeTestRelease

@@ -24,8 +24,7 @@ from dpsql.plan.plan import Block, Measure, Plan
 from dpsql.plan.stability import tables
 from dpsql.planning.planner import Planned, read_tables
 from dpsql.policy import Policy
-from dpsql.pricing.explain import describe_loss, planned_outputs
-from dpsql.pricing.explained_sums import reading
+from dpsql.pricing.explain import describe_loss, planned_outputs, reading
 from dpsql.pricing.measurements import PARTS
 from dpsql.pricing.pricing import PricedBlock, is_charged
 from dpsql.privacy.loss import PrivacyLoss

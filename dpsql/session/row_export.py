@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
-from dpsql.engine.emit.exported_rows import exported_rows
+from dpsql.engine.emit.emitter import exported_rows
 from dpsql.errors.custodian_log import registering
 from dpsql.errors.exceptions import refuse
 from dpsql.exports.description import describe

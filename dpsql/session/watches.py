@@ -26,8 +26,8 @@ from dpsql.noise.perturb import compare, noisy_threshold
 from dpsql.plan.canonical_text import fingerprint
 from dpsql.planning.planner import Planned, read_tables
 from dpsql.pricing.above_threshold import ComparedSum, comparable, compared_sum, require_units, run_law
-from dpsql.pricing.budget_shares import Objective
 from dpsql.pricing.explain import describe_loss, planned_outputs
+from dpsql.pricing.marginals import Objective
 from dpsql.pricing.options import Options
 from dpsql.privacy.loss import PrivacyLoss, plain_decimal
 from dpsql.privacy.mechanisms.above_threshold import AboveThreshold

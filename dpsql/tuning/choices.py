@@ -17,14 +17,13 @@ from dpsql.aggregates.contract import SharedPart
 from dpsql.aggregates.registry import aggregate_of
 from dpsql.functions.public_domains import domain_of
 from dpsql.functions.signatures import call
-from dpsql.plan.intervals import Facts, Type, literal_facts
+from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import (
     Block,
     Column,
     Expr,
     Filter,
     Key,
-    Literal,
     Measure,
     Plan,
     Relation,
@@ -32,10 +31,11 @@ from dpsql.plan.plan import (
     TermKind,
     TotalCut,
     UnitAggregate,
+    literal,
 )
 from dpsql.planning.planner import Planned
 from dpsql.pricing.expected_error import expected_error
-from dpsql.pricing.total_cuts import EMPTY_CELLS, cut_at, is_share, last_cell, units_above
+from dpsql.pricing.sum_terms import EMPTY_CELLS, cut_at, is_share, last_cell, units_above
 from dpsql.privacy.mechanisms.contract import Noise, Norm
 from dpsql.privacy.mechanisms.exponential import EXPONENTIAL, Choice
 from dpsql.sql.parser import parse_text
@@ -137,8 +137,8 @@ def _inside(block: Block) -> Relation:
             continue
         values = [value for value in key.values if value is not None]
         if not any(isinstance(value, (bool, float)) for value in values):
-            listed = [Literal(value, literal_facts(value)) for value in values]
-            inside = call("in", key.expression, *listed) if listed else Literal(False, literal_facts(False))
+            listed = list(map(literal, values))
+            inside = call("in", key.expression, *listed) if listed else literal(False)
             missing = call("is_null", key.expression)
             relation = Filter(relation, call("or", inside, missing) if None in key.values else inside)
     return relation
@@ -146,15 +146,11 @@ def _inside(block: Block) -> Relation:
 
 def _bin(value: Expr, edges: tuple[Fraction, ...]) -> Expr:
     """Return the number of a value's bin; larger values fall into the last bin, NULL (a unit without values) into the first."""
-    cases: list[Expr] = [call("is_null", value), _number(0)]
+    cases: list[Expr] = [call("is_null", value), literal(0)]
     for index, edge in enumerate(edges[:-1]):
         last = int(edge) if value.facts.type is Type.INTEGER else edge
-        cases += [call("le", value, Literal(last, literal_facts(last))), _number(index)]
-    return call("case", *cases, _number(len(edges) - 1))
-
-
-def _number(value: int) -> Literal:
-    return Literal(value, literal_facts(value))
+        cases += [call("le", value, literal(last)), literal(index)]
+    return call("case", *cases, literal(len(edges) - 1))
 
 
 def _name(histogram: Histogram, index: int) -> str:

@@ -5,10 +5,209 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dpsql.engine.dialect import Dialect
+from dpsql.engine.dialect import Dialect, Template
 from dpsql.engine.duckdb import literals
-from dpsql.engine.duckdb.functions import FUNCTIONS
+from dpsql.engine.duckdb.literals import TYPES, constant, in_calendar
+from dpsql.engine.shared_texts import SharedTexts, boolean_of, cut, digits_of, floor, infix, plain, replaced
+from dpsql.functions.calendar import microseconds
+from dpsql.functions.values import NUMBER_TEXT, TIME_TEXT, WHOLE_TEXT
 from dpsql.plan.intervals import Type
+from dpsql.plan.plan import Call, Literal
+
+# --- row functions ----------------------------------------------------------------------------------------------------
+
+
+# DuckDB's text for each row function: total by construction, so that no data can raise (privacy.md 4).
+# `TRY(...)` is never written: it runs failed batches row by row, where CASE and COALESCE below it write past their vector
+# (duckdb/duckdb issue 25280) and errors still come out. Instead no text can fail: integers are computed in 128 bits and cast
+# back by TRY_CAST, dates stay within the years 1 to 9999, and zero divisors become NULL.
+
+
+_TEXTS = SharedTexts(TYPES, cast="TRY_CAST")
+"""Shared texts with TRY_CAST: a date beyond the timestamps becomes NULL; no other widening can fail."""
+
+
+def _arithmetic(operator: str) -> Template:
+    """Return the template of an operator. Integers are computed in 128 bits and are NULL beyond 64; doubles never raise."""
+
+    def emit(node: Call, texts: list[str]) -> str:
+        if node.facts.type is Type.REAL:
+            left, right = _TEXTS.reals(node, texts)
+            return f"({left} {operator} {right})"
+        return f"TRY_CAST({_wide(texts[0])} {operator} {_wide(texts[1])} AS BIGINT)"
+
+    return emit
+
+
+def _wide(text: str) -> str:
+    return f"CAST({text} AS HUGEINT)"
+
+
+def _of_number(form: str) -> Template:
+    """Return the template of a function of one number that would overflow for the smallest integer."""
+
+    def emit(node: Call, texts: list[str]) -> str:
+        real = node.facts.type is Type.REAL
+        return f"({form.format(texts[0])})" if real else f"TRY_CAST({form.format(_wide(texts[0]))} AS BIGINT)"
+
+    return emit
+
+
+def _division(node: Call, texts: list[str]) -> str:
+    left, right = _TEXTS.reals(node, texts)
+    return f"({left} / NULLIF({right}, 0e0::DOUBLE))"
+
+
+def _whole_division(operator: str) -> Template:
+    """Return the template of a division of integers. A literal divisor other than -1 cannot overflow, so it is divided in 64
+    bits, because division in 128 bits is slow."""
+
+    def emit(node: Call, texts: list[str]) -> str:
+        divisor = node.arguments[1]
+        if isinstance(divisor, Literal) and divisor.value not in (0, -1):
+            return f"({texts[0]} {operator} {texts[1]})"
+        return f"TRY_CAST({_wide(texts[0])} {operator} NULLIF({_wide(texts[1])}, 0) AS BIGINT)"
+
+    return emit
+
+
+def _place_in(node: Call, texts: list[str]) -> str:
+    """Return the text of a value's position in a list; for texts by the hash of an enumeration, which takes as long for a
+    thousand values as for one."""
+    value, *items = _TEXTS.comparable(node, texts)
+    listed = {item.value for item in node.arguments[1:] if isinstance(item, Literal) and isinstance(item.value, str)}
+    if node.arguments[0].facts.type is Type.TEXT and len(listed) == len(items):
+        return f"CAST(enum_code(TRY_CAST({value} AS ENUM({', '.join(items)}))) AS BIGINT)"
+    return f"CAST(list_position([{', '.join(items)}], {value}) - 1 AS BIGINT)"
+
+
+def _nullif(node: Call, texts: list[str]) -> str:
+    """Return the engine's nullif, or a CASE if the two types differ, because the result keeps the type of the first."""
+    if len({argument.facts.type for argument in node.arguments}) == 1:
+        return f"nullif({', '.join(texts)})"
+    return _TEXTS.nullif(node, texts)
+
+
+_FINITE = "BETWEEN -1.7976931348623157e308 AND 1.7976931348623157e308"
+
+
+def _bucket(node: Call, texts: list[str]) -> str:
+    value, low, high = (_TEXTS.typed(Type.REAL, a, t) for a, t in zip(node.arguments[:3], texts[:3], strict=True))
+    inside = f"least({texts[3]}, TRY_CAST(floor(({value} - {low}) / ({high} - {low}) * {texts[3]}) AS BIGINT) + 1)"
+    return (
+        f"(CASE WHEN {value} < {low} THEN 0::BIGINT WHEN isnan({value}) THEN NULL "
+        f"WHEN {value} >= {high} THEN {texts[3]} + 1 WHEN {value} IS NOT NULL THEN {inside} END)"
+    )
+
+
+def _trunc(node: Call, texts: list[str]) -> str:
+    return f"CAST(date_trunc({texts[0]}, {texts[1]}) AS {TYPES[node.facts.type]})"
+
+
+def _add_interval(function: str, most: int, type_: str) -> Template:
+    """Return the template of a shifted date. `most` steps lead from every date out of the calendar (but stay within the engine's
+    timestamps)."""
+
+    def emit(node: Call, texts: list[str]) -> str:
+        steps = f"CAST(least(greatest({texts[1]}, -{most}), {most}) AS {type_})"
+        return in_calendar(node.facts.type, f"CAST({texts[0]} + {function}({steps}) AS {TYPES[node.facts.type]})")
+
+    return emit
+
+
+def _round(node: Call, texts: list[str]) -> str:
+    """Return the text of ROUND. With digits, DuckDB 2.0.1 rounds different doubles up than DuckDB 2.0.0, so the scaled number is
+    rounded instead, which all versions do in the same way."""
+    if node.facts.type is Type.INTEGER:
+        return texts[0]
+    if (digits := digits_of(node)) == 0:
+        return f"round({texts[0]})"
+    step = constant(10.0**digits)
+    scaled = f"({texts[0]} * {step})"
+    return f"(CASE WHEN {scaled} {_FINITE} THEN round({scaled}) / {step} ELSE {texts[0]} END)"
+
+
+def _cast(node: Call, texts: list[str]) -> str:
+    return f"TRY_CAST({texts[0]} AS {TYPES[node.facts.type]})"
+
+
+_READ = {Type.INTEGER: WHOLE_TEXT, Type.REAL: NUMBER_TEXT, Type.DATE: TIME_TEXT, Type.TIMESTAMP: TIME_TEXT}
+
+
+def _read(node: Call, texts: list[str]) -> str:
+    """Return a cast; of texts, only those that `evaluate` reads, others are NULL."""
+    target, text = node.facts.type, texts[0]
+    if node.arguments[0].facts.type is not Type.TEXT:
+        return _cast(node, texts)
+    if target is Type.BOOLEAN:
+        return boolean_of(f"trim(lower({text}))", constant)
+    value = f"TRY_CAST({text} AS {'TIMESTAMP' if target is Type.DATE else TYPES[target]})"
+    value = f"CAST({value} AS DATE)" if target is Type.DATE else value
+    return f"(CASE WHEN regexp_full_match({text}, {constant(_READ[target])}) THEN {value} END)"
+
+
+def _concat(node: Call, texts: list[str]) -> str:
+    return cut(" || ".join(texts))
+
+
+def _concat_ws(node: Call, texts: list[str]) -> str:
+    """Return the text of CONCAT_WS. NULL literals get a type, so that the engine knows which overload is meant."""
+    return cut(f"concat_ws({', '.join('NULL::VARCHAR' if t == 'NULL' else t for t in texts)})")
+
+
+def _regexp_replace(node: Call, texts: list[str]) -> str:
+    """Return the text of REGEXP_REPLACE, cut before, so that the text inserted for all matches is bounded, and after."""
+    everywhere = isinstance(node.arguments[3], Literal) and node.arguments[3].value
+    options = ", 'g'" if everywhere else ""
+    return cut(f"regexp_replace({cut(texts[0])}, {texts[1]}, {texts[2]}{options})")
+
+
+def _time_bucket(node: Call, texts: list[str]) -> str:
+    """Return the text of TIME_BUCKET, computed in whole microseconds, which are far inside 64 bits for the years 1 to 9999; % has
+    the sign of the dividend."""
+    width, origin = node.arguments[1:]
+    assert isinstance(width, Literal) and isinstance(origin, Literal)
+    step, since = width.value * 10**6, f"(epoch_us({texts[0]}::TIMESTAMP) - {constant(microseconds(origin.value))})"
+    start = f"{since} - (({since} % {step}) + {step}) % {step} + {constant(microseconds(origin.value))}"
+    return in_calendar(node.facts.type, f"CAST(make_timestamp({start}) AS {TYPES[node.facts.type]})")
+
+
+def _text_positions(function: str) -> Template:
+    return lambda node, texts: f"{function}({texts[0]}, {', '.join(texts[1:])})"
+
+
+FUNCTIONS: dict[str, Template] = {
+    **_TEXTS.functions(),
+    "add": _arithmetic("+"), "sub": _arithmetic("-"), "mul": _arithmetic("*"), "div": _division,
+    "intdiv": _whole_division("//"), "mod": _whole_division("%"), "neg": _of_number("-{}"),
+    "abs": _of_number("abs({})"), "sign": lambda node, texts: f"CAST(sign({texts[0]}) AS BIGINT)",
+    "floor": floor("floor"), "ceil": floor("ceil"), "round": _round, "sqrt": _TEXTS.guarded("sqrt", ">= 0"),
+    "ln": _TEXTS.guarded("ln", "> 0"), "log10": _TEXTS.guarded("log10", "> 0"),
+    **{name: _TEXTS.of_reals(name) for name in ("exp", "power", "atan", "atan2", "radians", "degrees")},
+    "sin": _TEXTS.guarded("sin", _FINITE), "cos": _TEXTS.guarded("cos", _FINITE), "tan": _TEXTS.guarded("tan", _FINITE),
+    "asin": _TEXTS.guarded("asin", "BETWEEN -1 AND 1"), "acos": _TEXTS.guarded("acos", "BETWEEN -1 AND 1"),
+    "clamp": _TEXTS.clamp, "nullif": _nullif, "not_distinct": _TEXTS.compare("IS NOT DISTINCT FROM"),
+    "place_in": _place_in, "and": infix("AND"), "or": infix("OR"), "is_true": lambda node, texts: f"({texts[0]} IS TRUE)",
+    "is_false": lambda node, texts: f"({texts[0]} IS FALSE)", "like": infix("LIKE"), "ilike": infix("ILIKE"),
+    "starts_with": plain("starts_with"), "ends_with": plain("ends_with"), "contains": plain("contains"),
+    "lower": plain("lower"), "upper": plain("upper"), "trim": plain("trim"), "ltrim": plain("ltrim"),
+    "rtrim": plain("rtrim"), "left": _text_positions("left"), "right": _text_positions("right"),
+    "substr": _text_positions("substr"), "concat": _concat, "replace": lambda node, texts: replaced(texts),
+    "length": plain("length"),
+    "date_trunc": _trunc, "date_part": lambda node, texts: f"CAST(date_part({texts[0]}, {texts[1]}) AS BIGINT)",
+    "date_diff": lambda node, texts: f"CAST(date_diff({', '.join(texts)}) AS BIGINT)",
+    "add_days": _add_interval("to_days", 4_000_000, "INTEGER"),
+    "add_months": _add_interval("to_months", 200_000, "INTEGER"),
+    "add_seconds": _add_interval("to_seconds", 400_000_000_000, "BIGINT"),
+    "width_bucket": _bucket, "to_integer": _read, "to_real": _read, "to_text": _cast,
+    "to_boolean": _read, "to_date": _read, "to_timestamp": _read, "epoch": plain("epoch"),
+    "time_bucket": _time_bucket, "last_day": plain("last_day"), "strftime": plain("strftime"),
+    "regexp_matches": plain("regexp_matches"), "regexp_replace": _regexp_replace, "split_part": plain("split_part"),
+    "strlen": plain("strlen"), "strpos": plain("strpos"), "concat_ws": _concat_ws,
+}  # fmt: skip
+
+
+# --- dialect ----------------------------------------------------------------------------------------------------------
 
 
 class DuckDBDialect(Dialect):

@@ -15,12 +15,12 @@ import duckdb
 import pyarrow as pa
 
 from dpsql.engine.contract import Doubt, ExactAnswer, PreparedViews
-from dpsql.engine.csv_lines import Broken
+from dpsql.engine.csv_files import Broken
 from dpsql.engine.dialect import Dialect
 from dpsql.engine.duckdb.dialect import DUCKDB
 from dpsql.engine.duckdb.literals import cast_column, name
+from dpsql.engine.duckdb.settings import Statements
 from dpsql.engine.duckdb.sources import Sources, attached, kept_in_children
-from dpsql.engine.duckdb.statements import Statements
 from dpsql.engine.faults import CUSTODIAN_LOG, fault_of
 from dpsql.engine.query import EngineQuery, Identity, Source
 from dpsql.engine.watchdog import watchdog
@@ -67,7 +67,7 @@ class DuckDBEngine:
     @property
     def views(self) -> PreparedViews:
         """The prepared views of the present database."""
-        return self._sources.views
+        return self._sources.views.prepared
 
     # --- structure, read by `Sources` ---------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import duckdb
 
-from dpsql.engine.contract import StoredViews
+from dpsql.engine.contract import PreparedViews
 from dpsql.engine.duckdb.literals import constant, name
 from dpsql.engine.emit.bounded_view import RANK, BoundedView
 from dpsql.engine.query import UNIT_ID
@@ -84,11 +84,9 @@ def _open(cursor: duckdb.DuckDBPyConnection, opened: _Opened) -> None:
 class Views:
     """The prepared views of one engine. Thread-safe."""
 
-    engine: str = f"duckdb {duckdb.__version__}"
-    stored: StoredViews | None = None
-
     def __init__(self, new_cursor: Callable[[], duckdb.DuckDBPyConnection]) -> None:
         """`new_cursor` returns a cursor that can read the tables of the views."""
+        self.prepared = PreparedViews(f"duckdb {duckdb.__version__}", self)
         self._new_cursor = new_cursor
         self._opened: dict[str, _Opened] = {}
         self._limited = False

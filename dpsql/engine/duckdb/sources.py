@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import duckdb
 import pyarrow as pa
 
-from dpsql.engine.csv_lines import Broken
+from dpsql.engine.csv_files import Broken
 from dpsql.engine.duckdb.literals import TYPES, cast_column, constant, is_readable, name
 from dpsql.engine.duckdb.prepared_views import Views
 from dpsql.engine.duckdb.settings import PinnedSettings
@@ -33,9 +33,8 @@ from dpsql.policy.reach import is_file
 from dpsql.storage.allocator import return_free_memory
 
 if TYPE_CHECKING:
-    from dpsql.engine.arrow_total import TotalParquet
     from dpsql.engine.csv_files import CsvFiles
-    from dpsql.engine.duckdb.parquet_files import FileGroup
+    from dpsql.engine.duckdb.parquet_files import FileGroup, TotalParquet
 import os
 import weakref
 
@@ -137,7 +136,7 @@ class Sources:
         self._csv: dict[str, CsvFiles] = {}
         for table, about in policy.tables.items():
             if objects and table in objects:
-                from dpsql.engine.arrow_total import total_table
+                from dpsql.engine.duckdb.parquet_files import total_table
 
                 self._objects[table] = total_table(objects[table], about.columns)
             if about.csv is not None:

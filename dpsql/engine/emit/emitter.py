@@ -9,13 +9,21 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import prod
 
-from dpsql.engine.dialect import Dialect
-from dpsql.engine.emit.bind_parameters import parametrised
+from dpsql.engine.dialect import Dialect, parametrised
 from dpsql.engine.emit.bounded_view import rank
 from dpsql.engine.emit.clipping import Grouped, RowTerm, clipped_total, shared_sum, shares
 from dpsql.engine.emit.columns import RowsOf, in_groups, sent_key, strict
-from dpsql.engine.emit.joint_sums import both_there, companion_sum, lower_part, pair_part, power_sum
-from dpsql.engine.emit.quantization import distinct_sum, kept_integer, row_integer, value_text
+from dpsql.engine.emit.quantization import (
+    both_there,
+    companion_sum,
+    distinct_sum,
+    kept_integer,
+    lower_part,
+    pair_part,
+    power_sum,
+    row_integer,
+    value_text,
+)
 from dpsql.engine.emit.relations import RelationText
 from dpsql.engine.query import UNIT_ID, EngineQuery
 from dpsql.functions.key_columns import within_domains
@@ -25,6 +33,7 @@ from dpsql.plan.stability import tables
 from dpsql.plan.unused_columns import narrowed
 from dpsql.pricing.bounding import SELECTION
 from dpsql.pricing.joint_sums import factors_of
+from dpsql.pricing.row_export import ExportPlan
 
 # SQL text that chooses the distinct values, at most l (`max_values`), that each unit contributes (privacy.md 4).
 # A unit's distinct pairs of a group and a value are ordered by a keyed hash of the unit and the pair, and numbered from 1:
@@ -469,3 +478,40 @@ def _shared(items: dict[str, str], prefix: str, expression: str) -> str:
     name = f"{prefix}{len(items)}"
     items[name] = expression
     return name
+
+
+# --- exported rows ----------------------------------------------------------------------------------------------------
+
+
+# SQL text of the rows of one table for an export: combinations of its exported columns, and the number of rows of each.
+# A number is read as the integer of its SUM term (clamped, counted from its lower bound), a category as the key that a GROUP
+# BY of its column has. The rows come from the bounded view, so that a unit has at most `max_rows` of them.
+
+
+ROWS = "n"
+"""The result column with the number of rows of a combination."""
+_GROUPED_COMBINATIONS = 1 << 16
+"""The most combinations for which the engine counts the rows of each, which is cheaper than returning the rows."""
+
+
+def exported_rows(emitter: Emitter, plan: ExportPlan) -> EngineQuery:
+    """Return the query; its keys are k0, k1, ... in the order of the plan's columns. Raises Refusal engine_function."""
+    dialect = emitter.dialect
+    values, keys = [], []
+    for number, column in enumerate(plan.columns):
+        name = f"k{number}"
+        if column.term is None:
+            values.append(f"{sent_key(column.expression, dialect)} AS {name}")
+            keys.append(name)
+        else:
+            values.append(f"{value_text(column.term, dialect)} AS {name}")
+            keys.append(f"{row_integer(column.term, name, dialect)} AS {name}")
+    below = dialect.derived(f"SELECT {', '.join(values)} FROM {dialect.derived(emitter.relation(plan.source))}")
+    rows = dialect.derived(f"SELECT {', '.join(keys)} FROM {below}")
+    names = tuple(f"k{number}" for number in range(len(plan.columns)))
+    listed = ", ".join(names)
+    if plan.combinations <= _GROUPED_COMBINATIONS or all(column.term is None for column in plan.columns):
+        text = f"SELECT {listed}, count(*) AS {ROWS} FROM {rows} GROUP BY {listed}"
+    else:  # combinations that contain numbers with many values rarely repeat
+        text = f"SELECT {listed}, {dialect.constant(1)} AS {ROWS} FROM {rows}"
+    return EngineQuery(text, names, (ROWS,), emitter.unchanged(plan.source))

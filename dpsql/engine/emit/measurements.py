@@ -10,11 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dpsql.engine.dialect import Dialect
-from dpsql.engine.emit.bind_parameters import parametrised
+from dpsql.engine.dialect import Dialect, parametrised
 from dpsql.engine.emit.columns import RowsOf
 from dpsql.engine.emit.emitter import Emitter
-from dpsql.engine.emit.sample_values import row_terms, sample_values
+from dpsql.engine.emit.sample_statistics import row_terms, sample_values
 from dpsql.engine.query import EngineQuery
 from dpsql.plan.measurements import Register
 from dpsql.plan.plan import BoundedBlock, Measurement, Term

@@ -3,10 +3,19 @@
 There is no TRY_CAST: a value is cast only under a condition for which the cast succeeds. Every text has the collation
 "C", so that texts are equal if their bytes are and ordered by code point, whatever collation the database, a column or
 a domain has.
+
+Arithmetic of doubles in PostgreSQL without its errors.
+
+PostgreSQL computes doubles by IEEE 754, but raises if a finite operation overflows, or if one whose operands are not zero
+underflows to zero. IEEE 754 (and so DuckDB and Python) gives an infinity or a zero in these cases. Each text below first tests
+whether that would happen, with operands scaled by powers of two, which is exact; then it computes the value or returns that
+infinity or zero. Between half of the smallest double and one unit in the last place above it, the result is zero, although the
+nearest double would be the smallest one.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import date, datetime
 from fractions import Fraction
@@ -127,3 +136,103 @@ def cast_column(source: str, type_: Type, engine_type: str) -> str:
         source = f"({source} AT TIME ZONE 'UTC')"
     inside = in_calendar(Type.DATE if engine_type == "date" else Type.TIMESTAMP, source)
     return f"CAST({inside} AS {TYPES[type_]})"
+
+
+# --- reals ------------------------------------------------------------------------------------------------------------
+
+
+_SIMPLE = re.compile(r"""(s[0-9]+\.)?"[^"]*"|[a-z]+|CAST\('?[-+.\w]*'? AS [a-z ]+\)""")
+_ZERO, _ONE, _HALF = real("0"), real("1"), real("0.5")
+
+
+def let(values: Mapping[str, str], body: str) -> str:
+    """Return `body`, in which names represent texts: each text is computed once, however often the body names it.
+
+    The names are columns of a subquery of one row. A text that is a column or a number replaces its name instead. `body`
+    itself must not contain any text of a question.
+    """
+    simple = {name: text for name, text in values.items() if _SIMPLE.fullmatch(text)}
+    rest = {name: text for name, text in values.items() if name not in simple}
+    if simple:
+        names = "|".join(simple)
+        body = re.sub(rf"(?<![\w.\"'#])({names})(?![\w.\"'#(])", lambda match: simple[match[1]], body)
+    if not rest:
+        return body
+    items = ", ".join(f"{text} AS {name}" for name, text in rest.items())
+    # OFFSET 0 keeps the planner from inlining the texts.
+    return f'(SELECT {body} FROM (SELECT {items} OFFSET 0) AS "#let")'
+
+
+def _power(exponent: int) -> str:
+    return constant(2.0**exponent)
+
+
+def _special(*names: str) -> str:
+    """Return the condition that an operand is NaN or infinite, in which case no operation raises."""
+    return " OR ".join(f"{name} IN ({NAN}, {INFINITY}, {real('-Infinity')})" for name in names)
+
+
+def _moderate(*names: str) -> str:
+    return " AND ".join(f"abs({name}) BETWEEN {real('1e-150')} AND {real('1e150')}" for name in names)
+
+
+def _infinite(negative: str) -> str:
+    return f"CASE WHEN {negative} THEN {real('-Infinity')} ELSE {INFINITY} END"
+
+
+def _zero(negative: str) -> str:
+    return f"CASE WHEN {negative} THEN {real('-0')} ELSE {_ZERO} END"
+
+
+def sum_of(left: str, right: str, operator: str) -> str:
+    """Return left + right or left - right. Halves of large numbers are exact, and a number below 1 does not change a sum that
+    may overflow."""
+    halves = f" {operator} ".join(
+        f"CASE WHEN abs({name}) < {_ONE} THEN {_ZERO} ELSE {name} * {_HALF} END" for name in "ab"
+    )
+    small = " AND ".join(f"abs({name}) <= {_power(1022)}" for name in "ab")
+    checked = let(
+        {"h": f"({halves})"},
+        f"(CASE WHEN abs(h) > {constant(2.0**1023 - 2.0**970)} THEN {_infinite(f'h < {_ZERO}')} ELSE a {operator} b END)",
+    )
+    text = f"(CASE WHEN {small} THEN a {operator} b WHEN {_special(*'ab')} THEN a {operator} b ELSE {checked} END)"
+    return let({"a": left, "b": right}, text)
+
+
+def product_of(left: str, right: str) -> str:
+    """Return left * right. For two factors above 1, the scaled product is 1 or more exactly if the product overflows; for two
+    factors below 1, one of them far below, it is at most one half if the product underflows to zero."""
+    opposite = f"(a < {_ZERO}) <> (b < {_ZERO})"
+    large = f"abs((a * {_power(-512)}) * (b * {_power(-512)})) >= {_ONE}"
+    tiny = f"abs((a * {_power(537)}) * (b * {_power(537)})) <= {_HALF}"
+    text = (
+        f"(CASE WHEN {_moderate(*'ab')} THEN a * b WHEN a = {_ZERO} OR b = {_ZERO} OR {_special(*'ab')} THEN a * b "
+        f"WHEN abs(a) > {_ONE} AND abs(b) > {_ONE} THEN CASE WHEN {large} THEN {_infinite(opposite)} ELSE a * b END "
+        f"WHEN abs(a) < {_ONE} AND abs(b) < {_ONE} THEN CASE WHEN {tiny} THEN {_zero(opposite)} ELSE a * b END "
+        "ELSE a * b END)"
+    )
+    return let({"a": left, "b": right}, text)
+
+
+def quotient_of(left: str, right: str) -> str:
+    """Return left / right, NULL if the divisor is zero."""
+    opposite = f"(a < {_ZERO}) <> (b < {_ZERO})"
+    # 2**-50 is 2**1024 in the scale of this quotient, and 2**-51 / 2**-1074 does not overflow.
+    large = f"abs((a * {_power(-512)}) / (b * {_power(562)})) >= {_power(-50)}"
+    tiny = f"abs((a * {_power(537)}) / (b * {_power(-537)})) <= {_HALF}"
+    text = (
+        f"(CASE WHEN b = {_ZERO} THEN NULL WHEN {_moderate(*'ab')} THEN a / b "
+        f"WHEN a = {_ZERO} OR {_special(*'ab')} THEN a / b "
+        f"WHEN abs(b) < {_ONE} AND abs(a) > {_power(-51)} THEN "
+        f"CASE WHEN {large} THEN {_infinite(opposite)} ELSE a / b END "
+        f"WHEN abs(b) > {_ONE} AND abs(a) < {_power(-50)} THEN CASE WHEN {tiny} THEN {_zero(opposite)} ELSE a / b END "
+        "ELSE a / b END)"
+    )
+    return let({"a": left, "b": right}, text)
+
+
+def rounded(value: str) -> str:
+    """Return a real rounded half away from zero. (The engine's own round of doubles rounds half to even.)"""
+    whole = f"(floor(abs(r)) + CASE WHEN abs(r) - floor(abs(r)) >= {_HALF} THEN {_ONE} ELSE {_ZERO} END)"
+    text = f"(CASE WHEN abs(r) < {_power(52)} THEN CASE WHEN r < {_ZERO} THEN -{whole} ELSE {whole} END ELSE r END)"
+    return let({"r": value}, text)

@@ -20,7 +20,7 @@ from dpsql.engine.contract import Doubt, ExactAnswer, PreparedViews
 from dpsql.engine.dialect import Dialect
 from dpsql.engine.faults import fault_of, noted
 from dpsql.engine.query import EngineQuery, Identity, Source
-from dpsql.engine.served_tables import NoPreparedViews, ServedTables
+from dpsql.engine.served_tables import ServedTables
 from dpsql.engine.spark.dialect import SPARK
 from dpsql.engine.spark.sessions import MOST_RESULT, TaggedJobs, application, checked, ended, pinned
 from dpsql.engine.spark.stored_views import FolderViews
@@ -80,15 +80,16 @@ class SparkEngine(ServedTables):
     def _new_tables(self) -> Tables:
         return Tables(self._policy, self._spark, self._session, f"dpsql_{uuid.uuid4().hex[:12]}_")
 
-    def _new_views(self) -> NoPreparedViews:
+    def _new_views(self) -> PreparedViews:
         """Return the views in the policy's folder. Their engine name includes the versions of Spark and Java, because these may
         write a number as a different text, and rows are ordered by texts."""
         java = self._spark._jvm.System.getProperty("java.specification.version")  # type: ignore[union-attr]
         name = f"{SPARK.name} {self._spark.version}, java {java}"
         folder = self._policy.copies_folder()
         if folder is None:
-            return NoPreparedViews(name)
-        return NoPreparedViews(name, FolderViews(partial(pinned, self._spark), partial(self._working, None), folder))
+            return PreparedViews(name)
+        stored = FolderViews(partial(pinned, self._spark), partial(self._working, None), folder)
+        return PreparedViews(name, stored=stored)
 
     def under(self, policy: Policy) -> Self:
         """Return the same application for a later version of its policy, which may name other places for tables and copies."""

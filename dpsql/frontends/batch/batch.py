@@ -29,7 +29,7 @@ from dpsql.frontends.rendering.formats import as_object, left_text, row_objects,
 from dpsql.ledger import DECIMALS
 from dpsql.ledger.records import charge_id, readable_text
 from dpsql.planning.planner import Planned
-from dpsql.pricing.budget_shares import Objective
+from dpsql.pricing.marginals import Objective
 from dpsql.pricing.options import Options
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.session.session import Session

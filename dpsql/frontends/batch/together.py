@@ -12,9 +12,8 @@ from dpsql.frontends.batch.statements import AskedQuestion
 from dpsql.frontends.interruptible import charge_text
 from dpsql.planning.planner import Planned
 from dpsql.planning.together import NO_COMMON_TABLE, Goal, JointPlan, alone_because
-from dpsql.pricing.budget_shares import Objective, objective_of
-from dpsql.pricing.explain import tile_rows
-from dpsql.pricing.explained_sums import PLUS_MINUS
+from dpsql.pricing.explain import PLUS_MINUS, tile_rows
+from dpsql.pricing.marginals import Objective, objective_of
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.session.session import Session
 

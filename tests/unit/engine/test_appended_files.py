@@ -18,14 +18,15 @@ from support.places import TESTS
 from support.plain_duckdb import plain_duckdb
 from support.visits_clinic import QUESTIONS, engine_sql, exact, index_of, open_clinic, rows
 
-from dpsql.engine import appended_files
-from dpsql.engine.appended_files import (
+from dpsql.engine import contribution_index
+from dpsql.engine.contribution_index import (
     OF_CHANGED_FILES,
     OF_DAMAGE,
     OF_GROWTH,
     OF_LATE_PARENTS,
+    ContributionIndex,
+    PreparationState,
 )
-from dpsql.engine.contribution_index import ContributionIndex, PreparationState
 from dpsql.engine.duckdb.engine import open_duckdb
 from dpsql.errors.exceptions import Error, Fault
 from dpsql.frontends.cli.owner import erased, prepare
@@ -241,7 +242,7 @@ def test_the_rows_that_stay_are_those_of_every_version(tmp_path: Path) -> None:
 def test_a_copy_is_written_whole_each_time_its_files_have_doubled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(appended_files, "LEAST_BYTES", 0)
+    monkeypatch.setattr(contribution_index, "LEAST_BYTES", 0)
     policy, found = written_policy(tmp_path, text=BY_ROW), []
     for number in range(1, 9):
         add(tmp_path, "visits", [f"('p{number}', {number}, {number}.5, 'a', DATE '2024-01-02')"], str(number))
@@ -254,7 +255,7 @@ def test_a_copy_is_written_whole_each_time_its_files_have_doubled(
 
 def test_a_small_copy_is_never_written_whole_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     policy, _, second = two_files(tmp_path)
-    monkeypatch.setattr(appended_files, "LEAST_BYTES", 4 * second.stat().st_size + 1)
+    monkeypatch.setattr(contribution_index, "LEAST_BYTES", 4 * second.stat().st_size + 1)
     for number, state in ((3, "extended"), (4, "extended"), (5, "written")):
         add(tmp_path, "visits", [f"('p{number}', {number}, {number}.5, 'a', DATE '2024-01-02')"], str(number))
         assert states(policy)["visits"].state == state, number

@@ -12,7 +12,7 @@ import pyarrow.parquet
 import pytest
 from support.plain_duckdb import plain_duckdb
 
-from dpsql.engine.arrow_total import TotalParquet, total, total_table, total_type
+from dpsql.engine.duckdb.parquet_files import TotalParquet, total, total_table, total_type
 
 MOST = 2**63 - 1
 DAY = 86_400

@@ -87,7 +87,7 @@ def test_units_are_counted_by_the_first_question_after_its_charge(
 ) -> None:
     session, _ = source
     query = written(session, COUNTED)
-    views: Any = engine_of(session).views
+    views: Any = engine_of(session).views.files
     (opened,) = views._opened.values()
     assert query.unchanged and not opened.thresholds  # nothing is read before the charge
     assert counted(session) == 7 * 3 + MOST
@@ -115,7 +115,7 @@ def test_rows_that_are_added_during_a_question_leave_it_without_an_answer(
     query = written(session, COUNTED)
     if moment == "reading":
         engine_of(session).run(query)
-    views: Any = engine_of(session).views
+    views: Any = engine_of(session).views.files
     count = type(views).count
 
     def rows_arrive(views: Any, cursor: Any, place: str) -> None:
@@ -138,7 +138,7 @@ def test_thresholds_do_not_outlive_the_database_in_which_they_lie(source: tuple[
     assert counted(session) == 7 * 3 + MOST
     engine_of(session)._sources._reopen()
     assert counted(session) == 7 * 3 + MOST
-    assert all(opened.thresholds for opened in engine_of(session).views._opened.values())  # type: ignore[attr-defined]
+    assert all(opened.thresholds for opened in engine_of(session).views.files._opened.values())  # type: ignore[attr-defined]
 
 
 def test_a_copy_is_read_in_their_place(source: tuple[Session, Write]) -> None:

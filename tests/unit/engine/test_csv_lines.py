@@ -12,9 +12,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dpsql.engine import csv_lines
-from dpsql.engine.csv_files import CsvDataset
-from dpsql.engine.csv_lines import Broken, CellLayout, cells, fields, records, whole_lines
+from dpsql.engine import csv_files
+from dpsql.engine.csv_files import Broken, CellLayout, CsvDataset, cells, fields, records, whole_lines
 from dpsql.policy.types import CsvDialect
 
 Rows = Counter[tuple[str | None, ...]]
@@ -55,7 +54,7 @@ def plainly(text: bytes, of: CellLayout) -> tuple[Rows, Broken]:
     rows: Rows = Counter()
     broken = Broken()
     for line in (ended.removesuffix(b"\r") for ended in text.split(b"\n")):
-        if len(line) > csv_lines.MOST_LINE:
+        if len(line) > csv_files.MOST_LINE:
             broken.too_long += 1
         elif (row := cells(line, of, broken)) is not None:
             rows[tuple(row)] += 1
@@ -105,13 +104,13 @@ def test_lines_that_are_too_long_are_left_out_wherever_blocks_end(
     lines: list[tuple[int, bytes]], block_bytes: int
 ) -> None:
     text = b"".join(b"," + b"x" * size + end for size, end in lines)
-    before = csv_lines.MOST_LINE
-    csv_lines.MOST_LINE = 16
+    before = csv_files.MOST_LINE
+    csv_files.MOST_LINE = 16
     try:
         assert read(text, layout(CsvDialect()), block_bytes) == plainly(text, layout(CsvDialect()))
         assert read(text, layout(CsvDialect()), block_bytes)[1].too_long == sum(size > 15 for size, _ in lines)
     finally:
-        csv_lines.MOST_LINE = before
+        csv_files.MOST_LINE = before
 
 
 @settings(max_examples=200, deadline=None)
@@ -131,8 +130,8 @@ def test_multiline_records_are_those_that_were_written(rows: list[tuple[bytes, b
 
 def test_a_multiline_record_that_never_ends_is_an_error() -> None:
     of = layout(CsvDialect(multiline=True))
-    with pytest.raises(csv_lines.TooLong):
-        read(b'a,"' + b"b\n" * csv_lines.MOST_LINE, of, 1 << 20)
+    with pytest.raises(csv_files.TooLong):
+        read(b'a,"' + b"b\n" * csv_files.MOST_LINE, of, 1 << 20)
     assert read(b'a,"b\nc', of)[0] == {("a", "b\nc"): 1}, "a file may end in the middle of a record"
 
 
@@ -152,7 +151,7 @@ def test_both_readers_call_the_same_bytes_text(size: int) -> None:
                 proper = True
             except UnicodeDecodeError:
                 proper = False
-            assert csv_lines._is_utf8(text) == proper, text
+            assert csv_files._is_utf8(text) == proper, text
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def test_a_question_that_was_late_does_not_put_a_former_view_in_the_place_of_the
     with open_clinic(policy) as session:
         assert [state.state for state in index_of(session).prepare()][1] == "in place"
     with open_clinic(policy) as session:
-        views, texts = engine_of(session).views, []
+        views, texts = engine_of(session).views.files, []
         opened = views.opened
 
         def opened_after_another_thread(*arguments: Any) -> str | None:
@@ -157,7 +157,7 @@ def test_a_view_of_a_file_that_was_replaced_is_not_opened_in_the_next_one(
         assert index_of(session).prepare()[1].state == "in place"
     with open_clinic(policy) as session:
         engine, index = engine_of(session), index_of(session)
-        former, later = engine.views, []
+        former, later = engine.views.files, []
         before = engine._sources.cursor
 
         def after_another_thread() -> duckdb.DuckDBPyConnection:
@@ -174,7 +174,7 @@ def test_a_view_of_a_file_that_was_replaced_is_not_opened_in_the_next_one(
             return before()
 
         monkeypatch.setattr(former, "_new_cursor", after_another_thread)
-        assert not index.views()("visits").prepared and engine.views is not former
+        assert not index.views()("visits").prepared and engine.views.files is not former
         assert counted(session, later[0]) == 4
 
 

@@ -17,7 +17,7 @@ from scipy import stats
 from support.effort import night
 from support.export_clinic import export_session, people, policy_facts
 
-from dpsql.engine.emit.exported_rows import exported_rows
+from dpsql.engine.emit.emitter import exported_rows
 from dpsql.errors.exceptions import Error
 from dpsql.exports.description import CategoryColumn, Description, describe
 from dpsql.exports.estimates import EstimatedValue, _spread, estimate

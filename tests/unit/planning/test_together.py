@@ -16,8 +16,8 @@ from dpsql.noise.perturb import Gate
 from dpsql.planning.planner import Planned
 from dpsql.planning.together import Goal, JointPlan, alone_because
 from dpsql.policy import load_policy
-from dpsql.pricing.budget_shares import Objective
 from dpsql.pricing.explain import tile_rows
+from dpsql.pricing.marginals import Objective
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.session.opening import open_session
 from dpsql.session.session import Session

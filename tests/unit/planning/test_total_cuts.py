@@ -19,7 +19,7 @@ from dpsql.errors.exceptions import Fault, Refusal
 from dpsql.functions.evaluate import evaluate
 from dpsql.noise.perturb import Gate
 from dpsql.planning.total_cuts import DOUBLINGS, OFF_VALUES
-from dpsql.pricing.total_cuts import EMPTY_CELLS, STEPS, WIDE_CELLS, cut_at, last_cell, units_above
+from dpsql.pricing.sum_terms import EMPTY_CELLS, STEPS, WIDE_CELLS, cut_at, last_cell, units_above
 from dpsql.privacy.mechanisms.exponential import Choice
 from dpsql.session.session import Session
 from dpsql.tuning import Tuning

@@ -18,7 +18,7 @@ from dpsql.errors.exceptions import Refusal
 from dpsql.functions.evaluate import evaluate
 from dpsql.noise.perturb import Gate
 from dpsql.plan.plan import TermKind, TotalCut
-from dpsql.pricing.total_cuts import EMPTY_CELLS, cut_at, last_cell, places_up_to, whole_share
+from dpsql.pricing.sum_terms import EMPTY_CELLS, cut_at, last_cell, places_up_to, whole_share
 from dpsql.privacy.mechanisms.exponential import Choice
 from dpsql.session.session import Session
 

@@ -15,7 +15,7 @@ from dpsql.functions.evaluate import evaluate
 from dpsql.plan.intervals import Facts, Type, literal_facts
 from dpsql.plan.measurements import EndRows, RankHistogram
 from dpsql.plan.plan import Call, Caps, Column, Expr, Literal, Measure
-from dpsql.pricing.end_rows import EndRowsPricing, requested
+from dpsql.pricing.most_frequent import EndRowsPricing, requested_key
 from dpsql.pricing.rank_histograms import cell_term
 from dpsql.privacy.loss import Neighbours, PrivacyLoss
 from dpsql.privacy.mechanisms.most_frequent import EndKey, EndRowsPlan
@@ -42,7 +42,7 @@ def asked(value: Expr, key: Expr = KEY, aggregate: str = "arg_max", condition: E
 
 def entered(value: Expr, key: Expr = KEY, groups: int = 1) -> EndRows:
     block = Block(groups)
-    requested(block, asked(value, key))
+    requested_key(block, asked(value, key))
     (measurement,) = block.measurements
     assert isinstance(measurement, EndRows)
     return measurement
@@ -126,10 +126,10 @@ def test_groups_and_keys_that_leave_too_few_cells_are_refused() -> None:
     for keys, groups, fits in ((1, 1 << 16, True), (1, (1 << 16) + 1, False), (2, 1 << 15, True), (3, 21846, False)):
         block, key = Block(groups), Column("k", Facts(Type.TEXT, values=tuple("abc"[:keys])))
         if fits:
-            requested(block, asked(reals("0", "1"), key))
+            requested_key(block, asked(reals("0", "1"), key))
             continue
         with pytest.raises(Refusal) as caught:
-            requested(block, asked(reals("0", "1"), key))
+            requested_key(block, asked(reals("0", "1"), key))
         assert caught.value.slug == "many_cells" and block.measurements == []
 
 
@@ -139,8 +139,8 @@ def test_groups_and_keys_that_leave_too_few_cells_are_refused() -> None:
 def test_an_equal_measurement_is_made_once_and_any_difference_makes_another() -> None:
     value, other = integers(0, 4), Column("w", Facts(Type.INTEGER, Fraction(0), Fraction(4)))
     block = Block(measurements=[RankHistogram("h0", value, cell_term(value, None, 1), ())])
-    first, _ = requested(block, asked(value))
-    again, _ = requested(block, replace(asked(value), name="n"))
+    first, _ = requested_key(block, asked(value))
+    again, _ = requested_key(block, replace(asked(value), name="n"))
     assert first == again and [measurement.name for measurement in block.measurements] == ["h0", "e0"]
     for different in (
         asked(value, aggregate="arg_min"),
@@ -148,7 +148,7 @@ def test_an_equal_measurement_is_made_once_and_any_difference_makes_another() ->
         asked(value, Column("k", Facts(Type.TEXT, values=("a", "b")))),
         asked(value, condition=CONDITION),
     ):
-        requested(block, different)
+        requested_key(block, different)
     assert [measurement.name for measurement in block.measurements] == ["h0", "e0", "e1", "e2", "e3", "e4"]
     assert [measurement.term.name for measurement in block.measurements[1:]] == ["e0", "e1", "e2", "e3", "e4"]
     assert [measurement.last for measurement in block.measurements[1:]] == [True, False, True, True, True]

@@ -16,7 +16,7 @@ from support.gates import NoiselessGate
 from support.joint_rows import GROUPS, PAIRS, session_over, sums_of_each_row, terms
 
 from dpsql.engine.duckdb.dialect import DUCKDB
-from dpsql.engine.emit.joint_sums import both_there, pair_part, power_sum
+from dpsql.engine.emit.quantization import both_there, pair_part, power_sum
 from dpsql.plan.plan import Term, TermKind
 from dpsql.pricing.joint_sums import PAIR_BITS, factors_of
 from dpsql.pricing.pricing import charged_noises

@@ -11,7 +11,7 @@ import pytest
 from dpsql.errors.exceptions import Error
 from dpsql.policy import parse_policy
 from dpsql.policy.types import BOUND_NAMES
-from dpsql.pricing.budget_shares import Objective
+from dpsql.pricing.marginals import Objective
 from dpsql.pricing.options import Auto, Options, Reuse, Unknown
 
 POLICY = parse_policy("""

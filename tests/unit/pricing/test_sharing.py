@@ -17,10 +17,10 @@ from dpsql.plan.plan import Block, BoundedBlock, Column, Expr, Literal, Measure,
 from dpsql.policy import parse_policy
 from dpsql.policy.types import UNBOUNDED
 from dpsql.pricing import bounding, sharing
-from dpsql.pricing.assumed_rows import assumed_value
 from dpsql.pricing.budget_parts import BudgetParts, noise_law
 from dpsql.pricing.options import Options
 from dpsql.pricing.pricing import price
+from dpsql.pricing.sharing import assumed_value
 from dpsql.privacy.accounting.contract import Accountant
 from dpsql.privacy.accounting.registry import make_accountant
 

@@ -150,7 +150,7 @@ def test_the_same_rows_are_read_as_combinations_or_row_by_row(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     """400 people have 52 combinations of a grade and an age, which may be NULL."""
-    monkeypatch.setattr("dpsql.engine.emit.exported_rows._GROUPED_COMBINATIONS", most)
+    monkeypatch.setattr("dpsql.engine.emit.emitter._GROUPED_COMBINATIONS", most)
     with export_session(tmp_path, 400) as session:
         plan = plan_export(session.policy, "people", ("grade", "age"), Fraction(40), Fraction(500))
         assert plan.combinations == 5 * 102
@@ -192,7 +192,7 @@ def test_as_many_rows_are_written_as_the_noisy_count_says(tmp_path: Path, writte
 
 
 def exact_answer(session: Session, plan: row_export.ExportPlan) -> Any:
-    from dpsql.engine.emit.exported_rows import exported_rows
+    from dpsql.engine.emit.emitter import exported_rows
 
     return session.context.engine.run(exported_rows(session.context.emitter(), plan))
 

@@ -12,7 +12,7 @@ import pytest
 from support.places import POLICIES
 
 from dpsql.engine.duckdb.engine import DuckDBEngine
-from dpsql.engine.duckdb.statements import Statements
+from dpsql.engine.duckdb.settings import Statements
 from dpsql.engine.query import EngineQuery
 from dpsql.errors.exceptions import Error
 from dpsql.policy import load_policy

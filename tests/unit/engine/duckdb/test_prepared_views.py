@@ -117,7 +117,7 @@ def test_not_while_another_question_runs_and_never_a_connection_of_the_owner(tmp
 def test_settings_of_a_process_that_prepares_stay(tmp_path: Path) -> None:
     fill(tmp_path / "clinic.duckdb", rows(1))
     engine = open_duckdb(load_policy(clinic(tmp_path)))
-    engine.views.limit("300MB", 1, tmp_path)
+    engine.views.files.limit("300MB", 1, tmp_path)
     assert not run_until_reopened(engine)
     engine.close()
 
@@ -206,7 +206,7 @@ def test_not_while_the_structure_of_a_table_is_read_or_a_view_is_opened(
         monkeypatch.setattr(tables, "enter", entered)
         tables._runs = 0
         assert read()
-    with engine.views._lock:  # type: ignore[attr-defined]
+    with engine.views.files._lock:  # type: ignore[attr-defined]
         same.append(run_until_reopened(engine))
     assert same == [False, False, False]
     assert run_until_reopened(engine)

@@ -17,9 +17,9 @@ from support.effort import by_day
 from support.neighbouring_hospitals import crowd, policy, together
 from support.recording_session import World
 
+from dpsql.engine.dialect import MOST_LISTED, parametrised
 from dpsql.engine.duckdb.dialect import DUCKDB
-from dpsql.engine.duckdb.statements import Statements
-from dpsql.engine.emit.bind_parameters import MOST_LISTED, parametrised
+from dpsql.engine.duckdb.settings import Statements
 from dpsql.engine.emit.emitter import Emitter
 from dpsql.engine.query import EngineQuery
 from dpsql.errors.exceptions import Error

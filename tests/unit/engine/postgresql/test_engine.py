@@ -16,7 +16,7 @@ import pytest
 from support.neighbouring_hospitals import policy as policy_of
 from support.postgres_source import Server, ServerWorld, server
 
-from dpsql.engine.postgresql import catalog
+from dpsql.engine.postgresql import engine as catalog
 from dpsql.engine.postgresql import engine as module
 from dpsql.engine.postgresql import engine as rows_module
 from dpsql.engine.postgresql.dialect import PostgreSQLDialect

@@ -13,10 +13,14 @@ import pytest
 from support.postgres_source import Server, server
 from support.random_expressions import COLUMNS, SPECS, B, D, I, R, S, T, apply, grow, random_rows, same
 
-from dpsql.engine.postgresql.dialect import CASE_MAPPING_VERSION, PostgreSQLDialect
-from dpsql.engine.postgresql.functions import FUNCTIONS, UNSUPPORTED, WITH_CASE_MAPPING
-from dpsql.engine.postgresql.literals import TYPES
-from dpsql.engine.postgresql.reals import let, product_of, quotient_of, sum_of
+from dpsql.engine.postgresql.dialect import (
+    CASE_MAPPING_VERSION,
+    FUNCTIONS,
+    UNSUPPORTED,
+    WITH_CASE_MAPPING,
+    PostgreSQLDialect,
+)
+from dpsql.engine.postgresql.literals import TYPES, let, product_of, quotient_of, sum_of
 from dpsql.errors.exceptions import Refusal
 from dpsql.functions.evaluate import evaluate
 from dpsql.functions.numeric import REGISTRY

@@ -10,8 +10,7 @@ import pytest
 from support.random_expressions import COLUMNS, LIBM, SPECS, B, D, I, R, S, T, apply, grow, random_rows, same
 from support.spark_source import show, spark
 
-from dpsql.engine.spark.dialect import SPARK
-from dpsql.engine.spark.functions import FUNCTIONS, UNSUPPORTED
+from dpsql.engine.spark.dialect import FUNCTIONS, SPARK, UNSUPPORTED
 from dpsql.errors.exceptions import Refusal
 from dpsql.functions.evaluate import evaluate
 from dpsql.functions.numeric import REGISTRY
