@@ -21,11 +21,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, datetime
 from fractions import Fraction
 from math import isfinite
 from typing import Any, ClassVar
 
+from dpsql.engine.query import Source
 from dpsql.errors.exceptions import refuse
 from dpsql.plan.intervals import Type
 from dpsql.plan.plan import (
@@ -46,6 +47,7 @@ from dpsql.plan.plan import (
     UnitAggregate,
     UnitWindow,
 )
+from dpsql.policy import Table
 
 Template = Callable[[Call, list[str]], str]
 """A function that returns the text of a call from the texts of its arguments."""
@@ -69,6 +71,32 @@ def is_always_null(node: Call) -> bool:
     """Return whether a call is written as NULL, without its arguments."""
     bare = any(argument.facts.type is Type.NULL for argument in node.arguments)
     return node.facts.type is Type.NULL or (bare and node.function not in MEETS_NULL)
+
+
+def constant_of(
+    value: Any, integer: Callable[[int], str], real: Callable[[float], str], text: Callable[[str], str]
+) -> str:
+    """Return a constant with its type, from the texts of an engine's integers, doubles and texts."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return integer(value)
+    if isinstance(value, (Fraction, float)):
+        return real(float(value))
+    return time_constant(value) if isinstance(value, date) else text(str(value))
+
+
+def time_constant(value: date) -> str:
+    """Return a date or a timestamp as a constant, which all engines write alike."""
+    return f"(TIMESTAMP '{value.isoformat(' ')}')" if isinstance(value, datetime) else f"(DATE '{value.isoformat()}')"
+
+
+def in_calendar(type_: Type, value: str) -> str:
+    """Return a date or timestamp in the years 1 to 9999; others (BC, infinity) are NULL, so that no function overflows."""
+    first, last = (date.min, date.max) if type_ is Type.DATE else (datetime.min, datetime.max)
+    return f"(CASE WHEN {value} BETWEEN {time_constant(first)} AND {time_constant(last)} THEN {value} END)"
 
 
 @dataclass(frozen=True)
@@ -114,6 +142,27 @@ class Dialect(ABC):
     @abstractmethod
     def cast_column(self, source: str, type_: Type, engine_type: str) -> str:
         """Return a source column in our type, with texts compared byte by byte; a value that does not fit is NULL."""
+
+    def columns_of(self, table: Table, source: Source) -> dict[str, str]:
+        """Return the texts of a table's columns in the types of the policy, by name."""
+        return {
+            column.name: self.cast_column(self.identifier(column.name), Type(column.type), source.types[column.name])
+            for column in table.columns.values()
+        }
+
+    def listed_values(self, table: Table, source: Source, most: int) -> dict[str, str]:
+        """Return the queries for the values of a table's columns that may be keys (NULL last), by column: at most `most` + 1."""
+        return {
+            column: f"SELECT DISTINCT {value} AS v FROM {source.sql} ORDER BY v NULLS LAST LIMIT {most + 1}"
+            for column, value in self.columns_of(table, source).items()
+            if table.columns[column].type not in ("real", "timestamp")
+        }
+
+    def listed_rows(self, table: Table, source: Source, most: int) -> str:
+        """Return the query for the rows of a table in the types of the policy: at most `most` + 1."""
+        values = self.columns_of(table, source).items()
+        items = ", ".join(f"{value} AS {self.identifier(column)}" for column, value in values)
+        return f"SELECT {items} FROM {source.sql} LIMIT {most + 1}"
 
     def released(self, result: str) -> str:
         """Return the name of a released result's table (`EngineQuery.released`), which no table of the source has."""
@@ -172,18 +221,20 @@ class Dialect(ABC):
         equal."""
 
     def sent_text(self, value: str) -> str:
-        """Return a text that leaves the engine as part of a group; NULL instead of one of more than MOST_SENT_BYTES, if the
-        engine fails when it has to send very long texts."""
-        return value
+        """Return a text that leaves the engine as part of a group; NULL instead of one of more than MOST_SENT_BYTES, unless the
+        engine sends very long texts as well."""
+        return f"(CASE WHEN octet_length({value}) <= {MOST_SENT_BYTES} THEN {value} END)"
 
     @abstractmethod
     def sign_of(self, value: str) -> str:
         """Return a text that distinguishes the two zeros, which are equal, and not NaN by its sign, which no question sees."""
 
-    @abstractmethod
     def moved_to_grid(self, value: str, lower: float, upper: float, centre: float, grid: int, type_: str) -> str:
         """Return (value - centre) * 2**grid in doubles, which never fails; if `clamps_on_grid`, of the value clamped to [lower,
-        upper], rounded half to even, as an integer of `type_`, NULL for NaN."""
+        upper], rounded half to even, as an integer of `type_`, NULL for NaN. Subtraction is monotone and the scaling exact, so
+        order is kept."""
+        moved = value if centre == 0 else f"({value} - {self.constant(centre)})"
+        return f"({moved} * {self.constant(2.0**grid)})"
 
     def real(self, value: str) -> str:
         """Return an integer of up to 38 digits as a double."""
@@ -201,9 +252,9 @@ class Dialect(ABC):
     def narrow(self, value: str) -> str:
         """Return an integer of up to 38 digits as an integer of 64 bits, or NULL if it does not fit."""
 
-    @abstractmethod
     def truth_value(self, condition: str) -> str:
         """Return 1 for true and 0 for false, as integers of 64 bits."""
+        return f"CAST({condition} AS {self.types[Type.INTEGER]})"
 
     @abstractmethod
     def whole_quotient(self, dividend: str, divisor: str) -> str:
@@ -215,9 +266,9 @@ class Dialect(ABC):
 
     # --- relations and aggregates -------------------------------------------------------------------------------------
 
-    @abstractmethod
     def derived(self, select: str, alias: str = "#rows") -> str:
         """Return a SELECT as an item of FROM. Items of the same FROM have different `alias`es."""
+        return f"({select}) AS {self.identifier(alias)}"
 
     def semi_join(self, rows: str, listed: str, column: str) -> str:
         """Return a FROM item with the rows of `rows` (also an item) whose `column` is among the values of the SELECT `listed`."""

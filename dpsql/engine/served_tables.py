@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn, Self
 
 from dpsql.engine.csv_files import Broken
-from dpsql.engine.query import Identity
+from dpsql.engine.query import Identity, Source
 from dpsql.plan.canonical_text import canonical_text
 from dpsql.policy import Policy
 
@@ -27,6 +27,7 @@ class ServedTables(ABC):
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._checked: dict[tuple[str, str], bool] = {}
+        self._sources: dict[str, Source] = {}
         self._running: set[Any] = set()
         """The connections or jobs that `interrupt` cancels."""
         self._lock = threading.RLock()
@@ -64,6 +65,19 @@ class ServedTables(ABC):
     def broken(self, table: str) -> Broken | None:
         """Return None, because the tables of a server have no lines."""
         return None
+
+    def source(self, table: str, total: bool = False) -> Source:
+        """Return the place of a table and its column types, in their state at the last `check_readable`."""
+        with self._lock:
+            if table in self._sources:
+                return self._sources[table]
+        self.check_readable((table,))
+        with self._lock:
+            return self._sources[table]
+
+    @abstractmethod
+    def check_readable(self, tables: tuple[str, ...]) -> None:
+        """Check tables as `Engine.check_readable` says, and enter their `_sources`."""
 
     @abstractmethod
     def exact_rows(self, sql: str) -> Any:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dpsql.engine.dialect import Dialect, Template
+from dpsql.engine.dialect import Dialect, Template, in_calendar
 from dpsql.engine.duckdb import literals
-from dpsql.engine.duckdb.literals import TYPES, constant, in_calendar
+from dpsql.engine.duckdb.literals import TYPES, constant
 from dpsql.engine.shared_texts import SharedTexts, boolean_of, cut, digits_of, floor, infix, plain, replaced
 from dpsql.functions.calendar import microseconds
 from dpsql.functions.values import NUMBER_TEXT, TIME_TEXT, WHOLE_TEXT
@@ -243,20 +243,14 @@ class DuckDBDialect(Dialect):
         DuckDB (1.4) lose it when they sort."""
         return f"(signbit({value}) AND NOT isnan({value}))"
 
-    def moved_to_grid(self, value: str, lower: float, upper: float, centre: float, grid: int, type_: str) -> str:
-        """Return the unclamped value on the grid. Subtraction is monotone and the scaling exact, so order is kept, and doubles
-        never raise."""
-        moved = value if centre == 0 else f"({value} - {self.constant(centre)})"
-        return f"({moved} * {self.constant(2.0**grid)})"
+    def sent_text(self, value: str) -> str:
+        return value
 
     def wide(self, value: str) -> str:
         return f"CAST({value} AS HUGEINT)"
 
     def narrow(self, value: str) -> str:
         return f"TRY_CAST({value} AS BIGINT)"
-
-    def truth_value(self, condition: str) -> str:
-        return f"CAST({condition} AS BIGINT)"
 
     def whole_quotient(self, dividend: str, divisor: str) -> str:
         return f"{dividend} // {divisor}"

@@ -18,14 +18,13 @@ from dpsql.engine.contract import Doubt, ExactAnswer, PreparedViews
 from dpsql.engine.csv_files import Broken
 from dpsql.engine.dialect import Dialect
 from dpsql.engine.duckdb.dialect import DUCKDB
-from dpsql.engine.duckdb.literals import cast_column, name
+from dpsql.engine.duckdb.literals import name
 from dpsql.engine.duckdb.settings import Statements
 from dpsql.engine.duckdb.sources import Sources, attached, kept_in_children
 from dpsql.engine.faults import CUSTODIAN_LOG, fault_of
 from dpsql.engine.query import EngineQuery, Identity, Source
 from dpsql.engine.watchdog import watchdog
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.plan.intervals import Type
 from dpsql.policy import Policy
 from dpsql.policy.reach import is_file
 
@@ -155,26 +154,18 @@ class DuckDBEngine:
 
     def public_domains(self, table: str, most: int) -> dict[str, tuple[Any, ...]]:
         """Return the values of those columns of a public table that have at most `most`, including NULL (last)."""
-        source, domains = self.source(table), {}
+        queries = self.dialect.listed_values(self._policy.tables[table], self.source(table), most)
         with self._cursor(None) as cursor:
-            for column in self._policy.tables[table].columns.values():
-                if column.type in ("real", "timestamp"):
-                    continue
-                value = cast_column(name(column.name), Type(column.type), source.types[column.name])
-                listed = f"SELECT DISTINCT {value} AS v FROM {source.sql} ORDER BY v NULLS LAST"
-                rows = cursor.execute(f"{listed} LIMIT {most + 1}").fetchall()
-                if len(rows) <= most:
-                    domains[column.name] = tuple(row[0] for row in rows)
-        return domains
+            rows = {column: cursor.execute(query).fetchall() for column, query in queries.items()}
+        return {column: tuple(row[0] for row in values) for column, values in rows.items() if len(values) <= most}
 
     def public_rows(self, table: str, most: int) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]] | None:
         """Return the column names and all rows of a public table, or None if it has more than `most` rows."""
-        source = self.source(table)
-        columns = self._policy.tables[table].columns.values()
-        values = (cast_column(name(column.name), Type(column.type), source.types[column.name]) for column in columns)
+        declared = self._policy.tables[table]
+        query = self.dialect.listed_rows(declared, self.source(table), most)
         with self._cursor(None) as cursor:
-            rows = cursor.execute(f"SELECT {', '.join(values)} FROM {source.sql} LIMIT {most + 1}").fetchall()
-        return (tuple(column.name for column in columns), tuple(rows)) if len(rows) <= most else None
+            rows = cursor.execute(query).fetchall()
+        return (tuple(declared.columns), tuple(rows)) if len(rows) <= most else None
 
     def public_table(self, sql: str) -> Any:
         """Return the rows of a generated query over public tables."""

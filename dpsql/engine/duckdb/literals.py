@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from datetime import date, datetime
-from fractions import Fraction
 from math import isfinite
 from typing import Any
 
+from dpsql.engine.dialect import constant_of, in_calendar
 from dpsql.plan.intervals import Type
 
 TYPES = {
@@ -26,23 +25,18 @@ def name(identifier: str) -> str:
 
 def constant(value: Any) -> str:
     """Return a constant with its type, so that the engine promotes no operand by its own rules."""
-    if value is None:
-        return "NULL"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int):
-        return f"CAST({value} AS BIGINT)"
-    if isinstance(value, (Fraction, float)):
-        number = float(value)
-        text = repr(number)
-        if not isfinite(number):
-            return f"CAST('{text}' AS DOUBLE)"
-        return f"CAST({text if 'e' in text else text + 'e0'} AS DOUBLE)"
-    if isinstance(value, datetime):
-        return f"(TIMESTAMP '{value.isoformat(' ')}')"
-    if isinstance(value, date):
-        return f"(DATE '{value.isoformat()}')"
-    parts = ["'" + part.replace("'", "''") + "'" for part in str(value).split("\0")]
+    return constant_of(value, lambda whole: f"CAST({whole} AS BIGINT)", _real, _text)
+
+
+def _real(number: float) -> str:
+    text = repr(number)
+    if not isfinite(number):
+        return f"CAST('{text}' AS DOUBLE)"
+    return f"CAST({text if 'e' in text else text + 'e0'} AS DOUBLE)"
+
+
+def _text(value: str) -> str:
+    parts = ["'" + part.replace("'", "''") + "'" for part in value.split("\0")]
     # A released key may contain any character; before DuckDB 2 a text ended at its first NUL.
     return parts[0] if len(parts) == 1 else f"({' || chr(0) || '.join(parts)})"
 
@@ -98,9 +92,3 @@ def _castable(source: str, type_: Type, engine_type: str) -> str:
         return source
     least, most = (f"CAST('{end}' AS {engine_type})" for end in ends)
     return f"(CASE WHEN {source} BETWEEN {least} AND {most} THEN {source} END)"
-
-
-def in_calendar(type_: Type, value: str) -> str:
-    """Return a date or timestamp in the years 1 to 9999; others (infinity too) are NULL, so that no function overflows."""
-    first, last = (date.min, date.max) if type_ is Type.DATE else (datetime.min, datetime.max)
-    return f"(CASE WHEN {value} BETWEEN {constant(first)} AND {constant(last)} THEN {value} END)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dpsql.engine.dialect import MOST_SENT_BYTES, Dialect, Template
+from dpsql.engine.dialect import Dialect, Template
 from dpsql.engine.postgresql import literals
 from dpsql.engine.postgresql.literals import (
     INFINITY,
@@ -448,9 +448,6 @@ class PostgreSQLDialect(Dialect):
         """Return a real by which rows are grouped. All NaNs are one key in PostgreSQL, with the same text."""
         return let({"k": value}, f"(CASE WHEN k = {literals.real('0')} THEN {literals.real('0')} ELSE k END)")
 
-    def sent_text(self, value: str) -> str:
-        return f"(CASE WHEN octet_length({value}) <= {MOST_SENT_BYTES} THEN {value} END)"
-
     def sign_of(self, value: str) -> str:
         """Return the value as text, in which zeros are '-0' and '0'. A question cannot see the sign of NaN."""
         return literals.binary(f"CAST({value} AS text)")
@@ -488,9 +485,6 @@ class PostgreSQLDialect(Dialect):
     def whole_quotient(self, dividend: str, divisor: str) -> str:
         """Return the quotient of two integers of 64 bits, rounded down."""
         return f"{dividend} / {divisor}"
-
-    def derived(self, select: str, alias: str = "#rows") -> str:
-        return f"({select}) AS {self.identifier(alias)}"
 
     def keyed_order(self, key: str, content: list[str]) -> str:
         """Return the SHA-256 of the key and the row as text, which quotes its parts, so different rows give different texts.

@@ -276,7 +276,6 @@ class PostgreSQLEngine(ServedTables):
                 raise refuse("source_file_beside_server", table=name)
         super().__init__(policy)
         self._connections = Connections(policy.source or "")
-        self._sources: dict[str, Source] = {}
         with self._transaction(None) as connection:
             version = connection.info.server_version
             encoding, database = _settings(connection)
@@ -297,15 +296,6 @@ class PostgreSQLEngine(ServedTables):
         with self._transaction(None) as connection:
             columns = columns_of(connection, self._place(table))
         return {name: type_ for name, (type_, _) in columns.items()} or None
-
-    def source(self, table: str, total: bool = False) -> Source:
-        """Return qualified name and column types, in their state at the last `check_readable`."""
-        with self._lock:
-            if table in self._sources:
-                return self._sources[table]
-        self.check_readable((table,))
-        with self._lock:
-            return self._sources[table]
 
     def check_readable(self, tables: tuple[str, ...]) -> None:
         """Check that the server responds, and that tables (and the tables on their paths to the unit) have the policy's
@@ -375,30 +365,18 @@ class PostgreSQLEngine(ServedTables):
 
     def public_domains(self, table: str, most: int) -> dict[str, tuple[Any, ...]]:
         """Return the values of those columns of a public table that have at most `most`, including NULL (last)."""
-        source, domains = self.source(table), {}
+        queries = self.dialect.listed_values(self._policy.tables[table], self.source(table), most)
         with self._transaction(None) as connection:
-            for column in self._policy.tables[table].columns.values():
-                if column.type in ("real", "timestamp"):
-                    continue
-                name = self.dialect.identifier(column.name)
-                value = self.dialect.cast_column(name, Type(column.type), source.types[column.name])
-                listed = f"SELECT DISTINCT {value} AS v FROM {source.sql} ORDER BY v NULLS LAST"
-                rows = connection.execute(f"{listed} LIMIT {most + 1}").fetchall()
-                if len(rows) <= most:
-                    domains[column.name] = tuple(row[0] for row in rows)
-        return domains
+            rows = {column: connection.execute(query).fetchall() for column, query in queries.items()}
+        return {column: tuple(row[0] for row in values) for column, values in rows.items() if len(values) <= most}
 
     def public_rows(self, table: str, most: int) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]] | None:
         """Return the column names and all rows of a public table, or None if it has more than `most` rows."""
-        source = self.source(table)
-        columns = tuple(self._policy.tables[table].columns.values())
-        values = (
-            self.dialect.cast_column(self.dialect.identifier(c.name), Type(c.type), source.types[c.name])
-            for c in columns
-        )
+        declared = self._policy.tables[table]
+        query = self.dialect.listed_rows(declared, self.source(table), most)
         with self._transaction(None) as connection:
-            rows = connection.execute(f"SELECT {', '.join(values)} FROM {source.sql} LIMIT {most + 1}").fetchall()
-        return (tuple(c.name for c in columns), tuple(rows)) if len(rows) <= most else None
+            rows = connection.execute(query).fetchall()
+        return (tuple(declared.columns), tuple(rows)) if len(rows) <= most else None
 
     def exact_rows(self, sql: str) -> Any:
         """Return the rows of a generated query over protected tables, only for the owner."""

@@ -17,10 +17,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import date, datetime
-from fractions import Fraction
 from typing import Any
 
+from dpsql.engine.dialect import constant_of, in_calendar
 from dpsql.errors.exceptions import refuse
 from dpsql.plan.intervals import Type
 
@@ -70,25 +69,12 @@ def quoted(text: str) -> str:
 
 def constant(value: Any) -> str:
     """Return a constant with its type. Raises Refusal engine_literal."""
-    if value is None:
-        return "NULL"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int):
-        return f"CAST({value} AS bigint)"
-    if isinstance(value, (Fraction, float)):
-        return real(repr(float(value)))
-    if isinstance(value, datetime):
-        return f"(TIMESTAMP '{value.isoformat(' ')}')"
-    if isinstance(value, date):
-        return f"(DATE '{value.isoformat()}')"
-    return binary(f"CAST({quoted(str(value))} AS text)")
-
-
-def in_calendar(type_: Type, value: str) -> str:
-    """Return a date or timestamp in the years 1 to 9999; others (BC, infinity) are NULL, so that no function overflows."""
-    first, last = (date.min, date.max) if type_ is Type.DATE else (datetime.min, datetime.max)
-    return f"(CASE WHEN {value} BETWEEN {constant(first)} AND {constant(last)} THEN {value} END)"
+    return constant_of(
+        value,
+        lambda whole: f"CAST({whole} AS bigint)",
+        lambda number: real(repr(number)),
+        lambda text: binary(f"CAST({quoted(text)} AS text)"),
+    )
 
 
 def number_to_real(value: str) -> str:

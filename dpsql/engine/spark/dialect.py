@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from dpsql.engine.dialect import MOST_SENT_BYTES, Dialect, Template
+from dpsql.engine.dialect import Dialect, Template
 from dpsql.engine.shared_texts import (
     SharedTexts,
     boolean_of,
@@ -433,18 +433,9 @@ class SparkDialect(Dialect):
         """Return a real by which rows are grouped. Spark gives every NaN the same bits when it groups by it."""
         return f"({value} + {literals.real(0.0)})"
 
-    def sent_text(self, value: str) -> str:
-        return f"(CASE WHEN octet_length({value}) <= {MOST_SENT_BYTES} THEN {value} END)"
-
     def sign_of(self, value: str) -> str:
         """Return a zero as text, '-0.0' or '0.0', else NULL. A question cannot see the sign of NaN."""
         return f"(CASE WHEN {value} = {literals.real(0.0)} THEN CAST({value} AS STRING) END)"
-
-    def moved_to_grid(self, value: str, lower: float, upper: float, centre: float, grid: int, type_: str) -> str:
-        """Return the unclamped value on the grid. Subtraction is monotone and the scaling exact, so order is kept, and doubles
-        never raise."""
-        moved = value if centre == 0 else f"({value} - {self.constant(centre)})"
-        return f"({moved} * {self.constant(2.0**grid)})"
 
     def nearest_integer(self, value: str, type_: str) -> str:
         """Return a real rounded half to even; the engine's own cast truncates the fraction."""
@@ -456,17 +447,11 @@ class SparkDialect(Dialect):
     def narrow(self, value: str) -> str:
         return f"try_cast({value} AS BIGINT)"
 
-    def truth_value(self, condition: str) -> str:
-        return f"CAST({condition} AS BIGINT)"
-
     def whole_quotient(self, dividend: str, divisor: str) -> str:
         return f"{dividend} div {divisor}"
 
     def halved(self, value: str, times: int) -> str:
         return f"shiftright({value}, {times})"
-
-    def derived(self, select: str, alias: str = "#rows") -> str:
-        return f"({select}) AS {self.identifier(alias)}"
 
     def keyed_order(self, key: str, content: list[str]) -> str:
         """Return the SHA-256 of the key and of every value as text after its length, so that different rows give different

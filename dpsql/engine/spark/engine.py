@@ -19,14 +19,13 @@ from pyspark.sql import DataFrame, SparkSession
 from dpsql.engine.contract import Doubt, ExactAnswer, PreparedViews
 from dpsql.engine.dialect import Dialect
 from dpsql.engine.faults import fault_of, noted
-from dpsql.engine.query import EngineQuery, Identity, Source
+from dpsql.engine.query import EngineQuery, Identity
 from dpsql.engine.served_tables import ServedTables
 from dpsql.engine.spark.dialect import SPARK
 from dpsql.engine.spark.sessions import MOST_RESULT, TaggedJobs, application, checked, ended, pinned
 from dpsql.engine.spark.stored_views import FolderViews
 from dpsql.engine.spark.tables import Tables
 from dpsql.errors.exceptions import Error, refuse
-from dpsql.plan.intervals import Type
 from dpsql.policy import Policy
 
 _EXPOSED = {
@@ -73,7 +72,6 @@ class SparkEngine(ServedTables):
         self._spark = checked(spark)
         self._session = pinned(spark)
         self._tables = self._new_tables()
-        self._sources: dict[str, Source] = {}
         self._rehearsed = RehearsedPlans()
         self.views: PreparedViews = self._new_views()
 
@@ -117,15 +115,6 @@ class SparkEngine(ServedTables):
         """Return columns and types of a policy table's source, or None if it does not exist."""
         with self._working(None):
             return self._tables.columns(table)
-
-    def source(self, table: str, total: bool = False) -> Source:
-        """Return our view over a table and its column types, in their state at the last `check_readable`."""
-        with self._lock:
-            if table in self._sources:
-                return self._sources[table]
-        self.check_readable((table,))
-        with self._lock:
-            return self._sources[table]
 
     def check_readable(self, tables: tuple[str, ...]) -> None:
         """List the files of tables (and of the tables on their paths to the unit) again, and check that they have the policy's
@@ -188,33 +177,17 @@ class SparkEngine(ServedTables):
 
     def public_domains(self, table: str, most: int) -> dict[str, tuple[Any, ...]]:
         """Return the values of those columns of a public table that have at most `most`, including NULL (last)."""
-        domains = {}
-        for column, value in self._values(table, without=("real", "timestamp")).items():
-            listed = (
-                f"SELECT DISTINCT {value} AS v FROM {self.source(table).sql} ORDER BY v NULLS LAST LIMIT {most + 1}"
-            )
-            values = self._table(listed).column(0).to_pylist()
-            if len(values) <= most:
-                domains[column] = tuple(values)
-        return domains
+        queries = self.dialect.listed_values(self._policy.tables[table], self.source(table), most)
+        values = {column: self._table(query).column(0).to_pylist() for column, query in queries.items()}
+        return {column: tuple(listed) for column, listed in values.items() if len(listed) <= most}
 
     def public_rows(self, table: str, most: int) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]] | None:
         """Return the column names and all rows of a public table, or None if it has more than `most` rows."""
-        values = self._values(table)
-        items = ", ".join(f"{value} AS {self.dialect.identifier(name)}" for name, value in values.items())
-        rows = self._table(f"SELECT {items} FROM {self.source(table).sql} LIMIT {most + 1}")
+        declared = self._policy.tables[table]
+        rows = self._table(self.dialect.listed_rows(declared, self.source(table), most))
         if rows.num_rows > most:
             return None
-        return tuple(values), tuple(zip(*(column.to_pylist() for column in rows.columns), strict=True))
-
-    def _values(self, table: str, without: tuple[str, ...] = ()) -> dict[str, str]:
-        """Return the texts of a table's columns in the types of the policy, by name."""
-        source, text = self.source(table), self.dialect
-        return {
-            column.name: text.cast_column(text.identifier(column.name), Type(column.type), source.types[column.name])
-            for column in self._policy.tables[table].columns.values()
-            if column.type not in without
-        }
+        return tuple(declared.columns), tuple(zip(*(column.to_pylist() for column in rows.columns), strict=True))
 
     def exact_rows(self, sql: str) -> Any:
         """Return the rows of a generated query over protected tables, only for the owner."""

@@ -9,10 +9,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from datetime import date, datetime
-from fractions import Fraction
 from typing import Any
 
+from dpsql.engine.dialect import constant_of, in_calendar
 from dpsql.plan.intervals import Type
 
 TYPES: Mapping[Type, str] = {
@@ -62,25 +61,7 @@ def whole_text(shape: str) -> str:
 
 def constant(value: Any) -> str:
     """Return a constant with its type."""
-    if value is None:
-        return "NULL"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int):
-        return f"({value}L)"
-    if isinstance(value, (Fraction, float)):
-        return real(float(value))
-    if isinstance(value, datetime):
-        return f"(TIMESTAMP '{value.isoformat(' ')}')"
-    if isinstance(value, date):
-        return f"(DATE '{value.isoformat()}')"
-    return quoted(str(value))
-
-
-def in_calendar(type_: Type, value: str) -> str:
-    """Return a date or timestamp in the years 1 to 9999; others are NULL, so that no function overflows."""
-    first, last = (date.min, date.max) if type_ is Type.DATE else (datetime.min, datetime.max)
-    return f"(CASE WHEN {value} BETWEEN {constant(first)} AND {constant(last)} THEN {value} END)"
+    return constant_of(value, lambda whole: f"({whole}L)", real, quoted)
 
 
 def real_to_integer(value: str) -> str:
