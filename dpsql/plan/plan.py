@@ -7,12 +7,13 @@ plan (deterministically, from the plan's shape); they are never the analyst's al
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from math import prod
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol, Union
 
 import numpy as np
@@ -130,18 +131,22 @@ class ReleasedValue:
 Expr = Union[Column, Literal, Call, ReleasedValue]
 
 
-def columns_read(expression: Expr) -> Iterator[Column]:
-    """Yield the columns of an expression, repeated ones as well."""
-    if isinstance(expression, Column):
-        yield expression
-    elif isinstance(expression, Call):
-        for argument in expression.arguments:
-            yield from columns_read(argument)
+def columns_read(expression: Expr) -> list[Column]:
+    """Return the columns of an expression in their order, repeated ones as well."""
+    columns: list[Column] = []
+    waiting = [expression]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Column):
+            columns.append(part)
+        elif isinstance(part, Call):
+            waiting += part.arguments[::-1]
+    return columns
 
 
 def names_read(expression: Expr) -> set[str]:
     """Return the names of an expression's columns."""
-    return {column.name for column in columns_read(expression)}
+    return set(map(attrgetter("name"), columns_read(expression)))
 
 
 # --- relations ------------------------------------------------------------------------------------------------------
@@ -522,13 +527,17 @@ def filled(value: Any, replaced: Callable[[Any], Any]) -> Any:
 def results_read(value: Any) -> tuple[str, ...]:
     """Return the names of the results that a plan reads and that are not released yet, each once."""
     names: dict[str, None] = {}
-
-    def note(part: Any) -> Any:
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
         if isinstance(part, ReleasedValue) or (isinstance(part, ReleasedRows) and part.content == part.name):
             names[part.name] = None
-        return part
-
-    filled(value, note)
+        if isinstance(part, tuple):
+            waiting += part[::-1]
+            continue
+        kind: Any = type(part)
+        if kind not in _WITHOUT_PARTS:
+            waiting += map(part.__getattribute__, reversed(compared_fields(kind) or ()))
     return tuple(names)
 
 

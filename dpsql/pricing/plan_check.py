@@ -28,7 +28,6 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime
 from fractions import Fraction
-from typing import Any
 
 from dpsql.aggregates.contract import Arguments
 from dpsql.aggregates.registry import aggregate_of
@@ -416,14 +415,10 @@ def _check_bounds(facts: Facts) -> None:
     """Raise InternalError for bounds that are no values of the type, or the lower of which is above the upper."""
     ends = [end for end in (facts.lower, facts.upper) if end is not None]
     kinds = (Fraction, int) if facts.type.numeric else _PYTHON.get(facts.type, ())
-    if not all(isinstance(end, kinds) and _is_moment(end) is (facts.type is Type.TIMESTAMP) for end in ends):
+    if not all(isinstance(end, kinds) and isinstance(end, datetime) is (facts.type is Type.TIMESTAMP) for end in ends):
         raise _wrong("bounds of another type")
     if len(ends) == 2 and ends[0] > ends[1]:
         raise _wrong("a lower bound above the upper one")
-
-
-def _is_moment(value: Any) -> bool:
-    return isinstance(value, datetime)
 
 
 def _check_literal(node: Literal) -> None:
@@ -431,7 +426,7 @@ def _check_literal(node: Literal) -> None:
     if value is None:
         return
     right = isinstance(value, _PYTHON.get(type_, ())) and isinstance(value, bool) is (type_ is Type.BOOLEAN)
-    if not right or _is_moment(value) is not (type_ is Type.TIMESTAMP):
+    if not right or isinstance(value, datetime) is not (type_ is Type.TIMESTAMP):
         raise _wrong("a constant of another type")
 
 
