@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -259,7 +259,7 @@ def _query(sql: str, tokens: list[Token], parameters: Parameters) -> Statement:
     if not isinstance(tree, (exp.Select, exp.SetOperation)):
         raise refuse("not_a_query", word=tokens[0].text, position=tokens[0].start + 1)
     if parameters or _has(kinds, exp.Placeholder, exp.Parameter):
-        tree = _bind_parameters(tree, parameters, marks)
+        tree, kinds = _bind_parameters(tree, parameters, marks), kinds | {exp.Cast}
     tree, kinds = _rewritten(tree, kinds)
     if parameters:
         _check_lists(tree)
@@ -397,10 +397,8 @@ def _literal(value: Any) -> exp.Expr:
             raise refuse("parameter_value", kind="a number that is not finite")
         literal = exp.Literal.number(text.lstrip("-"))
         return exp.Neg(this=literal) if text.startswith("-") else literal
-    if isinstance(value, datetime):
-        return exp.Cast(this=exp.Literal.string(value.isoformat(" ")), to=exp.DataType.build("timestamp"))
-    if isinstance(value, date):
-        return exp.Cast(this=exp.Literal.string(value.isoformat()), to=exp.DataType.build("date"))
+    if isinstance(value, (date, timedelta)):
+        return _temporal(value)
     if isinstance(value, str):
         for character in value:
             if character == "\0" or "\ud800" <= character <= "\udfff":
@@ -411,6 +409,17 @@ def _literal(value: Any) -> exp.Expr:
         array.meta["parameter"] = type(value).__name__
         return array
     raise refuse("parameter_value", kind=type(value).__name__)
+
+
+def _temporal(value: date | timedelta) -> exp.Cast:
+    """Return a date, timestamp or interval as the cast of its text."""
+    if isinstance(value, timedelta):
+        text, type_ = f"{value.days} days {value.seconds}.{value.microseconds:06} seconds", exp.DType.INTERVAL
+    elif isinstance(value, datetime):
+        text, type_ = value.isoformat(" "), exp.DType.TIMESTAMP if value.tzinfo is None else exp.DType.TIMESTAMPTZ
+    else:
+        text, type_ = value.isoformat(), exp.DType.DATE
+    return exp.Cast(this=exp.Literal.string(text), to=exp.DataType(this=type_))
 
 
 def _builtin(value: float) -> float:

@@ -15,6 +15,11 @@ SAME = [
         "day >= ('2024-02-01'::date)",
         "day >= CAST('2024-02-01' AS DATE)",
     ],
+    [
+        "seen > TIMESTAMP '2024-02-01 00:30:00'",
+        "seen > TIMESTAMPTZ '2024-02-01 02:30:00+02'",
+        "seen > '2024-01-31T19:00:00-0530'::timestamptz",
+    ],
     ["seen > '2024-02-01'", "seen > TIMESTAMP '2024-02-01 00:00:00'", "seen > '2024-02-01 00:00:00'::timestamp"],
     [
         "nights > 5",
@@ -27,7 +32,14 @@ SAME = [
     ["cost > 5.0", "cost > CAST(5 AS DOUBLE)", "cost > '5'::float8"],
     ["cost > -5", "cost > '-5'::int4", "cost > -CAST(5 AS INTEGER)"],
     ["ward = 'er'", "ward = 'er'::text", "ward = CAST('er' AS varchar)"],
-    ["smoker = true", "smoker = 'true'::boolean", "smoker = ('t'::bool)"],
+    [
+        "smoker = true",
+        "smoker = 'true'::boolean",
+        "smoker = 't'",
+        "'yes' = smoker",
+        "smoker IN ('true')",
+        "smoker = ('t'::bool)",
+    ],
     ["nights IN (1, 2)", "nights IN ('1'::int4, CAST(2 AS integer))"],
     ["nights BETWEEN 1 AND 2", "nights BETWEEN '1'::int4 AND '2'::int4"],
     [

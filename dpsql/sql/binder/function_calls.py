@@ -18,7 +18,7 @@ from dpsql.plan.intervals import Type
 from dpsql.plan.plan import Expr, Literal
 from dpsql.privacy.loss import exact_number
 from dpsql.sql.binder.allow_list import check_format, read_pattern
-from dpsql.sql.binder.scalars import Scalars, handles, literal, literal_interval, not_allowed, now, temporal
+from dpsql.sql.binder.scalars import Scalars, handles, literal, literal_interval, moments_of, not_allowed, now, temporal
 from dpsql.sql.binder.scope import only
 from dpsql.sql.binder.sql_words import sql_word
 from dpsql.sql.lexer import place
@@ -128,7 +128,25 @@ def _extract(self: Scalars, node: exp.Extract) -> Expr:
     return _part_of(self, node, node.this.name.lower(), node.expression)
 
 
+_WHOLE_PARTS = {"day": (86400, None), "hour": (3600, 24), "minute": (60, 60)}
+"""Parts of a difference of timestamps, which has days and a time: their seconds, and where they begin again."""
+
+
+def _whole_part(self: Scalars, node: exp.Expr, part: str, seconds: Expr) -> Expr:
+    """Return the days, hours or minutes of a difference, toward zero as PostgreSQL and DuckDB count them."""
+    divisor, most = _WHOLE_PARTS[part]
+    positive = self.call("ge", node, seconds, literal(0))
+    whole = (self.call(name, node, seconds) for name in ("floor", "ceil"))
+    toward_zero = self.call("to_integer", node, self.call("case", node, positive, *whole))
+    parts = self.call("intdiv", node, toward_zero, literal(divisor))
+    return parts if most is None else self.call("mod", node, parts, literal(most))
+
+
 def _part_of(self: Scalars, node: exp.Expr, part: str, moment: exp.Expr) -> Expr:
+    moments = moments_of(self, moment) if part in _WHOLE_PARTS or part == "epoch" else None
+    if moments is not None:
+        seconds = self.call("sub", node, *(self.call("epoch", node, side) for side in moments))
+        return seconds if part == "epoch" else _whole_part(self, node, part, seconds)
     if part == "epoch":
         return self.call("epoch", node, self.bind(moment))
     return self.call("date_part", node, literal(_PART_NAMES.get(part, part)), self.bind(moment))
@@ -171,7 +189,7 @@ def _cast(self: Scalars, node: exp.Cast) -> Expr:
         raise refuse("unknown_type", type=node.to.sql("duckdb"), position=place(node))
     inner = self.bind(node.this)
     if isinstance(inner, Literal) and isinstance(inner.value, str) and target.temporal:
-        value = temporal(inner.value, target, node)
+        value = temporal(inner.value, target, node, name == "TIMESTAMPTZ")
         return literal(value.date() if target is Type.DATE and isinstance(value, datetime) else value)
     return _to(self, node, inner, target)
 

@@ -161,6 +161,8 @@ def _meet(name: str, arguments: tuple[Expr, ...], node: exp.Expr) -> tuple[Expr,
     """Convert arguments to a common type: a text compared with a date is read as a date (as in PostgreSQL), and a date compared
     with a timestamp becomes its midnight."""
     types = {argument.facts.type for argument in arguments}
+    if types == {Type.BOOLEAN, Type.TEXT} and name in _MEETING:
+        return tuple(_as_truth(argument) for argument in arguments)
     target = Type.TIMESTAMP if Type.TIMESTAMP in types else Type.DATE if Type.DATE in types else None
     date_arguments = {"date_diff": slice(1, 3), "date_part": slice(1, 2), "date_trunc": slice(1, 2)}
     if name not in _MEETING and name not in date_arguments:
@@ -169,6 +171,14 @@ def _meet(name: str, arguments: tuple[Expr, ...], node: exp.Expr) -> tuple[Expr,
         return arguments
     chosen = range(len(arguments))[date_arguments.get(name, slice(None))]
     return tuple(_as_temporal(a, target, node) if i in chosen else a for i, a in enumerate(arguments))
+
+
+def _as_truth(argument: Expr) -> Expr:
+    """Return a literal text as the truth value that it names, as engines read `smoker = 't'`; anything else unchanged."""
+    if not isinstance(argument, Literal) or not isinstance(argument.value, str):
+        return argument
+    value = evaluate(call("to_boolean", argument), {})
+    return argument if value is None else literal(value)
 
 
 def _as_temporal(argument: Expr, target: Type, node: exp.Expr) -> Expr:
@@ -181,16 +191,20 @@ def _as_temporal(argument: Expr, target: Type, node: exp.Expr) -> Expr:
     return argument
 
 
-def temporal(text: str, target: Type, node: exp.Expr | None) -> date | datetime:
-    """Parse a date or timestamp. A date loses its time, as engines read such a text for a date. Refuses any other text
-    (bad_date)."""
+def temporal(text: str, target: Type, node: exp.Expr | None, zoned: bool = False) -> date | datetime:
+    """Parse a date or timestamp. A date loses its time, as engines read such a text for a date. If it is `zoned`, an offset from
+    UTC is taken into account, which without a zone PostgreSQL ignores. Refuses any other text (bad_date)."""
     try:
         parsed = datetime.fromisoformat(text.strip())
     except ValueError:
         raise refuse("bad_date", text=text, type=target.value, position=place(node)) from None
     if parsed.tzinfo is not None:
-        if parsed.utcoffset():
+        if parsed.utcoffset() and not zoned:
             raise refuse("bad_date", text=text, type=target.value, position=place(node))
+        try:
+            parsed = parsed.astimezone(UTC)
+        except OverflowError:
+            raise refuse("bad_date", text=text, type=target.value, position=place(node)) from None
         parsed = parsed.replace(tzinfo=None)  # 'Z' as JavaScript writes it; the engine's timestamps are in UTC too
     return parsed.date() if target is Type.DATE else parsed
 
@@ -304,11 +318,38 @@ _BINARY: dict[type[exp.Expr], str] = {
 @handles(*_BINARY)
 def _binary(self: Scalars, node: exp.Expr) -> Expr:
     only(node, "this", "expression", "typed", "safe", "negate")
+    if (moments := _compared_difference(self, node)) is not None:
+        return self.call(_BINARY[type(node)], node, *moments)
     left, right = self.bind(node.this), self.bind(node.expression)
     whole = node.meta.get(WHOLE) and {left.facts.type, right.facts.type} <= {Type.INTEGER, Type.NULL}
     name = "intdiv" if whole else _BINARY[type(node)]
     result = _folded(node, left, right) or self.call(name, node, left, right)
     return self.call("not", node, result) if node.args.get("negate") else result
+
+
+def moments_of(self: Scalars, node: exp.Expr) -> tuple[Expr, Expr] | None:
+    """Return the two moments, of which one is a timestamp at least, whose difference an expression is; None for any other."""
+    bare = node.unnest()
+    if not isinstance(bare, exp.Sub) or isinstance(bare.expression.unnest(), (exp.Interval, exp.Mul, exp.Literal)):
+        return None
+    only(bare, "this", "expression")
+    sides = (self.bind(bare.this), self.bind(bare.expression))
+    types = {side.facts.type for side in sides}
+    if Type.TIMESTAMP not in types or not types <= {Type.TIMESTAMP, Type.DATE}:
+        return None
+    later, earlier = (_as_temporal(side, Type.TIMESTAMP, bare) for side in sides)
+    return later, earlier
+
+
+def _compared_difference(self: Scalars, node: exp.Expr) -> tuple[Expr, Expr] | None:
+    """Return a and b + INTERVAL of a - b > INTERVAL, and of other comparisons with an interval of days and less."""
+    interval = node.expression.unnest() if isinstance(node, exp.Predicate) else None
+    if not isinstance(interval, exp.Interval) or (moments := moments_of(self, node.this)) is None:
+        return None
+    function, steps = literal_interval(interval, node)
+    if function == "add_months":
+        raise refuse("bad_interval", position=place(interval))
+    return moments[0], self.call(function, node, moments[1], literal(steps))
 
 
 def _folded(node: exp.Expr, left: Expr, right: Expr) -> Literal | None:

@@ -79,6 +79,8 @@ def output_name(item: exp.Expr) -> str:
         return "case"
     if isinstance(item, exp.ApproxQuantiles):
         return "approx_quantiles"  # no function of the dialect
+    if isinstance(item, exp.ToChar):
+        return "to_char"
     if isinstance(item, exp.Func):
         return item.sql(dialect()).split("(")[0].lower()
     return "?column?"
