@@ -33,7 +33,7 @@ _SCHEMAS: dict[str, pa.Schema] = {
     "show_tables": pa.schema([("table", _TEXT), ("kind", _TEXT), ("max_rows", pa.int64()), ("description", _TEXT)]),
     "describe": pa.schema([
         ("column", _TEXT), ("type", _TEXT), ("nullable", pa.bool_()), ("lower", _TEXT), ("upper", _TEXT),
-        ("domain", _TEXT), ("keys", _TEXT), ("description", _TEXT),
+        ("domain", _TEXT), ("outside", _TEXT), ("keys", _TEXT), ("description", _TEXT),
     ]),
     "show": pa.schema([("name", _TEXT), ("value", _TEXT)]),
     "budget": pa.schema([
@@ -180,8 +180,11 @@ def _describe(policy: Policy, statement: Statement) -> list[tuple[Any, ...]]:
         keys += ["primary key"] if column.name in table.primary_key else []
         if column.name in table.foreign_keys:
             keys.append("references " + ".".join(table.foreign_keys[column.name]))
-        ends = [None if end is None else str(end) for end in (column.lower, column.upper)]
-        rows.append((column.name, column.type, column.nullable, *ends, domain, ", ".join(keys), column.description))
+        low, high, label = (
+            None if value is None else str(value) for value in (column.lower, column.upper, column.outside)
+        )
+        typed = (column.name, column.type, column.nullable)
+        rows.append((*typed, low, high, domain, label, ", ".join(keys), column.description))
     return rows
 
 

@@ -16,6 +16,7 @@ from unit.functions.test_key_narrowing import named, rows_for
 
 from dpsql.errors.exceptions import Refusal
 from dpsql.frontends.rendering.formats import as_object
+from dpsql.frontends.rendering.tables import column_summary
 from dpsql.functions.evaluate import evaluate
 from dpsql.functions.key_narrowing import leaves_out, remaining
 from dpsql.functions.numeric import call
@@ -450,3 +451,12 @@ def test_the_policy_says_what_becomes_of_other_values() -> None:
     assert (
         parse_policy(POLICY.replace("outside: other,", "").replace(", outside: other}", "}")).meaning != policy.meaning
     )
+
+
+def test_describe_shows_the_label_of_other_values(session: Session) -> None:
+    release = session.execute("DESCRIBE people")
+    labels = dict(
+        zip(release.table.column("column").to_pylist(), release.table.column("outside").to_pylist(), strict=True)
+    )
+    assert (labels["region"], labels["age"], labels["day"], labels["id"]) == ("other", "-1", "1900-01-01", None)
+    assert "south, north; others: other" in column_summary(release.table.to_pylist(), "utf-8")

@@ -177,9 +177,10 @@ def column_summary(columns: Sequence[Mapping[str, Any]], encoding: str) -> str:
 
 
 def _values(column: Mapping[str, Any]) -> str:
+    label = "" if column["outside"] is None else f"; others: {column['outside']}"
     if column["domain"] is not None:
-        return str(column["domain"])
-    return "" if column["lower"] is None else f"{column['lower']} to {column['upper']}"
+        return f"{column['domain']}{label}"
+    return "" if column["lower"] is None else f"{column['lower']} to {column['upper']}{label}"
 
 
 def _cut(text: str) -> str:

@@ -107,7 +107,8 @@ def _printed(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     terminal.standard_output().writelines([text])
     terminal.say(
         column_summary(
-            [dict.fromkeys(("column", "type", "domain", "keys", "description"), text) | {"nullable": 1}], "utf-8"
+            [dict.fromkeys(("column", "type", "domain", "outside", "keys", "description"), text) | {"nullable": 1}],
+            "utf-8",
         )
     )
     assert out.getvalue().replace("\n", "").isprintable() and err.getvalue().count("\n") == 1

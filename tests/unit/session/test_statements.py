@@ -115,13 +115,13 @@ def names(release: Release) -> list[str]:
 
 def test_a_table_is_described_with_bounds_and_keys(context: Context) -> None:
     assert rows(context, "DESCRIBE patients") == [
-        ("patient_id", "integer", True, None, None, None, "privacy unit", ""),
-        ("region", "text", True, None, None, "north, south, null", "", ""),
-        ("age", "integer", True, "0", "120", None, "", ""),
-        ("weight", "real", True, "1/2", "250", None, "", ""),
-        ("smoker", "boolean", False, None, None, None, "", "today"),
+        ("patient_id", "integer", True, None, None, None, None, "privacy unit", ""),
+        ("region", "text", True, None, None, "north, south, null", None, "", ""),
+        ("age", "integer", True, "0", "120", None, None, "", ""),
+        ("weight", "real", True, "1/2", "250", None, None, "", ""),
+        ("smoker", "boolean", False, None, None, None, None, "", "today"),
     ]
-    described = {row[0]: row[6] for row in rows(context, "DESCRIBE visits")}
+    described = {row[0]: row[7] for row in rows(context, "DESCRIBE visits")}
     assert described["visit_id"] == "primary key" and described["cost"] == ""
     assert described["patient_id"] == "privacy unit, references patients.patient_id"
 
