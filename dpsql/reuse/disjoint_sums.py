@@ -23,7 +23,7 @@ from dpsql.noise.perturb import ChosenNumber, NoisyTerm
 from dpsql.plan.formulas import Formula, NoisyValue, Number, substituted
 from dpsql.pricing.pricing import PricedBlock
 from dpsql.privacy.mechanisms.registry import series_law, summed
-from dpsql.release.pooled import MOST_WEIGHTS, PooledTerm, pooled
+from dpsql.release.reconciled import MOST_WEIGHTS, PooledTerm, pooled
 from dpsql.release.remainder import ReleasedBlock
 from dpsql.reuse.record import StoredTerm
 

@@ -51,10 +51,9 @@ def rehearse(planner: Planner, sandbox: Sandbox, planned: Planned) -> tuple[Outp
     if columns is not None:
         return columns
     shapes = _shapes(planned)
-    column_types = (
-        *((*keys, *(type_ for _, _, type_ in formulas)) for _, keys, _, formulas, _ in shapes),
-        *([column.facts.type for column in public.scan.columns] for public in planned.plan.public_inputs),
-    )
+    columns_of = (public.scan.columns for public in planned.plan.public_inputs)
+    types = {column.facts.type for columns in columns_of for column in columns}
+    types |= {type_ for _, keys, _, formulas, _ in shapes for type_ in (*keys, *(type_ for *_, type_ in formulas))}
     scans = tuple((public.name, public.scan) for public in planned.plan.public_inputs)
     display = presentation(planned.options)
     confidence = display.confidence
@@ -70,8 +69,7 @@ def rehearse(planner: Planner, sandbox: Sandbox, planned: Planned) -> tuple[Outp
 
     def run() -> tuple[OutputColumn, ...]:
         columns = [release.rehearse(sandbox, each, confidence) for each in remainders(0)][-1]
-        texts = any(Type.TEXT in types for types in column_types)
-        if any(_converts(tree, texts) for tree in (remainder, *(result.query for result in results))):
+        if any(_converts(tree, Type.TEXT in types) for tree in (remainder, *(result.query for result in results))):
             for each in remainders(_ROWS):
                 _check_conversions(sandbox, each, confidence)
         if laws:

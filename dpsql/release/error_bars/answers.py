@@ -20,9 +20,17 @@ from dpsql.release.error_bars.ends import Interval
 from dpsql.release.error_bars.intervals import ReleasedGroups, intervals, measured_name
 from dpsql.release.error_bars.linear_bars import linear_intervals
 from dpsql.release.error_bars.reruns import Rerun, Unmatched
-from dpsql.release.error_bars.rowwise import Traced, interval_function, interval_name, trace
-from dpsql.release.error_bars.unions import Branches, numbered, place_in_branch, trace_branches
-from dpsql.release.pooled import PooledTerm
+from dpsql.release.error_bars.rowwise import (
+    Branches,
+    Traced,
+    interval_function,
+    interval_name,
+    numbered,
+    place_in_branch,
+    trace,
+    trace_branches,
+)
+from dpsql.release.reconciled import PooledTerm
 from dpsql.release.remainder import ROW, ReleasedBlock, ReleasedTerm, Remainder, runnable
 from dpsql.release.sandbox import Sandbox, numeric, plain
 from dpsql.sql.lexer import place

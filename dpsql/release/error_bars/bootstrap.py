@@ -32,8 +32,7 @@ import pyarrow as pa
 from dpsql.privacy.mechanisms.registry import is_shared
 from dpsql.release.error_bars.draws import Floats, known_law, replicates, uniforms, values_given_shown
 from dpsql.release.error_bars.ends import Interval, hull_of, number_of_draws, percentiles
-from dpsql.release.error_bars.extreme_ends import bring_near
-from dpsql.release.error_bars.extremes import Extreme, rows_below
+from dpsql.release.error_bars.extremes import Extreme, bring_near, rows_below
 from dpsql.release.error_bars.intervals import Measures, ReleasedGroups, intervals
 from dpsql.release.error_bars.reruns import (
     DRAW,
@@ -46,8 +45,7 @@ from dpsql.release.error_bars.reruns import (
     this_draw,
 )
 from dpsql.release.error_bars.rowwise import Traced
-from dpsql.release.pooled import PooledTerm
-from dpsql.release.reconciled import ConsistentTerm
+from dpsql.release.reconciled import ConsistentTerm, PooledTerm
 from dpsql.release.remainder import ReleasedBlock, ReleasedTerm, column, runnable
 from dpsql.release.sandbox import Room, Sandbox, floats
 

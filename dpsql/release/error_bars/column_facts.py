@@ -23,9 +23,8 @@ from sqlglot import exp
 from dpsql.aggregates.registry import spelled
 from dpsql.plan.intervals import Type
 from dpsql.release.error_bars.empty_groups import Empty, counts_first, excludes_empty, kind, unaffected
-from dpsql.release.error_bars.extents import extent, hull
 from dpsql.release.error_bars.rowwise import interval_function
-from dpsql.release.formulas import EVERYTHING, Extent, linear
+from dpsql.release.formulas import EVERYTHING, Extent, extent, hull, linear
 from dpsql.release.remainder import ROW, ReleasedBlock, Remainder
 from dpsql.sql.binder.allow_list import NAMES
 

@@ -16,8 +16,7 @@ import numpy.typing as npt
 
 from dpsql.privacy.mechanisms.contract import Noise
 from dpsql.privacy.mechanisms.registry import is_registered, is_shared, registered, vector_law
-from dpsql.release.pooled import PooledTerm
-from dpsql.release.reconciled import ConsistentTerm, measured_again
+from dpsql.release.reconciled import ConsistentTerm, PooledTerm, measured_again
 from dpsql.release.remainder import ReleasedTerm
 
 Floats = npt.NDArray[np.float64]

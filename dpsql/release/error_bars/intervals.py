@@ -29,10 +29,9 @@ from dpsql.plan.formulas import Formula, NoisyValue, terms_of
 from dpsql.plan.intervals import Type
 from dpsql.release.error_bars.draws import Floats, deviates, known_law, stratified, values_given_shown
 from dpsql.release.error_bars.ends import Interval, hull_of, number_of_draws, percentiles
-from dpsql.release.error_bars.extents import extent
 from dpsql.release.error_bars.fieller import Reader, inverse_ends, quotient_ends
 from dpsql.release.error_bars.half_widths import half_widths
-from dpsql.release.formulas import EVERYTHING, Extent, clamped, interval, numbers, read
+from dpsql.release.formulas import EVERYTHING, Extent, clamped, extent, interval, numbers, read
 from dpsql.release.remainder import DIALECT, ROW, ReleasedBlock, ReleasedTerm, identifier
 from dpsql.release.sandbox import Room, floats, numeric
 

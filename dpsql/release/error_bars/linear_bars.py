@@ -24,8 +24,7 @@ from dpsql.release.error_bars.draws import Floats, known_law, replicates
 from dpsql.release.error_bars.ends import Interval, hull_of
 from dpsql.release.error_bars.half_widths import deviation_of, normal_quantile
 from dpsql.release.error_bars.reruns import Rerun, Variants, in_parts, run_again
-from dpsql.release.pooled import PooledTerm
-from dpsql.release.reconciled import ConsistentTerm
+from dpsql.release.reconciled import ConsistentTerm, PooledTerm
 from dpsql.release.remainder import ReleasedBlock, ReleasedTerm
 from dpsql.release.sandbox import Room, Sandbox, floats
 

@@ -10,8 +10,7 @@ import sqlglot
 from sqlglot import exp
 from support.plain_duckdb import plain_duckdb
 
-from dpsql.release.error_bars.extents import extent, hull
-from dpsql.release.formulas import EVERYTHING, Extent
+from dpsql.release.formulas import EVERYTHING, Extent, extent, hull
 
 COLUMNS: dict[str, Extent] = {
     "p": (1.0, 4.0), "n": (-4.0, -1.0), "z": (-2.0, 3.0), "h": (0.5, 1.5), "o": (0.0, 2.0), "b": (-3.0, 2.5),

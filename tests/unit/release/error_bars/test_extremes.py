@@ -14,8 +14,7 @@ from dpsql.plan.formulas import Formula, NoisyValue, greatest, whole
 from dpsql.plan.intervals import GroupFacts, Type
 from dpsql.privacy.mechanisms.contract import Noise
 from dpsql.privacy.mechanisms.registry import registered
-from dpsql.release.error_bars.extreme_ends import ErrorTails, moved, only_term, reach
-from dpsql.release.error_bars.extremes import Extreme, extremes
+from dpsql.release.error_bars.extremes import ErrorTails, Extreme, extremes, moved, only_term, reach
 from dpsql.release.release import Release
 from dpsql.release.sandbox import Sandbox
 

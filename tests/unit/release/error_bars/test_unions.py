@@ -13,7 +13,7 @@ from support.plain_duckdb import plain_duckdb
 from support.released_blocks import T0, block, count_of, laplace_noise, remainder
 
 from dpsql.noise.perturb import NoisyTerm
-from dpsql.release.error_bars.unions import Branches, numbered, place_in_branch, trace_branches
+from dpsql.release.error_bars.rowwise import Branches, numbered, place_in_branch, trace_branches
 from dpsql.release.remainder import DIALECT, ROW, ReleasedBlock, Remainder, runnable
 
 
