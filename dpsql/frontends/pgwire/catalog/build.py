@@ -1,6 +1,6 @@
 """Builder of postgresql.json: the shape of PostgreSQL's own catalogs and their static rows, read from a real server.
 
-    python -m dpsql.frontends.pgwire.catalog.build postgresql://... > dpsql/frontends/pgwire/catalog/postgresql.json
+    python -m dpsql.frontends.pgwire.catalog.build postgresql://...
 
 Run it after a change of `settings.SERVER_VERSION`; a running dpsql only reads the file. It contains names, types and numbers
 that PostgreSQL ships in every new database; they are under the PostgreSQL Licence, whose notice the file keeps.
@@ -10,25 +10,9 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
-LICENCE = (
-    "Names, types and rows of PostgreSQL's system catalogs. PostgreSQL Database Management System, Portions Copyright "
-    "(c) 1996-2024, PostgreSQL Global Development Group, Portions Copyright (c) 1994, The Regents of the University of "
-    "California. Permission to use, copy, modify, and distribute this software and its documentation for any purpose, "
-    "without fee, and without a written agreement is hereby granted, provided that the above copyright notice and this "
-    "paragraph and the following two paragraphs appear in all copies. IN NO EVENT SHALL THE UNIVERSITY OF CALIFORNIA "
-    "BE "
-    "LIABLE TO ANY PARTY FOR DIRECT, INDIRECT, SPECIAL, INCIDENTAL, OR CONSEQUENTIAL DAMAGES, INCLUDING LOST PROFITS, "
-    "ARISING OUT OF THE USE OF THIS SOFTWARE AND ITS DOCUMENTATION, EVEN IF THE UNIVERSITY OF CALIFORNIA HAS BEEN "
-    "ADVISED "
-    "OF THE POSSIBILITY OF SUCH DAMAGE. THE UNIVERSITY OF CALIFORNIA SPECIFICALLY DISCLAIMS ANY WARRANTIES, "
-    "INCLUDING, BUT "
-    "NOT LIMITED TO, THE IMPLIED WARRANTIES OF MERCHANTABILITY AND FITNESS FOR A PARTICULAR PURPOSE. THE SOFTWARE "
-    "PROVIDED "
-    'HEREUNDER IS ON AN "AS IS" BASIS, AND THE UNIVERSITY OF CALIFORNIA HAS NO OBLIGATIONS TO PROVIDE MAINTENANCE, '
-    "SUPPORT, UPDATES, ENHANCEMENTS, OR MODIFICATIONS."
-)
 _RELATIONS = """
     SELECT n.nspname, c.relname, c.oid::int8, c.relkind::text,
       (SELECT json_agg(json_build_array(a.attname, t.typname, a.attnotnull) ORDER BY a.attnum)
@@ -80,7 +64,7 @@ def read(url: str) -> dict[str, Any]:
         }
         version = connection.execute("SHOW server_version").fetchone()
     read = {"relations": shape, "rows": rows, "keywords": keywords, "views": views}
-    return {"licence": LICENCE, "version": version[0] if version else "", **read}
+    return {"version": version[0] if version else "", **read}
 
 
 def _plain(column: str, type_: str) -> str:
@@ -95,5 +79,7 @@ def _plain(column: str, type_: str) -> str:
 
 
 if __name__ == "__main__":
-    json.dump(read(sys.argv[1]), sys.stdout, indent=None, separators=(",", ":"))
-    print()
+    place = Path(__file__).with_name("postgresql.json")
+    licence = json.loads(place.read_text(encoding="utf-8"))["licence"]
+    built = json.dumps({"licence": licence, **read(sys.argv[1])}, separators=(",", ":"))
+    place.write_text(f"{built}\n", encoding="utf-8")

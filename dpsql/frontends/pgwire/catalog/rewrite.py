@@ -190,11 +190,6 @@ def _counted(node: exp.Table) -> exp.Table:
     return node
 
 
-def _unnest(node: exp.Expr, place: CatalogContext) -> exp.Expr:
-    assert isinstance(node, exp.Unnest)
-    return function_rows(node)
-
-
 def _column(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     assert isinstance(node, exp.Column)
     if not node.table and not node.this.quoted and node.name in ("user", "current_role"):
@@ -406,15 +401,6 @@ def _bracket(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     return call("element", array, node.expressions[0])
 
 
-def _collate(node: exp.Expr, place: CatalogContext) -> exp.Expr:
-    inner: exp.Expr = node.this
-    return inner
-
-
-def _session(node: exp.Expr, place: CatalogContext) -> exp.Expr:
-    return exp.Literal.string(place.value(_SESSION[type(node)]))
-
-
 def _function(node: exp.Expr, place: CatalogContext) -> exp.Expr:
     """Return a function by its name: of the session, one that names objects, a set, a macro; or refused as unknown."""
     name, arguments = called(node), list(node.expressions)
@@ -448,10 +434,6 @@ def _with_objects(name: str, arguments: list[exp.Expr], place: CatalogContext) -
             _check_role(arguments[0], place)
         arguments[index] = _of_kind(arguments[index], kind, place)
     return arguments
-
-
-def _now(node: exp.Expr, place: CatalogContext) -> exp.Expr:
-    return exp.Anonymous(this="now", expressions=[])
 
 
 def _typeof(node: exp.Expr, place: CatalogContext) -> exp.Expr:
@@ -594,7 +576,10 @@ def _clock(node: exp.Expr, place: CatalogContext) -> exp.Expr:
 _NAMED: dict[str, Callable[[exp.Expr, CatalogContext], exp.Expr]] = {
     **dict.fromkeys(("current_setting", "set_config"), _setting),
     **dict.fromkeys(("all", "some"), _all),
-    **dict.fromkeys(("now", "clock_timestamp", "transaction_timestamp", "statement_timestamp"), _now),
+    **dict.fromkeys(
+        ("now", "clock_timestamp", "transaction_timestamp", "statement_timestamp"),
+        lambda node, place: exp.Anonymous(this="now", expressions=[]),
+    ),
     "format": lambda node, place: joined_format(node),
     "jsonb_agg": lambda node, place: _json_list(*node.expressions[:1]),
     "pg_backend_pid": lambda node, place: exp.Literal.number(place.process),
@@ -619,7 +604,7 @@ _CLASSES: dict[type[exp.Expr], str] = {
 }
 
 _RULES: dict[type[exp.Expr], Callable[[exp.Expr, CatalogContext], exp.Expr]] = {
-    **dict.fromkeys(_SESSION, _session),
+    **dict.fromkeys(_SESSION, lambda node, place: exp.Literal.string(place.value(_SESSION[type(node)]))),
     **dict.fromkeys(_CLASSES, _class_macro),
     **dict.fromkeys(_CLOCKS, _clock),
     exp.CurrentSchemas: _searched,
@@ -633,7 +618,7 @@ _RULES: dict[type[exp.Expr], Callable[[exp.Expr, CatalogContext], exp.Expr]] = {
     exp.Bracket: _bracket,
     exp.Operator: lambda node, place: operator_test(node),
     exp.Format: lambda node, place: joined_format(node),
-    exp.Unnest: _unnest,
+    exp.Unnest: lambda node, place: function_rows(node),
     exp.Fetch: _fetch,
     exp.RawString: _string,
     exp.UnicodeString: _string,
@@ -648,6 +633,6 @@ _RULES: dict[type[exp.Expr], Callable[[exp.Expr, CatalogContext], exp.Expr]] = {
     exp.ArrayContainedBy: lambda node, place: call("array_contained_by", node.this, node.expression),
     exp.ExplodingGenerateSeries: _series,
     exp.GenerateSeries: _series,
-    exp.Collate: _collate,
+    exp.Collate: lambda node, place: node.this,
     exp.Anonymous: _function,
 }

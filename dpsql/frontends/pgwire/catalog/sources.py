@@ -66,7 +66,7 @@ def lists_of(name: str, arguments: list[exp.Expr]) -> list[tuple[str, exp.Expr]]
     ]  # fmt: skip
 
 
-def function_rows(node: exp.Table | exp.Unnest) -> exp.Expr:
+def function_rows(node: exp.Expr) -> exp.Expr:
     """Return a function in FROM, whose arguments are translated already, as a subquery. `node.meta["function"]` is its name and
     `node.meta["lists"]` its columns if it returns a set."""
     alias: exp.TableAlias | None = node.args.get("alias")
