@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -56,9 +57,29 @@ def test_every_path_of_the_tables_exists() -> None:
     assert [path for path in parts() if not (PACKAGE / path).exists()] == []
 
 
+def annexes() -> dict[str, list[str]]:
+    """Return the files of each rare mechanism of the core, as the table says."""
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    rows = text.split("| annex |", 1)[1].split("\n\n", 1)[0].splitlines()[2:]
+    return {row.split(" | ")[0].strip("| "): re.findall(r"`([a-z_/]+\.py)`", row) for row in rows}
+
+
+def size(files: Iterable[Path]) -> int:
+    return sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files)
+
+
+def test_annexes_are_in_the_core_and_each_file_is_in_one() -> None:
+    named = [path for paths in annexes().values() for path in paths]
+    assert len(set(named)) == len(named) >= 15
+    assert [path for path in named if part_of(PACKAGE / path) != "core"] == []
+
+
 def test_sizes_are_printed() -> None:
-    lines = dict.fromkeys(PARTS, 0)
-    for file in inside().values():
-        lines[part_of(file)] += len(file.read_text(encoding="utf-8").splitlines())
-    print("\nlines that must be right and lines that may be wrong:", lines)
-    assert all(lines.values())
+    files = {part: [file for file in inside().values() if part_of(file) == part] for part in PARTS}
+    engines = {name: sorted((PACKAGE / "engine" / name).glob("*.py")) for name in ("duckdb", "postgresql", "spark")}
+    rare = {name: [PACKAGE / path for path in paths] for name, paths in annexes().items()}
+    apart = {file for group in (*engines.values(), *rare.values()) for file in group}
+    print("\nlines that must be right and lines that may be wrong:", {part: size(files[part]) for part in PARTS})
+    print("of the core, without annexes and engines:", size(file for file in files["core"] if file not in apart))
+    print({name: size(group) for name, group in {**rare, **engines}.items()})
+    assert all(map(size, files.values()))
