@@ -74,14 +74,18 @@ def _product(node: exp.Binary, kind_of_column: Lookup) -> Empty:
 
 
 def _case(node: exp.Case, kind_of_column: Lookup) -> Empty:
-    """Return the class of a CASE: CASE WHEN n > 10 THEN x ELSE 0 END is 0 for a group without rows, whatever x is."""
-    if node.this is not None or kind(node.args.get("default") or exp.null(), kind_of_column) is Empty.OTHER:
-        return Empty.OTHER
-    cases = node.args.get("ifs") or []
-    if not all(excludes_empty(case.this, kind_of_column) for case in cases):
-        return Empty.OTHER
-    values = [_number(case.args["true"]) for case in cases]
-    return Empty.COUNT if all(value is not None and value >= 0 for value in values) else Empty.ZERO
+    """Return the class of a CASE: CASE WHEN n > 10 THEN x ELSE 0 END is 0 for a group without rows, whatever x is, and so is
+    CASE WHEN key = 1 THEN n ELSE 0 END, whatever the condition."""
+    default = kind(node.args.get("default") or exp.null(), kind_of_column)
+    classes = [default]
+    for case in node.args.get("ifs") or []:
+        value = kind(case.args["true"], kind_of_column)
+        excluded = node.this is None and excludes_empty(case.this, kind_of_column)
+        if value is Empty.OTHER and excluded:
+            number = _number(case.args["true"])
+            value = Empty.COUNT if number is not None and number >= 0 else Empty.ZERO
+        classes.append(value)
+    return min(classes)
 
 
 def excludes_empty(condition: exp.Expr, kind_of_column: Lookup) -> bool:
