@@ -24,7 +24,7 @@ from dpsql.noise.perturb import ChosenNumber, NoisyAnswer, NoisyTerm
 from dpsql.plan.canonical_text import fingerprint
 from dpsql.plan.plan import BoundedBlock
 from dpsql.plan.stability import tables
-from dpsql.plan.unused_columns import family, marks_read
+from dpsql.plan.unused_columns import family, identity, marks_read
 from dpsql.planning.planner import MOST_KEPT, Planned, QuestionToken
 from dpsql.policy import Policy
 from dpsql.policy.reading import changed
@@ -270,7 +270,7 @@ class StoredReleases:
                 "loss": describe_loss(priced.loss),
                 "analyst": self._analyst or OWNER,
             }
-            facts |= description(priced, self._policy)
+            facts |= {"reads": marks_read(identity(priced.block), self._policy)} | description(priced)
             payload = packed(noisy)
             release: StoredRelease | None
             if shared:

@@ -37,8 +37,6 @@ from dpsql.plan.plan import (
     TermKind,
     columns_read,
 )
-from dpsql.plan.unused_columns import identity, marks_read
-from dpsql.policy import Policy
 from dpsql.policy.types import ContributionBounds
 from dpsql.pricing.joint_sums import factors_of
 from dpsql.pricing.pricing import PricedBlock, shown_half_of_the_time
@@ -214,13 +212,12 @@ def _complete(expression: Expr, values: set[Any]) -> bool:
 # --- writing --------------------------------------------------------------------------------------------------------
 
 
-def description(priced: PricedBlock, policy: Policy) -> dict[str, Any]:
-    """Return, as plain JSON, what a release of this block reads and measures, and with which noise."""
+def description(priced: PricedBlock) -> dict[str, Any]:
+    """Return, as plain JSON, what a release of this block measures and with which noise."""
     block = priced.block
     named = {term.name: term for term in block.terms}
     gaps = {"gaps": True} if block.combinations is not None and not block.combinations.whole else {}
     return gaps | {
-        "reads": marks_read(identity(block), policy),
         "conditions": sorted(base_of(block.source)[1]),
         "caps": [block.caps.bounds.max_groups, block.caps.bounds.max_rows_per_group],
         "selection": list(selection_of(priced)),
