@@ -22,7 +22,7 @@ MOST = {
     "disclosure": (800, 4),  # dpsql check counts the cells that cannot be read, for each column and file: 60
     "dpsql": (200, 3),
     "dpsql_audit": (5_700, 24),
-    "engine": (10_400, 47),
+    "engine": (10_500, 48),  # init reads the structure of a PostgreSQL server: 80
     "errors": (600, 6),
     "exports": (900, 5),
     # backup and restore of what a server has beside its ledger: 80; dp.bars and types in catalogs, losses that check names: 120;

@@ -69,8 +69,17 @@ def open_engine(policy: Policy, source: Any = None) -> Engine:
     return FACTORIES[scheme](policy)
 
 
-def structure_of(source: Path) -> dict[str, SourceTable]:
-    """Return the tables of a file: a DuckDB database, Parquet or CSV. Values are never read. Raises InterfaceError."""
+def structure_of(source: Path | str) -> dict[str, SourceTable]:
+    """Return the tables of a file (a DuckDB database, Parquet or CSV), or of the server of a text postgresql://... Values are
+    never read. Raises InterfaceError, and Faults of the server."""
+    if isinstance(source, str):
+        if scheme_of(source) != "postgresql":
+            raise refuse("init_source", place=f"{scheme_of(source)}://", problem="its structure is not read")
+        try:
+            from dpsql.engine.postgresql.structure import structure_of_server
+        except ImportError:
+            raise refuse("source_driver", extra="postgres") from None
+        return structure_of_server(source)
     from dpsql.engine.duckdb.structure import structure_of_file
 
     return structure_of_file(source)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from decimal import ROUND_DOWN, ROUND_UP, Context, Decimal
 from fractions import Fraction
 from functools import cached_property
+from itertools import starmap
 from math import inf
 from typing import Any
 
@@ -175,7 +176,7 @@ class ChargeShare:
 
     def after(self) -> str:
         """Return the price in words, after it is paid."""
-        further = ", ".join(f"{label}: {times:,}" for label, times in self.other_accounts)
+        further = ", ".join(starmap("{}: {:,}".format, self.other_accounts))
         words = f"{self.share}; {in_questions(self.times)} like this one can still be asked"
         return f"{words} ({further})" if further else words
 

@@ -87,11 +87,11 @@ class PolicyChoices:
     max_epsilon: str | None = None
     analysts: dict[str, str] = field(default_factory=dict)
 
-    def text(self, source: Path, place: Path) -> str:
+    def text(self, source: Path | str, place: Path) -> str:
         """Return the policy for the data at `source`, to be written to `place`."""
         return "\n".join(self._lines(source, place)) + "\n"
 
-    def _lines(self, source: Path, place: Path) -> Iterator[str]:
+    def _lines(self, source: Path | str, place: Path) -> Iterator[str]:
         yield "# Written by `dpsql init` from the owner's answers and the structure of the source; its values were not read."
         yield f"dataset: {yaml_scalar(data_set_name(source))}"
         yield from source_lines(source, source_link(source, place))

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from dpsql.engine.registry import structure_of
 from dpsql.engine.structure import SourceTable, plain_name
@@ -44,7 +45,7 @@ _BOUNDS = {
 }
 
 
-def write_starter(source: Path, place: Path, unit: str | None) -> int:
+def write_starter(source: Path | str, place: Path, unit: str | None) -> int:
     """Write a policy for the data at `source` to the new file `place`; return the number of places marked `#?`.
 
     `unit`: TABLE.COLUMN, "row", or None to leave it open. Raises InterfaceError (init_source, init_unit, init_exists).
@@ -56,7 +57,7 @@ def write_starter(source: Path, place: Path, unit: str | None) -> int:
     return sum("#?" in line for line in text.splitlines()) - 1  # the first one explains the mark
 
 
-def tables_for_policy(source: Path, place: Path) -> dict[str, SourceTable]:
+def tables_for_policy(source: Path | str, place: Path) -> dict[str, SourceTable]:
     """Return the tables of a source as a new policy at `place` names them; columns of CSV files get plain names.
 
     Raises InterfaceError (init_source, init_exists).
@@ -91,20 +92,22 @@ def write_policy(text: str, place: Path) -> None:
         raise refuse("file_write", place=str(place), problem=error.strerror or "it failed") from None
 
 
-def source_link(source: Path, place: Path) -> str:
+def source_link(source: Path | str, place: Path) -> str:
     """Return the source as the policy at `place` names it: by a relative path if it is below the policy's folder, and without the
-    wildcards that the name of a file may look like."""
+    wildcards that the name of a file may look like. The address of a server stays as it is."""
+    if isinstance(source, str):
+        return source
     folder = place.parent.resolve()
     where = source.parent.resolve() / source.name
     link = where.relative_to(folder).as_posix() if where.is_relative_to(folder) else str(source.resolve())
     return glob.escape(link) if is_file(source.name) and source.is_file() else link
 
 
-def _below(table: SourceTable, source: Path, place: Path) -> SourceTable:
+def _below(table: SourceTable, source: Path | str, place: Path) -> SourceTable:
     """Return a table of a folder with the place of its file as the policy names it."""
-    return (
-        replace(table, source=source_link(source / table.source, place)) if source.is_dir() and table.source else table
-    )
+    if isinstance(source, str) or not source.is_dir() or not table.source:
+        return table
+    return replace(table, source=source_link(source / table.source, place))
 
 
 def _unit(unit: str | None, tables: dict[str, SourceTable]) -> tuple[str, str] | None:
@@ -124,7 +127,7 @@ def _unit(unit: str | None, tables: dict[str, SourceTable]) -> tuple[str, str] |
 
 
 def _policy(
-    source: Path, link: str, tables: dict[str, SourceTable], unit: tuple[str, str] | None, rows: bool
+    source: Path | str, link: str, tables: dict[str, SourceTable], unit: tuple[str, str] | None, rows: bool
 ) -> Iterator[str]:
     yield "# A starter policy, written from the structure of the source alone; places marked #? wait for the owner."
     yield "# Bounds, domains and max_rows are knowledge about the subject, and public: do not look them up in the data."
@@ -146,9 +149,11 @@ def _policy(
         yield from _table(name, table, tables, unit, rows)
 
 
-def source_lines(source: Path, link: str) -> Iterator[str]:
+def source_lines(source: Path | str, link: str) -> Iterator[str]:
     """Yield the line of a policy that names its source; none for a folder, whose tables name their files."""
-    if not source.is_dir():
+    if isinstance(source, str):
+        yield f"source: {quoted(source)}"
+    elif not source.is_dir():
         yield f"source: {quoted(link if is_file(source.name) else f'duckdb:///{link}')}"
 
 
@@ -175,8 +180,10 @@ def type_in_words(engine_type: str) -> str:
     return f"{inner}[]" if engine_type.endswith("]") else inner
 
 
-def data_set_name(source: Path) -> str:
-    """Return the name of a data set, from the name of its file, files or folder."""
+def data_set_name(source: Path | str) -> str:
+    """Return the name of a data set, from the name of its file, files or folder, or of its database."""
+    if isinstance(source, str):
+        return plain_name(urlsplit(source).path.strip("/") or "data")
     return plain_name(source.resolve().name.partition(".")[0].replace("*", "").replace("?", "").strip("-_ "))
 
 

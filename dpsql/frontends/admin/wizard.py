@@ -42,7 +42,7 @@ _MOST_DELTA = 6
 """Negative exponent of the largest delta, 10^-6."""
 
 
-def ask_for_policy(source: Path, place: Path, answers: Answers) -> int:
+def ask_for_policy(source: Path | str, place: Path, answers: Answers) -> int:
     """Ask for a policy over `source`, show its expected error bars, and write it to the new file `place`.
 
     Return the number of tables. Raises InterfaceError (init_source, init_exists, init_answer, init_unanswered), Fault file_write,
@@ -56,7 +56,7 @@ def ask_for_policy(source: Path, place: Path, answers: Answers) -> int:
             continue
 
 
-def _ask_and_write(source: Path, place: Path, tables: Mapping[str, SourceTable], answers: Answers) -> int:
+def _ask_and_write(source: Path | str, place: Path, tables: Mapping[str, SourceTable], answers: Answers) -> int:
     for name, table in tables.items():
         answers.tell(f"{name}: {', '.join(table.columns)}")
     unit = _unit(answers, tables)

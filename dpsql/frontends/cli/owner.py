@@ -71,7 +71,7 @@ def check(
 
 
 @click.command()
-@option("--from source", "A DuckDB file, a Parquet or CSV file, a glob, or a folder of them.", PATH)
+@option("--from source", "A DuckDB, Parquet or CSV file, a glob, a folder of them, or postgresql://...", "PATH")
 @option("--out", "The policy file; by default NAME.yaml.", FILE)
 @option("--unit", "The privacy unit: the column with a person's key, or `row`.", "TABLE.COLUMN")
 @option(
@@ -80,9 +80,9 @@ def check(
     FILE,
 )
 @option("--starter", "Ask nothing, and mark open questions with #? (the default without a terminal).")
-@click.argument("path", required=False, type=PATH)
+@click.argument("path", required=False)
 def init(
-    source: Path | None, out: Path | None, unit: str | None, answers_file: Path | None, starter: bool, path: Path | None
+    source: str | None, out: Path | None, unit: str | None, answers_file: Path | None, starter: bool, path: str | None
 ) -> None:
     """Write a policy from the structure of a source (never its values) and the owner's answers.
 
@@ -92,20 +92,21 @@ def init(
 
     if (source is None) == (path is None):
         raise click.UsageError("name one source: dpsql init PATH, or dpsql init --from PATH")
-    source = source or path
-    assert source is not None
+    named = source or path
+    assert named is not None
+    origin = named if "://" in named else Path(named)
     if starter and answers_file is not None:
         raise click.UsageError("--starter asks nothing, so that --answers has no questions")
-    place = out or Path(f"{data_set_name(source)}.yaml")
+    place = out or Path(f"{data_set_name(origin)}.yaml")
     if answers_file is not None or (not starter and sys.stdin.isatty() and sys.stdout.isatty()):
-        _ask_owner(source, place, unit, answers_file)
+        _ask_owner(origin, place, unit, answers_file)
         return
-    open_places = write_starter(source, place, unit)
+    open_places = write_starter(origin, place, unit)
     say(f"{place} is written; {open_places} places in it wait for the owner's word (marked with #?).", err=True)
     say(f"next: fill them in, then: dpsql check {place} --create-ledger", err=True)
 
 
-def _ask_owner(source: Path, place: Path, unit: str | None, answers_file: Path | None) -> None:
+def _ask_owner(source: Path | str, place: Path, unit: str | None, answers_file: Path | None) -> None:
     """Write a policy to `place` from answers in a file, or typed. Typed answers are kept in a file next to it until it is
     written."""
     from dpsql.frontends.admin.answers import Answers, read_answers

@@ -24,6 +24,7 @@ from dpsql.errors.exceptions import Exit
 from dpsql.frontends.admin.answers import WrongAnswer
 from dpsql.frontends.admin.check import Findings, check_policy_file
 from dpsql.frontends.admin.choices import column_choice
+from dpsql.frontends.cli import status_of
 from dpsql.plan.intervals import Type
 from dpsql.policy import load_policy
 from dpsql.session.opening import open_session
@@ -49,6 +50,44 @@ def checked(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
     check.url = url  # type: ignore[attr-defined]
     return check
+
+
+def test_init_reads_the_structure_of_a_server(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Keys, NOT NULL, types and schemas from the catalog; of tables of one name, that of `public`."""
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    url = server.database()
+    with psycopg.connect(url, autocommit=True) as owner:
+        owner.execute(
+            "CREATE TYPE kind AS ENUM ('secret'); CREATE DOMAIN years AS int; CREATE SCHEMA other;"
+            "CREATE TABLE people (id bigint PRIMARY KEY, age years, height float8 NOT NULL, kind kind, photo bytea);"
+            "CREATE TABLE visits (visit int, person bigint REFERENCES people, cost numeric(9, 2), at timestamptz);"
+            "CREATE TABLE other.wards (ward varchar(9), beds smallint); CREATE TABLE other.people (secret text)"
+        )
+    Path("answers.yaml").write_text(
+        "unit: people.id\nwards: public\nwards.key: ward\nwards.beds: 0 to 99\npeople.age: 0 to 120\nvisits.max_rows: 9\n"
+        "people: 500\nanalysts: ann 0.5\n"
+    )
+    assert status_of(["init", url, "--out", "p.yaml", "--answers", "answers.yaml"]) == 0, capsys.readouterr().err
+    policy = load_policy(Path("p.yaml"))
+    assert policy.source == url and "secret" not in Path("p.yaml").read_text()
+    types = {
+        name: {column.name: column.type for column in table.columns.values()} for name, table in policy.tables.items()
+    }
+    assert types == {
+        "people": {"id": "integer", "age": "integer", "height": "real", "kind": "text"},
+        "visits": {"visit": "integer", "person": "integer", "cost": "real", "at": "timestamp"},
+        "wards": {"ward": "text", "beds": "integer"},
+    }
+    assert policy.tables["visits"].foreign_keys == {"person": ("people", "id")}
+    assert not policy.tables["people"].columns["height"].nullable and policy.tables["wards"].primary_key == ("ward",)
+    assert status_of(["check", "p.yaml", "--create-ledger"]) == 0, capsys.readouterr().err
+    assert status_of(["init", url, "--out", "s.yaml", "--starter", "--unit", "people.id"]) == 0
+    assert "foreign_keys: {person: people.id}" in Path("s.yaml").read_text()
+    assert status_of(["init", "mysql://h/d"]) == 2
+    assert status_of(["init", url.replace("//postgres:@", "//nobody:@"), "--starter"]) == 4
 
 
 def test_the_reason_of_a_refused_connection_is_in_the_report(checked: Callable[..., Findings]) -> None:
