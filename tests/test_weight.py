@@ -28,8 +28,8 @@ MOST = {
     # backup and restore of what a server has beside its ledger: 80; dp.bars and types in catalogs, losses that check names: 120;
     # patterns of lists, statistics, sets of JSON in catalogs, refusals at Parse: 140
     # history with questions, refusals and what was learned of a column; purge: 90
-    # accounts in questions and verbose forms: 60; init: back, again, keys, analysts, suggestions: 120
-    "frontends": (16_400, 82),
+    # accounts in questions and verbose forms: 60; init: back, again, keys, analysts, suggestions, servers: 130
+    "frontends": (16_500, 82),
     "functions": (4_300, 22),  # conditions that exclude each other, so that a question about nothing is refused: 85
     "ledger": (3_300, 18),  # clocks that jump open no budget, and the owner states the day: 70
     "media": (200, 3),
@@ -56,8 +56,9 @@ MOST = {
 }
 """Lines and files of each package, of all text that is shipped; `dpsql` stands for the files directly in it."""
 MOST_ENTERED = {"question": (112, 970, 3_400), "explain": (131, 1_250, 4_450)}
-# of which questions about nothing take 8 functions, dialects and their notice 6, columns as a question names them 6, what a release reads 12 in 90 calls,
-# removed answers 5, and the text of the question for its owner 15 in 150 calls;
+# of which questions about nothing take 8 functions, dialects and their notice 6, columns as a question names them 6,
+# what a release reads 12 in 90 calls, removed answers 5, questions left of each account 4, and the text of the question for
+# its owner 15 in 150 calls;
 # one canonical form of equal conditions takes 150 calls, and the choice of sums that share rows 100
 """Modules, functions and calls of a new text in a warm session: an average by group with its error bars, and its EXPLAIN."""
 QUESTION = "SELECT region, AVG(age) AS mean FROM patients WHERE age > {} GROUP BY region"
