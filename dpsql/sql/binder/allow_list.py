@@ -124,11 +124,12 @@ def _aggregates_results(spelling: str) -> bool:
     return entry is not None and entry[0].over_results
 
 
-def read_pattern(node: exp.Escape) -> list[tuple[bool, str]]:
-    """Return the characters of a pattern with ESCAPE, each with whether it stands for itself. Refuses (wrong_arguments) anything
-    but literals, an escape of other than one character, and one with nothing behind it."""
+def read_pattern(node: exp.Escape, constant: object = None) -> list[tuple[bool, str]]:
+    """Return the characters of a pattern with ESCAPE, each with whether it stands for itself. `constant`: the value of a pattern
+    that is computed from literals. Refuses (wrong_arguments) other patterns, an escape of other than one character, and one with
+    nothing behind it."""
     like, escape = node.this, node.expression
-    pattern = like.expression.unnest()
+    pattern = exp.Literal.string(constant) if isinstance(constant, str) else like.expression.unnest()
     texts = [part.name for part in (pattern, escape) if isinstance(part, exp.Literal) and part.is_string]
     if len(texts) != 2 or len(texts[1]) != 1:
         reason = "takes a literal pattern and one literal character"

@@ -356,7 +356,8 @@ def _escape(self: Scalars, node: exp.Escape) -> Expr:
     only(node, "this", "expression")
     only(like, "this", "expression", "negate")
     name, text = "ilike" if isinstance(like, exp.ILike) else "like", self.bind(like.this)
-    pattern = read_pattern(node)
+    written = self.bind(like.expression)
+    pattern = read_pattern(node, written.value if isinstance(written, Literal) else None)
     if not any(literal_ and character in "%_" for literal_, character in pattern):
         matched = self.call(name, node, text, literal("".join(character for _, character in pattern)))
     else:

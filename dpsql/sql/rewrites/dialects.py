@@ -13,7 +13,9 @@ from sqlglot import exp
 
 from dpsql.sql.binder.aggregates import has_aggregate
 from dpsql.sql.binder.scalars import WHOLE
+from dpsql.sql.binder.trees import output_name
 from dpsql.sql.parse import Statement
+from dpsql.sql.rewrites.postgresql import LABEL
 
 DIALECTS = ("duckdb", "postgresql")
 
@@ -26,14 +28,16 @@ def in_dialect(statement: Statement, dialect: str) -> Statement:
     for node in reversed(list(query.find_all(exp.Div, exp.Like, exp.ILike, exp.Cast, exp.Identifier))):
         if isinstance(node, exp.Identifier):
             if not node.args.get("quoted"):
-                node.set("this", node.name.lower())
+                node.set("this", "".join(c.lower() if c.isascii() else c for c in node.name))
         elif isinstance(node, exp.Div):
             node.meta[WHOLE] = not has_aggregate(node)
         elif isinstance(node, exp.Cast):
             if (length := _cut(node)) is not None:
                 whole = node.copy()
                 whole.to.set("expressions", None)
-                node.replace(exp.Left(this=whole, expression=length.copy()))
+                cut = exp.Left(this=whole, expression=length.copy())
+                cut.meta[LABEL] = output_name(node)
+                node.replace(cut)
         elif _has_backslash(node):
             node.replace(exp.Escape(this=node.copy(), expression=exp.Literal.string("\\")))
     return replace(statement, query=query)
@@ -46,9 +50,8 @@ def _cut(cast: exp.Cast) -> exp.Expr | None:
 
 
 def _has_backslash(node: exp.Expr) -> bool:
-    pattern = node.expression.unnest()
-    escaped = isinstance(node.parent, exp.Escape)
-    return isinstance(pattern, exp.Literal) and "\\" in pattern.name and not escaped
+    texts = [text.name for text in node.expression.find_all(exp.Literal) if text.is_string]
+    return any("\\" in text for text in texts) and not isinstance(node.parent, exp.Escape)
 
 
 def differences(statement: Statement) -> tuple[str, ...]:

@@ -42,6 +42,7 @@ DIFFERENT = [
     r"SELECT COUNT(*) AS n FROM facts WHERE word LIKE '%\%%'",
     r"SELECT COUNT(*) AS n FROM facts WHERE word LIKE 'a\\b'",
     r"SELECT COUNT(*) AS n FROM facts WHERE word ILIKE 'a\_b'",
+    r"SELECT COUNT(*) AS n FROM facts WHERE word LIKE '%' || 'a\_' || 'b'",
     "SELECT COUNT(*) AS n FROM facts WHERE word::varchar(2) = 'no'",
     "SELECT COUNT(*) AS n FROM facts WHERE CAST(word AS VARCHAR(1)) = 'a'",
     "SELECT COUNT(*) AS Total FROM facts",
@@ -52,7 +53,9 @@ EQUAL = [
     "SELECT COUNT(*) AS n FROM facts WHERE word LIKE '!a!_%' ESCAPE '!'",
     "SELECT COUNT(*) AS n FROM facts WHERE NOT word LIKE '%!%%' ESCAPE '!'",
     "SELECT COUNT(*) AS n FROM facts WHERE word LIKE 'a_b%' ESCAPE '!'",
+    "SELECT COUNT(*) AS n FROM facts WHERE word LIKE '%' || 'a!_' || 'b' ESCAPE '!'",
     'SELECT COUNT(*) AS "Total" FROM facts',
+    "SELECT COUNT(*) AS \u00c4 FROM facts",
 ]
 
 
