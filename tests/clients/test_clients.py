@@ -63,7 +63,7 @@ def psql(served: Served, *commands: str, options: tuple[str, ...] = ()) -> subpr
         ("\\dp", "labs"),
         ("\\di", "patients_pkey"),
         ("\\dT", "(0 rows)"),
-        ("\\dx", "(0 rows)"),
+        ("\\dx", "plpgsql"),
         ("\\dt+", "protected table: up to 60 rows of one patients.patient_id are counted"),
         ("\\d labs", 'FOREIGN KEY (patient_id) REFERENCES patients(patient_id)'),
         ("\\d patients", '"patients_pkey" PRIMARY KEY, btree (patient_id)'),
