@@ -242,6 +242,7 @@ RESULTS = (
     "SELECT (SELECT MAX(m) FROM names) + 1 AS k1, m, COUNT(*) AS c FROM items GROUP BY k1, m",
     "SELECT (SELECT MAX(m) FROM names) AS k1, COUNT(*) AS c FROM items GROUP BY ROLLUP (k1)",
     "SELECT (SELECT MAX(m) FROM names) AS k1, m, COUNT(*) AS c FROM items GROUP BY CUBE (k1, m) ORDER BY k1, m",
+    "SELECT CASE WHEN b THEN 'yes' ELSE 'no' END AS k1, COUNT(*) AS c FROM items GROUP BY k1",
     "SELECT n > (SELECT AVG(n) FROM items) AND d > DATE '2024-02-10' AS k1, COUNT(*) AS c FROM items WHERE d > DATE '2024-02-02' GROUP BY k1",
     "SELECT CASE WHEN n > (SELECT AVG(n) FROM items) THEN m ELSE 9 END AS k1, n, COUNT(*) AS c FROM items GROUP BY k1, n",
 )

@@ -161,7 +161,7 @@ def _meet(name: str, arguments: tuple[Expr, ...], node: exp.Expr) -> tuple[Expr,
     """Convert arguments to a common type: a text compared with a date is read as a date (as in PostgreSQL), and a date compared
     with a timestamp becomes its midnight."""
     types = {argument.facts.type for argument in arguments}
-    if types == {Type.BOOLEAN, Type.TEXT} and name in _MEETING:
+    if types == {Type.BOOLEAN, Type.TEXT} and name in _MEETING and name != "case":  # whose conditions meet no result
         return tuple(_as_truth(argument) for argument in arguments)
     target = Type.TIMESTAMP if Type.TIMESTAMP in types else Type.DATE if Type.DATE in types else None
     date_arguments = {"date_diff": slice(1, 3), "date_part": slice(1, 2), "date_trunc": slice(1, 2)}
