@@ -71,6 +71,9 @@ class _UnitScalars(Scalars):
             return super().bind(node)
         if isinstance(node, exp.IgnoreNulls) and isinstance(node.this, LEAKING):
             node = node.this  # as the parser reads ANY_VALUE(x)
+        truth = node.this if isinstance(node, exp.Filter) else node
+        if isinstance(truth, (exp.LogicalAnd, exp.LogicalOr)):
+            return self._truth(node, truth)
         if is_aggregate(node):
             return self._aggregate(node)
         if node.find(exp.Column) is not None and not any(is_aggregate(part) for part in node.walk()):
@@ -88,6 +91,15 @@ class _UnitScalars(Scalars):
                     raise refuse("not_grouped", name=node.name, position=place(node))
                 return named
         return super().bind(node)
+
+    def _truth(self, node: exp.Expr, truth: exp.LogicalAnd | exp.LogicalOr) -> Expr:
+        """Bind BOOL_OR(c) as MAX(c::BIGINT) = 1 and BOOL_AND(c) as MIN(c::BIGINT) = 1: true counts as 1, false as 0."""
+        self.rows_below.boolean(truth.this)
+        end = exp.Min if isinstance(truth, exp.LogicalAnd) else exp.Max
+        aggregate: exp.Expr = end(this=exp.cast(truth.this.copy(), "bigint"))
+        if isinstance(node, exp.Filter):
+            aggregate = exp.Filter(this=aggregate, expression=node.expression.copy())
+        return super().bind(exp.EQ(this=aggregate, expression=exp.Literal.number(1)))
 
     def _unit(self, expression: Expr) -> Column:
         """Return the unit's key, or the column of an injective function of it (or of another table's key, perhaps in another
