@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
-from dpsql.engine.csv_files import Broken
 from dpsql.engine.dialect import Dialect
 from dpsql.engine.emit.bounded_view import BoundedView
 from dpsql.engine.query import EngineQuery, Identity, Source
+from dpsql.engine.structure import Broken
 from dpsql.policy import Policy
 
 

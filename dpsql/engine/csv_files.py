@@ -34,7 +34,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from dataclasses import fields as fields_of
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -45,6 +44,7 @@ import pyarrow.csv
 import pyarrow.dataset
 
 from dpsql.engine.files import check_openable, identity_of
+from dpsql.engine.structure import Broken
 from dpsql.errors.exceptions import refuse
 from dpsql.policy.types import CsvDialect
 
@@ -59,21 +59,6 @@ _FIRST_MARK = re.compile(b"^" + BYTE_ORDER_MARK, re.MULTILINE)
 _LINE_FEED, _CARRIAGE_RETURN = 10, 13
 
 Positions = npt.NDArray[np.int64]
-
-
-@dataclass
-class Broken:
-    """Counts of malformed lines and cells. Only for the owner."""
-
-    wrong_width: int = 0
-    too_long: int = 0
-    open_quote: int = 0
-    not_text: int = 0
-
-    def add(self, other: Broken) -> None:
-        """Add the counts of other lines."""
-        for count in fields_of(self):
-            setattr(self, count.name, getattr(self, count.name) + getattr(other, count.name))
 
 
 @dataclass(frozen=True)

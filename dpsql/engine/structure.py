@@ -1,10 +1,10 @@
-"""Structure of a source's tables, from which a starter policy is written."""
+"""Structure of a source's tables, from which a starter policy is written, and what is malformed in their files."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from dpsql.policy.values import RESERVED
 
@@ -36,3 +36,18 @@ def plain_name(text: str) -> str:
         return "data"
     begins = "" if re.match("[A-Za-z_]", plain) else "_"
     return f"{'x' if plain.lower().startswith(RESERVED) else begins}{plain}"[:63]
+
+
+@dataclass
+class Broken:
+    """Counts of malformed lines and cells. Only for the owner."""
+
+    wrong_width: int = 0
+    too_long: int = 0
+    open_quote: int = 0
+    not_text: int = 0
+
+    def add(self, other: Broken) -> None:
+        """Add the counts of other lines."""
+        for count in fields(self):
+            setattr(self, count.name, getattr(self, count.name) + getattr(other, count.name))

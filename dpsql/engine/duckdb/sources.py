@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING
 import duckdb
 import pyarrow as pa
 
-from dpsql.engine.csv_files import Broken
 from dpsql.engine.duckdb.literals import TYPES, cast_column, constant, is_readable, name
 from dpsql.engine.duckdb.prepared_views import Views
 from dpsql.engine.duckdb.settings import PinnedSettings
 from dpsql.engine.files import check_openable, identity_of, matching, stamp
 from dpsql.engine.query import Identity, Source
+from dpsql.engine.structure import Broken
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.plan.intervals import Type
 from dpsql.policy import Policy

@@ -29,7 +29,7 @@ from dpsql.sql.binder.base_tables import add_row_filter_problems
 
 if TYPE_CHECKING:
     from dpsql.engine.contract import Engine
-    from dpsql.engine.csv_files import Broken
+    from dpsql.engine.structure import Broken
 
 
 _MOST_NAMED = 8

@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 import pytest
 from support.plain_duckdb import plain_duckdb
 
-from dpsql.engine.csv_files import MOST_LINE, Broken, CsvFiles, delimiter_of, header_of
+from dpsql.engine.csv_files import MOST_LINE, CsvFiles, delimiter_of, header_of
+from dpsql.engine.structure import Broken
 from dpsql.errors.exceptions import Error
 from dpsql.policy.types import CsvDialect
 
