@@ -44,6 +44,7 @@ from dpsql.plan.plan import (
 )
 from dpsql.planning.planner import Planned, Planner
 from dpsql.policy import Policy, parse_policy
+from dpsql.sql.binder.bind import bind
 from dpsql_audit.observation import Observed, ObservedSession
 
 POLICY = """
@@ -401,4 +402,5 @@ def wrong_plans(
 
 def bound(planner: Planner, sql: str) -> Plan:
     """Return the right plan of a question."""
-    return planner.without_min_units(planner.parse(sql, None))
+    statement = planner.parse(sql, None)
+    return bind(statement, planner.bound_policy(statement)[0], public_values=planner._public_values)

@@ -25,6 +25,7 @@ from dpsql.errors.exceptions import Error, InternalError
 from dpsql.frontends.cli.serve import open_server_state
 from dpsql.frontends.python.magic import Magic
 from dpsql.noise.perturb import Gate
+from dpsql.release.error_bars import bars
 from dpsql.release.release import Release
 
 registry.register("dpsql", "dpsql.frontends.python.sqlalchemy_dialect", "DpsqlDialect")
@@ -134,12 +135,24 @@ def test_a_failure_of_the_noise_is_one_fault_at_every_door(
 def test_a_failure_of_the_error_bars_is_one_fault_at_every_door(
     clinic: Clinic, dpsql: Run, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr("dpsql.release.release.bars", _fail)
+    rehearsed: list[object] = []
+
+    def fail_after_the_rehearsal(*answer: Any) -> Any:
+        return _fail() if rehearsed else (rehearsed.append(answer), bars(*answer))[1]
+
+    monkeypatch.setattr("dpsql.release.release.bars", fail_after_the_rehearsal)
     _is_charged_and_logged(DOORS[name](dpsql, monkeypatch))
     assert clinic.charges() == 1
     with package.connect("clinic.yaml") as connection, pytest.raises(InternalError) as raised:
         connection.execute(COUNT).release.error  # noqa: B018
     assert raised.value.text().endswith("\nnothing was charged"), "the stored answer is free"
+
+
+def test_error_bars_that_always_fail_are_met_before_the_charge(clinic: Clinic, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpsql.release.release.bars", _fail)
+    with package.connect("clinic.yaml") as connection, pytest.raises(InternalError) as raised:
+        connection.execute(COUNT)
+    assert raised.value.text().endswith("\nnothing was charged") and clinic.charges() == 0
 
 
 @pytest.mark.parametrize("door", [query, repl, batch])
