@@ -145,7 +145,10 @@ def _whole_part(self: Scalars, node: exp.Expr, part: str, seconds: Expr) -> Expr
 def _part_of(self: Scalars, node: exp.Expr, part: str, moment: exp.Expr) -> Expr:
     moments = moments_of(self, moment) if part in _WHOLE_PARTS or part == "epoch" else None
     if moments is not None:
-        seconds = self.call("sub", node, *(self.call("epoch", node, side) for side in moments))
+        difference = self.call("sub", node, *(self.call("epoch", node, side) for side in moments))
+        seconds = self.call(
+            "round", node, difference, literal(6)
+        )  # each is a double, whose last microseconds may differ
         return seconds if part == "epoch" else _whole_part(self, node, part, seconds)
     if part == "epoch":
         return self.call("epoch", node, self.bind(moment))

@@ -1,13 +1,15 @@
 """Where DuckDB and PostgreSQL read one text differently, and the text of the one in the words of the other.
 
 `dp.dialect = postgresql`: a quotient of integers is whole (16 documentation, 9.3), a backslash in a pattern of LIKE takes the
-next character as it is (9.7.1), a cast to varchar(n) cuts (8.3), and names without quotes are in lower case (4.1.1). A quotient
-with an aggregate is a real number in both: a noisy count is an estimate, and a whole quotient of two would be 0 or 1.
+next character as it is (9.7.1), a cast to varchar(n) cuts (8.3), and names without quotes are in lower case (4.1.1). Parts of
+dates, and what rounds a number, are no integers there: `EXTRACT(year FROM d) / 10` is a real number. A quotient with an aggregate
+is a real number in both: a noisy count is an estimate, and a whole quotient of two would be 0 or 1.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from sqlglot import exp
 
@@ -25,12 +27,14 @@ def in_dialect(statement: Statement, dialect: str) -> Statement:
     if dialect != "postgresql" or statement.query is None:
         return statement
     query = statement.query.copy()
+    reals = _real_outputs(query) if statement.has(exp.Div) else frozenset()
     for node in reversed(list(query.find_all(exp.Div, exp.Like, exp.ILike, exp.Cast, exp.Identifier))):
         if isinstance(node, exp.Identifier):
             if not node.args.get("quoted"):
                 node.set("this", "".join(c.lower() if c.isascii() else c for c in node.name))
         elif isinstance(node, exp.Div):
-            node.meta[WHOLE] = not has_aggregate(node)
+            sides = (node.this, node.expression)
+            node.meta[WHOLE] = not has_aggregate(node) and not any(_is_real(side, reals) for side in sides)
         elif isinstance(node, exp.Cast):
             if (length := _cut(node)) is not None:
                 whole = node.copy()
@@ -43,9 +47,49 @@ def in_dialect(statement: Statement, dialect: str) -> Statement:
     return replace(statement, query=query)
 
 
+_REAL = (
+    exp.Extract, exp.Floor, exp.Ceil, exp.Round, exp.Trunc, exp.Sign, exp.Year, exp.Quarter, exp.Month, exp.Week, exp.Day,
+    exp.Hour, exp.Minute, exp.Second, exp.DayOfWeek, exp.DayOfYear,
+)  # fmt: skip
+"""Functions with whole results that PostgreSQL gives as real numbers."""
+
+
+def _is_real(node: exp.Expr, names: frozenset[str]) -> bool:
+    """Return whether PostgreSQL computes an operand as a real number by its functions, or by columns of these names."""
+    if isinstance(node, _REAL) or (isinstance(node, exp.Anonymous) and str(node.this).lower() == "date_part"):
+        return True
+    if isinstance(node, exp.Column):
+        return node.name.lower() in names
+    if isinstance(node, (exp.Case, exp.If)):
+        results = (*node.args.get("ifs", ()), *(node.args.get(name) for name in ("true", "false", "default")))
+        return any(_is_real(result, names) for result in results if result is not None)
+    whole = isinstance(node, (exp.Cast, exp.Query, exp.Length, exp.StrPosition))
+    return not whole and any(_is_real(part, names) for part in node.iter_expressions())
+
+
+def _real_outputs(query: exp.Query) -> frozenset[str]:
+    """Return the names of outputs of subqueries that are such real numbers."""
+    inner = (select for select in query.find_all(exp.Select) if select is not query)
+    outputs = [(output_name(item), item) for select in inner for item in select.expressions]
+    for alias in query.find_all(exp.TableAlias):
+        named = alias.parent.this if alias.parent is not None else None
+        outputs += zip((name.name for name in alias.columns), _items(named), strict=False)
+    for union in query.find_all(exp.SetOperation):
+        outputs += zip(map(output_name, _items(union.this)), _items(union.expression), strict=False)
+    names: frozenset[str] = frozenset()
+    while more := {name.lower() for name, item in outputs if _is_real(item.unalias(), names)} - names:
+        names |= more
+    return names
+
+
+def _items(node: Any) -> list[exp.Expr]:
+    return list(node.selects) if isinstance(node, exp.Query) else []
+
+
 def _cut(cast: exp.Cast) -> exp.Expr | None:
     """Return the length to which a cast to varchar(n) or char(n) cuts; None for other casts."""
-    lengths = cast.to.expressions if cast.to.is_type(exp.DType.TEXT) else []
+    texts = (exp.DType.TEXT, exp.DType.VARCHAR, exp.DType.CHAR, exp.DType.NCHAR, exp.DType.NVARCHAR)
+    lengths = cast.to.expressions if cast.to.is_type(*texts) else []
     return lengths[0].this if len(lengths) == 1 and isinstance(lengths[0].this, exp.Literal) else None
 
 

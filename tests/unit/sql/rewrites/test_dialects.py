@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import date
 from typing import Any
 
 import duckdb
@@ -28,9 +29,11 @@ tables:
       age: {type: integer, lower: -50, upper: 50, nullable: false}
       tens: {type: integer, lower: 0, upper: 10, nullable: false}
       word: {type: text, nullable: false}
+      day: {type: date, lower: 2000-01-01, upper: 2020-12-31, nullable: false}
 """
 WORDS = ("5%", "a_b", "axb", "a%b", "ab_", r"a\b", "a_bc", "xa_b", "A_B", "north", "n")
-ROWS = [(age, age % 3, WORDS[age % len(WORDS)]) for age in range(-50, 38)]
+ROWS = [(age, age % 3, WORDS[age % len(WORDS)], date(2007 + age % 9, 1 + age % 12, 1)) for age in range(-50, 38)]
+COLUMNS = "age bigint, tens bigint, word text, day date"
 DIFFERENT = [
     "SELECT SUM(age / 7) AS n FROM facts",
     "SELECT SUM(-age / 7) AS n FROM facts WHERE age / 2 = 3",
@@ -45,10 +48,22 @@ DIFFERENT = [
     r"SELECT COUNT(*) AS n FROM facts WHERE word LIKE '%' || 'a\_' || 'b'",
     "SELECT COUNT(*) AS n FROM facts WHERE word::varchar(2) = 'no'",
     "SELECT COUNT(*) AS n FROM facts WHERE CAST(word AS VARCHAR(1)) = 'a'",
+    "SELECT COUNT(*) AS n FROM facts WHERE CAST(word AS character varying(1)) = 'a'",
+    "SELECT SUM(CASE WHEN day > '2010-01-01' THEN age / 7 ELSE LEAST(length(word), 9) / 2 END) AS n FROM facts",
+    "SELECT SUM(EXTRACT(month FROM day)::int / 5) AS n FROM facts",
     "SELECT COUNT(*) AS Total FROM facts",
 ]
+MINUTE = "EXTRACT(minute FROM TIMESTAMP '2004-01-11 00:00:59.1' - TIMESTAMP '2004-01-09 23:59:59.1')"
 EQUAL = [
+    f"SELECT COUNT(*) AS n FROM facts WHERE {MINUTE} = 1",
     "SELECT SUM(age / 2.0) AS n FROM facts",
+    "SELECT SUM(EXTRACT(year FROM day) / 10) AS n FROM facts",
+    "SELECT SUM(1 + 7 / (0 - date_part('month', day))) AS n FROM facts",
+    "SELECT SUM(FLOOR(age) / 7 + SIGN(age) / 2) AS n FROM facts",
+    "SELECT SUM(COALESCE(CASE WHEN tens > 1 THEN EXTRACT(month FROM day) ELSE age END, 1) / 5) AS n FROM facts",
+    "SELECT SUM(m / 5) AS n FROM (SELECT EXTRACT(month FROM day) AS m FROM facts) f",
+    "WITH f(m) AS (SELECT EXTRACT(month FROM day) FROM facts), g AS (SELECT m + 1 AS k FROM f) SELECT SUM(k / 5) AS n FROM g",
+    "SELECT SUM(m / 5) AS n FROM (SELECT age AS m FROM facts UNION ALL SELECT EXTRACT(month FROM day) FROM facts) f",
     "SELECT COUNT(*) AS n FROM facts WHERE word LIKE 'a!_b' ESCAPE '!'",
     "SELECT COUNT(*) AS n FROM facts WHERE word LIKE '!a!_%' ESCAPE '!'",
     "SELECT COUNT(*) AS n FROM facts WHERE NOT word LIKE '%!%%' ESCAPE '!'",
@@ -64,8 +79,8 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     folder = tmp_path_factory.mktemp("dialects")
     (folder / "policy.yaml").write_text(POLICY)
     with duckdb.connect() as connection:
-        connection.execute("CREATE TABLE facts (age BIGINT, tens BIGINT, word VARCHAR)")
-        connection.executemany("INSERT INTO facts VALUES (?, ?, ?)", ROWS)
+        connection.execute(f"CREATE TABLE facts ({COLUMNS})")
+        connection.executemany("INSERT INTO facts VALUES (?, ?, ?, ?)", ROWS)
         yield exact_session(load_policy(folder / "policy.yaml"), connection, folder / "ledger.db")
 
 
@@ -84,8 +99,8 @@ def own(connection: Any, sql: str) -> tuple[str, float]:
 @pytest.mark.parametrize("sql", [*DIFFERENT, *EQUAL])
 def test_duckdb_reads_the_text_as_dpsql_does(session: Session, sql: str) -> None:
     with duckdb.connect() as connection:
-        connection.execute("CREATE TABLE facts (age BIGINT, tens BIGINT, word VARCHAR)")
-        connection.executemany("INSERT INTO facts VALUES (?, ?, ?)", ROWS)
+        connection.execute(f"CREATE TABLE facts ({COLUMNS})")
+        connection.executemany("INSERT INTO facts VALUES (?, ?, ?, ?)", ROWS)
         assert answer(session, sql, "duckdb") == own(connection, sql)
 
 
@@ -106,7 +121,7 @@ def test_where_the_dialects_agree_they_are_one_question(session: Session, sql: s
 @pytest.mark.slow
 def test_postgresql_reads_the_text_as_dpsql_does(session: Session, server: Server) -> None:
     with psycopg.connect(server.database(), autocommit=True) as connection:
-        connection.execute("CREATE TABLE facts (age bigint, tens bigint, word text)")
-        connection.cursor().executemany("INSERT INTO facts VALUES (%s, %s, %s)", ROWS)
+        connection.execute(f"CREATE TABLE facts ({COLUMNS})")
+        connection.cursor().executemany("INSERT INTO facts VALUES (%s, %s, %s, %s)", ROWS)
         for sql in (*DIFFERENT, *EQUAL):
             assert answer(session, sql, "postgresql") == own(connection, sql), sql
