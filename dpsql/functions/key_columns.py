@@ -40,6 +40,7 @@ from dpsql.plan.plan import (
     Union_,
     UnitAggregate,
     names_read,
+    types_of,
 )
 from dpsql.policy import Policy
 
@@ -49,27 +50,30 @@ _ANY = Facts(Type.NULL)
 
 def within_domains(source: Relation, keys: Iterable[Key], policy: Policy) -> Relation:
     """Return the rows of `source` of which no public key reads a value outside a domain. Nothing is added for keys that are
-    columns: no value outside is among theirs."""
-    expressions = [key.expression for key in keys if key.values is not None]
-    names = {name for expression in expressions for name in names_read(expression)}
+    columns: no value outside is among theirs, except NULL, which an outer join adds to a column that never has it."""
+    public = [(key.expression, key.values) for key in keys if key.values is not None]
+    names = {name for expression, _ in public for name in names_read(expression)}
     guards = _Guards(policy)
     guarded, origins = guards.followed(source, names)
     conditions: dict[Expr, None] = {}
-    for expression in expressions:
+    for expression, values in public:
         column = labelled_column(expression) or expression
-        if not isinstance(column, Column) or origins[column.name].column is None:
+        base = origins[column.name].column if isinstance(column, Column) else None
+        if base is None or (None in values and not base.facts.nullable):
             condition = guards.of_expression(expression, origins)
             conditions |= {} if condition is None else {condition: None}
     return Filter(guarded, _all(conditions)) if conditions else source
 
 
-def labelled(source: Relation, names: Iterable[str]) -> tuple[Relation, dict[str, Expr]]:
-    """Return a relation with the rows of `source`, and the expressions over it that stand for computed columns `names` in keys
-    (none for columns that read no labels)."""
-    labels = _Labels()
+def labelled(
+    source: Relation, names: Iterable[str], part: Relation | None = None
+) -> tuple[Relation, dict[str, Expr], Relation | None]:
+    """Return a relation with the rows of `source`, the expressions over it that stand for computed columns `names` in keys (none
+    for columns that read no labels), and what stands in it for `part` of the source."""
+    labels = _Labels() if part is None else _LabelsAround(part)
     relation, origins = labels.followed(source, set(names))
     computed: dict[str, Expr] = {name: origin.value for name, origin in origins.items() if origin.value is not None}
-    return (relation, computed) if computed else (source, {})
+    return (relation, computed, labels.new_part) if computed else (source, {}, part)
 
 
 _SHOWN = frozenset(("coalesce", "case", "upper", "lower", "concat", "concat_ws", "to_text"))
@@ -153,6 +157,10 @@ class _Followed(ABC):
     def reads(self, node: Scan) -> bool:
         """Return whether columns of a table have labels or domains."""
 
+    def of_partner(self, side: Relation, origins: _Origins) -> tuple[Relation, _Origins]:
+        """Return the side of an outer join that may have no row, and its columns' origins, with what the join itself hides."""
+        return side, origins
+
     def brought_up(self, origin: _Origin) -> Expr | None:
         """Return what is brought up of a column."""
         return origin.value if origin.column is None else self.of_column(origin.column)
@@ -211,6 +219,8 @@ class _Followed(ABC):
         for prefix, side in (("a.", node.left), ("b.", node.right)):
             optional = prefix == "b." and node.kind == "left"
             sides[prefix], below = self.followed(side, {name[2:] for name in names if name.startswith(prefix)})
+            if optional:
+                sides[prefix], below = self.of_partner(sides[prefix], below)
             for name, origin in below.items():
                 value = origin.value and Column(prefix + origin.value.name, origin.value.facts)
                 if value is not None and optional:
@@ -302,6 +312,21 @@ class _Guards(_Followed):
             conditions |= {} if condition is None else {condition: None}
         return _all(conditions) if conditions else None
 
+    def of_partner(self, side: Relation, origins: _Origins) -> tuple[Relation, _Origins]:
+        """Return the side with the guards of columns that are never NULL: above the join, a NULL may be a missing partner's."""
+        columns = {name: origin.column for name, origin in origins.items() if origin.column is not None}
+        guards = {
+            name: guard
+            for name, column in columns.items()
+            if not column.facts.nullable and (guard := self.of_column(column)) is not None
+        }
+        if not guards:
+            return side, origins
+        passed = ((name, Column(name, Facts(type_ or Type.NULL))) for name, type_ in types_of(side).items())
+        added = {name: Column(name + self.suffix, _TRUTH) for name in guards}
+        project = Project(side, (*passed, *((added[name].name, guard) for name, guard in guards.items())))
+        return project, {**origins, **{name: _Origin(value=column) for name, column in added.items()}}
+
     def of_source(self, column: Column) -> Expr:
         return as_literal(True)
 
@@ -313,6 +338,7 @@ class _Labels(_Followed):
     """Computed columns over base columns in which labels stand for other values."""
 
     suffix = " as key"
+    new_part: Relation | None = None
 
     def reads(self, node: Scan) -> bool:
         return any(column.facts.outside is not None for column in node.columns)
@@ -337,6 +363,19 @@ class _Labels(_Followed):
     def below(self, source: Relation, values: Sequence[Expr]) -> Relation | None:
         """Return None: keys of results per person have labels where they are bound, other groupings have none."""
         return None
+
+
+class _LabelsAround(_Labels):
+    """Labels that also tell what becomes of a part of the relation (`new_part`)."""
+
+    def __init__(self, part: Relation) -> None:
+        self._part = self.new_part = part
+
+    def followed(self, node: Relation, names: AbstractSet[str]) -> tuple[Relation, _Origins]:
+        relation, origins = super().followed(node, names)
+        if node is self._part:
+            self.new_part = relation
+        return relation, origins
 
 
 def _end(value: Any, type_: Type) -> Literal:

@@ -509,6 +509,27 @@ _WITHOUT_PARTS = (Facts, NoisyValue, Number, Operation, Element, Scan)
 """Types of plan values that contain no expression or relation except the columns of a table."""
 
 
+def types_of(node: Relation) -> dict[str, Type | None]:
+    """Return the types of visible columns by name; the type of the unit's own key is None."""
+    if isinstance(node, (Scan, ReleasedRows)):
+        return {column.name: column.facts.type for column in node.columns}
+    if isinstance(node, (Filter, Distinct)):
+        return types_of(node.source)
+    if isinstance(node, Project):
+        return {label: expression.facts.type for label, expression in node.columns}
+    if isinstance(node, Join):
+        sides = (("a.", node.left), ("b.", node.right))
+        return {prefix + name: type_ for prefix, side in sides for name, type_ in types_of(side).items()}
+    if isinstance(node, SemiJoin):
+        return types_of(node.left)
+    if isinstance(node, Union_):
+        return types_of(node.sources[0])
+    if isinstance(node, UnitWindow):
+        return {**types_of(node.source), **{window.name: window.facts.type for window in node.windows}}
+    keys = {label: key.facts.type for label, key in node.keys}
+    return {"u": None, **keys, **{column[0]: column[4].type for column in node.columns}}
+
+
 def filled(value: Any, replaced: Callable[[Any], Any]) -> Any:
     """Return a plan with its parts replaced by `replaced`; where that returns the part itself, its own parts are visited. Facts
     stay."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator
 from datetime import date, timedelta
 from fractions import Fraction
@@ -11,6 +12,8 @@ from typing import Any
 
 import duckdb
 import pytest
+from support.exact_session import assert_equal, exact_session
+from support.gates import NoiselessGate
 from support.seeds import seeds
 from unit.functions.test_key_narrowing import named, rows_for
 
@@ -23,6 +26,7 @@ from dpsql.functions.numeric import call
 from dpsql.functions.public_domains import as_key, domain_of
 from dpsql.plan.intervals import Facts, Type, literal_facts
 from dpsql.plan.plan import Column, Expr, Filter, Literal, Scan
+from dpsql.policy import load_policy
 from dpsql.policy.load import parse_policy, policy_problems
 from dpsql.session.opening import open_session
 from dpsql.session.session import Session
@@ -321,6 +325,98 @@ def test_ten_years_need_no_note_where_conditions_keep_within_them() -> None:
     for key in (month, day, call("strftime", day, literal("%Y-%m"))):
         assert not leaves_out(Filter(Scan("t", (day,)), within), key)
         assert leaves_out(Filter(Scan("t", (day,)), call("ge", day, literal(date(2015, 1, 1)))), key)
+
+
+# --- outer joins ----------------------------------------------------------------------------------------------------------
+
+TOWNS = """
+  towns:
+    public: true
+    primary_key: [town]
+    columns: {town: {type: integer, nullable: false}, name: {type: text}}
+"""
+NAMES = {
+    "region": ("TRUE", REGION), "code": ("code IS NOT NULL AND code IN ('p', 'q')", "code"), "age": ("TRUE", AGE),
+    "day": ("day IS NOT NULL", DAY), "kind": ("kind IS NOT NULL", KIND), "way": ("way IS NOT NULL AND way BETWEEN 0 AND 3", "way"),
+}  # fmt: skip
+"""Rows that belong to a group of a key that reads a column, and the column with labels."""
+OF_PEOPLE = (
+    "region", "upper(region)", "coalesce(region, 'none')", "left(region, 1)", "code", "code || '!'", "coalesce(code, 'q')", "code IS NULL",
+    "CASE WHEN code = 'p' THEN region ELSE code END", "age", "age // 50", "age < 0", "day", "CAST(date_trunc('month', day) AS DATE)",
+)  # fmt: skip
+OF_VISITS = (
+    "kind",
+    "upper(kind)",
+    "coalesce(kind, 'none')",
+    "way",
+    "way + 1",
+    "coalesce(way, 3)",
+    "way IS NULL",
+    "kind || way",
+    "way > 1",
+)
+JOINS = (
+    ("people", "towns AS t LEFT JOIN {rows} AS p ON p.town = t.town"),
+    ("people", "{rows} AS p RIGHT JOIN towns AS t ON p.town = t.town"),
+    ("people", "{rows} AS p FULL JOIN towns AS t ON p.town = t.town"),
+    ("people", "{rows} AS p LEFT JOIN towns AS t ON p.town = t.town"),
+    ("people", "towns AS t LEFT JOIN {rows} AS p ON p.town = t.town LEFT JOIN visits AS v ON v.id = p.id"),
+    ("visits", "people AS o LEFT JOIN {rows} AS p ON p.id = o.id"),
+    ("visits", "{rows} AS p RIGHT JOIN people AS o ON p.id = o.id"),
+    ("visits", "people AS o LEFT JOIN {rows} AS p ON p.id = o.id AND p.way > 0"),
+    ("visits", "people AS o LEFT JOIN {rows} AS p ON p.id = o.id JOIN towns AS t ON t.town = o.town"),
+)
+
+
+@pytest.fixture(scope="module")
+def joined(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[duckdb.DuckDBPyConnection, Session]]:
+    """Open a session without noise over rows of which many break what the policy promises."""
+    place = tmp_path_factory.mktemp("joined")
+    columns = "town: {type: integer, lower: 0, upper: 9}"
+    text = POLICY.replace("      region:", f"      {columns}\n      region:")
+    text += "      way: {type: integer, lower: 0, upper: 3, nullable: false}\n" + TOWNS.lstrip("\n")
+    (place / "joined.yaml").write_text(text)
+    with duckdb.connect() as connection:
+        connection.execute(
+            "CREATE TABLE people AS SELECT i AS id, i * 7 % 12 AS town, ['north', 'south', 'east', 'North', NULL][1 + i % 5] AS region, "
+            "['p', 'q', 'z', NULL][1 + i % 4] AS code, CASE WHEN i % 11 = 0 THEN NULL ELSE i % 130 - 12 END AS age, i % 5 AS grade, "
+            "CASE WHEN i % 7 > 0 THEN DATE '2023-12-01' + CAST(i % 430 AS INTEGER) END AS day FROM range(700) t(i)"
+        )
+        connection.execute(
+            "CREATE TABLE visits AS SELECT i // 2 AS id, ['in', 'out', 'up', NULL][1 + i % 4] AS kind, "
+            "[0, 1, 2, 3, 7, NULL][1 + i * 5 % 7] AS way FROM range(900) t(i)"
+        )
+        connection.execute("CREATE TABLE towns AS SELECT i AS town, 't' || i % 3 AS name FROM range(4, 15) t(i)")
+        yield (
+            connection,
+            exact_session(load_policy(place / "joined.yaml"), connection, place / "ledger.db", NoiselessGate(1)),
+        )
+
+
+@pytest.mark.parametrize("seed", seeds(6, 1))
+def test_a_key_beside_an_outer_join_reads_labels_and_what_the_policy_names(
+    joined: tuple[duckdb.DuckDBPyConnection, Session], seed: int
+) -> None:
+    """The oracle replaces values by their labels, and leaves out the joined rows of which the key reads another value."""
+    connection, session = joined
+    chance = random.Random(seed)
+    for table, form in JOINS:
+        counted = "p.id" if table == "people" else "o.id"
+        for key in chance.sample(OF_PEOPLE if table == "people" else OF_VISITS, 4):
+            read = sorted(name for name in NAMES if re.search(rf"\b{name}\b", key))
+            inside = " AND ".join(NAMES[name][0] for name in read)
+            replaced = ", ".join(f"{NAMES[name][1]} AS {name}" for name in read)
+            rows = f"(SELECT * REPLACE ({replaced}), {inside} AS inside FROM {table})"
+            of_table = re.sub(rf"\b({'|'.join(read)})\b", r"p.\1", key)
+            computed = f"(SELECT *, {key} AS k FROM {table})"
+            for written, at in ((of_table, table), ("p.k", computed)):
+                # Without a partner, a key that is computed above the join is computed of NULL.
+                sql = f"SELECT {written} AS k1, COUNT({counted}) AS n FROM {form.format(rows=at)} GROUP BY k1"
+                its = rows if at == table else f"(SELECT *, {key} AS k FROM {rows})"
+                exact = f"SELECT {written} AS k1, COUNT({counted}) AS n FROM {form.format(rows=its)} WHERE p.inside IS NOT FALSE GROUP BY k1"
+                assert_equal(sql, session.execute(sql), connection.execute(exact).fetchall())
 
 
 # --- narrowing against brute force --------------------------------------------------------------------------------------

@@ -11,18 +11,10 @@ from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import (
     BoundedBlock,
     Column,
-    Distinct,
     Expr,
-    Filter,
-    Join,
     Key,
-    Project,
     Relation,
-    ReleasedRows,
-    Scan,
-    SemiJoin,
-    Union_,
-    UnitWindow,
+    types_of,
 )
 
 MOST_LISTED = 1_000
@@ -45,27 +37,6 @@ class RowsOf:
 def columns_of(node: Relation) -> list[str]:
     """Return the names of a relation's visible columns, in order."""
     return list(types_of(node))
-
-
-def types_of(node: Relation) -> dict[str, Type | None]:
-    """Return the types of visible columns by name; the type of the unit's own key is None."""
-    if isinstance(node, (Scan, ReleasedRows)):
-        return {column.name: column.facts.type for column in node.columns}
-    if isinstance(node, (Filter, Distinct)):
-        return types_of(node.source)
-    if isinstance(node, Project):
-        return {label: expression.facts.type for label, expression in node.columns}
-    if isinstance(node, Join):
-        sides = (("a.", node.left), ("b.", node.right))
-        return {prefix + name: type_ for prefix, side in sides for name, type_ in types_of(side).items()}
-    if isinstance(node, SemiJoin):
-        return types_of(node.left)
-    if isinstance(node, Union_):
-        return types_of(node.sources[0])
-    if isinstance(node, UnitWindow):
-        return {**types_of(node.source), **{window.name: window.facts.type for window in node.windows}}
-    keys = {label: key.facts.type for label, key in node.keys}
-    return {"u": None, **keys, **{column[0]: column[4].type for column in node.columns}}
 
 
 def content_of(node: Relation, dialect: Dialect) -> list[str]:

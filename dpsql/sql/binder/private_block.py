@@ -41,7 +41,7 @@ from dpsql.sql.binder.set_operations import stacked
 from dpsql.sql.binder.sql_words import sql_text, sql_word
 from dpsql.sql.binder.trees import SQL_TYPES, condition_of, conjuncts, output_name, outputs_by_alias, rebuild
 from dpsql.sql.binder.unit_keys import kind
-from dpsql.sql.binder.unpaired_rows import check_ignored, check_unread, with_unpaired_rows
+from dpsql.sql.binder.unpaired_rows import also_missing, check_ignored, check_unread, with_labels, with_unpaired_rows
 from dpsql.sql.lexer import place
 
 MOST_MEASURES = 100
@@ -64,12 +64,15 @@ def measures(node: exp.Select) -> bool:
 def cut(context: BindingContext, node: exp.Select, scope: Scope, source: Relation, environment: Environment) -> Bound:
     """Enter the private block of `node` and return the SELECT over it. A result grouped by unit stays protected."""
     work = _Cut(context, node, scope, environment)
-    if scope.unpaired is None:  # whose rows are known by the relation as it is
-        _, scope.labels = labelled(source, {column.name for _, rows in scope.sources for _, column in rows.columns})
+    columns = [column for _, rows in scope.sources for _, column in rows.columns]
+    _, scope.labels, _ = labelled(source, {column.name for column in columns})
+    if scope.unpaired is not None:
+        scope.labels = also_missing(scope.labels, columns)
     work.find_keys()
     if scope.labels:
         read = {name for key in work.keys for name in names_read(key.expression)}
-        source, _ = labelled(source, {name for name, column in scope.labels.items() if names_read(column) <= read})
+        labels = {name for name, column in scope.labels.items() if names_read(column) <= read}
+        source, scope.unpaired = with_labels(source, scope.unpaired, labels)
     units, group_keys = _by_unit(work, node)
     within = bool(units) or _within_units(work, source)
     if within and scope.unpaired is not None:

@@ -12,10 +12,11 @@ tables; the rows without a partner are used for that, and for nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dpsql.errors.exceptions import refuse
+from dpsql.functions.key_columns import labelled
 from dpsql.functions.key_narrowing import image, may_hold
 from dpsql.plan.origins import Branch, UnknownOrigin, branches
 from dpsql.plan.plan import Column, Expr, Literal, Measure, Project, Relation, Union_, filled
@@ -37,10 +38,12 @@ _NULL = frozenset((None,))
 @dataclass(frozen=True)
 class UnpairedRows:
     """Rows of an outer join by whether they have a partner. `pairs`: joined rows with both sides, as in the plan. `alone`: public
-    rows, each of which may be without a partner, with the same columns. `position`: that of the join in the text."""
+    rows, each of which may be without a partner, with the same columns; `public`: these, with the public side's own columns.
+    `position`: that of the join in the text."""
 
     pairs: Relation
     alone: Relation
+    public: Relation
     position: int | None
 
 
@@ -57,7 +60,27 @@ def unpaired_rows(pairs: Relation, public: Relation, position: int | None) -> Un
             items.append((name, Column(name[2:], offered[name[2:]].facts)))
         else:
             items.append((name, Literal(None, replace(value.facts, nullable=True, values=None))))
-    return UnpairedRows(pairs, Project(public, tuple(items)), position)
+    return UnpairedRows(pairs, Project(public, tuple(items)), public, position)
+
+
+def also_missing(labels: Mapping[str, Expr], columns: Iterable[Column]) -> dict[str, Expr]:
+    """Return what stands in keys for computed columns (`labelled`), NULL where unpaired rows have no value in the column."""
+    nullable = {column.name for column in columns if column.facts.nullable}
+    return {
+        name: replace(value, facts=replace(value.facts, nullable=True)) if name in nullable else value
+        for name, value in labels.items()
+    }
+
+
+def with_labels(
+    source: Relation, unpaired: UnpairedRows | None, names: Iterable[str]
+) -> tuple[Relation, UnpairedRows | None]:
+    """Return the rows of `source` with further columns, which stand in keys for `names` (`labelled`), and the unpaired rows with
+    the same columns: like all columns of the protected side, NULL."""
+    relation, _, pairs = labelled(source, names, None if unpaired is None else unpaired.pairs)
+    if unpaired is None or pairs is None or pairs is unpaired.pairs:
+        return relation, unpaired
+    return relation, unpaired_rows(pairs, unpaired.public, unpaired.position)
 
 
 def with_unpaired_rows(source: Relation, unpaired: UnpairedRows | None) -> Relation:

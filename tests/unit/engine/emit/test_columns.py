@@ -19,7 +19,6 @@ from dpsql.engine.emit.columns import (
     in_groups,
     keys_of,
     strict,
-    types_of,
 )
 from dpsql.plan.intervals import Facts, Type
 from dpsql.plan.plan import (
@@ -41,6 +40,7 @@ from dpsql.plan.plan import (
     UnitWindow,
     Window,
     combinations,
+    types_of,
 )
 
 A, B, C = (Column("a", Facts(Type.INTEGER)), Column("b", Facts(Type.REAL)), Column("c", Facts(Type.TEXT)))
