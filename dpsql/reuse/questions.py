@@ -81,7 +81,7 @@ class QuestionTexts:
         row |= {
             "receipt": receipt,
             "columns": json.dumps(columns),
-            "question": sql[:_MOST_CHARACTERS].replace("\0", ""),
+            "question": sql[:_MOST_CHARACTERS].replace("\0", "").encode(errors="replace").decode(),
         }
         try:
             self._open()

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from support.hospital_file import write_policy
 
 import dpsql
-from dpsql.errors.exceptions import REGISTER, Error
+from dpsql.errors.exceptions import REGISTER, Error, Refusal
 from dpsql.frontends.cli.budget import budget
 from dpsql.frontends.cli.ledger_rows import LACKS
 from dpsql.ledger import open_ledger
@@ -50,6 +50,14 @@ def asked(policy: Path) -> Path:
         connection.execute(COUNT)
         connection.execute(SUM)
     return policy
+
+
+@pytest.mark.parametrize("character", ["\0", "\ud800", "\udfff"])
+def test_a_text_that_no_store_takes_is_refused_as_such(policy: Path, character: str) -> None:
+    with open_session(policy, analyst="ann", create_ledger=True) as session:
+        with pytest.raises(Refusal, match="bad_character"):
+            session.execute(f"SELECT '{character}'")
+    assert [row["outcome"] for row in history(policy, "--all")] == ["bad_character"]
 
 
 def test_the_owner_sees_who_asked_what_at_which_price(asked: Path) -> None:
