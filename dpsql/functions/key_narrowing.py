@@ -226,7 +226,8 @@ def image(expression: Expr, public_values: PublicValues = EVALUATED) -> frozense
 @dataclass
 class _Search:
     """Keys and conditions over the base columns of one branch. `where`: conditions that read columns as stored; `having`:
-    conditions on keys; `blind`: nothing is known of any column; `values`: those of keys that are columns."""
+    conditions on keys; `blind`: nothing is known of any column; `values`: those of keys that are columns; `laws`: the number of
+    conditions at the end of `where` that are left out if they would tie many combinations together."""
 
     keys: list[Expr]
     where: list[Expr]
@@ -236,6 +237,7 @@ class _Search:
     public_values: PublicValues
     blind: bool = False
     values: Mapping[str, Values] = field(default_factory=dict)
+    laws: int = 0
     tables: dict[str, Candidates] = field(default_factory=dict)
 
     @classmethod
@@ -258,12 +260,15 @@ class _Search:
         listed = _tables(branch, public)
         where = [folded(part) for each in branch.conditions for part in conjuncts(each)]
         where += [part for unmatched in branch.unmatched for part in _without_partner(unmatched, public, public_values)]
+        read = {name for part in (*written, *having, *where) for name in names_read(part)}
+        laws = [folded(law) for law in branch.laws if names_read(law) <= read]
+        where += laws
         same = _equalities([*written, *having], where, {name for table in listed for name in table.names})
         if same:
             written, where, having = (
                 [rewritten(part, partial(_renamed, same)) for part in parts] for parts in (written, where, having)
             )
-        return cls(written, where, having, listed, branch.within, public_values, values=values)
+        return cls(written, where, having, listed, branch.within, public_values, values=values, laws=len(laws))
 
     def parts(self) -> list[KeyPart] | None:
         """Return parts whose product is the set of the combinations of keys that rows may have; keys that are in no part may have
@@ -279,14 +284,16 @@ class _Search:
             weakening = Weakening(self._is_unknown)
             keys = list(self.keys)
         public_keys = [index for index, key in enumerate(keys) if not self._is_unknown(key)]
-        conditions = [weakening.weak(part) for part in (*self.where, *self.having)]
+        last = len(self.where) - self.laws
+        conditions = [weakening.weak(part) for part in (*self.where[:last], *self.having)]
+        laws = [law for law in map(weakening.weak, self.where[last:]) if law != TRUE]
         tables = {name: table for table in [*self.tables.values(), *weakening.tables()] for name in table.names}
         if any(not table.size for table in self.listed):
             return None
         items = [((index,), keys[index]) for index in public_keys]
         tests = [part for condition in conditions for part in conjuncts(condition) if part != TRUE]
         parts = []
-        for tied in _tied(items, tests, tables):
+        for tied in _tied(items, tests, laws, tables):
             for part in self._ways(tied, keys):
                 if not part.rows:
                     return None
@@ -511,14 +518,18 @@ class _Tied:
 
 
 def _tied(
-    items: Iterable[tuple[tuple[int, ...], Expr]], conditions: Iterable[Expr], tables: Mapping[str, Candidates]
+    items: Iterable[tuple[tuple[int, ...], Expr]],
+    conditions: Iterable[Expr],
+    laws: Iterable[Expr],
+    tables: Mapping[str, Candidates],
 ) -> Iterator[_Tied]:
     """Yield keys and conditions in sets that share no table. Conditions over few candidates come first; one that would tie too
-    many together is left out."""
+    many together is left out, a law that would tie more than a list of combinations has."""
     sets = [_Tied(keys, (), _read(expression, tables)) for keys, expression in items]
     merged: list[_Tied] = []
     tests = sorted((_Tied((), (part,), _read(part, tables)) for part in conditions), key=lambda test: test.size)
-    for item in (*sets, *tests):
+    at_end = [_Tied((), (law,), _read(law, tables)) for law in laws]
+    for item in (*sets, *tests, *at_end):
         names = {name for table in item.tables for name in table.names}
         meeting = [part for part in merged if names & {name for table in part.tables for name in table.names}]
         whole = _Tied(
@@ -526,7 +537,7 @@ def _tied(
             sum((part.conditions for part in meeting), item.conditions),
             tuple({table.names: table for part in (*meeting, item) for table in part.tables}.values()),
         )
-        if whole.size > MOST_ASKED and item.conditions:
+        if whole.size > (MOST_LISTED if item in at_end else MOST_ASKED) and item.conditions:
             continue
         merged = [*(part for part in merged if part not in meeting), whole]
     yield from merged

@@ -7,11 +7,12 @@ columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
-from dpsql.plan.intervals import Facts, Type
+from dpsql.plan.intervals import Facts, Type, literal_facts
 from dpsql.plan.plan import (
     OTHER,
     Block,
@@ -55,13 +56,15 @@ class UnmatchedRows:
 class Branch:
     """Some rows of a relation. `columns`: each column of the relation by its name; `conditions` are true for every row; `tables`:
     scans, as (path, table). `within`: base columns that never hold a value outside their facts; `unmatched`: sets of rows in
-    which no row of the branch has a partner."""
+    which no row of the branch has a partner. `laws`: further conditions that are true for every row, of use only to who reads all
+    their columns."""
 
     columns: Mapping[str, Expr]
     conditions: tuple[Expr, ...] = ()
     tables: tuple[tuple[str, str], ...] = ()
     within: frozenset[str] = frozenset()
     unmatched: tuple[UnmatchedRows, ...] = ()
+    laws: tuple[Expr, ...] = ()
 
     def written(self, expression: Expr) -> Expr:
         """Return `expression`, which is over the relation, over base columns. Raises UnknownOrigin."""
@@ -148,7 +151,25 @@ def _of_units(node: UnitAggregate, branch: Branch, prefix: str) -> list[Branch]:
             low, high = (name, other) if word == "min" else (other, name)
             results = [_with(result, _ordered(result.columns[low], result.columns[high])) for result in results]
         columns_shown[word, argument] = name
-    return results
+    return [replace(result, laws=(*result.laws, *_empty_together(node, result))) for result in results]
+
+
+_OF_NO_VALUE = {"count": 0, "count_distinct": 0, "sum": None, "min": None, "max": None, "avg": None}
+"""Results of aggregates over no value, which they have over no other values. Of reals, NaN may be a value for some of them."""
+
+
+def _empty_together(node: UnitAggregate, result: Branch) -> Iterator[Expr]:
+    """Yield that aggregates of one argument and one condition are over no value all together or not at all."""
+    truth = Facts(Type.BOOLEAN)
+    tests: dict[tuple[Expr, Expr | None], dict[Expr, None]] = {}
+    for name, word, argument, condition, _ in node.columns:
+        if word in _OF_NO_VALUE and argument is not None and argument.facts.type is not Type.REAL:
+            value = result.columns[name]
+            zero = Literal(0, literal_facts(0))
+            test = Call("is_null", (value,), truth) if _OF_NO_VALUE[word] is None else Call("eq", (value, zero), truth)
+            tests.setdefault((argument, condition), {})[test] = None
+    for same in tests.values():
+        yield from (Call("eq", pair, truth) for pair in combinations(same, 2))
 
 
 def _with_value(result: Branch, row: Branch, name: str, value: Expr, apart: bool) -> Branch:
@@ -163,6 +184,7 @@ def _with_value(result: Branch, row: Branch, name: str, value: Expr, apart: bool
         tables=(*result.tables, *row.tables),
         within=result.within | row.within,
         unmatched=(*result.unmatched, *row.unmatched),
+        laws=(*result.laws, *row.laws),
     )
 
 
@@ -230,9 +252,8 @@ def _pair(branch: Branch, partner: Branch, keys: Iterable[tuple[Expr, Expr]]) ->
     equal = (Call("eq", (branch.written(a), partner.written(b)), Facts(Type.BOOLEAN)) for a, b in keys)
     conditions = (*branch.conditions, *partner.conditions, *equal)
     unmatched = (*branch.unmatched, *partner.unmatched)
-    return Branch(
-        branch.columns, conditions, (*branch.tables, *partner.tables), branch.within | partner.within, unmatched
-    )
+    tables, within = (*branch.tables, *partner.tables), branch.within | partner.within
+    return Branch(branch.columns, conditions, tables, within, unmatched, (*branch.laws, *partner.laws))
 
 
 def _met(node: SemiJoin, prefix: str) -> list[Branch]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -271,6 +272,79 @@ TOGETHER = (
 @pytest.mark.parametrize("sql", TOGETHER)
 def test_several_results_of_one_person_are_keys_together(world: World, sql: str) -> None:
     groups(world, sql)
+
+
+ARGUMENTS = ("n", "m", "n + m", "w", "b", "CASE WHEN b THEN n END", "nullif(m, 1)", "r")
+FILTERS = ("", "", " FILTER (WHERE b)", " FILTER (WHERE n > 1)")
+EACH = "(SELECT uid, {results} FROM items GROUP BY uid) AS q"
+PERSONS = (EACH, f"people LEFT JOIN {EACH} USING (uid)", f"(SELECT * FROM {EACH} WHERE uid >= 0) AS p")
+
+
+def result(chance: random.Random, arguments: list[str], filters: list[str]) -> str:
+    """Return one result of a person."""
+    argument, word = chance.choice(arguments), chance.choice(("COUNT", "COUNT", "SUM", "SUM", "MIN", "MAX", "AVG"))
+    word = "MIN" if argument in ("w", "b") and word in ("SUM", "AVG") else word
+    text = (
+        f"{word}({chance.choice(('', '', 'DISTINCT ')) if word == 'COUNT' else ''}{argument}){chance.choice(filters)}"
+    )
+    return f"({text}) IS NULL" if word == "AVG" or (word != "COUNT" and argument in ("r", "b")) else text
+
+
+@pytest.fixture
+def persons(state: None, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[World]:
+    """Yield a random database in which persons have few rows, many of them without values."""
+    chance = random.Random(request.node.callspec.params["seed"])
+    rows = []
+    for uid in range(120):
+        missing = chance.choice((0.2, 0.6, 1))
+        for _ in range(chance.randrange(4)):
+            values = (
+                chance.randrange(-3, 5),
+                chance.randrange(4),
+                chance.uniform(0, 10),
+                chance.choice(["", "a", "b"]),
+                True,
+            )
+            held = [value if index == 1 or chance.random() > missing else None for index, value in enumerate(values)]
+            rows.append((uid, *held[:4], held[4] and chance.random() < 0.5, None, None))
+    (tmp_path / "policy.yaml").write_text(POLICY)
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE people AS SELECT i AS uid FROM range(120) t(i)")
+        for table in ("items", "wild"):
+            connection.execute(
+                f"CREATE TABLE {table} (uid BIGINT, n BIGINT, m BIGINT, r DOUBLE, w VARCHAR, b BOOLEAN, d DATE, t TIMESTAMP)"
+            )
+        connection.executemany("INSERT INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        connection.execute("CREATE TABLE names (m BIGINT, name VARCHAR, good BOOLEAN)")
+        policy = load_policy(tmp_path / "policy.yaml")
+        yield connection, exact_session(policy, connection, tmp_path / "ledger.db", NoiselessGate(1))
+
+
+@pytest.mark.parametrize("seed", seeds(30, 1))
+def test_no_group_of_several_results_of_one_person_is_lost(persons: World, seed: int) -> None:
+    chance = random.Random(seed)
+    for _ in range(16):
+        arguments, filters = chance.sample(ARGUMENTS, 2), chance.sample(FILTERS, 2)
+        results = [result(chance, arguments, filters) for _ in range(chance.choice((2, 2, 3)))]
+        where = chance.choice(
+            ("", "", "WHERE k0 IS NULL", "WHERE k1 IS NOT NULL OR k0 IS NULL", "WHERE CAST(k1 AS TEXT) <> '0'")
+        )
+        names = [f"k{number}" for number in range(len(results))]
+        shown = ", ".join(chance.sample(names, 2))
+        inner = ", ".join(f"{text} AS {name}" for text, name in zip(results, names, strict=True))
+        rows = chance.choice(PERSONS).format(results=inner)
+        groups(persons, f"SELECT {shown}, COUNT(*) AS c FROM {rows} {where} GROUP BY {shown}")
+
+
+@pytest.mark.parametrize("rows", PERSONS)
+@pytest.mark.parametrize("condition", ["", " FILTER (WHERE b)"])
+@pytest.mark.parametrize("word", ["SUM(n)", "MIN(n)", "MAX(n)", "AVG(n)", "COUNT(DISTINCT n)"])
+def test_results_of_one_person_are_over_no_value_together(world: World, rows: str, condition: str, word: str) -> None:
+    none = f"{word}{condition} {'= 0' if 'DISTINCT' in word else 'IS NULL'}"
+    inner = rows.format(results=f"COUNT(n){condition} AS k, {none} AS none")
+    listed = groups(world, f"SELECT k, none, COUNT(*) AS c FROM {inner} GROUP BY k, none")
+    optional = {(None, None)} if rows.startswith("people") else set()
+    assert listed - optional == {(0, True), *((k, False) for k in range(1, 9))}, listed
 
 
 @pytest.mark.parametrize(
