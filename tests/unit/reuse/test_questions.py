@@ -54,9 +54,11 @@ def asked(policy: Path) -> Path:
 
 @pytest.mark.parametrize("character", ["\0", "\ud800", "\udfff"])
 def test_a_text_that_no_store_takes_is_refused_as_such(policy: Path, character: str) -> None:
-    with open_session(policy, analyst="ann", create_ledger=True) as session:
-        with pytest.raises(Refusal, match="bad_character"):
-            session.execute(f"SELECT '{character}'")
+    with (
+        open_session(policy, analyst="ann", create_ledger=True) as session,
+        pytest.raises(Refusal, match="bad_character"),
+    ):
+        session.execute(f"SELECT '{character}'")
     assert [row["outcome"] for row in history(policy, "--all")] == ["bad_character"]
 
 
