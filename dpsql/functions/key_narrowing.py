@@ -427,7 +427,7 @@ class _Search:
         (key,) = self.keys
         public = {name for table in self.listed for name in table.names}
         for name in sorted(names_read(key) - public - self.within):
-            search = _Search(self.keys, self.where, [], self.listed, self.within, self.public_values)
+            search = _Search(self.keys, self.where, [], self.listed, self.within, self.public_values, laws=self.laws)
             search._find_candidates(name)
             if (name not in search.tables or search.tables[name].size) and search._answered() is not None:
                 return True
