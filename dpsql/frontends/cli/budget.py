@@ -93,6 +93,7 @@ def history(policy: Path, format: str, last: int | None, days: int | None, refus
     """List charges with their questions, oldest first."""
     from dpsql.frontends.cli.ledger_rows import chosen_rows, refusal_rows
     from dpsql.frontends.rendering.formats import write_rows
+    from dpsql.media.text import sheet_cell
     from dpsql.reuse.questions import days_before, open_questions
 
     with _ledger(policy) as (loaded, ledger):
@@ -104,6 +105,8 @@ def history(policy: Path, format: str, last: int | None, days: int | None, refus
             names, rows = refusal_rows([question for question in written if question.time >= since], chosen["analyst"])
         else:
             names, rows = chosen_rows(ledger, written, since, **chosen)
+    if format == "csv":  # analysts choose texts that owners open in spreadsheets
+        rows = [tuple(sheet_cell(cell) if isinstance(cell, str) else cell for cell in row) for row in rows]
     write_rows(names, rows if last is None else rows[-last:], standard_output(), format)
 
 

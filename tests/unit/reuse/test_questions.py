@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,14 @@ def test_the_owner_sees_who_asked_what_at_which_price(asked: Path) -> None:
     learned = history(asked, "--column", "visits.cost")
     assert [(row["analyst"], row["question"]) for row in learned] == [("ann", SUM), ("ann", SUM), ("bob", SUM)]
     assert history(asked, "--column", "visits.patient_id") == [] == history(asked, "--project", "none")
+
+
+def test_no_question_is_a_formula_in_the_owners_spreadsheet(policy: Path) -> None:
+    with open_session(policy, analyst="ann", create_ledger=True) as session:
+        ask(session, "=cmd|' /C calc'!A0", "@SUM(1)", "-1 + 1")
+    done = CliRunner().invoke(budget, ["history", "-p", str(policy), "-f", "csv", "--all"], catch_exceptions=False)
+    cells = [row["question"] for row in csv.DictReader(done.output.splitlines())]
+    assert cells == ["'=cmd|' /C calc'!A0", "'@SUM(1)", "'-1 + 1"]
 
 
 def test_refusals_are_grouped_by_what_the_policy_lacks(asked: Path) -> None:
