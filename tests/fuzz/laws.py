@@ -56,7 +56,7 @@ class Broken(AssertionError):
 class _Forgetful:
     """A store of releases that never finds one."""
 
-    is_local = True
+    is_local, has_earlier = True, False
 
     def get(self, key: str) -> None:
         return None
@@ -67,7 +67,7 @@ class _Forgetful:
     def of_block(self, family: str, start: bool = False) -> list[StoredRelease]:
         return []
 
-    def put(self, key: str, payload: bytes, facts: dict[str, Any], block: str = "", notes: Any = None) -> StoredRelease:
+    def put(self, key: str, payload: bytes, facts: dict[str, Any], **more: Any) -> StoredRelease:
         return StoredRelease(ReleaseNote(key, "", "", facts), payload)
 
 

@@ -151,7 +151,7 @@ BUGS = (
     PlantedBug("ties of a window broken by the engine"),
     PlantedBug("entries of one term of a set", changes=ZCDP),
     PlantedBug("a mode is drawn with twice the epsilon"),
-    PlantedBug("a unit has one row of a mode"),
+    PlantedBug("a unit has one row of a quantile"),
     PlantedBug("twice the epsilon of ranks"),
     PlantedBug("quantiles are not charged"),
     PlantedBug("a quantile moves like the nearer end"),

@@ -31,7 +31,7 @@ QUESTIONS = (
     "SELECT sex, COUNT(*) AS n, AVG(bmi) AS bmi FROM patients GROUP BY sex ORDER BY sex",
     "SELECT test, AVG(value) AS mean, STDDEV(value) AS spread FROM labs WHERE day > 0 GROUP BY 1 ORDER BY 1",
     "SELECT event, COUNT(DISTINCT patient_id) AS people FROM events GROUP BY event ORDER BY people DESC, event LIMIT 5",
-    "SELECT age / 10 * 10 AS decade, COUNT(*) AS n FROM patients GROUP BY 1 HAVING COUNT(*) > 500 ORDER BY 1",
+    "SELECT age // 10 * 10 AS decade, COUNT(*) AS n FROM patients GROUP BY 1 HAVING COUNT(*) > 500 ORDER BY 1",
     "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 0.3, project = 'flu') COUNT(*) AS n FROM patients WHERE died",
     "SELECT p.sex, AVG(l.value) AS mean FROM labs AS l JOIN patients AS p ON p.patient_id = l.patient_id GROUP BY p.sex ORDER BY 1",
     "SELECT COUNT(*) AS n FROM patients WHERE sex = ANY('{male,female}')",
