@@ -243,5 +243,5 @@ def improvements(best: Profile, sql: str) -> Iterator[Profile]:
     for column in sorted(named & set(PLAIN)):
         for value in [*sharp.get(column, []), *CORNERS[column]]:
             yield replace(best, name=f"{best.name}, {column} {value}", values={**best.values, column: value})
-    for rows, labs in ((0, 0), (1, 1), (20, 1), (6, 2)):
+    for rows, labs in ((0, 0), (1, 1), (20, 1), (6, 2), (4, 3)):
         yield replace(best, name=f"{best.name}, {rows} visits with {labs} labs", rows=rows, labs=labs)
