@@ -77,7 +77,7 @@ SHARED = frozenset((
     "and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "in", "not_distinct", "is_null", "is_true", "is_false", "case",
     "coalesce", "nullif", "least", "greatest", "add", "sub", "mul", "neg", "abs", "sign", "intdiv", "mod", "floor", "clamp",
     "date_trunc", "date_part", "length", "to_integer", "to_date", "to_timestamp", "to_real", "to_text", "concat", "concat_ws",
-    "left", "right",
+    "left", "right", "width_bucket",
 ))  # fmt: skip
 """Functions that have the same values on PostgreSQL and Spark for every argument, as their tests compare."""
 

@@ -75,6 +75,9 @@ def test_images_hold_on_engines_that_share_the_function(engine: str, remain: tup
     number = Column("n", Facts(Type.INTEGER, Fraction(0), Fraction(3), nullable=False))
     left = remaining(Scan("t", (number,)), [(call("mul", number, literal(2)), None)], public_values=values)
     assert left.values == ((0, 2, 4, 6),)
+    part = Column("r", Facts(Type.REAL, Fraction(0), Fraction(1), nullable=False))
+    bucket = call("width_bucket", part, literal(0), literal(1), literal(2))
+    assert remaining(Scan("t", (part,)), [(bucket, None)], public_values=values).values == ((1, 2, 3),)
 
 
 def test_spans_are_short_to_write_and_long_to_list() -> None:
