@@ -6,6 +6,7 @@ import pickle
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
+from uuid import uuid4
 
 import duckdb
 import numpy as np
@@ -59,7 +60,7 @@ def sessions(tmp_path_factory: pytest.TempPathFactory) -> Callable[[bool, int], 
         for table, schema in SCHEMAS.items():
             connection.register("rows", pa.Table.from_pylist(together(crowd(), {}).get(table, []), schema))
             connection.execute(f"CREATE TABLE {table} AS SELECT * FROM rows")
-        ledger = tmp_path_factory.mktemp("ledger") / "ledger.db"
+        ledger = tmp_path_factory.mktemp("ledger") / f"{uuid4().hex}.db"
         return exact_session(policy("hospital_rows" if rows else "hospital"), connection, ledger, WildGate(size))
 
     return opened

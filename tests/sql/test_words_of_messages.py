@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
+from uuid import uuid4
 
 import duckdb
 import pyarrow as pa
@@ -37,7 +38,7 @@ def sessions(tmp_path_factory: pytest.TempPathFactory) -> Callable[[bool], Sessi
             connection.register("rows", pa.Table.from_pylist(together({}, {}).get(table, []), schema))
             connection.execute(f"CREATE TABLE {table} AS SELECT * FROM rows")
         folder = tmp_path_factory.mktemp("ledger")
-        return exact_session(policy("hospital_rows" if rows else "hospital"), connection, folder / "ledger.db")
+        return exact_session(policy("hospital_rows" if rows else "hospital"), connection, folder / f"{uuid4().hex}.db")
 
     return opened
 

@@ -78,7 +78,8 @@ EQUAL = [
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     folder = tmp_path_factory.mktemp("dialects")
     (folder / "policy.yaml").write_text(POLICY)
-    with duckdb.connect() as connection:
+    with pytest.MonkeyPatch.context() as patch, duckdb.connect() as connection:
+        patch.setenv("DPSQL_STATE", str(folder / "state"))
         connection.execute(f"CREATE TABLE facts ({COLUMNS})")
         connection.executemany("INSERT INTO facts VALUES (?, ?, ?, ?)", ROWS)
         yield exact_session(load_policy(folder / "policy.yaml"), connection, folder / "ledger.db")
