@@ -171,7 +171,7 @@ def _bucket(self: Scalars, node: exp.WidthBucket) -> Expr:
 
 _TYPES = {
     Type.INTEGER: ("INT", "BIGINT", "SMALLINT", "TINYINT"), Type.REAL: ("DOUBLE", "FLOAT"),
-    Type.TEXT: ("TEXT", "VARCHAR"), Type.BOOLEAN: ("BOOLEAN",), Type.DATE: ("DATE",),
+    Type.TEXT: ("TEXT", "VARCHAR", "CHAR", "NCHAR"), Type.BOOLEAN: ("BOOLEAN",), Type.DATE: ("DATE",),
     Type.TIMESTAMP: ("TIMESTAMP", "TIMESTAMPNTZ", "TIMESTAMPTZ", "DATETIME"),
 }  # fmt: skip
 

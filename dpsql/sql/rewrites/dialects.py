@@ -2,8 +2,8 @@
 
 `dp.dialect = postgresql`: a quotient of integers is whole (16 documentation, 9.3), a backslash in a pattern of LIKE takes the
 next character as it is (9.7.1), a cast to varchar(n) cuts (8.3), and names without quotes are in lower case (4.1.1). Parts of
-dates, and what rounds a number, are no integers there: `EXTRACT(year FROM d) / 10` is a real number. A quotient with an aggregate
-is a real number in both: a noisy count is an estimate, and a whole quotient of two would be 0 or 1.
+dates, and what rounds a number, are no integers there: `EXTRACT(year FROM d) / 10` is a real number. A quotient of results is a
+real number in both, because a noisy count is an estimate and no integer; one person's count is an integer.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from dpsql.errors.exceptions import refuse
 from dpsql.sql.binder.aggregates import has_aggregate
 from dpsql.sql.binder.scalars import WHOLE
 from dpsql.sql.binder.trees import output_name
@@ -34,7 +35,7 @@ def in_dialect(statement: Statement, dialect: str) -> Statement:
                 node.set("this", "".join(c.lower() if c.isascii() else c for c in node.name))
         elif isinstance(node, exp.Div):
             sides = (node.this, node.expression)
-            node.meta[WHOLE] = not has_aggregate(node) and not any(_is_real(side, reals) for side in sides)
+            node.meta[WHOLE] = not any(_is_real(side, reals) for side in sides)
         elif isinstance(node, exp.Cast):
             if (length := _cut(node)) is not None:
                 whole = node.copy()
@@ -44,7 +45,20 @@ def in_dialect(statement: Statement, dialect: str) -> Statement:
                 node.replace(cut)
         elif _has_backslash(node):
             node.replace(exp.Escape(this=node.copy(), expression=exp.Literal.string("\\")))
+    _require_distinct_names(query)
     return replace(statement, query=query)
+
+
+def _require_distinct_names(query: exp.Query) -> None:
+    """Refuse (ambiguous_column) a SELECT that has "N" and n as outputs where names are looked up in them: dpsql and DuckDB find
+    columns whatever their case, so that n would be read as "N"."""
+    for select in query.find_all(exp.Select):
+        if select is query and not select.args.get("order"):
+            continue
+        spelt: dict[str, str] = {}
+        for name in map(output_name, select.expressions):
+            if spelt.setdefault(name.lower(), name) != name:
+                raise refuse("ambiguous_column", name=name, hint="give the columns names that differ not only in case")
 
 
 _REAL = (
@@ -87,9 +101,11 @@ def _items(node: Any) -> list[exp.Expr]:
 
 
 def _cut(cast: exp.Cast) -> exp.Expr | None:
-    """Return the length to which a cast to varchar(n) or char(n) cuts; None for other casts."""
+    """Return the length to which a cast to varchar(n), char(n) or char cuts; None for other casts."""
     texts = (exp.DType.TEXT, exp.DType.VARCHAR, exp.DType.CHAR, exp.DType.NCHAR, exp.DType.NVARCHAR)
     lengths = cast.to.expressions if cast.to.is_type(*texts) else []
+    if not lengths and cast.to.is_type(exp.DType.CHAR, exp.DType.NCHAR):
+        return exp.Literal.number(1)
     return lengths[0].this if len(lengths) == 1 and isinstance(lengths[0].this, exp.Literal) else None
 
 
@@ -105,11 +121,14 @@ def differences(statement: Statement) -> tuple[str, ...]:
     texts: dict[str, None] = {}
     for node in statement.query.find_all(exp.Div, exp.Like, exp.ILike, exp.Cast):
         if isinstance(node, exp.Div):
-            if not has_aggregate(node):
+            select = node.find_ancestor(exp.Select)
+            if not has_aggregate(node) or (
+                select is not None and select.parent is not None and select.args.get("group")
+            ):
                 texts["a / b of two integers is whole in postgresql, real in duckdb"] = None
         elif isinstance(node, exp.Cast):
             if _cut(node) is not None:
-                texts["a cast to varchar(n) cuts in postgresql, and does not in duckdb"] = None
+                texts["a cast to varchar(n) or char cuts in postgresql, and does not in duckdb"] = None
         elif _has_backslash(node):
             texts["a backslash in LIKE is an escape in postgresql, a character in duckdb"] = None
     return tuple(texts)

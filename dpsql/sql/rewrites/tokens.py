@@ -23,6 +23,18 @@ def plain_strings(tokens: list[Token]) -> list[Token]:
     ]
 
 
+def characters_apart(tokens: list[Token]) -> list[Token]:
+    """Return the tokens with CHAR as a type of its own, which DuckDB's tokenizer reads as TEXT: without a length it has one
+    character in PostgreSQL (`rewrites.dialects`)."""
+    text, apart = TokenType.TEXT, TokenType.CHAR
+    return [
+        Token(apart, t.text, t.line, t.col, t.start, t.end, t.comments)
+        if t.token_type is text and word(t) == "CHAR"
+        else t
+        for t in tokens
+    ]
+
+
 _CASTS = ("CAST", "TRY_CAST")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -12,6 +13,7 @@ import pytest
 from support.exact_session import exact_session
 from support.postgres_source import Server, server
 
+from dpsql.errors.exceptions import Refusal
 from dpsql.policy import load_policy
 from dpsql.session.session import Session
 
@@ -49,6 +51,9 @@ DIFFERENT = [
     "SELECT COUNT(*) AS n FROM facts WHERE word::varchar(2) = 'no'",
     "SELECT COUNT(*) AS n FROM facts WHERE CAST(word AS VARCHAR(1)) = 'a'",
     "SELECT COUNT(*) AS n FROM facts WHERE CAST(word AS character varying(1)) = 'a'",
+    "SELECT COUNT(*) AS n FROM facts WHERE word::char = 'a'",
+    "SELECT COUNT(*) AS n FROM facts WHERE CAST(word AS CHARACTER) = 'a'",
+    "SELECT COUNT(*) AS n FROM facts WHERE word::character(2) = 'ab'",
     "SELECT SUM(CASE WHEN day > '2010-01-01' THEN age / 7 ELSE LEAST(length(word), 9) / 2 END) AS n FROM facts",
     "SELECT SUM(EXTRACT(month FROM day)::int / 5) AS n FROM facts",
     "SELECT COUNT(*) AS Total FROM facts",
@@ -71,6 +76,13 @@ EQUAL = [
     "SELECT COUNT(*) AS n FROM facts WHERE word LIKE '%' || 'a!_' || 'b' ESCAPE '!'",
     'SELECT COUNT(*) AS "Total" FROM facts',
     "SELECT COUNT(*) AS \u00c4 FROM facts",
+]
+
+
+PER_PERSON = [
+    "SELECT AVG(h) AS n FROM (SELECT tens, COUNT(*) / 2 AS h FROM facts GROUP BY tens) p",
+    "WITH p AS (SELECT tens, MAX(age) / 7 AS h FROM facts GROUP BY tens) SELECT SUM(h) AS n FROM p",
+    "SELECT COUNT(*) AS n FROM (SELECT tens FROM facts GROUP BY tens HAVING COUNT(*) / 2 = 14) p",
 ]
 
 
@@ -117,6 +129,43 @@ def test_the_dialects_differ_and_explain_says_so(session: Session, sql: str) -> 
 def test_where_the_dialects_agree_they_are_one_question(session: Session, sql: str) -> None:
     assert answer(session, sql, "duckdb") == answer(session, sql, "postgresql")
     assert session.execute(sql).reused
+
+
+@pytest.fixture
+def persons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
+    """Yield a session over the same rows, in which `tens` is the person."""
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    policy = POLICY.replace("privacy_unit: row", "privacy_unit: {table: facts, column: tens}")
+    (tmp_path / "policy.yaml").write_text(policy.replace("    columns:", "    max_rows: 100\n    columns:"))
+    with duckdb.connect() as connection:
+        connection.execute(f"CREATE TABLE facts ({COLUMNS})")
+        connection.executemany("INSERT INTO facts VALUES (?, ?, ?, ?)", ROWS)
+        with exact_session(load_policy(tmp_path / "policy.yaml"), connection, tmp_path / "ledger.db") as session:
+            yield session
+
+
+@pytest.mark.parametrize("sql", PER_PERSON)
+def test_integers_of_one_person_have_whole_quotients_under_postgresql(persons: Session, sql: str) -> None:
+    with duckdb.connect() as connection:
+        connection.execute(f"CREATE TABLE facts ({COLUMNS})")
+        connection.executemany("INSERT INTO facts VALUES (?, ?, ?, ?)", ROWS)
+        assert answer(persons, sql, "duckdb") == own(connection, sql)
+        assert answer(persons, sql, "postgresql") == own(connection, sql.replace(" / ", " // "))
+    assert "read as postgresql (dp.dialect): " in persons.explain(sql).to_text()
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        'SELECT n FROM (SELECT COUNT(*) AS "N", SUM(age) AS n FROM facts) q',
+        'WITH q AS (SELECT COUNT(*) AS "N", SUM(age) AS n FROM facts) SELECT "N" FROM q',
+        'SELECT COUNT(*) AS "N", SUM(age) AS n FROM facts ORDER BY n',
+    ],
+)
+def test_names_that_differ_in_case_alone_are_not_taken_for_each_other(session: Session, sql: str) -> None:
+    session.execute("SET dp.dialect = postgresql")
+    with pytest.raises(Refusal, match="ambiguous"):
+        session.execute(sql)
 
 
 @pytest.mark.slow
