@@ -98,9 +98,6 @@ def names_in_fingerprint(kind: Any) -> dict[str, tuple[str, ...]]:
     return {entry.name: entry.metadata[_NAMES] for entry in fields(kind) if _NAMES in entry.metadata}
 
 
-# --- types ------------------------------------------------------------------------------------------------------------
-
-
 # --- Fingerprints of a policy: SHA-256 of the names and values of its fields ---
 
 LEFT_OUT_AT_DEFAULT = {"left_out": True}

@@ -161,9 +161,6 @@ def _text_of_product(term: Term) -> str:
     return term_text("sum", call("mul", *factors), term.filter, False)
 
 
-# --- explain ----------------------------------------------------------------------------------------------------------
-
-
 # --- Names of a plan's blocks in notices: the outputs that read a block, or else its tables and keys ---
 # The names of blocks in a plan (`dp_0`) mean nothing to the analyst. Outputs, tables and keys occur in the analyst's own text.
 

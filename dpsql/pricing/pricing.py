@@ -143,7 +143,7 @@ class TargetSearch(Generic[Priced]):
             self._is_enough(epsilon)
 
 
-# --- Mechanisms and price of bounded blocks: a function of SQL, policy and options only ---
+# --- counts that admit private keys -----------------------------------------------------------------------------------
 
 
 # Counts that may admit private keys: the count of all rows, which is released anyway, and the sum of the units' weights.
@@ -196,7 +196,7 @@ def whole_rows(steps: int, grid: int) -> int:
     return -(-steps >> grid)
 
 
-# --- Mechanisms and price of bounded blocks: a function of SQL, policy and options only ---
+# --- mechanisms and price of bounded blocks: a function of SQL, policy and options only --------------------------------
 
 
 @dataclass(frozen=True)

@@ -163,9 +163,6 @@ def advice_on(connection: psycopg.Connection[Any], places: dict[str, ServerTable
     return tuple(sentences)
 
 
-# --- engine -----------------------------------------------------------------------------------------------------------
-
-
 # --- Rows between PostgreSQL and Arrow: groups are returned by COPY, and released tables are sent as arrays ---
 
 PIECE_BYTES = 1 << 22
