@@ -94,9 +94,11 @@ def write_policy(text: str, place: Path) -> None:
 
 def source_link(source: Path | str, place: Path) -> str:
     """Return the source as the policy at `place` names it: by a relative path if it is below the policy's folder, and without the
-    wildcards that the name of a file may look like. The address of a server stays as it is."""
+    wildcards that the name of a file may look like. The address of a server stays as it is, without a password, because policies
+    are shared."""
     if isinstance(source, str):
-        return source
+        address = re.sub(r"(://[^:/@?]*):[^/?]+@", r"\1@", source)
+        return re.sub(r"(?<=[?&])password=[^&]*(&|$)", "", address).rstrip("?&")
     folder = place.parent.resolve()
     where = source.parent.resolve() / source.name
     link = where.relative_to(folder).as_posix() if where.is_relative_to(folder) else str(source.resolve())

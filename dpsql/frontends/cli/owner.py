@@ -88,7 +88,7 @@ def init(
 
     At a terminal it asks the owner's decisions one by one; Ctrl-C keeps the answers given so far.
     """
-    from dpsql.frontends.admin.starter_policy import data_set_name, write_starter
+    from dpsql.frontends.admin.starter_policy import data_set_name, source_link, write_starter
 
     if (source is None) == (path is None):
         raise click.UsageError("name one source: dpsql init PATH, or dpsql init --from PATH")
@@ -98,6 +98,8 @@ def init(
     if starter and answers_file is not None:
         raise click.UsageError("--starter asks nothing, so that --answers has no questions")
     place = out or Path(f"{data_set_name(origin)}.yaml")
+    if isinstance(origin, str) and source_link(origin, place) != origin:
+        say("the password stays out of the policy: give it in PGPASSWORD or ~/.pgpass when dpsql runs", err=True)
     if answers_file is not None or (not starter and sys.stdin.isatty() and sys.stdout.isatty()):
         _ask_owner(origin, place, unit, answers_file)
         return

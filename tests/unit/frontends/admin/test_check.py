@@ -24,6 +24,7 @@ from dpsql.errors.exceptions import Exit
 from dpsql.frontends.admin.answers import WrongAnswer
 from dpsql.frontends.admin.check import Findings, check_policy_file
 from dpsql.frontends.admin.choices import column_choice
+from dpsql.frontends.admin.starter_policy import source_link
 from dpsql.frontends.cli import status_of
 from dpsql.plan.intervals import Type
 from dpsql.policy import load_policy
@@ -88,6 +89,21 @@ def test_init_reads_the_structure_of_a_server(
     assert "foreign_keys: {person: people.id}" in Path("s.yaml").read_text()
     assert status_of(["init", "mysql://h/d"]) == 2
     assert status_of(["init", url.replace("//postgres:@", "//nobody:@"), "--starter"]) == 4
+
+
+@pytest.mark.parametrize(
+    ("address", "written"),
+    [
+        ("postgresql://ann:open-sesame@h:5/db", "postgresql://ann@h:5/db"),
+        ("postgresql://ann:p@ss@h/db?sslmode=require", "postgresql://ann@h/db?sslmode=require"),
+        ("postgresql://ann@h/db?password=open-sesame&sslmode=require", "postgresql://ann@h/db?sslmode=require"),
+        ("postgresql://h/db?sslmode=require&password=x", "postgresql://h/db?sslmode=require"),
+        ("postgresql://h/db?password=x", "postgresql://h/db"),
+        ("postgresql:///db?host=/run/a:b@c", "postgresql:///db?host=/run/a:b@c"),
+    ],
+)
+def test_init_writes_no_password_into_the_policy(address: str, written: str) -> None:
+    assert source_link(address, Path("p.yaml")) == written
 
 
 def test_the_reason_of_a_refused_connection_is_in_the_report(checked: Callable[..., Findings]) -> None:
