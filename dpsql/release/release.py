@@ -24,7 +24,7 @@ from dpsql.release.error_bars.answers import CHOSEN
 from dpsql.release.html import answer_html
 from dpsql.release.remainder import Remainder
 from dpsql.release.sandbox import Sandbox, shared_sandbox
-from dpsql.release.shape import DescribedColumn, MeasureFacts, describe, rows_text, sentences, with_bars
+from dpsql.release.shape import DescribedColumn, MeasureFacts, cases_text, describe, rows_text, sentences, with_bars
 
 if TYPE_CHECKING:
     import pandas
@@ -261,7 +261,6 @@ class Release:
     def _repr_html_(self) -> str:
         """Return the answer as HTML for notebooks."""
         described = self.described
-        noisy = [column.noisy for column in described]
         errors = [
             None if not column.noisy
             else self.error.column(position).to_pylist() if column.rank_error is None
@@ -270,8 +269,8 @@ class Release:
         ]  # fmt: skip
         words = "nothing charged" if self.reused else f"charged {self.receipt.charged}"
         price = words if self.reused or not self.receipt.price else f"price: {self.receipt.price}; {words}"
-        bars_text = f"; error bars hold in {self.confidence * 100:g} % of cases" if any(noisy) else ""
-        remarks = (f"{price}, receipt {self.receipt_id}{bars_text}", *self.notices, *self.remarks)
+        cases = cases_text(described, self.confidence)
+        remarks = (f"{price}, receipt {self.receipt_id}{cases}", *self.notices, *self.remarks)
         return answer_html([column.name for column in self.columns], self.rows(), errors, len(self), remarks)
 
 

@@ -278,5 +278,11 @@ def sentences(columns: Sequence[DescribedColumn]) -> tuple[str, ...]:
     return tuple(lines)
 
 
+def cases_text(columns: Sequence[DescribedColumn], confidence: float) -> str:
+    """Return in how many cases the errors of an answer are as shown, as the end of a line; "" if it shows no error."""
+    shows = any(c.low.null_count < len(c.low) or (c.rank_error is not None and len(c.low)) for c in columns)
+    return f"; error bars hold in {confidence * 100:g} % of cases" if shows else ""
+
+
 def _where(rows: int, count: int) -> str:
     return "" if count == 1 else f" in {rows} of {count} rows"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import Flag, auto
 from fractions import Fraction
@@ -11,8 +12,20 @@ from functools import cached_property, partial
 from dpsql.errors.exceptions import Error
 from dpsql.functions.key_columns import labels_used
 from dpsql.plan.expression_text import column_texts, expression_text
-from dpsql.plan.plan import Call, Column, Expr, Literal, Scan, columns_read, results_read
-from dpsql.plan.stability import tables
+from dpsql.plan.origins import UnknownOrigin, branches
+from dpsql.plan.plan import (
+    Call,
+    Column,
+    Expr,
+    Literal,
+    Relation,
+    Scan,
+    UnitAggregate,
+    UnitWindow,
+    columns_read,
+    results_read,
+)
+from dpsql.plan.stability import parts, tables
 from dpsql.planning.planner import Planned
 from dpsql.policy import Policy
 from dpsql.pricing.explain import block_names, confidence_text, cut_text
@@ -215,19 +228,36 @@ def key_notices(question: NoticedQuestion) -> tuple[str, ...]:
     """Return notices on rows that groups of public keys contain besides the rows with the key's value: rows without a value
     (NULL), and values that the key's own bounds clamp. They follow only from policy and text."""
     blocks = [priced.block for priced in question.planned.price.blocks]
-    declared = {name for table in question.policy.tables.values() for name in table.columns}
     without = dict.fromkeys(
-        name if (name := texts.get(column.name, _plain(column.name))) in declared else f"a value of {name}"
+        name
         for block in blocks
-        for texts in (column_texts(block.source),)
-        for key in block.keys if key.expression.facts.nullable and key.values is not None and None in key.values
-        for column in columns_read(key.expression)
-    )  # fmt: skip
+        for key in block.keys
+        if key.expression.facts.nullable and key.values is not None and None in key.values
+        for name in _named_in(block.source, key.expression, question.policy)
+    )
     names = list(without)
     empty = f"rows without {' or '.join(names[:_MOST_NAMED])} are in groups of their own, with NULL" if names else ""
     public = (key.expression for block in blocks for key in block.keys if key.values is not None)
     folded = dict.fromkeys(filter(None, map(_folded, public)))
     return (*([empty] if empty else ()), *folded)
+
+
+def _named_in(source: Relation, key: Expr, policy: Policy) -> list[str]:
+    """Return the columns of the policy that a key reads, through subqueries too; the texts of values that are of no one row."""
+    declared = {name for table in policy.tables.values() for name in table.columns}
+    with suppress(UnknownOrigin):
+        read = [column for branch in branches(source) for column in columns_read(branch.written(key))]
+        names = [_plain(column.name) for column in read]
+        if declared.issuperset(names) and not _is_per_unit(source):
+            return names
+    texts = column_texts(source)
+    names = [texts.get(column.name, _plain(column.name)) for column in columns_read(key)]
+    return [name if name in declared else f"a value of {name}" for name in names]
+
+
+def _is_per_unit(relation: Relation) -> bool:
+    """Return whether a relation has values of a privacy unit, such as the largest of its rows."""
+    return isinstance(relation, (UnitAggregate, UnitWindow)) or any(map(_is_per_unit, parts(relation)))
 
 
 def label_notices(question: NoticedQuestion) -> tuple[str, ...]:

@@ -147,7 +147,7 @@ def _answer_parts(note: Note) -> list[Markup]:
     rows = [tuple(_cell(_value(row[key], column["type"])) for key, column in keyed) for row in note["rows"]]
     price = "nothing, answered from stored releases" if note["reused"] else note["price"] or note["charged"]
     remarks = [f"price: {price}", f"receipt {note['receipt']}"] if note["receipt"] else []
-    if any(column["noisy"] for column in columns):
+    if rows and any(isinstance(e, str) or any(width is not None for width in e) for e in errors if e is not None):
         remarks.append(f"error bars hold in {note['confidence'] * 100:g} % of cases")
     return [
         _picture(note),

@@ -376,14 +376,15 @@ def price_lines(session: Session, release: Release, *, verbose: bool = False) ->
     lines = [f"notice: {notice}" for notice in session.news(release)]
     if not release.receipt_id:
         return lines
-    noisy = any(column.noisy for column in release.columns)
-    if noisy:
+    if any(column.noisy for column in release.columns):
         lines += [f"note: {note}" for note in release.remarks]
     if release.reused:
         lines.append("price: nothing, answered from stored releases")
     else:
-        bars = f"; error bars hold in {release.confidence * 100:g} % of cases" if noisy else ""
-        lines.append(f"price: {release.receipt.price or release.receipt.charged}{bars}")
+        from dpsql.release.shape import cases_text
+
+        cases = cases_text(release.described, release.confidence)
+        lines.append(f"price: {release.receipt.price or release.receipt.charged}{cases}")
     if verbose:
         lines.append(f"charged: {release.receipt.charged}; receipt {release.receipt_id}")
     return [*lines, f"left: {left_text(session)}"]

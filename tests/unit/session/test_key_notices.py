@@ -57,8 +57,10 @@ def test_values_that_a_key_folds_are_told(session: Session, key: str, told: list
     ("source", "told"),
     [
         ("SELECT age AS k FROM patients", "age"),
-        ("SELECT age + 1 AS k FROM patients", "a value of (age + 1)"),
-        ("SELECT age AS k FROM patients UNION ALL SELECT age // 2 FROM patients", "a value of age or (age // 2)"),
+        ("SELECT age + 1 AS k FROM patients", "age"),
+        ("SELECT age + 1 AS k FROM (SELECT age // 2 AS age FROM patients)", "age"),
+        ("SELECT age AS k FROM patients UNION ALL SELECT floor(weight / 10) FROM patients", "age or weight"),
+        ("SELECT patient_id, MAX(age) AS k FROM patients GROUP BY patient_id", "a value of max(age)"),
     ],
 )
 def test_rows_without_a_value_are_named_behind_a_subquery(session: Session, source: str, told: str) -> None:

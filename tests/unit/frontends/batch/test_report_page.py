@@ -159,7 +159,7 @@ def test_odd_values_are_shown_as_they_were_released() -> None:
     assert "price: epsilon 0.1; receipt r1; error bars hold in 90 % of cases" in text
     assert len(pictures(text)) == 1
     text = "".join(report_page._answer_parts({**note, "rows": [], "low": [], "high": [], "error": []}))
-    assert not pictures(text)
+    assert not pictures(text) and "error bars hold" not in text
 
 
 @pytest.mark.parametrize("read", ["q.html", "clinic.html"])

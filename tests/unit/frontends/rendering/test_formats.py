@@ -284,6 +284,8 @@ def test_a_price_names_charge_receipt_and_what_is_left() -> None:
     ]  # fmt: skip
     free = regions(replace(PAID, charged="nothing", price=""), confidence=0.999)
     assert price_lines(SESSION, free)[0] == "price: nothing; error bars hold in 99.9 % of cases"
+    nothing = written_release([("n", Type.INTEGER, [])], {0: []}, replace(PAID, charged="nothing", price=""))
+    assert price_lines(SESSION, nothing)[0] == "price: nothing"
     exact = written_release([("a", Type.INTEGER, [1])], None, PAID, bars=WrittenBars(("estimated",)))
     assert price_lines(SESSION, exact)[0] == "price: 5 % of the budget"
     assert price_lines(SESSION, exact, verbose=True)[1] == "charged: epsilon 0.1; receipt r1"
