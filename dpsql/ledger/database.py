@@ -27,7 +27,7 @@ _URL = re.compile(
 _HOST_AND_PORT = re.compile(r"([A-Za-z0-9.-]*):(\d+)")
 _VALUE = re.compile(r":(\w+)")
 _APPLICATION = {"application_name": "dpsql ledger"}
-_MOST_GRACE_SECONDS = 10.0
+MOST_GRACE_SECONDS = 10.0
 """Upper limit for the time that a reply may take beyond the time that its statement may wait for a lock."""
 
 
@@ -140,7 +140,7 @@ def open_postgresql(options: Mapping[str, Any], timeout_seconds: float) -> Any:
     from dpsql.storage.patient_connections import TCP_OPTIONS, PatientConnection
 
     connection = PatientConnection.connect(autocommit=True, **{**TCP_OPTIONS, **options, **_APPLICATION})
-    connection.patience_seconds = timeout_seconds + min(timeout_seconds, _MOST_GRACE_SECONDS)
+    connection.patience_seconds = timeout_seconds + min(timeout_seconds, MOST_GRACE_SECONDS)
     return connection
 
 

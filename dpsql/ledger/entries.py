@@ -15,6 +15,7 @@ from dpsql.ledger.witness import Head
 _PAGE = 1000
 _COLUMNS = "seq, kind, id, resolves, body, digest"
 _SINCE = "SELECT seq, digest FROM dpsql_entries WHERE seq >= :seq ORDER BY seq"
+_BY_NUMBER = "SELECT digest FROM dpsql_entries WHERE seq = :seq"
 _AFTER = f"SELECT {_COLUMNS} FROM dpsql_entries WHERE seq > :seq ORDER BY seq LIMIT {_PAGE}"
 _BY_ID = f"SELECT {_COLUMNS} FROM dpsql_entries WHERE id = :id"
 _INSERT = f"INSERT INTO dpsql_entries ({_COLUMNS}) VALUES (:seq, :kind, :id, :resolves, :body, :digest)"
@@ -36,6 +37,12 @@ def tip(connection: DatabaseConnection, head: Head) -> Head:
     if not same(head.digest, rows[0][1]):
         raise refuse("ledger_tampered", entry=head.seq, problem="it is not the entry that was seen before")
     return Head(*rows[-1])
+
+
+def has_entry(connection: DatabaseConnection, entry: Head) -> bool:
+    """Return whether the ledger has this entry under its number."""
+    rows = connection.rows(_BY_NUMBER, seq=entry.seq)
+    return bool(rows) and same(entry.digest, rows[0][0])
 
 
 class ChainWriter:

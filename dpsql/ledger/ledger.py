@@ -17,7 +17,7 @@ from dpsql.ledger import windows
 from dpsql.ledger.account import Account, insert_account, load_accounts, update_accounts
 from dpsql.ledger.check import first_problem
 from dpsql.ledger.database import DatabaseConnection
-from dpsql.ledger.entries import ChainWriter, find_charge, page_after, tip
+from dpsql.ledger.entries import ChainWriter, find_charge, has_entry, page_after, tip
 from dpsql.ledger.export import write_csv, write_json_lines
 from dpsql.ledger.group_commit import GroupCommit, Submission
 from dpsql.ledger.records import (
@@ -389,7 +389,7 @@ class Ledger:
             head = seat.head()
             elsewhere = None if second is None else second.required()
             self.store.step("before begin")
-            with self.store.writing(durable=durable) as connection:
+            with self.store.writing(durable=durable, holds=lambda reader: has_entry(reader, writer.last)) as connection:
                 self.store.step("begun")
                 if elsewhere is not None:
                     tip(connection, elsewhere)

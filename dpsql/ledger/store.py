@@ -13,12 +13,21 @@ import logging
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
-from dpsql.errors.exceptions import Error, refuse
-from dpsql.ledger.database import DatabaseConnection, Place, open_copy, open_postgresql, open_sqlite, slug_of
+from dpsql.errors.exceptions import Error, Fault, refuse
+from dpsql.ledger.database import (
+    MOST_GRACE_SECONDS,
+    DatabaseConnection,
+    Place,
+    open_copy,
+    open_postgresql,
+    open_sqlite,
+    slug_of,
+)
 from dpsql.storage.live_objects import LiveObjects
 
 _log = logging.getLogger("dpsql.custodian")
@@ -39,8 +48,11 @@ _NOT_WRITTEN = ("SQLITE_FULL", "SQLITE_IOERR_WRITE")
 """Errors of a commit in which the file did not take the transaction: the last frame of the log, which makes it whole, is missing
 or incomplete, so it is rolled back (https://sqlite.org/walformat.html). What a failed flush leaves is unknown."""
 
+_DAMAGED = "its database is damaged"
+
 T = TypeVar("T")
 Step = Callable[[str], None]
+Holds = Callable[[DatabaseConnection], bool]
 
 
 def no_step(name: str) -> None:
@@ -92,13 +104,14 @@ class Store:
             self._lock.release()
 
     @contextmanager
-    def writing(self, *, durable: bool = True) -> Iterator[DatabaseConnection]:
+    def writing(self, *, durable: bool = True, holds: Holds | None = None) -> Iterator[DatabaseConnection]:
         """Open a write transaction; if `durable`, it is on disk when the context ends, otherwise a power failure may
         lose it.
 
-        Raises `Fault` for every failure of the database. Nothing is written unless the context ends normally; if the
-        commit of a durable transaction fails, the outcome is unknown and the fault says so (`charged` is set), unless the disk is
-        full: then nothing was written.
+        Raises `Fault` for every failure of the database. Nothing is written unless the context ends normally. If the commit of a
+        durable transaction fails, a full SQLite file has not taken it, and a server is asked on a new connection (`holds` says
+        whether the transaction is there): then the context ends normally, or nothing was written. Otherwise the outcome is
+        unknown and the fault says so (`charged` is set).
         """
         with self.alone():
             connection = self._begun(self._begin_durable if durable else self._begin_lossy)
@@ -108,9 +121,11 @@ class Store:
                 self.step("before commit")
                 with self._in_words(committing=durable):
                     connection.run("COMMIT")
-            except BaseException:
+            except BaseException as error:
                 self._give_up()
-                raise
+                if not (isinstance(error, Fault) and error.slug == "ledger_commit_unknown" and holds is not None):
+                    raise
+                self._require_held(holds, error)
             self.step("after commit")
 
     @contextmanager
@@ -239,6 +254,32 @@ class Store:
         except self._errors:
             self._disconnect()
 
+    def _require_held(self, holds: Holds, unknown: Fault) -> None:
+        """Return if a server holds the transaction whose commit brought no reply; raise `Fault` if it does not, and `unknown` if
+        it cannot be asked.
+
+        Writers have a lock until the end of their transaction, so that of this one has ended when we have the lock. What others
+        can read by then was flushed to disk. (After a failed flush of a SQLite file, what can be read may still be lost.)
+        """
+        if self.is_sqlite:
+            raise unknown
+        self._disconnect()
+        deadline = time.monotonic() + min(self.timeout_seconds, MOST_GRACE_SECONDS)
+        while True:
+            try:
+                connection = self._begun(self._begin_lossy)
+                with self._in_words():
+                    is_held = holds(connection)
+                break
+            except Error as error:
+                if error.slug != "ledger_unreachable" or time.monotonic() > deadline:
+                    raise unknown from error
+            time.sleep(0.2)  # a server that starts again refuses connections
+        self._give_up()
+        if not is_held:
+            slug = slug_of(unknown.__cause__)
+            raise refuse(slug, what=self.name, seconds=f"{self.timeout_seconds:g}", problem=_DAMAGED) from unknown
+
     def _disconnect(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
@@ -259,7 +300,7 @@ class Store:
             if committing and is_written and slug != "ledger_damaged":
                 raise refuse("ledger_commit_unknown", charged=True) from error
             seconds = f"{self.timeout_seconds:g}"
-            raise refuse(slug, what=self.name, seconds=seconds, problem="its database is damaged") from error
+            raise refuse(slug, what=self.name, seconds=seconds, problem=_DAMAGED) from error
 
 
 def _driver_errors(is_sqlite: bool) -> tuple[type[Exception], type[Exception]]:

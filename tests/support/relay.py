@@ -16,6 +16,7 @@ class Relay:
     """A socket in `folder` that forwards bytes to and from the server's socket in `server_folder`."""
 
     def __init__(self, folder: Path, server_folder: str) -> None:
+        self.folder = folder
         self._place, self._target = folder / _SOCKET, f"{server_folder}/{_SOCKET}"
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
         self._lock = threading.Lock()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import resource
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -21,6 +22,7 @@ from support.ledger_homes import EPSILON, Home, charge
 
 from dpsql.errors.exceptions import Error, Fault
 from dpsql.ledger.ledger import Ledger
+from dpsql.ledger.store import no_step
 
 FORK = multiprocessing.get_context("fork")
 NOBODY = 65534
@@ -248,12 +250,48 @@ def test_a_postgres_connection_lost_while_charging_spends_nothing_and_the_ledger
     ledger = postgres_home.new()
     ledger.store.step = lose(postgres_home, ledger, window)
     error = refused(lambda: ledger.reserve(charge("lost")))
-    unknown = window == "before commit"
-    assert error.slug == ("ledger_commit_unknown" if unknown else "ledger_unreachable")
-    assert error.charged == unknown
+    assert (error.slug, error.charged) == ("ledger_unreachable", False)
     assert ledger.spent()["epsilon"] == 0
     ledger.reserve(charge("next"))
     assert postgres_home.open().verify().sound
+
+
+@pytest.mark.parametrize("failure", [psycopg.OperationalError, psycopg.errors.DiskFull])
+@pytest.mark.parametrize("taken", ["taken", "lost", "lost, and its number taken by another host"])
+def test_a_commit_without_a_reply_is_read_back(
+    postgres_home: Home, tmp_path: Path, failure: type[Exception], taken: str
+) -> None:
+    """The ledger says on a new connection whether it has the charge, so the question is answered, or costs nothing."""
+    ledger = postgres_home.new()
+    shutil.copytree(postgres_home.state, tmp_path / "other")
+    other = Home(postgres_home.url, tmp_path / "other").open()
+
+    def lose_reply(step: str) -> None:
+        if step == "before commit":
+            ledger.store.step = no_step
+            connection = ledger.store._connection
+            assert connection is not None
+            run = connection.run
+
+            def commit(text: str, **values: Any) -> int:
+                run(text if taken == "taken" else "ROLLBACK", **values)
+                if taken.endswith("host"):
+                    other.reserve(charge("of another host")).commit()
+                raise failure
+
+            connection.run = commit  # type: ignore[method-assign]
+
+    ledger.store.step = lose_reply
+    if taken == "taken":
+        ledger.reserve(charge("lost")).commit()
+    else:
+        error = refused(lambda: ledger.reserve(charge("lost")))
+        full = failure is psycopg.errors.DiskFull
+        assert (error.slug, error.charged) == ("ledger_disk_full" if full else "ledger_unreachable", False)
+    ledger.reserve(charge("next")).commit()
+    assert ledger.spent()["epsilon"] == (1 if taken == "lost" else 2) * EPSILON
+    assert ledger.verify().sound and other.verify().sound, "the head has followed"
+    other.close()
 
 
 @pytest.mark.parametrize("window", ["before begin", "after commit", "reserved"])

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from support.ledger_homes import EPSILON, Home, charge
 from support.relay import Relay
+from support.server_folder import server_folder
 
 from dpsql.errors.exceptions import Error
 from dpsql.ledger.ledger import Ledger
@@ -22,12 +22,11 @@ NEVER_SECONDS = 60.0
 
 
 @pytest.fixture
-def relay(postgres_home: Home, tmp_path: Path) -> Iterator[Relay]:
-    folder = tmp_path / "network"
-    folder.mkdir()
-    network = Relay(folder, folder_of(postgres_home.url))
-    yield network
-    network.close()
+def relay(postgres_home: Home) -> Iterator[Relay]:
+    with server_folder() as folder:  # the path of a socket is short
+        network = Relay(folder, folder_of(postgres_home.url))
+        yield network
+        network.close()
 
 
 def folder_of(url: str) -> str:
@@ -36,10 +35,10 @@ def folder_of(url: str) -> str:
 
 
 @pytest.fixture
-def behind(postgres_home: Home, relay: Relay, tmp_path: Path) -> Iterator[Ledger]:
+def behind(postgres_home: Home, relay: Relay) -> Iterator[Ledger]:
     """Yield the ledger of `postgres_home`, as a process reads it through the relay."""
     postgres_home.new(timeout_seconds=SECONDS)
-    home = Home(postgres_home.url.replace(folder_of(postgres_home.url), str(tmp_path / "network")), postgres_home.state)
+    home = Home(postgres_home.url.replace(folder_of(postgres_home.url), str(relay.folder)), postgres_home.state)
     yield home.open(timeout_seconds=SECONDS, adopt=True)
     home.close()
 
