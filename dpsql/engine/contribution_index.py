@@ -209,7 +209,13 @@ class ContributionIndex:
 
         def view(table: str) -> View:
             opened = self._view(table, counted=not for_display)
-            return replace(opened, key=SHOWN_KEY) if for_display else opened
+            if not for_display:
+                return opened
+            files = self._engine.views.files
+            displayed = None if opened.sql is None or files is None else files.name_in_texts(self._view_name(table))
+            return replace(
+                opened, key=SHOWN_KEY, sql=displayed or opened.sql, count_units=displayed or opened.count_units
+            )
 
         return cache(view)
 
@@ -245,23 +251,25 @@ class ContributionIndex:
         if identity is None:
             return View(order)
         token = self._token(table, order, identity)
-        views, texts = self._engine.views, partial(self._texts, table, identity)
+        views, view_name, texts = self._engine.views, self._view_name(table), partial(self._texts, table, identity)
         if views.stored is not None:
             stored = views.stored.place(f"{self._prefix()}{token[:_STORED_LENGTH]}")
             return View(order, stored, prepared=stored is not None)
         if views.files is None:
             return View(order)
         for folder in self._folders():
-            for ending, marked in (("duckdb", ""), ("inplace", identity.text)):
-                file = f"{folder}{os.sep}{token}.{ending}"  # no Path: this runs four times for every question
-                if not os.path.exists(file):
-                    continue
-                place = views.files.opened(self._view_name(table), token, None if marked else Path(file), texts, order)
+            file = f"{folder}{os.sep}{token}"  # no Path: this runs twice for every question
+            if os.path.exists(f"{file}.duckdb"):
+                place = views.files.opened(view_name, token, Path(f"{file}.duckdb"), texts, order)
                 if place is not None:
-                    return View(order, place, place, marked, prepared=True)
+                    return View(order, place, place, prepared=True)
+            if os.path.exists(f"{file}.inplace"):
+                place = views.files.of_source(view_name, token, identity.text, texts, order, all_stay=True)
+                if place is not None:
+                    return View(order, place, place, identity.text, prepared=True)
         if not counted or self._policy.privacy_unit is None or _is_young(identity):
             return View(order)
-        place = views.files.counted(self._view_name(table), token, identity.text, texts, order)
+        place = views.files.of_source(view_name, token, identity.text, texts, order, all_stay=False)
         return View(order) if place is None else View(order, place, place, identity.text)
 
     def _texts(self, table: str, identity: Identity) -> BoundedView | None:

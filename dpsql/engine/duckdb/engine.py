@@ -8,6 +8,7 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -131,14 +132,17 @@ class DuckDBEngine:
         with self._cursor(timeout_seconds) as cursor:
             for result, rows in query.released.items():
                 cursor.register(result, rows)
-            for _, _, view in query.unchanged:
-                self._sources.views.count(cursor, view)
+            for table, identity, view in query.unchanged:
+                self._sources.views.count(cursor, view, partial(self._require_unchanged, table, identity))
             answer = ExactAnswer(self._statements.table(cursor, query.sql, query.parameters))
             for table, identity, _ in query.unchanged:
-                now = self.identity(table)
-                if now is None or now.text != identity:
-                    raise RuntimeError(f"the source of {table} changed while its bounded view was read from it")
+                self._require_unchanged(table, identity)
             return answer
+
+    def _require_unchanged(self, table: str, identity: str) -> None:
+        now = self.identity(table)
+        if now is None or now.text != identity:
+            raise RuntimeError(f"the source of {table} changed while its bounded view was read from it")
 
     def holds(self, query: str) -> bool:
         """Return whether the check of a promise finds no row; it runs once for each version of the data."""

@@ -1,7 +1,8 @@
 """Prepared bounded views in DuckDB: each is written into its own file and read under a stable name.
 
-A query reads `memory."#bounded"."TABLE"`, whether the rows come from an index file or from the source itself, and
-counts units by a function of the same name: its text, which EXPLAIN shows, does not reveal which of the two it is.
+A query reads `memory."#bounded"."TABLE"` and counts units by a function of the same name: its text, which EXPLAIN shows, does
+not reveal whether the rows come from an index file or from the source itself. Where they come from the source, the name that
+the engine receives has the version of the source in addition: a view holds for one version, so it is never that of another.
 """
 
 from __future__ import annotations
@@ -37,8 +38,9 @@ _POLL_SECONDS = 0.2
 class _Opened:
     """A view under its name `place`, over an index file or (None) over the source itself. `lost`: the file existed and is gone,
     or there was none, so the view itself leaves out rows beyond max_rows, in the order of `key`. `identity`: that of the source
-    if its units may be counted, else "". `thresholds`: the table in which they were counted."""
+    for which the view was opened, if it is read from the source. `thresholds`: the table in which units were counted."""
 
+    view_name: str
     place: str
     token: str
     view: BoundedView
@@ -60,6 +62,11 @@ def _attach(cursor: duckdb.DuckDBPyConnection, token: str, file: Path) -> str:
     if (index,) not in names:
         cursor.execute(f"ATTACH {constant(str(file))} AS {name(index)} (READ_ONLY)")
     return name(index)
+
+
+def _thresholds(opened: _Opened) -> str:
+    """Return the name of the table of a view's thresholds."""
+    return f"{_SCHEMA}.{name(f'{opened.view_name} {opened.token} thresholds')}"
 
 
 def _open(cursor: duckdb.DuckDBPyConnection, opened: _Opened) -> None:
@@ -93,17 +100,21 @@ class Views:
         self._is_former = False
         self._lock, self._counting = threading.Lock(), threading.Lock()
 
+    def name_in_texts(self, view_name: str) -> str:
+        """Return the name that stands for every version of a view in texts that are only shown."""
+        return f"{_SCHEMA}.{name(view_name)}"
+
     def opened(
-        self, view_name: str, token: str, file: Path | None, view: Callable[[], BoundedView | None], key: str
+        self, view_name: str, token: str, file: Path, view: Callable[[], BoundedView | None], key: str
     ) -> str | None:
-        """Return the common name of the view and of the function that counts its units. Both are created if `token` is new for
-        this name, or if the copy was lost.
+        """Return the common name of the view of a copy and of the function that counts its units. Both are created if `token` is
+        new for this name, or if the copy was lost.
 
         Policies of different shapes may use one engine, each with its own `view_name`: a question under one of them must not read
         the view of another, which may have more rows of a unit. Among versions of the data, `view` prevents a late question
         from replacing a later version, whose questions do not check whether the view changed, by an earlier one.
         """
-        place = f"{_SCHEMA}.{name(view_name)}"
+        place = self.name_in_texts(view_name)
         with self._lock:
             before = self._opened.get(place)
             if before is not None and before.token == token and not before.lost:
@@ -111,25 +122,56 @@ class Views:
             texts = view()
             if texts is None:
                 return None
-            return self._keep(_Opened(place, token, texts, key, file))
+            if self._keep(_Opened(view_name, place, token, texts, key, file)) is None:
+                return None
+            if before is not None and before.token != token:
+                with self._cursor() as cursor, suppress(duckdb.Error):
+                    cursor.execute(f"DETACH DATABASE IF EXISTS {name('#' + before.token)}")
+            return place
 
-    def counted(
-        self, view_name: str, token: str, identity: str, view: Callable[[], BoundedView | None], key: str
+    def of_source(
+        self,
+        view_name: str,
+        token: str,
+        identity: str,
+        view: Callable[[], BoundedView | None],
+        key: str,
+        *,
+        all_stay: bool,
     ) -> str | None:
-        """Return the common name of a view that is computed from the source, in which `count` counts units before it is read."""
-        place, token = f"{_SCHEMA}.{name(view_name)}", f"{token} counted"
+        """Return the name of a view that is read from the source, and of its function. Unless `all_stay`, `count` counts its
+        units before it is read.
+
+        What a view leaves out is right for one version of the source only, and a source may return to an earlier version (a
+        link that leads to another folder, and back). So each version has its own name; a question finds under it the view for
+        which its text was written, or none.
+        """
+        place = self.name_in_texts(f"{view_name} {token} {'in place' if all_stay else 'counted'}")
         with self._lock:
             before = self._opened.get(place)
-            if before is not None and before.token == token:
+            if before is not None and before.identity:
                 return place
             texts = view()
             if texts is None:
                 return None
-            return self._keep(_Opened(place, token, texts, key, None, lost=True, identity=identity))
+            opened = _Opened(view_name, place, token, texts, key, None, lost=not all_stay, identity=identity)
+            if self._keep(opened) is None:
+                return None
+            self._drop_other_versions(opened)
+            return place
+
+    def _drop_other_versions(self, present: _Opened) -> None:
+        """Drop the views of other versions of the source, which no question can read to its end."""
+        for place, other in list(self._opened.items()):
+            is_named_alone = other.view_name == present.view_name and place != self.name_in_texts(other.view_name)
+            if is_named_alone and other.identity != present.identity:
+                del self._opened[place]
+                with self._cursor() as cursor, suppress(duckdb.Error):
+                    cursor.execute(f"DROP VIEW IF EXISTS {place}; DROP MACRO IF EXISTS {place}")
+                    cursor.execute(f"DROP TABLE IF EXISTS {_thresholds(other)}")
 
     def _keep(self, opened: _Opened) -> str | None:
-        """Open a view in place of an earlier version; return its name, or None if it cannot be read here."""
-        before = self._opened.get(opened.place)
+        """Open a view in place of an earlier one of its name; return the name, or None if it cannot be read here."""
         try:
             with self._cursor() as cursor:
                 if self._is_former:  # checked after taking a cursor: do not write to the new database
@@ -139,29 +181,27 @@ class Views:
             _log.error("the view %s cannot be read: %s", opened.place, error)
             return None
         self._opened[opened.place] = opened
-        if self._is_former:
-            return None
-        if before is not None and before.token != opened.token:
-            with self._cursor() as cursor, suppress(duckdb.Error):
-                cursor.execute(f"DETACH DATABASE IF EXISTS {name('#' + before.token)}")
-                cursor.execute(f"DROP TABLE IF EXISTS {before.thresholds}" * bool(before.thresholds))
-        return opened.place
+        return None if self._is_former else opened.place
 
-    def count(self, cursor: duckdb.DuckDBPyConnection, place: str) -> None:
-        """Count the rows of the units of a view that `counted` named, so that reading it does not sort every row: the units with
-        too many rows get thresholds, which are kept in memory until the source or the database is opened anew. Do nothing for
-        other views, or while another thread counts; the window of the view keeps the same rows. Raises duckdb.Error.
+    def count(self, cursor: duckdb.DuckDBPyConnection, place: str, require_unchanged: Callable[[], None]) -> None:
+        """Count the rows of the units of a view that `of_source` named, so that reading it does not sort every row: the units
+        with too many rows get thresholds, which are kept in memory until the source or the database is opened anew. Do nothing
+        for a view in which all rows stay, or while another thread counts; the window of the view keeps the same rows. Raises
+        duckdb.Error, and what `require_unchanged` raises if the source does not have the identity of the view.
 
-        A unit that has more rows now than when it was counted may have no threshold. So the thresholds belong to the version of
-        the source from before to after the count: a query that began with another version, or ends with one, has no answer
-        (`Engine.run`), and one that begins with a later version opens another view.
+        A unit that has more rows now than when it was counted may have no threshold. So thresholds are kept only if the source
+        had the view's identity before and after they were counted, and are read under the name of that version alone; a query
+        that ends with another version has no answer (`Engine.run`).
         """
         opened = self._opened.get(place)
-        if opened is None or not opened.identity or opened.thresholds or not self._counting.acquire(blocking=False):
+        is_counted = opened is not None and (not opened.identity or not opened.lost or bool(opened.thresholds))
+        if opened is None or is_counted or not self._counting.acquire(blocking=False):
             return
         try:
-            table = f"{_SCHEMA}.{name(opened.token)}"
+            require_unchanged()
+            table = _thresholds(opened)
             cursor.execute(f"CREATE OR REPLACE TABLE {table} AS {opened.view.thresholds(opened.key)}")
+            require_unchanged()
             with self._lock:
                 if self._opened.get(place) is not opened or self._is_former:
                     return

@@ -16,6 +16,7 @@ import pytest
 from support.visits_clinic import engine_of, engine_sql, index_of, open_clinic, written
 
 from dpsql.engine import contribution_index
+from dpsql.engine.emit.bounded_view import BoundedView
 from dpsql.errors.exceptions import Fault
 from dpsql.session.session import Session
 
@@ -118,10 +119,10 @@ def test_rows_that_are_added_during_a_question_leave_it_without_an_answer(
     views: Any = engine_of(session).views.files
     count = type(views).count
 
-    def rows_arrive(views: Any, cursor: Any, place: str) -> None:
+    def rows_arrive(views: Any, *arguments: Any) -> None:
         if moment == "counting":
             write(f"{MANY} UNION ALL {ADDED}")
-        count(views, cursor, place)
+        count(views, *arguments)
         if moment == "reading":
             write(f"{MANY} UNION ALL {ADDED}")
 
@@ -160,3 +161,42 @@ def test_a_source_that_changed_a_moment_ago_is_not_counted(
     monkeypatch.setattr(contribution_index, "SETTLED_SECONDS", 3600.0)
     query = written(session, COUNTED)
     assert not query.unchanged and "OVER" in query.sql
+
+
+@pytest.mark.parametrize("moment", ["written", "counting", "other questions"])
+def test_a_version_that_returns_is_not_bounded_by_another(
+    tmp_path: Path, moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A link leads to another folder, and back: the identity is again the one for which the text of a question was written."""
+    for version, rows in {"few": FEW, "many": f"{FEW} UNION ALL {ADDED}"}.items():
+        (tmp_path / version).mkdir()
+        with duckdb.connect() as connection:
+            connection.execute(WRITTEN["visits.parquet"].format(rows=rows, file=tmp_path / version / "visits.parquet"))
+
+    def lead_to(version: str) -> None:
+        (tmp_path / "next").symlink_to(version)
+        os.replace(tmp_path / "next", tmp_path / "current")
+
+    thresholds = BoundedView.thresholds
+
+    def changed_meanwhile(view: BoundedView, key: str) -> str:
+        lead_to("few")
+        return thresholds(view, key)
+
+    policy = tmp_path / "clinic.yaml"
+    policy.write_text(POLICY.format(source="current/visits.parquet", most=MOST))
+    lead_to("many")
+    with open_clinic(policy) as session:
+        query = written(session, COUNTED)
+        if moment != "counting":
+            lead_to("few")
+        else:
+            monkeypatch.setattr(BoundedView, "thresholds", changed_meanwhile)
+        if moment == "other questions":
+            assert counted(session) == 10 * 3
+            lead_to("many")
+        with pytest.raises(Fault):
+            engine_of(session).run(query)
+        monkeypatch.setattr(BoundedView, "thresholds", thresholds)
+        lead_to("many")
+        assert counted(session) == 9 * 3 + MOST
