@@ -108,6 +108,24 @@ def cells(policy: Policy, engine: Engine, table: str, file: str, *, everything: 
     return rows, [CellCounts(table, column, file, *counts[column]) for column in counts]
 
 
+def names_units(policy: Policy, engine: Engine, table: str, column: str) -> bool:
+    """Return whether a column has several values, and all of them are keys of privacy units; False if that cannot be read."""
+    unit, text = policy.privacy_unit, engine.dialect
+    assert unit is not None
+    named, units = (
+        text.derived(_Reading(policy, engine, owner).values(name))
+        for owner, name in ((table, column), (unit.table, unit.column))
+    )
+    rows = f"{named} LEFT JOIN (SELECT c0 AS c1 FROM {units}) AS s1 ON c0 = c1 WHERE c0 IS NOT NULL"
+    try:
+        (row,) = engine.exact_rows(f"SELECT count(*) AS m0, count(c1) AS m1 FROM {rows}").to_pylist()
+    except Error as error:
+        if error.slug != "engine_failed":
+            raise
+        return False
+    return bool(row["m0"] > 1 and row["m0"] == row["m1"])
+
+
 def _failures_of(reading: _Reading, columns: list[str]) -> Iterator[Failure]:
     if reading.succeeds(columns):
         return
@@ -203,6 +221,10 @@ class _Reading:
         return int(row["n0"]), {
             column: (int(row[f"f{number}"]), int(row[f"u{number}"])) for number, column in enumerate(columns)
         }
+
+    def values(self, column: str) -> str:
+        """Return a SELECT of the different values of a column."""
+        return f"SELECT DISTINCT {self._typed(column)} AS c0 FROM {self.engine.source(self.table).sql} AS s0"
 
     def counts(self, column: str) -> list[tuple[Any, int]]:
         """Return the values of a column in their order, each with its number of rows; NULL comes last."""

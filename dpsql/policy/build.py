@@ -142,6 +142,7 @@ def _tables(policy: PolicyShape, row_privacy: bool, problems: Problems) -> dict[
             columns=declared[name],
             bounds=_bounds_of_table(shape, row_privacy),
             schema=shape.schema_name,
+            foreign_keys={c: end for c, end in shape.foreign_keys.items() if c not in (shape.unprotected or ())},
             csv=_csv(shape.csv, policy.csv) if is_csv(shape.source or policy.source or "") else None,
         )
         for name, shape in shapes.items()

@@ -22,6 +22,10 @@ _FILES = (
 )
 _PHYSICAL = re.compile(r"[A-Za-z_][A-Za-z0-9_$]{0,62}(?:\.[A-Za-z_][A-Za-z0-9_$]{0,62}){0,2}\Z", re.ASCII)
 
+_TWO_PEOPLE = (
+    "If another column names another person (payer and payee, mother and child), write `unprotected: [COLUMN]`: that person may "
+    "be in any number of rows, and nothing hides it; if it names the same person, leave it out of foreign_keys"
+)
 _WILDCARD = re.compile(r"[*?\[]")
 
 
@@ -271,8 +275,18 @@ def _check_table(table: Table, names: Names, problems: Problems) -> None:
     for key in table.bounds.declared():
         if table.public:
             problems.add((*place, key), "a public table belongs to nobody, so it has no such limit")
+    _check_unprotected(table, declared, problems)
     if not table.public and table.max_multiplicity and not problems.within((*place, "public")):
         problems.add((*place, "max_multiplicity"), "is a promise about public tables; this one is protected")
+
+
+def _check_unprotected(table: Table, declared: tuple[str, ...], problems: Problems) -> None:
+    for number, name in enumerate(table.unprotected or ()):
+        place: Place = ("tables", table.name, "unprotected", number)
+        if table.public:
+            problems.add(place, "a public table's rows are about nobody")
+        elif name not in declared:
+            problems.add(place, f"column {name} must be written under columns{did_you_mean(name, declared)}")
 
 
 def _check_column(column: PolicyColumn, place: Place, problems: Problems) -> None:
@@ -402,7 +416,10 @@ def _check_unit(policy: Policy, unit: PrivacyUnit, names: Names, problems: Probl
     keys = {name: t.foreign_keys for name, t in policy.tables.items() if not t.public}
     cycle = find_cycle(keys)
     if cycle is not None:
-        problems.add(("tables", cycle[0], "foreign_keys"), f"foreign keys run in a circle: {' -> '.join(cycle)}")
+        within = f". {_TWO_PEOPLE}" if len(cycle) == 2 else ""
+        problems.add(
+            ("tables", cycle[0], "foreign_keys"), f"foreign keys run in a circle: {' -> '.join(cycle)}{within}"
+        )
         return
     paths = paths_to_unit(keys, unit.table)
     for name in keys:
@@ -442,7 +459,11 @@ def _check_paths(
         )
     elif len({path[:1] for path in paths}) > 1:
         ways = " and ".join(" -> ".join([f"{hop[0]}.{hop[1]}" for hop in path] + [unit.table]) for path in paths)
-        problems.add(place, f"two paths lead to the privacy unit, {ways}; keep the one that says whose the row is")
+        problems.add(
+            place,
+            f"two paths lead to the privacy unit, {ways}, and a row is protected as that of one person: keep the path that says "
+            f"whose it is. {_TWO_PEOPLE}",
+        )
     elif len(paths) == 1:
         for child, column, parent, parent_column in joins_of(paths[0], unit.column):
             if child == name and not policy.tables[parent].is_unique((parent_column,)):

@@ -70,6 +70,11 @@ Target = Annotated[
     _text_schema(rf"{values.NAME_PATTERN}\.{values.NAME_PATTERN}"),
 ]
 Names = Annotated[tuple[str, ...], PlainValidator(values.names), WithJsonSchema(_NAME_OR_LIST)]
+FurtherNames = Annotated[
+    tuple[str, ...],
+    PlainValidator(values.further_names),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {**_NAME_LIST, "minItems": 0}]}),
+]
 TableNames = Annotated[tuple[str, ...], PlainValidator(values.table_names), WithJsonSchema(_NAME_OR_LIST)]
 NameSets = Annotated[
     tuple[tuple[str, ...], ...],
@@ -283,6 +288,10 @@ class TableShape(_GroupBoundsShape):
         dict[NameSet, Count], Field(description="public tables: columns to the most rows that agree on them")
     ] = {}
     foreign_keys: Annotated[dict[Name, Target], Field(description="column to parent.column")] = {}
+    unprotected: Annotated[
+        FurtherNames | None,
+        Field(description="columns that name further people, of whom rows of others tell; [] if no column does"),
+    ] = None
     max_count: Annotated[
         Count | None, Field(description="the most one privacy unit adds to a COUNT; more is scaled down")
     ] = None

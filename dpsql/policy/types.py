@@ -110,7 +110,7 @@ def fingerprint(value: object) -> str:
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
-_NOT_SAID = ("description", "folder", "origin", "rows", "row_count", "asker")
+_NOT_SAID = ("description", "folder", "origin", "rows", "row_count", "asker", "unprotected")
 """Fields on which the meaning of answers does not depend."""
 
 
@@ -326,12 +326,13 @@ class Table:
     `schema` is the schema in which analysts see it, None for the default one; table names are unique over all schemas.
     `source` is its physical name (`schema.table`) or file glob if different; `unique` are column sets, besides
     `primary_key`, on which no two rows agree; `max_multiplicity` maps a column set of a public table to the most rows that
-    agree on it; `foreign_keys` maps a column to (parent table, parent column). `bounds`: the most that one privacy unit
-    contributes (`max_rows` is 1 under row privacy; a public table has none). `columns` holds every column that the policy
-    names, key columns included. `csv` is the dialect of its files, None if it is not read from CSV files. `rows`: the column
-    names and rows of a public table in its source, if they are few (None: unknown; never from the policy file); `row_count`:
-    the number of its rows. `append_only`: rows are only added, and only in new files, so that the choice of the rows of a unit
-    that stay is the same for all versions of the data.
+    agree on it; `foreign_keys` maps a column to (parent table, parent column). `unprotected`: columns that name further privacy
+    units, whose part in these rows nothing bounds, none of them in `foreign_keys` (None: the file does not say). `bounds`: the
+    most that one privacy unit contributes (`max_rows` is 1 under row privacy; a public table has none). `columns` holds every
+    column that the policy names, key columns included. `csv` is the dialect of its files, None if it is not read from CSV files.
+    `rows`: the column names and rows of a public table in its source, if they are few (None: unknown; never from the policy
+    file); `row_count`: the number of its rows. `append_only`: rows are only added, and only in new files, so that the choice of
+    the rows of a unit that stay is the same for all versions of the data.
     """
 
     name: str
@@ -347,6 +348,7 @@ class Table:
     csv: CsvDialect | None = None
     schema: str | None = field(default=None, metadata=LEFT_OUT_AT_DEFAULT)
     append_only: bool = field(default=False, metadata=LEFT_OUT_AT_DEFAULT)
+    unprotected: tuple[str, ...] | None = None
     rows: tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]] | None = field(default=None, compare=False, repr=False)
     row_count: int | None = field(default=None, compare=False, repr=False)
 
@@ -546,6 +548,15 @@ class Policy:
     def _resolved(self, path: str) -> str:
         return str(self.folder.resolve() / path)
 
+    @cached_property
+    def unprotected(self) -> Mapping[str, str]:
+        """A sentence for each visible table in which some people are not protected, by its name."""
+        return {
+            name: f"people named by {' and '.join(table.unprotected)} are not protected in rows of {name}, however many of these "
+            "name them (unprotected)"
+            for name, table in self.visible.items() if table.unprotected
+        }  # fmt: skip
+
     @property
     def unit_words(self) -> str:
         """Return the privacy unit and the notion of neighbours as the text that the ledger records."""
@@ -587,4 +598,5 @@ def _with_columns(table: Table, visible: Mapping[str, tuple[str, ...]]) -> Table
             name: (parent, key) for name, (parent, key) in table.foreign_keys.items()
             if name in columns and key in visible.get(parent, ())
         },
+        unprotected=None if table.unprotected is None else tuple(c for c in table.unprotected if c in columns),
     )  # fmt: skip

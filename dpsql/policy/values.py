@@ -170,6 +170,11 @@ def names(raw: object) -> tuple[str, ...]:
     return _each_once(raw, "column")
 
 
+def further_names(raw: object) -> tuple[str, ...]:
+    """Return one column name or a list of them, which may be empty."""
+    return () if raw == [] else names(raw)
+
+
 def table_names(raw: object) -> tuple[str, ...]:
     """Return one table name or a list of them."""
     return _each_once(raw, "table")

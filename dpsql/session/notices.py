@@ -126,6 +126,13 @@ def row_notices(question: NoticedQuestion) -> tuple[str, ...]:
     return (*(notices if limited else ()), *more)
 
 
+def unprotected_notices(question: NoticedQuestion) -> tuple[str, ...]:
+    """Return a notice on each table of the question whose rows name people who are not protected there."""
+    policy = question.policy
+    read = {name for priced in question.planned.price.blocks for name in tables(priced.block.source)}
+    return tuple(sentence for name, sentence in policy.unprotected.items() if name in read)
+
+
 def unit_word(policy: Policy) -> str:
     """Return the word for one privacy unit: the name of its column, if the asker may know that."""
     unit = policy.privacy_unit
@@ -459,6 +466,7 @@ RULES: tuple[tuple[Rule, Shown], ...] = (
     (empty_notices, Shown.EXPLAIN | Shown.ANSWER),
     (dialect_notices, Shown.EXPLAIN),
     (row_notices, Shown.EXPLAIN | Shown.STANDING),
+    (unprotected_notices, Shown.EXPLAIN | Shown.STANDING),
     (target_notices, Shown.EXPLAIN | Shown.ANSWER),
     (workload_notices, Shown.EXPLAIN | Shown.ANSWER),
     (inconsistent_notices, Shown.ANSWER),

@@ -180,6 +180,8 @@ def _describe(policy: Policy, statement: Statement) -> list[tuple[Any, ...]]:
         keys += ["primary key"] if column.name in table.primary_key else []
         if column.name in table.foreign_keys:
             keys.append("references " + ".".join(table.foreign_keys[column.name]))
+        if column.name in (table.unprotected or ()):
+            keys.append("people who are not protected")
         low, high, label = (
             None if value is None else str(value) for value in (column.lower, column.upper, column.outside)
         )

@@ -21,6 +21,7 @@ from dpsql.policy.load import policy_text
 from dpsql.policy.reach import is_file
 from dpsql.policy.reading import changed
 from dpsql.policy.source_kinds import outside_engine, scheme_of, source_kind
+from dpsql.policy.types import DEFAULT_SCHEMAS
 from dpsql.privacy.loss import plain_decimal
 from dpsql.reuse.store import open_releases
 from dpsql.session.budget import budget_of_everybody, question_price, windows_in_words
@@ -123,6 +124,7 @@ def check_policy_file(
     findings.notes.append(_summary(place, policy))
     findings.notes += [f"budget: {sentence}" for sentence in [windows_in_words(policy.budget)] if sentence]
     findings.notes += _dropped_rows(policy)
+    findings.notes += [f"note: {sentence}" for sentence in policy.unprotected.values()]
     _check_limits(policy, findings)
     with findings.reasons.listening():
         _check_source(policy, findings, scan)
@@ -187,6 +189,7 @@ def _check_source(policy: Policy, findings: Findings, scan: bool) -> None:
     except Error as error:
         findings.fail(error)
         return
+    likely: dict[str, str] = {}
     try:
         for name in policy.tables:
             if wildcards := _wildcards(policy, name):
@@ -202,6 +205,7 @@ def _check_source(policy: Policy, findings: Findings, scan: bool) -> None:
         if not findings.problems:
             findings.notes += _doubts(policy, engine)
             _check_cells(policy, engine, findings, scan)
+            likely = _likely_people(policy, engine, scan)
             if scan:
                 _scan(policy, engine, findings)
         advice = engine.advice()
@@ -210,6 +214,7 @@ def _check_source(policy: Policy, findings: Findings, scan: bool) -> None:
         return
     finally:
         engine.close()
+    _check_further_people(policy, likely, findings)
     if findings.problems:
         findings.status = Exit.REFUSAL if findings.status is Exit.REFUSAL else Exit.FAULT
     else:
@@ -298,6 +303,90 @@ def _check_columns(table: Table, columns: Mapping[str, str], findings: Findings)
         findings.notes.append(
             f"note: texts in {table.name} are read as {', '.join(read)}; what does not read so counts as NULL"
         )
+
+
+_SAY_WHOM = (
+    "if it names another person than the one whose row it is, say `unprotected: [{column}]` below {table}: that person may be in "
+    "any number of rows, and nothing hides it there (`dpsql help privacy`, section 2); else say `unprotected: []`"
+)
+
+
+def _check_further_people(policy: Policy, likely: Mapping[str, str], findings: Findings) -> None:
+    """Record columns that lead to a person by a foreign key of the source; note other `likely` ones. Nothing after problems."""
+    if findings.problems:
+        return
+    try:
+        further = _further_people(policy)
+    except Error as error:
+        findings.fail(error)
+        return
+    findings.notes += [sentence for column, sentence in likely.items() if column not in further]
+    if further:
+        findings.problems += further.values()
+        findings.status = Exit.REFUSAL
+
+
+def _further_people(policy: Policy) -> dict[str, str]:
+    """Return a problem for each column that leads to a person by a foreign key of the source, and of which the policy says
+    nothing."""
+    from dpsql.engine.registry import structure_of
+
+    if scheme_of(policy.source) == "postgresql":
+        structure = structure_of(policy.source or "")
+    elif policy.source is not None and policy.source.startswith("duckdb:") and policy.privacy_unit is not None:
+        structure = structure_of(Path(policy.source_path() or ""))
+    else:
+        return {}
+    problems = {}
+    names = {
+        (about.source or (f"{about.schema}.{name}" if about.schema else name)): name
+        for name, about in structure.items()
+    }
+    in_policy = {names.get(_without_default_schema(policy.table_source(table))): table for table in policy.tables}
+    for in_source, table in in_policy.items():
+        if in_source is None or not (undecided := _undecided(policy, table)):
+            continue
+        for column, (parent, _) in structure[in_source].foreign_keys.items():
+            leads = in_policy.get(parent)
+            if column in undecided and leads is not None and policy.is_protected(leads):
+                way_out = _SAY_WHOM.format(column=column, table=table)
+                sentence = f"{table}.{column} leads to {leads} by a foreign key of the source: {way_out}"
+                problems[f"{table}.{column}"] = sentence
+    return problems
+
+
+def _without_default_schema(source: str) -> str:
+    *above, name = source.split(".")[-2:]
+    return name if above and above[0] in DEFAULT_SCHEMAS else ".".join((*above, name))
+
+
+def _undecided(policy: Policy, table: str) -> list[str]:
+    """Return the columns of a table that may name people of whom the policy says nothing; none if it says whom columns name."""
+    about = policy.tables[table]
+    if about.public or about.unprotected is not None or policy.privacy_unit is None:
+        return []
+    of_keys = {*about.foreign_keys, policy.unit_column(table) if not policy.unit_joins(table) else None}
+    return [column for column in about.columns if column not in of_keys]
+
+
+def _likely_people(policy: Policy, engine: Engine, scan: bool) -> dict[str, str]:
+    """Return a note on each column all of whose values are keys of privacy units, and of which the policy says nothing."""
+    from dpsql.disclosure.scan import names_units
+
+    unit, notes = policy.privacy_unit, dict[str, str]()
+    if unit is None or (source_kind(policy.source).is_server and not scan):
+        return notes
+    for table, about in policy.tables.items():
+        for name in _undecided(policy, table):
+            column = about.columns[name]
+            is_other = about.is_unique((name,)) or column.lower is not None or column.domain is not None
+            of_units = column.type == policy.tables[unit.table].columns[unit.column].type
+            if of_units and not is_other and names_units(policy, engine, table, name):
+                way_out = _SAY_WHOM.format(column=name, table=table)
+                notes[f"{table}.{name}"] = (
+                    f"note: all values of {table}.{name} are values of {unit.table}.{unit.column}: {way_out}"
+                )
+    return notes
 
 
 def _check_cells(policy: Policy, engine: Engine, findings: Findings, scan: bool) -> None:

@@ -72,6 +72,7 @@ class TableChoice:
     source: str | None = None
     schema: str | None = None
     csv_delimiter: str = ""
+    unprotected: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,8 @@ def _table_lines(name: str, table: TableChoice) -> Iterator[str]:
     if table.foreign_keys:
         written = (f"{yaml_scalar(column)}: {yaml_scalar('.'.join(parent))}" for column, parent in table.foreign_keys)
         yield f"    foreign_keys: {{{', '.join(written)}}}"
+    if table.unprotected:
+        yield f"    unprotected: [{', '.join(map(yaml_scalar, table.unprotected))}]"
     yield "    columns:"
     for column, choice in table.columns.items():
         yield f"      {yaml_scalar(column)}: {choice.text()}"

@@ -221,6 +221,8 @@ def _table(
     if links:
         written = (f"{yaml_scalar(column)}: {yaml_scalar('.'.join(parent))}" for column, parent in links.items())
         yield f"    foreign_keys: {{{', '.join(written)}}}"
+    if unit is not None and [parent for parent, _ in links.values()].count(unit[0]) > (unit[0] != name):
+        yield "    #? unprotected: [...] the columns above that name other people than the one whose row it is"
     yield f"    columns:{_OF_TEXTS if table.delimiter else ''}"
     for column, engine_type in table.columns.items():
         if plain_name(column) != column:

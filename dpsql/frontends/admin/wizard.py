@@ -71,6 +71,7 @@ def _ask_and_write(source: Path | str, place: Path, tables: Mapping[str, SourceT
             tables[name].source,
             tables[name].schema,
             tables[name].delimiter,
+            draft.unprotected,
         )
         for name, draft in drafts.items()
     }
@@ -133,12 +134,14 @@ def _likely_unit(tables: Mapping[str, SourceTable]) -> str | None:
 
 @dataclass(frozen=True)
 class _TableDraft:
-    """A table before its columns are chosen. `links`: foreign keys, column to (table, column)."""
+    """A table before its columns are chosen. `links`: foreign keys, column to (table, column); `unprotected`: those of them that
+    name further people."""
 
     public: bool
     max_rows: int | None
     primary_key: tuple[str, ...]
     links: dict[str, tuple[str, str]]
+    unprotected: tuple[str, ...] = ()
 
 
 def _tables(answers: Answers, tables: Mapping[str, SourceTable], unit: Unit) -> dict[str, _TableDraft]:
@@ -155,8 +158,9 @@ def _tables(answers: Answers, tables: Mapping[str, SourceTable], unit: Unit) -> 
         if not public and unit is not None and name != unit[0] and not _leads(name, included, unit, set()):
             link = _link(answers, name, included, unit)
             public, links = link is None, {**links, **(link or {})}
+        further = () if public or unit is None else _further_people(answers, name, links, included, unit)
         max_rows, key = (None, _row_key(answers, name, table)) if public else _max_rows(answers, name, table, unit)
-        drafts[name] = _TableDraft(public, max_rows, key, links)
+        drafts[name] = _TableDraft(public, max_rows, key, links, further)
     return drafts
 
 
@@ -203,6 +207,25 @@ def _link(
         " COLUMN = TABLE.COLUMN of a table on the way; or `public`, if nothing in it is about a person."
     )
     return answers.get(f"{name}.link", words, meaning, unit[1] if unit[1] in columns else None)
+
+
+def _further_people(
+    answers: Answers,
+    name: str,
+    links: Mapping[str, tuple[str, str]],
+    tables: Mapping[str, SourceTable],
+    unit: tuple[str, str],
+) -> tuple[str, ...]:
+    """Return the columns that lead to other people than the one whose row it is, as the owner says if several lead to one."""
+    leading = [column for column, (parent, _) in links.items() if _leads(parent, tables, unit, {name} - {parent})]
+    if name == unit[0] or len(leading) < 2:
+        return tuple(leading) if name == unit[0] else ()
+    words = (
+        f"\n   {' and '.join(leading)} lead to persons, and a row is protected as that of one. Whose row is it? The others are"
+        " declared `unprotected`: nothing hides that they are in it."
+    )
+    person = answers.get(f"{name}.person", words, _one_of(*leading), leading[0])
+    return tuple(column for column in leading if column != person)
 
 
 def _row_key(answers: Answers, name: str, table: SourceTable) -> tuple[str, ...]:

@@ -83,18 +83,23 @@ def write_report(
     summary: Mapping[str, Any],
     left: str,
     plan: Sequence[str] = (),
+    unprotected: Sequence[str] = (),
 ) -> None:
     """Write the page. `summary`: the run in the form of `dpsql run --json`; `left`: the remaining budget of each account, as
-    text; `plan`: lines on what is measured jointly.
+    text; `plan`: lines on what is measured jointly; `unprotected`: sentences on people who are not protected.
 
     Raises Fault file_write, charged if answers were.
     """
     with writing(place, charged=any(statement.report.state == "answered" for statement in statements)):
-        place.write_text(report_page(statements, summary, left, plan), encoding="utf-8")
+        place.write_text(report_page(statements, summary, left, plan, unprotected), encoding="utf-8")
 
 
 def report_page(
-    statements: Sequence[ReportedStatement], summary: Mapping[str, Any], left: str, plan: Sequence[str] = ()
+    statements: Sequence[ReportedStatement],
+    summary: Mapping[str, Any],
+    left: str,
+    plan: Sequence[str] = (),
+    unprotected: Sequence[str] = (),
 ) -> Markup:
     """Return the page as HTML."""
     dataset = str(summary["dataset"])
@@ -104,7 +109,7 @@ def report_page(
         f"{answers} of {len(statements)} statements have an answer",
         f"price of the set: {', '.join(filter(None, (summary['share'], summary['price']))) or 'unknown'}",
     ]
-    head += [f"left: {left}", f"written {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"]
+    head += [f"left: {left}", *unprotected, f"written {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"]
     return markup(
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{dataset}: answers</title>\n'
         '<meta http-equiv="Content-Security-Policy" content="{policy}">\n<style>\n{style}</style></head>\n'

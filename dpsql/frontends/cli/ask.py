@@ -191,7 +191,8 @@ def run(
                 from dpsql.frontends.batch.report_page import write_report
                 from dpsql.frontends.rendering.formats import left_text
 
-                write_report(report, batch.reported(), summary, left_text(session), batch.plan_lines())
+                unprotected = [*session.policy.unprotected.values()]
+                write_report(report, batch.reported(), summary, left_text(session), batch.plan_lines(), unprotected)
     context.exit(status)
 
 

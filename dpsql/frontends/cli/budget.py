@@ -73,6 +73,8 @@ def show(policy: Path, format: str, accountant: tuple[str, ...], delta: str | No
     write_rows(names, rows, standard_output(), format)
     if not accountant and loaded.budget.every is not None:
         say(windows_in_words(loaded.budget), err=True)
+    for sentence in loaded.unprotected.values():
+        say(sentence, err=True)
 
 
 @budget.command()

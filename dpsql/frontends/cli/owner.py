@@ -339,6 +339,8 @@ def risk(
         write_report(report)
         if coarser is not None and k is not None:
             write_generalisations(coarser, k, report.persons)
+    for sentence in filter(None, [loaded.unprotected.get(report.table)]):
+        say(sentence, err=True)
     say(_RISK_WARNING, err=True)
 
 

@@ -22,7 +22,7 @@ def table_comment(policy: Policy, table: Table) -> str:
         is_visible = unit_table is not None and policy.privacy_unit.column in unit_table.columns
         unit = f"{policy.privacy_unit.table}.{policy.privacy_unit.column}" if is_visible else "privacy unit"
         kind = f"protected table: up to {table.bounds.max_rows} rows of one {unit} are counted"
-    return f"{table.description}; {kind}" if table.description else kind
+    return "; ".join(filter(None, (table.description, kind, policy.unprotected.get(table.name))))
 
 
 def column_comment(policy: Policy, table: Table, column: PolicyColumn) -> str:
@@ -36,6 +36,8 @@ def column_comment(policy: Policy, table: Table, column: PolicyColumn) -> str:
         parts.append("public keys: " + ", ".join(listed) + more)
     if not policy.unit_joins(table.name) and policy.unit_column(table.name) == column.name:
         parts.append("privacy unit")
+    if column.name in (table.unprotected or ()):
+        parts.append("people who are not protected")
     return "; ".join(parts)
 
 

@@ -148,8 +148,27 @@ ONE_PROBLEM = [
         "{visit_id: visits.visit_id}",
         "{visit_id: visits.visit_id, patient_id: patients.patient_id}",
         "$.tables.labs.foreign_keys",
-        "two paths",
+        "two paths lead to the privacy unit, labs.visit_id -> visits.patient_id -> patients and labs.patient_id -> patients, and a row is protected as that of one person: keep the path that says whose it is. If another column names another person (payer and payee, mother and child), write `unprotected: [COLUMN]`",
     ),
+    (
+        "    max_rows: 1\n",
+        "    max_rows: 1\n    foreign_keys: {age: patients.patient_id}\n",
+        "$.tables.patients.foreign_keys",
+        "circle: patients -> patients. If another column names another person",
+    ),
+    (
+        "    max_rows: 1\n",
+        "    max_rows: 1\n    unprotected: [mother]\n",
+        "$.tables.patients.unprotected[0]",
+        "under columns",
+    ),
+    (
+        "    max_rows: 1\n",
+        "    max_rows: 1\n    unprotected: [age, age]\n",
+        "$.tables.patients.unprotected",
+        "each once",
+    ),
+    ("    public: true\n", "    public: true\n    unprotected: [name]\n", "$.tables.regions.unprotected[0]", "nobody"),
     (
         "    max_rows: 1\n",
         "    max_rows: 1\n    foreign_keys: {visit: labs.visit_id}\n",

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 
+import duckdb
 import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,11 +22,13 @@ from support.spark_source import needs_spark
 
 from dpsql.engine.registry import open_engine
 from dpsql.errors.exceptions import Exit
-from dpsql.frontends.admin.answers import WrongAnswer
+from dpsql.frontends.admin.answers import Answers, WrongAnswer
 from dpsql.frontends.admin.check import Findings, check_policy_file
 from dpsql.frontends.admin.choices import column_choice
 from dpsql.frontends.admin.starter_policy import source_link
+from dpsql.frontends.admin.wizard import ask_for_policy
 from dpsql.frontends.cli import status_of
+from dpsql.frontends.rendering.policy_comments import table_comment
 from dpsql.plan.intervals import Type
 from dpsql.policy import load_policy
 from dpsql.session.opening import open_session
@@ -372,3 +375,90 @@ def test_what_check_counts_reaches_no_analyst(
         with open_session(place, create_ledger=not seen) as session:
             seen.add((str(session.explain("SELECT COUNT(age) AS n FROM people")), caplog.text))
     assert len(seen) == 1
+
+
+UNPROTECTED = "people named by dst are not protected in rows of calls, however many of these name them (unprotected)"
+
+
+def _calls(folder: Path, source: str, **calls: object) -> Path:
+    """Write a policy over people and their calls, and return its place."""
+    number: dict[str, object] = {"type": "integer"}
+    people = {"max_rows": 1, "primary_key": ["id"], "columns": {"id": number, "mother": number}, "unprotected": []}
+    keys = {"foreign_keys": {"src": "people.id"}, "max_rows": 9, "columns": {"src": number, "dst": number}}
+    place = folder / "policy.yaml"
+    place.write_text(
+        json.dumps({
+            "dataset": "calls", "source": source, "privacy_unit": {"table": "people", "column": "id"},
+            "ledger": "sqlite:///calls.db", "budget": {"epsilon": 90, "delta": 1e-6}, "per_query": {"epsilon": 1},
+            "tables": {"people": people, "calls": {**keys, **calls}},
+        })
+    )  # fmt: skip
+    return place
+
+
+@pytest.mark.parametrize("keyed", [True, False], ids=["foreign keys in the source", "values alone"])
+@pytest.mark.parametrize("where", ["duckdb", "postgresql"])
+def test_columns_that_name_further_people_are_declared_and_every_report_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, capfd: pytest.CaptureFixture[str], where: str, keyed: bool
+) -> None:  # fmt: skip
+    """Whoever is called is in any number of rows: `check` asks for a declaration, which changes no charge and no stored answer."""
+    monkeypatch.setenv("DPSQL_STATE", str(tmp_path / "state"))
+    refers = " REFERENCES people" if keyed else ""
+    texts = (
+        "CREATE TABLE people (id int PRIMARY KEY, mother int)", f"CREATE TABLE calls (src int{refers}, dst int{refers})",
+        "INSERT INTO people SELECT i, NULL FROM generate_series(0, 40) AS t(i)",
+        "INSERT INTO calls SELECT i, (i * 7) % 41 FROM generate_series(0, 40) AS t(i)",
+    )  # fmt: skip
+    if where == "postgresql":
+        source = request.getfixturevalue("server").database()
+        with psycopg.connect(source, autocommit=True) as owner:
+            for text in texts:
+                owner.execute(text)
+    else:
+        source = "duckdb:///calls.duckdb"
+        with duckdb.connect(str(tmp_path / "calls.duckdb")) as connection:
+            for text in texts:
+                connection.execute(text)
+    silent = check_policy_file(_calls(tmp_path, source), create_ledger=True, scan=True)
+    way_out = "say `unprotected: [dst]` below calls"
+    assert silent.status is (Exit.REFUSAL if keyed else Exit.DONE)
+    assert [way_out in problem for problem in silent.problems] == ([True] if keyed else [])
+    assert sum(way_out in note for note in silent.notes) == (not keyed)
+    question = "SELECT COUNT(*) AS n FROM calls"
+    with open_session(tmp_path / "policy.yaml") as session:
+        first = session.execute(question)
+    assert UNPROTECTED not in first.notices
+    both = {"src": "people.id", "dst": "people.id"}
+    place = _calls(tmp_path, source, foreign_keys=both, unprotected=["dst"])
+    said = check_policy_file(place)
+    assert (
+        said.status is Exit.DONE and f"note: {UNPROTECTED}" in said.notes and not any(way_out in n for n in said.notes)
+    )
+    with open_session(place) as session:
+        again = session.execute(question)
+        assert UNPROTECTED in again.notices and UNPROTECTED in session.explain(question).notes
+        assert where == "postgresql" or [*again.rows()] == [*first.rows()]
+        assert any("not protected" in str(row) for row in session.execute("DESCRIBE calls").rows())
+        assert UNPROTECTED in table_comment(session.policy, session.policy.tables["calls"])
+    (tmp_path / "q.sql").write_text(question)
+    monkeypatch.chdir(tmp_path)
+    capfd.readouterr()
+    for command in (["budget", "show"], ["risk", "calls", "--columns", "src"]):
+        assert status_of([*command, "-p", "policy.yaml"]) == 0 and UNPROTECTED in capfd.readouterr().err
+    assert status_of(["run", "q.sql", "--out", "o", "--report", "r.html", "-p", "policy.yaml"]) == 0
+    assert UNPROTECTED in (tmp_path / "r.html").read_text()
+    assert check_policy_file(_calls(tmp_path, source, unprotected=[])).status is Exit.DONE
+
+
+def test_init_asks_whose_row_it_is(tmp_path: Path) -> None:
+    with duckdb.connect(str(tmp_path / "calls.duckdb")) as connection:
+        connection.execute("CREATE TABLE people (id int PRIMARY KEY, mother int REFERENCES people)")
+        connection.execute("CREATE TABLE calls (src int REFERENCES people, dst int REFERENCES people)")
+    given = {
+        "unit": "people.id", "calls": "protected", "calls.person": "dst", "calls.max_rows": "9", "people": "500",
+    }  # fmt: skip
+    place = tmp_path / "new.yaml"
+    ask_for_policy(tmp_path / "calls.duckdb", place, Answers(given, "given", lambda text: None))
+    tables = load_policy(place).tables
+    assert {name: table.unprotected for name, table in tables.items()} == {"people": ("mother",), "calls": ("src",)}
+    assert list(tables["calls"].foreign_keys) == ["dst"]
