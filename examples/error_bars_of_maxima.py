@@ -48,7 +48,7 @@ def all_groups(noisy: Floats) -> tuple[Floats, Floats]:
 
 
 def without_those_behind(noisy: Floats) -> tuple[Floats, Floats]:
-    """Return the same, with low ends that allow less for groups that are far behind (`dpsql.release.error_bars.extreme_ends`
+    """Return the same, with low ends that allow less for groups that are far behind (`dpsql.release.error_bars.extremes`
     proves that they hold)."""
     largest, k = noisy.max(axis=1), noisy.shape[1]
     behind = largest[:, None] - noisy - exceeded(FAR_BEHIND / k)

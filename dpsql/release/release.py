@@ -21,10 +21,10 @@ from dpsql.pricing.explain import PlannedOutput
 from dpsql.privacy.loss import PrivacyLoss, plain_decimal
 from dpsql.release.error_bars import Answer, Bars, answer, bars
 from dpsql.release.error_bars.answers import CHOSEN
-from dpsql.release.html import answer_html
 from dpsql.release.remainder import Remainder
 from dpsql.release.sandbox import Sandbox, shared_sandbox
 from dpsql.release.shape import DescribedColumn, MeasureFacts, cases_text, describe, rows_text, sentences, with_bars
+from dpsql.release.value_text import answer_html
 
 if TYPE_CHECKING:
     import pandas

@@ -23,7 +23,7 @@ from dpsql.plan.formulas import plugged_in, terms_of
 from dpsql.plan.intervals import Type
 from dpsql.privacy.loss import plain_decimal
 from dpsql.release.error_bars.answers import Answer, Bars, PlainMeasure, measures_shown
-from dpsql.release.error_bars.draws import Floats
+from dpsql.release.error_bars.laws import Floats
 from dpsql.release.formulas import numbers
 
 _WORDS = {"avg": ("mean", "touches its bound {}"), "sum": ("sum", "is near {} for each row")}

@@ -36,7 +36,7 @@ from dpsql.privacy.loss import plain_decimal
 from dpsql.privacy.mechanisms.exponential import Choice
 from dpsql.privacy.mechanisms.local_sensitivity import REFUSED, LocalSensitivityPlan, ProposeTestRelease
 from dpsql.release.error_bars.answers import likely_rows
-from dpsql.release.error_bars.reruns import Unmatched
+from dpsql.release.error_bars.replicates import Unmatched
 from dpsql.release.reconciled import inconsistent_notice
 from dpsql.release.release import OutputColumn, group_notices
 from dpsql.release.remainder import ReleasedBlock, Remainder

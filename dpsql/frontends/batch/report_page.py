@@ -19,9 +19,9 @@ from dpsql.frontends.rendering.formats import unique_names
 from dpsql.frontends.rendering.plots import check_columns, release_chart, svg
 from dpsql.media.markup import Markup, joined, markup, source_markup
 from dpsql.plan.intervals import Type
-from dpsql.release.html import answer_html
 from dpsql.release.release import OutputColumn
 from dpsql.release.shape import rows_text
+from dpsql.release.value_text import answer_html
 
 if TYPE_CHECKING:
     import pyarrow as pa

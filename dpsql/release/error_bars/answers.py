@@ -12,17 +12,22 @@ from sqlglot import exp
 
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.privacy.mechanisms.registry import series_law
-from dpsql.release.error_bars.bootstrap import bootstrap, candidates, surely_and_maybe
 from dpsql.release.error_bars.column_facts import ColumnFacts, Level, RelationFacts, column_facts
-from dpsql.release.error_bars.direct import Direct, direct
-from dpsql.release.error_bars.draws import Floats
-from dpsql.release.error_bars.ends import Interval
-from dpsql.release.error_bars.intervals import ReleasedGroups, intervals, measured_name
-from dpsql.release.error_bars.linear_bars import linear_intervals
-from dpsql.release.error_bars.reruns import Rerun, Unmatched
+from dpsql.release.error_bars.intervals import Interval, ReleasedGroups, intervals, measured_name
+from dpsql.release.error_bars.laws import Floats
+from dpsql.release.error_bars.replicates import (
+    Rerun,
+    Unmatched,
+    bootstrap,
+    candidates,
+    linear_intervals,
+    surely_and_maybe,
+)
 from dpsql.release.error_bars.rowwise import (
     Branches,
+    Direct,
     Traced,
+    direct,
     interval_function,
     interval_name,
     numbered,
@@ -183,9 +188,7 @@ def likely_rows(sandbox: Sandbox, remainder: Remainder) -> tuple[int, int]:
     keys = tuple(column for column, of_noise in enumerate(noisy) if not of_noise)
     if not keys or len(noisy) != len(remainder.names):
         raise Unmatched("the rows have no key")
-    return surely_and_maybe(
-        sandbox, Rerun(remainder, remainder.tree, len(noisy), keys, {}, {}, 0.5, remainder.seed, ())
-    )
+    return surely_and_maybe(sandbox, Rerun(remainder, remainder.tree, len(noisy), keys, {}, {}, 0.5, ()))
 
 
 def _unknown_note(name: str, rows: int, row_count: int) -> str:
@@ -323,9 +326,9 @@ class _Run:
         everything = sum(block.rows for block in self.remainder.blocks)
         if any(block.groups.ends for block in self.remainder.blocks):
             return everything
-        rerun = self.rerun(self.shape.tree, len(self.noisy), ())
+        rerun = self.rerun(self.shape.tree, len(self.noisy) + 1, ())
         try:
-            return min(candidates(self.sandbox, rerun, len(self.remainder.names)), everything)
+            return min(candidates(self.sandbox, rerun), everything)
         except (Unmatched, Error):
             return everything
 
@@ -380,10 +383,8 @@ class _Run:
 
     def rerun(self, tree: exp.Query, width: int, keys: tuple[int, ...]) -> Rerun:
         """Return a `Rerun` of the remainder with the query `tree`."""
-        return Rerun(
-            self.remainder, tree, width, keys, self.hidden, self.extra, self.confidence, self.remainder.seed,
-            self.shape.extents,
-        )  # fmt: skip
+        extents = self.shape.extents
+        return Rerun(self.remainder, tree, width, keys, self.hidden, self.extra, self.confidence, extents)
 
     def replicated(
         self, table: pa.Table, place: npt.NDArray[np.int64] | None, positions: list[int]

@@ -27,8 +27,8 @@ import pyarrow as pa
 from sqlglot import exp
 
 from dpsql.plan.formulas import terms_of
-from dpsql.release.error_bars.draws import Floats, known_law, tabled
 from dpsql.release.error_bars.intervals import Measures
+from dpsql.release.error_bars.laws import Floats, known_law, tabled
 from dpsql.release.error_bars.rowwise import Traced, trace
 from dpsql.release.formulas import clamped, linear
 from dpsql.release.reconciled import ConsistentTerm, PooledTerm

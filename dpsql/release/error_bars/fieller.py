@@ -26,8 +26,7 @@ from functools import lru_cache
 import numpy as np
 
 from dpsql.plan.formulas import Formula, NoisyValue, Number, Operation, Operator, substituted, terms_of
-from dpsql.release.error_bars.draws import Floats, TermLaw
-from dpsql.release.error_bars.half_widths import Weighed, deviation_of, drawn_error, laws_of, normal_quantile
+from dpsql.release.error_bars.laws import Floats, TermLaw, Weighed, deviation_of, drawn_error, laws_of, normal_quantile
 from dpsql.release.formulas import EVERYTHING, Extent, Linear, clamped, linear, numbers
 from dpsql.release.remainder import ReleasedTerm
 

@@ -32,8 +32,8 @@ from dpsql.frontends.rendering.plots import release_chart, specification
 from dpsql.frontends.rendering.tables import Layout, column_summary, write_table
 from dpsql.media.text import marked_up
 from dpsql.plan.intervals import Type
-from dpsql.release.html import answer_html
 from dpsql.release.release import Release
+from dpsql.release.value_text import answer_html
 from dpsql.session.opening import open_session
 from dpsql_audit.pictures import bounds_picture
 

@@ -22,6 +22,7 @@ from support.released_blocks import (
 from dpsql.errors.exceptions import Error
 from dpsql.plan.intervals import Type
 from dpsql.privacy.loss import PrivacyLoss
+from dpsql.release.error_bars import replicates
 from dpsql.release.release import Presentation, Receipt, Release, make_release, rehearse
 from dpsql.release.remainder import ReleasedBlock, unanswered
 from dpsql.release.sandbox import Sandbox
@@ -83,11 +84,9 @@ def test_an_engine_that_does_not_repeat_the_answer_is_noticed(
     sandbox: Sandbox, made: ReleasedBlock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The last replicate is the answer itself; if it were missing, the replicates would belong to another answer."""
-    from dpsql.release.error_bars import bootstrap
-
     found = release(sandbox, "SELECT sum(m0) FROM dp_0", [made])
-    real = bootstrap.Variants.table
-    monkeypatch.setattr(bootstrap.Variants, "table", lambda self, part: real(self, range(part.start, part.stop - 1)))
+    real = replicates.Variants.table
+    monkeypatch.setattr(replicates.Variants, "table", lambda self, part: real(self, range(part.start, part.stop - 1)))
     assert column(found.error, 0) == [None]
     assert "order of its rows" in " ".join(found.bars.notes)
 

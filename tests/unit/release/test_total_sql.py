@@ -10,7 +10,7 @@ import duckdb
 import pytest
 from support.plain_duckdb import plain_duckdb
 
-from dpsql.release.total_sql import total_text
+from dpsql.release.sandbox import total_text
 
 LARGEST = 2**63 - 1
 ROWS = [

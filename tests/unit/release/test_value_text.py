@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpsql.release.html import answer_html
-from dpsql.release.value_text import half_width_text
+from dpsql.release.value_text import answer_html, half_width_text
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from dpsql.noise.perturb import Gate
 from dpsql.privacy.mechanisms import square_root
 from dpsql.privacy.mechanisms.contract import Sensitivity
 from dpsql.privacy.mechanisms.square_root import SquareRoot
-from dpsql.release.error_bars.draws import replicates
+from dpsql.release.error_bars.laws import replicates
 from dpsql.release.reconciled import pooled
 from dpsql.session.session import Session
 

@@ -15,7 +15,7 @@ from dpsql.pricing.expected_error import term_errors
 from dpsql.privacy.mechanisms.contract import Noise, Sensitivity, TermNoise
 from dpsql.privacy.mechanisms.laplace import Laplace
 from dpsql.privacy.mechanisms.registry import summed, to_json
-from dpsql.release.error_bars.draws import deviates
+from dpsql.release.error_bars.laws import deviates
 from dpsql.reuse.record import opened
 from dpsql.session.opening import open_session
 from dpsql.session.session import Session

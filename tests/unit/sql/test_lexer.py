@@ -20,7 +20,7 @@ from dpsql.sql.split import read_script
 OWN_TEXTS = {
     "sql/dropped_arguments.py": "asks the parser about calls that it makes up",
     "tuning/choices.py": "reads a remainder that it wrote",
-    "release/total_sql.py": "writes a remainder of our own anew, once it has failed",
+    "release/sandbox.py": "writes a remainder of our own anew, once it has failed",
     "exports/question.py": "a question about randomised rows, which no session answers and no other door reads",
     "release/remainder.py": "reads a remainder back from a process",
     "disclosure/plain_answer.py": "a question that a session has answered, which the owner alone compares with exact numbers",

@@ -15,8 +15,8 @@ from support.released_blocks import block, counts, gaussian_noise, laplace_noise
 
 from dpsql.plan.formulas import NoisyValue, Number, greatest, null_if, square_root, whole, within
 from dpsql.plan.intervals import Type
-from dpsql.release.error_bars import bars, bootstrap
-from dpsql.release.error_bars.ends import number_of_draws, percentiles
+from dpsql.release.error_bars import bars, replicates
+from dpsql.release.error_bars.intervals import number_of_draws, percentiles
 from dpsql.release.release import Presentation, Release
 from dpsql.release.remainder import ReleasedBlock
 from dpsql.release.sandbox import Sandbox
@@ -346,7 +346,7 @@ def test_ends_of_the_fewest_draws_are_the_first_and_the_last() -> None:
 def test_shares_of_many_groups_are_held_with_the_fewest_draws(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bootstrap, "_MOST_CELLS", 1)
+    monkeypatch.setattr(replicates, "_MOST_CELLS", 1)
     sizes = 50.0 + np.arange(400) % 40
     sql = "SELECT k0, m0 * 1.0 / SUM(m0) OVER () AS share FROM dp_0 ORDER BY k0"
     held = [

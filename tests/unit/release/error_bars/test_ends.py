@@ -8,7 +8,7 @@ from math import inf, nan
 import numpy as np
 import pytest
 
-from dpsql.release.error_bars.ends import Interval, hull_of, number_of_draws, percentiles
+from dpsql.release.error_bars.intervals import Interval, hull_of, number_of_draws, percentiles
 
 NUMBERS = (3999, 1999, 999, 399, 199)
 

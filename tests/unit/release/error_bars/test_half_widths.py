@@ -14,7 +14,7 @@ from support.released_blocks import T0, T1, counts, covered, gaussian_noise, lap
 from dpsql.noise.perturb import NoisyTerm
 from dpsql.plan.formulas import Formula, NoisyValue, Number, Operation, Operator, greatest, least, square_root, whole
 from dpsql.privacy.mechanisms.contract import Noise
-from dpsql.release.error_bars.half_widths import deviation_of, half_widths
+from dpsql.release.error_bars.laws import deviation_of, half_widths
 from dpsql.release.formulas import Linear, Part, linear, numbers
 from dpsql.release.sandbox import Sandbox
 

@@ -17,8 +17,7 @@ from dpsql.noise.perturb import NoisyTerm
 from dpsql.plan.formulas import Estimate, Formula, greatest, within
 from dpsql.plan.intervals import GroupFacts, Type
 from dpsql.privacy.mechanisms.contract import Noise
-from dpsql.release.error_bars.ends import Interval
-from dpsql.release.error_bars.intervals import ReleasedGroups, intervals, measured_interval, measured_name
+from dpsql.release.error_bars.intervals import Interval, ReleasedGroups, intervals, measured_interval, measured_name
 from dpsql.release.remainder import ReleasedBlock
 from dpsql.release.sandbox import Room, Sandbox
 

@@ -27,6 +27,7 @@ from dpsql.plan.intervals import GroupFacts
 from dpsql.privacy.mechanisms import square_root
 from dpsql.privacy.mechanisms.contract import Sensitivity
 from dpsql.privacy.mechanisms.square_root import SquareRoot, inverse_factors
+from dpsql.release.error_bars import replicates
 from dpsql.release.error_bars.column_facts import ColumnFacts, Form, Level, RelationFacts
 from dpsql.release.remainder import ReleasedBlock
 from dpsql.release.sandbox import Sandbox
@@ -185,10 +186,8 @@ def test_values_without_rows_count_as_zero_in_a_series(sandbox: Sandbox) -> None
 
 def test_what_is_taken_for_a_sum_and_is_none_has_no_such_bar(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """If a maximum were taken for a sum, the shown value would not be the sum of its weights times the released numbers."""
-    from dpsql.release.error_bars import linear_bars
-
     made = [counts([400.0, 900.0, 100.0], gaussian_noise("1/200"), "no sum")]
     before = release(sandbox, "SELECT max(m0) FROM dp_0", made).error.column(0)[0].as_py()
     facts = RelationFacts((ColumnFacts("max", Level.NOISE, form=Form.LINEAR),), Level.EXACT)
-    monkeypatch.setattr(linear_bars, "column_facts", lambda *_: facts)
+    monkeypatch.setattr(replicates, "column_facts", lambda *_: facts)
     assert release(sandbox, "SELECT max(m0) FROM dp_0", made).error.column(0)[0].as_py() == before
