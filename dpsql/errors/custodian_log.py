@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
@@ -30,10 +31,12 @@ class CustodianLog(logging.Handler):
         try:
             place = self.place()
             place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with open(
-                os.open(place, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600), "a", encoding="utf-8"
-            ) as file:
-                file.write(self.format(record) + "\n")
+            with open(os.open(place, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600), "ab+", 0) as file:
+                file.seek(max(0, os.fstat(file.fileno()).st_size - 1))
+                begin = "" if file.read(1) in (b"", b"\n") else "\n"  # a full disk has taken a part of the last line
+                line = f"{begin}{self.format(record)}\n".encode()
+                if file.write(line) < len(line):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except (OSError, Error):
             _count_lost(record)
 

@@ -50,6 +50,9 @@ or incomplete, so it is rolled back (https://sqlite.org/walformat.html). What a 
 
 _DAMAGED = "its database is damaged"
 
+LEDGER_BYTES = 64 << 20
+"""Space of a disk that stores beside the ledger leave to it, for its next 50,000 charges."""
+
 T = TypeVar("T")
 Step = Callable[[str], None]
 Holds = Callable[[DatabaseConnection], bool]
@@ -73,9 +76,12 @@ class Store:
         step: Step = no_step,
         name: str = "the ledger",
         read_only: bool = False,
+        leaves: int = 0,
     ) -> None:
-        """`read_only`: read a SQLite file on a medium that cannot be written, from a copy of it and of the log beside it."""
+        """`read_only`: read a SQLite file on a medium that cannot be written, from a copy of it and of the log beside it.
+        `leaves`: the bytes of the file's disk that `write` does not take, or a twentieth of a small disk."""
         self._read_only = read_only
+        self._leaves = leaves
         self.name = name
         self.place = place
         self.step = step
@@ -152,6 +158,11 @@ class Store:
             self._become(connection, self._lossy)
             return connection.run(text, **values)
 
+        if self._leaves and self.place.path is not None:
+            with suppress(OSError):  # opening the file says what is wrong
+                disk = os.statvfs(self.place.path)
+                if disk.f_bavail < min(self._leaves // disk.f_frsize, disk.f_blocks // 20):
+                    raise refuse("ledger_disk_full", what=self.name)
         with self.alone():
             self.step("before commit")
             count = self._begun(written)

@@ -19,7 +19,7 @@ from dpsql.ledger.database import Place
 from dpsql.ledger.entries import now
 from dpsql.ledger.ledger import Ledger
 from dpsql.ledger.opening import require_no_links, touch
-from dpsql.ledger.store import Store
+from dpsql.ledger.store import LEDGER_BYTES, Store
 from dpsql.policy import Policy
 from dpsql.policy.types import StorePolicy
 
@@ -67,7 +67,7 @@ class QuestionTexts:
         if place.path is not None:
             path = place.path.with_name(f"{place.path.name}.questions")
             place = Place(path, f"sqlite:///{path}", {})
-        self._store = Store(place, ledger.store.timeout_seconds, name="the store of questions")
+        self._store = Store(place, ledger.store.timeout_seconds, name="the store of questions", leaves=LEDGER_BYTES)
         self._bounds = bounds
         self._written, self._lost = 0, 0
         self._is_open = False

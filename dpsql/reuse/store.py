@@ -24,7 +24,7 @@ from dpsql.ledger.entries import now
 from dpsql.ledger.ledger import Ledger
 from dpsql.ledger.opening import require_no_links, touch
 from dpsql.ledger.records import canonical
-from dpsql.ledger.store import Store
+from dpsql.ledger.store import LEDGER_BYTES, Store
 from dpsql.policy.types import StorePolicy
 
 _log = logging.getLogger("dpsql.releases")
@@ -280,7 +280,7 @@ def open_releases(ledger: Ledger, bounds: StorePolicy = DEFAULT_BOUNDS) -> Relea
         require_no_links(path)
         touch(path, "the store of releases")
         place = Place(path, f"sqlite:///{path}", {})
-    store = Store(place, ledger.store.timeout_seconds, name="the store of releases")
+    store = Store(place, ledger.store.timeout_seconds, name="the store of releases", leaves=LEDGER_BYTES)
     with _in_words():
         names = store.table_names()
         if "dpsql_answers" not in names:

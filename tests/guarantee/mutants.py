@@ -649,6 +649,7 @@ self.context.engine.interrupt()""", 'unit/session/test_response_times.py', 'inte
     Mutant("many addresses fill the log of failed logins", "frontends/pgwire/limits.py", "FailedLogins.note", "self._lines.total() >= MOST_LINES", "False", 'unit/frontends/pgwire/test_abuse.py', 'bounded_log'),
     Mutant("failed logins are left out of the log for good", "frontends/pgwire/limits.py", "FailedLogins.note", "self._clock() >= self._minute + 60", "False", 'unit/frontends/pgwire/test_abuse.py', 'bounded_log'),
     Mutant("failed logins are left out without a word", "frontends/pgwire/limits.py", "FailedLogins.note", "self._unsaid or None", "None", 'unit/frontends/pgwire/test_abuse.py', 'bounded_log'),
+    Mutant("a line that was cut off spoils the next", "errors/custodian_log.py", "CustodianLog.emit", "file.read(1) in (b'', b'\\n')", "True", 'unit/frontends/pgwire/test_status.py', 'cannot_be_written'),
     Mutant("lines that cannot be written vanish", "errors/custodian_log.py", "CustodianLog.emit", "_count_lost(record)", "pass", 'unit/frontends/pgwire/test_status.py', 'cannot_be_written'),
     Mutant("lines for a closed standard error vanish", "errors/custodian_log.py", "_StandardError.handleError", "_count_lost(record)", "pass", 'unit/frontends/pgwire/test_status.py', 'closed'),
     Mutant("a lock of a file is not waited for", "storage/file_locks.py", "locked", "wait_for_lock(descriptor)", "pass", 'unit/frontends/pgwire/test_logins.py', 'twenty'),

@@ -195,9 +195,13 @@ def test_lines_that_cannot_be_written_are_counted(
         CustodianLog().handle(logging.LogRecord("dpsql.custodian", logging.ERROR, "x.py", 1, "incident", (), None))
     assert [after - first for first, after in zip(before, lost(), strict=True)] == [5, 2]
     monkeypatch.setattr("dpsql.errors.custodian_log.state_directory", lambda: tmp_path / "else")
+    (tmp_path / "else").mkdir()
+    (tmp_path / "else" / "audit.log").write_text('{"time": "a full disk took no mo')
     with audited_by(AuditLog()):
-        audit("charge", receipt="x")
-    assert LOST["audit"] == before[0] + 5 and (tmp_path / "else" / "audit.log").read_text().count("\n") == 1
+        for receipt in ("x", "y"):
+            audit("charge", receipt=receipt)
+    lines = (tmp_path / "else" / "audit.log").read_text().splitlines()
+    assert LOST["audit"] == before[0] + 5 and [json.loads(line)["receipt"] for line in lines[1:]] == ["x", "y"]
 
 
 def test_a_standard_error_that_is_closed_loses_counted_lines() -> None:
