@@ -61,7 +61,7 @@ def annexes() -> dict[str, list[str]]:
     """Return the files of each rare mechanism of the core, as the table says."""
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     rows = text.split("| annex |", 1)[1].split("\n\n", 1)[0].splitlines()[2:]
-    return {row.split(" | ")[0].strip("| "): re.findall(r"`([a-z_/]+\.py)`", row) for row in rows}
+    return {row.split("`")[1]: re.findall(r"`([a-z_/]+\.py)`", row) for row in rows}
 
 
 def size(files: Iterable[Path]) -> int:

@@ -47,6 +47,8 @@ from dpsql.pricing.workloads import ADDING_UP, variance
 from dpsql.privacy.accounting.contract import Accountant
 from dpsql.privacy.accounting.registry import make_accountant
 from dpsql.privacy.loss import PrivacyLoss, plain_decimal
+from dpsql.privacy.mechanisms.registry import ANNEX_OF
+from dpsql.privacy.mechanisms.square_root import SQUARE_ROOT
 from dpsql.release.release import OutputColumn
 from dpsql.release.sandbox import DIALECT, Sandbox, shared_sandbox
 from dpsql.sql.binder.base_tables import check_row_filters, row_filters
@@ -517,7 +519,7 @@ class Planner:
 
         All choices have the same budget. The comparison uses noise laws only, so it depends on text, policy and options.
         """
-        of_blocks = lengths(blocks)
+        of_blocks = lengths(blocks) if ANNEX_OF[SQUARE_ROOT] in policy.mechanisms else {}
         rooted = price(blocks, options, self.policy, self.accountant, lengths=of_blocks) if of_blocks else alone
         extended, ranges = self._by_ranges(plan, blocks, alone, options, policy)
         tables = least_error(alone, rooted, ranges, of_blocks)

@@ -37,6 +37,8 @@ def widened(old: Policy, new: Policy) -> list[str]:
     places += _queries(old, new)
     if old.reuse != new.reuse and old.reuse != replace(new.reuse, shared=True):
         places.append("reuse")
+    if not set(new.mechanisms) <= set(old.mechanisms):
+        places.append("mechanisms")
     if (old.timing, old.constant_seconds) != (new.timing, new.constant_seconds) and old.timing != "plain":
         places.append("timing")
     if old.session is not None:

@@ -17,7 +17,7 @@ from dpsql.policy.yaml_text import Place
 from dpsql.privacy.accounting.ledger_units import EVERY
 from dpsql.privacy.accounting.registry import ACCOUNTANTS
 from dpsql.privacy.loss import Neighbours
-from dpsql.privacy.mechanisms.registry import askable
+from dpsql.privacy.mechanisms.registry import ANNEXES, askable
 
 _DECIMAL = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?$"
 
@@ -389,6 +389,12 @@ class PolicyShape(_Shape):
     witness: Annotated[
         Prose | None, Field(description="file:///FOLDER or postgresql://... on another machine, for the ledger's head")
     ] = None
+    mechanisms: Annotated[
+        tuple[str, ...],
+        PlainValidator(partial(values.choices, tuple(ANNEXES))),
+        WithJsonSchema({"type": "array", "items": {"type": "string", "enum": list(ANNEXES)}, "uniqueItems": True}),
+        Field(description="rare mechanisms that questions may use; all if left out, none of them with []"),
+    ] = tuple(ANNEXES)
     log_sql: Annotated[
         Truth | None,
         Field(description="true: texts of questions are in audit log and traces too; false: they are nowhere"),

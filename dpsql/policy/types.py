@@ -22,6 +22,7 @@ from dpsql.policy.reach import Hop, is_file, joins_of, paths_to_unit
 from dpsql.policy.source_kinds import DUCKDB, source_kind
 from dpsql.policy.yaml_text import Origin
 from dpsql.privacy.loss import Neighbours
+from dpsql.privacy.mechanisms.registry import ANNEXES
 
 # --- contribution bounds ----------------------------------------------------------------------------------------------
 
@@ -406,6 +407,7 @@ class Policy:
     `witness` is the place on another machine that also keeps the ledger's head: file:///FOLDER or postgresql://...
     `log_sql`: whether texts of questions are written: None for the owner's store alone, True also for the server's audit log and
     traces, False for nowhere.
+    `mechanisms` are the rare mechanisms that questions may use (`privacy.mechanisms.registry.ANNEXES`).
     `asker` is the analyst whose access applies (`of_analyst`), None if all tables are visible. `tables` are the tables of the
     file; `visible` is the part of them that the asker can name.
     `timing` is "plain", "padded" or "constant": every question is answered after `constant_seconds` (else None).
@@ -430,6 +432,7 @@ class Policy:
     data_version: str | None = None
     witness: str | None = field(default=None, metadata=LEFT_OUT_AT_DEFAULT)
     log_sql: bool | None = field(default=None, metadata=LEFT_OUT_AT_DEFAULT)
+    mechanisms: tuple[str, ...] = field(default=tuple(ANNEXES), metadata=LEFT_OUT_AT_DEFAULT)
     prepare: Preparation = field(default=Preparation(), metadata=LEFT_OUT_AT_DEFAULT)
     folder: Path = field(default=Path("."), compare=False)
     origin: Origin = field(default=Origin(), compare=False, repr=False)

@@ -207,6 +207,14 @@ def choice(words: tuple[str, ...], raw: object) -> str:
     return text
 
 
+def choices(words: tuple[str, ...], raw: object) -> tuple[str, ...]:
+    """Return a list of some of `words`, which may be empty, in their order. Raises ValueError otherwise."""
+    if not isinstance(raw, list):
+        raise ValueError(f"a list is expected here, of any of {', '.join(words)}, or []")
+    named = {choice(words, word) for word in raw}
+    return tuple(word for word in words if word in named)
+
+
 def prose(raw: object) -> str:
     """Return a text for people, of at most 1000 characters."""
     text = _text(raw, "text")

@@ -19,6 +19,7 @@ from dpsql.privacy.loss import Neighbours, plain_decimal, pure_of_rho
 from dpsql.privacy.mechanisms.above_threshold import AboveThreshold, law_for
 from dpsql.privacy.mechanisms.contract import Sensitivity, TermNoise
 from dpsql.privacy.mechanisms.laplace import Laplace
+from dpsql.privacy.mechanisms.registry import ABOVE_THRESHOLD, require_allowed
 
 _SUMS = (TermKind.SUM, TermKind.DISTINCT_SUM)
 
@@ -40,7 +41,8 @@ class ComparedSum:
 
 def compared_sum(priced: PricedBlock, policy: Policy) -> ComparedSum:
     """Return the single sum of a block, priced for Laplace noise. Raises Refusal watch_question for a block with anything
-    else."""
+    else, and mechanism_off where the policy allows no comparisons."""
+    require_allowed([ABOVE_THRESHOLD], policy.mechanisms)
     block, noise = priced.block, priced.noise
     if block.keys or block.measurements or len(block.terms) != 1 or len(noise.terms) != 1 or len(block.formulas) != 1:
         raise refuse("watch_question")

@@ -53,7 +53,7 @@ from dpsql.privacy.mechanisms.partition_selection import (
     weighted_sensitivity,
     weighted_threshold,
 )
-from dpsql.privacy.mechanisms.registry import Mechanism
+from dpsql.privacy.mechanisms.registry import Mechanism, require_allowed
 
 # --- The smallest epsilon at which a question's widest error bar is within a target, found with few pricings ---
 # The search bisects between an epsilon that is too small and one that is enough, to 1 in 1000. Pricing a question of many
@@ -294,6 +294,8 @@ def _priced(
     for block_price in priced:
         total, again = total + block_price.loss, again + recomputed(block_price, shares)
     require_within(total, again, shares.allowed, options.delta)
+    for block_price in priced:
+        require_allowed(mechanisms_of(block_price), policy.mechanisms)
     return Price(priced, total, workloads)
 
 
@@ -322,6 +324,12 @@ def price_block(block: BoundedBlock, shares: BudgetParts, policy: Policy) -> Pri
     for law in plan.charged:
         loss = loss + shares.accountant.charge(law.loss, shares.delta)
     return PricedBlock(block, plan, loss)
+
+
+def mechanisms_of(priced: PricedBlock) -> list[str]:
+    """Return the words of all mechanisms and measurements that a block needs."""
+    words = [term.noise.mechanism for term in priced.noise.terms]
+    return words + [measurement.word for measurement in priced.block.measurements]
 
 
 def is_charged(priced: PricedBlock) -> bool:

@@ -47,6 +47,7 @@ from dpsql.privacy.mechanisms.local_randomizers import (
     NumberLaw,
 )
 from dpsql.privacy.mechanisms.rational_bounds import exp_lower
+from dpsql.privacy.mechanisms.registry import RANDOMISED_ROWS, require_allowed
 
 MOST_COLUMNS = 64
 COUNT_SHARE = Fraction(1, 10)
@@ -110,8 +111,9 @@ def plan_export(
     """Plan and price an export of `columns` at `epsilon` per row, split evenly among its columns.
 
     `count_epsilon`: price of the number of rows (None: a tenth of the price of a unit's rows). `row_filters`: the conditions
-    on the rows that exist for the asker. Raises refusals export_*.
+    on the rows that exist for the asker. Raises refusals export_*, and mechanism_off where the policy allows no randomised rows.
     """
+    require_allowed([RANDOMISED_ROWS], policy.mechanisms)
     declared = _protected(policy, table)
     names = _names(policy, declared, columns)
     part = epsilon / len(names)

@@ -103,6 +103,7 @@ MUTANTS = (
     Mutant("ranges share a budget by the inverse of what they add", "pricing/running_totals.py", "best_shares", "(shares ** power * elasticities) ** (1 / (1 + power))", "(shares ** power / (elasticities + 1e-09)) ** (1 / (1 + power))", "unit/pricing/test_running_totals.py", "none_nearby or expected_error"),
     Mutant("ranges whatever they help", "pricing/running_totals.py", "is_better", "mean_variances(workload, measured)[0] < alone * mean_terms(workload)", "True", "unit/pricing/test_running_totals.py", "only_where_they_help"),
     # visibility for an analyst
+    Mutant("a rare mechanism that is off", "privacy/mechanisms/registry.py", "require_allowed", "annex not in allowed", "False", "unit/pricing/test_mechanisms.py", "allowed"),
     Mutant("a wrong plan has no row filter", "pricing/plan_check.py", "_Check.columns", "node.predicate not in (required, filter_condition(required))", "False", "unit/pricing/test_plan_check.py", "a_hundred"),
     Mutant("a wrong plan reads hidden columns", "pricing/plan_check.py", "_Check._scan", "column.name in visible.columns", "True", "unit/pricing/test_plan_check.py", "does_not_exist"),
     Mutant("a wrong plan shows a protected table", "pricing/plan_check.py", "require_public", "table is None or not table.public", "table is None", "unit/pricing/test_plan_check.py", "does_not_exist"),

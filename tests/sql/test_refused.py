@@ -56,6 +56,7 @@ NOT_HERE = {
     "export_columns": "no query but a command: tests/unit/session/test_row_export.py",
     "export_unit_key": "no query but a command: tests/unit/session/test_row_export.py",
     "export_count": "no query but a command: tests/unit/session/test_row_export.py",
+    "mechanism_off": "needs a policy with mechanisms: tests/unit/pricing/test_mechanisms.py",
     "sandbox_memory": "after the charge: tests/unit/release",
     "sandbox_rows": "after the charge: tests/unit/release",
     "sandbox_value": "after the charge: tests/unit/release",

@@ -7,7 +7,7 @@ are not drawn from and are not read from a store.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any, cast
@@ -15,6 +15,9 @@ from typing import Any, cast
 from dpsql.errors.exceptions import refuse
 from dpsql.privacy.mechanisms import correlated_laplace, gaussian, laplace, square_root
 from dpsql.privacy.mechanisms.contract import Constant, Noise, Norm, Sensitivity, SeriesNoise, VectorNoise
+from dpsql.privacy.mechanisms.local_sensitivity import LOCAL_SENSITIVITY
+from dpsql.privacy.mechanisms.most_frequent import END_ROWS, MOST_FREQUENT
+from dpsql.privacy.mechanisms.sample_values import SAMPLE_MEAN, SAMPLE_VALUES
 from dpsql.privacy.mechanisms.weighted_sums import LEAST_DEVIATION, LOGARITHMS, WeightedSum
 
 Calibration = Callable[[Sensitivity, Fraction], Noise]
@@ -88,6 +91,32 @@ MECHANISMS: dict[str, Mechanism] = {
     )
 }
 """Mechanisms by name. Among equally good ones the first is used."""
+
+
+ABOVE_THRESHOLD = "above_threshold"
+RANDOMISED_ROWS = "randomised_rows"
+ANNEXES: Mapping[str, tuple[str, ...]] = {
+    "local_sensitivity": (LOCAL_SENSITIVITY,),
+    "samples": (SAMPLE_VALUES, SAMPLE_MEAN),
+    "comparisons": (ABOVE_THRESHOLD,),
+    "randomised_rows": (RANDOMISED_ROWS,),
+    "correlated_noise": (correlated_laplace.CORRELATED, square_root.SQUARE_ROOT),
+    "most_frequent": (MOST_FREQUENT, END_ROWS),
+}
+"""The rare mechanisms, by the names under which a policy's `mechanisms` allows them: words of mechanisms and of measurements.
+What stands in none of them is the core: sums with Laplace and Gaussian noise, quantiles and thresholds."""
+
+
+ANNEX_OF = {word: annex for annex, words in ANNEXES.items() for word in words}
+
+
+def require_allowed(words: Iterable[str], allowed: Sequence[str]) -> None:
+    """Check that all mechanisms and measurements called `words` belong to the core or to `allowed` annexes. Raises Refusal
+    mechanism_off."""
+    for word in words:
+        annex = ANNEX_OF.get(word)
+        if annex is not None and annex not in allowed:
+            raise refuse("mechanism_off", mechanism=annex)
 
 
 def askable() -> tuple[Mechanism, ...]:

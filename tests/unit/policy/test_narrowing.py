@@ -14,7 +14,7 @@ TEXT = (
     CLINIC.replace("bi: {epsilon: 5}", "bi: {epsilon: 5, delta: 1e-7, tables: [patients, labs], "
                    "columns: {patients: [age, region]}, where: {patients: age > 5}}")
     .replace("per_query: {epsilon: 0.1,", "per_query: {epsilon: 0.1, min_epsilon: 0.01, delta: 1e-9, min_units: 10,")
-    + "projects: {flu: {epsilon: 2, members: [bi]}}\nreuse: {shared: false}\ntiming: padded\n"
+    + "projects: {flu: {epsilon: 2, members: [bi]}}\nreuse: {shared: false}\ntiming: padded\nmechanisms: [samples]\n"
 )  # fmt: skip
 
 WIDER = [
@@ -36,6 +36,7 @@ WIDER = [
     ("min_units: 10", "min_units: 9", "per_query.min_units"),
     ("max_epsilon: 1}", "max_epsilon: 1, mechanism: gaussian}", "per_query"),
     ("max_epsilon: 1}", "max_epsilon: 1, timeout_seconds: 299}", "per_query"),
+    ("mechanisms: [samples]\n", "mechanisms: [samples, comparisons]\n", "mechanisms"),
     ("session: {epsilon: 1}\n", "", "session"),
     ("session: {epsilon: 1}", "session: {epsilon: 2}", "session.epsilon"),
     ("research: {epsilon: 3}", "research: {epsilon: 4}", "analysts.research.epsilon"),
@@ -96,7 +97,7 @@ def test_every_field_of_the_policy_is_compared() -> None:
     """A new field must be classified here."""
     decided = {
         "dataset", "source", "privacy_unit", "neighbours", "budget", "per_query", "ledger", "analysts", "session", "tables",
-        "projects", "reuse", "timing", "constant_seconds", "witness",
+        "projects", "reuse", "timing", "constant_seconds", "witness", "mechanisms",
     }  # fmt: skip
     free = {"description", "log_sql", "data_version", "prepare", "store", "folder", "origin", "asker"}
     assert {field.name for field in fields(Policy)} == decided | free

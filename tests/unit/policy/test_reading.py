@@ -100,7 +100,7 @@ POLICY_EDITS: Mapping[str, Any] = {
 """Fields of the policy that are a part of every release."""
 NOT_READ = {
     "budget", "per_query", "ledger", "analysts", "session", "description", "projects", "reuse", "timing", "constant_seconds",
-    "data_version", "witness", "log_sql", "prepare", "store", "folder", "origin", "asker", "tables",
+    "data_version", "witness", "log_sql", "mechanisms", "prepare", "store", "folder", "origin", "asker", "tables",
 }  # fmt: skip
 """Fields that decide what may be spent and who asks, or are covered elsewhere: noise and caps by the block, versions by the data."""
 

@@ -39,6 +39,14 @@ def ask(session: Session, threshold: int, sql: str = COUNT) -> Release:
     return session.execute(sql)
 
 
+def test_comparisons_are_refused_where_the_policy_leaves_them_out(tmp_path: Path) -> None:
+    path = build(tmp_path)
+    path.write_text(path.read_text() + "mechanisms: [samples]\n")
+    with open_session(path, analyst="research", create_ledger=True) as session, pytest.raises(Error) as raised:
+        ask(session, NEVER)
+    assert raised.value.slug == "mechanism_off"
+
+
 def above(release: Release) -> bool:
     ((is_above, value, error, under_way, _),) = release.rows()
     assert is_above == (value is not None) == (error is not None) == (not under_way)
