@@ -44,6 +44,15 @@ SELECT code, COUNT(*) AS n FROM a GROUP BY code HAVING code LIKE 'p%' ESCAPE '!'
 SELECT COUNT(*) AS n FROM (SELECT uid, BOOL_OR(x > 9) AS high, BOOL_AND(x > 1) AS above FROM a GROUP BY uid) AS t WHERE high AND above
 SELECT high, COUNT(*) AS n FROM (SELECT uid, BOOL_OR(x > 9) FILTER (WHERE kind = 'q') AS high FROM a GROUP BY uid) AS t GROUP BY high
 SELECT COUNT(*) AS n FROM (SELECT uid FROM a GROUP BY uid HAVING BOOL_AND(NOT x < 4)) AS t
+-- subqueries over groups, and with joins inside
+SELECT kind, (SELECT label FROM codes AS c WHERE c.code = a.kind) AS k, COUNT(*) AS n FROM a GROUP BY kind
+SELECT code, (SELECT SUM(weight) + COUNT(*) FROM codes AS c WHERE c.code > a.code) AS k, COUNT(*) AS n FROM a GROUP BY ROLLUP (code)
+SELECT kind, COUNT(*) AS n FROM a GROUP BY kind HAVING EXISTS (SELECT 1 FROM codes AS c WHERE c.code = a.kind AND weight = 1)
+SELECT size, COUNT(*) AS n, (SELECT SUM(x) FROM a WHERE a.kind = 'p' AND left(a.word, 0) || 's' = b.size) AS m0 FROM b GROUP BY size
+SELECT size, COUNT(*) AS n FROM b WHERE EXISTS (SELECT 1 FROM a JOIN codes AS c ON a.code = c.code WHERE a.uid = b.uid AND weight > b.z - 8) GROUP BY size
+SELECT COUNT(*) AS n FROM b WHERE z > 15 OR EXISTS (SELECT DISTINCT * FROM a, codes AS c WHERE a.code = c.code AND a.uid = b.uid LIMIT 1)
+SELECT COUNT(*) AS n FROM b WHERE z > 15 OR b.uid IN (SELECT a.uid FROM a, codes AS c WHERE a.code = c.code AND weight > 3)
+SELECT COUNT(*) AS n FROM a WHERE NOT EXISTS (SELECT * FROM codes AS c, scores AS s WHERE c.code = a.code AND s.x = a.x ORDER BY 1)
 -- conditions on keys
 SELECT x, COUNT(*) AS n FROM a WHERE x BETWEEN 3 AND 6 GROUP BY x
 SELECT x, COUNT(*) AS n FROM a WHERE x NOT BETWEEN 3 AND 6 GROUP BY x

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 import pytest
-from support.neighbouring_hospitals import policy
+from support.neighbouring_hospitals import policy, together
 from support.recording_session import World
 
 SAME = [
@@ -112,7 +112,9 @@ OTHER = [
 
 @lru_cache(maxsize=1)
 def world() -> World:
-    return World(policy("hospital"))
+    opened = World(policy("hospital"))
+    opened.load(together({}, {}))
+    return opened
 
 
 def keys(condition: str) -> tuple[str, ...]:
@@ -154,7 +156,18 @@ WHOLE = [
     ["SELECT nights + 1 AS cost, COUNT(*) FROM visits v WHERE v.cost > 5 GROUP BY nights",
      "SELECT nights + 1 AS cost, COUNT(*) FROM visits v WHERE cost > 5 GROUP BY nights"],
     ["SELECT COUNT(*) FROM patients p WHERE EXISTS (SELECT 1 FROM visits v WHERE v.patient_id = p.patient_id)",
-     "SELECT COUNT(*) FROM patients p WHERE EXISTS (SELECT 1 FROM visits v WHERE v.patient_id = p.patient_id AND 1 = 1)"],
+     "SELECT COUNT(*) FROM patients p WHERE EXISTS (SELECT 1 FROM visits v WHERE v.patient_id = p.patient_id AND 1 = 1)",
+     "SELECT COUNT(*) FROM patients p WHERE EXISTS (SELECT DISTINCT * FROM visits v WHERE v.patient_id = p.patient_id LIMIT 1)"],
+    ["SELECT COUNT(*) FROM patients p WHERE EXISTS (SELECT 1 FROM (SELECT v.patient_id AS k FROM visits v "
+     ", prices i WHERE price > 5 AND i.ward = v.ward) WHERE k = p.patient_id)",
+     "SELECT COUNT(*) FROM patients p WHERE EXISTS (SELECT * FROM visits v, prices i "
+     "WHERE price > 5 AND i.ward = v.ward AND v.patient_id = p.patient_id)"],
+    ["SELECT r.region, r.zone, COUNT(*) FROM patients p JOIN regions r ON r.region = p.region GROUP BY r.region, zone",
+     "SELECT r.region, zone, COUNT(*) FROM patients p JOIN regions r ON r.region = p.region GROUP BY 1 ORDER BY upper(zone)"],
+    ["SELECT AVG(n) FROM (SELECT patient_id, age, COUNT(*) AS n FROM visits JOIN patients AS p USING (patient_id) GROUP BY patient_id, age) WHERE age > 9",
+     "SELECT AVG(n) FROM (SELECT p.patient_id, age, COUNT(*) AS n FROM visits JOIN patients AS p USING (patient_id) GROUP BY p.patient_id) WHERE age > 9"],
+    ["SELECT region, COUNT(*) FROM patients p GROUP BY region",
+     "SELECT region, COUNT(*), (SELECT zone FROM regions r WHERE r.region = p.region) FROM patients p GROUP BY region"],
     ["SELECT COUNT(*) FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) WHERE n > 1",
      "SELECT COUNT(*) FROM (SELECT patient_id, COUNT(*) AS n FROM visits WHERE TRUE GROUP BY patient_id) WHERE n > 1 AND TRUE"],
     ["WITH t AS (SELECT * FROM visits) SELECT MAX(nights), BOOL_AND(cost > 5) FROM t",

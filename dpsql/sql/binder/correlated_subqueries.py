@@ -6,7 +6,7 @@ that aggregation are then proven, measured and charged; a correlation other than
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from sqlglot import exp
 
@@ -16,7 +16,7 @@ from dpsql.sql.binder.context import BindingContext
 from dpsql.sql.binder.scope import HIDDEN, Bound, Environment, Protected, Scope, labels_of
 from dpsql.sql.binder.sql_words import WRITTEN
 from dpsql.sql.binder.subquery_tests import with_counts
-from dpsql.sql.binder.trees import condition_of, conjuncts, output_name
+from dpsql.sql.binder.trees import condition_of, conjuncts, output_name, own_columns
 from dpsql.sql.lexer import place
 
 Sources = list[tuple[str, Bound]]
@@ -104,12 +104,38 @@ def _aggregate_calls(node: exp.Expr) -> Iterator[exp.Expr]:
         yield from _aggregate_calls(part)
 
 
-def check_groups(context: BindingContext, node: exp.Expr, around: Scope, environment: Environment) -> None:
-    """Refuse (correlated) a subquery over groups that names a column of the outer rows, of which only groups are left."""
-    if isinstance(node, exp.Subquery):
-        for column in _Inner(context, node, environment).around:
-            if around.has(column):
-                raise _refused("it names a column of the rows around it, of which only groups are left here", column)
+def over_groups(
+    context: BindingContext,
+    node: exp.Subquery | exp.Exists,
+    around: Scope,
+    environment: Environment,
+    key_of: Callable[[exp.Column], str | None],
+) -> exp.Expr:
+    """Return a subquery over groups with the columns of the outer rows that it names replaced by the keys of the groups, and
+    over protected rows grouped by what it compares with them. Refuses (correlated) columns that are no key (`key_of`)."""
+    copy = node.copy()
+    inner = _Inner(context, copy, environment)
+    outer = [column for column in inner.around if around.has(column)]
+    if not outer:
+        return node
+    for column in outer:
+        name = key_of(column)
+        if name is None or any(name in labels for _, labels in inner.labels):
+            raise _refused("it names a column of the rows around it, of which only groups are left here", column)
+        key = exp.column(name, quoted=True)
+        key.this.meta.update(column.this.meta)
+        column.replace(key)
+    if not inner.protected:
+        return copy
+    inner = _Inner(context, copy, environment)
+    alias = f"{HIDDEN}inner"
+    join = inner.join(alias)
+    value = exp.Paren(this=inner.value(alias))
+    for column in list(value.find_all(exp.Column)):
+        single = exp.Select(expressions=[column.copy()], from_=exp.From(this=join.this.copy()))
+        single.set("where", exp.Where(this=join.args["on"].copy()))
+        column.replace(exp.Subquery(this=single))
+    return value
 
 
 def named_around(node: exp.Expr, around: Scope, error: Error) -> Error:
@@ -135,36 +161,26 @@ def _values(node: exp.Expr) -> Iterator[exp.Subquery]:
             yield from _values(part)
 
 
-def _own_columns(node: exp.Expr) -> Iterator[exp.Column]:
-    """Yield the columns that an expression names outside of subqueries."""
-    if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
-        yield node
-    for part in node.iter_expressions():
-        if not isinstance(part, (exp.Subquery, exp.Select, exp.SetOperation)):
-            yield from _own_columns(part)
-
-
 class _Inner:
     """One subquery, and the columns of the outer query that it names (`around`)."""
 
-    def __init__(self, context: BindingContext, subquery: exp.Subquery, environment: Environment) -> None:
+    def __init__(self, context: BindingContext, subquery: exp.Subquery | exp.Exists, environment: Environment) -> None:
         self.select = subquery.this
         self.around: list[exp.Column] = []
         self.protected = False
+        self.labels: list[tuple[str, list[str]]] = []
         if not isinstance(self.select, exp.Select) or self.select.args.get("from_") is None:
             return
         within = context.environment(self.select, environment)
         items = [self.select.args["from_"].this, *(join.this for join in self.select.args.get("joins") or ())]
         sources = [context.source(item, within) for item in items]
         self.protected = any(isinstance(source, Protected) for _, source in sources)
-        self._labels = [(alias.lower(), _folded(source)) for alias, source in sources]
+        self.labels = [(alias.lower(), _folded(source)) for alias, source in sources]
         clauses = [self.select.args.get("where"), *self.select.expressions]
-        self.around = [
-            c for clause in clauses if clause is not None for c in _own_columns(clause) if not self._knows(c)
-        ]
+        self.around = [c for clause in clauses if clause is not None for c in own_columns(clause) if not self._knows(c)]
 
     def _knows(self, column: exp.Column) -> bool:
-        named = [labels for alias, labels in self._labels if not column.table or alias == column.table.lower()]
+        named = [labels for alias, labels in self.labels if not column.table or alias == column.table.lower()]
         return any(column.name.lower() in labels for labels in named)
 
     def join(self, alias: str) -> exp.Join:
@@ -246,13 +262,13 @@ class _Inner:
         return pairs, rest
 
     def _from_around(self, node: exp.Expr) -> Iterator[exp.Column]:
-        return (column for column in _own_columns(node) if not self._knows(column))
+        return (column for column in own_columns(node) if not self._knows(column))
 
     def _names_around(self, node: exp.Expr) -> bool:
         return any(True for _ in self._from_around(node))
 
     def _names_own(self, node: exp.Expr) -> bool:
-        return any(self._knows(column) for column in _own_columns(node))
+        return any(self._knows(column) for column in own_columns(node))
 
 
 def _hidden(name: str) -> exp.Identifier:

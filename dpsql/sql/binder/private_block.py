@@ -21,7 +21,7 @@ from dpsql.sql.binder.allow_list import check_node
 from dpsql.sql.binder.base_tables import named_table
 from dpsql.sql.binder.combined_rows import groups_of
 from dpsql.sql.binder.context import BindingContext
-from dpsql.sql.binder.correlated_subqueries import check_groups
+from dpsql.sql.binder.correlated_subqueries import over_groups
 from dpsql.sql.binder.equal_keys import naming_unit
 from dpsql.sql.binder.group_bounds import of_units, with_unit_count
 from dpsql.sql.binder.grouping_sets import (
@@ -39,7 +39,14 @@ from dpsql.sql.binder.scalars import KeyScalars, Scalars, literal
 from dpsql.sql.binder.scope import HIDDEN, Bound, Environment, Kind, Scope, only
 from dpsql.sql.binder.set_operations import stacked
 from dpsql.sql.binder.sql_words import sql_text, sql_word
-from dpsql.sql.binder.trees import SQL_TYPES, condition_of, conjuncts, output_name, outputs_by_alias, rebuild
+from dpsql.sql.binder.trees import (
+    SQL_TYPES,
+    condition_of,
+    conjuncts,
+    output_name,
+    outputs_by_alias,
+    rebuild,
+)
 from dpsql.sql.binder.unit_keys import kind
 from dpsql.sql.binder.unpaired_rows import also_missing, check_ignored, check_unread, with_labels, with_unpaired_rows
 from dpsql.sql.lexer import place
@@ -166,6 +173,16 @@ def _reads_columns(item: exp.Expr) -> bool:
     )
 
 
+def _in_aggregate(node: exp.Expr, select: exp.Select) -> bool:
+    """Return whether a part of a SELECT is inside an argument of an aggregate, or inside a subquery."""
+    around = node.parent
+    while around is not None and around is not select:
+        if is_aggregate(around) or isinstance(around, exp.Query):
+            return True
+        around = around.parent
+    return False
+
+
 def _over(expression: Expr, keys: list[Expr]) -> bool:
     """Return whether an expression is made of keys and constants alone."""
     if expression in keys:
@@ -231,6 +248,30 @@ class _Cut:
             sets = [tuple(self._not_star(item.unalias()) for item in self.node.expressions)]
         for items_of_set in sets:
             self.sets.append({self._key_of_item(item, len(sets) > 1) for item in items_of_set})
+        if len(sets) == 1 and group is not None:
+            self._add_determined()
+
+    def _add_determined(self) -> None:
+        """Add the columns outside of aggregates that the keys determine, because they hold the primary key of their table."""
+        order = self.node.args.get("order")
+        parts = [*self.node.expressions, self.node.args.get("having"), *(order.expressions if order else ())]
+        columns = [column for part in parts if part is not None for column in part.find_all(exp.Column)]
+        for column in columns:
+            if not _in_aggregate(column, self.node) and self.scope.has(column) and self._key_of(column) is None:
+                identifying = self._identifying(column)
+                if identifying and all(map(self._key_of, identifying)):
+                    self.sets[0].add(self._add_key(column))
+
+    def _identifying(self, column: exp.Column) -> list[exp.Expr]:
+        """Return the columns of the primary key of the table that has a column; none where it is not known."""
+        aliases = {alias.lower() for alias, rows in self.scope.sources if column.name.lower() in rows.by_label}
+        aliases &= {column.table.lower()} if column.table else aliases
+        for item in (self.node.args["from_"].this, *(join.this for join in self.node.args.get("joins") or ())):
+            named = isinstance(item, exp.Table) and (item.args.get("db") or self.environment.find(item.name) is None)
+            table = self.context.policy.table(item.name) if named and aliases == {item.alias_or_name.lower()} else None
+            if table is not None:
+                return [exp.column(name, table=item.alias_or_name, quoted=True) for name in table.primary_key]
+        return []
 
     def narrow(self, source: Relation) -> None:
         """Remove the public key values that the query's conditions exclude, before the number of groups is checked."""
@@ -433,7 +474,12 @@ class _Cut:
         if isinstance(node, exp.Column):
             key = self._key_of(node)
             return self._alias(node) if key is None else exp.column(key, quoted=True)
-        check_groups(self.context, node, self.scope, self.environment)
+        if isinstance(node, (exp.Subquery, exp.Exists)):
+            over = over_groups(self.context, node, self.scope, self.environment, self._key_of)
+            if over is not node:
+                part = self.context.released_part(over, self.environment)
+                assert isinstance(part, exp.Expr)
+                return part
         key = self._key_of(node) if self.results else None
         if key in self.results:
             released = self._of_result(node)

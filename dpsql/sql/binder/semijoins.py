@@ -12,12 +12,12 @@ from sqlglot import exp
 from dpsql.errors.exceptions import Error, refuse
 from dpsql.plan.plan import OTHER, Column, Expr, Filter, Relation, SemiJoin, base_scan
 from dpsql.plan.stability import rows_per_unit
-from dpsql.sql.binder.aggregates import has_aggregate
 from dpsql.sql.binder.base_tables import base_table, project
 from dpsql.sql.binder.context import BindingContext
 from dpsql.sql.binder.equal_keys import along_key
 from dpsql.sql.binder.scalars import Scalars
 from dpsql.sql.binder.scope import Environment, Protected, Released, Scope, only, same_unit
+from dpsql.sql.binder.subquery_tests import plain_select
 from dpsql.sql.binder.trees import condition_of, conjuncts, output_name
 from dpsql.sql.lexer import place
 
@@ -31,8 +31,8 @@ def filtered(
         bare, negated = _bare(part)
         if isinstance(bare, exp.In) and bare.args.get("query") is not None:
             relation = _in(context, bare, negated, scope, relation, environment)
-        elif isinstance(bare, exp.Exists) and _plain(bare) is not None:
-            relation = _exists(context, bare, negated, scope, relation, environment)
+        elif isinstance(bare, exp.Exists) and (select := plain_select(bare.this, context, environment)) is not None:
+            relation = _exists(context, bare, select, negated, scope, relation, environment)
         else:
             plain.append(part)
     scalars = Scalars(scope)
@@ -71,18 +71,24 @@ def _in(
 
 
 def _exists(
-    context: BindingContext, node: exp.Exists, negated: bool, scope: Scope, relation: Relation, environment: Environment
+    context: BindingContext,
+    node: exp.Exists,
+    select: exp.Select,
+    negated: bool,
+    scope: Scope,
+    relation: Relation,
+    environment: Environment,
 ) -> Relation:
     """Filter `relation` by EXISTS (SELECT ... FROM t WHERE t.key = outer.key AND conditions), on t alone or on both rows.
+    `select`: its SELECT, from one source.
 
     A condition on both rows is evaluated for each pair with equal keys. Protected rows are paired only within their unit, and
     public rows are fixed: whether a row of `relation` stays depends on its own unit, whatever the condition is.
     """
-    select = _plain(node)
-    assert select is not None
-    inner = exp.Select(expressions=[exp.Star()], from_=select.args.get("from_"))
-    right = _rows(context, inner, environment, scope)
     source = select.args["from_"].this
+    bare_query = isinstance(source, exp.Subquery) and not source.alias_column_names
+    inner = source.this if bare_query else exp.Select(expressions=[exp.Star()], from_=select.args["from_"])
+    right = _rows(context, inner, environment, scope)
     outer, inner_scalars = Scalars(scope), Scalars(Scope([(source.alias_or_name, right)]))
     both = Scalars(_Correlated((source.alias_or_name, right), scope))
     pairs: list[tuple[Expr, Expr]] = []
@@ -125,16 +131,6 @@ class _Correlated(Scope):
             return super().resolve(node)
         except Error:
             return self.outer.resolve(node)
-
-
-def _plain(node: exp.Exists) -> exp.Select | None:
-    """Return the SELECT of an EXISTS of the form SELECT ... FROM one_source WHERE ...; None for any other, which is bound as a
-    scalar value."""
-    select = node.this.unnest() if isinstance(node.this, exp.Subquery) else node.this
-    more = ("group", "having", "limit", "offset", "joins", "distinct", "qualify", "with_")
-    if not isinstance(select, exp.Select) or select.args.get("from_") is None or any(map(select.args.get, more)):
-        return None
-    return None if any(has_aggregate(item) for item in select.expressions) else select
 
 
 def _tied(

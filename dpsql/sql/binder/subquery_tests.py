@@ -18,11 +18,60 @@ from sqlglot import exp
 from dpsql.sql.binder.aggregates import has_aggregate
 from dpsql.sql.binder.context import BindingContext
 from dpsql.sql.binder.scope import HIDDEN, Bound, Environment, Protected, labels_of, using
-from dpsql.sql.binder.trees import condition_of, conjuncts, output_name
+from dpsql.sql.binder.trees import condition_of, conjuncts, literal_limit, output_name, own_columns
 
 Sources = list[tuple[str, Bound]]
 _KEEPING = (exp.And, exp.Or, exp.Paren)
-_MORE = ("group", "having", "limit", "offset", "joins", "distinct", "qualify", "with_", "windows", "order")
+_MORE = ("group", "having", "limit", "offset", "distinct", "qualify", "with_", "windows", "order")
+
+
+def plain_select(query: exp.Expr, context: BindingContext, environment: Environment) -> exp.Select | None:
+    """Return the SELECT of an IN or EXISTS as SELECT ... FROM one_source WHERE ...; None if it has no such form.
+
+    Whether it returns a row, and which values, does not depend on DISTINCT and ORDER BY, and the former not on LIMIT.
+    """
+    select = query.unnest() if isinstance(query, exp.Subquery) else query
+    if not isinstance(select, exp.Select) or select.args.get("from_") is None:
+        return None
+    ignored = {"order"} if select.args.get("limit") is None else set[str]()
+    distinct = select.args.get("distinct")
+    ignored |= {"distinct"} if distinct is not None and distinct.args.get("on") is None else set()
+    ignored |= (
+        {"limit", "order"} if isinstance(query.parent, exp.Exists) and (literal_limit(select) or 0) > 0 else set()
+    )
+    if any(select.args.get(clause) for clause in _MORE if clause not in ignored):
+        return None
+    if any(has_aggregate(item) or item.find(exp.Window) for item in select.expressions):
+        return None
+    if not ignored & {name for name, value in select.args.items() if value} and not select.args.get("joins"):
+        return select
+    plain = exp.Select(**{name: value for name, value in select.copy().args.items() if name not in ignored})
+    return _with_one_source(plain, context, environment) if plain.args.get("joins") else plain
+
+
+def _with_one_source(select: exp.Select, context: BindingContext, environment: Environment) -> exp.Select:
+    """Return a SELECT from joined sources as a SELECT from a subquery that joins them: conditions that name no column of the
+    outer row move inside, and the columns that the others name are its outputs."""
+    joined = [select.args["from_"].this, *(join.this for join in select.args["joins"])]
+    inner = [context.source(item, environment) for item in joined]
+    alias = exp.to_identifier(f"{HIDDEN}joined", quoted=True)
+    outputs: dict[exp.Expr, exp.Identifier] = {}
+    outside: list[exp.Expr] = []
+    inside: list[exp.Expr] = []
+    for part in conjuncts(condition_of(select, "where")):
+        is_inner = all(_columns(column, inner) for column in own_columns(part))
+        (inside if is_inner else outside).append(exp.Paren(this=part))
+    items = [exp.Literal.number(1) if item.is_star else exp.Paren(this=item.unalias()) for item in select.expressions]
+    for column in [column for part in (*outside, *items) for column in own_columns(part) if _columns(column, inner)]:
+        name = outputs.setdefault(column.copy(), exp.to_identifier(f"{HIDDEN}c{len(outputs)}", quoted=True))
+        column.replace(exp.Column(this=name.copy(), table=alias.copy()))
+    named = [exp.alias_(column, name) for column, name in outputs.items()]
+    within = exp.Select(expressions=named or [exp.Literal.number(1)], from_=select.args["from_"])
+    within.set("joins", select.args["joins"])
+    for query, conditions in ((within, inside), (result := exp.Select(expressions=items), outside)):
+        query.set("where", exp.Where(this=exp.and_(*conditions)) if conditions else None)
+    result.set("from_", exp.From(this=exp.Subquery(this=within, alias=exp.TableAlias(this=alias))))
+    return result
 
 
 def with_counts(
@@ -81,11 +130,8 @@ def _counted(
     """Return (SELECT COUNT(*) ...) > 0 for a subquery that reads only rows of the same unit or public rows; else None.
 
     `shared`: names that USING merges into one column, which is that of the first source that has it."""
-    query = test.args["query"] if isinstance(test, exp.In) else test.this
-    select = query.unnest() if isinstance(query, exp.Subquery) else query
-    if not isinstance(select, exp.Select) or select.args.get("from_") is None or any(map(select.args.get, _MORE)):
-        return None
-    if any(has_aggregate(item) or item.find(exp.Window) for item in select.expressions):
+    select = plain_select(test.args["query"] if isinstance(test, exp.In) else test.this, context, environment)
+    if select is None:
         return None
     if isinstance(test, exp.In):
         select = _with_own_alias(select, {alias.lower() for alias, _ in bound})
@@ -94,7 +140,7 @@ def _counted(
     counted = exp.Select(expressions=[exp.Count(this=exp.Star(), big_int=True)], from_=select.args["from_"].copy())
     conditions = [part.copy() for part in conjuncts(condition_of(select, "where"))]
     if isinstance(test, exp.In):
-        value = select.expressions[0].unalias()
+        value = select.expressions[0].unalias().unnest()
         outer = test.this.unnest()
         if len(select.expressions) != 1 or not isinstance(value, exp.Column) or not isinstance(outer, exp.Column):
             return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from sqlglot import exp
@@ -47,6 +47,15 @@ def conjuncts(condition: exp.Expr | None) -> list[exp.Expr]:
         if isinstance(bare, exp.And)
         else [condition]
     )
+
+
+def own_columns(node: exp.Expr) -> Iterator[exp.Column]:
+    """Yield the columns that an expression names outside of subqueries."""
+    if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
+        yield node
+    for part in node.iter_expressions():
+        if not isinstance(part, (exp.Subquery, exp.Select, exp.SetOperation)):
+            yield from own_columns(part)
 
 
 def condition_of(node: exp.Select, clause: str) -> exp.Expr | None:

@@ -42,12 +42,12 @@ SELECT COUNT(*) FROM visits AS v WHERE ward IN (SELECT ward FROM visits AS w WHE
 -- query: in_a_list_beside_groups
 -- sqlstate: 0A000
 -- at: p.region) FROM
-SELECT p.region, (SELECT COUNT(*) FROM patients AS q WHERE q.region = p.region) FROM patients AS p GROUP BY p.region
+SELECT p.sex, (SELECT COUNT(*) FROM patients AS q WHERE q.region = p.region) FROM patients AS p GROUP BY p.sex
 
 -- query: public_rows_beside_groups
 -- sqlstate: 0A000
 -- at: p.region) AS
-SELECT region, (SELECT zone FROM regions AS r WHERE r.region = p.region) AS z, COUNT(*) FROM patients AS p GROUP BY region
+SELECT sex, (SELECT zone FROM regions AS r WHERE r.region = p.region) AS z, COUNT(*) FROM patients AS p GROUP BY sex
 
 -- query: a_column_of_that_name_is_the_key
 -- sqlstate: 0A000
